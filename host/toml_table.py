@@ -84,9 +84,9 @@ class Table:
             raise self.bad(key, f"is {value!r}", f'write a list of texts: {key} = ["…"]')
         return tuple(value)
 
-    def number(self, key: str) -> int:
+    def number(self, key: str, *, default: int | None = None) -> int:
         """A positive number."""
-        value = self.value(key)
+        value = self._value(key, default)
         if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
             raise self.bad(key, f"is {value!r}", f"write a positive number: {key} = 100")
         return value

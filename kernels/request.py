@@ -10,7 +10,8 @@ from pathlib import Path
 
 from host.progress import Progress, Step, silent
 from kernels import kconfig
-from kernels.catalog.entries import KernelEntry, load_catalog
+from kernels.catalog.catalog import load_catalog
+from kernels.catalog.entries import KernelEntry
 from kernels.catalog.flavours import Flavour, flavour
 from kernels.errors import BrokenFile, LostOptions
 from kernels.patches import series

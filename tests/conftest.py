@@ -9,7 +9,7 @@ import pytest
 
 from host.progress import StreamProgress
 from kernels.build.build import ensure
-from kernels.catalog.entries import load_catalog
+from kernels.catalog.catalog import load_catalog
 from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store
 from tests.cases.variants import PROFILE, Outcome, Variant, all_variants, honest

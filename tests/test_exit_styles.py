@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from host.progress import silent
-from kernels.catalog.entries import load_catalog
+from kernels.catalog.catalog import load_catalog
 from kernels.store.built_kernel import BuiltKernel, Recipe
 from kernels.store.store import Store
 from tests.kernels.fake_make import FakeMake

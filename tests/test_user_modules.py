@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kernels.build.out_of_tree_modules import ensure_module
-from kernels.catalog.entries import load_catalog
+from kernels.catalog.catalog import load_catalog
 from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store
 

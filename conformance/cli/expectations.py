@@ -21,7 +21,7 @@ from conformance.results.exit_codes import Ending, exit_code
 from conformance.results.results_json import read_results
 from conformance.results.run import KernelFacts, RunRecord
 from host.text import one_line, wrapped
-from kernels.catalog.entries import load_catalog
+from kernels.catalog.catalog import load_catalog
 from kernels.catalog.flavours import names as flavours
 
 WIDTH = 78

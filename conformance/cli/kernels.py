@@ -11,7 +11,9 @@ from collections.abc import Sequence
 
 from conformance.results.exit_codes import Ending, exit_code
 from host.progress import StreamProgress
-from kernels.catalog.entries import KernelEntry, load_catalog
+from host.text import wrapped
+from kernels.catalog.catalog import load_catalog
+from kernels.catalog.entries import KernelEntry
 from kernels.errors import MissingTool, SourceUnavailable
 from kernels.store.store import Store
 
@@ -68,9 +70,13 @@ def _list(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([one.to_json() for one in found], indent=1))
         return 0
+    notes = list(dict.fromkeys(one.note for one in found if one.note))
     for one in found:
         source = f"variant of {one.entry.of}" if one.entry.of else str(one.entry.source)
-        print(f"{one.entry.kernel_id:<25} {source:<37} {one}")
+        mark = f" [{notes.index(one.note) + 1}]" if one.note else ""
+        print(f"{one.entry.kernel_id:<25} {source:<37} {one.short}{mark}")
+    for number, note in enumerate(notes, 1):
+        print(*wrapped(f"[{number}] {note}", hanging=4), sep="\n")
     return 0
 
 

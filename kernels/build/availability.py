@@ -15,11 +15,19 @@ from kernels.build.build import needed_tools
 from kernels.catalog.entries import DEBIAN_SOURCE, TARBALL, KernelEntry, Source
 from kernels.errors import KernelsError, MissingTool, SourceUnavailable, UnknownRevision
 from kernels.sources import apt
+from kernels.sources.mirror import KERNEL_ORG
+from kernels.sources.mirror import VARIABLE as MIRROR
+from kernels.sources.tarballs import VARIABLE as TARBALLS
 from kernels.sources.tarballs import Tarballs, Unseen
 from kernels.sources.unpacked import SourceTrees
 from kernels.sources.versions_offered import matching
 from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store
+
+NOT_FETCHED = (
+    f"uevt kernels build KERNEL fetches the tarball from {KERNEL_ORG} or from {MIRROR};"
+    f" {TARBALLS} names a directory of tarballs"
+)
 
 
 class State(StrEnum):
@@ -49,11 +57,23 @@ class Availability:
         return State.FETCHABLE if isinstance(self.problem, Unseen) else State.UNBUILDABLE
 
     def __str__(self) -> str:
-        if self.built is not None:
-            return f"{self.state}, {self.built.release} ({self.built.revision})"
-        if self.problem is not None:
+        if self.built is None and self.problem is not None:
             return f"{self.state}: {self.problem}; {self.problem.hint}"
-        return str(self.state)
+        return self.short
+
+    @property
+    def short(self) -> str:
+        """The state, and the version of a built kernel."""
+        if self.built is None:
+            return str(self.state)
+        return f"{self.state}, {self.built.release} ({self.built.revision})"
+
+    @property
+    def note(self) -> str:
+        """What there is to know about a kernel that is not built; the same for similar ones."""
+        if isinstance(self.problem, Unseen):
+            return NOT_FETCHED
+        return f"{self.problem}; {self.problem.hint}" if self.problem is not None else ""
 
     def to_json(self) -> dict[str, object]:
         """For programs."""

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from host.progress import Progress
-from kernels.catalog.entries import ABI_OF_RELEASE, TREE, KernelEntry, Source, load_catalog
+from kernels.catalog.catalog import load_catalog
+from kernels.catalog.entries import ABI_OF_RELEASE, TREE, KernelEntry, Source
 from kernels.errors import UserMistake
 from kernels.store.store import Store
 from kernels.tools import toolchain

@@ -18,7 +18,7 @@ from conformance.abi import grammar, uapi
 from conformance.abi.uapi import Layout
 from conformance.ops import bpf_assembler
 from host.progress import silent
-from kernels.catalog.entries import load_catalog
+from kernels.catalog.catalog import load_catalog
 from kernels.sources.unpacked import SourceTrees
 from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store

@@ -11,7 +11,7 @@ from conformance.abi import uapi
 from conformance.session.options import declare
 from conformance.session.target.target import Target, resolve
 from host.progress import silent
-from kernels.catalog.entries import load_catalog
+from kernels.catalog.catalog import load_catalog
 from kernels.sources.unpacked import SourceTrees
 from kernels.store.store import Store
 from tests.bench import guests

@@ -18,7 +18,7 @@ from kernels import kconfig
 from kernels.build.bundled_modules import ModulesDirectory
 from kernels.build.image import release_of
 from kernels.build.ko_file import modinfo, read_module
-from kernels.catalog import entries, flavours
+from kernels.catalog import catalog, flavours
 from kernels.catalog.patch import ENCODING
 from kernels.errors import UserMistake
 from kernels.patches import series
@@ -95,7 +95,7 @@ def _catalog(scratch: Path) -> Callable[[bytes], None]:
         directory = written(data).parent
         # A variant beside it takes what it does not say from there.
         (directory / "variant.toml").write_text('name = "variant"\nof = "6.12"\n')
-        found = entries.load_catalog(directory)
+        found = catalog.load_catalog(directory)
         for entry in found.entries.values():
             path = PurePosixPath(entry.kernel_id)
             assert len(path.parts) == 1
@@ -108,7 +108,7 @@ def _catalog(scratch: Path) -> Callable[[bytes], None]:
 
 
 def _entries() -> list[bytes]:
-    return [(entries.CATALOG / name).read_bytes() for name in ("6.12.toml", "5.18.toml")]
+    return [(catalog.CATALOG / name).read_bytes() for name in ("6.12.toml", "5.18.toml")]
 
 
 def _flavour(scratch: Path) -> Callable[[bytes], None]:

@@ -18,8 +18,8 @@ from host import packages
 from host.progress import silent
 from kernels.build import build
 from kernels.build.availability import Availability, State, survey
-from kernels.catalog import entries as catalog
-from kernels.catalog.entries import Catalog, KernelEntry, Source
+from kernels.catalog.catalog import Catalog, load_catalog
+from kernels.catalog.entries import KernelEntry, Source
 from kernels.catalog.patch import Patch
 from kernels.errors import SourceUnavailable
 from kernels.store.built_kernel import BuiltKernel, Product, Recipe
@@ -236,11 +236,15 @@ def command(
 @pytest.mark.usefixtures("command")
 def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["kernels", "list"]) == 0
-    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
-    assert [name for name, _ in lines] == ["9.9", "9.9-x", "9.8", "9.7"]
-    assert lines[0][1].split() == ["linux-source-9.9", "built,", "9.9.3", "(9.9.3-1)"]
-    assert lines[1][1].split() == ["variant", "of", "9.9", "can", "be", "built"]
-    assert "cannot be built here: linux-source-9.8 is not offered" in lines[2][1]
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert lines == [
+        "9.9 linux-source-9.9 built, 9.9.3 (9.9.3-1)",
+        "9.9-x variant of 9.9 can be built",
+        "9.8 linux-source-9.8 cannot be built here [1]",
+        "9.7 linux-source-9.9 can be built",
+        "[1] linux-source-9.8 is not offered by this machine's package lists; uevt kernels build 9.8 asks",
+        "anew",
+    ]
 
 
 @pytest.mark.usefixtures("command")
@@ -295,11 +299,11 @@ def test_the_list_of_what_ships_takes_less_than_a_second(store: Store, apt: Fake
         timeout=60,
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert len(said.stdout.splitlines()) == len(catalog.load_catalog().entries)
+    assert len(said.stdout.splitlines()) > len(load_catalog().entries)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert spent < 1.0
 
 
 def test_the_catalog_that_ships_says_what_all_kernels_means() -> None:
-    default = [entry.name for entry in catalog.load_catalog().default()]
+    default = [entry.name for entry in load_catalog().default()]
     assert default == ["6.1", "6.1-bpf-iter", "6.1-byte-status", "6.1-two-pages", "6.12", "7.3"]

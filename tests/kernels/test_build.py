@@ -15,7 +15,8 @@ import pytest
 
 from host.deadline import Deadline
 from kernels.build.build import Toolset, ensure
-from kernels.catalog.entries import KernelEntry, load_catalog
+from kernels.catalog.catalog import load_catalog
+from kernels.catalog.entries import KernelEntry
 from kernels.errors import BuildFailed
 from kernels.store.built_kernel import Product, Recipe
 from kernels.store.store import Store

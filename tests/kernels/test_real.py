@@ -7,7 +7,7 @@ import hashlib
 from host.progress import Step
 from kernels import kconfig
 from kernels.build.build import ensure
-from kernels.catalog.entries import load_catalog
+from kernels.catalog.catalog import load_catalog
 from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kernels.catalog.entries import KernelEntry, load_catalog
+from kernels.catalog.catalog import load_catalog
+from kernels.catalog.entries import KernelEntry
 from kernels.catalog.flavours import FLAVOURS, flavour, names
 from kernels.errors import BadCatalogEntry, BrokenFile, LostOptions, UnknownKernel, UserMistake
 from kernels.kconfig import LostOption

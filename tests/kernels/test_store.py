@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from host.progress import Step, silent
-from kernels.catalog.entries import KernelEntry, load_catalog
+from kernels.catalog.catalog import load_catalog
+from kernels.catalog.entries import KernelEntry
 from kernels.catalog.patch import Patch
 from kernels.errors import HostTrouble, StoreBusy, StoreFull, StoreUnusable
 from kernels.store.built_kernel import Product, Recipe

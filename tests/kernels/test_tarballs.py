@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from host.progress import silent
-from kernels.catalog.entries import KernelEntry, Source, load_catalog
+from kernels.catalog.catalog import load_catalog
+from kernels.catalog.entries import KernelEntry, Source
 from kernels.errors import SourceUnavailable, UnknownRevision
 from kernels.sources.unpacked import SourceTrees
 from kernels.store.store import Store

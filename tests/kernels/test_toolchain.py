@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from host import packages
-from kernels.catalog.entries import load_catalog
+from kernels.catalog.catalog import load_catalog
 from kernels.errors import HostTrouble, MissingTool
 from kernels.tools.toolchain import Toolchain, require, stamp
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from host.progress import silent
-from kernels.catalog.entries import load_catalog
+from kernels.catalog.catalog import load_catalog
 from kernels.errors import UserMistake
 from kernels.request import Request
 from kernels.store.store import Store

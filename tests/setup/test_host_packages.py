@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from host import packages
-from kernels.catalog.entries import load_catalog
+from kernels.catalog.catalog import load_catalog
 from tests.setup.fake_machine import ROOT, FakeMachine
 
 SCRIPT = ROOT / ".ci/host-packages"

@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.session.target.target import prove_accelerator
 from kernels.build.gc import in_mib, usage
-from kernels.catalog.entries import load_catalog
+from kernels.catalog.catalog import load_catalog
 from kernels.errors import KernelsError
 from kernels.store.store import Store
 from kernels.tools import toolchain
