@@ -242,7 +242,8 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
         "9.9-x variant of 9.9 can be built",
         "9.8 linux-source-9.8 cannot be built here [1]",
         "9.7 linux-source-9.9 can be built",
-        "[1] linux-source-9.8 is not offered by this machine's package lists; uevt kernels build 9.8 asks",
+        "[1] linux-source-9.8 is not offered by this machine's package lists; "
+        "uevt kernels build 9.8 asks",
         "anew",
     ]
 
