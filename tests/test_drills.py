@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from kernels.store.built_kernel import BuiltKernel
+from tests.drills.leaves_everything import LEAVES
 from tests.drills.provoke import hazard_module, small_disk
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -151,6 +152,14 @@ def test_what_the_kernel_says_late_is_of_the_case_before(
     fourth = cases["drill.fourth"]
     assert (fourth["outcome"], fourth["blame"]) == ("FAIL", "module")
     assert fourth["rerun"]["outcome"] == "PASS"
+
+
+def test_every_case_starts_on_a_clean_guest(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+    """The harness restores what cases change."""
+    code, results = drill("leaves_everything.py", tmp_path / "out", built_kernel)
+    failed = {name: each["reason"] for name, each in by_id(results).items() if each["reason"]}
+    assert (code, failed) == (0, {})
+    assert len(results["cases"]) == len(LEAVES) + 1
 
 
 def test_a_disk_that_is_full_is_the_hosts_fault(

@@ -43,8 +43,9 @@ class Isolation(StrEnum):
     """What a case needs of its guest, and leaves changed.
 
     ``none`` leaves nothing; ``events`` creates only events of its own, which may linger;
-    ``global`` touches or reads what all events share and puts it back, and starts on a
-    system without events; ``fatal`` destroys the guest.
+    ``global`` changes or reads state that all events share, and starts on a system without
+    events; ``fatal`` destroys the guest.  The harness restores what a case changes, see
+    ``conformance.runner.cleanup``.
     """
 
     NONE = "none"

@@ -1,7 +1,6 @@
-"""What an assertion of a case says, read from its source when it fails.
+"""Describe a failed assertion of a case from its source.
 
-pytest would have rewritten it beforehand, to be able to tell more; loading all cases so written
-takes three times as long, and literals that are contradicted are few.
+Cases are loaded without pytest's assertion rewriting, which would take three times as long.
 """
 
 from __future__ import annotations
@@ -11,31 +10,89 @@ import linecache
 import textwrap
 import traceback
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 _LONGEST = 200
+_EXPECTED = {
+    ast.Eq: "{}",
+    ast.Is: "{}",
+    ast.In: "one of {}",
+    ast.NotEq: "anything but {}",
+    ast.IsNot: "anything but {}",
+    ast.NotIn: "none of {}",
+    ast.Lt: "less than {}",
+    ast.LtE: "at most {}",
+    ast.Gt: "more than {}",
+    ast.GtE: "at least {}",
+}
 
 
-def stated(error: AssertionError) -> str:
-    """The assertion that failed, and the values of the names in it; "" where there is no source."""
+@dataclass(frozen=True, slots=True)
+class FailedAssertion:
+    """An assertion that failed.
+
+    ``place`` is file:line, ``text`` the source with the values of its variables.  Of a comparison
+    ``expected`` is the right side in words, and ``value`` the left side if it is a variable.
+    """
+
+    place: str
+    text: str
+    expected: str = ""
+    value: str = ""
+
+
+def failed_assertion(error: AssertionError) -> FailedAssertion | None:
+    """The assertion that raised an error; None where it has no traceback."""
     raised = error.__traceback__
     if raised is None:
-        return ""
+        return None
     while raised.tb_next is not None:
         raised = raised.tb_next
-    (place,) = traceback.extract_tb(raised)
-    lines = linecache.getlines(place.filename)[(place.lineno or 1) - 1 : place.end_lineno]
-    text = textwrap.dedent("".join(lines)).strip()
+    (frame,) = traceback.extract_tb(raised)
+    place = f"{Path(frame.filename).name}:{frame.lineno}"
+    if message := str(error).strip():
+        return FailedAssertion(place, message)
+    lines = linecache.getlines(frame.filename)[(frame.lineno or 1) - 1 : frame.end_lineno]
+    source = textwrap.dedent("".join(lines)).strip()
     try:
-        tree = ast.parse(text)
+        tree = ast.parse(source)
     except SyntaxError:
-        return text
-    values = ", ".join(_values(tree, raised.tb_frame.f_locals))
-    return ast.unparse(tree) + (f", where {values}" if values else "")
+        return FailedAssertion(place, source)
+    known = raised.tb_frame.f_locals
+    values = ", ".join(_values(tree, known))
+    text = ast.unparse(tree) + (f", where {values}" if values else "")
+    return FailedAssertion(place, text, *_comparison(tree, known))
+
+
+def _comparison(tree: ast.Module, known: Mapping[str, object]) -> tuple[str, str]:
+    """What an assertion that compares one call or variable expects, and the variable's value."""
+    match tree.body:
+        case [ast.Assert(test=ast.Compare(left=left, ops=[operator], comparators=[right]))]:
+            pass
+        case _:
+            return "", ""
+    if not isinstance(left, ast.Call | ast.Attribute | ast.Name):
+        return "", ""
+    expected = _EXPECTED[type(operator)].format(_value(right, known) or ast.unparse(right))
+    return expected, _value(left, known)
+
+
+def _value(node: ast.AST, known: Mapping[str, object]) -> str:
+    """The value of a variable, as text; "" for any other expression."""
+    if not isinstance(node, ast.Name) or not _has_text(known.get(node.id)):
+        return ""
+    return f"{known[node.id]!r:.{_LONGEST}}" if node.id in known else ""
 
 
 def _values(tree: ast.AST, known: Mapping[str, object]) -> Iterator[str]:
-    """NAME = VALUE of what is compared, but for objects that can only be told by their address."""
-    names = (node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
-    for name in dict.fromkeys(names):
-        if name in known and type(known[name]).__repr__ is not object.__repr__:
-            yield f"{name} = {known[name]!r:.{_LONGEST}}"
+    """NAME = VALUE of the variables of an assertion."""
+    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+    for name, node in {node.id: node for node in names}.items():
+        if value := _value(node, known):
+            yield f"{name} = {value}"
+
+
+def _has_text(value: object) -> bool:
+    """Whether the repr of an object is more than its address."""
+    return type(value).__repr__ is not object.__repr__

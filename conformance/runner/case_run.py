@@ -1,4 +1,4 @@
-"""One run of one program in lock step with the model, and what its end says."""
+"""One run of one case in lock step with the model, and its result."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from conformance.client.lockstep import Lockstep, Step, shown
 from conformance.client.user_events import UserEvents
 from conformance.model.errors import ModelError
 from conformance.model.machine import Model
-from conformance.model.state.events import DEFAULT_MAX_EVENTS
-from conformance.model.state.trace_instance import TOP
 from conformance.ops import syscalls as op
 from conformance.ops.digest import identify
 from conformance.ops.encode.requests import Call
@@ -28,14 +26,17 @@ from conformance.results.case_result import (
     Report,
     SkipReason,
 )
-from conformance.runner.assertion_text import stated
+from conformance.runner.assertion_text import FailedAssertion, failed_assertion
 from conformance.runner.guest_executor import GuestExecutor
+from conformance.runner.leftovers import Leftovers, of_program
 from conformance.runner.switch_probes import AdaptedProfile
+
+_AGREEMENT = "the model agrees with the kernel: blame the case or the model"
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """What an exception says about a case: outcome, whose fault, why, console and reports."""
+class Judgement:
+    """Outcome of a case, whose fault it is, why, and the evidence."""
 
     outcome: Outcome
     blame: Blame
@@ -44,11 +45,13 @@ class Trouble:
     reports: tuple[Report, ...] = ()
 
 
-Explain = Callable[[BaseException, bool], Trouble | None]
+# Judges an error of the guest or host, given whether the guest answered just before; None for any
+# other error.
+Explain = Callable[[BaseException, bool], Judgement | None]
 
 
 class NotJudged(Exception):
-    """The kernel cannot be judged by a case; ``adapted`` names measured switches to blame."""
+    """The kernel cannot be judged by a case; ``adapted`` names the measured switches that tell."""
 
     def __init__(self, code: SkipReason, why: str, adapted: tuple[str, ...] = ()) -> None:
         super().__init__(why)
@@ -57,13 +60,13 @@ class NotJudged(Exception):
 
 
 class ModuleRefused(Exception):
-    """The kernel did not take a module that was built for it."""
+    """The kernel does not load a module that was built for it."""
 
 
-class Attempt:
+class CaseRun:
     """One run of one case.
 
-    ``mark`` is where the console had got to when the program began, -1 before.
+    ``mark`` is the position of the console when the program began, -1 before.
     """
 
     def __init__(self) -> None:
@@ -74,7 +77,7 @@ class Attempt:
         self._executor: Executor | None = None
 
     def start(self, model: Model, executor: Executor, serial: int) -> UserEvents:
-        """The system is there: programs can run from now on."""
+        """Start the clock and hand out the system that the case uses."""
         self._started = time.monotonic()
         self._profile = model.profile
         self._executor = executor
@@ -83,7 +86,7 @@ class Attempt:
 
     @property
     def _model(self) -> Model:
-        assert self._lockstep is not None, "nothing has run yet"
+        assert self._lockstep is not None, "the case has not started"
         return self._lockstep.model
 
     @property
@@ -92,7 +95,7 @@ class Attempt:
 
     @property
     def program(self) -> list[op.Operation]:
-        """What was performed so far."""
+        """The operations so far."""
         return [step.operation for step in self._steps]
 
     @property
@@ -100,51 +103,27 @@ class Attempt:
         """The number the next multi-format event will get."""
         return self._model.world.table.multi_id
 
-    def dismiss(self, then: Sequence[Call]) -> list[dict[str, Any]]:
-        """Give back the processes of a program that went as it should.
+    def give_back_processes(self, then: Sequence[Call]) -> list[dict[str, Any]]:
+        """Give back the processes of a program that passed.
 
-        One of them performs what is to be done ``then``; the results, none where none could.
+        One of them performs the calls ``then``; their results, [] if there is no such process.
         """
         if not isinstance(self._executor, GuestExecutor):
             return []
-        processes = self._model.world.processes
         enablers = {
             actor: [(enabler.address, enabler.bit) for enabler in process.enablers or []]
-            for actor, process in processes.items()
+            for actor, process in self._model.world.processes.items()
         }
-        return self._executor.dismiss(enablers, then)
+        return self._executor.give_back(enablers, then)
 
-    def left_things(self) -> bool:
-        """Whether anything stays behind that does not go away by itself."""
-        world = self._model.world
-        lasting = any(event.self_reference or event.is_enabled for event in world.table.events)
-        shared = not world.top.tracing_on or world.table.maximum != DEFAULT_MAX_EVENTS
-        filtered = any(event.file.is_used for event in world.table.events)
-        probes = world.kprobes or world.eprobes or world.synthetic_events or world.kernel_files
-        others = probes or world.top.snapshot is not None or self.forgotten()
-        return lasting or shared or filtered or bool(others)
-
-    def left_triggers(self) -> bool:
-        """Whether events that stay behind have triggers."""
-        return any(event.file.triggers for event in self._model.world.table.events)
-
-    def forgotten(self) -> list[str]:
-        """What a case has to put back itself, and did not."""
-        world = self._model.world
-        found = [f"instance {name}" for name in world.instances if name != TOP]
-        found += ["set_event_pid"] * bool(world.top.pids)
-        found += ["set_event_notrace_pid"] * bool(world.top.no_pids)
-        found += ["tracing_cpumask"] * (not world.top.cpu_traced)
-        return found + ["tracefs is read-only"] * world.tracefs_readonly
-
-    def recorded(self) -> bool:
-        """Whether the trace buffer may hold something."""
-        return bool(self._model.world.top.records)
+    def leftovers(self, *, passed: bool) -> Leftovers:
+        """What the case may have left changed in its guest."""
+        return of_program(self.program, self._model.world if passed else None)
 
     def judge(
         self, case: Case, case_id: str, error: BaseException | None, explain: Explain
     ) -> CaseResult:
-        """What the case showed, its surroundings left aside."""
+        """The result by the answers of the kernel alone, its console left aside."""
         if isinstance(error, NotJudged):
             return self._skipped(case, case_id, error)
         trouble = explain(error, self.mark >= 0) if error is not None else None
@@ -152,24 +131,26 @@ class Attempt:
             return self.result(case, case_id, trouble)
         mismatches = self._mismatches()
         if mismatches:
-            reason = str(mismatches[0])
-            found = Trouble(Outcome.FAIL, Blame.KERNEL, reason)
-        elif error is None:
-            found = Trouble(Outcome.PASS, Blame.NONE, "")
+            judgement = Judgement(Outcome.FAIL, Blame.KERNEL, str(mismatches[0]))
         elif isinstance(error, AssertionError):
-            # Model and kernel agree, and both contradict a literal of the case.
-            told = str(error).strip() or stated(error)
-            literal = told or "a literal of the case is contradicted"
-            mismatches = (Mismatch(0, "literal", "what the case says", literal),)
-            found = Trouble(Outcome.FAIL, Blame.MODEL, literal.splitlines()[0])
-        elif isinstance(error, ModuleRefused):
-            # It may be right to: that says nothing of user_events, and no case has to change.
-            found = Trouble(Outcome.ERROR, Blame.KERNEL, str(error))
-        elif isinstance(error, ModelError):
-            found = Trouble(Outcome.ERROR, Blame.MODEL, str(error))
+            mismatch, reason = self._contradicted_literal(error)
+            mismatches, judgement = (mismatch,), Judgement(Outcome.FAIL, Blame.MODEL, reason)
         else:
-            found = Trouble(Outcome.ERROR, Blame.CASE, f"{type(error).__name__}: {error}")
-        return self.result(case, case_id, found, mismatches)
+            judgement = _judgement_of(error)
+        return self.result(case, case_id, judgement, mismatches)
+
+    def _contradicted_literal(self, error: AssertionError) -> tuple[Mismatch, str]:
+        """The mismatch, and the reason, where both kernel and model contradict a literal."""
+        found = failed_assertion(error) or FailedAssertion("", str(error))
+        told = found.text.splitlines() or ["an assertion fails"]
+        expected, observed = "the literal of the case", told[0]
+        place = f"{found.place}: " if found.place else ""
+        if not found.expected:
+            return Mismatch(0, "literal", expected, observed), f"{place}{observed} ({_AGREEMENT})"
+        last = shown(self._steps[-1].seen) if self._steps else "nothing"
+        expected, observed = found.expected, found.value or last
+        reason = f"{place}the case expects {expected}, the kernel returned {observed}"
+        return Mismatch(0, "literal", expected, observed), f"{reason} ({_AGREEMENT})"
 
     def _mismatches(self) -> tuple[Mismatch, ...]:
         return tuple(
@@ -179,7 +160,7 @@ class Attempt:
         )
 
     def _skipped(self, case: Case, case_id: str, why: NotJudged) -> CaseResult:
-        skipped = self.result(case, case_id, Trouble(Outcome.SKIP, Blame.NONE, why.code.value))
+        skipped = self.result(case, case_id, Judgement(Outcome.SKIP, Blame.NONE, why.code.value))
         evidence = Evidence(docs=str(why))
         return replace(skipped, adapted=why.adapted, evidence=evidence, digest=None, course="")
 
@@ -187,18 +168,18 @@ class Attempt:
         self,
         case: Case,
         case_id: str,
-        trouble: Trouble,
+        judgement: Judgement,
         mismatches: tuple[Mismatch, ...] = (),
     ) -> CaseResult:
-        """The record of this run with a given end."""
+        """The record of this run with a judgement."""
         wrong = [step for step in self._steps if step.differences]
         evidence = Evidence(
-            steps=() if trouble.outcome is Outcome.PASS else tuple(s.text for s in self._steps),
+            steps=() if judgement.outcome is Outcome.PASS else tuple(s.text for s in self._steps),
             model="\n".join(f"step {s.number}: {_allowed(s)}" for s in wrong),
             kernel="\n".join(f"step {s.number}: {shown(s.seen)}" for s in wrong),
             docs=case.doc,
             spec=case.spec,
-            console=trouble.console,
+            console=judgement.console,
         )
         identity, course = identify(self.program)
         adapted = self._profile.asked if isinstance(self._profile, AdaptedProfile) else ()
@@ -206,20 +187,33 @@ class Attempt:
             id=case_id,
             surface=case.surface,
             tier=case.tier.value,
-            outcome=trouble.outcome,
-            blame=trouble.blame,
-            reason=trouble.reason,
+            outcome=judgement.outcome,
+            blame=judgement.blame,
+            reason=judgement.reason,
             duration_s=round(time.monotonic() - self._started, 4),
             adapted=tuple(sorted(adapted)),
             mismatches=mismatches,
             evidence=evidence,
             digest=identity,
             course=course,
-            reports=trouble.reports,
+            reports=judgement.reports,
             sentence=case.sentence,
         )
 
 
+def _judgement_of(error: BaseException | None) -> Judgement:
+    """The judgement of a case in which kernel and model agree throughout."""
+    match error:
+        case None:
+            return Judgement(Outcome.PASS, Blame.NONE, "")
+        case ModuleRefused():
+            # A kernel may be right to: that says nothing of user_events, and no case has to change.
+            return Judgement(Outcome.ERROR, Blame.KERNEL, str(error))
+        case ModelError():
+            return Judgement(Outcome.ERROR, Blame.MODEL, str(error))
+    return Judgement(Outcome.ERROR, Blame.CASE, f"{type(error).__name__}: {error}")
+
+
 def _allowed(step: Step) -> str:
-    """What the model allows at a step."""
+    """The answers that the model allows at a step."""
     return " or ".join(dict.fromkeys(shown(answer) for answer in step.allowed))

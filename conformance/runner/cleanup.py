@@ -1,267 +1,75 @@
-"""Putting a guest back in order between programs, and knowing what it held before one.
+"""Restore the guest-wide state that a case changed, so that cases need not do it themselves.
 
-A program of generic calls that runs beside the cases and is never compared with the
-model.  It deletes what a program left behind as far as that can be done at once; events
-that still wait for the kernel to drop a reference are found again the next time.
+After every case, and limited to what it touched (``conformance.runner.leftovers``):
+
+==========================================  =====================================================
+state                                       restored by
+==========================================  =====================================================
+tracefs superblock: read-only, mode, gid    remount read-write with ``gid=0,mode=700``
+mode and owner of the files in ``GUARDED``  chown(2), chmod(2) to those before the first case
+the files in ``SETTINGS``                   the text they showed before the first case
+triggers and histograms                     truncation and ``!``, the last file written first
+filters of systems and of kernel events     ``0``
+instances                                   rmdir(2), repeated while their users go away
+set_event_pid, set_event_notrace_pid        truncation
+snapshot                                    ``0``, which frees the spare buffer
+eprobes, synthetic events, kprobes          disabled and removed through dynamic_events
+probe of the helper module                  its parameter ``detach``
+tracing_on, user_events_max                 ``1``, the kernel's default
+enabled events of the kernel                truncation of set_event
+user events: enabled, persistent            system ``enable``, then DIAG_IOCSDEL
+error_log, trace                            truncation
+==========================================  =====================================================
+
+Processes, descriptors, mappings and registrations end with the processes of the case
+(``conformance.runner.process_pool``).  Events whose references the kernel drops later are deleted
+before the next case of isolation *global*.  Nothing else is restored: lockdown, modules, taint,
+mounts outside of the mount namespaces of the case, other sysctls.  If an invariant of
+``conformance.runner.guest_invariants`` differs afterwards, or a case of isolation *global* did not
+pass, the guest is replaced, as it is after every case of isolation *fatal*.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from errno import ENOENT
+from collections.abc import Sequence
+from errno import EBUSY
 from typing import Any
 
 from conformance.abi import grammar, rfc_v1, uapi
 from conformance.client import tracefs
 from conformance.model.state.events import DEFAULT_MAX_EVENTS
-from conformance.ops.encode.requests import Call, Request, fd, path_in, sys_call
+from conformance.ops import credentials
+from conformance.ops.encode.requests import Call, Request, calls_of, fd, path_in, sys_call
 from conformance.runner.guest_executor import Channel
+from conformance.runner.guest_invariants import GUARDED, GuestInvariants
+from conformance.runner.guest_setup import (
+    ACTOR,
+    DATA_SLOT,
+    LIMIT,
+    MEMORY,
+    text_of,
+    write_file,
+)
+from conformance.runner.leftovers import Leftovers
 
-# The process that reads and writes the files of tracefs, for programs too.
-ACTOR = "root"
-_LIMIT = 1 << 20
 _EVENTS = f"{tracefs.ROOT}/events"
 _INSTANCES = f"{tracefs.ROOT}/instances"
-# Lists of processes that ftrace is limited to.
-_FILTERS = (f"{tracefs.ROOT}/set_event_pid", f"{tracefs.ROOT}/set_event_notrace_pid")
-_GAUGE = "uevt_gauge"
-_MEMORY = 0x2000_0000_0000
-_PAGE = 4096
-_SLOT = 3
-_AT_FDCWD = -100
-# PROT_READ | PROT_WRITE; MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE.
-_READ_WRITE, _FIXED = 3, 0x100022
-_SIGKILL = 9
-# What `snapshot` begins with while there is no spare buffer (trace.c:print_snapshot_help).
+_SET_EVENT = f"{tracefs.ROOT}/set_event"
+_PID_LISTS = (f"{tracefs.ROOT}/set_event_pid", f"{tracefs.ROOT}/set_event_notrace_pid")
+# Options of the tracefs superblock as it is mounted first.
+_OPTIONS = "gid=0,mode=700"
+# First words of `snapshot` without a spare buffer (trace.c:print_snapshot_help).
 _SPARE_FREED = "* Snapshot is freed *"
-# What ordinary users may do with perf and bpf(2) is the kernel's configuration, or the user's
-# command line; cases count on 2.  A kernel without them has neither file.
-_SETTINGS = (
-    "/proc/sys/kernel/perf_event_paranoid",
-    "/proc/sys/kernel/unprivileged_bpf_disabled",
-)
-
-
-class Janitor:
-    """Keeps one guest in order.  Raises what the channel raises."""
-
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
-        for actor, calls in _BEGINNING:
-            channel.call(actor, calls)
-
-    def kill(self, actors: list[str]) -> None:
-        """End the processes of a program."""
-        if actors:
-            self._channel.call("", [["kill", actor, _SIGKILL] for actor in actors])
-
-    def tidy(self) -> bool:
-        """Undo what programs left behind; whether the system was as new already."""
-        repairs = self.repairs()
-        if repairs:
-            self._channel.call(ACTOR, repairs)
-        return not repairs
-
-    def repairs(self, *, triggers: bool = True) -> list[Call]:
-        """What undoes what programs left behind, for ``ACTOR``; nothing of a system that is as new.
-
-        Where nobody has left ``triggers`` it is not looked for them.
-        """
-        status, definitions, tracing_on, maximum, probed, snapshot, *more = self._look()
-        instances, *filters = more
-        repairs: list[Call] = [
-            sys_call("rmdir", path_in(f"{_INSTANCES}/{name}")) for name in instances.split()
-        ]
-        # Opened for truncation they are empty.
-        repairs += [
-            _spill(path, "\n", os.O_TRUNC)
-            for path, text in zip(_FILTERS, filters, strict=True)
-            if text
-        ]
-        if snapshot and _SPARE_FREED not in snapshot:
-            repairs.append(_spill(tracefs.SNAPSHOT, "0"))
-        # A probe is a trigger on its event, and triggers keep events in use.
-        repairs += [_spill(f"{_EVENTS}/{name}/enable", "0") for name in _others_in(definitions)]
-        if triggers:
-            repairs += self._without_triggers(_used_in(status))
-        if probed.strip():
-            repairs.append(_spill(tracefs.PROBE_DETACH, "\n"))
-        if tracing_on != "1\n":
-            repairs.append(_spill(tracefs.TRACING_ON, "1"))
-        # Kernels before 6.4 have no such limit.
-        if maximum not in ("", f"{DEFAULT_MAX_EVENTS}\n"):
-            repairs.append(_spill(tracefs.MAXIMUM, str(DEFAULT_MAX_EVENTS)))
-        # The first version tells who listens in the definitions.
-        if " # Used by" in status or " (Used by" in definitions:
-            repairs += [
-                _spill(f"{_EVENTS}/{system}/enable", "0")
-                for system in (tracefs.SYSTEM, tracefs.MULTI_SYSTEM)
-            ]
-        # Probes go before what they are on.
-        for line in sorted(definitions.splitlines()):
-            if line.startswith(("p:", "e:", "s:")):
-                # A kprobe, `p:GROUP/NAME FUNCTION`, an eprobe, `e:GROUP/NAME SYSTEM.EVENT`, or a
-                # synthetic event, `s:GROUP/NAME<TAB>FIELDS`.
-                name = line.partition(":")[2].split()[0]
-                repairs.append(_spill(tracefs.DYNAMIC_EVENTS, f"-:{name}", os.O_APPEND))
-                continue
-            # By name: some definitions do not match their own text, as `-:` would need.
-            name = _name_in(line)
-            repairs.append(["poke", _MEMORY, (name.encode("latin-1") + b"\0").hex()])
-            repairs.append(sys_call("ioctl", fd(_SLOT), uapi.DIAG_IOCSDEL, _MEMORY))
-        return repairs
-
-    def _without_triggers(self, names: list[str]) -> list[Call]:
-        """What takes the triggers of events away, histograms by truncation."""
-        paths = [
-            f"{_EVENTS}/{system}/{name}/trigger"
-            for name in names
-            for system in (tracefs.SYSTEM, tracefs.MULTI_SYSTEM)
-        ]
-        if not paths:
-            return []
-        results = self._channel.call(ACTOR, [["slurp", path, _LIMIT] for path in paths])
-        calls: list[Call] = []
-        for path, text in zip(paths, map(_text, results), strict=True):
-            lines = [line for line in text.splitlines() if not line.startswith("#")]
-            if lines:
-                calls.append(_spill(path, "", os.O_TRUNC))
-                calls += [_spill(path, f"!{removal_of(line)}", os.O_APPEND) for line in lines]
-        return calls
-
-    def wait_until_new(self, seconds: float) -> bool:
-        """Tidy until nothing is left; False when that does not come about in time.
-
-        ``seconds`` are those of an idle machine.
-        """
-        deadline = self._channel.deadline(seconds, "a system without events")
-        while not self.tidy():
-            if deadline.expired:
-                return False
-            self._channel.pause(deadline)
-        return True
-
-    def load_module(self, image: bytes) -> int:
-        """Load a kernel module, given as the content of its file; the error number, 0 for none."""
-        text = {"in": b"\0".hex()}
-        call = sys_call("init_module", {"in": image.hex()}, len(image), text)
-        (result,) = self._channel.call(ACTOR, [call])
-        return int(result["errno"])
-
-    def has_user_events(self) -> bool:
-        """Whether this kernel was built with user_events.
-
-        A file that is there and cannot be read is a mistake of the kernel, for cases to find.
-        """
-        actor, calls = _WHETHER_BUILT
-        return any(result["errno"] != ENOENT for result in self._channel.call(actor, calls))
-
-    def next_multi_id(self) -> int:
-        """The number the next multi-format event will get: registers one to see.
-
-        The counter is shared by the whole system and moves with every attempt
-        (trace_events_user.c:user_event_set_tp_name).
-        """
-        name = _MEMORY + 256
-        reg = uapi.USER_REG.pack(
-            {
-                "size": uapi.USER_REG.size,
-                "enable_size": 4,
-                "flags": uapi.USER_EVENT_REG_MULTI_FORMAT,
-                "enable_addr": _MEMORY + 512,
-                "name_args": name,
-            }
-        )
-        self._channel.call("", [["spawn", _GAUGE]])
-        results = self._channel.call(
-            _GAUGE,
-            [
-                _map_page(),
-                ["poke", _MEMORY, reg.hex()],
-                ["poke", name, (_GAUGE.encode() + b"\0").hex()],
-                _open_data(),
-                sys_call("ioctl", fd(_SLOT), uapi.DIAG_IOCSREG, _MEMORY),
-                ["slurp", tracefs.STATUS, _LIMIT],
-            ],
-        )
-        self.kill([_GAUGE])
-        found = re.search(rf"^{_GAUGE}\.([0-9a-f]+)$", _text(results[-1]), re.MULTILINE)
-        # A kernel that cannot register the gauge fails the cases about multi-format events.
-        return int(found[1], 16) + 1 if found else 0
-
-    def _look(self) -> list[str]:
-        return list(map(_text, self._channel.call(*LOOK)))
-
-
-def clearing() -> Call:
-    """What empties the trace buffer: the next event may get an id that is found in it."""
-    return _spill(tracefs.TRACE, "", os.O_TRUNC)
-
-
-def _others_in(definitions: str) -> list[str]:
-    """GROUP/NAME of the probes on events, and synthetic events, that dynamic_events shows."""
-    found = re.findall(r"^[es]:(\S+)", definitions, re.MULTILINE)
-    return [str(name) for name in found]
-
-
-def _used_in(status: str) -> list[str]:
-    """Names of the tracepoints that are in use, behind the place that some kernels show."""
-    lines = [
-        line.partition(" # Used by")[0] for line in status.splitlines() if " # Used by" in line
-    ]
-    return [re.sub(r"^\d+:", "", line).partition(" ")[0] for line in lines]
-
-
-def removal_of(line: str) -> str:
-    """What a line of `trigger` is called where it is to be removed: without count and condition."""
-    head = re.sub(r":(unlimited|count=\d+)( .*)?$", "", line)
-    return head.partition(" [")[0]
-
-
-def _name_in(line: str) -> str:
-    """The name of an event that dynamic_events shows."""
-    if line.startswith(rfc_v1.PREFIX):
-        # The name may have spaces; behind it are fields, or who listens.
-        shown = line.removeprefix(rfc_v1.PREFIX)
-        return re.sub(r" \(Used by[a-z ]*\)$", "", shown.partition(rfc_v1.FIELD_SEPARATOR)[0])
-    return line.removeprefix(grammar.PREFIX).partition(" ")[0]
-
-
-def _map_page() -> Call:
-    return sys_call("mmap", _MEMORY, _PAGE, _READ_WRITE, _FIXED, -1, 0)
-
-
-def _open_data() -> Call:
-    # Not for writing, which would keep tracefs from being made read-only.
-    return sys_call("openat", _AT_FDCWD, path_in(tracefs.DATA), os.O_RDONLY, 0, slot=_SLOT)
-
-
-def _spill(path: str, text: str, flags: int = 0) -> Call:
-    raw = text.encode("latin-1")
-    return ["spill", path, raw.hex(), os.O_WRONLY | flags]
-
-
-def _text(result: dict[str, Any]) -> str:
-    return bytes.fromhex(result["data"] or "").decode("latin-1")
-
-
-_BEGINNING: tuple[Request, ...] = (
-    ("", (["spawn", ACTOR],)),
-    (ACTOR, (_map_page(), _open_data(), *(_spill(path, "2") for path in _SETTINGS))),
-)
-_WHETHER_BUILT: Request = (
-    ACTOR,
-    tuple(["slurp", path, _LIMIT] for path in (tracefs.STATUS, tracefs.DATA)),
-)
-#: What a janitor asks of a new guest, in this order.
-OPENING = (*_BEGINNING, _WHETHER_BUILT)
-#: How it looks for what programs have left behind.
+# Seconds of an idle machine for the users of an instance to close its files.
+_INSTANCE_TIMEOUT = 5.0
+#: The request that finds events, probes, instances and changed settings.
 LOOK: Request = (
     ACTOR,
     (
         *(
-            ["slurp", path, _LIMIT]
+            ["slurp", path, LIMIT]
             for path in (
                 tracefs.STATUS,
                 tracefs.DYNAMIC_EVENTS,
@@ -272,6 +80,185 @@ LOOK: Request = (
             )
         ),
         ["list", _INSTANCES],
-        *(["slurp", path, _LIMIT] for path in _FILTERS),
+        *(["slurp", path, LIMIT] for path in _PID_LISTS),
     ),
 )
+_EVERYTHING = Leftovers(objects=True)
+
+
+class Cleanup:
+    """Clean up one guest.  Raises what the channel raises."""
+
+    def __init__(self, channel: Channel, invariants: GuestInvariants) -> None:
+        self._channel = channel
+        self._invariants = invariants
+
+    def restore(self, left: Leftovers, then: Sequence[Call]) -> list[dict[str, Any]]:
+        """Restore what a case left, and perform the calls ``then``; their results."""
+        calls = [*self._calls(left), *then]
+        results = self._channel.call(ACTOR, calls) if calls else []
+        removals = [call for call in calls if _removes_instance(call)]
+        deadline = self._channel.deadline(_INSTANCE_TIMEOUT, "an instance that is still in use")
+        while _busy(calls, results) and not deadline.expired:
+            self._channel.pause(deadline)
+            calls = [*removals, *then]
+            results = self._channel.call(ACTOR, calls)
+        return results[len(results) - len(then) :]
+
+    def tidy(self) -> bool:
+        """Delete what earlier programs left; whether there was nothing left."""
+        calls = self._calls(_EVERYTHING)
+        if calls:
+            self._channel.call(ACTOR, calls)
+        return not calls
+
+    def wait_until_clean(self, seconds: float) -> bool:
+        """Tidy until nothing is left; False after ``seconds`` of an idle machine."""
+        deadline = self._channel.deadline(seconds, "a system without events")
+        while not self.tidy():
+            if deadline.expired:
+                return False
+            self._channel.pause(deadline)
+        return True
+
+    def _calls(self, left: Leftovers) -> list[Call]:
+        """Calls that restore what is left, in an order in which none is refused."""
+        found, shown = self._read(left)
+        calls = [*self._superblock(left), *self._settings(left)]
+        calls += _without_triggers(list(zip(left.triggers, shown, strict=True)))
+        calls += [write_file(path, "0") for path in left.filters]
+        if left.kernel_events:
+            calls.append(write_file(_SET_EVENT, "\n", os.O_TRUNC))
+        if found:
+            calls += _without_objects(*found)
+        if left.errors:
+            calls.append(write_file(tracefs.ERROR_LOG, "\n", os.O_TRUNC))
+        if left.records:
+            # The next event may get an id that the buffer still refers to.
+            calls.append(write_file(tracefs.TRACE, "", os.O_TRUNC))
+        return calls
+
+    def _read(self, left: Leftovers) -> tuple[list[str], list[str]]:
+        """The texts of LOOK, if objects may be left, and those of the trigger files."""
+        looks = LOOK[1] if left.objects else ()
+        reads = [*looks, *(["slurp", path, LIMIT] for path in left.triggers)]
+        texts = list(map(text_of, self._channel.call(ACTOR, reads))) if reads else []
+        return texts[: len(looks)], texts[len(looks) :]
+
+    def _superblock(self, left: Leftovers) -> list[Call]:
+        operations: list[credentials.Right] = []
+        if left.superblock:
+            remount = credentials.MS_REMOUNT
+            operations.append(credentials.Mount(ACTOR, "none", tracefs.ROOT, "", remount, _OPTIONS))
+        for path in GUARDED if left.modes else ():
+            if (attributes := self._invariants.attributes(path)) is not None:
+                mode, user, group = attributes
+                operations.append(credentials.Chown(ACTOR, path, user, group))
+                operations.append(credentials.Chmod(ACTOR, path, mode))
+        return [call for operation in operations for call in calls_of(operation)]
+
+    def _settings(self, left: Leftovers) -> list[Call]:
+        return [write_file(path, self._invariants.setting(path)) for path in left.settings]
+
+
+def _without_objects(
+    status: str,
+    definitions: str,
+    tracing_on: str,
+    maximum: str,
+    probed: str,
+    snapshot: str,
+    instances: str,
+    *pid_lists: str,
+) -> list[Call]:
+    """Calls that remove what LOOK found; none if there is nothing."""
+    calls = [_remove_instance(name) for name in instances.split()]
+    calls += [
+        write_file(path, "\n", os.O_TRUNC)
+        for path, text in zip(_PID_LISTS, pid_lists, strict=True)
+        if text
+    ]
+    if snapshot and _SPARE_FREED not in snapshot:
+        calls.append(write_file(tracefs.SNAPSHOT, "0"))
+    # An eprobe is a trigger on its event, and triggers keep events in use.
+    calls += [write_file(f"{_EVENTS}/{name}/enable", "0") for name in _probes_in(definitions)]
+    if probed.strip():
+        calls.append(write_file(tracefs.PROBE_DETACH, "\n"))
+    if tracing_on != "1\n":
+        calls.append(write_file(tracefs.TRACING_ON, "1"))
+    # Kernels before 6.4 have no such limit.
+    if maximum not in ("", f"{DEFAULT_MAX_EVENTS}\n"):
+        calls.append(write_file(tracefs.MAXIMUM, str(DEFAULT_MAX_EVENTS)))
+    # The first version shows the users of an event in its definition.
+    if " # Used by" in status or " (Used by" in definitions:
+        calls += [
+            write_file(f"{_EVENTS}/{system}/enable", "0")
+            for system in (tracefs.SYSTEM, tracefs.MULTI_SYSTEM)
+        ]
+    # Sorted, probes come before the user events that they are attached to.
+    return calls + [call for line in sorted(definitions.splitlines()) for call in _deletion(line)]
+
+
+def _deletion(line: str) -> list[Call]:
+    """Calls that delete the event of a line of dynamic_events."""
+    if line.startswith(("p:", "e:", "s:")):
+        # `p:GROUP/NAME FUNCTION`, `e:GROUP/NAME SYSTEM.EVENT` or `s:GROUP/NAME<TAB>FIELDS`.
+        name = line.partition(":")[2].split()[0]
+        return [write_file(tracefs.DYNAMIC_EVENTS, f"-:{name}", os.O_APPEND)]
+    # By name: `-:` compares definitions, and some do not match their own text.
+    name = _event_name(line)
+    return [
+        ["poke", MEMORY, (name.encode("latin-1") + b"\0").hex()],
+        sys_call("ioctl", fd(DATA_SLOT), uapi.DIAG_IOCSDEL, MEMORY),
+    ]
+
+
+def _without_triggers(files: Sequence[tuple[str, str]]) -> list[Call]:
+    """Calls that remove the triggers of files, given with the texts they show."""
+    calls: list[Call] = []
+    for path, text in files:
+        lines = [line for line in text.splitlines() if not line.startswith("#")]
+        if lines:
+            calls.append(write_file(path, "", os.O_TRUNC))
+            calls += [write_file(path, f"!{removal_of(line)}", os.O_APPEND) for line in lines]
+    # A histogram whose variable another one reads is refused until that is gone.
+    return calls * min(len(files), 2)
+
+
+def removal_of(line: str) -> str:
+    """The name by which a line of `trigger` is removed: without count and condition."""
+    head = re.sub(r":(unlimited|count=\d+)( .*)?$", "", line)
+    return head.partition(" [")[0]
+
+
+def _probes_in(definitions: str) -> list[str]:
+    """GROUP/NAME of the probes and synthetic events in dynamic_events."""
+    return [str(name) for name in re.findall(r"^[eps]:(\S+)", definitions, re.MULTILINE)]
+
+
+def _event_name(line: str) -> str:
+    """The name of a user event in a line of dynamic_events."""
+    if line.startswith(rfc_v1.PREFIX):
+        # The name may contain spaces; fields or users follow it.
+        shown = line.removeprefix(rfc_v1.PREFIX)
+        return re.sub(r" \(Used by[a-z ]*\)$", "", shown.partition(rfc_v1.FIELD_SEPARATOR)[0])
+    return line.removeprefix(grammar.PREFIX).partition(" ")[0]
+
+
+def _remove_instance(name: str) -> Call:
+    return sys_call("rmdir", path_in(f"{_INSTANCES}/{name}"))
+
+
+_RMDIR = _remove_instance("")[1]
+
+
+def _removes_instance(call: Call) -> bool:
+    return list(call[:2]) == ["sys", _RMDIR]
+
+
+def _busy(calls: Sequence[Call], results: Sequence[dict[str, Any]]) -> bool:
+    """Whether an instance could not be removed because a process still uses it."""
+    return any(
+        _removes_instance(call) and result["errno"] == EBUSY
+        for call, result in zip(calls, results, strict=True)
+    )

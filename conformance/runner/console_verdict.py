@@ -19,7 +19,7 @@ from host.kernel_reports import CRASHES, ReportKind
 _LATER = "afterwards"
 
 
-def complained(judged: CaseResult, reports: Sequence[Report], console: str) -> CaseResult:
+def judge_reports(judged: CaseResult, reports: Sequence[Report], console: str) -> CaseResult:
     """The result of a case during which the kernel reported something.
 
     It cannot pass then; with a panic or an oops, even one that the kernel outlived, it is a CRASH.
@@ -54,7 +54,7 @@ def complained(judged: CaseResult, reports: Sequence[Report], console: str) -> C
     )
 
 
-def of_others(reports: Sequence[Report], case_id: str, console: str) -> list[CaseResult]:
+def judge_late_reports(reports: Sequence[Report], case_id: str, console: str) -> list[CaseResult]:
     """What was reported before a case began, as results of the cases that had ended before."""
     results = []
     for case in dict.fromkeys(each.after for each in reports):
@@ -67,7 +67,7 @@ def of_others(reports: Sequence[Report], case_id: str, console: str) -> list[Cas
             outcome=Outcome.PASS,
             evidence=Evidence(console=console),
         )
-        told = complained(result, late, console)
+        told = judge_reports(result, late, console)
         seen = f"seen after {case or 'the start'} had ended and before {case_id} began"
         results.append(replace(told, reason=f"{told.reason}; {seen}" if told.reason else seen))
     return results

@@ -1,7 +1,6 @@
-"""The executor that performs operations in a guest, through a channel of system calls.
+"""Perform operations in a guest, through a channel of system calls.
 
-The channel is declared here and satisfied by whoever boots guests; it knows nothing of
-user_events.
+The session implements the channel, which knows nothing of user_events.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from conformance.ops import syscalls as op
 from conformance.ops.decoding import file_views, perf_ring, trace_page
 from conformance.ops.encode import credential_calls
 from conformance.ops.encode.requests import STAT_MODE, Call, calls_of
-from conformance.runner.process_pool import Crew, Enablers, Hand
+from conformance.runner.process_pool import Enablers, PooledProcess, ProcessPool
 
 _NOT_READ = "-"
 _MAY_BE_UNSEEN = frozenset({"sys", "peek", "poke", "put_fd", "take_fd"})
-# Digits of one of 64 bits, and to spare.
+# More digits than a number of 64 bits has.
 _LONGEST_NUMBER = 40
 _SPAWNING = (op.Spawn, tasks.SpawnDriver)
 
 
 class Channel(Protocol):
-    """What a guest offers: batches of generic calls by one actor."""
+    """Batches of generic calls by one actor of a guest."""
 
     def call(
         self,
@@ -49,59 +48,59 @@ class Channel(Protocol):
 
 
 class GuestExecutor:
-    """Operations of one program, performed by processes that a crew lends."""
+    """Perform the operations of one program in processes of a pool."""
 
-    def __init__(self, channel: Channel, crew: Crew) -> None:
+    def __init__(self, channel: Channel, pool: ProcessPool) -> None:
         self._channel = channel
-        self._crew = crew
-        self._hands: dict[str, Hand] = {}
+        self._pool = pool
+        self._processes: dict[str, PooledProcess] = {}
 
     def execute(
         self, operations: Sequence[op.Operation], watches: Sequence[op.Watch]
     ) -> list[op.Observation]:
-        """Perform operations; neighbours by the same actor travel together.
+        """Perform operations; consecutive ones of an actor travel together.
 
         Raises whatever the channel raises when the guest does not answer.
         """
         seen: list[op.Observation] = []
         for actor, batch in groupby(operations, key=lambda operation: operation.actor):
-            for spawning, part in groupby(batch, key=lambda each: isinstance(each, _SPAWNING)):
-                if spawning:
+            for spawns, part in groupby(batch, key=lambda each: isinstance(each, _SPAWNING)):
+                if spawns:
                     seen += [self._spawn(operation) for operation in part]
                 else:
-                    seen += self._batch(self._hands[actor], list(part), watches)
+                    seen += self._batch(self._processes[actor], list(part), watches)
         return seen
 
     def _spawn(self, operation: op.Operation) -> op.Observation:
         fresh = isinstance(operation, tasks.SpawnDriver)
-        self._hands[operation.actor] = self._crew.enlist(operation.actor, fresh=fresh)
+        self._processes[operation.actor] = self._pool.borrow(operation.actor, fresh=fresh)
         return op.Observation(0)
 
     def _batch(
-        self, hand: Hand, batch: list[op.Operation], watches: Sequence[op.Watch]
+        self, process: PooledProcess, batch: list[op.Operation], watches: Sequence[op.Watch]
     ) -> list[op.Observation]:
         for operation in (step for each in batch for step in race.steps_of(each)):
             if isinstance(operation, op.Fork):
-                self._hands[operation.child] = self._crew.child()
+                self._processes[operation.child] = self._pool.child()
             elif isinstance(operation, tasks.Clone):
-                self._hands[operation.child] = self._crew.task(hand)
-        compiled = [hand.driven(calls_of(self._by_hand(operation))) for operation in batch]
+                self._processes[operation.child] = self._pool.task(process)
+        compiled = [process.driven(calls_of(self._renamed(operation))) for operation in batch]
         ranges = [(self._name(w.actor), w.address, w.length) for w in watches]
         flat = [call for calls in compiled for call in _seen_last(calls)]
-        performer = hand.driver or hand
+        performer = process.driver or process
         results = iter(self._channel.call(performer.name, flat, ranges))
         seen = []
         for operation, calls in zip(batch, compiled, strict=True):
             mine = [next(results) for _ in calls]
             seen.append(_observation(operation, mine, watches))
-            hand.note(operation, ok=seen[-1].ok)
+            process.note(operation, ok=seen[-1].ok)
             for step in race.steps_of(operation):
                 if isinstance(step, (op.Exit, tasks.ExitTask, tasks.Die)):
-                    del self._hands[step.actor]
+                    del self._processes[step.actor]
         return seen
 
-    def _by_hand(self, operation: op.Operation) -> op.Operation:
-        """An operation that names a new process, with the name that process has here."""
+    def _renamed(self, operation: op.Operation) -> op.Operation:
+        """An operation that names a new process, with the name of that process in the guest."""
         if isinstance(operation, op.Fork):
             return op.Fork(operation.actor, self._name(operation.child))
         if isinstance(operation, tasks.Clone):
@@ -110,7 +109,9 @@ class GuestExecutor:
         if isinstance(operation, race.Race):
             tracks = [
                 race.Track(
-                    self._name(each.actor), tuple(map(self._by_hand, each.steps)), each.passes
+                    self._name(each.actor),
+                    tuple(map(self._renamed, each.steps)),
+                    each.passes,
                 )
                 for each in operation.tracks
             ]
@@ -118,20 +119,20 @@ class GuestExecutor:
         return operation
 
     def _name(self, actor: str) -> str:
-        hand = self._hands.get(actor)
-        # Nobody has this name: memory of an actor that is gone is not readable.
-        return "" if hand is None else hand.name
+        process = self._processes.get(actor)
+        # No process has this name: memory of an actor that is gone is not readable.
+        return "" if process is None else process.name
 
-    def dismiss(
+    def give_back(
         self, enablers: Mapping[str, Enablers], then: Sequence[Call] = ()
     ) -> list[dict[str, Any]]:
-        """Give the processes of a program that went as it should back to the crew.
+        """Give the processes of a program that passed back to the pool.
 
-        ``enablers`` are what every actor still follows; see Crew.dismiss.
+        ``enablers`` are those that each actor still has; see ProcessPool.give_back.
         """
-        used = [(hand, enablers.get(actor, ())) for actor, hand in self._hands.items()]
-        self._hands.clear()
-        return self._crew.dismiss(used, then)
+        used = [(process, enablers.get(actor, ())) for actor, process in self._processes.items()]
+        self._processes.clear()
+        return self._pool.give_back(used, then)
 
     def deadline(self, seconds: float, what: str) -> Deadline:
         """A deadline scaled to the speed of the guest."""
@@ -143,7 +144,7 @@ class GuestExecutor:
 
 
 def _seen_last(calls: Sequence[Call]) -> list[Call]:
-    """Calls of one operation: memory is compared when it is over, not amid it."""
+    """The calls of one operation, with memory watched after the last of them only."""
     *before, last = calls
     return [["unseen", call] if call[0] in _MAY_BE_UNSEEN else call for call in before] + [last]
 
@@ -186,6 +187,6 @@ def _observation(
 
 
 def _number(text: bytes) -> int:
-    """The decimal number that a file shows; -1, which is nobody's id, where it shows none."""
+    """The decimal number that a file shows; -1, which is no id, where it shows none."""
     digits = text.strip()
     return int(digits) if digits.isdigit() and len(digits) < _LONGEST_NUMBER else -1

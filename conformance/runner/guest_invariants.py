@@ -1,8 +1,6 @@
-"""What a guest's cases have in common and none of them may change for the next.
+"""Guest-wide state (sysctls, mounts, modes, modules, taint) that must be the same after every case.
 
-Events have a lifetime of their own (``conformance.runner.cleanup``).  This covers settings, mounts,
-modules, taint.  A program of generic calls that runs between cases and is never compared with
-the model.
+Events and what is attached to them come and go with the cases (``conformance.runner.cleanup``).
 """
 
 from __future__ import annotations
@@ -13,33 +11,37 @@ from collections.abc import Iterable
 from typing import Any
 
 from conformance.client import tracefs
-from conformance.ops import credentials, tracing
+from conformance.ops import credentials, race, tracing
 from conformance.ops import syscalls as op
 from conformance.ops.encode.requests import Call, Request
-from conformance.runner.cleanup import ACTOR
 from conformance.runner.guest_executor import Channel
+from conformance.runner.guest_setup import ACTOR
 
 _LIMIT = 1 << 16
-_FILES = (
-    "/proc/sys/kernel/tainted",
-    "/proc/modules",
-    "/proc/self/mounts",
+#: Files whose text, as read before the first case, can be written back.
+SETTINGS = (
     "/proc/sys/kernel/ftrace_enabled",
     "/proc/sys/kernel/perf_event_paranoid",
     "/proc/sys/kernel/unprivileged_bpf_disabled",
     f"{tracefs.ROOT}/current_tracer",
+    f"{tracefs.ROOT}/tracing_cpumask",
+)
+_FILES = (
+    "/proc/sys/kernel/tainted",
+    "/proc/modules",
+    "/proc/self/mounts",
+    *SETTINGS,
     f"{tracefs.ROOT}/kprobe_events",
     f"{tracefs.ROOT}/set_event_notrace_pid",
     f"{tracefs.ROOT}/set_event_pid",
-    f"{tracefs.ROOT}/tracing_cpumask",
     f"{tracefs.ROOT}/uprobe_events",
-    # Of events of the kernel's own cases enable few, and none for good.
+    # The only systems of the kernel's own events that cases enable.
     *(f"{tracefs.ROOT}/events/{system}/enable" for system in ("sched", "signal", "task")),
 )
-# A directory, whose names are what is looked at.
+# A directory: its listing is compared.
 _INSTANCES = f"{tracefs.ROOT}/instances"
-# Files whose mode and owner decide who may use user_events.
-_GUARDED = (
+#: Files whose mode and owner decide who may use user_events.
+GUARDED = (
     tracefs.ROOT,
     tracefs.DATA,
     tracefs.STATUS,
@@ -47,64 +49,70 @@ _GUARDED = (
     tracefs.TRACE,
     tracefs.TRACING_ON,
 )
-# What is told of them is no text of a file.
-_NAMES = (*_FILES, _INSTANCES, *(f"the mode of {path}" for path in _GUARDED))
+_NAMES = (*_FILES, _INSTANCES, *(f"the mode of {path}" for path in GUARDED))
 _CALLS: tuple[Call, ...] = (
     *(["slurp", path, _LIMIT] for path in _FILES),
     ["list", _INSTANCES],
-    *(["status", path] for path in _GUARDED),
+    *(["status", path] for path in GUARDED),
 )
-# Lets the buffer have the size that it gets when something is traced for the first time, and does
-# nothing else (trace_events.c:ftrace_event_write, tracing_update_buffers).  Before 6.7 it would
-# stay small for good where an instance is given another size before that
-# (trace.c:__tracing_resize_ring_buffer): what cases find must not depend on who was first.
+# Expands the ring buffer to the size it gets with the first tracing, and does nothing else
+# (trace_events.c:ftrace_event_write, tracing_update_buffers).  Before 6.7 the buffer stays small
+# if an instance is resized first (trace.c:__tracing_resize_ring_buffer), and results would depend
+# on the order of the cases.
 _EXPAND: Call = ["spill", f"{tracefs.ROOT}/set_event", b"\n".hex(), os.O_WRONLY]
-#: What is asked of a new guest.
+#: The request to a new guest.
 OPENING: Request = (ACTOR, (_EXPAND, *_CALLS))
-# The first of them are what the kernel may change by itself, whatever a program does.
+# The kernel may change the first of them on its own, whatever a program does.
 _ALWAYS = 1
-# What programs may open for writing without reaching what other programs share.
+# Files that programs may open for writing without changing shared state.
 _OWN = re.compile(
     rf"{tracefs.ROOT}/(?:events/(?:{tracefs.SYSTEM}|{tracefs.MULTI_SYSTEM})/.*"
     r"|user_events_data|user_events_status|user_events_mmap|dynamic_events|trace)"
 )
 
 
-class Surroundings:
-    """How one guest is around its cases.  Raises what the channel raises."""
+class GuestInvariants:
+    """The state of one guest as it was before its first case.  Raises what the channel raises."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
-        self._before = _told(channel.call(*OPENING)[1:])
+        self._before = _texts(channel.call(*OPENING)[1:])
 
     def accept(self) -> None:
-        """From now on it may be as it is."""
-        self._before = _told(self._channel.call(ACTOR, _CALLS))
+        """Take the present state as the one to keep."""
+        self._before = _texts(self._channel.call(ACTOR, _CALLS))
+
+    def setting(self, path: str) -> str:
+        """The text of a file of ``SETTINGS`` before the first case."""
+        return self._before[path]
+
+    def attributes(self, path: str) -> tuple[int, int, int] | None:
+        """Permission bits, user and group of a file of ``GUARDED``; None where it is missing."""
+        found = re.fullmatch(r"([0-7]+) (\d+):(\d+)", self._before[f"the mode of {path}"])
+        return (int(found[1], 8) & 0o7777, int(found[2]), int(found[3])) if found else None
 
     def calls(self, program: Iterable[op.Operation], *, passed: bool) -> list[Call]:
-        """What to ask of ``ACTOR`` after a program, for ``changed``.
+        """Calls by ``ACTOR`` after a program, whose results ``changed`` compares.
 
-        Looking takes as long as a small case: of a program that ``passed``, and nothing of which
-        reaches out, it is enough that the kernel says nothing.
+        Reading everything takes as long as a small case.  After a program that ``passed`` and
+        wrote to nothing shared, the taint flags are enough.
         """
-        if passed and not any(map(_reaches_out, program)):
+        steps = (step for operation in program for step in race.steps_of(operation))
+        if passed and not any(map(_reaches_out, steps)):
             return list(_CALLS[:_ALWAYS])
         return list(_CALLS)
 
     def changed(self, results: Iterable[dict[str, Any]]) -> list[str]:
-        """What is not as it was, a line each; such a guest serves no other case."""
+        """Differences from the state before, a line each; such a guest is replaced."""
         return [
             f"{what} was {_shown(self._before[what])} and is {_shown(after)}"
-            for what, after in _told(results).items()
+            for what, after in _texts(results).items()
             if self._before[what] != after
         ]
 
 
-def _told(results: Iterable[dict[str, Any]]) -> dict[str, str]:
-    """The files' texts, and modes; of what is not there, or cannot be read, the error.
-
-    There may be fewer results than calls.
-    """
+def _texts(results: Iterable[dict[str, Any]]) -> dict[str, str]:
+    """Texts and modes by name; an error where a file cannot be read.  Results may be fewer."""
     return dict(zip(_NAMES, map(_text, results), strict=False))
 
 
@@ -125,6 +133,6 @@ def _text(result: dict[str, Any]) -> str:
 
 
 def _shown(text: str) -> str:
-    """The text, or the end of a long one: what is new is there."""
+    """The text, or the last two lines of a long one: that is where new lines are."""
     lines = text.strip().splitlines()
     return repr("; ".join(lines[-2:]))

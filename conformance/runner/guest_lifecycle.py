@@ -1,7 +1,4 @@
-"""The guest that cases run on: had when it is needed, put in order, and had anew.
-
-Nobody here knows where guests come from: a supply hands them out.
-"""
+"""Lifecycle of the guest: boot on demand, clean up between cases, replace when tainted."""
 
 from __future__ import annotations
 
@@ -10,19 +7,19 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from conformance.cases.case import Case, Facility, Isolation
-from conformance.ops.encode.requests import Call
 from conformance.results.case_result import Report, SkipReason
-from conformance.runner import cleanup, guest_invariants
-from conformance.runner.case_run import Attempt, ModuleRefused, NotJudged
-from conformance.runner.cleanup import ACTOR, Janitor, clearing
+from conformance.runner import cleanup, guest_invariants, guest_setup
+from conformance.runner.case_run import CaseRun, ModuleRefused, NotJudged
+from conformance.runner.cleanup import Cleanup
 from conformance.runner.guest_executor import Channel, GuestExecutor
-from conformance.runner.guest_invariants import Surroundings
+from conformance.runner.guest_invariants import GuestInvariants
+from conformance.runner.guest_setup import ACTOR, GuestSetup
 from conformance.runner.kernel_features import facilities_of
-from conformance.runner.process_pool import Crew
+from conformance.runner.process_pool import ProcessPool
 from conformance.runner.user_modules import UserModules
 
-#: What a keeper asks of a new guest, in this order, where no module of the user's comes between.
-OPENING = (*cleanup.OPENING, guest_invariants.OPENING, cleanup.LOOK)
+#: The first requests to a new guest, in this order, unless user modules are loaded.
+OPENING = (*guest_setup.OPENING, guest_invariants.OPENING, cleanup.LOOK)
 # Seconds of an idle machine in which the leftovers of earlier cases must be gone.
 _CLEAN = 5.0
 
@@ -31,21 +28,22 @@ class Guest(Channel, Protocol):
     """A booted kernel with actors, and a console that is evidence."""
 
     def mark(self, text: str) -> int:
-        """Write a line to the guest's log, as proof that it answers; where it is there."""
+        """Write a line to the console, which proves that the guest answers; its position."""
         ...
 
     def console(self, since: int) -> str:
-        """What the console said since a mark."""
+        """The text of the console since a mark."""
         ...
 
     def reports(self, since: int) -> list[Report]:
-        """What the kernel reported on its console since a mark, and before it since it was asked
-        last; that is of another case (``after``).
+        """Kernel reports on the console since a mark, and earlier ones not yet returned.
+
+        ``after`` of the earlier ones names the case during which they appeared.
         """
         ...
 
     def pristine(self, processors: int = 1) -> None:
-        """Become a kernel of so many processors in which nothing has happened."""
+        """Replace the kernel by a newly booted one with this number of processors."""
         ...
 
 
@@ -62,172 +60,159 @@ class NotBuilt(NotJudged):
         super().__init__(SkipReason.NOT_BUILT, why)
 
 
-class Keeper:
+class PreparedGuest:
+    """A guest that is set up: its processes, its invariants, its modules."""
+
+    def __init__(self, guest: Guest, setup: GuestSetup) -> None:
+        self._guest = guest
+        self._setup = setup
+        self._processes = ProcessPool(guest, standing=ACTOR)
+        self._invariants = GuestInvariants(guest)
+        self.cleanup = Cleanup(guest, self._invariants)
+        self._loaded: set[str] = set()
+        # The system-wide counter of multi-format events; None after a deviation from the model.
+        self._multi_id: int | None = 0
+
+    def executor(self) -> GuestExecutor:
+        """An executor of one program."""
+        return GuestExecutor(self._guest, self._processes)
+
+    def multi_id(self, case: Case) -> int:
+        """The number that the next multi-format event gets; 0 if the case does not need it."""
+        if self._multi_id is None and "multi_format" in case.needs:
+            self._multi_id = self._setup.next_multi_id()
+        return self._multi_id or 0
+
+    def load(self, name: str, modules: Modules) -> None:
+        """Load a helper module.  Raises NotJudged, ModuleRefused."""
+        if not name or name in self._loaded:
+            return
+        image = modules(name)
+        if image is None:
+            raise NotJudged(SkipReason.MODULE, f"there is no {name} for this kernel")
+        if error := self._setup.load_module(image):
+            raise ModuleRefused(
+                f"the kernel does not load {name}: {os.strerror(error)}; "
+                "let it load unsigned modules, or deselect these cases with -k"
+            )
+        self._loaded.add(name)
+        self._invariants.accept()
+
+    def clean_up(self, run: CaseRun, *, passed: bool) -> list[str]:
+        """Restore what a case changed; what could not be restored, a line each.
+
+        A case that touched nothing shared costs one request: its processes are given back and the
+        invariants are read at once.
+        """
+        left = run.leftovers(passed=passed)
+        began = run.mark >= 0
+        checks = self._invariants.calls(run.program, passed=passed) if began else []
+        results: list[dict[str, Any]] = []
+        if passed:
+            results = run.give_back_processes(() if left else checks)
+            if self._multi_id is not None:
+                self._multi_id = run.multi_id
+        else:
+            self._reset()
+        if not results and (left or checks):
+            results = self.cleanup.restore(left, checks)
+        return self._invariants.changed(results)
+
+    def _reset(self) -> None:
+        """End every process: after a deviation from the model their state is unknown."""
+        self._guest.call("", [["reset"]])
+        self._setup = GuestSetup(self._guest)
+        self._processes = ProcessPool(self._guest, standing=ACTOR)
+        self._multi_id = None
+
+
+class GuestLifecycle:
     """Keeps one guest fit for the next case."""
 
     def __init__(
         self,
         supply: Supply,
         modules: Modules,
-        inserted: UserModules,
+        user_modules: UserModules,
         promised: frozenset[Facility],
     ) -> None:
-        """``modules`` are the suite's, ``inserted`` are the user's; see Runner."""
+        """``modules`` are those of the suite; see Runner."""
         self._supply = supply
         self._modules = modules
-        self._inserted = inserted
+        self._user_modules = user_modules
         self._promised = promised
-        # What the kernel has beside user_events; None before it was asked.
+        # Optional features of the kernel; None until a case asks.
         self._facilities: frozenset[Facility] | None = None
-        # Modules that the guest has loaded.
-        self._loaded: set[str] = set()
-        self._guest: Guest | None = None
-        # How many the guest has: a new one has one.
         self._processors = 1
-        self._janitor: Janitor | None = None
-        self._surroundings: Surroundings | None = None
-        self._crew: Crew | None = None
-        # The system-wide counter of multi-format events; None where a case went astray.
-        self._multi_id: int | None = 0
+        self._prepared: PreparedGuest | None = None
         self._not_built: NotBuilt | None = None
-        #: The guest serves no other case: who asks for one gets another.
-        self.lost = False
-
-    @property
-    def guest(self) -> Guest | None:
-        """The guest, once there is one."""
-        return self._guest
-
-    def executor(self) -> GuestExecutor:
-        """What performs a program in the guest."""
-        assert self._guest is not None
-        assert self._crew is not None
-        return GuestExecutor(self._guest, self._crew)
+        self.guest: Guest | None = None
+        #: The guest serves no further case.
+        self.must_replace = False
 
     def ready(self) -> Guest:
         """A guest that answers.  Raises NotBuilt, Unloadable, and what the guest raises."""
-        guest, _ = self._ready()
-        return guest
-
-    def prepare(self, case: Case) -> Guest:
-        """A guest as the case wants it, but for its module.
-
-        Raises NotJudged where the kernel has not what the case uses, and what the guest raises.
-        """
-        guest, janitor = self._ready()
-        self._check(case.facilities, guest)
-        if case.processors != self._processors:
-            self._processors, self.lost = case.processors, True
-            guest, janitor = self._ready()
-        if case.isolation in (Isolation.GLOBAL, Isolation.FATAL) and not janitor.wait_until_new(
-            _CLEAN
-        ):
-            guest.pristine(self._processors)
-            guest, janitor = self._ready(renewed=True)
-        return guest
-
-    def multi_id(self, case: Case) -> int:
-        """The number that the next multi-format event gets; 0 where nobody needs to know."""
-        if self._multi_id is None and "multi_format" in case.needs:
-            assert self._janitor is not None
-            self._multi_id = self._janitor.next_multi_id()
-        return self._multi_id or 0
-
-    def load(self, module: str) -> None:
-        """Have a module of the suite in the guest.  Raises NotJudged, ModuleRefused."""
-        if not module or module in self._loaded:
-            return
-        image = self._modules(module)
-        if image is None:
-            raise NotJudged(SkipReason.MODULE, f"there is no {module} for this kernel")
-        assert self._janitor is not None
-        error = self._janitor.load_module(image)
-        if error:
-            raise ModuleRefused(
-                f"the kernel does not load {module}: {os.strerror(error)}; "
-                "let it load unsigned modules, or leave these cases out with -k"
-            )
-        self._loaded.add(module)
-        assert self._surroundings is not None
-        self._surroundings.accept()
-
-    def put_in_order(self, attempt: Attempt, *, passed: bool) -> list[str]:
-        """Undo what a case did; what it has changed beside, if it began.
-
-        In as few requests as can be: each takes as long as what most of them ask for.
-        """
-        guest = self._guest
-        assert guest is not None
-        undone = passed and not (attempt.left_things() or attempt.recorded())
-        look: list[Call] = []
-        if attempt.mark >= 0 and self._surroundings is not None:
-            look = self._surroundings.calls(attempt.program, passed=passed)
-        seen: list[dict[str, Any]] = []
-        if passed:
-            seen = attempt.dismiss(look if undone else ())
-            if self._multi_id is not None:
-                self._multi_id = attempt.multi_id
-        else:
-            # Where the kernel left the model's path nobody knows what there is.
-            guest.call("", [["reset"]])
-            self._janitor = Janitor(guest)
-            self._crew = Crew(guest, standing=ACTOR)
-            self._multi_id = None
-        if not seen:
-            calls = ([] if undone else self._undoing(attempt, passed=passed)) + look
-            seen = guest.call(ACTOR, calls)[len(calls) - len(look) :] if calls else []
-        return self._surroundings.changed(seen) if self._surroundings is not None else []
-
-    def _undoing(self, attempt: Attempt, *, passed: bool) -> list[Call]:
-        """What undoes what a case left; of one that did not pass it may be anything."""
-        assert self._janitor is not None
-        calls: list[Call] = []
-        if not passed or attempt.left_things():
-            calls += self._janitor.repairs(triggers=not passed or attempt.left_triggers())
-        if not passed or attempt.recorded():
-            calls.append(clearing())
-        return calls
-
-    def _ready(self, *, renewed: bool = False) -> tuple[Guest, Janitor]:
         if self._not_built is not None:
             raise self._not_built
-        self._inserted.check()
-        if self._guest is None:
-            self._guest = self._supply()
-            renewed = True
-        elif self.lost:
-            self._guest.pristine(self._processors)
-            renewed = True
-        self.lost = False
-        if renewed or self._janitor is None:
-            self._janitor = Janitor(self._guest)
-            self._crew = Crew(self._guest, standing=ACTOR)
-            self._multi_id = 0
-            self._loaded = set()
-            if not self._janitor.has_user_events():
-                self._not_built = NotBuilt()
-                raise self._not_built
-            self._insert(self._guest)
-            self._surroundings = Surroundings(self._guest)
-        return self._guest, self._janitor
+        self._user_modules.check()
+        if self.guest is None:
+            self.guest = self._supply()
+        elif self.must_replace:
+            self.guest.pristine(self._processors)
+            self._prepared = None
+        self.must_replace = False
+        if self._prepared is None:
+            self._prepared = self._prepare(self.guest)
+        return self.guest
+
+    def prepare(self, case: Case) -> tuple[Guest, PreparedGuest]:
+        """A guest as the case needs it, with its helper module still to be loaded.
+
+        Raises NotJudged where the kernel lacks a feature, and what the guest raises.
+        """
+        self._check(case.facilities, self.ready())
+        if case.processors != self._processors:
+            self._processors, self.must_replace = case.processors, True
+        guest, prepared = self.ready(), self._prepared
+        assert prepared is not None
+        shared = case.isolation in (Isolation.GLOBAL, Isolation.FATAL)
+        if shared and not prepared.cleanup.wait_until_clean(_CLEAN):
+            self.must_replace = True
+            guest, prepared = self.ready(), self._prepared
+            assert prepared is not None
+        return guest, prepared
+
+    def load(self, prepared: PreparedGuest, case: Case) -> None:
+        """Load the helper module of a case.  Raises NotJudged, ModuleRefused."""
+        prepared.load(case.module, self._modules)
+
+    def clean_up(self, run: CaseRun, *, passed: bool) -> list[str]:
+        """See PreparedGuest; [] if the guest is replaced anyway."""
+        if self.must_replace or self._prepared is None:
+            return []
+        return self._prepared.clean_up(run, passed=passed)
+
+    def _prepare(self, guest: Guest) -> PreparedGuest:
+        setup = GuestSetup(guest)
+        if not setup.has_user_events():
+            self._not_built = NotBuilt()
+            raise self._not_built
+        try:
+            self._user_modules.load(guest)
+        except BaseException:
+            # Some of them may be loaded, or the guest may be lost.
+            self.must_replace = True
+            raise
+        return PreparedGuest(guest, setup)
 
     def _check(self, wanted: Sequence[Facility], guest: Guest) -> None:
         """Raise NotJudged where the kernel was built without what a case uses."""
-        asked = [each for each in wanted if each not in self._promised]
-        if not asked:
+        uncertain = [each for each in wanted if each not in self._promised]
+        if not uncertain:
             return
         if self._facilities is None:
             self._facilities = facilities_of(guest)
-        lacking = [each.option for each in asked if each not in self._facilities]
+        lacking = [each.option for each in uncertain if each not in self._facilities]
         if lacking:
             why = f"the kernel has no {' and no '.join(lacking)}"
             raise NotJudged(SkipReason.CONFIG, why)
-
-    def _insert(self, guest: Guest) -> None:
-        """Have the user's modules in a new guest."""
-        try:
-            self._inserted.load(guest)
-        except BaseException:
-            # Half of them are no kernel to judge, and it may have been lost.
-            self.lost = True
-            raise

@@ -1,8 +1,8 @@
-"""Processes of a guest that programs borrow, since making one costs more than most programs.
+"""Reuse processes of a guest: to create one costs more than most cases.
 
-A process that comes back is put in order: what it still follows is unregistered, its
-descriptors are closed, its mappings go.  One of which something cannot be put back (it was
-forked, pinned to a processor, or gave up its rights) is killed.
+A process that is given back unregisters its enablers, closes its descriptors and unmaps its memory.
+A process with state that cannot be undone (forked, pinned to a processor, privileges dropped) is
+killed.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from conformance.ops.encode.requests import Call, fd, path_in, sys_call
 _AT_FDCWD = -100
 _O_RDONLY = 0
 _SIGKILL = 9
-# The descriptor of this module's own use.
+# The slot of the descriptor that unregisters.
 _OWN_SLOT = 1000
 
-# The (address, bit) pairs that a process still follows.
+# The (address, bit) pairs that a process still has registered.
 Enablers = Sequence[tuple[int, int]]
 
 
 class Caller(Protocol):
-    """The part of a channel that is needed here."""
+    """Performs calls in a guest."""
 
     def call(self, actor: str, calls: Sequence[Call]) -> list[dict[str, Any]]:
         """Perform calls; one result each."""
@@ -36,26 +36,26 @@ class Caller(Protocol):
 
 
 @dataclass(slots=True)
-class Hand:
-    """A borrowed process: its name in the guest, and what it was used for."""
+class PooledProcess:
+    """A borrowed process: its name in the guest, and the state it has gained."""
 
     name: str
     reusable: bool = True
     slots: set[int] = field(default_factory=set)
     ranges: list[tuple[int, int]] = field(default_factory=list)
-    # A task's (see vm.agent.agent) driving process, and how many tasks that process has had.
-    driver: Hand | None = None
+    # The process that drives a task (see vm.agent.agent), and the number of its tasks so far.
+    driver: PooledProcess | None = None
     tasks: int = 0
 
     def driven(self, calls: Sequence[Call]) -> list[Call]:
-        """Calls as the process performs them that drives this task, if it is one."""
+        """The calls, or for a task those of its driver that make the task perform them."""
         if self.driver is None:
             return list(calls)
         own = ("task", "race", "via")
         return [call if call[0] in own else ["via", self.name, call] for call in calls]
 
     def note(self, operation: op.Operation, *, ok: bool) -> None:
-        """Remember what an operation leaves in the process."""
+        """Record the state that an operation leaves in the process."""
         match operation:
             case op.Open(slot=slot) | op.Dup(new_slot=slot) | op.PerfEventOpen(slot=slot) if ok:
                 self.slots.add(slot)
@@ -78,83 +78,83 @@ class Hand:
                 self.reusable = False
 
 
-class Crew:
+class ProcessPool:
     """The processes of one guest.  Raises what the channel raises."""
 
     def __init__(self, channel: Caller, standing: str) -> None:
-        """``standing`` is an actor that lives in the guest already and is nobody's own."""
+        """``standing`` is an actor that lives in the guest already and is shared by all cases."""
         self._channel = channel
         self._standing = standing
         self._idle: list[str] = []
         self._made = 0
 
-    def enlist(self, actor: str, *, fresh: bool = False) -> Hand:
-        """A process in which nothing has happened; a ``fresh`` one never was in use."""
+    def borrow(self, actor: str, *, fresh: bool = False) -> PooledProcess:
+        """A process without state; a ``fresh`` one was never used."""
         if actor == self._standing:
-            return Hand(actor)
+            return PooledProcess(actor)
         if self._idle and not fresh:
-            return Hand(self._idle.pop())
-        hand = Hand(self._next_name())
-        self._channel.call("", [["spawn", hand.name]])
-        return hand
+            return PooledProcess(self._idle.pop())
+        process = PooledProcess(self._next_name())
+        self._channel.call("", [["spawn", process.name]])
+        return process
 
-    def child(self) -> Hand:
-        """A process that is about to be forked by another."""
-        return Hand(self._next_name(), reusable=False)
+    def child(self) -> PooledProcess:
+        """A process that another is about to fork."""
+        return PooledProcess(self._next_name(), reusable=False)
 
-    def task(self, maker: Hand) -> Hand:
-        """A task that is about to be made by a process, or by a task of one."""
+    def task(self, maker: PooledProcess) -> PooledProcess:
+        """A task that a process, or a task of one, is about to clone."""
         driver = maker.driver or maker
         driver.reusable = False
         driver.tasks += 1
-        return Hand(f"{driver.name}/{driver.tasks}", reusable=False, driver=driver)
+        return PooledProcess(f"{driver.name}/{driver.tasks}", reusable=False, driver=driver)
 
     def _next_name(self) -> str:
         self._made += 1
         return f"w{self._made}"
 
-    def dismiss(
-        self, used: Iterable[tuple[Hand, Enablers]], then: Sequence[Call] = ()
+    def give_back(
+        self, used: Iterable[tuple[PooledProcess, Enablers]], then: Sequence[Call] = ()
     ) -> list[dict[str, Any]]:
-        """Take processes back, put in order or killed.
+        """Reset processes for reuse, or kill them.
 
-        The last that lives performs what is to be done ``then``; the results, none without one.
+        The last one that lives performs the calls ``then``; their results, [] if none lives.
         """
         ours = [each for each in used if each[0].name != self._standing and not each[0].driver]
         ours.sort(key=lambda each: each[0].reusable)
         results: list[dict[str, Any]] = []
-        for position, (hand, enablers) in enumerate(ours, start=1):
-            results = self._take_back(hand, enablers, then if position == len(ours) else ())
+        for position, (process, enablers) in enumerate(ours, start=1):
+            results = self._take_back(process, enablers, then if position == len(ours) else ())
         return results
 
     def _take_back(
-        self, hand: Hand, enablers: Enablers, then: Sequence[Call]
+        self, process: PooledProcess, enablers: Enablers, then: Sequence[Call]
     ) -> list[dict[str, Any]]:
-        if hand.tasks:
-            self._channel.call(hand.name, [["end_tasks"]])
-        if hand.reusable:
-            calls, needed = _putting_in_order(hand, enablers)
-            results = self._channel.call(hand.name, [*calls, *then]) if calls or then else []
-            # An unregistration may say EFAULT where a program unmapped its word: it is done.
-            if all(result["errno"] == 0 for result in results[needed : len(calls)]):
-                self._idle.append(hand.name)
+        if process.tasks:
+            self._channel.call(process.name, [["end_tasks"]])
+        if process.reusable:
+            calls, unregistering = _reset_calls(process, enablers)
+            results = self._channel.call(process.name, [*calls, *then]) if calls or then else []
+            # Unregistering returns EFAULT where the program unmapped its enable word, and succeeds.
+            if all(result["errno"] == 0 for result in results[unregistering : len(calls)]):
+                self._idle.append(process.name)
                 return results[len(calls) :]
-        self._channel.call("", [["kill", hand.name, _SIGKILL]])
+        self._channel.call("", [["kill", process.name, _SIGKILL]])
         return []
 
 
-def _putting_in_order(hand: Hand, enablers: Enablers) -> tuple[list[Call], int]:
-    """Calls that leave nothing in a process, and from which on none may fail."""
+def _reset_calls(process: PooledProcess, enablers: Enablers) -> tuple[list[Call], int]:
+    """Calls that reset a process; the first ones, this many, may fail."""
     calls: list[Call] = []
     if enablers:
         path = path_in(DATA)
         calls.append(sys_call("openat", _AT_FDCWD, path, _O_RDONLY, 0, slot=_OWN_SLOT))
         calls += [_unregister(address, bit) for address, bit in enablers]
         calls.append(sys_call("close", fd(_OWN_SLOT)))
-    needed = len(calls)
-    calls += [sys_call("close", fd(slot)) for slot in sorted(hand.slots)]
-    calls += [sys_call("munmap", address, length) for address, length in hand.ranges]
-    return calls, needed
+    unregistering = len(calls)
+    calls += [sys_call("close", fd(slot)) for slot in sorted(process.slots)]
+    calls += [sys_call("munmap", address, length) for address, length in process.ranges]
+    return calls, unregistering
 
 
 def _unregister(address: int, bit: int) -> Call:

@@ -50,7 +50,7 @@ class Finding(StrEnum):
     LOST = "lost"
 
 
-class Measured:
+class SwitchMeasurement:
     """What probes have shown so far about the switches of a profile."""
 
     def __init__(self, profile: Profile) -> None:
@@ -186,7 +186,7 @@ class Measured:
         return AdaptedProfile.of(self._flipped(others), others) if others else self.profile
 
     def lacking(self, case: Case) -> tuple[str, ...]:
-        """Measured switches on account of which a case is not for this kernel."""
+        """SwitchMeasurement switches on account of which a case is not for this kernel."""
         contract = self.profile_for(case)
         if not isinstance(contract, AdaptedProfile) or case.applies(contract):
             return ()

@@ -28,7 +28,7 @@ from conformance.results.case_result import (
     Report,
     SkipReason,
 )
-from conformance.runner.case_run import Explain, NotJudged, Trouble
+from conformance.runner.case_run import Explain, Judgement, NotJudged
 from conformance.runner.guest_executor import Channel
 
 # The process that loads and unloads, and its one descriptor.
@@ -183,19 +183,19 @@ def _read(guest: Guest, path: str) -> str:
 
 def _judged(
     module: UserModule, verb: str, errno: int, splats: list[str], console: str, taint: str
-) -> Trouble:
+) -> Judgement:
     """What the kernel's answer and its console come to."""
     if errno:
         said = f"{errorcode.get(errno, errno)} ({os.strerror(errno)})"
         why = f"the kernel does not {verb} {module.name}: {said}"
         last = _last_words(console, f"module {module.name} {verb}")
         reason = f"{why}; {last}" if last else why
-        return Trouble(Outcome.FAIL, Blame.MODULE, reason, console)
+        return Judgement(Outcome.FAIL, Blame.MODULE, reason, console)
     if splats:
         reason = f"the kernel complained as {module.name} was {verb}ed: {splats[0]}"
-        return Trouble(Outcome.FAIL, Blame.MODULE, reason, console)
+        return Judgement(Outcome.FAIL, Blame.MODULE, reason, console)
     tainted = f", taints the kernel: {taint}" if taint else ""
-    return Trouble(Outcome.PASS, Blame.NONE, f"{module.name} {verb}ed{tainted}")
+    return Judgement(Outcome.PASS, Blame.NONE, f"{module.name} {verb}ed{tainted}")
 
 
 _STAMP = re.compile(r"^\[\s*\d+\.\d+\](?:\[\s*[TC]\d+\])? ?")
@@ -209,7 +209,7 @@ def _last_words(console: str, mark: str) -> str:
 
 
 def _result(
-    module: UserModule, verb: str, trouble: Trouble, splats: Sequence[str], started: float
+    module: UserModule, verb: str, trouble: Judgement, splats: Sequence[str], started: float
 ) -> CaseResult:
     return CaseResult(
         id=f"{MODULE_SURFACE}.{module.name.lower()}.{verb}",

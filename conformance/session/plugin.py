@@ -162,7 +162,7 @@ def _worker(config: pytest.Config, controller: Controller, directory: Path) -> W
         directory,
         Expectations.load(),
         allowed=_allowed(),
-        anew=config.option.isolation == "case",
+        fresh_guests=config.option.isolation == "case",
         limit=controller.limit,
     )
 

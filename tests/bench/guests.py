@@ -20,9 +20,9 @@ from conformance.client.lockstep import Lockstep
 from conformance.client.user_events import UserEvents
 from conformance.model.machine import Model
 from conformance.results import journal
-from conformance.runner.cleanup import ACTOR, Janitor
 from conformance.runner.guest_executor import GuestExecutor
-from conformance.runner.process_pool import Crew
+from conformance.runner.guest_setup import ACTOR, GuestSetup
+from conformance.runner.process_pool import ProcessPool
 from conformance.session.target.target import Target
 from conformance.session.worker.machine_guest import MachineGuest
 from vm.machine import Machine
@@ -103,10 +103,10 @@ def refusing(target: Target) -> Iterator[tuple[UserEvents, MachineGuest]]:
         guest = MachineGuest(target, Path(directory))
         try:
             guest.wait_ready()
-            Janitor(guest)
-            crew = Crew(guest, standing=ACTOR)
+            GuestSetup(guest)
+            processes = ProcessPool(guest, standing=ACTOR)
             model = Model(profile_for(target.abi, base=target.release))
-            ue = UserEvents(Lockstep(model, GuestExecutor(guest, crew)))
+            ue = UserEvents(Lockstep(model, GuestExecutor(guest, processes)))
             yield ue, guest
         finally:
             guest.close()

@@ -15,9 +15,11 @@ from conformance.ops import credentials, tracing
 from conformance.ops import syscalls as op
 from conformance.ops.decoding import file_views, perf_ring, trace_page
 from conformance.ops.syscalls import ReadFile, View
-from conformance.runner.cleanup import Janitor
+from conformance.runner.cleanup import Cleanup
 from conformance.runner.guest_executor import GuestExecutor
-from conformance.runner.process_pool import Crew
+from conformance.runner.guest_invariants import GuestInvariants
+from conformance.runner.guest_setup import GuestSetup
+from conformance.runner.process_pool import ProcessPool
 from host.deadline import Deadline
 from tests import packed
 from tests.fuzz.target import Target
@@ -240,7 +242,7 @@ def observed() -> list[bytes]:
 def observe(data: bytes) -> None:
     """Each operation makes an observation of whatever the kernel gives it."""
     channel = Answering(data)
-    executor = GuestExecutor(channel, Crew(channel, standing="root"))
+    executor = GuestExecutor(channel, ProcessPool(channel, standing="root"))
     executor.execute([op.Spawn("a")], ())
     seen = executor.execute(LYING, (op.Watch("a", 4096, 4),))
     assert len(seen) == len(LYING)
@@ -252,12 +254,13 @@ def found() -> list[bytes]:
 
 
 def tidy(data: bytes) -> None:
-    """Whatever is left in a guest, or looks as if it were, the janitor has calls for it."""
+    """Whatever files of a guest show, the cleanup has calls for it."""
     # All files of this kernel have the same text: each line of one brings the lines of others.
-    janitor = Janitor(Answering(data[:2000]))
-    janitor.tidy()
-    janitor.next_multi_id()
-    janitor.has_user_events()
+    guest = Answering(data[:2000])
+    setup = GuestSetup(guest)
+    setup.next_multi_id()
+    setup.has_user_events()
+    Cleanup(guest, GuestInvariants(guest)).tidy()
 
 
 def rings() -> list[bytes]:

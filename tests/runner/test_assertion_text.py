@@ -1,4 +1,4 @@
-"""What is told of an assertion that pytest has not rewritten."""
+"""The description of an assertion that pytest has not rewritten."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from conformance.runner.assertion_text import stated
+from conformance.runner.assertion_text import FailedAssertion, failed_assertion
 
 
 class Opaque:
-    """Something that can only be told by its address."""
+    """An object whose repr is its address."""
+
+
+def answer() -> int:
+    return 3
 
 
 def equal() -> None:
@@ -31,26 +35,66 @@ def in_a_helper() -> None:
 
 
 def of_a_call() -> None:
-    assert len("abc") == 4
+    expected = 4
+    assert answer() < expected - 4
+
+
+def without_comparison() -> None:
+    assert not answer()
 
 
 @pytest.mark.parametrize(
-    ("fails", "told"),
+    ("fails", "text", "expected", "value"),
     [
-        (equal, "assert seen == [1, 3], where seen = [1, 2]"),
-        (of_several_lines, "assert seen in (b'y', other), where seen = b'" + "x" * 198),
-        (in_a_helper, "assert seen == [1, 3], where seen = [1, 2]"),
-        (of_a_call, "assert len('abc') == 4"),
+        (equal, "assert seen == [1, 3], where seen = [1, 2]", "[1, 3]", "[1, 2]"),
+        (
+            of_several_lines,
+            "assert seen in (b'y', other), where seen = b'" + "x" * 198,
+            "one of (b'y', other)",
+            "b'" + "x" * 198,
+        ),
+        (in_a_helper, "assert seen == [1, 3], where seen = [1, 2]", "[1, 3]", "[1, 2]"),
+        (
+            of_a_call,
+            "assert answer() < expected - 4, where expected = 4",
+            "less than expected - 4",
+            "",
+        ),
+        (without_comparison, "assert not answer()", "", ""),
     ],
 )
-def test_the_assertion_and_what_it_compares(fails: Callable[[], None], told: str) -> None:
+def test_assertion_and_its_sides(
+    fails: Callable[[], None], text: str, expected: str, value: str
+) -> None:
     with pytest.raises(AssertionError) as caught:
         fails()
-    assert stated(AssertionError().with_traceback(caught.value.__traceback__)) == told
+    # Without the message of pytest, which rewrites this file.
+    found = failed_assertion(AssertionError().with_traceback(caught.value.__traceback__))
+    assert found is not None
+    assert (found.text.splitlines()[0], found.expected, found.value) == (text, expected, value)
+    name, _, line = found.place.partition(":")
+    assert (name, line.isdecimal()) == ("test_assertion_text.py", True)
 
 
-def test_one_without_a_place_or_source() -> None:
-    assert stated(AssertionError()) == ""
+def test_place_is_the_line_of_the_assertion() -> None:
+    with pytest.raises(AssertionError) as caught:
+        in_a_helper()
+    found = failed_assertion(caught.value)
+    line = equal.__code__.co_firstlineno + 2
+    assert found is not None
+    assert found.place == f"test_assertion_text.py:{line}"
+
+
+def test_message_of_an_assertion_comes_first() -> None:
+    with pytest.raises(AssertionError) as caught:
+        raise AssertionError("three is not four")
+    found = failed_assertion(caught.value)
+    assert found is not None
+    assert found.text == "three is not four"
+
+
+def test_assertion_without_source() -> None:
+    assert failed_assertion(AssertionError()) is None
     with pytest.raises(AssertionError) as caught:
         exec("assert 1 == 2")
-    assert stated(caught.value) == ""
+    assert failed_assertion(caught.value) == FailedAssertion("<string>:1", "")

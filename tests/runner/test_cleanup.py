@@ -1,17 +1,23 @@
-"""What a guest is put in order with."""
+"""The calls that restore a guest, by what a case left and what the files of the guest show."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from errno import EBUSY
 from typing import Any
 
 import pytest
 
 from conformance.client import tracefs
 from conformance.ops.encode.requests import Call, path_in
-from conformance.runner.cleanup import Janitor, _name_in, _others_in, _used_in, removal_of
+from conformance.runner.cleanup import Cleanup, _event_name, _probes_in, removal_of
+from conformance.runner.guest_invariants import SETTINGS, GuestInvariants
+from conformance.runner.leftovers import Leftovers
 from tests.runner.test_runner import Guest
+
+EVENTS = f"{tracefs.ROOT}/events"
+RMDIR, CHMOD, CHOWN, MOUNT = 84, 90, 92, 165
 
 
 @pytest.mark.parametrize(
@@ -30,8 +36,8 @@ from tests.runner.test_runner import Guest
         ("ue:", ""),
     ],
 )
-def test_the_name_of_a_definition(line: str, name: str) -> None:
-    assert _name_in(line) == name
+def test_name_of_a_definition(line: str, name: str) -> None:
+    assert _event_name(line) == name
 
 
 @pytest.mark.parametrize(
@@ -50,41 +56,23 @@ def test_the_name_of_a_definition(line: str, name: str) -> None:
         ),
     ],
 )
-def test_what_a_trigger_is_removed_by(line: str, removed: str) -> None:
+def test_name_of_a_trigger(line: str, removed: str) -> None:
     assert removal_of(line) == removed
-
-
-@pytest.mark.parametrize(
-    ("status", "names"),
-    [
-        ("a\nb # Used by ftrace\nc.1f # Used by ftrace perf\n", ["b", "c.1f"]),
-        ("1:a # Used by ftrace\n2:b\n\nActive: 2\nBusy: 1\nMax: 32768\n", ["a"]),
-        ("\nActive: 0\nBusy: 0\n", []),
-    ],
-)
-def test_events_in_use(status: str, names: list[str]) -> None:
-    assert _used_in(status) == names
 
 
 def test_probes_among_definitions() -> None:
     text = "u:a u32 a\ne:uevt/p user_events.a a=$a\np:uevt/k user_events_write\n"
-    assert _others_in(f"{text}s:synthetic/m\tu32 a\n") == ["uevt/p", "synthetic/m"]
+    found = _probes_in(f"{text}s:synthetic/m\tu32 a\n")
+    assert found == ["uevt/p", "uevt/k", "synthetic/m"]
 
 
-def test_synthetic_events_are_removed() -> None:
-    calls = repairs({tracefs.DYNAMIC_EVENTS: "s:synthetic/m\tu32 a\n"})
-    assert [(call[1], bytes.fromhex(str(call[2]))) for call in calls] == [
-        (f"{tracefs.ROOT}/events/synthetic/m/enable", b"0"),
-        (tracefs.DYNAMIC_EVENTS, b"-:synthetic/m"),
-    ]
+class DirtyGuest(Guest):
+    """A guest whose files show given texts, and in which some calls fail for a while."""
 
-
-class Left(Guest):
-    """A guest in which some files, and directories, have something in them."""
-
-    def __init__(self, texts: dict[str, str]) -> None:
+    def __init__(self, texts: dict[str, str], busy: int = 0) -> None:
         super().__init__({})
         self.texts = texts
+        self.busy = busy
         self.calls: list[Call] = []
 
     def call(
@@ -95,43 +83,95 @@ class Left(Guest):
 
     def _result(self, call: Call) -> dict[str, Any]:
         result = super()._result(call)
-        if call[0] in ("slurp", "list") and call[1] in self.texts:
+        if call[0] in ("slurp", "list", "status") and call[1] in self.texts:
             result["data"] = self.texts[str(call[1])].encode().hex()
+        if call[:2] == ["sys", RMDIR] and self.busy:
+            self.busy -= 1
+            result["errno"] = EBUSY
         return result
 
 
-def repairs(texts: dict[str, str]) -> list[Call]:
-    """What a janitor does about it, beside looking."""
-    guest = Left(texts)
-    janitor = Janitor(guest)
+def restoring(texts: dict[str, str], left: Leftovers, busy: int = 0) -> list[Call]:
+    """The calls of a cleanup that do more than read."""
+    guest = DirtyGuest(texts, busy)
+    cleanup = Cleanup(guest, GuestInvariants(guest))
     guest.calls.clear()
-    assert janitor.tidy() is False
+    cleanup.restore(left, [])
     return [call for call in guest.calls if call[0] not in ("slurp", "list")]
 
 
-def test_instances_are_removed() -> None:
-    calls = repairs({f"{tracefs.ROOT}/instances": "a\nb\n"})
-    assert [call[2] for call in calls] == [
-        [path_in(f"{tracefs.ROOT}/instances/{name}")] for name in ("a", "b")
+def written(calls: Sequence[Call]) -> list[tuple[str, bytes]]:
+    """Paths and texts of the writes among calls."""
+    return [(str(call[1]), bytes.fromhex(str(call[2]))) for call in calls if call[0] == "spill"]
+
+
+OBJECTS = Leftovers(objects=True)
+
+
+def test_synthetic_events_are_removed() -> None:
+    calls = restoring({tracefs.DYNAMIC_EVENTS: "s:synthetic/m\tu32 a\n"}, OBJECTS)
+    assert written(calls) == [
+        (f"{EVENTS}/synthetic/m/enable", b"0"),
+        (tracefs.DYNAMIC_EVENTS, b"-:synthetic/m"),
     ]
-    assert {call[1] for call in calls} == {84}
+
+
+def test_instances_are_removed_once_they_are_not_in_use() -> None:
+    texts = {f"{tracefs.ROOT}/instances": "a\nb\n"}
+    calls = restoring(texts, OBJECTS, busy=3)
+    once = [[path_in(f"{tracefs.ROOT}/instances/{name}")] for name in ("a", "b")]
+    assert [call[2] for call in calls if call[1] == RMDIR] == once * 3
 
 
 @pytest.mark.parametrize("file", ["set_event_pid", "set_event_notrace_pid"])
-def test_lists_of_processes_are_emptied(file: str) -> None:
+def test_pid_lists_are_emptied(file: str) -> None:
     path = f"{tracefs.ROOT}/{file}"
-    assert repairs({path: "77\n"}) == [["spill", path, "0a", os.O_WRONLY | os.O_TRUNC]]
+    assert restoring({path: "77\n"}, OBJECTS) == [["spill", path, "0a", os.O_WRONLY | os.O_TRUNC]]
 
 
-@pytest.mark.parametrize("left", [True, False])
-def test_triggers_are_looked_for_where_some_were_left(left: bool) -> None:
-    guest = Left({tracefs.STATUS: "e # Used by ftrace\n"})
-    janitor = Janitor(guest)
+def test_triggers_are_removed_twice_where_one_may_refer_to_another() -> None:
+    second, first = f"{EVENTS}/user_events/b/trigger", f"{EVENTS}/user_events/a/trigger"
+    texts = {second: "# help\nhist:keys=x:v=$y [active]\n", first: "hist:keys=x:y=z [active]\n"}
+    calls = restoring(texts, Leftovers(triggers=(second, first)))
+    removals = [
+        (second, b""),
+        (second, b"!hist:keys=x:v=$y"),
+        (first, b""),
+        (first, b"!hist:keys=x:y=z"),
+    ]
+    assert written(calls) == removals * 2
+
+
+def test_what_a_program_wrote_is_restored_without_reading() -> None:
+    cpumask, system = f"{tracefs.ROOT}/tracing_cpumask", f"{EVENTS}/user_events/filter"
+    assert cpumask in SETTINGS
+    left = Leftovers(
+        settings=(cpumask,), filters=(system,), kernel_events=True, errors=True, records=True
+    )
+    guest = DirtyGuest({cpumask: "3\n"})
+    cleanup = Cleanup(guest, GuestInvariants(guest))
     guest.calls.clear()
-    janitor.repairs(triggers=left)
-    trigger = f"{tracefs.ROOT}/events/user_events/e/trigger"
-    assert any(call[1] == trigger for call in guest.calls) is left
+    cleanup.restore(left, [])
+    assert written(guest.calls) == [
+        (cpumask, b"3\n"),
+        (system, b"0"),
+        (f"{tracefs.ROOT}/set_event", b"\n"),
+        (tracefs.ERROR_LOG, b"\n"),
+        (tracefs.TRACE, b""),
+    ]
+    assert len(guest.calls) == 5
 
 
-def test_a_guest_in_order_is_left_alone() -> None:
-    assert Janitor(Left({})).tidy() is True
+def test_superblock_is_restored_before_modes() -> None:
+    left = Leftovers(superblock=True, modes=True)
+    calls = restoring({tracefs.DATA: "100640 0:7"}, left)
+    assert [call[1] for call in calls] == [MOUNT, CHOWN, CHMOD]
+    chown, chmod = calls[1:]
+    assert chown[2] == [path_in(tracefs.DATA), 0, 7]
+    assert chmod[2] == [path_in(tracefs.DATA), 0o640]
+
+
+def test_clean_guest_is_left_alone() -> None:
+    guest = DirtyGuest({})
+    assert Cleanup(guest, GuestInvariants(guest)).tidy() is True
+    assert restoring({}, OBJECTS) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.results.case_result import Blame, CaseResult, Evidence, Mismatch, Outcome, Report
-from conformance.runner.console_verdict import complained, of_others
+from conformance.runner.console_verdict import judge_late_reports, judge_reports
 
 WARN = Report("warn", "WARNING: CPU: 0 PID: 1 at x.c:1 f", "warn:f")
 OOPS = Report("oops", "BUG: kernel NULL pointer dereference, address: 10", "oops:g")
@@ -32,7 +32,7 @@ def result(outcome: Outcome = Outcome.PASS, blame: Blame = Blame.NONE) -> CaseRe
         (result(), [MEMORY, WARN], Outcome.FAIL, Blame.KERNEL, "the kernel complained: sh"),
         (result(), [ALLOWED], Outcome.PASS, Blame.NONE, ""),
         (result(), [ALLOWED, WARN], Outcome.FAIL, Blame.KERNEL, "the kernel complained: WARNING"),
-        # What it answered tells more than that it complained.
+        # What it answered tells more than the report.
         (result(Outcome.FAIL, Blame.KERNEL), [WARN], Outcome.FAIL, Blame.KERNEL, "step 1, errno"),
         (result(Outcome.FAIL, Blame.KERNEL), [OOPS], Outcome.CRASH, Blame.KERNEL, "the guest cra"),
         # Without memory it may answer anything.
@@ -44,7 +44,7 @@ def result(outcome: Outcome = Outcome.PASS, blame: Blame = Blame.NONE) -> CaseRe
 def test_what_a_report_makes_of_a_result(
     judged: CaseResult, reports: list[Report], outcome: Outcome, blame: Blame, reason: str
 ) -> None:
-    found = complained(judged, reports, "the console")
+    found = judge_reports(judged, reports, "the console")
     assert (found.outcome, found.blame) == (outcome, blame)
     assert found.reason.startswith(reason)
     assert found.reports == tuple(reports)
@@ -55,11 +55,11 @@ def test_what_a_report_makes_of_a_result(
 
 
 def test_without_reports_nothing_changes() -> None:
-    assert complained(result(), [], "the console") == result()
+    assert judge_reports(result(), [], "the console") == result()
 
 
 def test_what_came_late_is_of_the_case_before() -> None:
-    (late,) = of_others([LATE], "write.second", "the console")
+    (late,) = judge_late_reports([LATE], "write.second", "the console")
     assert late.id == "write.first.afterwards"
     assert (late.outcome, late.blame) == (Outcome.FAIL, Blame.KERNEL)
     assert late.reason == (
@@ -70,7 +70,7 @@ def test_what_came_late_is_of_the_case_before() -> None:
 
 def test_what_came_after_no_case_has_a_place_too() -> None:
     loaded = Report("warn", "WARNING: late", "warn:h", after="module x load: done")
-    (late,) = of_others([loaded], "write.second", "")
+    (late,) = judge_late_reports([loaded], "write.second", "")
     assert late.id == "write.start.afterwards"
 
 
@@ -79,6 +79,6 @@ def test_an_older_reader_and_an_older_writer() -> None:
     plain = result().to_json()
     del plain["reports"]
     assert CaseResult.from_json(plain).reports == ()
-    newer = complained(result(), [WARN], "").to_json()
+    newer = judge_reports(result(), [WARN], "").to_json()
     newer["reports"][0] |= {"kind": "of_a_later_version", "new": 1}
     assert CaseResult.from_json(newer).reports[0].kind == "of_a_later_version"

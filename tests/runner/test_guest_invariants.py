@@ -12,8 +12,8 @@ from conformance.client import tracefs
 from conformance.ops import credentials, tracing
 from conformance.ops import syscalls as op
 from conformance.ops.encode.requests import Call
-from conformance.runner.cleanup import ACTOR
-from conformance.runner.guest_invariants import Surroundings
+from conformance.runner.guest_invariants import GuestInvariants
+from conformance.runner.guest_setup import ACTOR
 from tests.runner.test_runner import Guest
 
 PATH = f"{tracefs.ROOT}/events/user_events/e/enable"
@@ -41,7 +41,7 @@ class Kept(Guest):
 
 
 def changed(
-    around: Surroundings, guest: Guest, program: Sequence[op.Operation], *, passed: bool
+    around: GuestInvariants, guest: Guest, program: Sequence[op.Operation], *, passed: bool
 ) -> list[str]:
     """What is not as it was after a program."""
     return around.changed(guest.call(ACTOR, around.calls(program, passed=passed)))
@@ -50,7 +50,7 @@ def changed(
 @pytest.mark.parametrize("status", ["100666 0:0", "100640 7:8"])
 def test_a_mode_or_owner_that_was_left_is_told(status: str) -> None:
     guest = Kept({})
-    around = Surroundings(guest)
+    around = GuestInvariants(guest)
     assert changed(around, guest, [], passed=False) == []
     guest.status = status
     told = [f"the mode of {tracefs.DATA} was '100640 0:0' and is '{status}'"]
@@ -76,14 +76,14 @@ def test_a_mode_or_owner_that_was_left_is_told(status: str) -> None:
 )
 def test_it_is_looked_where_a_program_may_have_reached(operation: op.Operation, told: bool) -> None:
     guest = Kept({})
-    around = Surroundings(guest)
+    around = GuestInvariants(guest)
     guest.status = "100666 0:0"
     assert bool(changed(around, guest, [operation], passed=True)) is told
 
 
 def test_what_the_kernel_says_of_itself_is_always_told() -> None:
     guest = Kept({})
-    around = Surroundings(guest)
+    around = GuestInvariants(guest)
     guest.tainted = "512"
     told = ["/proc/sys/kernel/tainted was '0' and is '512'"]
     assert changed(around, guest, [], passed=True) == told
@@ -91,5 +91,5 @@ def test_what_the_kernel_says_of_itself_is_always_told() -> None:
 
 def test_a_new_guest_has_the_buffer_of_one_that_has_traced() -> None:
     guest = Kept({})
-    Surroundings(guest)
+    GuestInvariants(guest)
     assert guest.written == ["0a"]

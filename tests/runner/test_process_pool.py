@@ -10,7 +10,7 @@ import pytest
 
 from conformance.ops import syscalls as op
 from conformance.ops.encode.requests import Call
-from conformance.runner.process_pool import Crew, Hand
+from conformance.runner.process_pool import PooledProcess, ProcessPool
 
 LOOK = ["slurp", "/proc/sys/kernel/tainted", 64]
 CLOSE, IOCTL = 3, 16
@@ -28,39 +28,39 @@ class Asked:
         return [{"errno": self._failing.get(call[1], 0), "of": call} for call in calls]
 
 
-def borrowed(crew: Crew, *, reusable: bool = True) -> Hand:
+def borrowed(pool: ProcessPool, *, reusable: bool = True) -> PooledProcess:
     """A process with a descriptor that is open."""
-    hand = crew.enlist("p")
-    hand.note(op.Open("p", 3, "/x", 0), ok=True)
-    hand.reusable = reusable
-    return hand
+    process = pool.borrow("p")
+    process.note(op.Open("p", 3, "/x", 0), ok=True)
+    process.reusable = reusable
+    return process
 
 
 def test_who_is_put_in_order_does_the_rest_in_the_same_request() -> None:
     channel = Asked()
-    crew = Crew(channel, standing="root")
-    first, spoilt = borrowed(crew), borrowed(crew, reusable=False)
+    pool = ProcessPool(channel, standing="root")
+    first, spoilt = borrowed(pool), borrowed(pool, reusable=False)
     channel.requests.clear()
-    results = crew.dismiss([(first, ()), (Hand("root"), ()), (spoilt, ())], [LOOK])
+    results = pool.give_back([(first, ()), (PooledProcess("root"), ()), (spoilt, ())], [LOOK])
     assert [result["of"] for result in results] == [LOOK]
     assert channel.requests == [
         ("", [["kill", spoilt.name, 9]]),
         (first.name, [["sys", CLOSE, [{"fd": 3}], None], LOOK]),
     ]
-    assert crew.enlist("p").name == first.name
+    assert pool.borrow("p").name == first.name
 
 
-@pytest.mark.parametrize("hands", ["none", "standing", "spoilt"])
-def test_nobody_is_left_to_do_the_rest(hands: str) -> None:
+@pytest.mark.parametrize("kind", ["none", "standing", "spoilt"])
+def test_nobody_is_left_to_do_the_rest(kind: str) -> None:
     channel = Asked()
-    crew = Crew(channel, standing="root")
+    pool = ProcessPool(channel, standing="root")
     used = {
         "none": [],
-        "standing": [Hand("root")],
-        "spoilt": [borrowed(crew, reusable=False)],
-    }[hands]
+        "standing": [PooledProcess("root")],
+        "spoilt": [borrowed(pool, reusable=False)],
+    }[kind]
     channel.requests.clear()
-    assert crew.dismiss([(hand, ()) for hand in used], [LOOK]) == []
+    assert pool.give_back([(process, ()) for process in used], [LOOK]) == []
     assert all(LOOK not in calls for _, calls in channel.requests)
 
 
@@ -69,8 +69,8 @@ def test_only_what_cannot_be_put_back_costs_a_process(
     failing: dict[object, int], kept: bool
 ) -> None:
     channel = Asked(failing)
-    crew = Crew(channel, standing="root")
-    hand = borrowed(crew)
-    results = crew.dismiss([(hand, [(4096, 0)])], [LOOK])
+    pool = ProcessPool(channel, standing="root")
+    process = borrowed(pool)
+    results = pool.give_back([(process, [(4096, 0)])], [LOOK])
     assert bool(results) is kept
-    assert (("", [["kill", hand.name, 9]]) in channel.requests) is not kept
+    assert (("", [["kill", process.name, 9]]) in channel.requests) is not kept

@@ -16,7 +16,7 @@ from conformance.cases.case import Case, Facility, Isolation, Tier
 from conformance.client import tracefs
 from conformance.client.executor import Deadline, Never
 from conformance.expectations.loader import Expectations
-from conformance.ops.encode.requests import Call
+from conformance.ops.encode.requests import Call, path_in
 from conformance.results.case_result import (
     Blame,
     CaseResult,
@@ -26,7 +26,7 @@ from conformance.results.case_result import (
     SkipReason,
 )
 from conformance.runner.case_run import NotJudged
-from conformance.runner.cleanup import Janitor
+from conformance.runner.guest_setup import GuestSetup
 from conformance.runner.runner import Runner
 from conformance.session.controller.recorder import Recorder
 from conformance.session.target.target import Target
@@ -37,7 +37,7 @@ from tests.cases.variants import judged
 from vm.errors import BootFailed, HostTrouble
 
 PROFILE = profile_for("6.12.117")
-INIT_MODULE = 175
+INIT_MODULE, RMDIR = 175, 84
 
 
 class Guest:
@@ -163,7 +163,7 @@ def test_a_guest_that_is_thrown_away_is_left_alone(isolation: Isolation, tidied:
 def test_a_kernel_without_user_events_has_neither_file(
     refused: dict[object, int], built: bool
 ) -> None:
-    assert Janitor(Guest(refused)).has_user_events() is built
+    assert GuestSetup(Guest(refused)).has_user_events() is built
 
 
 def array_length(*adapted: str) -> CaseResult:
@@ -306,17 +306,31 @@ def test_a_failure_stays_what_it_is_on_a_changed_guest() -> None:
     assert guest.renewed == 1
 
 
-def test_a_case_that_forgets_an_instance_has_not_passed() -> None:
-    guest = Guest({})
+def test_instance_that_a_case_leaves_is_removed() -> None:
+    """A case need not remove it, and still passes."""
+
+    class Recording(Guest):
+        def __init__(self) -> None:
+            super().__init__({})
+            self.removed: list[object] = []
+
+        def _result(self, call: Call) -> dict[str, Any]:
+            result = super()._result(call)
+            if call[:2] == ["list", f"{tracefs.ROOT}/instances"] and not self.removed:
+                result["data"] = b"t00001_i".hex() if self.made else ""
+            if call[:2] == ["sys", RMDIR]:
+                self.removed.append(call[2])
+            return result
+
+        made = False
+
+    guest = Recording()
     runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
     case = needing("")
-    instance = runner.begin(case, case.id).instance()
-    instance.make()
-    result = runner.end(case, case.id, None)
-    assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.CASE)
-    assert result.reason == "it left behind: instance t00001_i"
-    runner.begin(case, case.id)
+    runner.begin(case, case.id).instance().make()
+    guest.made = True
     assert runner.end(case, case.id, None).outcome is Outcome.PASS
+    assert guest.removed == [[path_in(f"{tracefs.ROOT}/instances/t00001_i")]]
 
 
 class Counting(Guest):

@@ -13,7 +13,7 @@ from conformance.client.executor import ModelExecutor
 from conformance.client.lockstep import Lockstep
 from conformance.client.user_events import UserEvents
 from conformance.model.machine import Model
-from conformance.runner.switch_probes import AdaptedProfile, Finding, Fits, Measured, Probe
+from conformance.runner.switch_probes import AdaptedProfile, Finding, Fits, Probe, SwitchMeasurement
 
 PROFILE = profile_for("6.12.117")
 EBADF, PERSIST, MULTI = "ebadf_when_disabled", "persist", "multi_format"
@@ -40,9 +40,9 @@ def kernel(*contradicted: str) -> Fits:
     return fits
 
 
-def measured(fits: Fits, *probes: Probe) -> Measured:
+def measured(fits: Fits, *probes: Probe) -> SwitchMeasurement:
     """What these probes show."""
-    found = Measured(PROFILE)
+    found = SwitchMeasurement(PROFILE)
     found.use(probes)
     found.measure(fits)
     return found
@@ -107,7 +107,7 @@ def test_a_probe_that_depends_on_another_switch_is_asked_again() -> None:
             return not (profile.has(MULTI) and profile.has(PERSIST))
         return not profile.has(PERSIST)
 
-    found = Measured(PROFILE)
+    found = SwitchMeasurement(PROFILE)
     # In the order of the switches, PERSIST goes first: let it be found out later.
     found.use([probe(MULTI)])
     found.measure(fits)
@@ -154,7 +154,7 @@ def test_a_probe_that_loses_the_guest_is_not_asked_again() -> None:
 
 
 def test_measuring_goes_on_where_the_guest_was_not_to_be_had() -> None:
-    found = Measured(PROFILE)
+    found = SwitchMeasurement(PROFILE)
     found.use([probe(EBADF), probe(PERSIST)])
 
     def broken(probe: Probe, profile: Profile) -> bool:

@@ -23,7 +23,7 @@ from conformance.results.case_result import (
     RunVerdict,
     SkipReason,
 )
-from conformance.runner.case_run import Trouble
+from conformance.runner.case_run import Judgement
 from conformance.runner.runner import Runner
 from conformance.runner.user_modules import Unloadable, UserModule, UserModules
 from conformance.session.controller.recorder import Recorder
@@ -44,11 +44,11 @@ class Unplugged(Exception):
     """What a guest raises whose host is in trouble."""
 
 
-def explain(error: BaseException, before: bool) -> Trouble | None:
+def explain(error: BaseException, before: bool) -> Judgement | None:
     if isinstance(error, Panic):
-        return Trouble(Outcome.CRASH, Blame.KERNEL, "the guest crashed: Oops", "Oops")
+        return Judgement(Outcome.CRASH, Blame.KERNEL, "the guest crashed: Oops", "Oops")
     if isinstance(error, Unplugged):
-        return Trouble(Outcome.ERROR, Blame.HOST, "no host")
+        return Judgement(Outcome.ERROR, Blame.HOST, "no host")
     return None
 
 
@@ -121,10 +121,10 @@ def run(
     guest: Guest, *modules: UserModule, case: Case = CASE
 ) -> tuple[CaseResult, dict[str, CaseResult]]:
     """Run one case that does nothing, and unload; its result, and those beside it."""
-    runner = Runner(PROFILE, lambda: guest, explain, inserted=modules)
+    runner = Runner(PROFILE, lambda: guest, explain, user_modules=modules)
     result = judged(runner, case)
     runner.finish()
-    return result, {each.id: each for each in runner.take_beside()}
+    return result, {each.id: each for each in runner.take_other_results()}
 
 
 def test_a_module_comes_and_goes(module: UserModule) -> None:
@@ -162,7 +162,7 @@ def test_one_that_is_refused_leaves_nothing_to_judge(module: UserModule) -> None
 
 def test_a_refused_module_is_asked_for_once(module: UserModule) -> None:
     guest = Guest(_313=[ENODEV])
-    runner = Runner(PROFILE, lambda: guest, explain, inserted=[module])
+    runner = Runner(PROFILE, lambda: guest, explain, user_modules=[module])
     for _ in range(3):
         with pytest.raises(Exception, match="Mine is not in the kernel"):
             runner.begin(CASE, CASE.id)
@@ -214,7 +214,7 @@ def test_a_module_that_stays(module: UserModule) -> None:
 
 def test_a_lost_guest_gets_its_modules_again(module: UserModule) -> None:
     guest = Guest()
-    runner = Runner(PROFILE, lambda: guest, explain, inserted=[module])
+    runner = Runner(PROFILE, lambda: guest, explain, user_modules=[module])
     runner.begin(CASE, CASE.id)
     assert runner.end(CASE, CASE.id, Panic()).outcome is Outcome.CRASH
     runner.begin(CASE, CASE.id)

@@ -22,7 +22,7 @@ from typing import Any, Self
 import pytest
 
 import vm.machine
-from conformance.runner import cleanup
+from conformance.runner import guest_setup
 from conformance.session.pool.worker_process import Forked
 from conformance.session.selection import named
 from host.deadline import Deadline
@@ -121,7 +121,7 @@ class Disturber:
                 try:
                     provoke.insert(machine, self._plan.module)
                     # How it is around cases is asked anew.
-                    del machine.opened[len(cleanup.OPENING) :]
+                    del machine.opened[len(guest_setup.OPENING) :]
                 finally:
                     self._inserting = False
 

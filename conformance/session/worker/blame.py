@@ -6,7 +6,7 @@ import errno
 import re
 
 from conformance.results.case_result import Blame, Outcome, Report, timed_out
-from conformance.runner.case_run import Trouble
+from conformance.runner.case_run import Judgement
 from conformance.session.time_limits import CaseTooLong
 from host.kernel_reports import ReportKind
 from vm.errors import (
@@ -33,10 +33,10 @@ _OF_BOOT = {Party.KERNEL: Blame.KERNEL, Party.AGENT: Blame.GUEST, Party.HOST: Bl
 _OURS = re.compile(r"|python3?(\.\d+)?|uevt_.*")
 
 
-def explain(error: BaseException, answered_before: bool) -> Trouble | None:
+def explain(error: BaseException, answered_before: bool) -> Judgement | None:
     """What an error of a machine says about the case in which it came up."""
     if isinstance(error, OSError) and error.errno in _REFUSALS:
-        return Trouble(Outcome.ERROR, Blame.HOST, str(error))
+        return Judgement(Outcome.ERROR, Blame.HOST, str(error))
     if not isinstance(error, VmError):
         return None
     reason = f"{error}" + (f"; {error.hint}" if error.hint else "")
@@ -45,7 +45,7 @@ def explain(error: BaseException, answered_before: bool) -> Trouble | None:
     if isinstance(error, (BootFailed, NoAnswer)) and error.frames:
         hang = fingerprint(ReportKind.HANG, error.frames, "")
         reports += (Report(ReportKind.HANG.value, error.where, hang, error.frames),)
-    return Trouble(outcome, blame, reason, error.console, reports)
+    return Judgement(outcome, blame, reason, error.console, reports)
 
 
 def report(found: Finding, after: str = "") -> Report:

@@ -115,7 +115,7 @@ class Running:
 
     def _add_what_was_seen(self, report: pytest.TestReport) -> None:
         """Let a report tell what was found out beside the result of its case."""
-        setattr(report, BESIDE, [each.to_json() for each in self._worker.take_beside()])
+        setattr(report, BESIDE, [each.to_json() for each in self._worker.take_other_results()])
         setattr(report, CONTRADICTIONS, encode(self._worker.contradictions))
         setattr(report, START, self._worker.start)
 

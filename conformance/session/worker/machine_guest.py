@@ -14,8 +14,8 @@ from typing import Any
 from conformance.client import executor as sut
 from conformance.ops.encode.requests import Request
 from conformance.results.case_result import Report
-from conformance.runner.cleanup import ACTOR
 from conformance.runner.guest_lifecycle import OPENING
+from conformance.runner.guest_setup import ACTOR
 from conformance.session.controller.recorder import CONSOLE
 from conformance.session.target.gcov import COUNTERS
 from conformance.session.target.target import Target

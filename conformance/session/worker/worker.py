@@ -42,8 +42,8 @@ _EXPLAINED = frozenset({Outcome.PASS, Outcome.XFAIL, Outcome.SKIP})
 class Worker:
     """Runs cases on one guest of a target.
 
-    ``directory`` is for console.log; ``anew`` gives every case a kernel in which nothing
-    has happened; no case is begun after ``limit``.
+    ``directory`` is for console.log; ``fresh_guests`` boots a kernel for every case; no case is
+    begun after ``limit``.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Worker:
         expectations: Expectations,
         *,
         allowed: Allowed | None = None,
-        anew: bool = False,
+        fresh_guests: bool = False,
         limit: RunLimit | None = None,
     ) -> None:
         self._allowed = allowed or Allowed()
@@ -72,9 +72,9 @@ class Worker:
             explain,
             self._module,
             target.inserted,
-            anew=anew,
+            fresh_guests=fresh_guests,
             promised=promised_by(target.wanted),
-            excuse=self._excused,
+            allow=self._mark_allowed,
         )
 
     def measure_with(self, probes: Sequence[Probe], selected: Collection[str]) -> None:
@@ -95,9 +95,9 @@ class Worker:
         """The dated switches that the kernel was seen to contradict."""
         return self._runner.contradictions
 
-    def take_beside(self) -> list[CaseResult]:
-        """What happened beside the cases, told once."""
-        return self._runner.take_beside()
+    def take_other_results(self) -> list[CaseResult]:
+        """Results that belong to no case, each returned once."""
+        return self._runner.take_other_results()
 
     def finish(self) -> None:
         """The last case has ended."""
@@ -179,7 +179,7 @@ class Worker:
             return result
         return self._expectations.judge(self._context(result.adapted), result)
 
-    def _excused(self, case_id: str, reports: Sequence[Report]) -> Sequence[Report]:
+    def _mark_allowed(self, case_id: str, reports: Sequence[Report]) -> Sequence[Report]:
         """What the kernel reported, with the rules that excuse it."""
         return self._allowed.excuse(self._context(), case_id, reports)
 

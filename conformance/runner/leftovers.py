@@ -1,0 +1,132 @@
+"""What a case may have left changed in its guest, derived from its operations and its model.
+
+The cleanup is limited to this: a case that touched nothing shared costs no request.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+
+from conformance.client import tracefs
+from conformance.model.state.events import DEFAULT_MAX_EVENTS
+from conformance.model.state.trace_instance import TOP
+from conformance.model.state.world import World
+from conformance.ops import credentials, race, tracing
+from conformance.ops import syscalls as op
+from conformance.runner.guest_invariants import SETTINGS
+
+# debugfs mounts tracefs there on first access.
+_AUTOMOUNT = "/sys/kernel/debug/tracing"
+# Filters of these events are freed with their events.
+_OWN_SYSTEMS = (tracefs.SYSTEM, tracefs.MULTI_SYSTEM)
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """Guest-wide state that may differ from what the next case expects."""
+
+    #: Events, probes, instances, settings: what ``cleanup.LOOK`` finds.
+    objects: bool = False
+    #: Records in the buffer of the top instance.
+    records: bool = False
+    #: Lines of error_log.
+    errors: bool = False
+    #: Events of the kernel may be enabled in the top instance.
+    kernel_events: bool = False
+    #: Modes and owners of files of tracefs.
+    modes: bool = False
+    #: Options of the tracefs superblock, such as read-only.
+    superblock: bool = False
+    #: Files of ``guest_invariants.SETTINGS`` that were opened for writing.
+    settings: tuple[str, ...] = ()
+    #: Trigger files, the last written first: its triggers may refer to those of earlier ones.
+    triggers: tuple[str, ...] = ()
+    #: Filters that outlive the events of the case.
+    filters: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, each.name) for each in fields(self))
+
+
+def of_program(program: Sequence[op.Operation], world: World | None) -> Leftovers:
+    """What a program left.
+
+    ``world`` is the state of the model at its end, None where the kernel deviated from the model:
+    then everything may be left that a program can leave.
+    """
+    operations = [step for operation in program for step in race.steps_of(operation)]
+    written = tuple(dict.fromkeys(reversed(list(_written(operations)))))
+    superblock = any(map(_reconfigures, operations))
+    return Leftovers(
+        objects=world is None or _objects(world),
+        records=world is None or bool(world.top.records),
+        errors=world is None or bool(world.top.error_log) or world.top.error_log_unknown,
+        kernel_events=world is None or bool(world.kernel_enabled),
+        modes=superblock or any(map(_changes_modes, operations)),
+        superblock=superblock,
+        settings=tuple(path for path in written if path in SETTINGS),
+        triggers=_triggers(written) if world is None or _has_triggers(world) else (),
+        filters=tuple(path for path in written if _outlives_events(path)),
+    )
+
+
+def _objects(world: World) -> bool:
+    """Whether anything stays behind that does not go away by itself."""
+    top, events = world.top, world.table.events
+    return (
+        any(event.self_reference or event.is_enabled or event.file.is_used for event in events)
+        or not top.tracing_on
+        or top.snapshot is not None
+        or bool(top.pids or top.no_pids)
+        or world.table.maximum != DEFAULT_MAX_EVENTS
+        or bool(world.kprobes or world.eprobes or world.synthetic_events or world.kernel_files)
+        or any(name != TOP for name in world.instances)
+    )
+
+
+def _has_triggers(world: World) -> bool:
+    own = [file for event in world.table.events for file in event.files.values()]
+    return any(file.triggers for file in (*own, *world.kernel_files.values()))
+
+
+def _triggers(written: Iterable[str]) -> tuple[str, ...]:
+    return tuple(path for path in written if path.endswith("/trigger"))
+
+
+def _written(operations: Iterable[op.Operation]) -> Iterator[str]:
+    """Paths that were opened for writing, in the order of the program."""
+    for operation in operations:
+        match operation:
+            case (
+                op.WriteFile(path=path, flags=flags)
+                | op.Open(path=path, flags=flags)
+                | tracing.WritePid(path=path, flags=flags)
+            ) if flags & os.O_ACCMODE != os.O_RDONLY:
+                if path.startswith(f"{_AUTOMOUNT}/"):
+                    path = tracefs.ROOT + path.removeprefix(_AUTOMOUNT)
+                yield path
+
+
+def _outlives_events(path: str) -> bool:
+    """Whether a path is the filter of a system, or of an event that is not the case's own."""
+    directory, _, name = path.rpartition("/")
+    inside = directory.removeprefix(f"{tracefs.ROOT}/events/")
+    if name != "filter" or inside == directory:
+        return False
+    system, _, event = inside.partition("/")
+    return not event or system not in _OWN_SYSTEMS
+
+
+def _reconfigures(operation: op.Operation) -> bool:
+    """Whether a mount changes the superblock of tracefs, which all mounts of it share."""
+    match operation:
+        case credentials.Mount(kind=kind, flags=flags):
+            remounts = flags & credentials.MS_REMOUNT and not flags & credentials.MS_BIND
+            return bool(remounts) or kind == "tracefs"
+    return False
+
+
+def _changes_modes(operation: op.Operation) -> bool:
+    return isinstance(operation, credentials.Chmod | credentials.Chown)
