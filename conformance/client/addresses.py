@@ -10,6 +10,10 @@ import mmap
 
 PAGE = 4096
 READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
+# Python has no name for it.
+PROT_NONE = 0
+# An address of the direct map, which no process can access.
+KERNEL_HALF = 0xFFFF_8880_0000_0000
 
 SCRATCH = 0x2000_0000_0000
 SCRATCH_LENGTH = 64 * PAGE

@@ -6,7 +6,8 @@ import mmap
 
 from conformance.abi.uapi import DIAG_IOCSDEL
 from conformance.cases.case import surface, variants
-from conformance.cases.support.registration import PROT_NONE, abandoned
+from conformance.cases.support.registration import abandoned
+from conformance.client.addresses import PROT_NONE
 from conformance.client.user_events import UserEvents
 
 case = surface(

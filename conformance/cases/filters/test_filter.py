@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.tracing_setup import registered
 from conformance.client.perf import listen
 from conformance.client.user_events import UserEvents
 
@@ -153,12 +152,11 @@ def test_two_fields_of_a_name(ue: UserEvents) -> None:
 )
 def test_common_fields(ue: UserEvents, text: str, count: int) -> None:
     """An event without fields can be filtered by the common fields of its writer."""
-    data, directory = registered(ue, "")
-    ue.tracefs.enable(ue.name())
-    assert directory.set_filter("a == 1").errno == "EINVAL"
-    assert directory.set_filter(text).errno == ""
+    event = ue.event(enabled=True)
+    assert event.directory.set_filter("a == 1").errno == "EINVAL"
+    assert event.directory.set_filter(text).errno == ""
     payload = ue.dated("empty_payload", since=b"", before=b"\1")
-    data.write_event(0, payload)
+    event.write(payload)
     found = ue.tracefs.records()
     dumped = ue.dated("empty_payload", since="", before="01")
     line = ue.dated("remote_enable", since=f"{ue.name()}:No fields found", before=dumped)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.tracing_setup import registered
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -34,14 +33,13 @@ def test_processors(
     ue: UserEvents, field: str, size: int, text: str, kept: tuple[str, ...]
 ) -> None:
     """CPU numbers match a set by & (in it), != (unless all are in it) and == (only that one)."""
-    data, directory = registered(ue, f" {field}")
-    ue.tracefs.enable(ue.name())
-    assert directory.set_filter(text).errno == ""
+    event = ue.event(field, enabled=True)
+    assert event.directory.set_filter(text).errno == ""
     for number in (0, 1, 200, 256, 1 << 32):
         if number < 1 << 8 * size:
-            data.write_event(0, number.to_bytes(size, "little"))
+            event.write(number.to_bytes(size, "little"))
     assert ue.tracefs.records() == [ue.line(f"a={shown}") for shown in kept]
-    assert directory.filter == f"{text}\n"
+    assert event.directory.filter == f"{text}\n"
 
 
 @case(spec="parse_pred: a mask of weight one")
@@ -54,11 +52,10 @@ def test_processors(
 )
 def test_one_processor(ue: UserEvents, field: str, text: str, kept: tuple[int, ...]) -> None:
     """A set of one CPU compares like that CPU's number; & then means ==."""
-    data, directory = registered(ue, f" {field}")
-    ue.tracefs.enable(ue.name())
-    assert directory.set_filter(text).errno == ""
+    event = ue.event(field, enabled=True)
+    assert event.directory.set_filter(text).errno == ""
     for number in (0, 1, 3):
-        assert data.write_event(0, bytes([number])).value == 5
+        assert event.write(bytes([number])).value == 5
     assert ue.tracefs.records() == [ue.line(f"a=({number})") for number in kept]
 
 

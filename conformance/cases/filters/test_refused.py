@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.tracing_setup import forget_errors
+from conformance.cases.support.error_log import clear_errors
 from conformance.client.user_events import UserEvents
 
 case = surface("filter", spec="trace_events_filter.c", doc="Documentation/trace/events.rst@v6.12")
@@ -184,7 +184,7 @@ def test_on_nothing_written(ue: UserEvents) -> None:
 def test_logged(ue: UserEvents) -> None:
     """error_log lists rejected filters with the position of the error, until it is cleared."""
     event = ue.event("u32 a")
-    forget_errors(ue)
+    clear_errors(ue)
     assert ue.tracefs.errors() == ""
     directory = event.directory
     directory.set_filter("a == 1 && b == 2")
@@ -197,5 +197,5 @@ def test_logged(ue: UserEvents) -> None:
         "  Command: == 1\n"
         "           ^\n"
     )
-    forget_errors(ue)
+    clear_errors(ue)
     assert ue.tracefs.errors() == ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.tracing_setup import forget_errors, registered
+from conformance.cases.support.error_log import clear_errors
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -65,7 +65,7 @@ def test_action_refused(ue: UserEvents, text: str, said: str, near: str) -> None
     """An invalid action is EINVAL, and error_log has the reason."""
     event = ue.event("u8 a; u8 bb")
     directory = event.directory
-    forget_errors(ue)
+    clear_errors(ue)
     command = f"hist:keys=a:xx=bb:{text}"
     assert directory.trigger(command).errno == "EINVAL"
     assert ue.tracefs.errors() == (
@@ -116,7 +116,7 @@ def test_action_does_not_fit(ue: UserEvents, text: str, errno: str, said: str) -
     event = ue.event("u8 a; u8 bb; u16 cc")
     made(ue, "u8 v")
     directory = event.directory
-    forget_errors(ue)
+    clear_errors(ue)
     action = text.format(ue.name("e" if "onmatch" in text else "made"))
     assert directory.trigger(f"hist:keys=a:xx=bb:yy=cc:{action}").errno == errno
     assert ue.tracefs.errors().count(f": error: {said}\n") == 1
@@ -194,13 +194,13 @@ def test_synthetic_event_is_busy(ue: UserEvents) -> None:
 )
 def test_synthetic_signs(ue: UserEvents, kind: str, payload: bytes, shown: str) -> None:
     """A field of a user event is copied unchanged to a synthetic one and printed by its size."""
-    data, directory = registered(ue, f" u8 aa; {kind} bb")
+    event = ue.event(f"u8 aa; {kind} bb")
     name = made(ue, f"{kind} v")
     text = f"hist:keys=aa:xx=bb:onchange($xx).trace({name},bb)"
-    assert directory.trigger(text).errno == ""
-    data.write_event(0, b"\1" + payload)
+    assert event.directory.trigger(text).errno == ""
+    event.write(b"\1" + payload)
     assert ue.tracefs.records() == [f"{name}: v={shown}"]
-    directory.trigger(f"!{text}")
+    event.directory.trigger(f"!{text}")
     unmade(ue)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.tracing_setup import registered
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -15,8 +14,6 @@ case = surface(
     tier="full",
     facilities="hist",
 )
-
-PRINT = "trace_events_hist.c:event_hist_trigger_print"
 
 
 def histogram(definition: str, lines: str, hits: int, entries: int, dropped: int = 0) -> str:
@@ -68,9 +65,10 @@ def test_counts(ue: UserEvents) -> None:
 )
 def test_field(ue: UserEvents, field: str, key: str, payload: bytes, shown: str) -> None:
     """A key is shown as an unsigned number, or as its modifier says."""
-    data, directory = registered(ue, f" {field} a")
+    event = ue.event(f"{field} a")
+    directory = event.directory
     directory.trigger(f"hist:keys={key}")
-    data.write_event(0, payload)
+    event.write(payload)
     assert directory.hist == histogram(
         f"hist:keys={key}:vals=hitcount:sort=hitcount:size=2048 [active]",
         f"{{ {shown} }} hitcount:          1\n",
@@ -92,10 +90,11 @@ def test_field(ue: UserEvents, field: str, key: str, payload: bytes, shown: str)
 )
 def test_string(ue: UserEvents, field: str, payloads: list[bytes], texts: list[str]) -> None:
     """String keys are sorted as text and truncated where the key has no room for a NUL."""
-    data, directory = registered(ue, f" {field} s")
+    event = ue.event(f"{field} s")
+    directory = event.directory
     directory.trigger("hist:keys=s:sort=s")
     for payload in (*payloads, *payloads):
-        data.write_event(0, payload)
+        event.write(payload)
     lines = "".join(f"{{ s: {text:<50} }} hitcount:          2\n" for text in texts)
     definition = "hist:keys=s:vals=hitcount:sort=s:size=2048 [active]"
     assert directory.hist == histogram(definition, lines, 4, 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.tracing_setup import forget_errors
+from conformance.cases.support.error_log import clear_errors
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -75,7 +75,7 @@ def test_variable_refused(
     """An invalid variable is rejected with a reason in error_log, and the event does not change."""
     event = ue.event("u32 a; u32 b")
     directory = event.directory
-    forget_errors(ue)
+    clear_errors(ue)
     assert directory.trigger(f"hist:{text}").errno == errno
     assert ue.tracefs.errors() == "".join(
         f"hist:user_events:{ue.name()}: error: {said}\n  Command: hist:{text}\n"
@@ -119,7 +119,7 @@ def test_refused_and_told(
     *before, last = texts
     for text in before:
         directory.trigger(f"hist:{text}")
-    forget_errors(ue)
+    clear_errors(ue)
     assert directory.trigger(f"hist:{last}").errno == errno
     assert ue.tracefs.errors() == (
         f"hist:user_events:{ue.name()}: error: {said}\n  Command: hist:{last}\n"
@@ -134,7 +134,7 @@ def test_refused_and_told(
 def test_variable_of_a_string(ue: UserEvents, text: str) -> None:
     """A string cannot be an operand of a sum, on either side."""
     directory = ue.event("u32 a; __rel_loc char[] s").directory
-    forget_errors(ue)
+    clear_errors(ue)
     assert directory.trigger(f"hist:keys=a:x={text}").errno == "EINVAL"
     # The caret marks the first s.
     assert ue.tracefs.errors().endswith(

@@ -6,8 +6,8 @@ import os
 import struct
 
 from conformance.cases.case import surface, variants
+from conformance.cases.support.error_log import clear_errors
 from conformance.cases.support.instances import made
-from conformance.cases.support.tracing_setup import forget_errors
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -178,7 +178,7 @@ def test_variable_not_unique(ue: UserEvents) -> None:
     )
     owner.trigger("hist:keys=a:x=b")
     other.trigger("hist:keys=a:x=b+100")
-    forget_errors(ue)
+    clear_errors(ue)
     assert reader.trigger("hist:keys=a:vals=$x").errno == "EINVAL"
     assert ue.tracefs.errors().startswith(
         f"hist:user_events:{ue.name('reader')}: error: Variable name not unique, need to use fully"

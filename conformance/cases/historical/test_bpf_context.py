@@ -7,6 +7,7 @@ the context points to, for the case to compare.
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
+from conformance.cases.support.bpf_context import DATA, IN_KERNEL, IN_USER, INDEX, PAYLOAD, WRITTEN
 from conformance.cases.support.bpf_recorder import KERNEL, Recorder
 from conformance.client.perf import listen
 from conformance.client.user_events import UserEvents
@@ -20,16 +21,6 @@ case = surface(
     needs="bpf_programs_run perf_sink",
     facilities="bpf_tracing",
 )
-
-
-# user_bpf_context.data_type.
-IN_KERNEL = 0
-IN_USER = 1
-# Address of write()'s data here, and of writev()'s segments, one after the other.
-DATA = 0x2000_0001_0000
-INDEX = b"\0\0\0\0"
-PAYLOAD = b"\x11\x22\x33\x44\x55\x66\x77\x88"
-WRITTEN = INDEX + PAYLOAD
 
 
 @case

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.abi.bpf import ProgramType
 from conformance.cases.case import surface, variants
+from conformance.cases.support.bpf_context import DATA, IN_USER, PAYLOAD, WRITTEN
 from conformance.cases.support.bpf_recorder import Recorder
 from conformance.client.bpf import Bpf
 from conformance.client.perf import listen
@@ -20,14 +21,6 @@ case = surface(
     needs="bpf_programs_run perf_sink",
     facilities="bpf_tracing",
 )
-
-# user_bpf_context.data_type.
-IN_USER = 1
-# Address of write()'s data here, and of writev()'s segments, one after the other.
-DATA = 0x2000_0001_0000
-INDEX = b"\0\0\0\0"
-PAYLOAD = b"\x11\x22\x33\x44\x55\x66\x77\x88"
-WRITTEN = INDEX + PAYLOAD
 
 
 @case(spec="kernel/events/core.c:perf_event_free_bpf_prog")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
+from conformance.cases.support.bpf_context import DATA, INDEX, PAYLOAD, WRITTEN
 from conformance.cases.support.bpf_recorder import KERNEL, Recorder
 from conformance.client.perf import listen
 from conformance.client.user_events import UserEvents
@@ -19,11 +20,6 @@ case = surface(
 
 # user_bpf_context.data_type.
 IN_IOVECS = 2
-# Address of write()'s data here, and of writev()'s segments, one after the other.
-DATA = 0x2000_0001_0000
-INDEX = b"\0\0\0\0"
-PAYLOAD = b"\x11\x22\x33\x44\x55\x66\x77\x88"
-WRITTEN = INDEX + PAYLOAD
 
 
 @case

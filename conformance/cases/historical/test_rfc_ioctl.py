@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.rfc_v1 import KERNEL_HALF, bound
+from conformance.cases.support.rfc_v1 import bound
+from conformance.client.addresses import KERNEL_HALF
 from conformance.client.data_file import DataFile
 from conformance.client.rfc_v1 import local_offset, register
 from conformance.client.tracefs import MMAP, STATUS

@@ -7,13 +7,13 @@ import os
 from conformance.cases.case import surface, variants
 from conformance.cases.support.rfc_v1 import bound, page_of
 from conformance.cases.support.status_page import (
-    PROT_NONE,
     PROT_READ,
     PROT_WRITE,
     READ_WRITE,
     map_page,
     mapping_error,
 )
+from conformance.client.addresses import PROT_NONE
 from conformance.client.files import File
 from conformance.client.rfc_v1 import register
 from conformance.client.tracefs import DATA, MMAP

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.rfc_v1 import FILE, bound, listened, page_of
+from conformance.cases.support.rfc_v1 import bound, listened, page_of
 from conformance.client.perf import COUNTING, Wish, listen
 from conformance.client.rfc_v1 import register
 from conformance.client.user_events import UserEvents
@@ -16,7 +16,6 @@ case = surface(
     facilities="perf",
 )
 
-REG = f"{FILE}:user_event_reg"
 STOPPED = Wish(disabled=True)
 A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 61 00 00 00"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.rfc_v1 import KERNEL_HALF, bound, page_of
+from conformance.cases.support.rfc_v1 import bound, page_of
+from conformance.client.addresses import KERNEL_HALF
 from conformance.client.rfc_v1 import register, register_at
 from conformance.client.user_events import UserEvents
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.rfc_v1 import KERNEL_HALF, bound, listened
+from conformance.cases.support.rfc_v1 import bound, listened
+from conformance.client.addresses import KERNEL_HALF
 from conformance.client.rfc_v1 import register
 from conformance.client.user_events import UserEvents
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.instances import listening, made
+from conformance.cases.support.error_log import clear_errors
+from conformance.cases.support.instances import enabled_in, made
 from conformance.cases.support.trace_text import shown
-from conformance.cases.support.tracing_setup import forget_errors
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -22,7 +22,7 @@ def test_filter_refused(ue: UserEvents) -> None:
     """An invalid filter is reported in the files of its instance only."""
     instance = made(ue)
     event = ue.event("u8 a")
-    forget_errors(ue)
+    clear_errors(ue)
     top, directory = event.directory, instance.directory(ue.name())
     assert directory.set_filter("b == 1").errno == "EINVAL"
     assert directory.filter == "b == 1\n  ^\nparse_error: Field not found\n\n"
@@ -39,7 +39,7 @@ def test_filter_refused(ue: UserEvents) -> None:
 def test_filter(ue: UserEvents, where: str) -> None:
     """A filter rejects records of its own instance only, whether that is the top or another."""
     instance = made(ue)
-    data = listening(ue, " u8 a", ue.tracefs, instance)
+    data = enabled_in(ue, "u8 a", ue.tracefs, instance)
     listeners = {"top": ue.tracefs, "instance": instance}
     filtered = listeners.pop(where)
     (other,) = listeners.values()
@@ -75,7 +75,7 @@ def test_filter_of_a_system(ue: UserEvents) -> None:
 def test_filter_makes_it_look(ue: UserEvents) -> None:
     """A filter in an instance that records nothing still makes malformed payloads fail: EFAULT."""
     instance = made(ue)
-    data = listening(ue, " u8 a; __rel_loc char[] s", instance)
+    data = enabled_in(ue, "u8 a; __rel_loc char[] s", instance)
     instance.write(instance.path("tracing_on"), "0\n")
     assert data.write_event(0, b"\1\0\0\2\0xx").value == 11
     instance.directory(ue.name()).set_filter("a == 2")

@@ -15,8 +15,6 @@ case = surface(
     isolation="global",
 )
 
-FIELDS = " u16 a"
-
 
 def one(ue: UserEvents, name: str = "e") -> str:
     """The trace line of the payload 01 00."""
@@ -27,7 +25,7 @@ def one(ue: UserEvents, name: str = "e") -> str:
 def test_has_its_own_switch(ue: UserEvents) -> None:
     """Enabling an event in an instance sets its enable word, and enables it nowhere else."""
     instance = made(ue)
-    event = ue.open_data().register(ue.name() + FIELDS)
+    event = ue.event("u16 a")
     assert instance.enabled(ue.name()).text == "0\n"
     assert instance.enable(ue.name()).value == 2
     assert instance.enabled(ue.name()).text == "1\n"
@@ -52,10 +50,9 @@ def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
     it.
     """
     instance = made(ue)
-    data = ue.open_data()
-    event = data.register(ue.name() + FIELDS)
+    event = ue.event("u16 a")
     instance.enable(ue.name())
-    ue.tracefs.enable(ue.name())
+    event.enable()
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
     listeners: dict[str, Tracefs] = {"top": ue.tracefs, "instance": instance}
     first = listeners.pop(ended_first)
@@ -64,13 +61,13 @@ def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
     if ue.profile.has("remote_enable"):
         assert event.word.value == 1
-    assert data.write_event(0, b"\1\0").value == 6
+    assert event.write(b"\1\0").value == 6
     last.disable(ue.name())
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
     if ue.profile.has("remote_enable"):
         assert event.word.value == 0
     errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
-    assert data.write_event(0, b"\1\0").errno == errno
+    assert event.write(b"\1\0").errno == errno
     assert last.records() == [one(ue)]
     assert first.records() == []
     instance.remove()
@@ -81,8 +78,8 @@ def test_records(ue: UserEvents) -> None:
     """One write is recorded once in each instance that has the event enabled, and in no other."""
     first, second = made(ue, "i"), made(ue, "j")
     data = ue.open_data()
-    data.register(ue.name("a") + FIELDS)
-    data.register(ue.name("b") + FIELDS)
+    data.register(ue.name("a") + " u16 a")
+    data.register(ue.name("b") + " u16 a")
     first.enable(ue.name("a"))
     second.enable(ue.name("a"))
     second.enable(ue.name("b"))
@@ -109,7 +106,7 @@ def test_multi_format(ue: UserEvents) -> None:
     """Each format of a name is enabled separately in an instance, and recorded by its own name."""
     instance = made(ue)
     data = ue.open_data()
-    first = data.register(ue.name() + FIELDS, flags=2)
+    first = data.register(ue.name() + " u16 a", flags=2)
     second = data.register(ue.name() + " u8 b", flags=2)
     names = ue.tracefs.status().splitlines()
     names.sort()

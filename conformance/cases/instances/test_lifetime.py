@@ -17,8 +17,6 @@ case = surface(
     isolation="global",
 )
 
-FIELDS = " u16 a"
-
 
 @case(
     spec="user_event_reg; trace_events_user.c:user_event_free",
@@ -88,9 +86,9 @@ def test_removal_takes_the_last_reference(ue: UserEvents) -> None:
 def test_last_of_two(ue: UserEvents, last: str) -> None:
     """An event without a program stays, with its fields, until the last instance disables it."""
     instance = made(ue)
-    ue.open_data().register(ue.name() + FIELDS)
+    event = ue.event("u16 a")
     instance.enable(ue.name())
-    ue.tracefs.enable(ue.name())
+    event.enable()
     ue.process.exit()
     listeners: dict[str, Tracefs] = {"top": ue.tracefs, "instance": instance}
     stays = listeners.pop(last)
@@ -101,7 +99,7 @@ def test_last_of_two(ue: UserEvents, last: str) -> None:
     assert ue.tracefs.status() == f"{ue.name()} # Used by ftrace\n"
     # The next program finds the enabled event, and no other of its name.
     assert data.register(ue.name() + " u32 b").errno == "EADDRINUSE"
-    word = data.register(ue.name() + FIELDS).word
+    word = data.register(ue.name() + " u16 a").word
     assert word.value == 1
     assert data.write_event(0, b"\1\0").value == 6
     assert stays.records() == [ue.line("a=0x1 (1)", dump="01 00")]

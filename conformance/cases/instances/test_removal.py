@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.instances import listening, made
+from conformance.cases.support.instances import enabled_in, made
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -15,8 +15,6 @@ case = surface(
     tier="full",
     isolation="global",
 )
-
-FIELDS = " u16 a"
 
 
 @case(
@@ -43,16 +41,15 @@ def test_removal_ends_listening(ue: UserEvents) -> None:
 def test_removal_leaves_the_others(ue: UserEvents) -> None:
     """Removing one of two instances that have the event enabled does not affect the other."""
     gone, stays = made(ue, "i"), made(ue, "j")
-    data = ue.open_data()
-    event = data.register(ue.name() + FIELDS)
+    event = ue.event("u16 a")
     gone.enable(ue.name())
     stays.enable(ue.name())
-    data.write_event(0, b"\1\0")
+    event.write(b"\1\0")
     gone.remove()
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
     if ue.profile.has("remote_enable"):
         assert event.word.value == 1
-    assert data.write_event(0, b"\2\0").value == 6
+    assert event.write(b"\2\0").value == 6
     assert stays.records() == [
         ue.line("a=0x1 (1)", dump="01 00"),
         ue.line("a=0x2 (2)", dump="02 00"),
@@ -74,7 +71,7 @@ def test_removal_leaves_the_others(ue: UserEvents) -> None:
 def test_busy(ue: UserEvents, file: str) -> None:
     """An instance with an open file cannot be removed and stays enabled: EBUSY."""
     instance = made(ue)
-    data = listening(ue, FIELDS, instance)
+    data = enabled_in(ue, "u16 a", instance)
     opened, slot = ue.process.open(instance.path(file.format(ue.name())), os.O_NONBLOCK)
     assert opened.value == 0
     assert instance.remove().errno == "EBUSY"
@@ -121,7 +118,7 @@ def test_ordinary_user(ue: UserEvents) -> None:
 def test_made_again(ue: UserEvents) -> None:
     """An instance created again under its old name has nothing enabled and no records."""
     instance = made(ue)
-    data = listening(ue, FIELDS, instance)
+    data = enabled_in(ue, "u16 a", instance)
     data.write_event(0, b"\1\0")
     instance.remove()
     made(ue)

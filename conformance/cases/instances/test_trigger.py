@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.instances import listening, made
+from conformance.cases.support.instances import enabled_in, made
 from conformance.cases.support.trace_text import shown
 from conformance.client.user_events import UserEvents
 
@@ -89,7 +89,7 @@ def test_trigger_is_the_last_reference(ue: UserEvents) -> None:
 def test_traceoff(ue: UserEvents, text: str, before: str, kept: list[int], after: str) -> None:
     """A trigger in an instance stops and starts that instance; the top records everything."""
     instance = made(ue)
-    data = listening(ue, " u8 a", ue.tracefs, instance)
+    data = enabled_in(ue, "u8 a", ue.tracefs, instance)
     switch = instance.path("tracing_on")
     instance.write(switch, before)
     instance.directory(ue.name()).trigger(text)
@@ -105,7 +105,7 @@ def test_traceoff(ue: UserEvents, text: str, before: str, kept: list[int], after
 def test_stacktrace(ue: UserEvents) -> None:
     """The stack trace is recorded in the instance that has the trigger."""
     instance = made(ue)
-    data = listening(ue, " u8 a")
+    data = ue.event("u8 a", enabled=True).data
     directory = instance.directory(ue.name())
     directory.trigger("stacktrace:1")
     for payload in (b"\1", b"\2"):
@@ -120,7 +120,7 @@ def test_stacktrace(ue: UserEvents) -> None:
 def test_snapshot(ue: UserEvents) -> None:
     """A snapshot in an instance is of its own buffer, and is removed with the instance."""
     instance = made(ue)
-    data = listening(ue, " u8 a", ue.tracefs, instance)
+    data = enabled_in(ue, "u8 a", ue.tracefs, instance)
     instance.directory(ue.name()).trigger("snapshot if a == 2")
     for payload in (b"\1", b"\2", b"\3"):
         data.write_event(0, payload)

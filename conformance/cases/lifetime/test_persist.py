@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.doomed_event import passing_event
+from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
 from conformance.client.tracefs import MULTI_SYSTEM
 from conformance.client.user_events import UserEvents
 
@@ -18,8 +19,6 @@ case = surface(
 
 
 # enum user_reg_flag of the uapi header.
-PERSIST = 1
-MULTI_FORMAT = 2
 
 
 @case(

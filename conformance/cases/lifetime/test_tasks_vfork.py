@@ -15,8 +15,6 @@ case = surface(
     tier="full",
 )
 
-EXEC = "Documentation/trace/user_events.rst@v6.12: Unregistering: execve() ends registrations"
-
 
 @case(spec="include/linux/user_events.h:user_events_fork")
 @variants({"exec": True, "exit": False})

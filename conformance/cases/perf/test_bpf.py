@@ -14,6 +14,7 @@ from conformance.cases.support.kprobes import (
     counted,
     load_counting,
 )
+from conformance.cases.support.perf_samples import A_SAMPLE, A
 from conformance.cases.support.status_text import used_by
 from conformance.client.bpf import Bpf
 from conformance.client.perf import listen
@@ -26,9 +27,6 @@ case = surface(
     tier="full",
     facilities="bpf_tracing",
 )
-
-A = b"\x41\0\0\0"
-A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
 
 
 @case(

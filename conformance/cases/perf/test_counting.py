@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
+from conformance.cases.support.perf_samples import A_SAMPLE, B_SAMPLE, A
 from conformance.client.perf import COUNTING, Wish, listen
 from conformance.client.user_events import UserEvents
 
@@ -14,10 +15,6 @@ case = surface(
     tier="full",
     facilities="perf",
 )
-
-A = b"\x41\0\0\0"
-A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
-B_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 42 00 00 00"
 
 
 @case(spec="_perf_event_enable", doc="disabled, PERF_EVENT_IOC_ENABLE and _DISABLE", tier="quick")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
+from conformance.cases.support.perf_samples import A
 from conformance.client.perf import PERIOD, Wish, listen
 from conformance.client.user_events import UserEvents
 
@@ -13,8 +14,6 @@ case = surface(
     needs="perf_sink",
     facilities="perf",
 )
-
-A = b"\x41\0\0\0"
 
 
 @case(doc="field, operator, value")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 
 from conformance.cases.case import surface, variants
+from conformance.cases.support.perf_samples import A_SAMPLE, B_SAMPLE, A
 from conformance.client.addresses import PAGE
 from conformance.client.perf import listen
 from conformance.client.user_events import UserEvents
@@ -17,10 +18,6 @@ case = surface(
     tier="full",
     facilities="perf",
 )
-
-A = b"\x41\0\0\0"
-A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
-B_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 42 00 00 00"
 
 
 @case(spec="__perf_output_begin", doc="include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_LOST")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
+from conformance.cases.support.perf_samples import A_SAMPLE, B_SAMPLE, A
 from conformance.client.perf import IP, PERIOD, RAW, TID, Wish, listen
 from conformance.client.user_events import UserEvents
 
@@ -14,10 +15,6 @@ case = surface(
     needs="perf_sink",
     facilities="perf",
 )
-
-A = b"\x41\0\0\0"
-A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
-B_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 42 00 00 00"
 
 
 @case(spec="trace_events_user.c:user_event_perf", needs="", switch="perf_sink")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
+from conformance.cases.support.perf_samples import A
 from conformance.client.addresses import PAGE
 from conformance.client.perf import listen
 from conformance.client.user_events import UserEvents
@@ -14,8 +15,6 @@ case = surface(
     needs="perf_sink long_records_kept",
     facilities="perf",
 )
-
-A = b"\x41\0\0\0"
 
 
 @case(

@@ -10,6 +10,7 @@ import re
 from itertools import pairwise
 
 from conformance.cases.case import surface, variants
+from conformance.cases.support.registration import MULTI_FORMAT
 from conformance.client.data_file import Word
 from conformance.client.tracefs import MULTI_SYSTEM
 from conformance.client.user_events import UserEvents
@@ -26,7 +27,6 @@ case = surface(
 
 
 # enum user_reg_flag of the uapi header.
-MULTI = 2
 
 
 def _tracepoints(ue: UserEvents) -> list[str]:
@@ -54,7 +54,7 @@ def _ids(ue: UserEvents) -> list[int]:
 )
 def test_name(ue: UserEvents, definition: str, stem: str) -> None:
     """The tracepoint name is the registered name, a dot, and a hexadecimal id."""
-    event = ue.open_data().register(definition.format(ue.name()), flags=MULTI)
+    event = ue.open_data().register(definition.format(ue.name()), flags=MULTI_FORMAT)
     assert (event.value, event.index) == (0, 0)
     before, _, number = ue.tracefs.status().rpartition(".")
     assert before == stem.format(ue.name())
@@ -68,7 +68,7 @@ def test_name(ue: UserEvents, definition: str, stem: str) -> None:
 )
 def test_system(ue: UserEvents) -> None:
     """The tracepoint is below events/user_events_multi, and not below events/user_events."""
-    ue.event("u32 a", flags=MULTI)
+    ue.event("u32 a", flags=MULTI_FORMAT)
     (tracepoint,) = _tracepoints(ue)
     assert ue.tracefs.enabled(tracepoint, system="user_events_multi").text == "0\n"
     assert ue.tracefs.enabled(tracepoint).errno == "ENOENT"
@@ -91,8 +91,8 @@ def test_system(ue: UserEvents) -> None:
 def test_two_formats(ue: UserEvents, first: str, second: str) -> None:
     """Other fields under the same name are another event, with the next id."""
     data = ue.open_data()
-    assert data.register(ue.name() + first, flags=MULTI).index == 0
-    assert data.register(ue.name() + second, flags=MULTI).index == 1
+    assert data.register(ue.name() + first, flags=MULTI_FORMAT).index == 0
+    assert data.register(ue.name() + second, flags=MULTI_FORMAT).index == 1
     older, newer = _ids(ue)
     assert newer - older == 1
 
@@ -104,13 +104,13 @@ def test_many(ue: UserEvents) -> None:
     words = ue.process.map()
     for number in range(257):
         word = Word(ue.process, words + 4 * number)
-        seen = data.register(f"{ue.name()} u8 f{number}", flags=MULTI, word=word)
+        seen = data.register(f"{ue.name()} u8 f{number}", flags=MULTI_FORMAT, word=word)
         assert seen.index == number
     assert len(set(_tracepoints(ue))) == 257
     oldest, newest = f"{ue.name()} u8 f0", f"{ue.name()} u8 f256"
     other = ue.process.word()
-    assert data.register(oldest, flags=MULTI, word=other, bit=0).index == 0
-    assert data.register(newest, flags=MULTI, word=other, bit=1).index == 256
+    assert data.register(oldest, flags=MULTI_FORMAT, word=other, bit=0).index == 0
+    assert data.register(newest, flags=MULTI_FORMAT, word=other, bit=1).index == 256
 
 
 @case(
@@ -126,9 +126,9 @@ def test_many(ue: UserEvents) -> None:
 def test_shared(ue: UserEvents, first: str, second: str) -> None:
     """Equal fields under the same name are the same event, for every descriptor."""
     data = ue.open_data()
-    data.register(ue.name() + first, flags=MULTI)
-    assert data.register(ue.name() + second, flags=MULTI).index == 0
-    assert ue.new_process().open_data().register(ue.name() + second, flags=MULTI).index == 0
+    data.register(ue.name() + first, flags=MULTI_FORMAT)
+    assert data.register(ue.name() + second, flags=MULTI_FORMAT).index == 0
+    assert ue.new_process().open_data().register(ue.name() + second, flags=MULTI_FORMAT).index == 0
     assert len(_tracepoints(ue)) == 1
 
 
@@ -136,8 +136,8 @@ def test_shared(ue: UserEvents, first: str, second: str) -> None:
 def test_shared_unspaced(ue: UserEvents) -> None:
     """A space after the semicolon makes no other format; before 6.10 it did."""
     data = ue.open_data()
-    data.register(ue.name() + " u32 a; u64 b", flags=MULTI)
-    again = data.register(ue.name() + " u32 a;u64 b", flags=MULTI)
+    data.register(ue.name() + " u32 a; u64 b", flags=MULTI_FORMAT)
+    again = data.register(ue.name() + " u32 a;u64 b", flags=MULTI_FORMAT)
     assert again.index == ue.dated("unspaced_fields_match", since=0, before=1)
 
 
@@ -149,18 +149,18 @@ def test_shared_unspaced(ue: UserEvents) -> None:
 def test_shared_struct(ue: UserEvents) -> None:
     """A format with a struct matches again, including the size of the struct."""
     data = ue.open_data()
-    assert data.register(ue.name() + " struct s a 20; u8 b", flags=MULTI).index == 0
-    assert data.register(ue.name() + " struct s a 21; u8 b", flags=MULTI).index == 1
-    assert data.register(ue.name() + " struct s a 20; u8 b", flags=MULTI).index == 0
+    assert data.register(ue.name() + " struct s a 20; u8 b", flags=MULTI_FORMAT).index == 0
+    assert data.register(ue.name() + " struct s a 21; u8 b", flags=MULTI_FORMAT).index == 1
+    assert data.register(ue.name() + " struct s a 20; u8 b", flags=MULTI_FORMAT).index == 0
 
 
 @case(spec="find_user_event: strcmp after the hash", isolation="global")
 def test_same_bucket(ue: UserEvents) -> None:
     """Names in one bucket of the hash table have separate formats, equal or not."""
     data = ue.open_data()
-    assert data.register("test u32 a", flags=MULTI).index == 0
-    assert data.register("testqw u32 a", flags=MULTI).index == 1
-    assert data.register("test u32 a", flags=MULTI).index == 0
+    assert data.register("test u32 a", flags=MULTI_FORMAT).index == 0
+    assert data.register("testqw u32 a", flags=MULTI_FORMAT).index == 1
+    assert data.register("test u32 a", flags=MULTI_FORMAT).index == 0
     assert ue.tracefs.dynamic_events(whole=True) == "u:test u32 a\nu:testqw u32 a\n"
 
 
@@ -170,8 +170,8 @@ def test_found_among_several(ue: UserEvents, again: str, index: int) -> None:
     """Every format of a name matches again."""
     data = ue.open_data()
     for fields in (" u32 a", " u64 a", " u8 a"):
-        data.register(ue.name() + fields, flags=MULTI)
-    assert data.register(ue.name() + again, flags=MULTI).index == index
+        data.register(ue.name() + fields, flags=MULTI_FORMAT)
+    assert data.register(ue.name() + again, flags=MULTI_FORMAT).index == index
 
 
 @case(
@@ -195,10 +195,10 @@ def test_beside_single(ue: UserEvents, first: int, second: int) -> None:
 def test_single_stays_single(ue: UserEvents) -> None:
     """Several formats of a name do not allow the single-format event to have other fields."""
     data = ue.open_data()
-    data.register(ue.name() + " u32 a", flags=MULTI)
+    data.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
     data.register(ue.name() + " u64 a")
     assert data.register(ue.name() + " u32 a").errno == "EADDRINUSE"
-    assert data.register(ue.name() + " u8 a", flags=MULTI).errno == ""
+    assert data.register(ue.name() + " u8 a", flags=MULTI_FORMAT).errno == ""
 
 
 @case(
@@ -210,7 +210,7 @@ def test_single_stays_single(ue: UserEvents) -> None:
 def test_name_of_a_tracepoint(ue: UserEvents) -> None:
     """The full name of a tracepoint is a free name for a single-format event."""
     data = ue.open_data()
-    data.register(ue.name() + " u32 a", flags=MULTI)
+    data.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
     (tracepoint,) = _tracepoints(ue)
     assert data.register(tracepoint + " u64 b").index == 1
     assert ue.tracefs.enabled(tracepoint).text == "0\n"
@@ -234,9 +234,9 @@ def test_name_of_a_tracepoint(ue: UserEvents) -> None:
 def test_ids_of_failures(ue: UserEvents, between: str, errno: str, distance: int) -> None:
     """A new format that fails to parse uses an id; a registration that creates nothing does not."""
     data = ue.open_data()
-    data.register(ue.name() + " u32 a", flags=MULTI)
-    assert data.register(between.format(ue.name()), flags=MULTI).errno == errno
-    data.register(ue.name() + " u64 a", flags=MULTI)
+    data.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
+    assert data.register(between.format(ue.name()), flags=MULTI_FORMAT).errno == errno
+    data.register(ue.name() + " u64 a", flags=MULTI_FORMAT)
     older, newer = _ids(ue)
     assert newer - older == distance
 
@@ -249,10 +249,10 @@ def test_ids_of_failures(ue: UserEvents, between: str, errno: str, distance: int
 def test_ids_of_all_names(ue: UserEvents) -> None:
     """All names take their ids from one counter; single-format events take none."""
     data = ue.open_data()
-    data.register(ue.name("a"), flags=MULTI)
+    data.register(ue.name("a"), flags=MULTI_FORMAT)
     data.register(ue.name("b"))
-    data.register(ue.name("c"), flags=MULTI)
-    data.register(ue.name("a") + " u32 x", flags=MULTI)
+    data.register(ue.name("c"), flags=MULTI_FORMAT)
+    data.register(ue.name("a") + " u32 x", flags=MULTI_FORMAT)
     ids = sorted(int(name.partition(".")[2], 16) for name in _tracepoints(ue) if "." in name)
     assert [newer - older for older, newer in pairwise(ids)] == [1, 1]
 
@@ -266,12 +266,12 @@ def test_ids_of_all_names(ue: UserEvents) -> None:
 def test_id_not_reused(ue: UserEvents) -> None:
     """The same name and fields get a new id after the event was deleted."""
     data, other = ue.open_data(), ue.open_data()
-    event = data.register(ue.name() + " u32 a", flags=MULTI)
+    event = data.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
     (first,) = _ids(ue)
     data.unregister(event.word)
     data.close()
     assert ue.tracefs.status(eventually=True) == ""
-    other.register(ue.name() + " u32 a", flags=MULTI)
+    other.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
     (second,) = _ids(ue)
     assert second - first == 1
 
@@ -280,9 +280,9 @@ def test_id_not_reused(ue: UserEvents) -> None:
 def test_status_order(ue: UserEvents) -> None:
     """Status lists the formats of a name newest first, with the single-format event among them."""
     data = ue.open_data()
-    data.register(ue.name() + " u32 a", flags=MULTI)
+    data.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
     data.register(ue.name() + " u32 a")
-    data.register(ue.name() + " u64 a", flags=MULTI)
+    data.register(ue.name() + " u64 a", flags=MULTI_FORMAT)
     newest, single, oldest = _tracepoints(ue)
     assert single == ue.name()
     assert int(newest.rpartition(".")[2], 16) - int(oldest.rpartition(".")[2], 16) == 1
@@ -293,7 +293,7 @@ def test_shown(ue: UserEvents) -> None:
     """dynamic_events lists every format in order of creation, by its name without the id."""
     data = ue.open_data()
     for fields in (" u64 b", "", " struct s x 5"):
-        data.register(ue.name() + fields, flags=MULTI)
+        data.register(ue.name() + fields, flags=MULTI_FORMAT)
     shown = ue.tracefs.dynamic_events().replace(ue.name(), "NAME")
     assert shown == "u:NAME u64 b\nu:NAME\nu:NAME struct s x 5\n"
 
@@ -302,8 +302,8 @@ def test_shown(ue: UserEvents) -> None:
 def test_enabled_one_by_one(ue: UserEvents) -> None:
     """Each format has its own enable word, status and `enable` file."""
     data = ue.open_data()
-    first = data.register(ue.name() + " u32 a", flags=MULTI)
-    second = data.register(ue.name() + " u64 a", flags=MULTI)
+    first = data.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
+    second = data.register(ue.name() + " u64 a", flags=MULTI_FORMAT)
     newer, older = _tracepoints(ue)
     ue.tracefs.enable(newer, system=MULTI_SYSTEM)
     assert (first.word.value, second.word.value) == (0, 1)
@@ -316,8 +316,8 @@ def test_enabled_one_by_one(ue: UserEvents) -> None:
 def test_records(ue: UserEvents) -> None:
     """A write to a format is recorded under its tracepoint, with its fields."""
     data = ue.open_data()
-    data.register(ue.name() + " u32 a", flags=MULTI)
-    second = data.register(ue.name() + " u16 b", flags=MULTI)
+    data.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
+    second = data.register(ue.name() + " u16 b", flags=MULTI_FORMAT)
     newer, _ = _tracepoints(ue)
     ue.tracefs.clear_trace()
     ue.tracefs.enable(newer, system=MULTI_SYSTEM)
@@ -337,8 +337,8 @@ def test_records(ue: UserEvents) -> None:
 def test_goes_alone(ue: UserEvents) -> None:
     """A format is deleted with its last reference; the other formats of the name stay."""
     first, second = ue.open_data(), ue.open_data()
-    event = first.register(ue.name() + " u32 a", flags=MULTI)
-    second.register(ue.name() + " u64 a", flags=MULTI)
+    event = first.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
+    second.register(ue.name() + " u64 a", flags=MULTI_FORMAT)
     first.unregister(event.word)
     first.close()
     assert ue.tracefs.dynamic_events(eventually=True) == "u:" + ue.name() + " u64 a\n"
@@ -351,7 +351,7 @@ def test_goes_alone(ue: UserEvents) -> None:
 )
 def test_goes_with_its_tracer(ue: UserEvents) -> None:
     """A format held only by its tracer is deleted when it is disabled."""
-    ue.event("u32 a", flags=MULTI)
+    ue.event("u32 a", flags=MULTI_FORMAT)
     (tracepoint,) = _tracepoints(ue)
     ue.tracefs.enable(tracepoint, system=MULTI_SYSTEM)
     ue.process.exit()

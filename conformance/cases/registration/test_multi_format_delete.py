@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 
 from conformance.cases.case import surface, variants
+from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
 from conformance.client.data_file import Word
 from conformance.client.user_events import UserEvents
 
@@ -21,8 +22,6 @@ case = surface(
 
 
 # enum user_reg_flag of the uapi header.
-PERSIST = 1
-MULTI = 2
 
 
 def _left_behind(ue: UserEvents, formats: Iterable[str], flags: int) -> None:
@@ -45,7 +44,7 @@ def _tracepoints(ue: UserEvents) -> list[str]:
 @variants(("formats_alone", False), ("single_too", True))
 def test_delete_all(ue: UserEvents, single: bool) -> None:
     """DIAG_IOCSDEL deletes all formats of a name, and its single-format event as well."""
-    _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI)
+    _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI_FORMAT)
     if single:
         _left_behind(ue, (" u8 a",), PERSIST)
     data = ue.open_data()
@@ -57,7 +56,7 @@ def test_delete_all(ue: UserEvents, single: bool) -> None:
 @case
 def test_delete_many(ue: UserEvents) -> None:
     """One call deletes all of 65 formats of a name."""
-    _left_behind(ue, (f" u8 f{number}" for number in range(65)), PERSIST | MULTI)
+    _left_behind(ue, (f" u8 f{number}" for number in range(65)), PERSIST | MULTI_FORMAT)
     data = ue.open_data()
     assert len(_tracepoints(ue)) == 65
     assert data.delete(ue.name()).value == 0
@@ -72,8 +71,8 @@ def test_delete_many(ue: UserEvents) -> None:
 )
 def test_truncate_busy(ue: UserEvents) -> None:
     """While a format is in use, opening dynamic_events with O_TRUNC is EBUSY and deletes none."""
-    _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI)
-    ue.event("u64 a", flags=MULTI)
+    _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI_FORMAT)
+    ue.event("u64 a", flags=MULTI_FORMAT)
     assert ue.tracefs.command("u:new\n", os.O_WRONLY | os.O_TRUNC).errno == "EBUSY"
     assert ue.tracefs.dynamic_events(whole=True) == "u:{0} u32 a\nu:{0} u64 a\n".format(ue.name())
 
@@ -81,7 +80,7 @@ def test_truncate_busy(ue: UserEvents) -> None:
 @case
 def test_delete_by_full_name(ue: UserEvents) -> None:
     """DIAG_IOCSDEL takes the registered name: that of a tracepoint is ENOENT."""
-    _left_behind(ue, (" u32 a",), PERSIST | MULTI)
+    _left_behind(ue, (" u32 a",), PERSIST | MULTI_FORMAT)
     (tracepoint,) = _tracepoints(ue)
     assert ue.open_data().delete(tracepoint).errno == "ENOENT"
     assert ue.tracefs.command("-:" + tracepoint + " u32 a\n").errno == "ENOENT"
@@ -96,9 +95,9 @@ def test_delete_by_full_name(ue: UserEvents) -> None:
 )
 def test_delete_stops_at_busy(ue: UserEvents, held: str, left: str) -> None:
     """Formats are deleted newest first, up to the first in use: EBUSY, the rest stays."""
-    _left_behind(ue, (" u32 a", " u64 a", " u8 a"), PERSIST | MULTI)
+    _left_behind(ue, (" u32 a", " u64 a", " u8 a"), PERSIST | MULTI_FORMAT)
     data = ue.open_data()
-    data.register(ue.name() + held, flags=MULTI)
+    data.register(ue.name() + held, flags=MULTI_FORMAT)
     assert data.delete(ue.name()).errno == "EBUSY"
     assert ue.tracefs.dynamic_events().replace(ue.name(), "NAME") == left
 
@@ -106,7 +105,7 @@ def test_delete_stops_at_busy(ue: UserEvents, held: str, left: str) -> None:
 @case
 def test_delete_not_permitted(ue: UserEvents) -> None:
     """Without CAP_PERFMON deleting persistent formats fails with EPERM."""
-    _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI)
+    _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI_FORMAT)
     data = ue.open_data()
     ue.process.setuid()
     assert data.delete(ue.name()).errno == "EPERM"
@@ -126,7 +125,7 @@ def test_delete_not_permitted(ue: UserEvents) -> None:
 )
 def test_command_deletes_one(ue: UserEvents, command: str, left: str) -> None:
     """A deletion in dynamic_events deletes the one format with exactly its fields."""
-    _left_behind(ue, (" u32 a", " u64 a", ""), PERSIST | MULTI)
+    _left_behind(ue, (" u32 a", " u64 a", ""), PERSIST | MULTI_FORMAT)
     assert ue.tracefs.command(command.format(ue.name())).errno == ""
     assert ue.tracefs.dynamic_events().replace(ue.name(), "NAME") == left
 
@@ -139,17 +138,17 @@ def test_command_deletes_one(ue: UserEvents, command: str, left: str) -> None:
 )
 def test_command_deletes_both_kinds(ue: UserEvents, target: str) -> None:
     """A deletion in dynamic_events matches both kinds of events, by either system or none."""
-    _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI)
+    _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI_FORMAT)
     _left_behind(ue, (" u32 a",), PERSIST)
     assert ue.tracefs.command("-:" + target.format(ue.name()) + " u32 a\n").errno == ""
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u64 a\n"
 
 
 @case(spec="trace_dynevent.c:dyn_event_release")
-@variants(("older", MULTI, 2), ("newer", 0, 1))
+@variants(("older", MULTI_FORMAT, 2), ("newer", 0, 1))
 def test_command_stops_at_busy(ue: UserEvents, held: int, left: int) -> None:
     """A deletion of both kinds deletes the older first, up to one in use: EBUSY."""
-    _left_behind(ue, (" u32 a",), PERSIST | MULTI)
+    _left_behind(ue, (" u32 a",), PERSIST | MULTI_FORMAT)
     _left_behind(ue, (" u32 a",), PERSIST)
     ue.event("u32 a", flags=held)
     assert ue.tracefs.command("-:" + ue.name() + " u32 a\n").errno == "EBUSY"
@@ -159,7 +158,7 @@ def test_command_stops_at_busy(ue: UserEvents, held: int, left: int) -> None:
 @case(spec="trace_events_user.c:user_event_create", tier="quick")
 def test_command_makes_single(ue: UserEvents) -> None:
     """A command creates a single-format event, even if formats of its name exist."""
-    ue.event("u32 a", flags=MULTI)
+    ue.event("u32 a", flags=MULTI_FORMAT)
     assert ue.tracefs.command("u:" + ue.name() + " u32 a\n").errno == ""
     assert _tracepoints(ue)[0] == ue.name()
     assert ue.tracefs.command("u:" + ue.name() + " u64 a\n").errno == "EADDRINUSE"

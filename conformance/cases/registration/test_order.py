@@ -7,14 +7,8 @@ from typing import Any
 
 from conformance.abi.uapi import DIAG_IOCSREG
 from conformance.cases.case import surface, variants
-from conformance.cases.support.registration import (
-    KERNEL_HALF,
-    PERSIST,
-    UNKNOWN_FLAG,
-    ordinary,
-    packed,
-    refused,
-)
+from conformance.cases.support.registration import PERSIST, UNKNOWN_FLAG, ordinary, packed, refused
+from conformance.client.addresses import KERNEL_HALF
 from conformance.client.tracefs import MAXIMUM
 from conformance.client.user_events import UserEvents
 

@@ -6,15 +6,8 @@ import mmap
 
 from conformance.abi.uapi import DIAG_IOCSREG
 from conformance.cases.case import surface, variants
-from conformance.cases.support.registration import (
-    KERNEL_HALF,
-    PERSIST,
-    PROT_NONE,
-    UNTOUCHED,
-    ordinary,
-    packed,
-    refused,
-)
+from conformance.cases.support.registration import PERSIST, UNTOUCHED, ordinary, packed, refused
+from conformance.client.addresses import KERNEL_HALF, PROT_NONE
 from conformance.client.user_events import UserEvents
 
 case = surface(

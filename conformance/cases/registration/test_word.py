@@ -5,7 +5,8 @@ from __future__ import annotations
 import mmap
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.registration import PROT_NONE, refused
+from conformance.cases.support.registration import refused
+from conformance.client.addresses import PROT_NONE
 from conformance.client.data_file import Word
 from conformance.client.user_events import UserEvents
 

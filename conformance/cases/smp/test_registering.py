@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
+from conformance.cases.support.registration import MULTI_FORMAT
 from conformance.cases.support.smp import Racers, enable_file
 from conformance.client.data_file import DataFile
 from conformance.client.tracefs import DYNAMIC_EVENTS
@@ -21,7 +22,6 @@ case = surface(
 
 NAMES = ("a", "b", "c")
 MORE_NAMES = (*NAMES, "d", "e")
-MULTI_FORMAT = 2
 
 
 @case(

@@ -7,7 +7,6 @@ from typing import Any
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.status_page import (
-    PROT_NONE,
     PROT_READ,
     PROT_WRITE,
     READ_WRITE,
@@ -15,6 +14,7 @@ from conformance.cases.support.status_page import (
     map_page,
     mapping_error,
 )
+from conformance.client.addresses import PROT_NONE
 from conformance.client.tracefs import DATA
 from conformance.client.user_events import UserEvents
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from conformance.cases.case import surface, variants
 from conformance.cases.support.status_page import (
     PROT_EXEC,
-    PROT_NONE,
     PROT_READ,
     PROT_WRITE,
     READ_WRITE,
@@ -16,6 +15,7 @@ from conformance.cases.support.status_page import (
     map_page,
     mapping_error,
 )
+from conformance.client.addresses import PROT_NONE
 from conformance.client.user_events import UserEvents
 
 case = surface(

@@ -14,10 +14,9 @@ def made(ue: UserEvents, stem: str = "i") -> Instance:
     return instance
 
 
-def listening(ue: UserEvents, fields: str, *files: Tracefs) -> DataFile:
-    """The data file, and an event of index 0 that is enabled: in these instances, or at the top."""
-    data = ue.open_data()
-    data.register(ue.name() + fields)
-    for each in files or (ue.tracefs,):
-        each.enable(ue.name())
-    return data
+def enabled_in(ue: UserEvents, fields: str, *instances: Tracefs) -> DataFile:
+    """Register an event of index 0 and enable it in these instances; returns the data file."""
+    event = ue.event(fields)
+    for each in instances:
+        each.enable(event.name)
+    return event.data

@@ -6,12 +6,9 @@ from conformance.abi.uapi import USER_REG
 from conformance.client.data_file import DataFile, Registration, Word
 from conformance.client.user_events import UserEvents
 
-KERNEL_HALF = 0xFFFF_8880_0000_0000
 PERSIST = 1
 MULTI_FORMAT = 2
 UNKNOWN_FLAG = 4
-# Of mmap(2); Python has no name for it.
-PROT_NONE = 0
 # What write_index holds before the call and keeps when the call fails.
 UNTOUCHED = 0xFFFF_FFFF
 

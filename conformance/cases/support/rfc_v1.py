@@ -13,12 +13,6 @@ from conformance.client.rfc_v1 import register
 from conformance.client.tracefs import MMAP
 from conformance.client.user_events import UserEvents
 
-RFC = "rfc-v1"
-PATCH = "trace_events_user.c@rfc-v1"
-MESSAGE = f"{PATCH}, message of the patch"
-FILE = "trace_events_user.c"
-KERNEL_HALF = 0xFFFF_8880_0000_0000
-
 
 def page_of(process: Process) -> StatusPage:
     """The page of user_events_mmap, mapped to be read."""

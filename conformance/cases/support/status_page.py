@@ -12,7 +12,6 @@ from conformance.client.tracefs import STATUS
 from conformance.ops import syscalls as op
 from conformance.ops.syscalls import Observation
 
-PROT_NONE = 0
 PROT_READ = mmap.PROT_READ
 PROT_WRITE = mmap.PROT_WRITE
 PROT_EXEC = mmap.PROT_EXEC

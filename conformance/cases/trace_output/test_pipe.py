@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.instances import listening, made
+from conformance.cases.support.instances import enabled_in, made
 from conformance.client.pipes import Pipe
 from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
@@ -16,8 +16,6 @@ case = surface(
     tier="full",
     isolation="global",
 )
-
-FIELDS = " u16 a"
 
 
 def line(ue: UserEvents, number: int) -> str:
@@ -33,7 +31,7 @@ def counted(files: Tracefs, cpu: int = 0) -> str:
 @case(tier="quick")
 def test_consumes(ue: UserEvents) -> None:
     """Records are read in order and consumed: EAGAIN where a reader would block."""
-    data = listening(ue, FIELDS)
+    data = ue.event("u16 a", enabled=True).data
     pipe = Pipe(ue.process, ue.tracefs)
     assert pipe.read().errno == "EAGAIN"
     data.write_event(0, b"\1\0")
@@ -50,7 +48,7 @@ def test_consumes(ue: UserEvents) -> None:
 def test_one_reader_of_two(ue: UserEvents) -> None:
     """A record consumed in one instance stays in another, and is never read twice."""
     instance = made(ue)
-    data = listening(ue, FIELDS, ue.tracefs, instance)
+    data = enabled_in(ue, "u16 a", ue.tracefs, instance)
     pipe, other = Pipe(ue.process, ue.tracefs), Pipe(ue.process, instance)
     data.write_event(0, b"\1\0")
     assert other.read().text == line(ue, 1)
@@ -70,7 +68,7 @@ def test_one_reader_of_two(ue: UserEvents) -> None:
 def test_of_a_processor(ue: UserEvents) -> None:
     """The pipe of the writing CPU returns the record, and consumes it for all readers."""
     ue.process.pin(0)
-    data = listening(ue, FIELDS)
+    data = ue.event("u16 a", enabled=True).data
     pipe = Pipe(ue.process, ue.tracefs, cpu=0)
     assert pipe.read().errno == "EAGAIN"
     data.write_event(0, b"\1\0")
@@ -84,7 +82,7 @@ def test_of_a_processor(ue: UserEvents) -> None:
 @variants("event", "tracing")
 def test_of_what_was(ue: UserEvents, ended: str) -> None:
     """Records stay readable after the event is disabled or the buffer turned off."""
-    data = listening(ue, FIELDS)
+    data = ue.event("u16 a", enabled=True).data
     pipe = Pipe(ue.process, ue.tracefs)
     data.write_event(0, b"\1\0")
     if ended == "event":
@@ -102,7 +100,7 @@ def test_counts(ue: UserEvents) -> None:
     """A record counts as an entry until it is read, and as read from then on."""
     ue.process.pin(0)
     instance = made(ue)
-    data = listening(ue, FIELDS, instance)
+    data = enabled_in(ue, "u16 a", instance)
     pipe = Pipe(ue.process, instance)
     rest = "overrun: 0\ncommit overrun: 0\ndropped events: 0\n"
     assert counted(instance) == f"entries: 0\n{rest}read events: 0\n"
@@ -133,7 +131,7 @@ def test_not_counted(ue: UserEvents, tracing: str, payload: bytes, errno: str) -
     """A rejected or oversized write, or one to a buffer turned off, is neither entry nor drop."""
     ue.process.pin(0)
     instance = made(ue)
-    data = listening(ue, " __rel_loc char[] a", instance)
+    data = enabled_in(ue, "__rel_loc char[] a", instance)
     instance.write(instance.path("tracing_on"), tracing)
     assert data.write_event(0, payload).errno == errno
     nothing = "entries: 0\noverrun: 0\ncommit overrun: 0\ndropped events: 0\nread events: 0\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.trace_text import shown
-from conformance.cases.support.tracing_setup import registered
 from conformance.client.tracefs import TRACING_ON
 from conformance.client.user_events import UserEvents
 
@@ -116,14 +115,15 @@ def test_checked(ue: UserEvents, text: str, errno: str) -> None:
 @case(spec="register_trigger")
 def test_without_fields(ue: UserEvents) -> None:
     """An event without fields can have triggers, with conditions on the common fields."""
-    data, directory = registered(ue, "")
+    event = ue.event()
+    directory = event.directory
     payload = ue.dated("empty_payload", since=b"", before=b"\1")
     directory.trigger("traceoff if common_pid == 1")
-    data.write_event(0, payload)
+    event.write(payload)
     assert ue.tracefs.read(TRACING_ON).text == "1\n"
     directory.trigger("!traceoff")
     directory.trigger("traceoff if common_pid > 1")
-    assert data.write_event(0, payload).errno == ""
+    assert event.write(payload).errno == ""
     assert ue.tracefs.read(TRACING_ON).text == "0\n"
     directory.trigger("!traceoff")
     ue.tracefs.write(TRACING_ON, "1\n")

@@ -16,8 +16,6 @@ case = surface(
     facilities="eprobes",
 )
 
-CREATE = "trace_eprobe.c:__trace_eprobe_create"
-
 
 @case(spec="get_event_field", doc="fields of the event, fetched as numbers")
 @variants(

@@ -15,8 +15,6 @@ case = surface(
     tier="full",
 )
 
-SOFT = "trace_events.c:__ftrace_event_enable_disable"
-
 
 @case(
     spec="trace_events_user.c:user_event_last_ref",

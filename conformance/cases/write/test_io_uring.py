@@ -10,7 +10,6 @@ import os
 import struct
 
 from conformance.cases.case import surface, variants
-from conformance.client.data_file import DataFile
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -22,14 +21,6 @@ case = surface(
 )
 
 
-def listening(ue: UserEvents, fields: str = " u16 a") -> DataFile:
-    """The data file, with an enabled event of index 0."""
-    data = ue.open_data()
-    data.register(ue.name() + fields)
-    ue.tracefs.enable(ue.name())
-    return data
-
-
 @case(
     spec="rw.c:io_write; trace_events_user.c:user_events_write_iter",
     doc="write() or writev() of the data file",
@@ -37,7 +28,7 @@ def listening(ue: UserEvents, fields: str = " u16 a") -> DataFile:
 @variants({"write": False, "writev": True})
 def test_recorded(ue: UserEvents, vector: bool) -> None:
     """A submission is recorded once, and its completion has the full count, index included."""
-    data = listening(ue)
+    data = ue.event("u16 a", enabled=True).data
     parts = (b"\0\0\0\0", b"\1\0")
     seen = data.submitv(parts) if vector else data.submit(b"".join(parts))
     assert (seen.value, seen.errno) == (6, "")
@@ -55,7 +46,7 @@ def test_recorded(ue: UserEvents, vector: bool) -> None:
 )
 def test_refused(ue: UserEvents, raw: bytes, errno: str) -> None:
     """A write that write(2) rejects completes with the same error."""
-    data = listening(ue)
+    data = ue.event("u16 a", enabled=True).data
     assert data.submit(raw).errno == errno
     assert data.write(raw).errno == errno
     assert ue.tracefs.records() == []
@@ -67,7 +58,7 @@ def test_refused(ue: UserEvents, raw: bytes, errno: str) -> None:
 )
 def test_short_payload(ue: UserEvents) -> None:
     """A payload shorter than the fields is EINVAL."""
-    data = listening(ue)
+    data = ue.event("u16 a", enabled=True).data
     assert data.submit(b"\0\0\0\0\1").errno == "EINVAL"
     assert data.submitv((b"\0\0", b"\0\0\1")).errno == "EINVAL"
     assert ue.tracefs.records() == []
@@ -79,7 +70,7 @@ def test_short_payload(ue: UserEvents) -> None:
 )
 def test_negative_index(ue: UserEvents) -> None:
     """A negative index is EINVAL."""
-    data = listening(ue)
+    data = ue.event("u16 a", enabled=True).data
     assert data.submit(b"\xff\xff\xff\xff\1\0").errno == "EINVAL"
     assert ue.tracefs.records() == []
 
@@ -101,7 +92,7 @@ def test_nobody_listens(ue: UserEvents) -> None:
 )
 def test_validated(ue: UserEvents) -> None:
     """Dynamic data is validated: a string without NUL is rejected, one with it recorded."""
-    data = listening(ue, " u8 n; __rel_loc char[] a")
+    data = ue.event("u8 n; __rel_loc char[] a", enabled=True).data
     assert data.submit(b"\0\0\0\0\1\0\0\2\0hi").errno == "EFAULT"
     assert data.submit(b"\0\0\0\0\1\0\0\3\0hi\0").value == 12
     assert ue.tracefs.records() == [ue.line("n=(1)", "a=hi", dump="01 00 00 03 00 68 69 00")]
@@ -115,7 +106,7 @@ def test_validated(ue: UserEvents) -> None:
 @variants({"index_only": 4, "part_of_the_payload": 5, "nothing": 0})
 def test_unreadable(ue: UserEvents, readable: int) -> None:
     """Memory that ends within the payload or the index is EFAULT."""
-    data = listening(ue)
+    data = ue.event("u16 a", enabled=True).data
     page = ue.process.map()
     ue.process.store(page + 4088, bytes(8))
     assert data.submit_at(page + 4096 - readable, 6).errno == "EFAULT"
@@ -129,7 +120,7 @@ def test_unreadable(ue: UserEvents, readable: int) -> None:
 @variants({"write": False, "writev": True})
 def test_kernel_address(ue: UserEvents, vector: bool) -> None:
     """A kernel address is EFAULT."""
-    data = listening(ue)
+    data = ue.event("u16 a", enabled=True).data
     if vector:
         segments = ue.process.place(struct.pack("<QQ", 0xFFFF_8880_0000_0000, 6))
         seen = data.submit_at(segments, 1, vector=True)
@@ -152,7 +143,7 @@ def test_kernel_address(ue: UserEvents, vector: bool) -> None:
 )
 def test_offset(ue: UserEvents, offset: int, value: int, errno: str) -> None:
     """Any valid offset is accepted, where pwrite(2) accepts only 0."""
-    data = listening(ue)
+    data = ue.event("u16 a", enabled=True).data
     seen = data.submit(b"\0\0\0\0\1\0", offset=offset)
     assert (seen.value, seen.errno) == (value, errno)
     assert len(ue.tracefs.records()) == (0 if errno else 1)
@@ -166,7 +157,7 @@ def test_offset(ue: UserEvents, offset: int, value: int, errno: str) -> None:
 @variants({"none": (), "one_empty": (b"",), "two_empty": (b"", b"")})
 def test_empty_vector(ue: UserEvents, parts: tuple[bytes, ...]) -> None:
     """A vector without bytes lacks its index, EFAULT, where writev(2) returns 0."""
-    data = listening(ue)
+    data = ue.event("u16 a", enabled=True).data
     assert data.submitv(parts).errno == "EFAULT"
     assert data.writev(parts).value == 0
     assert ue.tracefs.records() == []
@@ -178,7 +169,7 @@ def test_empty_vector(ue: UserEvents, parts: tuple[bytes, ...]) -> None:
 )
 def test_split(ue: UserEvents) -> None:
     """Index and payload may be split anywhere among the segments."""
-    data = listening(ue, " u32 a")
+    data = ue.event("u32 a", enabled=True).data
     assert data.submitv((b"\0", b"", b"\0\0\0\1\2", b"\3", b"\4")).value == 8
     line = ue.line("a=0x4030201 (67305985)", dump="01 02 03 04")
     assert ue.tracefs.records() == [line]
@@ -190,7 +181,7 @@ def test_split(ue: UserEvents) -> None:
 )
 def test_too_many_segments(ue: UserEvents) -> None:
     """1024 segments are accepted; 1025 are EINVAL."""
-    data = listening(ue)
+    data = ue.event("u16 a", enabled=True).data
     raw = ue.process.place(b"\0\0\0\0\1\0")
     segments = struct.pack("<QQ", raw, 6) + struct.pack("<QQ", raw, 0) * 1024
     vector = ue.process.place(segments)
@@ -236,7 +227,7 @@ def test_read_only(ue: UserEvents) -> None:
 )
 def test_of_a_worker(ue: UserEvents) -> None:
     """A worker of the process writes in an io-wq thread, which has no list of its own."""
-    data = listening(ue)
+    data = ue.event("u16 a", enabled=True).data
     assert ue.process.write_pid(ue.tracefs.path("set_event_pid")).errno == ""
     assert data.submit(b"\0\0\0\0\1\0").value == 6
     assert data.write(b"\0\0\0\0\2\0").value == 6

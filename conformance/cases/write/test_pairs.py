@@ -7,7 +7,7 @@ import struct
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.error_pairs import pairs
-from conformance.cases.support.registration import KERNEL_HALF
+from conformance.client.addresses import KERNEL_HALF
 from conformance.client.data_file import DataFile
 from conformance.client.user_events import UserEvents
 from conformance.ops import syscalls as op

@@ -6,7 +6,7 @@ An instance with tracing off still has the event enabled, and validates nothing.
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.instances import listening, made
+from conformance.cases.support.instances import enabled_in, made
 from conformance.client.perf import listen
 from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
@@ -19,7 +19,7 @@ case = surface(
     isolation="global",
 )
 
-STRING = " __rel_loc char[] s"
+STRING = "__rel_loc char[] s"
 # Without its NUL, and with it.
 INVALID = b"\0\0\2\0hi"
 VALID = b"\0\0\3\0hi\0"
@@ -52,7 +52,7 @@ def test_turned_off(ue: UserEvents) -> None:
 def test_one_of_two_turned_off(ue: UserEvents, off: int) -> None:
     """Of two instances one has tracing off: the other records, and the write succeeds."""
     pair = made(ue, "i"), made(ue, "j")
-    data = listening(ue, STRING, *pair)
+    data = enabled_in(ue, STRING, *pair)
     turn(pair[off], "0")
     assert data.write_event(0, VALID).value == 11
     assert pair[off].records() == []
@@ -76,7 +76,7 @@ def test_one_of_two_turned_off(ue: UserEvents, off: int) -> None:
 def test_refused_by_who_records(ue: UserEvents, turned: str, errno: str) -> None:
     """A malformed payload is rejected if one instance would record it, and none records it."""
     pair = made(ue, "i"), made(ue, "j")
-    data = listening(ue, STRING, *pair)
+    data = enabled_in(ue, STRING, *pair)
     for each, on in zip(pair, turned, strict=True):
         turn(each, on)
     assert data.write_event(0, INVALID).errno == errno
@@ -92,7 +92,7 @@ def test_unreadable_for_nobody(ue: UserEvents, turned: str) -> None:
     it.
     """
     pair = made(ue, "i"), made(ue, "j")
-    data = listening(ue, STRING, *pair)
+    data = enabled_in(ue, STRING, *pair)
     for each, on in zip(pair, turned, strict=True):
         turn(each, on)
     page = ue.process.map()
@@ -114,7 +114,7 @@ def test_unreadable_for_nobody(ue: UserEvents, turned: str) -> None:
 def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int) -> None:
     """ftrace at the top, an instance, and perf: all record a write, or none."""
     instance = made(ue)
-    data = listening(ue, STRING, ue.tracefs, instance)
+    data = enabled_in(ue, STRING, ue.tracefs, instance)
     event = listen(ue.process, ue.name())
     assert data.write_event(0, payload).errno == errno
     assert event.count == taken
@@ -128,14 +128,13 @@ def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int)
 def test_refused_and_acted_on(ue: UserEvents, asked_first: str) -> None:
     """A trigger at the top that reads no records fires for a write that an instance rejects."""
     instance = made(ue)
-    data = ue.open_data()
-    data.register(ue.name() + STRING)
+    event = ue.event(STRING)
     if asked_first == "refusing":
         instance.enable(ue.name())
     turn(ue.tracefs, "0")
-    assert ue.tracefs.directory(ue.name()).trigger("traceon").errno == ""
+    assert event.directory.trigger("traceon").errno == ""
     instance.enable(ue.name())
-    assert data.write_event(0, INVALID).errno == "EFAULT"
+    assert event.write(INVALID).errno == "EFAULT"
     assert ue.tracefs.read(ue.tracefs.path("tracing_on")).text == "1\n"
     assert instance.records() == []
     instance.remove()
@@ -145,7 +144,7 @@ def test_refused_and_acted_on(ue: UserEvents, asked_first: str) -> None:
 def test_perf_while_turned_off(ue: UserEvents) -> None:
     """perf counts writes that an instance with tracing off, or its PID list, does not record."""
     instance = made(ue)
-    data = listening(ue, STRING, ue.tracefs, instance)
+    data = enabled_in(ue, STRING, ue.tracefs, instance)
     event = listen(ue.process, ue.name())
     turn(ue.tracefs, "0")
     assert ue.process.write_pid(instance.path("set_event_notrace_pid")).errno == ""
@@ -165,7 +164,7 @@ def test_many_listeners(ue: UserEvents) -> None:
     crowd = [ue.instance(f"i{number}") for number in range(12)]
     for each in crowd:
         assert each.make().errno == ""
-    data = listening(ue, STRING, *crowd)
+    data = enabled_in(ue, STRING, *crowd)
     assert data.write_event(0, VALID).value == 11
     for each in crowd:
         assert len(each.records()) == 1
