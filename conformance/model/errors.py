@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 
 class ModelError(Exception):
     """The model cannot answer; fix the case or the model."""
@@ -16,11 +18,18 @@ class TooManyStates(ModelError):
 
 
 class Errno(Exception):
-    """Ends a modelled system call with an errno."""
+    """Ends a modelled system call with an errno.
+
+    ``name`` is the one that observations have: of two names of a number, such as EOPNOTSUPP and
+    ENOTSUP, that of ``errno.errorcode``.  Raises ValueError for an unknown name.
+    """
 
     def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
+        number = getattr(errno, name, None)
+        if not isinstance(number, int):
+            raise ValueError(f"{name!r} is not the name of an errno")
+        self.name = errno.errorcode[number]
+        super().__init__(self.name)
 
 
 class RawReturn(Exception):

@@ -1,8 +1,7 @@
-"""Our tables against user_events.h and bpf.h in include/uapi/linux of the kernel that was built.
+"""The tables of conformance.abi against the headers of a built kernel.
 
-A C compiler reads the kernel's own header and says what it makes of it, once as a 64-bit
-program that runs, once as 32-bit code that is only checked (so that no 32-bit C library is
-needed).
+The header is compiled as a 64-bit program, which runs, and checked as 32-bit code, which needs no
+32-bit C library.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from kernels.sources.unpacked import SourceTrees
 from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store
 
-# As 32-bit code, of which nothing is made.  The compiler has no place for <asm/types.h> of
-# 32 bits where distributions keep it apart; it says the same for both sizes.
+# Check 32-bit code without output.  Distributions may keep <asm/types.h> of 32 bits apart; it is
+# the same for both sizes.
 CHECK_ONLY = ("-m32", "-ffreestanding", "-fsyntax-only")
 LAYOUTS = (uapi.USER_REG, uapi.USER_UNREG)
 NUMBERS = ("DIAG_IOCSREG", "DIAG_IOCSDEL", "DIAG_IOCSUNREG")
@@ -34,7 +33,7 @@ DYNAMIC = ((0, 0), (16, 5), (0xFFFF, 1), (1, 0x7FFF))
 
 @pytest.fixture(scope="module")
 def source(built_kernel: BuiltKernel) -> Path:
-    """The source tree the kernel was built from."""
+    """The source tree of the built kernel."""
     entry = load_catalog().find(built_kernel.name)
     trees = SourceTrees(Store(), silent)
     tree = trees.path(entry.source, built_kernel.revision)
@@ -44,13 +43,13 @@ def source(built_kernel: BuiltKernel) -> Path:
 
 @pytest.fixture(scope="module")
 def header(source: Path) -> Path:
-    """The kernel's header of user_events."""
+    """The header user_events.h."""
     return source / "include/uapi/linux/user_events.h"
 
 
 def compile_c(code: str, header: Path, *options: str) -> None:
-    """Compile a program that includes the header; a failure shows the compiler's words."""
-    said = subprocess.run(
+    """Compile a program that includes the header; a failure shows the compiler's output."""
+    result = subprocess.run(
         [
             "gcc",
             "-Wall",
@@ -69,63 +68,63 @@ def compile_c(code: str, header: Path, *options: str) -> None:
         check=False,
         timeout=60,
     )
-    assert said.returncode == 0, said.stderr
+    assert result.returncode == 0, result.stderr
 
 
 def headers_of_the_architecture() -> list[str]:
-    """Where Debian keeps <asm/types.h>; elsewhere the compiler finds it by itself."""
-    said = subprocess.run(
+    """Where Debian keeps <asm/types.h>; other compilers find it without help."""
+    result = subprocess.run(
         ["gcc", "-print-multiarch"], capture_output=True, text=True, check=True, timeout=10
     )
-    triplet = said.stdout.strip()
+    triplet = result.stdout.strip()
     return ["-idirafter", f"/usr/include/{triplet}"] if triplet else []
 
 
 def facts(*, compat: bool) -> dict[str, int]:
-    """C expression → what our tables say it is."""
+    """C expression to the value in the tables."""
     prefix = "COMPAT_" if compat else ""
-    said = {number: getattr(uapi, f"{prefix}{number}") for number in NUMBERS}
-    said |= {flag: getattr(uapi, flag) for flag in FLAGS}
+    numbers = {number: getattr(uapi, f"{prefix}{number}") for number in NUMBERS}
+    numbers |= {flag: getattr(uapi, flag) for flag in FLAGS}
     for layout in LAYOUTS:
-        said[f"sizeof(struct {layout.name})"] = layout.size
+        numbers[f"sizeof(struct {layout.name})"] = layout.size
         for member in layout.members:
             field = f"struct {layout.name}, {member.name}"
-            said[f"__builtin_offsetof({field})"] = member.offset
-            said[f"sizeof(((struct {layout.name} *)0)->{member.name})"] = member.size
-    said |= {f"DYN_LOC({a}, {b})": uapi.dyn_loc(a, b) for a, b in DYNAMIC}
-    return said
+            numbers[f"__builtin_offsetof({field})"] = member.offset
+            numbers[f"sizeof(((struct {layout.name} *)0)->{member.name})"] = member.size
+    numbers |= {f"DYN_LOC({a}, {b})": uapi.dyn_loc(a, b) for a, b in DYNAMIC}
+    return numbers
 
 
-def test_a_64_bit_program_sees_our_numbers(header: Path, tmp_path: Path) -> None:
+def test_tables_match_a_64_bit_program(header: Path, tmp_path: Path) -> None:
     expected = facts(compat=False)
     shown = "".join(f'    printf("%llu\\n", (unsigned long long)({text}));\n' for text in expected)
     program = tmp_path / "facts"
     code = f"#include <stdio.h>\nint main(void)\n{{\n{shown}    return 0;\n}}\n"
     compile_c(code, header, "-m64", "-o", str(program))
-    said = subprocess.run([program], capture_output=True, text=True, check=True, timeout=10)
-    found = dict(zip(expected, map(int, said.stdout.split()), strict=True))
+    result = subprocess.run([program], capture_output=True, text=True, check=True, timeout=10)
+    found = dict(zip(expected, map(int, result.stdout.split()), strict=True))
     assert found == expected
 
 
-def test_32_bit_code_sees_our_numbers(header: Path) -> None:
+def test_tables_match_32_bit_code(header: Path) -> None:
     compile_c(asserted(facts(compat=True)), header, *CHECK_ONLY)
 
 
-def test_32_bit_code_does_not_see_the_64_bit_numbers(header: Path) -> None:
-    # Which also shows that the check above can fail.
+def test_32_bit_code_rejects_the_64_bit_numbers(header: Path) -> None:
+    # This shows that the check above can fail.
     with pytest.raises(AssertionError, match="DIAG_IOCSREG"):
         compile_c(asserted(facts(compat=False)), header, *CHECK_ONLY)
 
 
 def asserted(expected: dict[str, int]) -> str:
-    """The same facts for a compiler that only checks."""
+    """The facts as static assertions."""
     return "".join(
         f'_Static_assert(({text}) == {value}U, "{text}");\n' for text, value in expected.items()
     )
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
-def test_no_member_is_missing(header: Path, layout: Layout) -> None:
+def test_structures_have_every_member(header: Path, layout: Layout) -> None:
     body = re.search(rf"^struct {layout.name} {{(.*?)^}}", header.read_text(), re.S | re.M)
     assert body is not None
     declared = re.findall(r"^\t__u\d+\t(\w+);$", body[1], re.M)
@@ -133,23 +132,23 @@ def test_no_member_is_missing(header: Path, layout: Layout) -> None:
     assert sum(member.size for member in layout.members) == layout.size
 
 
-def test_no_flag_is_missing(header: Path) -> None:
+def test_flags_are_complete(header: Path) -> None:
     body = re.search(r"^enum user_reg_flag {(.*?)^}", header.read_text(), re.S | re.M)
     assert body is not None
     declared = re.findall(r"^\t(USER_EVENT_REG_\w+)\s*=", body[1], re.M)
     assert declared == [*FLAGS, "USER_EVENT_REG_MAX"]
 
 
-def test_bpf_is_as_in_its_header(source: Path) -> None:
+def test_bpf_tables_match_the_header(source: Path) -> None:
     compile_c(asserted(bpf_facts()), source / "include/uapi/linux/bpf.h", "-fsyntax-only")
 
 
 def bpf_facts() -> dict[str, int]:
-    """C expression → what our tables and the assembler say about eBPF."""
+    """C expression to the value in the BPF tables and the assembler."""
     layouts_of_attr = (bpf_layouts.MAP_CREATE, bpf_layouts.MAP_ELEM, bpf_layouts.PROG_LOAD)
     members = {each.name: each for layout in layouts_of_attr for each in layout.members}
-    said = {f"__builtin_offsetof(union bpf_attr, {n})": m.offset for n, m in members.items()}
-    said |= {f"sizeof(((union bpf_attr *)0)->{n})": m.size for n, m in members.items()}
+    numbers = {f"__builtin_offsetof(union bpf_attr, {n})": m.offset for n, m in members.items()}
+    numbers |= {f"sizeof(((union bpf_attr *)0)->{n})": m.size for n, m in members.items()}
     for prefix, numbers in {
         "BPF_": (
             bpf_layouts.Command,
@@ -161,19 +160,21 @@ def bpf_facts() -> dict[str, int]:
         "BPF_MAP_TYPE_": (bpf_layouts.MapType,),
         "BPF_PROG_TYPE_": (bpf_layouts.ProgramType,),
     }.items():
-        said |= {prefix + each.name: each.value for kind in numbers for each in kind}
-    said |= {f"BPF_FUNC_{each.name.lower()}": each.value for each in bpf_layouts.Helper}
-    said |= {
+        numbers |= {prefix + each.name: each.value for kind in numbers for each in kind}
+    numbers |= {f"BPF_FUNC_{each.name.lower()}": each.value for each in bpf_layouts.Helper}
+    numbers |= {
         f"BPF_{name}": getattr(bpf_assembler, name)
         for name in ("XADD", "MEM", "IMM", "TO_LE", "TO_BE")
     }
-    said |= {name: getattr(bpf_layouts, name) for name in ("BPF_ANY", "BPF_NOEXIST", "BPF_EXIST")}
-    said["BPF_PSEUDO_MAP_FD"] = bpf_layouts.PSEUDO_MAP_FD
-    said["BPF_F_STRICT_ALIGNMENT"] = bpf_layouts.BPF_F_STRICT_ALIGNMENT
-    return said
+    numbers |= {
+        name: getattr(bpf_layouts, name) for name in ("BPF_ANY", "BPF_NOEXIST", "BPF_EXIST")
+    }
+    numbers["BPF_PSEUDO_MAP_FD"] = bpf_layouts.PSEUDO_MAP_FD
+    numbers["BPF_F_STRICT_ALIGNMENT"] = bpf_layouts.BPF_F_STRICT_ALIGNMENT
+    return numbers
 
 
-def test_names_are_those_of_the_header(header: Path) -> None:
+def test_names_match_the_header(header: Path) -> None:
     texts = dict(re.findall(r'^#define (\w+) "(.*)"$', header.read_text(), re.M))
     assert texts == {
         "USER_EVENTS_SYSTEM": grammar.SYSTEM,
@@ -188,19 +189,19 @@ def implementation(source: Path) -> str:
     return (source / "kernel/trace/trace_events_user.c").read_text()
 
 
-def test_limits_are_those_of_the_implementation(implementation: str) -> None:
+def test_limits_match_the_implementation(implementation: str) -> None:
     limits = dict(re.findall(r"^#define (MAX_\w+) (\w+)$", implementation, re.M))
     assert limits["MAX_EVENT_DESC"] == str(grammar.MAX_EVENT_DESC)
     assert limits["MAX_FIELD_ARRAY_SIZE"] == str(grammar.MAX_FIELD_ARRAY_SIZE)
 
 
-def test_types_are_those_of_the_implementation(implementation: str) -> None:
+def test_types_match_the_implementation(implementation: str) -> None:
     body = function(implementation, "user_field_format")
     pairs = re.findall(r'strcmp\(type, "([^"]+)"\) == 0\)\s+return "([^"]+)"', body)
     assert {name: scalar.conversion for name, scalar in grammar.SCALARS.items()} == dict(pairs)
 
 
-def test_sizes_are_those_of_the_implementation(implementation: str) -> None:
+def test_sizes_match_the_implementation(implementation: str) -> None:
     body = function(implementation, "user_field_size")
     sized = re.findall(r'strcmp\(type, "([^"]+)"\) == 0\)\s+return sizeof\(([^)]+)\)', body)
     bits = re.compile(r"[su](\d+)$")

@@ -1,4 +1,4 @@
-"""Which dated behaviours a release is held to."""
+"""Profiles: switches of releases, names, overrides and ranges."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import pytest
 from conformance.abi.profile import Generation, ProfileError, Release, in_range, profile_for
 from conformance.abi.switches import BY_NAME, DERIVED, SWITCHES, Kind, Switch
 
-# Every switch, in the order in which mainline got them.
+# Later than any switch.
+FUTURE = "99.0"
+# Switches in the order in which they landed in mainline.
 FIRST_518 = {
     "perf_sink",
     "print_fmt_generated",
@@ -51,7 +53,7 @@ UP_TO_71 = UP_TO_612 | {
     ("release", "switches"),
     [
         ("rfc-v1", {"perf_sink", "bpf_programs_run"}),
-        # No payload at all was recorded before it was lost for a while.
+        # An empty payload was recorded until a later commit broke it.
         ("first-commit", {"empty_payload"}),
         ("merge-window", FIRST_518 - {"bpf_iter_ignored"} | {"bpf_programs_run"}),
         ("5.18-rc1", FIRST_518),
@@ -102,14 +104,15 @@ UP_TO_71 = UP_TO_612 | {
         ("7.3", UP_TO_71 | {"deferred_release"}),
     ],
 )
-def test_switches_of_a_release(release: str, switches: set[str]) -> None:
+def test_switches_of_releases(release: str, switches: set[str]) -> None:
     assert profile_for(release).switches == switches
 
 
-def test_every_switch_is_on_at_last() -> None:
-    released = {switch.name for switch in SWITCHES if switch.since is not None}
-    assert profile_for("7.3").switches == released
-    assert set(BY_NAME) - released == {"two_status_pages", "bpf_programs_run"}
+def test_the_newest_release_has_every_released_switch() -> None:
+    released = {switch.name: switch.since for switch in SWITCHES if switch.since is not None}
+    newest = ".".join(map(str, max(released.values())))
+    assert profile_for(newest).switches == set(released)
+    assert set(BY_NAME) - set(released) == {"two_status_pages", "bpf_programs_run"}
 
 
 @pytest.mark.parametrize(
@@ -129,11 +132,11 @@ def test_every_switch_is_on_at_last() -> None:
         ("7.3", "remote-enable"),
     ],
 )
-def test_a_generation_begins_with_a_release(abi: str, generation: str) -> None:
+def test_generations_of_releases(abi: str, generation: str) -> None:
     profile = profile_for(abi)
     assert profile.generation == Generation(generation)
     assert profile.has("remote_enable") is (generation == "remote-enable")
-    # The first version had one as well, in a file of another name and by other rules.
+    # rfc-v1 has one as well, in another file and with other rules.
     assert profile.has("status_page") is (generation in ("byte-status", "bit-status"))
 
 
@@ -141,28 +144,28 @@ def test_a_generation_begins_with_a_release(abi: str, generation: str) -> None:
     ("abi", "lasting"),
     [("rfc-v1", True), ("5.19", True), ("6.4", True), ("6.5", False), ("6.7", True)],
 )
-def test_events_last_but_for_a_gap(abi: str, *, lasting: bool) -> None:
+def test_dynamic_events_creates_persistent_events(abi: str, *, lasting: bool) -> None:
     assert profile_for(abi).has("lasting_events") is lasting
 
 
-def test_what_is_derived_is_no_switch() -> None:
+def test_derived_behaviours_are_not_switches() -> None:
     assert set(DERIVED).isdisjoint(BY_NAME)
     with pytest.raises(ProfileError):
         profile_for("6.12,lasting_events=no")
 
 
-def test_names_of_switches_are_unique() -> None:
+def test_switch_names_are_unique() -> None:
     assert len(BY_NAME) == len(SWITCHES)
 
 
 @pytest.mark.parametrize("switch", SWITCHES, ids=lambda switch: switch.name)
-def test_a_switch_comes_with_its_release_and_stays(switch: Switch) -> None:
+def test_a_switch_stays_on(switch: Switch) -> None:
     if switch.since is None:
-        assert not profile_for("99.0").has(switch.name)
+        assert not profile_for(FUTURE).has(switch.name)
         return
     major, minor = switch.since
     before = f"{major}.{minor - 1}" if minor else f"{major - 1}.99"
-    # There is no release before 5.18.
+    # No release precedes 5.18.
     before = "first-commit" if switch.since == (5, 18) else before
     assert not profile_for(before).has(switch.name)
     assert profile_for(f"{major}.{minor}").has(switch.name)
@@ -174,17 +177,17 @@ def test_a_switch_comes_with_its_release_and_stays(switch: Switch) -> None:
         assert profile_for(f"{series}.{sublevel}").has(switch.name)
 
 
-def test_the_base_release_decides_about_generic_tracing_code() -> None:
+def test_the_base_release_sets_the_base_switches() -> None:
     base = {switch.name for switch in SWITCHES if switch.kind is Kind.BASE}
     assert "fields_printed_in_order" in base
-    old_on_new = profile_for("byte-status", base="7.3")
+    old_on_new = profile_for("byte-status", base=FUTURE)
     assert old_on_new.switches == base | FIRST_518
     assert old_on_new.release == Release(5, 19)
-    newest = profile_for("7.3").switches
-    assert profile_for("7.3", base="5.18").switches == newest - base
+    newest = profile_for(FUTURE).switches
+    assert profile_for(FUTURE, base="5.18").switches == newest - base
 
 
-def test_what_was_never_released_lies_before_the_first_release() -> None:
+def test_the_first_commit_is_in_the_range_of_5_18() -> None:
     first = profile_for("first-commit")
     assert (first.name, first.release) == ("first-commit", Release(5, 18))
     assert in_range("5.18..", first)
@@ -193,10 +196,10 @@ def test_what_was_never_released_lies_before_the_first_release() -> None:
         "bpf_iter_ignored"
     }
     base = {switch.name for switch in SWITCHES if switch.kind is Kind.BASE}
-    assert profile_for("first-commit", base="7.3").switches == base | {"empty_payload"}
+    assert profile_for("first-commit", base=FUTURE).switches == base | {"empty_payload"}
 
 
-def test_what_was_never_merged_lies_in_no_range_of_releases() -> None:
+def test_rfc_v1_is_in_no_range_of_releases() -> None:
     first = profile_for("rfc-v1", base="6.1.192")
     assert in_range("rfc-v1", first)
     assert not any(in_range(text, first) for text in ("5.15", "5.15..", "5.0..", "5.18.."))
@@ -208,7 +211,7 @@ def test_what_was_never_merged_lies_in_no_range_of_releases() -> None:
     assert first.has("long_records_kept")
 
 
-def test_an_override_turns_one_switch() -> None:
+def test_an_override_changes_one_switch() -> None:
     plain = profile_for("6.8")
     without = profile_for("6.8,ebadf_when_disabled=no")
     assert without.switches == plain.switches - {"ebadf_when_disabled"}
@@ -217,19 +220,19 @@ def test_an_override_turns_one_switch() -> None:
     assert both.switches == FIRST_64 | {"auto_delete", "persist"}
 
 
-def test_the_name_keeps_what_was_asked_for() -> None:
+def test_a_profile_keeps_its_name() -> None:
     assert profile_for("6.8,persist=no").name == "6.8,persist=no"
 
 
 @pytest.mark.parametrize(
-    ("abi", "says"),
+    ("abi", "message"),
     [
         ("", "'' is not a kernel release"),
         ("six", "'six' is not a kernel release; write it like 6.12"),
         ("6", "'6' is not a kernel release"),
         ("6.x", "'6.x' is not a kernel release; write it like 6.12 or 6.12.117, or byte-status"),
         ("5.17", "no profile for 5.17: user_events came with 5.18"),
-        # What was being made when the first version was sent has nothing of it.
+        # The release during which rfc-v1 was sent does not have it.
         ("5.15", "no profile for 5.15: user_events came with 5.18"),
         ("rfc-v2", "'rfc-v2' is not a kernel release"),
         ("rfc-v1+", "'rfc-v1+' is not an ABI; write rfc-v1, then switches"),
@@ -240,13 +243,13 @@ def test_the_name_keeps_what_was_asked_for() -> None:
         ("6.12,persists=no", "unknown switch 'persists'; one of arguments_matched, "),
     ],
 )
-def test_what_is_no_profile_says_what_would_be(abi: str, says: str) -> None:
+def test_an_invalid_profile_names_the_valid_forms(abi: str, message: str) -> None:
     with pytest.raises(ProfileError) as raised:
         profile_for(abi)
-    assert str(raised.value).startswith(says)
+    assert str(raised.value).startswith(message)
 
 
-def test_an_unknown_switch_is_nobodys_behaviour() -> None:
+def test_an_unknown_switch_raises() -> None:
     with pytest.raises(KeyError):
         profile_for("6.12").has("persists")
 
@@ -261,7 +264,7 @@ def test_an_unknown_switch_is_nobodys_behaviour() -> None:
         ("6.12.117+", Release(6, 12, 117)),
     ],
 )
-def test_a_release_is_read_up_to_its_numbers(text: str, release: Release) -> None:
+def test_a_release_suffix_is_ignored(text: str, release: Release) -> None:
     assert Release.parse(text) == release
 
 
@@ -280,14 +283,12 @@ def test_releases_are_ordered_by_number() -> None:
         ("6.12", ("6.12", "6.12.117"), ("6.11", "6.13")),
     ],
 )
-def test_a_range_counts_series(
-    text: str, inside: tuple[str, ...], outside: tuple[str, ...]
-) -> None:
+def test_ranges_of_series(text: str, inside: tuple[str, ...], outside: tuple[str, ...]) -> None:
     assert [abi for abi in inside if not in_range(text, profile_for(abi))] == []
     assert [abi for abi in outside if in_range(text, profile_for(abi))] == []
 
 
 @pytest.mark.parametrize("text", ["", "..", "6.4...6", "x..6.5"])
-def test_a_range_that_is_none_is_refused(text: str) -> None:
+def test_a_malformed_range_is_refused(text: str) -> None:
     with pytest.raises(ProfileError):
         in_range(text, profile_for("6.12"))

@@ -1,8 +1,7 @@
 """Hypothesis strategies: registration strings, and programs of raw operations.
 
-Programs are made of few names, words and descriptors, so that they meet; and of bad
-addresses, numbers and texts, so that they fail.  Lengths are such that a model in Python
-answers at once.
+Programs use few names, words and descriptors, so that operations interact, and bad addresses,
+numbers and texts, so that some fail.  Lengths are small enough for a model in Python.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from conformance.ops import syscalls as op
 from conformance.ops import tracing
 from conformance.ops.syscalls import Operation, View
 
-# The same examples every time: a test that fails on one machine fails on all.
+# Deterministic: a test that fails on one machine fails on all.
 STEADY = settings(
     derandomize=True,
     database=None,
@@ -64,7 +63,7 @@ words_of_text = st.sampled_from(
         *("", "0", "20", "+5", "4294967295", "2147483648", "]", "a:b", ";", "\xe9"),
     ]
 )
-# Well-formed definitions, and texts of pieces that definitions are made of.
+# Well-formed definitions, and texts of parts of definitions.
 fields = st.lists(
     st.one_of(
         st.tuples(types, st.sampled_from("abcdef")).map(" ".join),
@@ -84,6 +83,11 @@ first_definitions = st.one_of(
         ";".join
     ),
 )
+
+
+def alone(operation: Operation) -> list[Operation]:
+    """A piece of one operation."""
+    return [operation]
 
 
 def _registration(members: tuple[str, str, int, int, int, int]) -> list[Operation]:
@@ -106,7 +110,7 @@ def _registration(members: tuple[str, str, int, int, int, int]) -> list[Operatio
 
 
 def _first_version(members: tuple[str, str]) -> list[Operation]:
-    """A registration as the first version takes it; nobody else knows its number."""
+    """A registration of rfc-v1; other ABIs reject its number."""
     actor, definition = members
     return [
         op.Store(actor, STRING, definition.encode()[:600] + b"\0"),
@@ -161,7 +165,7 @@ commands = st.one_of(
 )
 
 _INSTANCE = f"{tracefs.ROOT}/instances/i"
-# Who else listens, and how.
+# Instances and enabling.
 listening: st.SearchStrategy[Operation] = st.one_of(
     st.sampled_from([tracing.MakeDirectory, tracing.RemoveDirectory]).map(
         lambda kind: kind("root", _INSTANCE)
@@ -193,12 +197,12 @@ plain = st.sampled_from(["one", "one", "two", "one u32 a", "two u32 a; char[4] b
 
 
 def _mixed(*weighted: tuple[int, st.SearchStrategy[list[Operation]]]) -> Pieces:
-    """One of several kinds, so many times as likely; ``one_of`` would flatten them."""
+    """One of several kinds by weight; ``one_of`` would flatten them."""
     kinds = [kind for weight, kind in weighted for _ in range(weight)]
     return st.sampled_from(range(len(kinds))).flatmap(lambda index: kinds[index])
 
 
-# What clients and tracers do.
+# Operations of ordinary clients and tracers.
 useful = _mixed(
     (
         5,
@@ -212,25 +216,21 @@ useful = _mixed(
     (
         3,
         st.builds(op.WriteFile, st.just("root"), enable_paths, switches, st.just(os.O_WRONLY)).map(
-            lambda operation: [operation]
+            alone
         ),
     ),
-    (2, listening.map(lambda operation: [operation])),
-    (1, st.builds(op.Close, actors, st.just(SLOTS[0])).map(lambda operation: [operation])),
+    (2, listening.map(alone)),
+    (1, st.builds(op.Close, actors, st.just(SLOTS[0])).map(alone)),
     (
         1,
-        st.builds(op.ReadFile, st.just("root"), paths, st.just(View.STRUCTURE)).map(
-            lambda operation: [operation]
-        ),
+        st.builds(op.ReadFile, st.just("root"), paths, st.just(View.STRUCTURE)).map(alone),
     ),
     (
         1,
-        st.sampled_from([op.Exit("p2"), op.Fork("p1", "p3"), op.Exit("p3")]).map(
-            lambda operation: [operation]
-        ),
+        st.sampled_from([op.Exit("p2"), op.Fork("p1", "p3"), op.Exit("p3")]).map(alone),
     ),
 )
-# What only a test does.
+# Operations with bad arguments.
 hostile = st.one_of(
     st.tuples(
         actors, definitions, addresses, st.integers(0, 255), st.integers(0, 65535),
@@ -269,12 +269,12 @@ hostile = st.one_of(
         ),
         st.builds(op.Stat, st.just("root"), paths),
         st.builds(op.Setuid, st.just("p2"), st.just(1000)),
-    ).map(lambda operation: [operation]),
+    ).map(alone),
 )  # fmt: skip
 
 
 def prelude() -> list[Operation]:
-    """A process that registered an event, its child, and a root."""
+    """Root, a process with a registered event, and its child."""
     first, second = ACTORS
     return [
         op.Spawn("root"),
@@ -289,13 +289,13 @@ def prelude() -> list[Operation]:
 
 
 def programs(*, hostility: int = 0) -> Pieces:
-    """Programs behind the prelude: four useful pieces to so many hostile ones."""
+    """The prelude and some pieces: four useful ones for ``hostility`` hostile ones."""
     piece = _mixed((4, useful), (hostility, hostile))
     return st.lists(piece, min_size=1, max_size=20).map(_sensible)
 
 
 def _sensible(pieces: list[list[Operation]]) -> list[Operation]:
-    """The pieces behind the prelude, without what nobody is there for to do."""
+    """The prelude and the pieces, without operations of tasks that do not exist."""
     program = prelude()
     born = {"root", *ACTORS}
     dead: set[str] = set()

@@ -1,4 +1,4 @@
-"""What is left of an iterator behind the write index, and the memory that a context leads to."""
+"""struct iov_iter after the write index, and the kernel memory of a context."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from conformance.model.user_events.bpf_context import Context, IovIter
         pytest.param([4, 8], [8], 0, id="to-the-end-of-a-segment"),
         pytest.param([3, 9], [9], 1, id="over-two-segments"),
         pytest.param([1, 1, 1, 1, 8], [8], 0, id="over-many"),
-        pytest.param([0, 4, 8], [8], 0, id="an-empty-one-before-is-left"),
-        pytest.param([4, 0, 8], [0, 8], 0, id="an-empty-one-behind-stays"),
+        pytest.param([0, 4, 8], [8], 0, id="empty-segment-before"),
+        pytest.param([4, 0, 8], [0, 8], 0, id="empty-segment-after"),
         pytest.param([4], [], 0, id="nothing-left"),
-        pytest.param([4, 0], [0], 0, id="an-empty-one-left"),
+        pytest.param([4, 0], [0], 0, id="only-an-empty-segment"),
     ],
 )
-def test_the_write_index_is_consumed(lengths: list[int], left: list[int], offset: int) -> None:
+def test_iterator_after_the_write_index(lengths: list[int], left: list[int], offset: int) -> None:
     parts = IovIter(tuple((0x1000 * number, length) for number, length in enumerate(lengths)))
     rest = parts.advanced(4)
     assert [length for _, length in rest.segments] == left
     assert rest.offset == offset
-    # Which of them are left: the last ones.
+    # The remaining segments are the last ones.
     assert rest.segments == parts.segments[len(lengths) - len(left) :]
 
 
-def test_memory_of_the_kernel_is_that_of_the_context() -> None:
+def test_kernel_memory_is_limited_to_the_context() -> None:
     context = Context(b"", {0x1000: b"abcdef", 0x2000: b"xyz"})
     assert context.read(0x1000, 6) == b"abcdef"
     assert context.read(0x2001, 2) == b"yz"

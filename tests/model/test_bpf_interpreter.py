@@ -1,4 +1,4 @@
-"""The interpreter and the verifier of the model: alone, and against each other."""
+"""The BPF interpreter and verifier, alone and against each other."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ NO_MAPS: dict[int, Map] = {}
 
 
 def run(program: Sequence[bpf_assembler.Piece]) -> int:
-    """What a program answers."""
+    """The return value of a program."""
     return Machine(bpf_assembler.resolve(program), NO_MAPS, Region(bytearray(4))).run()
 
 
-def judge(program: Sequence[bpf_assembler.Piece], *, strict: bool = False, size: int = 8) -> str:
-    """What the verifier says of a program: "" or an error, with a hash behind every descriptor."""
+def verify(program: Sequence[bpf_assembler.Piece], *, strict: bool = False, size: int = 8) -> str:
+    """The verdict of the verifier, "" or an errno; every descriptor is a hash map."""
     map_ = create(MapType.HASH, 8, size, 4)
     given = VerifierInput(
         ProgramType.SOCKET_FILTER, bpf_assembler.resolve(program), gpl=True, strict=strict
@@ -42,7 +42,7 @@ def judge(program: Sequence[bpf_assembler.Piece], *, strict: bool = False, size:
 
 
 @given(numbers, numbers)
-def test_64_bits_are_those_of_python(left: int, right: int) -> None:
+def test_64_bit_arithmetic_is_modular(left: int, right: int) -> None:
     modulus = 1 << 64
     assert arithmetic(Alu.ADD, left, right, 64) == (left + right) % modulus
     assert arithmetic(Alu.SUB, left, right, 64) == (left - right) % modulus
@@ -55,7 +55,7 @@ def test_64_bits_are_those_of_python(left: int, right: int) -> None:
 
 
 @given(st.sampled_from([each for each in Alu if each != Alu.END]), numbers, numbers)
-def test_32_bits_see_the_lower_halves_alone(operation: Alu, left: int, right: int) -> None:
+def test_32_bit_arithmetic_uses_the_lower_halves(operation: Alu, left: int, right: int) -> None:
     low = (1 << 32) - 1
     answer = arithmetic(operation, left, right, 32)
     assert answer <= low
@@ -63,26 +63,26 @@ def test_32_bits_see_the_lower_halves_alone(operation: Alu, left: int, right: in
 
 
 @given(numbers, numbers)
-def test_comparisons_come_in_opposites(left: int, right: int) -> None:
+def test_comparisons_have_opposites(left: int, right: int) -> None:
     assert compare(Jump.JEQ, left, right) != compare(Jump.JNE, left, right)
     assert compare(Jump.JGT, left, right) != compare(Jump.JGE, right, left)
     assert compare(Jump.JSGT, left, right) != compare(Jump.JSGE, right, left)
 
 
 @given(numbers, st.sampled_from([16, 32, 64]))
-def test_swapping_twice_cuts_off(number: int, bits: int) -> None:
+def test_two_swaps_truncate(number: int, bits: int) -> None:
     low = number % (1 << bits)
     assert swap(swap(number, bits, big=True), bits, big=True) == low
     assert swap(number, bits, big=False) == low
 
 
-def test_division_by_zero_ends_nothing() -> None:
+def test_division_by_zero_is_defined() -> None:
     assert arithmetic(Alu.DIV, 7, 0, 64) == 0
     assert arithmetic(Alu.MOD, 1 << 40 | 7, 0, 64) == 1 << 40 | 7
     assert arithmetic(Alu.MOD, 1 << 40 | 7, 0, 32) == 7
 
 
-def test_a_program_computes() -> None:
+def test_a_loop_computes_a_sum() -> None:
     program: list[bpf_assembler.Piece] = [
         bpf_assembler.mov64_imm(R0, 0),
         bpf_assembler.mov64_imm(R1, 10),
@@ -92,27 +92,27 @@ def test_a_program_computes() -> None:
         bpf_assembler.jmp_imm(Jump.JNE, R1, 0, "again"),
         bpf_assembler.exit_insn(),
     ]
-    assert judge(program) == ""
+    assert verify(program) == ""
     assert run(program) == 55
 
 
-def test_the_stack_is_not_known_before_it_is_written() -> None:
+def test_uninitialized_stack_is_not_modelled() -> None:
     with pytest.raises(NotModelled, match="stack"):
         run([bpf_assembler.ldx_mem(Size.DW, R0, R10, -8), bpf_assembler.exit_insn()])
 
 
-def test_an_address_comes_back_from_the_stack() -> None:
+def test_a_pointer_is_spilled_and_restored() -> None:
     program: list[bpf_assembler.Piece] = [
         bpf_assembler.stx_mem(Size.DW, R10, R1, -8),
         bpf_assembler.ldx_mem(Size.DW, R2, R10, -8),
         bpf_assembler.ldx_mem(Size.W, R0, R2, 0),
         bpf_assembler.exit_insn(),
     ]
-    assert judge(program) == ""
+    assert verify(program) == ""
     assert run(program) == 0
 
 
-def test_the_example_of_the_message_depends_on_size_and_alignment() -> None:
+def test_a_map_access_depends_on_size_and_alignment() -> None:
     program: list[bpf_assembler.Piece] = [
         bpf_assembler.st_mem(Size.DW, R10, -8, 0),
         bpf_assembler.mov64_reg(R2, R10),
@@ -124,17 +124,17 @@ def test_the_example_of_the_message_depends_on_size_and_alignment() -> None:
         bpf_assembler.mov64_imm(R0, 0),
         bpf_assembler.exit_insn(),
     ]
-    assert [judge(program, size=size) for size in (8, 11, 12)] == ["EACCES", "EACCES", ""]
-    assert judge(program, size=12, strict=True) == "EACCES"
+    assert [verify(program, size=size) for size in (8, 11, 12)] == ["EACCES", "EACCES", ""]
+    assert verify(program, size=12, strict=True) == "EACCES"
 
 
-# Whatever the verifier lets through the machine can run.
+# The interpreter runs whatever the verifier accepts.
 
 registers = st.integers(0, 10)
 small = st.integers(-8, 8)
 sizes = st.sampled_from(Size)
 jumps = st.sampled_from([Jump.JEQ, Jump.JNE, Jump.JSGT])
-anything = st.one_of(
+any_instruction = st.one_of(
     st.builds(
         bpf_assembler.alu64_imm, st.sampled_from([Alu.ADD, Alu.MUL, Alu.MOV]), registers, small
     ),
@@ -150,29 +150,29 @@ anything = st.one_of(
 
 
 @settings(max_examples=500)
-@given(st.lists(anything, max_size=12))
-def test_what_is_let_through_runs(body: list[Instruction]) -> None:
+@given(st.lists(any_instruction, max_size=12))
+def test_verified_programs_run(body: list[Instruction]) -> None:
     program = [bpf_assembler.mov64_imm(R0, 1), *body, bpf_assembler.exit_insn()]
     try:
-        answer = run(program) if judge(program) == "" else 0
+        answer = run(program) if verify(program) == "" else 0
     except NotModelled:
-        # What an address is as a number nobody knows.
+        # A pointer as a number is unknown.
         return
     assert 0 <= answer < 1 << 64
 
 
 @settings(max_examples=300)
 @given(st.lists(st.binary(min_size=8, max_size=8), min_size=1, max_size=8))
-def test_any_bytes_are_judged(raw: list[bytes]) -> None:
+def test_the_verifier_accepts_any_bytes_as_input(raw: list[bytes]) -> None:
     given = VerifierInput(
         ProgramType.KPROBE, [Instruction.decode(each) for each in raw], gpl=False, strict=False
     )
-    said: list[str] = []
+    log: list[str] = []
     try:
-        verifier.check(given, _no_map, said)
+        verifier.check(given, _no_map, log)
     except (Refused, NotModelled):
         return
-    assert said
+    assert log
 
 
 def _no_map(number: int) -> Map:

@@ -1,4 +1,4 @@
-"""Maps of the model: a hash is a dictionary of limited size, walked in any order there may be."""
+"""BPF maps: a hash is a dictionary of limited size, walked in any possible order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ values = st.binary(min_size=2, max_size=2)
 
 
 def outcome(update: object, *arguments: object) -> str:
-    """The error of a call, "" for none."""
+    """The error of a call, "" without one."""
     assert callable(update)
     try:
         update(*arguments)
@@ -28,49 +28,49 @@ def outcome(update: object, *arguments: object) -> str:
 
 
 class HashAndDictionary(RuleBasedStateMachine):
-    """A hash beside a dictionary."""
+    """A hash and a dictionary as its model."""
 
     def __init__(self) -> None:
         super().__init__()
         self.map = create(MapType.HASH, 4, 2, 3)
-        self.twin: dict[bytes, bytes] = {}
+        self.model: dict[bytes, bytes] = {}
 
     @rule(key=keys, value=values, flags=st.integers(0, 3))
     def update(self, key: bytes, value: bytes, flags: int) -> None:
-        said = outcome(self.map.update, key, value, flags)
+        error = outcome(self.map.update, key, value, flags)
         expected = ""
         if flags == 3:
             expected = "EINVAL"
-        elif flags == 1 and key in self.twin:
+        elif flags == 1 and key in self.model:
             expected = "EEXIST"
-        elif flags == 2 and key not in self.twin:
+        elif flags == 2 and key not in self.model:
             expected = "ENOENT"
-        elif key not in self.twin and len(self.twin) == 3:
+        elif key not in self.model and len(self.model) == 3:
             expected = "E2BIG"
-        assert said == expected
-        if not said:
-            self.twin[key] = value
+        assert error == expected
+        if not error:
+            self.model[key] = value
 
     @rule(key=keys)
     def delete(self, key: bytes) -> None:
-        expected = "" if key in self.twin else "ENOENT"
+        expected = "" if key in self.model else "ENOENT"
         assert outcome(self.map.delete, key) == expected
-        self.twin.pop(key, None)
+        self.model.pop(key, None)
 
     @invariant()
-    def the_same_is_found(self) -> None:
-        assert {key: bytes(value) for key, value in self.map.values.items()} == self.twin
+    def map_equals_dictionary(self) -> None:
+        assert {key: bytes(value) for key, value in self.map.values.items()} == self.model
 
     @invariant()
-    def a_walk_finds_each_key_once(self) -> None:
-        assert walks(self.map) == set(permutations(self.twin))
+    def walks_are_permutations(self) -> None:
+        assert walks(self.map) == set(permutations(self.model))
 
 
 TestHashAndDictionary = HashAndDictionary.TestCase
 
 
 def walks(map_: Map) -> set[tuple[bytes, ...]]:
-    """All orders in which a map may be walked from its beginning."""
+    """All possible orders of a walk."""
     found: set[tuple[bytes, ...]] = set()
     kept = dict(map_.following)
     waiting: list[tuple[bytes, ...]] = [()]
@@ -90,7 +90,7 @@ def walks(map_: Map) -> set[tuple[bytes, ...]]:
     return found
 
 
-def test_an_order_that_was_seen_stays() -> None:
+def test_an_observed_order_is_fixed() -> None:
     map_ = create(MapType.HASH, 1, 1, 4)
     for key in (b"a", b"b", b"c"):
         map_.update(key, b"!", 0)
@@ -102,7 +102,7 @@ def test_an_order_that_was_seen_stays() -> None:
     assert map_.next_keys(b"none") == [b"b"]
 
 
-def test_no_order_goes_round_in_circles() -> None:
+def test_a_walk_is_not_circular() -> None:
     map_ = create(MapType.HASH, 1, 1, 4)
     for key in (b"a", b"b", b"c"):
         map_.update(key, b"!", 0)
@@ -111,7 +111,7 @@ def test_no_order_goes_round_in_circles() -> None:
 
 
 @given(st.integers(0, 5))
-def test_an_array_is_walked_in_its_order(index: int) -> None:
+def test_an_array_is_walked_by_index(index: int) -> None:
     map_ = create(MapType.ARRAY, 4, 1, 4)
     key = index.to_bytes(4, "little")
     following = {3: End.LAST, 4: bytes(4), 5: bytes(4)}
@@ -120,6 +120,6 @@ def test_an_array_is_walked_in_its_order(index: int) -> None:
 
 
 @pytest.mark.parametrize("attributes", [(0, 4, 8, 4), (1, 0, 8, 4), (2, 8, 8, 4), (2, 4, 0, 4)])
-def test_what_makes_no_map(attributes: tuple[int, int, int, int]) -> None:
+def test_invalid_map_attributes_are_refused(attributes: tuple[int, int, int, int]) -> None:
     with pytest.raises(Errno, match="EINVAL"):
         create(*attributes)

@@ -1,4 +1,4 @@
-"""Operations about rights: as C, as calls of a guest, and what the model makes of them."""
+"""Operations on credentials: as C, as guest calls, and on the model."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ EXAMPLES: dict[str, Operation] = {
 
 
 def kinds() -> Iterator[str]:
-    """The names of all operations about rights."""
+    """The names of all operations on credentials."""
     for name, kind in vars(credentials).items():
         if (
             isinstance(kind, type)
@@ -65,23 +65,23 @@ def kinds() -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("text", "operation"), EXAMPLES.items(), ids=range(len(EXAMPLES)))
-def test_an_operation_is_a_statement_json_and_calls(text: str, operation: Operation) -> None:
+def test_every_operation_has_c_json_and_calls(text: str, operation: Operation) -> None:
     assert statement(operation) == text
     assert json.loads(json.dumps(digest.encode(operation)))["op"] == type(operation).__name__
     assert json.loads(json.dumps(calls_of(operation)))
 
 
-def test_no_kind_of_operation_is_forgotten() -> None:
+def test_every_operation_has_an_example() -> None:
     assert {type(each).__name__ for each in EXAMPLES.values()} == set(kinds())
 
 
-def test_a_capability_has_its_number() -> None:
+def test_capabilities_have_kernel_numbers() -> None:
     assert [each.value for each in Capability] == list(range(41))
     assert credentials.mask(Capability.PERFMON, Capability.PERFMON) == 1 << 38
 
 
 def run(code: bytes, architecture: int, number: int) -> int:
-    """What a filter of classic BPF returns: a machine for the instructions that ours has."""
+    """The return value of a classic BPF filter, for the instructions that ours uses."""
     words = {0: number, 4: architecture}
     program = list(struct.iter_unpack("<HBBI", code))
     accumulator = position = 0
@@ -106,7 +106,7 @@ def run(code: bytes, architecture: int, number: int) -> int:
         pytest.param(0x40000003, 16, 0x7FFF0000, id="another-architecture"),
     ],
 )
-def test_a_filter_refuses_what_it_names(architecture: int, number: int, answer: int) -> None:
+def test_seccomp_refuses_the_named_calls(architecture: int, number: int, answer: int) -> None:
     _, stored, _ = credential_calls.calls_of(
         credentials.Seccomp("p1", ("ioctl", "writev"), "EPERM")
     )
@@ -116,7 +116,7 @@ def test_a_filter_refuses_what_it_names(architecture: int, number: int, answer: 
     assert run(raw[16:], architecture, number) == answer
 
 
-def test_entries_of_a_directory_are_read() -> None:
+def test_directory_entries_are_parsed() -> None:
     names = (b"b", b"abcdefgh", b".")
     raw = b""
     for name in names:
@@ -126,18 +126,18 @@ def test_entries_of_a_directory_are_read() -> None:
     assert credential_calls.answer(credentials.Getdents("p1", 4, "a"), raw) == b"abcdefgh\n"
 
 
-# The model, on one line of operations each
+# On the model
 
 
 def answers(*program: Operation) -> list[str]:
-    """The error of each operation by a process that begins as root."""
+    """The errno of each operation of a process that starts as root."""
     model = Model(profile_for("6.12.117"))
-    said = []
+    errnos = []
     for operation in (op.Spawn("p"), *program):
         (answer,) = model.step(operation)
         model.narrow(operation, op.Observation(answer.value or 0, answer.errno, answer.data))
-        said.append(answer.errno)
-    return said[1:]
+        errnos.append(answer.errno)
+    return errnos[1:]
 
 
 DATA = "/sys/kernel/tracing/user_events_data"
@@ -158,7 +158,7 @@ RW = os.O_RDWR
         pytest.param(
             [credentials.Capset("p", 0, 0), credentials.Capset("p", 1, 0)],
             "EPERM",
-            id="never-again",
+            id="dropped-capability",
         ),
         pytest.param(
             [credentials.Capset("p", 0, 0), credentials.Unshare("p", credentials.CLONE_NEWNS)],
@@ -190,7 +190,7 @@ RW = os.O_RDWR
                 op.Open("p", 4, DATA, RW),
             ],
             "",
-            id="shown-again",
+            id="unmounted",
         ),
         pytest.param(
             [
@@ -204,13 +204,13 @@ RW = os.O_RDWR
         ),
     ],
 )
-def test_the_last_operation_is_refused_or_not(program: list[Operation], errno: str) -> None:
+def test_permission_checks(program: list[Operation], errno: str) -> None:
     *before, last = answers(*program)
     assert (set(before) <= {""}, last) == (True, errno)
 
 
-def test_a_child_goes_on_as_it_was() -> None:
-    said = answers(
+def test_a_child_inherits_credentials_and_seccomp() -> None:
+    errnos = answers(
         credentials.Capset("p", 0, 0),
         credentials.NoNewPrivileges("p"),
         credentials.Seccomp("p", ("ioctl",), "ENOLINK"),
@@ -219,4 +219,4 @@ def test_a_child_goes_on_as_it_was() -> None:
         op.Ioctl("c", 4, 0xC0082A00, 0),
         credentials.Capset("c", 1, 1),
     )
-    assert said == ["", "", "", "", "", "ENOLINK", "EPERM"]
+    assert errnos == ["", "", "", "", "", "ENOLINK", "EPERM"]

@@ -1,4 +1,4 @@
-"""Registration strings: what is shown can be registered again, and hash values."""
+"""Registration strings, numbers and hash values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.model.generated import STEADY, arguments, fields
 
 @STEADY
 @given(arguments)
-def test_what_is_shown_has_the_same_fields(text: str) -> None:
+def test_shown_fields_parse_to_the_same_fields(text: str) -> None:
     try:
         made = parse_fields(text)
     except (Errno, RawReturn):
@@ -35,7 +35,7 @@ def test_what_is_shown_has_the_same_fields(text: str) -> None:
 
 @STEADY
 @given(fields)
-def test_a_line_of_dynamic_events_registers_the_same_event(text: str) -> None:
+def test_a_line_of_dynamic_events_recreates_the_event(text: str) -> None:
     ue = UserEvents(Lockstep(Model(PROFILE), ModelExecutor(Model(PROFILE))))
     data = ue.open_data()
     assert data.register(f"{ue.name()} {text}").errno == ""
@@ -49,7 +49,7 @@ def test_a_line_of_dynamic_events_registers_the_same_event(text: str) -> None:
 
 @STEADY
 @given(fields)
-def test_fields_lie_one_behind_the_other(text: str) -> None:
+def test_fields_are_adjacent(text: str) -> None:
     offset = grammar.TRACE_ENTRY_SIZE
     for field in parse_fields(text):
         assert field.offset == offset
@@ -58,7 +58,7 @@ def test_fields_lie_one_behind_the_other(text: str) -> None:
 
 @STEADY
 @given(fields)
-def test_a_definition_matches_itself_and_nothing_longer(text: str) -> None:
+def test_a_definition_matches_only_itself(text: str) -> None:
     made = parse_fields(text)
     for abi in ("6.5", "6.12"):
         profile = profile_for(abi)
@@ -71,7 +71,7 @@ def test_a_definition_matches_itself_and_nothing_longer(text: str) -> None:
 
 @STEADY
 @given(arguments)
-def test_a_text_is_parsed_or_refused(text: str) -> None:
+def test_a_refused_definition_creates_no_event(text: str) -> None:
     table = EventTable(PROFILE)
     refusal: Exception | None = None
     try:
@@ -102,13 +102,13 @@ def test_a_text_is_parsed_or_refused(text: str) -> None:
         ("", "", None, None),
     ],
 )
-def test_a_string_is_cut_at_the_first_space(
+def test_a_string_is_split_at_the_first_space(
     raw: str, name: str, rest: str | None, flags: str | None
 ) -> None:
     assert Command.parse(raw) == Command(name, rest, flags)
 
 
-def test_a_struct_has_the_size_it_says() -> None:
+def test_a_struct_has_its_explicit_size() -> None:
     assert parse_fields("struct my s 20; u8 b") == (
         Field("struct my", "s", 8, 20),
         Field("u8", "b", 28, 1),
@@ -129,17 +129,17 @@ def test_a_struct_has_the_size_it_says() -> None:
         ("4294967295", 10, 0xFFFFFFFF),
     ],
 )
-def test_numbers_are_read_as_the_kernel_reads_them(text: str, base: int, value: int) -> None:
+def test_numbers_are_parsed(text: str, base: int, value: int) -> None:
     assert parse_unsigned(text, base) == value
 
 
 @pytest.mark.parametrize("text", ["", "-1", "0x", "08", "1 ", " 1", "1_0", "4294967296", "++1"])
-def test_what_is_no_number_is_refused(text: str) -> None:
+def test_invalid_numbers_are_refused(text: str) -> None:
     with pytest.raises(Errno, match="EINVAL"):
         parse_unsigned(text, 0)
 
 
-# Check values that the author of lookup3.c published with it (driver5).
+# Check values published with lookup3.c (driver5).
 @pytest.mark.parametrize(
     ("key", "initval", "value"),
     [
@@ -149,18 +149,18 @@ def test_what_is_no_number_is_refused(text: str) -> None:
         (b"Four score and seven years ago", 1, 0xCD628161),
     ],
 )
-def test_jhash_has_its_published_values(key: bytes, initval: int, value: int) -> None:
+def test_jhash_matches_published_values(key: bytes, initval: int, value: int) -> None:
     assert jhash(key, initval) == value
 
 
 @pytest.mark.parametrize(("abi", "buckets"), [("5.19", 16), ("6.1", 256), ("6.12", 256)])
-def test_buckets_are_so_many(abi: str, buckets: int) -> None:
+def test_every_bucket_is_used(abi: str, buckets: int) -> None:
     bits = bucket_bits(profile_for(abi))
     found = {bucket(b"event%d" % number, bits) for number in range(4096)}
     assert found == set(range(buckets))
 
 
-def test_status_is_in_the_order_of_buckets() -> None:
+def test_status_is_in_bucket_order() -> None:
     ue = UserEvents(Lockstep(Model(PROFILE), ModelExecutor(Model(PROFILE))))
     data = ue.open_data()
     names = [f"n{number}" for number in range(40)]

@@ -1,4 +1,4 @@
-"""Filters of the model: what passes them, and what is refused."""
+"""Filters: matching and errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EVENT = Event(0, "e", FIELDS, 0, "e", self_reference=True)
 RECORD = (
     bytes(8)
     + b"\x41\0\0\0\xff\xffhi\0x"
-    # Behind itself 24 bytes further on, and from the start of the record.
+    # 24 bytes after the word, and from the start of the record.
     + b"\x18\0\3\0\x2e\0\3\0"
     + bytes(20)
     + b"hi\0"
@@ -40,7 +40,7 @@ NEWER, OLDER = profile_for("6.12"), profile_for("6.1")
         ('d == "hi"', True),
     ],
 )
-def test_a_filter_looks_at_its_field(text: str, passes: bool) -> None:
+def test_filters_on_one_field(text: str, passes: bool) -> None:
     assert filter_parser.parse(text, EVENT.fields, NEWER).matches(RECORD) is passes
 
 
@@ -58,18 +58,18 @@ def test_a_filter_looks_at_its_field(text: str, passes: bool) -> None:
         ("common_pid > 1", True),
         ("common_pid == 1", False),
         ('COMM != "nobody"', True),
-        # Of 20 bytes there is no number.
+        # A field of 20 bytes is not compared.
         ("e == 0", False),
         ("e != 0", False),
         ('c ~ "h*"', True),
-        # What follows the text in its array is not looked past.
+        # The padding after the text counts.
         ('c ~ "*i"', False),
         ('r ~ "*i"', True),
         ('d ~ "h?"', True),
         ('d ~ "!h*"', False),
     ],
 )
-def test_a_filter_of_more_than_one_kind(text: str, passes: bool) -> None:
+def test_filters_with_operators_and_patterns(text: str, passes: bool) -> None:
     assert filter_parser.parse(text, EVENT.fields, NEWER).matches(RECORD) is passes
 
 
@@ -90,19 +90,19 @@ def test_a_filter_of_more_than_one_kind(text: str, passes: bool) -> None:
         ("", "EINVAL", 0),
     ],
 )
-def test_a_filter_that_makes_no_sense_is_refused(text: str, errno: str, position: int) -> None:
+def test_an_invalid_filter_is_refused_at_a_position(text: str, errno: str, position: int) -> None:
     with pytest.raises(filter_parser.FilterError, match=errno) as found:
         filter_parser.parse(text, EVENT.fields, NEWER)
     assert found.value.position == position
 
 
 @pytest.mark.parametrize("text", ["cpu == 1", "a == 1 &&", "c.ustring == 'x'", 'comm == "bash"'])
-def test_what_no_case_needs_is_not_guessed(text: str) -> None:
+def test_unused_filter_syntax_is_not_modelled(text: str) -> None:
     with pytest.raises(NotModelled):
         filter_parser.parse(text, EVENT.fields, NEWER)
 
 
 @pytest.mark.parametrize("text", ['c == "hi"', 'r == "hi"', 'd == "hi"'])
-def test_before_6_4_nothing_is_a_string(text: str) -> None:
+def test_no_field_is_a_string_before_6_4(text: str) -> None:
     with pytest.raises(Errno, match="EINVAL"):
         filter_parser.parse(text, EVENT.fields, OLDER)

@@ -1,4 +1,4 @@
-"""The model's instances: what is reset with a deletion, and whose records there are."""
+"""Instances: reset after a deletion, pid lists, processors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def full(**settings: bool | None) -> Instance:
     return Instance([Record(1, bytes(10), "p1", None)], **settings)  # type: ignore[arg-type]
 
 
-def test_a_deletion_resets_where_an_event_was_enabled() -> None:
+def test_a_deletion_resets_buffers_that_enabled_the_event() -> None:
     world = World.fresh(PROFILE)
     world.instances.update(was=full(clear_trace=True), never=full(clear_trace=False))
     reset_after_deletion(world)
@@ -26,7 +26,7 @@ def test_a_deletion_resets_where_an_event_was_enabled() -> None:
     assert not world.instances["was"].clear_trace
 
 
-def test_what_earlier_programs_left_to_be_reset_is_not_known_until_the_first_deletion() -> None:
+def test_the_top_buffer_is_unknown_after_the_first_deletion() -> None:
     world = World.fresh(PROFILE)
     world.instances[TOP] = full(clear_trace=None)
     reset_after_deletion(world)
@@ -50,11 +50,11 @@ def test_what_earlier_programs_left_to_be_reset_is_not_known_until_the_first_del
         (Instance(no_pids=("p2",)), False),
     ],
 )
-def test_whose_records_an_instance_ignores(instance: Instance, ignored: bool) -> None:
+def test_pid_lists_select_processes(instance: Instance, ignored: bool) -> None:
     assert instance.ignores("p1") is ignored
 
 
-def test_a_record_of_no_certain_processor_is_of_none() -> None:
+def test_a_record_of_any_processor_has_no_processor() -> None:
     with pytest.raises(NotModelled):
         full().records_of(0)
     assert len(full().records_of(None)) == 1

@@ -1,4 +1,4 @@
-"""Address spaces of the model: faults, copy-on-write, and what is shared."""
+"""Address spaces: faults, copy-on-write and sharing."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def mapped(*, shared: bool = False, protection: int = READ_WRITE) -> AddressSpac
 
 
 def write_both(space: AddressSpace, plain: bytearray, offset: int, data: bytes) -> None:
-    """The same store in a modelled memory and in a row of bytes."""
+    """Store to modelled memory and to a bytearray."""
     space.write(BASE + offset, data)
     plain[offset : offset + len(data)] = data
 
 
 @STEADY
 @given(stores, stores)
-def test_private_memory_is_apart_after_fork(
+def test_fork_copies_private_memory(
     before: list[tuple[bool, int, bytes]], after: list[tuple[bool, int, bytes]]
 ) -> None:
     parent, mine = mapped(), bytearray(LENGTH)
@@ -62,7 +62,7 @@ def test_private_memory_is_apart_after_fork(
 
 @STEADY
 @given(stores, stores)
-def test_shared_memory_is_one_after_fork(
+def test_fork_shares_shared_memory(
     before: list[tuple[bool, int, bytes]], after: list[tuple[bool, int, bytes]]
 ) -> None:
     parent, content = mapped(shared=True), bytearray(LENGTH)
@@ -76,7 +76,7 @@ def test_shared_memory_is_one_after_fork(
 
 @STEADY
 @given(stores)
-def test_a_grandchild_is_apart_as_well(written: list[tuple[bool, int, bytes]]) -> None:
+def test_a_second_fork_copies_private_memory(written: list[tuple[bool, int, bytes]]) -> None:
     parent = mapped()
     grandchild = parent.fork().fork()
     for _, offset, data in written:
@@ -84,7 +84,7 @@ def test_a_grandchild_is_apart_as_well(written: list[tuple[bool, int, bytes]]) -
     assert parent.read(BASE, LENGTH) == bytes(LENGTH)
 
 
-def test_the_kernel_finds_only_touched_pages_without_a_fault() -> None:
+def test_only_written_pages_are_pinned() -> None:
     space = mapped()
     assert space.pinned(BASE) is None
     space.read(BASE, 8)
@@ -95,7 +95,7 @@ def test_the_kernel_finds_only_touched_pages_without_a_fault() -> None:
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_fork_makes_both_sides_fault_again(shared: bool) -> None:
+def test_private_pages_fault_again_after_fork(shared: bool) -> None:
     parent = mapped(shared=shared)
     parent.write(BASE, b"a")
     child = parent.fork()
@@ -105,7 +105,7 @@ def test_fork_makes_both_sides_fault_again(shared: bool) -> None:
     assert child.pinned(BASE) is not None
 
 
-def test_raising_the_rights_needs_a_fault_as_well() -> None:
+def test_added_rights_need_a_fault() -> None:
     space = mapped()
     space.write(BASE, b"a")
     space.protect(BASE, PAGE_SIZE, mmap.PROT_READ)
@@ -130,12 +130,12 @@ def test_raising_the_rights_needs_a_fault_as_well() -> None:
         (BASE + LENGTH - 4, 1 << 40),
     ],
 )
-def test_what_is_not_there_faults(address: int, length: int) -> None:
+def test_unmapped_memory_faults(address: int, length: int) -> None:
     with pytest.raises(Errno, match="EFAULT"):
         mapped().read(address, length)
 
 
-def test_a_store_that_faults_behind_a_border_has_written_up_to_it() -> None:
+def test_a_faulting_store_writes_the_first_page() -> None:
     space = mapped()
     space.unmap(BASE + PAGE_SIZE, PAGE_SIZE)
     with pytest.raises(Errno, match="EFAULT"):
@@ -144,7 +144,7 @@ def test_a_store_that_faults_behind_a_border_has_written_up_to_it() -> None:
     assert space.readable(BASE + PAGE_SIZE - 2, 4) == 2
 
 
-def test_fresh_memory_at_an_old_place_is_empty() -> None:
+def test_remapped_memory_is_zero() -> None:
     space = mapped()
     space.write(BASE, b"a")
     space.unmap(BASE, LENGTH)
@@ -152,7 +152,7 @@ def test_fresh_memory_at_an_old_place_is_empty() -> None:
     assert space.read(BASE, 1) == b"\0"
 
 
-def test_what_nobody_wrote_or_saw_is_unknown() -> None:
+def test_uninitialized_bytes_are_unknown_until_written_or_read() -> None:
     space = AddressSpace()
     page = Page(unknown=frozenset(range(PAGE_SIZE)))
     space.map_frames(range(BASE // PAGE_SIZE, BASE // PAGE_SIZE + 1), [page], Entry(3, True))
@@ -161,13 +161,13 @@ def test_what_nobody_wrote_or_saw_is_unknown() -> None:
     space.write(BASE + 4, b"ab")
     assert space.is_known(BASE + 4, 2)
     assert not space.is_known(BASE + 4, 3)
-    # What was seen of bytes that are known changes nothing.
+    # Known bytes keep their content.
     space.learn(BASE + 3, b"wxyz")
     assert space.read(BASE + 3, 4) == b"wabz"
     assert space.is_known(BASE + 3, 4)
 
 
-def test_a_private_copy_is_as_unknown_as_its_page() -> None:
+def test_a_private_copy_keeps_unknown_bytes() -> None:
     space = AddressSpace()
     page = Page(unknown=frozenset(range(PAGE_SIZE)))
     space.map_frames(range(BASE // PAGE_SIZE, BASE // PAGE_SIZE + 1), [page], Entry(3, False))
@@ -178,14 +178,14 @@ def test_a_private_copy_is_as_unknown_as_its_page() -> None:
     assert page.unknown == frozenset(range(PAGE_SIZE))
 
 
-def test_mappings_do_not_overlap() -> None:
+def test_mappings_must_not_overlap() -> None:
     with pytest.raises(Errno, match="EEXIST"):
         mapped().map(BASE + PAGE_SIZE, PAGE_SIZE, READ_WRITE, shared=False)
     with pytest.raises(Errno, match="EINVAL"):
         mapped().map(BASE + LENGTH + 8, PAGE_SIZE, READ_WRITE, shared=False)
 
 
-def test_the_border_of_user_space_is_known_but_for_the_paging_mode() -> None:
+def test_the_end_of_user_space_depends_on_the_paging_mode() -> None:
     assert is_user_range(USER_TOP - 8, 8)
     assert not is_user_range(1 << 63, 0)
     assert not is_user_range((1 << 63) - 4, 8)

@@ -1,4 +1,4 @@
-"""Properties of the model that no list of cases can show."""
+"""Properties of the model for generated programs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from conformance.ops.syscalls import Observation, Operation
 from tests.cases.variants import PROFILE
 from tests.model.generated import STEADY, WATCHES, programs
 
-# A release of every generation and of the years in which most changed.
+# A release of every generation, and of those with most changes.
 GENERATIONS = (
     "rfc-v1",
     "first-commit",
@@ -42,12 +42,12 @@ all_programs = programs(hostility=2)
 
 
 def observed(answer: Answer) -> Observation:
-    """The observation of a kernel that gives an allowed answer."""
+    """The observation of a kernel that gives this answer."""
     return Observation(answer.value or 0, answer.errno, answer.data, tuple(answer.memory.items()))
 
 
 def answers(model: Model, program: Sequence[Operation]) -> list[list[Answer]]:
-    """What a model allows at each step, up to one that is not modelled."""
+    """The allowed answers of each step, up to one that is not modelled."""
     allowed = []
     for operation in program:
         try:
@@ -61,7 +61,7 @@ def answers(model: Model, program: Sequence[Operation]) -> list[list[Answer]]:
 
 @STEADY
 @given(all_programs, profiles)
-def test_every_operation_is_answered_or_not_modelled(
+def test_every_operation_has_an_answer_or_is_not_modelled(
     program: list[Operation], profile: Profile
 ) -> None:
     assert answers(Model(profile), program)
@@ -69,17 +69,13 @@ def test_every_operation_is_answered_or_not_modelled(
 
 @STEADY
 @given(all_programs, profiles)
-def test_the_same_program_is_answered_the_same_way(
-    program: list[Operation], profile: Profile
-) -> None:
+def test_the_model_is_deterministic(program: list[Operation], profile: Profile) -> None:
     assert answers(Model(profile), program) == answers(Model(profile), program)
 
 
 @STEADY
 @given(all_programs, profiles)
-def test_an_allowed_answer_is_never_a_difference(
-    program: list[Operation], profile: Profile
-) -> None:
+def test_an_allowed_answer_has_no_difference(program: list[Operation], profile: Profile) -> None:
     model = Model(profile)
     for operation in program:
         try:
@@ -93,27 +89,27 @@ def test_an_allowed_answer_is_never_a_difference(
 
 @STEADY
 @given(all_programs, profiles, st.sampled_from(["late", "at once"]))
-def test_lock_step_agrees_with_a_kernel_however_late_it_is(
+def test_lockstep_accepts_late_and_early_work(
     program: list[Operation], profile: Profile, how: str
 ) -> None:
-    agree(program, profile, ModelExecutor(Model(profile), eager=how == "at once"))
+    run_in_lockstep(program, profile, ModelExecutor(Model(profile), eager=how == "at once"))
 
 
-class Moody(ModelExecutor):
-    """A kernel whose pending work happens whenever the dice say so."""
+class RandomKernel(ModelExecutor):
+    """A kernel that does its pending work at random times."""
 
-    def __init__(self, model: Model, dice: Sequence[bool]) -> None:
+    def __init__(self, model: Model, settles: Sequence[bool]) -> None:
         super().__init__(model)
-        self._moods = iter(dice)
+        self._settles = iter(settles)
         self._system = model
 
     def execute(
         self, operations: Sequence[Operation], watches: Sequence[op.Watch]
     ) -> list[Observation]:
-        """Perform operations, some after everything pending was done."""
+        """Perform operations, before some of them all pending work."""
         seen = []
         for operation in operations:
-            if next(self._moods, False):
+            if next(self._settles, False):
                 self._system.settle()
             seen += super().execute([operation], watches)
         return seen
@@ -121,14 +117,14 @@ class Moody(ModelExecutor):
 
 @STEADY
 @given(programs(), profiles, st.lists(st.booleans(), min_size=60, max_size=60))
-def test_lock_step_agrees_with_a_kernel_that_works_at_any_moment(
-    program: list[Operation], profile: Profile, dice: list[bool]
+def test_lockstep_accepts_work_at_any_time(
+    program: list[Operation], profile: Profile, settles: list[bool]
 ) -> None:
-    agree(program, profile, Moody(Model(profile), dice))
+    run_in_lockstep(program, profile, RandomKernel(Model(profile), settles))
 
 
-def agree(program: Sequence[Operation], profile: Profile, kernel: ModelExecutor) -> None:
-    """Run a program in lock step, up to what is not modelled; nothing may differ."""
+def run_in_lockstep(program: Sequence[Operation], profile: Profile, kernel: ModelExecutor) -> None:
+    """Run a program up to what is not modelled; there must be no mismatch."""
     lockstep = Lockstep(Model(profile), kernel)
     for watch in WATCHES:
         lockstep.watch(watch.actor, watch.address, watch.length)
@@ -142,7 +138,7 @@ def agree(program: Sequence[Operation], profile: Profile, kernel: ModelExecutor)
 
 @STEADY
 @given(programs(), profiles)
-def test_looking_ahead_changes_nothing(program: list[Operation], profile: Profile) -> None:
+def test_foresee_changes_nothing(program: list[Operation], profile: Profile) -> None:
     model = Model(profile)
     for operation in program:
         try:
@@ -156,7 +152,7 @@ def test_looking_ahead_changes_nothing(program: list[Operation], profile: Profil
 
 @STEADY
 @given(programs(), profiles)
-def test_settling_leaves_nothing_pending(program: list[Operation], profile: Profile) -> None:
+def test_settle_leaves_nothing_pending(program: list[Operation], profile: Profile) -> None:
     model = Model(profile)
     answers(model, program)
     model.settle()
@@ -168,8 +164,8 @@ def test_settling_leaves_nothing_pending(program: list[Operation], profile: Prof
 
 @STEADY
 @given(programs(), profiles)
-def test_references_are_counted(program: list[Operation], profile: Profile) -> None:
-    """An event's references are its descriptors, words, tracers and pending drops."""
+def test_references_match_their_holders(program: list[Operation], profile: Profile) -> None:
+    """References are held by descriptors, enablers, tracers and pending drops."""
     model = Model(profile)
     answers(model, program)
     world = model.world
@@ -184,8 +180,8 @@ def test_references_are_counted(program: list[Operation], profile: Profile) -> N
 
 
 @pytest.mark.parametrize("eager", [False, True])
-def test_a_state_that_an_observation_rules_out_does_not_come_back(eager: bool) -> None:
-    """Once an event was seen to be gone it is gone; once seen to be there it may still go."""
+def test_an_excluded_state_does_not_return(eager: bool) -> None:
+    """An event that was seen to be removed stays so; one that was seen may still be removed."""
     model = Model(PROFILE)
     kernel = ModelExecutor(Model(PROFILE), eager=eager)
     lockstep = Lockstep(model, kernel)

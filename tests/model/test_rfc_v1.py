@@ -1,4 +1,4 @@
-"""What the model of the first version leaves open, and what it does not."""
+"""rfc-v1: uninitialized status bytes, uncommitted records, dangling references."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from conformance.ops.syscalls import Load, Observation, Operation, ReadFile, Wat
 PROFILE = profile_for("rfc-v1")
 
 
-class Dirty(ModelExecutor):
-    """A kernel whose page holds what it is told, as long as nothing is said about it."""
+class UninitializedPage(ModelExecutor):
+    """A kernel whose status page has given bytes while the model does not know them."""
 
     def __init__(self, bytes_seen: Sequence[int], lines: Sequence[str] = ()) -> None:
         super().__init__(Model(PROFILE))
@@ -39,12 +39,12 @@ class Dirty(ModelExecutor):
 
 
 def system(*bytes_seen: int, lines: Sequence[str] = ()) -> UserEvents:
-    """user_events of a kernel with such a page."""
-    return UserEvents(Lockstep(Model(PROFILE), Dirty(bytes_seen, lines)), serial=1)
+    """A system with such a status page."""
+    return UserEvents(Lockstep(Model(PROFILE), UninitializedPage(bytes_seen, lines)), serial=1)
 
 
-def looked(ue: UserEvents, times: int) -> UserEvents:
-    """The same after the byte of a new event was looked at."""
+def with_reads(ue: UserEvents, times: int) -> UserEvents:
+    """Register an event and read its byte ``times`` times."""
     page = page_of(ue.process)
     place = register(ue.open_data(), ue.name()).value
     for _ in range(times):
@@ -53,44 +53,44 @@ def looked(ue: UserEvents, times: int) -> UserEvents:
 
 
 @pytest.mark.parametrize("byte", [0, 1, 0x5A, 0xFF])
-def test_any_byte_will_do_at_first(byte: int) -> None:
-    assert looked(system(byte, byte), 2).lockstep.mismatches == []
+def test_the_first_read_of_a_byte_accepts_any_value(byte: int) -> None:
+    assert with_reads(system(byte, byte), 2).lockstep.mismatches == []
 
 
-def test_a_byte_that_was_seen_does_not_change_by_itself() -> None:
-    (step,) = looked(system(0x5A, 0x5B), 2).lockstep.mismatches
+def test_a_byte_keeps_its_first_value() -> None:
+    (step,) = with_reads(system(0x5A, 0x5B), 2).lockstep.mismatches
     assert [found.field for found in step.differences] == ["data"]
 
 
-def test_a_byte_that_was_seen_is_shown_in_words() -> None:
+def test_dynamic_events_shows_a_known_byte() -> None:
     used = "ue:t00001_e (Used by perf)\n"
-    ue = looked(system(0x02, lines=[used, "ue:t00001_e\n"]), 1)
+    ue = with_reads(system(0x02, lines=[used, "ue:t00001_e\n"]), 1)
     assert ue.tracefs.dynamic_events() == used
     assert ue.lockstep.mismatches == []
     ue.tracefs.dynamic_events()
     assert len(ue.lockstep.mismatches) == 1
 
 
-def test_of_an_unseen_byte_nothing_is_said_but_the_definition_is_compared() -> None:
-    ue = looked(system(lines=["ue:t00001_e (Used by other)\n", "ue:t00001_f\n"]), 0)
+def test_only_the_definition_is_compared_for_an_unknown_byte() -> None:
+    ue = with_reads(system(lines=["ue:t00001_e (Used by other)\n", "ue:t00001_f\n"]), 0)
     ue.tracefs.dynamic_events()
     assert ue.lockstep.mismatches == []
     ue.tracefs.definitions()
     assert len(ue.lockstep.mismatches) == 1
 
 
-def test_a_byte_is_known_once_somebody_listened() -> None:
-    ue = looked(system(), 0)
+def test_a_byte_is_known_after_enabling() -> None:
+    ue = with_reads(system(), 0)
     ue.tracefs.enable(ue.name())
     ue.tracefs.disable(ue.name())
     lying = "ue:t00001_e (Used by other)\n"
-    assert isinstance(ue.lockstep._executor, Dirty)
+    assert isinstance(ue.lockstep._executor, UninitializedPage)
     ue.lockstep._executor._lines.append(lying)
     ue.tracefs.dynamic_events()
     assert len(ue.lockstep.mismatches) == 1
 
 
-def test_a_stuck_buffer_hides_what_comes_on_its_processor_and_is_not_cleared() -> None:
+def test_an_uncommitted_record_hides_later_ones_on_its_processor() -> None:
     ue = system()
     data = listened(ue)
     ue.process.pin(0)
@@ -104,7 +104,7 @@ def test_a_stuck_buffer_hides_what_comes_on_its_processor_and_is_not_cleared() -
         ue.tracefs.clear_trace()
 
 
-def test_perf_gets_stuck_on_a_processor_that_is_known() -> None:
+def test_perf_recursion_needs_a_known_processor() -> None:
     ue = system()
     data = bound(ue, ue.name())
     listen(ue.process, ue.name(), COUNTING)
@@ -112,7 +112,7 @@ def test_perf_gets_stuck_on_a_processor_that_is_known() -> None:
         data.write_at(0, 8)
 
 
-def test_perf_is_stuck_on_that_processor_alone() -> None:
+def test_perf_recursion_affects_one_processor() -> None:
     ue = system()
     data = bound(ue, ue.name())
     event = listen(ue.process, ue.name(), COUNTING)
@@ -131,7 +131,7 @@ def test_perf_is_stuck_on_that_processor_alone() -> None:
         theirs.write(b"a")
 
 
-def test_a_dangling_descriptor_is_not_used() -> None:
+def test_a_descriptor_of_a_deleted_event_is_not_modelled() -> None:
     ue = system()
     data = ue.open_data()
     register(data, ue.name())
@@ -140,7 +140,7 @@ def test_a_dangling_descriptor_is_not_used() -> None:
         data.write(b"x")
 
 
-def test_the_stack_is_not_guessed() -> None:
+def test_an_uninitialized_offset_is_not_modelled() -> None:
     ue = system()
     register(ue.open_data(), ue.name() + ";u32\ta\t4")
     with pytest.raises(NotModelled, match="the offset"):

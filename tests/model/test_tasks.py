@@ -1,4 +1,4 @@
-"""What the model refuses about tasks, since a guest could not do it."""
+"""Task operations that the model refuses, since a guest cannot do them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(*program: op.Operation) -> list[op.Observation]:
 START = (op.Spawn("d"), tasks.Clone("d", "a", 0))
 
 
-def test_a_parent_of_vfork_does_nothing_until_its_child_is_gone() -> None:
+def test_a_vfork_parent_waits_for_its_child() -> None:
     forked = (*START, tasks.Clone("a", "b", VFORK))
     act = op.Mmap("a", 0x10000, 4096, 3, 2)
     with pytest.raises(NotModelled, match="waits for its vfork child"):
@@ -31,13 +31,13 @@ def test_a_parent_of_vfork_does_nothing_until_its_child_is_gone() -> None:
     assert run(*forked, tasks.Die("a"))[-1].ok
 
 
-def test_a_process_that_drives_tasks_outlives_them() -> None:
+def test_a_driver_outlives_its_tasks() -> None:
     with pytest.raises(NotModelled, match="drives tasks"):
         run(*START, op.Exit("d"))
     assert run(*START, op.Exit("a"), op.Exit("d"))[-1].ok
 
 
-def test_a_driver_does_not_wait() -> None:
+def test_a_driver_does_not_vfork() -> None:
     with pytest.raises(NotModelled, match="drives tasks"):
         run(op.Spawn("d"), tasks.Clone("d", "a", VFORK))
 
