@@ -145,11 +145,11 @@ def test_bpf_tables_match_the_header(source: Path) -> None:
 
 def bpf_facts() -> dict[str, int]:
     """C expression to the value in the BPF tables and the assembler."""
-    layouts_of_attr = (bpf_layouts.MAP_CREATE, bpf_layouts.MAP_ELEM, bpf_layouts.PROG_LOAD)
-    members = {each.name: each for layout in layouts_of_attr for each in layout.members}
+    layouts = (bpf_layouts.MAP_CREATE, bpf_layouts.MAP_ELEM, bpf_layouts.PROG_LOAD)
+    members = {each.name: each for layout in layouts for each in layout.members}
     numbers = {f"__builtin_offsetof(union bpf_attr, {n})": m.offset for n, m in members.items()}
     numbers |= {f"sizeof(((union bpf_attr *)0)->{n})": m.size for n, m in members.items()}
-    for prefix, numbers in {
+    for prefix, enums in {
         "BPF_": (
             bpf_layouts.Command,
             bpf_assembler.Class,
@@ -160,17 +160,13 @@ def bpf_facts() -> dict[str, int]:
         "BPF_MAP_TYPE_": (bpf_layouts.MapType,),
         "BPF_PROG_TYPE_": (bpf_layouts.ProgramType,),
     }.items():
-        numbers |= {prefix + each.name: each.value for kind in numbers for each in kind}
+        numbers |= {prefix + each.name: each.value for kind in enums for each in kind}
     numbers |= {f"BPF_FUNC_{each.name.lower()}": each.value for each in bpf_layouts.Helper}
-    numbers |= {
-        f"BPF_{name}": getattr(bpf_assembler, name)
-        for name in ("XADD", "MEM", "IMM", "TO_LE", "TO_BE")
-    }
-    numbers |= {
-        name: getattr(bpf_layouts, name) for name in ("BPF_ANY", "BPF_NOEXIST", "BPF_EXIST")
-    }
+    for name in ("XADD", "MEM", "IMM", "TO_LE", "TO_BE"):
+        numbers[f"BPF_{name}"] = getattr(bpf_assembler, name)
+    for name in ("BPF_ANY", "BPF_NOEXIST", "BPF_EXIST", "BPF_F_STRICT_ALIGNMENT"):
+        numbers[name] = getattr(bpf_layouts, name)
     numbers["BPF_PSEUDO_MAP_FD"] = bpf_layouts.PSEUDO_MAP_FD
-    numbers["BPF_F_STRICT_ALIGNMENT"] = bpf_layouts.BPF_F_STRICT_ALIGNMENT
     return numbers
 
 
