@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance.results.replay import read_journal
-from conformance.session.preflight.open_file_limit import require_files
+from conformance.session.preflight.open_file_limit import require_open_files
 from kernels.errors import HostTrouble
 from tests.bench.kills import Place
 from tests.enclosure import ROOT, UEVT
@@ -68,12 +68,12 @@ def test_as_many_files_as_there_may_be(
     made: list[tuple[int, int]] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
     monkeypatch.setattr(resource, "setrlimit", lambda _, wanted: made.append(wanted))
-    require_files()
+    require_open_files()
     assert made == ([] if becomes is None else [becomes])
 
 
 def test_too_few_files_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (30, 30))
     with pytest.raises(HostTrouble, match="only 30 files may be open at a time") as caught:
-        require_files()
+        require_open_files()
     assert caught.value.hint == "ulimit -n 1024"

@@ -101,9 +101,9 @@ def test_a_case_in_which_a_run_died_twice_is_not_tried_again(place: Place, out: 
             journal.running("status.file_mode", "quick")
     assert place.run(f"--resume={out}")[0] == 3
     cases = shown(out)["cases"]
-    given_up = cases["status.file_mode"]
-    assert (given_up["outcome"], given_up["blame"]) == ("ERROR", "harness")
-    assert given_up["reason"].startswith("2 times the process that ran it died")
+    abandoned_cases = cases["status.file_mode"]
+    assert (abandoned_cases["outcome"], abandoned_cases["blame"]) == ("ERROR", "harness")
+    assert abandoned_cases["reason"].startswith("2 times the process that ran it died")
     others = cases.keys() - {"status.file_mode"}
     assert {name: cases[name] for name in others} == {name: undisturbed[name] for name in others}
 

@@ -43,7 +43,7 @@ def test_who_is_asked_to_end_lets_the_session_end(
 @pytest.mark.parametrize("code", [-9, 137, 4, 5])
 def test_a_session_that_was_killed_decides(code: int) -> None:
     """A code that no ending has is the host's trouble, whatever the other kernels came to."""
-    assert launch.decisive([0, code, 0], ExitStyle.DEFAULT) == 3
+    assert launch.decisive_code([0, code, 0], ExitStyle.DEFAULT) == 3
 
 
 @pytest.fixture

@@ -34,14 +34,14 @@ def test_a_process_that_dies_behind_a_result_has_not_died_in_its_case(tmp_path: 
     (tmp_path / "dies_behind.py").write_text(
         "import os, signal, pytest\n"
         "from conformance.session.controller.controller import RESULT\n"
-        "from conformance.session.pool.worker_process import Forked\n"
-        "tell = Forked.pytest_runtest_logreport\n"
+        "from conformance.session.pool.worker_process import ReportForwarder\n"
+        "tell = ReportForwarder.pytest_runtest_logreport\n"
         "def dies(self, report):\n"
         "    tell(self, report)\n"
         "    if hasattr(report, RESULT) and not os.path.exists(os.environ['UEVT_DEAD']):\n"
         "        open(os.environ['UEVT_DEAD'], 'x')\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
-        "Forked.pytest_runtest_logreport = dies\n"
+        "ReportForwarder.pytest_runtest_logreport = dies\n"
     )
     (tmp_path / "died").touch()
     places = {

@@ -10,8 +10,14 @@ from pathlib import Path
 
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
-from conformance.session.launch import ROOT, become, decisive, session, settle_directories
-from conformance.session.options import STDOUT, make_absolute, open_ktap, settle
+from conformance.session.launch import (
+    ROOT,
+    decisive_code,
+    make_directories_absolute,
+    run_here,
+    session,
+)
+from conformance.session.options import STDOUT, apply_defaults, make_absolute, open_ktap
 from conformance.session.options import declare as declare_options
 from kernels.errors import UserMistake
 
@@ -36,10 +42,10 @@ def _run(arguments: argparse.Namespace) -> int:
     """
     # The session runs in the checkout.
     make_absolute(arguments)
-    settle_directories()
+    make_directories_absolute()
     if arguments.resume is not None and len(arguments.kernel) <= 1:
         arguments = _resumed(arguments)
-    settle(arguments)
+    apply_defaults(arguments)
     kernels: list[str] = arguments.kernel
     own = [name for name in ("image", "tree") if getattr(arguments, name) is not None]
     if not kernels and not own:
@@ -52,7 +58,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.ktap == STDOUT:
         arguments.ktap = f"/dev/fd/{_own_stdout()}"
     if len(kernels) <= 1 and arguments.against is None:
-        return become(arguments, kernels[0] if kernels else None, arguments.out)
+        return run_here(arguments, kernels[0] if kernels else None, arguments.out)
     return _several(arguments, kernels or [None])
 
 
@@ -65,10 +71,10 @@ def _resumed(arguments: argparse.Namespace) -> argparse.Namespace:
         what = "--against makes two runs, and --resume goes on with one"
         raise ReportError(Path(arguments.resume), what, "resume each, then uevt compare BASE NEW")
     only = next(iter(arguments.kernel), None)
-    from conformance.session.controller.resume import recall
+    from conformance.session.controller.resume import recall_options
 
     filled = argparse.Namespace(**{**vars(arguments), "kernel": only})
-    recall(filled)
+    recall_options(filled)
     filled.kernel = [] if filled.kernel is None else [filled.kernel]
     return filled
 
@@ -98,7 +104,7 @@ def _several(arguments: argparse.Namespace, kernels: Sequence[str | None]) -> in
             if runs is not None:
                 runs.bail_out("interrupted")
             break
-    return decisive(codes, style)
+    return decisive_code(codes, style)
 
 
 def _own_stdout() -> int:

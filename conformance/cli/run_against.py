@@ -14,14 +14,14 @@ from conformance.results.directory import default_directory, link_latest, unused
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.results.results_json import NAME
 from conformance.session.launch import Session
-from conformance.session.target.target import MODEL, Misplaced, check, kernel_id
+from conformance.session.target.target import MODEL, ConflictingOptions, check, kernel_id
 
 
 def require_patches(options: Namespace, kernel: str | None) -> None:
     """Raise Misplaced where there is nothing to compare: a kernel without patches, or no kernel."""
     if not options.patch or kernel == MODEL:
         hint = "add --kernel 6.12 --patch FILE, or compare two runs with uevt compare"
-        raise Misplaced("--against base is for a kernel with --patch", hint)
+        raise ConflictingOptions("--against base is for a kernel with --patch", hint)
     check(_with(options, kernel=kernel))
 
 

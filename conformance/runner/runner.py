@@ -33,7 +33,7 @@ from conformance.runner.guest_lifecycle import (
     Supply,
 )
 from conformance.runner.switch_probes import Probe, SwitchMeasurement
-from conformance.runner.user_modules import Unloadable, UserModule, UserModules
+from conformance.runner.user_modules import ModuleNotLoaded, UserModule, UserModules
 
 # The mark on the console after the last case.
 _END = "run.end"
@@ -90,7 +90,7 @@ class Runner:
         """
         before = self._switches.contradicted
         try:
-            self._switches.measure(self._fits)
+            self._switches.measure(self._passes_under)
         except NotJudged:
             pass
         except Exception as error:
@@ -147,7 +147,7 @@ class Runner:
         if judged.outcome is Outcome.SKIP:
             return judged
         result = self._after_cleanup(run, case, case_id, judged)
-        return self._user_modules.accused(self.compared(case, judged.outcome, result))
+        return self._user_modules.with_blame(self.compared(case, judged.outcome, result))
 
     def _start(self, run: CaseRun, case: Case, case_id: str, profile: Profile) -> UserEvents:
         self._serial += 1
@@ -221,7 +221,7 @@ class Runner:
         """Record results for reports that appeared before a case began."""
         late = [each for each in reports if each.after]
         found = judge_late_reports(late, case_id, console)
-        self._other_results += map(self._user_modules.accused, found)
+        self._other_results += map(self._user_modules.with_blame, found)
 
     def _give_up_guest(self, error: Exception) -> None:
         """Replace the guest after an error of guest or host; raise any other error."""
@@ -231,13 +231,13 @@ class Runner:
 
     # Probes
 
-    def _fits(self, probe: Probe, profile: Profile) -> bool | None:
+    def _passes_under(self, probe: Probe, profile: Profile) -> bool | None:
         """Whether a program passes under a profile; None if the guest is lost."""
         case, case_id = probe.case, f"{probe.case.id}.probe"
         run = CaseRun()
         try:
             user_events = self._start(run, case, case_id, profile)
-        except (NotBuilt, Unloadable):
+        except (NotBuilt, ModuleNotLoaded):
             raise
         except NotJudged:
             return False
@@ -268,7 +268,7 @@ class Runner:
     def _contradicts_now(self, switch: str) -> bool:
         """Whether a probe that agreed with the profile no longer does."""
         try:
-            return self._switches.contradicts_now(switch, self._fits)
+            return self._switches.contradicts_now(switch, self._passes_under)
         except Exception as error:
             self._give_up_guest(error)
             return False

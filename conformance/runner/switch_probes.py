@@ -37,7 +37,7 @@ class Probe:
 
 
 # Whether the program of a probe goes as under a profile; None when the guest is lost.
-Fits = Callable[[Probe, Profile], bool | None]
+PassesUnder = Callable[[Probe, Profile], bool | None]
 
 
 class Finding(StrEnum):
@@ -74,7 +74,7 @@ class SwitchMeasurement:
         """Do not ask about these, unless another switch makes it necessary."""
         self._waiting = [each for each in self._waiting if each.switch not in switches]
 
-    def measure(self, fits: Fits) -> None:
+    def measure(self, fits: PassesUnder) -> None:
         """Ask every probe, and again those that depend on a switch found out after them.
 
         Raises whatever ``fits`` raises; the next call goes on with the same probe.
@@ -88,7 +88,7 @@ class SwitchMeasurement:
                 again = [each for each in self._probes.values() if self._outdated(each, probe)]
                 self._waiting += again
 
-    def contradicts_now(self, switch: str, fits: Fits) -> bool:
+    def contradicts_now(self, switch: str, fits: PassesUnder) -> bool:
         """Whether the kernel contradicts a switch, asked once more beside what is known."""
         return self._ask(self._probes[switch], fits) is Finding.CONTRADICTED
 
@@ -103,7 +103,7 @@ class SwitchMeasurement:
             and any(found.switch in switches for switches in asked)
         )
 
-    def _ask(self, probe: Probe, fits: Fits) -> Finding:
+    def _ask(self, probe: Probe, fits: PassesUnder) -> Finding:
         """Run a probe as the profile says and, if that does not fit, the other way round."""
         asked: set[str] = set()
         self._asked.setdefault(probe.switch, []).append(asked)

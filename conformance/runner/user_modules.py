@@ -60,7 +60,7 @@ class UserModule:
     source: str
 
 
-class Unloadable(NotJudged):
+class ModuleNotLoaded(NotJudged):
     """A module of the user's is not in the kernel: nothing can be judged."""
 
     def __init__(self, module: UserModule) -> None:
@@ -73,7 +73,7 @@ class UserModules:
     def __init__(self, modules: Sequence[UserModule], explain: Explain) -> None:
         self._modules = tuple(modules)
         self._explain = explain
-        self._refused: Unloadable | None = None
+        self._refused: ModuleNotLoaded | None = None
         self._results: list[CaseResult] = []
 
     def __bool__(self) -> bool:
@@ -89,7 +89,7 @@ class UserModules:
         taken, self._results = self._results, []
         return taken
 
-    def accused(self, result: CaseResult) -> CaseResult:
+    def with_blame(self, result: CaseResult) -> CaseResult:
         """A result whose complaint on the console names a module, blamed on the module.
 
         The kernel writes `function+0x1/0x2 [module]` wherever its code was on the stack.
@@ -103,7 +103,7 @@ class UserModules:
         """Load all of them.  Raises Unloadable, and what the host's trouble raises."""
         for module in self._modules:
             if not self._did(guest, module, "load"):
-                self._refused = Unloadable(module)
+                self._refused = ModuleNotLoaded(module)
                 raise self._refused
 
     def unload(self, guest: Guest) -> None:

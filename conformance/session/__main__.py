@@ -23,9 +23,9 @@ def main(argv: Sequence[str]) -> int:
     gc.disable()
     import pytest
 
-    from conformance.session.controller.controller import Witness
+    from conformance.session.controller.controller import ExitCodeObserver
 
-    witness = Witness()
+    witness = ExitCodeObserver()
     try:
         code = int(pytest.main(list(argv), plugins=[witness]))
         sys.stdout.flush()

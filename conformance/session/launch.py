@@ -59,14 +59,14 @@ class Session(Protocol):
         """Its exit code."""
 
 
-def settle_directories() -> None:
+def make_directories_absolute() -> None:
     """Let variables that name directories do so from the checkout, where sessions run."""
     for name in _DIRECTORIES:
         if os.environ.get(name):
             os.environ[name] = str(Path(os.environ[name]).absolute())
 
 
-def become(arguments: Namespace, kernel: str | None, out: str | None) -> int:
+def run_here(arguments: Namespace, kernel: str | None, out: str | None) -> int:
     """Be a session, in this process: its exit code.  Raises OSError."""
     words, environment = _words(arguments, kernel, out), _environment()
     os.chdir(ROOT)
@@ -111,7 +111,7 @@ def session(
         ) as child,
     ):
         os.close(theirs)
-        with _left_to(child) as asked:
+        with _signals_left_to(child) as asked:
             if runs is not None:
                 runs.run(str(kernel), ktap)
             code = child.wait()
@@ -120,7 +120,7 @@ def session(
 
 
 @contextmanager
-def _left_to(child: subprocess.Popen[bytes]) -> Iterator[list[int]]:
+def _signals_left_to(child: subprocess.Popen[bytes]) -> Iterator[list[int]]:
     """Leave it to a child how to end; what we were asked by is in the list.
 
     A terminal sends Ctrl-C to both, who sends SIGTERM sends it to us alone.
@@ -142,7 +142,7 @@ def _left_to(child: subprocess.Popen[bytes]) -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def decisive(codes: Sequence[int], style: ExitStyle) -> int:
+def decisive_code(codes: Sequence[int], style: ExitStyle) -> int:
     """The exit code for several kernels: that of the ending that comes first in ``Ending``.
 
     A code no ending has (a session that was killed) counts as trouble of the host.

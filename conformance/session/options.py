@@ -65,7 +65,7 @@ def declare(add: Callable[..., object]) -> None:
     add("--require", action="store_true", help="a kernel without user_events is a failure")
 
 
-def settle(options: Namespace) -> None:
+def apply_defaults(options: Namespace) -> None:
     """Let options that nobody gave be what they are then.
 
     Until then a run that is resumed can say what they were.
@@ -82,7 +82,7 @@ def asked(options: Namespace) -> tuple[str, ...]:
     return (*named, *words(Namespace(**{**vars(options), **_BESIDE})))
 
 
-def fill(options: Namespace, said: Sequence[str]) -> None:
+def fill_missing(options: Namespace, said: Sequence[str]) -> None:
     """Let options that nobody gave be what the words of `asked` say.  Raises ValueError."""
     found = _parsed(said)
     kernel_given = any(getattr(options, name) is not None for name in _KERNELS)

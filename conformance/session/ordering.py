@@ -28,7 +28,7 @@ _SHARED = (Isolation.GLOBAL, Isolation.FATAL)
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class CaseHistory:
     """What is known of cases, by their ids, before a run begins or goes on.
 
     ``seconds`` is what they took when they last ran; ``ended`` have ended, before the run was
@@ -63,7 +63,7 @@ class Durations:
 def ordered(
     items: Sequence[Item],
     case_of: Callable[[Item], tuple[Case, str]],
-    earlier: Earlier,
+    history: CaseHistory,
     seed: int | None = None,
 ) -> list[Item]:
     """The items that have not ended in the order to run them, by a ``seed`` if there is one.
@@ -78,14 +78,14 @@ def ordered(
     found = list(items)
     if seed is not None:
         random.Random(seed).shuffle(found)
-    gone, last = frozenset(earlier.ended), frozenset(earlier.suspects)
+    gone, last = frozenset(history.ended), frozenset(history.suspects)
 
     def key(item: Item) -> tuple[bool, int, bool, bool, float]:
         case, case_id = case_of(item)
         suspected = case_id in last
         if seed is not None:
             return suspected, 0, False, False, 0.0
-        seconds = earlier.seconds.get(case_id, _UNKNOWN)
+        seconds = history.seconds.get(case_id, _UNKNOWN)
         ending = case.isolation is Isolation.FATAL and seconds < _RENEWAL
         return suspected, case.processors, ending, case.isolation not in _SHARED, -seconds
 

@@ -21,24 +21,24 @@ from conformance.expectations.loader import Expectations
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.session.controller.controller import NAME, Controller, refuse, results_directory
-from conformance.session.controller.resume import recall
-from conformance.session.options import asked, declare, open_ktap, settle
-from conformance.session.pool.pool import NAME as SPREAD
-from conformance.session.pool.pool import Spread
-from conformance.session.pool.prelaunch import Ahead
-from conformance.session.preflight.open_file_limit import require_files
+from conformance.session.controller.resume import recall_options
+from conformance.session.options import apply_defaults, asked, declare, open_ktap
+from conformance.session.pool.pool import NAME as POOL
+from conformance.session.pool.pool import WorkerPool
+from conformance.session.pool.prelaunch import Prelaunch
+from conformance.session.preflight.open_file_limit import require_open_files
 from conformance.session.preflight.stale_files import tidy
-from conformance.session.preflight.trial_boot import try_image
-from conformance.session.selection import NoExpression, Selecting, case_of, expression
+from conformance.session.preflight.trial_boot import check_boots
+from conformance.session.selection import BadExpression, CaseSelection, case_of, expression
 from conformance.session.target.target import KERNELS, resolve
-from conformance.session.worker.case_hooks import Running
+from conformance.session.worker.case_hooks import CaseHooks
 from conformance.session.worker.machine_guest import prepare_machines
 from conformance.session.worker.worker import Worker
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
 from vm.errors import VmError
 
-_RUNNING = "uevt-running"
-_SELECTING = "uevt-selecting"
+_CASE_HOOKS = "uevt-running"
+_SELECTION = "uevt-selecting"
 _WORKER = pytest.StashKey[Worker]()
 _CONTROLLER = pytest.StashKey[Controller]()
 
@@ -61,22 +61,22 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     option = config.option
     named = (*KERNELS, "resume")
     if all(getattr(option, name) is None for name in named):
-        settle(option)
+        apply_defaults(option)
         return None
     try:
         if option.resume is not None:
-            recall(option)
-        settle(option)
+            recall_options(option)
+        apply_defaults(option)
         controller = _controller(config)
         if controller.complete:
             return controller.conclude()
         config.stash[_CONTROLLER] = controller
-    except (NoExpression, ProfileError, UserMistake, ReportError, ExpectationError) as error:
-        return _unable(config, error, Ending.USAGE)
+    except (BadExpression, ProfileError, UserMistake, ReportError, ExpectationError) as error:
+        return _fail(config, error, Ending.USAGE)
     except KernelTrouble as error:
-        return _unable(config, error, Ending.BUILD_FAILED)
+        return _fail(config, error, Ending.BUILD_FAILED)
     except (KernelsError, VmError, OSError) as error:
-        return _unable(config, error, Ending.HOST)
+        return _fail(config, error, Ending.HOST)
     except KeyboardInterrupt:
         return exit_code(Ending.INTERRUPTED, ExitStyle(option.exit_style or "default"))
     return None
@@ -90,20 +90,20 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     controller, number = config.stash[_CONTROLLER], config.option.guests
     config.pluginmanager.register(controller, NAME)
-    selecting = Selecting(controller.target, controller.earlier, controller.expect)
-    config.pluginmanager.register(selecting, _SELECTING)
+    selection = CaseSelection(controller.target, controller.history, controller.expect)
+    config.pluginmanager.register(selection, _SELECTION)
     if number is None or config.option.collectonly:
-        _judge(config, selecting, _worker(config, controller, controller.directory))
+        _run_cases(config, selection, _worker(config, controller, controller.directory))
         return
-    ahead = Ahead(lambda name: _worker(config, controller, controller.directory / name))
+    prelaunch = Prelaunch(lambda name: _worker(config, controller, controller.directory / name))
 
-    def prepare(name: str) -> Running:
-        return _judge_forked(config, selecting, ahead.take(name))
+    def prepare(name: str) -> CaseHooks:
+        return _run_cases_in_worker(config, selection, prelaunch.take(name))
 
-    spread = Spread(
-        config, controller, number, prepare, ahead, lambda: prepare_machines(controller.target)
+    pool = WorkerPool(
+        config, controller, number, prepare, prelaunch, lambda: prepare_machines(controller.target)
     )
-    config.pluginmanager.register(spread, SPREAD)
+    config.pluginmanager.register(pool, POOL)
 
 
 def _controller(config: pytest.Config) -> Controller:
@@ -114,17 +114,17 @@ def _controller(config: pytest.Config) -> Controller:
         raise UserMistake("xdist cannot hand out cases", "leave out -n, and give --guests N")
     if config.option.guests is not None and config.option.guests < 1:
         raise UserMistake("--guests needs a number, 1 or more", "leave it out for one, here")
-    for name in (NAME, _SELECTING, _RUNNING, SPREAD):
+    for name in (NAME, _SELECTION, _CASE_HOOKS, POOL):
         if config.pluginmanager.is_blocked(name):
             raise UserMistake(f"nothing is judged without {name}", f"leave out -p no:{name}")
     expression(config.option.keyword)
     Expectations.load()
     _allowed()
-    require_files()
+    require_open_files()
     ktap = open_ktap(config.option.ktap)
     tidy()
     target = resolve(config.option)
-    try_image(target)
+    check_boots(target)
     words = asked(config.option)
     return Controller(config, target, results_directory(config, target), ktap, words)
 
@@ -134,26 +134,28 @@ def _allowed() -> Allowed:
     return Allowed.load(datetime.now(UTC).date())
 
 
-def _unable(config: pytest.Config, error: Exception, ending: Ending) -> int:
+def _fail(config: pytest.Config, error: Exception, ending: Ending) -> int:
     sys.stderr.write(f"uevt: {_told(error)}\n")
     return exit_code(ending, ExitStyle(config.option.exit_style or "default"))
 
 
-def _judge_forked(config: pytest.Config, selecting: Selecting, worker: Worker) -> Running:
+def _run_cases_in_worker(
+    config: pytest.Config, selection: CaseSelection, worker: Worker
+) -> CaseHooks:
     """Let a forked process run cases, and leave the rest to the other one."""
     controller = config.stash[_CONTROLLER]
-    controller.take_leave()
-    for plugin in (controller, config.pluginmanager.get_plugin(SPREAD)):
+    controller.close_after_fork()
+    for plugin in (controller, config.pluginmanager.get_plugin(POOL)):
         config.pluginmanager.unregister(plugin)
-    return _judge(config, selecting, worker)
+    return _run_cases(config, selection, worker)
 
 
-def _judge(config: pytest.Config, selecting: Selecting, worker: Worker) -> Running:
+def _run_cases(config: pytest.Config, selection: CaseSelection, worker: Worker) -> CaseHooks:
     """Let this process run cases."""
     config.stash[_WORKER] = worker
-    running = Running(worker, selecting)
-    config.pluginmanager.register(running, _RUNNING)
-    return running
+    hooks = CaseHooks(worker, selection)
+    config.pluginmanager.register(hooks, _CASE_HOOKS)
+    return hooks
 
 
 def _worker(config: pytest.Config, controller: Controller, directory: Path) -> Worker:

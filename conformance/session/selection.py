@@ -13,14 +13,14 @@ import conformance.cases
 from conformance.cases.case import FULL_MARK, VARIANTS_MARK, Case, Tier, declared
 from conformance.runner.switch_probes import Probe
 from conformance.session.controller.controller import nothing_selected, refuse
-from conformance.session.ordering import Earlier, ordered
+from conformance.session.ordering import CaseHistory, ordered
 from conformance.session.target.target import Target
 
 # Where the cases are.
 CASES = Path(conformance.cases.__file__).resolve().parent
 
 
-class NoExpression(ValueError):
+class BadExpression(ValueError):
     """A -k that cannot be read."""
 
 
@@ -47,7 +47,7 @@ def tier_of(case: Case, item: pytest.Item) -> Tier:
     return Tier.FULL if item.get_closest_marker(FULL_MARK.name) else case.tier
 
 
-class Selecting:
+class CaseSelection:
     """Selects the cases of a session, and puts them in order.
 
     ``probes`` are the programs of the cases about a switch, selected or not, to be run beside the
@@ -55,11 +55,11 @@ class Selecting:
     """
 
     def __init__(
-        self, target: Target, earlier: Earlier, tell: Callable[[int, Sequence[str]], None]
+        self, target: Target, history: CaseHistory, tell: Callable[[int, Sequence[str]], None]
     ) -> None:
         """``tell`` is told how many cases are to run, and which files of cases were not found."""
         self._target = target
-        self._earlier = earlier
+        self._earlier = history
         self._tell = tell
         # There are cases, if not for this kernel.
         self._any_cases = False
@@ -164,4 +164,4 @@ def expression(keyword: str) -> Expression | None:
     try:
         return Expression.compile(keyword) if keyword else None
     except SyntaxError as error:
-        raise NoExpression(f"-k {keyword!r} is no expression: {error}") from error
+        raise BadExpression(f"-k {keyword!r} is no expression: {error}") from error

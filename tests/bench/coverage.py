@@ -16,7 +16,7 @@ from pathlib import Path
 
 from conformance.results.directory import COVERAGE
 from conformance.session.options import declare
-from conformance.session.target.gcov import COUNTERS, Counted, Coverage, coverage
+from conformance.session.target.gcov import COUNTERS, CountedObject, Coverage, coverage
 from conformance.session.target.target import Target, resolve
 from tests.bench import guests
 from tests.bench.__main__ import tree_of
@@ -59,7 +59,7 @@ def _cases(kernel: str) -> tuple[int, dict[str, float]]:
     return done.returncode, found
 
 
-def _selftests(target: Target, counted: Counted, kernel: str) -> Coverage:
+def _selftests(target: Target, counted: CountedObject, kernel: str) -> Coverage:
     assert target.image is not None
     with (
         tempfile.TemporaryDirectory() as directory,

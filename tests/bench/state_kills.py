@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.session.options import declare, settle
+from conformance.session.options import apply_defaults, declare
 from conformance.session.target.target import resolve
 from conformance.session.worker.machine_guest import BOOT_S, machine_spec
 from host.deadline import Deadline
@@ -97,7 +97,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser()
     declare(parser.add_argument)
     options = parser.parse_args([])
-    settle(options)
+    apply_defaults(options)
     options.kernel = arguments.kernel
     spec, why = machine_spec(resolve(options))
     assert not why, why

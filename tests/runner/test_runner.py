@@ -31,7 +31,7 @@ from conformance.runner.runner import Runner
 from conformance.session.controller.recorder import Recorder
 from conformance.session.target.target import Target
 from conformance.session.worker import worker as plugin_worker
-from conformance.session.worker.machine_guest import Boots
+from conformance.session.worker.machine_guest import BootAttempts
 from conformance.session.worker.worker import Worker
 from tests.cases.variants import judged
 from vm.errors import BootFailed, HostTrouble
@@ -185,7 +185,9 @@ def test_a_kernel_that_does_not_boot_is_booted_twice(
     boots = []
 
     class Unbootable:
-        def __init__(self, target: Target, directory: Path, counted: Boots, limit: None) -> None:
+        def __init__(
+            self, target: Target, directory: Path, counted: BootAttempts, limit: None
+        ) -> None:
             boots.append(target)
 
         def wait_ready(self) -> None:

@@ -13,7 +13,13 @@ from conformance.client.executor import ModelExecutor
 from conformance.client.lockstep import Lockstep
 from conformance.client.user_events import UserEvents
 from conformance.model.machine import Model
-from conformance.runner.switch_probes import AdaptedProfile, Finding, Fits, Probe, SwitchMeasurement
+from conformance.runner.switch_probes import (
+    AdaptedProfile,
+    Finding,
+    PassesUnder,
+    Probe,
+    SwitchMeasurement,
+)
 
 PROFILE = profile_for("6.12.117")
 EBADF, PERSIST, MULTI = "ebadf_when_disabled", "persist", "multi_format"
@@ -30,7 +36,7 @@ def probe(switch: str, needs: tuple[str, ...] = ()) -> Probe:
     return Probe(about(switch, needs), lambda ue: None)
 
 
-def kernel(*contradicted: str) -> Fits:
+def kernel(*contradicted: str) -> PassesUnder:
     """A kernel of the profile but for some switches."""
 
     def fits(probe: Probe, profile: Profile) -> bool:
@@ -40,7 +46,7 @@ def kernel(*contradicted: str) -> Fits:
     return fits
 
 
-def measured(fits: Fits, *probes: Probe) -> SwitchMeasurement:
+def measured(fits: PassesUnder, *probes: Probe) -> SwitchMeasurement:
     """What these probes show."""
     found = SwitchMeasurement(PROFILE)
     found.use(probes)

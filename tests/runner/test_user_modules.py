@@ -25,7 +25,7 @@ from conformance.results.case_result import (
 )
 from conformance.runner.case_run import Judgement
 from conformance.runner.runner import Runner
-from conformance.runner.user_modules import Unloadable, UserModule, UserModules
+from conformance.runner.user_modules import ModuleNotLoaded, UserModule, UserModules
 from conformance.session.controller.recorder import Recorder
 from conformance.session.target.target import Target
 from tests.cases.variants import judged
@@ -166,7 +166,7 @@ def test_a_refused_module_is_asked_for_once(module: UserModule) -> None:
     for _ in range(3):
         with pytest.raises(Exception, match="Mine is not in the kernel"):
             runner.begin(CASE, CASE.id)
-        runner.end(CASE, CASE.id, Unloadable(module))
+        runner.end(CASE, CASE.id, ModuleNotLoaded(module))
     assert guest.asked == [FINIT_MODULE]
 
 
@@ -234,7 +234,7 @@ def test_a_complaint_is_the_modules_whose_code_was_at_work(
 ) -> None:
     evidence = Evidence(console=console)
     failed = CaseResult("write.x", "write", "quick", Outcome.FAIL, Blame.KERNEL, evidence=evidence)
-    assert UserModules([module], explain).accused(failed).blame is blame
+    assert UserModules([module], explain).with_blame(failed).blame is blame
 
 
 def test_of_several_guests_the_failure_stands_and_counts_once(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.session.target.gcov import Counted, NoCoverage, coverage
+from conformance.session.target.gcov import CountedObject, NoCoverage, coverage
 
 SOURCE = """\
 int main(int count, char **words)
@@ -37,7 +37,7 @@ def kept(tmp_path: Path) -> Path:
     return objects
 
 
-def ran(kept: Path, counted: Counted, name: str, *words: str) -> Path:
+def ran(kept: Path, counted: CountedObject, name: str, *words: str) -> Path:
     """The counters of one run."""
     subprocess.run([kept / "small", *words], check=False)
     counters = counted.notes.with_suffix(".gcda")
@@ -45,7 +45,7 @@ def ran(kept: Path, counted: Counted, name: str, *words: str) -> Path:
 
 
 def test_runs_come_to_more_than_each_of_them(kept: Path) -> None:
-    counted = Counted.of(kept / "kernel" / "small.gcno", kept)
+    counted = CountedObject.of(kept / "kernel" / "small.gcno", kept)
     assert counted.source == "kernel/small.c"
     assert counted.counters == f"/sys/kernel/debug/gcov{kept}/kernel/small.gcda"
     none = ran(kept, counted, "none.gcda")
@@ -60,7 +60,7 @@ def test_runs_come_to_more_than_each_of_them(kept: Path) -> None:
 
 
 def test_what_never_ran_is_all_missed(kept: Path) -> None:
-    counted = Counted.of(kept / "kernel" / "small.gcno", kept)
+    counted = CountedObject.of(kept / "kernel" / "small.gcno", kept)
     assert coverage(counted, []).line_percent == 0
     assert coverage(replace(counted, source="kernel/other.c"), []).lines == {}
 
@@ -68,5 +68,5 @@ def test_what_never_ran_is_all_missed(kept: Path) -> None:
 def test_notes_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "small.gcno").write_text("no notes")
     with pytest.raises(NoCoverage, match=r"gcov cannot read .*small\.gcno") as caught:
-        Counted.of(tmp_path / "small.gcno", tmp_path)
+        CountedObject.of(tmp_path / "small.gcno", tmp_path)
     assert "install the gcov of the compiler" in caught.value.hint

@@ -214,9 +214,9 @@ def test_an_image_is_tried_as_it_will_be_booted(
     monkeypatch.setattr(trial_boot, "snapshot_key", lambda spec: "key")
     if refused:
         with pytest.raises(NoRoot):
-            trial_boot.try_image(target)
+            trial_boot.check_boots(target)
     else:
-        trial_boot.try_image(target)
+        trial_boot.check_boots(target)
     assert booted == roots
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cases.case import Case, Facility, Isolation, Tier
-from conformance.session.ordering import Durations, Earlier, ordered
+from conformance.session.ordering import CaseHistory, Durations, ordered
 
 
 def _case(name: str, isolation: Isolation = Isolation.EVENTS) -> tuple[Case, str]:
@@ -37,7 +37,7 @@ SECONDS = {"a.short": 0.01, "a.shared": 0.02, "a.long": 2.0, "a.fatal": 0.3, "a.
 
 
 def _names(seed: int | None = None) -> list[str]:
-    return [name for _, name in ordered(CASES, lambda item: item, Earlier(SECONDS), seed)]
+    return [name for _, name in ordered(CASES, lambda item: item, CaseHistory(SECONDS), seed)]
 
 
 def test_a_new_system_first_then_the_longest_and_last_what_ends_its_guest() -> None:
@@ -49,7 +49,7 @@ def test_a_new_system_first_then_the_longest_and_last_what_ends_its_guest() -> N
 def test_what_wants_two_processors_goes_last() -> None:
     case, name = _case("a.both", Isolation.GLOBAL)
     both = (replace(case, facilities=(Facility.SMP,)), name)
-    found = ordered([both, *CASES], lambda item: item, Earlier(SECONDS))
+    found = ordered([both, *CASES], lambda item: item, CaseHistory(SECONDS))
     assert [name for _, name in found] == [*_names(), "a.both"]
 
 
@@ -57,10 +57,10 @@ def test_what_wants_two_processors_goes_last() -> None:
 def test_what_ended_is_left_out_and_what_a_run_may_have_died_of_goes_last(
     seed: int | None,
 ) -> None:
-    earlier = Earlier(SECONDS, ended=["a.shared"], suspects=["a.fatal", "a.shared"])
-    names = [name for _, name in ordered(CASES, lambda item: item, earlier, seed)]
+    history = CaseHistory(SECONDS, ended=["a.shared"], suspects=["a.fatal", "a.shared"])
+    names = [name for _, name in ordered(CASES, lambda item: item, history, seed)]
     assert names[-1] == "a.fatal"
-    assert names == [name for name in _names(seed) if name not in earlier.suspects] + ["a.fatal"]
+    assert names == [name for name in _names(seed) if name not in history.suspects] + ["a.fatal"]
 
 
 def test_by_chance_and_the_same_for_one_seed() -> None:

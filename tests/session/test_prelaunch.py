@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from conformance.session.pool.prelaunch import Ahead
+from conformance.session.pool.prelaunch import Prelaunch
 from conformance.session.worker.worker import Worker
 from vm.errors import HostTrouble
 
@@ -36,10 +36,10 @@ class _Worker:
         return do
 
 
-def launched(*broken: str) -> tuple[Crew, Ahead]:
+def launched(*broken: str) -> tuple[Crew, Prelaunch]:
     """Two of them, whose guests come up."""
     crew = Crew(*broken)
-    ahead = Ahead(crew.make)
+    ahead = Prelaunch(crew.make)
     for name in ("gw0", "gw1"):
         ahead.launch(name)
     assert crew.done == ["launch gw0", "launch gw1"]

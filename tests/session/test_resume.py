@@ -12,8 +12,8 @@ from conformance.results.case_result import Blame, Outcome
 from conformance.results.errors import ReportError
 from conformance.results.journal import JournalWriter
 from conformance.results.replay import Journal, Running
-from conformance.session.controller.resume import given_up, recall, require_same
-from conformance.session.options import asked, fill, settle
+from conformance.session.controller.resume import abandoned_cases, recall_options, require_same_run
+from conformance.session.options import apply_defaults, asked, fill_missing
 from tests.report.samples import case, head
 
 WORDS = (
@@ -36,14 +36,14 @@ def options(*words: str) -> Namespace:
     for name in ("patch", "config", "module", "append"):
         setattr(found, name, [])
     found.force = found.require = False
-    fill(found, words)
+    fill_missing(found, words)
     return found
 
 
 def test_what_was_asked_is_understood_again() -> None:
     assert asked(options(*WORDS)) == WORDS
     settled = options(*WORDS)
-    settle(settled)
+    apply_defaults(settled)
     assert asked(settled) == (
         *WORDS[:3],
         "--isolation=need",
@@ -71,7 +71,7 @@ def run(tmp_path: Path) -> Path:
 def test_what_is_not_given_is_what_it_was(run: Path) -> None:
     given = options("--tier=quick", "--append=c=3")
     given.resume = str(run)
-    recall(given)
+    recall_options(given)
     assert given.kernel == "6.12"
     assert given.keyword == "write and not writev"
     assert (given.tier, given.append, given.require) == ("quick", ["c=3"], True)
@@ -80,7 +80,7 @@ def test_what_is_not_given_is_what_it_was(run: Path) -> None:
 def test_a_kernel_that_is_given_is_the_only_one(run: Path) -> None:
     given = options("--image=/bzImage")
     given.resume = str(run)
-    recall(given)
+    recall_options(given)
     assert (given.image, given.kernel) == ("/bzImage", None)
 
 
@@ -90,21 +90,21 @@ def test_a_run_goes_on_where_it_was(run: Path, name: str) -> None:
     given.resume = str(run)
     setattr(given, name, True)
     with pytest.raises(ReportError, match=f"--resume and --{name} exclude each other"):
-        recall(given)
+        recall_options(given)
 
 
 def test_where_nothing_has_begun_a_kernel_has_to_be_named(run: Path) -> None:
     given = options()
     given.resume = str(run / "new")
     with pytest.raises(ReportError, match="has no run to go on with") as caught:
-        recall(given)
+        recall_options(given)
     assert "a kernel to begin one there" in caught.value.hint
     given.resume = str(run.parent)
     with pytest.raises(ReportError, match="has no run to go on with") as caught:
-        recall(given)
+        recall_options(given)
     assert caught.value.hint == f"name one below it: {run.name}"
     given.kernel = "6.12"
-    recall(given)
+    recall_options(given)
 
 
 def test_words_of_another_uevt(tmp_path: Path) -> None:
@@ -116,14 +116,14 @@ def test_words_of_another_uevt(tmp_path: Path) -> None:
         given = options()
         given.resume = str(tmp_path)
         with pytest.raises(ReportError, match=r"journal\.jsonl: line 1: "):
-            recall(given)
+            recall_options(given)
 
 
 def test_the_same_run_is_the_same() -> None:
     was = head(asked=WORDS)
     host = {"accel": "tcg", "kernel": "another, after a reboot"}
     asked_now = (*WORDS, "--exit-style=bisect")
-    require_same(was, replace(was, host=host, started="later", asked=asked_now), Path("run"))
+    require_same_run(was, replace(was, host=host, started="later", asked=asked_now), Path("run"))
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_all_that_differs_is_named(others: dict[str, object], said: str) -> None
     assert isinstance(facts, dict)
     now = replace(was, kernel=replace(was.kernel, **facts), **others)  # type: ignore[arg-type]
     with pytest.raises(ReportError) as caught:
-        require_same(was, now, Path("run"))
+        require_same_run(was, now, Path("run"))
     assert str(caught.value).startswith(f"run: would go on as another run: {said}")
     assert caught.value.hint.startswith("make that as it was, or run anew")
 
@@ -160,7 +160,7 @@ def test_a_case_is_given_up_when_the_run_died_in_it_twice() -> None:
     once, twice, ended = (Running(f"write.{name}", "full") for name in ("once", "twice", "ended"))
     journal.deaths.update([once, twice, twice, ended, ended])
     journal.results[ended.id] = case(ended.id)
-    ((running, result),) = given_up(journal)
+    ((running, result),) = abandoned_cases(journal)
     assert running == twice
     assert (result.id, result.surface, result.tier) == ("write.twice", "write", "full")
     assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.HARNESS)

@@ -23,7 +23,7 @@ import pytest
 
 import vm.machine
 from conformance.runner import guest_setup
-from conformance.session.pool.worker_process import Forked
+from conformance.session.pool.worker_process import ReportForwarder
 from conformance.session.selection import named
 from host.deadline import Deadline
 from tests.drills import provoke
@@ -240,5 +240,5 @@ def _spill(path: str, text: str) -> list[Any]:
 
 def pytest_plugin_registered(plugin: object, manager: pytest.PytestPluginManager) -> None:
     """Disturb this process once it is one that runs cases."""
-    if isinstance(plugin, Forked):
+    if isinstance(plugin, ReportForwarder):
         manager.register(Disturber(Plan.from_environment(), plugin.name), "uevt-torture")

@@ -112,7 +112,7 @@ class Runs:
                 self._go_on(out, by, report)
             windows = _windows(_lines(plan.diary), faults)
             report.faults = tuple(fault for fault, _ in windows)
-            self._judge(out, by, report, windows)
+            self._run_cases(out, by, report, windows)
             report.leaked += self._place.left(out)
         if not report.wrong:
             shutil.rmtree(out, ignore_errors=True)
@@ -133,7 +133,7 @@ class Runs:
         if (code := self._start(out, self._plan(()), "--resume")) not in fine:
             report.lost.append(f"going on ended with {code}: {self._said()}")
 
-    def _judge(
+    def _run_cases(
         self,
         out: Path,
         by: Undisturbed,

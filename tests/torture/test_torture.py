@@ -111,7 +111,7 @@ def test_a_wrong_result_is_noticed(
     results(out, found, rerun)
     report = Report((BY_NAME[fault],))
     windows = torture_runs._windows(lines, report.faults)
-    Runs(place, Path("no module"))._judge(out, Undisturbed(CASES, 1.0), report, windows)
+    Runs(place, Path("no module"))._run_cases(out, Undisturbed(CASES, 1.0), report, windows)
     assert wrong in "; ".join(report.wrong)
     assert bool(report.wrong) is bool(wrong)
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from conformance.results.directory import claim, default_directory, link_latest, unused
-from conformance.session.launch import ROOT, session, settle_directories
+from conformance.session.launch import ROOT, make_directories_absolute, session
 from host.progress import StreamProgress
 from kernels.store.store import Store
 
@@ -50,7 +50,7 @@ def perform(arguments: Namespace) -> int:
     from conformance.cli.bisect.walk import Walk
     from kernels.trees.git_bisect import Bisection, workspace
 
-    settle_directories()
+    make_directories_absolute()
     chosen = Chosen.named(arguments.case)
     given = Namespace(
         tree=str(Path(arguments.tree).absolute()),

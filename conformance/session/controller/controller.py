@@ -23,8 +23,13 @@ from conformance.results.replay import INTERRUPTED, Running
 from conformance.results.run import RunRecord
 from conformance.session.controller.outputs import views
 from conformance.session.controller.recorder import Recorder
-from conformance.session.controller.resume import MOST_DEATHS, died, given_up, no_verdict
-from conformance.session.ordering import Durations, Earlier
+from conformance.session.controller.resume import (
+    MOST_DEATHS,
+    abandoned_cases,
+    without_verdict,
+    worker_died,
+)
+from conformance.session.ordering import CaseHistory, Durations
 from conformance.session.target.gcov import NoCoverage
 from conformance.session.target.target import Target
 from conformance.session.time_limits import RunLimit
@@ -35,13 +40,13 @@ NAME = "uevt-controller"
 # Names under which reports carry what was found out.
 RESULT = "uevt_result"
 FIRST = "uevt_first"
-BESIDE = "uevt_beside"
+OTHER_RESULTS = "uevt_beside"
 CONTRADICTIONS = "uevt_contradictions"
 START = "uevt_start"
-BEGUN = "uevt_begun"
+CASE_STARTED = "uevt_begun"
 
 
-class Witness:
+class ExitCodeObserver:
     """A plugin that is told the exit code of a run that has ended with a result.
 
     Garbage is collected from when cases begin, of what comes after.
@@ -118,13 +123,13 @@ class Controller:
         self._deaths: Counter[Running] = Counter()
         # What pytest calls the cases that have a result.
         self._told: set[str] = set()
-        for running, result in given_up(before):
+        for running, result in abandoned_cases(before):
             self._recorder.running(*running)
             self._recorder.case(result)
         self._durations = Durations(default_root(), target.id)
         suspects = [running.id for running in before.deaths]
         seconds = self._durations.read()
-        self.earlier = Earlier(seconds, self._recorder.ended, suspects)
+        self.history = CaseHistory(seconds, self._recorder.ended, suspects)
         self.limit = RunLimit.of(config.option.deadline)
         self._selected = 0
         # Of them, those that are to be run here and now.
@@ -142,16 +147,16 @@ class Controller:
         # Being told to end is like Ctrl-C: the report of what was done so far is written.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
 
-    def take_leave(self) -> None:
+    def close_after_fork(self) -> None:
         """This process is forked: what was opened to record a run is the other one's."""
-        self._recorder.take_leave()
+        self._recorder.close_after_fork()
         if self._ktap is not None:
             self._ktap.close()
 
     @property
     def complete(self) -> bool:
         """Whether all cases had ended before: there is nothing left but to say so."""
-        return self._recorder.before.selected == len(self.earlier.ended)
+        return self._recorder.before.selected == len(self.history.ended)
 
     def conclude(self) -> int:
         """Write and tell what the run had come to; the exit code.  Raises OSError."""
@@ -179,7 +184,7 @@ class Controller:
 
     def _begin(self, left: int) -> None:
         """So many cases are to be run here and now."""
-        if self._abandoned or (not left and not self.earlier.ended):
+        if self._abandoned or (not left and not self.history.ended):
             # Without a case there is no run: see pytest_sessionfinish.
             return
         try:
@@ -187,7 +192,7 @@ class Controller:
         except ReportError as error:
             refuse(self._config, f"{error}; {error.hint}")
         self._left = left
-        before, selected = self._recorder.earlier, frozenset(self.earlier.ended)
+        before, selected = self._recorder.earlier, frozenset(self.history.ended)
         for view in self._views:
             view.begin(self._selected)
             for result in before:
@@ -201,21 +206,21 @@ class Controller:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record what a process that runs cases tells."""
-        begun = getattr(report, BEGUN, None)
+        begun = getattr(report, CASE_STARTED, None)
         if begun is not None:
             self._running[report.nodeid] = Running(*begun)
             self._recorder.running(*begun)
         plain = getattr(report, RESULT, None)
         if plain is not None:
             self._judged(CaseResult.from_json(plain), report)
-        if hasattr(report, BESIDE):
-            self._seen_beside(report)
+        if hasattr(report, OTHER_RESULTS):
+            self._record_other_results(report)
 
     def _judged(self, result: CaseResult, report: pytest.TestReport) -> None:
         running = self._running.pop(report.nodeid)
         self._told.add(report.nodeid)
         if self._deaths.get(running):
-            result = settle(died(running), result)
+            result = settle(worker_died(running), result)
         first = getattr(report, FIRST)
         if first is not None:
             self._recorder.attempt(CaseResult.from_json(first))
@@ -223,8 +228,8 @@ class Controller:
             self._recorder.not_built(self.target.without_user_events)
         self._ended(result)
 
-    def _seen_beside(self, report: pytest.TestReport) -> None:
-        for beside in getattr(report, BESIDE):
+    def _record_other_results(self, report: pytest.TestReport) -> None:
+        for beside in getattr(report, OTHER_RESULTS):
             # It was not selected, and counts all the same: once, for all guests.
             told = CaseResult.from_json(beside)
             self._beside += self._recorder.beside(told)
@@ -248,19 +253,19 @@ class Controller:
         self._deaths[running] += 1
         deaths = self._deaths[running] + self._recorder.before.deaths[running]
         if deaths < MOST_DEATHS:
-            self._recorder.attempt(died(running))
+            self._recorder.attempt(worker_died(running))
             return True
-        self._ended(no_verdict(running, deaths))
+        self._ended(without_verdict(running, deaths))
         return False
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
         """A disk that refuses is no error of ours: one line says so."""
         if not isinstance(excinfo.value, OSError):
             return False
-        self._tell_disk(excinfo.value)
+        self._report_disk_error(excinfo.value)
         return True
 
-    def _tell_disk(self, error: OSError) -> None:
+    def _report_disk_error(self, error: OSError) -> None:
         hint = f"fix that, then resume: uevt run --resume {_shown(self.directory)}"
         sys.stderr.write(f"uevt: {self.directory}: {error.strerror or error}; {hint}\n")
 
@@ -286,7 +291,7 @@ class Controller:
         try:
             session.exitstatus = self._finish()
         except OSError as error:
-            self._tell_disk(error)
+            self._report_disk_error(error)
             session.exitstatus = exit_code(Ending.HOST, style)
 
     def _finish(self) -> int:
@@ -305,7 +310,7 @@ class Controller:
             require=self._config.option.require,
         )
         for witness in self._config.pluginmanager.get_plugins():
-            if isinstance(witness, Witness):
+            if isinstance(witness, ExitCodeObserver):
                 witness.code = code
         return code
 

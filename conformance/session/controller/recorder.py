@@ -23,8 +23,8 @@ from conformance.results.errors import ReportError
 from conformance.results.journal import JournalWriter
 from conformance.results.replay import read_journal
 from conformance.results.run import KernelFacts, RunHead, RunRecord
-from conformance.session.controller.resume import require_same
-from conformance.session.target.gcov import COUNTERS, Counted, Coverage, NoCoverage, coverage
+from conformance.session.controller.resume import require_same_run
+from conformance.session.target.gcov import COUNTERS, CountedObject, Coverage, NoCoverage, coverage
 from conformance.session.target.target import Target
 from host.files import TEMPORARY, sweep, write_atomically
 from vm.snapshots.policy import BOOTED, RESTORED
@@ -74,7 +74,7 @@ class Recorder:
             self.not_built(target.without_user_events)
 
     def _go_on(self, head: RunHead, target: Target) -> None:
-        require_same(head, self.head, self.directory)
+        require_same_run(head, self.head, self.directory)
         if target.counted:
             what = "cannot go on: what its guests have counted went with them"
             raise ReportError(self.directory, what, "run anew: another --out")
@@ -164,11 +164,11 @@ class Recorder:
         with contextlib.suppress(OSError):
             self.directory.rmdir()
 
-    def take_leave(self) -> None:
+    def close_after_fork(self) -> None:
         """This process is forked, and records nothing."""
         self._journal.close()
 
-    def covered(self, counted: Sequence[Counted]) -> list[Coverage]:
+    def covered(self, counted: Sequence[CountedObject]) -> list[Coverage]:
         """What the guests have executed together, kept in coverage.json; an item per object.
 
         Call once the guests are gone, before their consoles are joined.  Raises NoCoverage.

@@ -12,7 +12,7 @@ from conformance.results.case_result import Blame, CaseResult, Outcome
 from conformance.results.errors import ReportError
 from conformance.results.replay import Journal, Running, read_head
 from conformance.results.run import KernelFacts, RunHead
-from conformance.session.options import fill
+from conformance.session.options import fill_missing
 
 # A case in which its run died so often is not tried once more.
 MOST_DEATHS = 2
@@ -21,7 +21,7 @@ _SELECTING = ("-k", "--tier", "--isolation", "--shuffle", "--append")
 _ANEW = "run anew: another --out, or --out with --force"
 
 
-def recall(options: Namespace) -> None:
+def recall_options(options: Namespace) -> None:
     """Let options that nobody gave be those of the run in ``--resume DIR``.
 
     Where no run has begun in it they stay as they are.  Raises ReportError.
@@ -33,7 +33,7 @@ def recall(options: Namespace) -> None:
     head = read_head(directory / journal.NAME)
     if head is not None:
         try:
-            fill(options, head.asked)
+            fill_missing(options, head.asked)
         except ValueError as error:
             raise ReportError.malformed(directory / journal.NAME, f"line 1: {error}") from error
     elif all(getattr(options, name) is None for name in ("kernel", "image", "tree")):
@@ -47,7 +47,7 @@ def _mend(directory: Path) -> str:
     return "name the directory of a run, or a kernel to begin one there"
 
 
-def require_same(was: RunHead, now: RunHead, directory: Path) -> None:
+def require_same_run(was: RunHead, now: RunHead, directory: Path) -> None:
     """Raise ReportError naming all in which a run would go on as another."""
     found = [
         f"kernel {each.name} was {_said(before)} and is {_said(after)}"
@@ -79,21 +79,21 @@ def _said(value: object) -> str:
     return f"{text[:12]}…" if len(text) == 64 else text
 
 
-def given_up(journal: Journal) -> list[tuple[Running, CaseResult]]:
+def abandoned_cases(journal: Journal) -> list[tuple[Running, CaseResult]]:
     """The results of cases that are not begun again, since the run died in them too often."""
     return [
-        (running, no_verdict(running, deaths))
+        (running, without_verdict(running, deaths))
         for running, deaths in journal.deaths.items()
         if deaths >= MOST_DEATHS and running.id not in journal.results
     ]
 
 
-def died(running: Running) -> CaseResult:
+def worker_died(running: Running) -> CaseResult:
     """The result of a case whose process died; it is to be run once more."""
     return _error(running, Blame.HOST, "the process that ran it died")
 
 
-def no_verdict(running: Running, deaths: int) -> CaseResult:
+def without_verdict(running: Running, deaths: int) -> CaseResult:
     """The result of a case in which its run, or its process, died so often."""
     why = f"{deaths} times the process that ran it died; run it alone: -k {running.id}"
     return _error(running, Blame.HARNESS, why)

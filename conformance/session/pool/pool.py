@@ -24,9 +24,17 @@ from typing import NoReturn
 import pytest
 
 from conformance.session.controller.controller import Controller
-from conformance.session.pool.prelaunch import Ahead
-from conformance.session.pool.worker_process import Broken, Done, Forked, Ready, Told, serve, start
-from conformance.session.worker.case_hooks import Running
+from conformance.session.pool.prelaunch import Prelaunch
+from conformance.session.pool.worker_process import (
+    CaseDone,
+    ForwardedReport,
+    ReportForwarder,
+    WorkerFailed,
+    WorkerReady,
+    serve,
+    start,
+)
+from conformance.session.worker.case_hooks import CaseHooks
 
 # The name that this plugin is registered by.
 NAME = "uevt-spread"
@@ -41,12 +49,12 @@ _FRUITLESS = 3
 _WELL = "exit code 0"
 
 
-class CannotSpread(Exception):
+class PoolFailed(Exception):
     """No process lives long enough to run a case."""
 
 
 @dataclass(slots=True, eq=False)
-class _Process:
+class _WorkerProcess:
     """One of the processes, from our side.
 
     ``ready`` says that it can be handed cases; ``handed`` are those that it was, of which it runs
@@ -61,7 +69,7 @@ class _Process:
     heard: float = field(default_factory=time.monotonic)
 
 
-class Spread:
+class WorkerPool:
     """Runs the cases of a session in ``number`` processes.
 
     ``prepare`` lets a forked process be one that runs cases, by its name.  Guests come up ``ahead``
@@ -73,17 +81,17 @@ class Spread:
         config: pytest.Config,
         controller: Controller,
         number: int,
-        prepare: Callable[[str], Running],
-        ahead: Ahead,
+        prepare: Callable[[str], CaseHooks],
+        prelaunch: Prelaunch,
         meanwhile: Callable[[], None],
     ) -> None:
         self._config = config
         self._controller = controller
-        self._ahead = ahead
+        self._ahead = prelaunch
         self._meanwhile = threading.Thread(target=meanwhile)
         self._number = number
         self._prepare = prepare
-        self._processes: list[_Process] = []
+        self._processes: list[_WorkerProcess] = []
         self._started = 0
         # The cases by pytest's ids; those that nobody has, and all that have not ended.
         self._ids: tuple[str, ...] = ()
@@ -134,7 +142,7 @@ class Spread:
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
         """One line says what no traceback would explain."""
-        if not isinstance(excinfo.value, CannotSpread):
+        if not isinstance(excinfo.value, PoolFailed):
             return False
         sys.stderr.write(f"uevt: {excinfo.value}\n")
         return True
@@ -147,11 +155,16 @@ class Spread:
         name = _name(self._started)
         self._started += 1
 
-        def become(other: Connection) -> NoReturn:
-            serve(session, Forked(self._config, name, other), other, lambda: self._prepare(name))
+        def serve_forever(other: Connection) -> NoReturn:
+            serve(
+                session,
+                ReportForwarder(self._config, name, other),
+                other,
+                lambda: self._prepare(name),
+            )
 
-        pid, end = start(become, [process.end for process in self._processes])
-        self._processes.append(_Process(name, pid, end))
+        pid, end = start(serve_forever, [process.end for process in self._processes])
+        self._processes.append(_WorkerProcess(name, pid, end))
         self._ahead.leave(name)
 
     def _listen(self, limit: float = math.inf) -> None:
@@ -165,7 +178,7 @@ class Spread:
             if time.monotonic() - process.heard > _SILENT_S:
                 self._end(process, f"it said nothing for {_SILENT_S:g} s")
 
-    def _hear(self, process: _Process) -> None:
+    def _hear(self, process: _WorkerProcess) -> None:
         process.heard = time.monotonic()
         try:
             word = process.end.recv()
@@ -173,19 +186,19 @@ class Spread:
             self._lose(process)
             return
         match word:
-            case Told(plain):
+            case ForwardedReport(plain):
                 from_plain = self._config.hook.pytest_report_from_serializable
                 report = from_plain(config=self._config, data=plain)
                 self._config.hook.pytest_runtest_logreport(report=report)
-            case Ready():
+            case WorkerReady():
                 process.ready = True
-            case Done():
+            case CaseDone():
                 self._fruitless = 0
                 self._open.discard(process.handed.popleft())
-            case Broken(text):
+            case WorkerFailed(text):
                 self._lose(process, text)
 
-    def _hand_out(self, process: _Process) -> None:
+    def _hand_out(self, process: _WorkerProcess) -> None:
         """Let a process have a case to run, and one more while there are many."""
         many = len(self._left) > 2 * self._number
         with suppress(OSError):
@@ -193,11 +206,11 @@ class Spread:
                 process.handed.append(self._left.popleft())
                 process.end.send(process.handed[-1])
 
-    def _end(self, process: _Process, why: str) -> None:
+    def _end(self, process: _WorkerProcess, why: str) -> None:
         os.kill(process.pid, signal.SIGKILL)
         self._lose(process, why)
 
-    def _lose(self, process: _Process, why: str = "") -> None:
+    def _lose(self, process: _WorkerProcess, why: str = "") -> None:
         """A process ends.  Its case is run once more, but not for ever."""
         self._processes.remove(process)
         process.end.close()
@@ -210,7 +223,7 @@ class Spread:
         if not process.handed:
             self._fruitless += 1
             if self._fruitless == _FRUITLESS:
-                raise CannotSpread(f"{_FRUITLESS} processes in a row ended early: {why or how}")
+                raise PoolFailed(f"{_FRUITLESS} processes in a row ended early: {why or how}")
             return
         at = process.handed[0]
         if not self._controller.died_in(self._ids[at]):
@@ -219,7 +232,7 @@ class Spread:
             self._ends[at] += 1
             if self._ends[at] == _FRUITLESS:
                 # Of one that began it would have been enough before.
-                raise CannotSpread(
+                raise PoolFailed(
                     f"{_FRUITLESS} processes ended before {self._ids[at]} began: {why or how}"
                 )
         # In front: what comes later is shorter.

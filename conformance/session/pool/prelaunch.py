@@ -10,7 +10,7 @@ from conformance.session.worker.worker import Worker
 from vm.errors import VmError
 
 
-class Ahead:
+class Prelaunch:
     """The workers of the first processes, made and launched before there are any.
 
     Their guests are children of the session, which ends them; a process that is forked has its own

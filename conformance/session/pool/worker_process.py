@@ -17,7 +17,7 @@ from typing import Any, NoReturn, cast
 
 import pytest
 
-from conformance.session.worker.case_hooks import Running
+from conformance.session.worker.case_hooks import CaseHooks
 from host.die_with_parent import tie
 
 # The name that the plugin of such a process is registered by.
@@ -27,30 +27,30 @@ _SPEAKING = ("terminalreporter", "capturemanager")
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class WorkerReady:
     """Its guest comes up, and it can be handed cases."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ForwardedReport:
     """A report of a case, or of something else, as the hooks of pytest make it plain."""
 
     report: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CaseDone:
     """A case has ended, and was told."""
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class WorkerFailed:
     """An exception that nobody expected; the process ends with it."""
 
     text: str
 
 
-class Forked:
+class ReportForwarder:
     """Tells the other process what the hooks of pytest are told here."""
 
     def __init__(self, config: pytest.Config, name: str, other: Connection) -> None:
@@ -61,11 +61,14 @@ class Forked:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A report of a case, or of something else that was run."""
         to_plain = self._config.hook.pytest_report_to_serializable
-        self._other.send(Told(to_plain(config=self._config, report=report)))
+        self._other.send(ForwardedReport(to_plain(config=self._config, report=report)))
 
 
 def serve(
-    session: pytest.Session, forked: Forked, other: Connection, prepare: Callable[[], Running]
+    session: pytest.Session,
+    forwarder: ReportForwarder,
+    other: Connection,
+    prepare: Callable[[], CaseHooks],
 ) -> NoReturn:
     """Be a forked process from its beginning to its end.
 
@@ -74,7 +77,7 @@ def serve(
     code = 1
     try:
         # For people who look for it among the processes.
-        Path("/proc/self/comm").write_text(f"uevt {forked.name}")
+        Path("/proc/self/comm").write_text(f"uevt {forwarder.name}")
         # A terminal sends Ctrl-C to all of us; the other one decides, and asks us to end.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -83,16 +86,16 @@ def serve(
         for name in _SPEAKING:
             if (speaker := plugins.get_plugin(name)) is not None:
                 plugins.unregister(speaker)
-        running = prepare()
-        plugins.register(forked, NAME)
-        _run(session, other, running)
+        hooks = prepare()
+        plugins.register(forwarder, NAME)
+        _run(session, other, hooks)
         code = 0
     except (KeyboardInterrupt, BrokenPipeError, EOFError):
         # We were asked to end, or there is nobody left to ask us.
         pass
     except BaseException:
         with suppress(OSError):
-            other.send(Broken(traceback.format_exc()))
+            other.send(WorkerFailed(traceback.format_exc()))
     finally:
         with suppress(BaseException):
             session.config.hook.pytest_unconfigure(config=session.config)
@@ -109,17 +112,17 @@ def _release_output(config: pytest.Config) -> None:
         capturing.suspend_global_capture(in_=True)
 
 
-def _run(session: pytest.Session, other: Connection, running: Running) -> None:
-    running.launch()
-    running.begin()
-    other.send(Ready())
+def _run(session: pytest.Session, other: Connection, hooks: CaseHooks) -> None:
+    hooks.launch()
+    hooks.begin()
+    other.send(WorkerReady())
     # Which item comes next nobody knows, but that what all have in common need not be torn down.
     shared: Any = _ancestor(session.items)
     while (at := other.recv()) is not None:
         item = session.items[at]
         session.config.hook.pytest_runtest_protocol(item=item, nextitem=shared)
-        other.send(Done())
-    running.finish(session)
+        other.send(CaseDone())
+    hooks.finish(session)
     session._setupstate.teardown_exact(None)
 
 
@@ -134,7 +137,7 @@ def _ancestor(items: Sequence[pytest.Item]) -> pytest.Collector | None:
 
 
 def start(
-    become: Callable[[Connection], NoReturn], strange: Sequence[Connection]
+    serve_forever: Callable[[Connection], NoReturn], other_ends: Sequence[Connection]
 ) -> tuple[int, Connection]:
     """Fork a process that ends with this one: its id, and our end of what leads to it.
 
@@ -148,11 +151,11 @@ def start(
     if pid == 0:
         try:
             tie(me)
-            for end in (ours, *strange):
+            for end in (ours, *other_ends):
                 end.close()
         except BaseException:
             traceback.print_exc()
             os._exit(1)
-        become(theirs)
+        serve_forever(theirs)
     theirs.close()
     return pid, ours

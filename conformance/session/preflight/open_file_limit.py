@@ -11,7 +11,7 @@ _FEWEST = 64
 _ENOUGH = 1024
 
 
-def require_files() -> None:
+def require_open_files() -> None:
     """See that enough files can be open at a time.  Raises HostTrouble."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _ENOUGH if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH)

@@ -17,7 +17,7 @@ from vm.qemu.command_line import MachineSpec
 from vm.snapshots.files import snapshot_key
 
 
-def try_image(target: Target) -> None:
+def check_boots(target: Target) -> None:
     """Raise NoRoot where missing drivers are why no case could run; all else is told later.
 
     What was booted before, and its state saved, is not tried again.  Raises OSError.

@@ -29,7 +29,7 @@ class NoCoverage(HostTrouble):
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedObject:
     """An object that counts.
 
     ``source`` is its file in the kernel's tree, ``notes`` the compiler's notes about it,
@@ -41,7 +41,7 @@ class Counted:
     counters: str
 
     @classmethod
-    def of(cls, notes: Path, kept: Path) -> Counted:
+    def of(cls, notes: Path, kept: Path) -> CountedObject:
         """The object whose notes were kept below a directory.  Raises NoCoverage."""
         said = _gcov(notes)
         name = notes.relative_to(kept)
@@ -93,7 +93,7 @@ class Coverage:
         }
 
 
-def coverage(counted: Counted, counters: Iterable[Path]) -> Coverage:
+def coverage(counted: CountedObject, counters: Iterable[Path]) -> Coverage:
     """What the counters of several guests come to together.  Raises NoCoverage."""
     # Notes alone: every line with code, none of them executed.
     lines: Counter[int] = Counter()

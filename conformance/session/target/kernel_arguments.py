@@ -15,7 +15,9 @@ class BadArgument(UserMistake):
     """Kernel arguments that cannot be given."""
 
 
-def appended(given: Sequence[str], image: Path, accelerator: Accelerator) -> tuple[str, ...]:
+def checked_arguments(
+    given: Sequence[str], image: Path, accelerator: Accelerator
+) -> tuple[str, ...]:
     """What --append said, as often as it was given.
 
     Raises BadArgument for what would take the arguments behind it along, or is too long;

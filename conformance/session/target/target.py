@@ -11,9 +11,9 @@ from pathlib import Path
 from conformance.abi.profile import Profile, profile_for
 from conformance.results.exit_codes import KernelOrigin
 from conformance.runner.user_modules import UserModule
-from conformance.session.target.gcov import NOTES, Counted
-from conformance.session.target.kernel_arguments import appended
-from conformance.session.target.user_modules import built_modules, ready_modules, with_modules
+from conformance.session.target.gcov import NOTES, CountedObject
+from conformance.session.target.kernel_arguments import checked_arguments
+from conformance.session.target.user_modules import built_modules, id_with_modules, ready_modules
 from host.files import digest_of
 from host.progress import Progress, StreamProgress
 from kernels.build.build import ensure
@@ -66,9 +66,9 @@ class Target:
     wanted: tuple[str, ...] = ()
     append: tuple[str, ...] = ()
     modules: Mapping[str, Path] = field(default_factory=dict)
-    inserted: tuple[UserModule, ...] = ()
+    user_modules: tuple[UserModule, ...] = ()
     memory_mib: int = 512
-    counted: tuple[Counted, ...] = ()
+    counted: tuple[CountedObject, ...] = ()
     accelerator: Accelerator | None = None
     origin: KernelOrigin = KernelOrigin.CATALOG
 
@@ -93,7 +93,7 @@ class Target:
         return f"{self.id} was built without user_events"
 
 
-class Misplaced(UserMistake):
+class ConflictingOptions(UserMistake):
     """Options that cannot be given together."""
 
 
@@ -121,28 +121,34 @@ def check(options: Namespace) -> None:
     named = [name for name in KERNELS if getattr(options, name) is not None]
     if not named:
         which = "--kernel 6.12, --kernel model, --tree DIR or --image FILE"
-        raise Misplaced("no kernel named", f"add {which}")
+        raise ConflictingOptions("no kernel named", f"add {which}")
     if len(named) > 1:
-        raise Misplaced(f"--{named[0]} and --{named[1]} exclude each other", "give one of them")
+        raise ConflictingOptions(
+            f"--{named[0]} and --{named[1]} exclude each other", "give one of them"
+        )
     for name, of in (("ref", "tree"), ("modules", "image")):
         if getattr(options, name) is not None and getattr(options, of) is None:
-            raise Misplaced(f"--{name} goes with --{of}", f"add --{of}, or leave out --{name}")
+            raise ConflictingOptions(
+                f"--{name} goes with --{of}", f"add --{of}, or leave out --{name}"
+            )
     for name in ("patch", "config", "flavour"):
         if getattr(options, name) and (options.image is not None or options.kernel == MODEL):
             what = "an image" if options.image is not None else "the model"
-            raise Misplaced(
+            raise ConflictingOptions(
                 f"--{name} is for kernels that are built, and {what} is not",
                 "name a kernel of the catalog (uevt kernels list) or a tree: --tree DIR",
             )
     for name, why in (("module", "loads no modules"), ("append", "takes no kernel arguments")):
         if getattr(options, name) and options.kernel == MODEL:
-            raise Misplaced(f"the model {why}", f"name a kernel of the catalog, or no --{name}")
+            raise ConflictingOptions(
+                f"the model {why}", f"name a kernel of the catalog, or no --{name}"
+            )
 
 
 def _image(options: Namespace) -> Target:
     image = Path(options.image).absolute()
     release = release_of(image)
-    inserted = ready_modules(options.module, release)
+    user_modules = ready_modules(options.module, release)
     initramfs = None
     if options.modules is not None:
         needed = ModulesDirectory(Path(options.modules), release).ordered(NEEDED)
@@ -151,15 +157,15 @@ def _image(options: Namespace) -> Target:
         Store().used(initramfs)
     accelerator = prove_accelerator(image)
     return Target(
-        id=with_modules(f"image-{release}", options.module),
+        id=id_with_modules(f"image-{release}", options.module),
         abi=options.abi or release,
         release=release,
         image=image,
         initramfs=initramfs,
-        source=_told(f"image {image.name}", inserted),
+        source=_told(f"image {image.name}", user_modules),
         build=digest_of(image),
-        append=appended(options.append, image, accelerator),
-        inserted=inserted,
+        append=checked_arguments(options.append, image, accelerator),
+        user_modules=user_modules,
         accelerator=accelerator,
         origin=KernelOrigin.USER,
     )
@@ -185,7 +191,7 @@ def kernel_id(options: Namespace) -> str:
     check(options)
     if options.kernel == MODEL:
         return MODEL
-    return with_modules(request_of(options).entry().kernel_id, options.module)
+    return id_with_modules(request_of(options).entry().kernel_id, options.module)
 
 
 def _built(options: Namespace) -> Target:
@@ -200,23 +206,23 @@ def _built(options: Namespace) -> Target:
         # Edited while it waited, a tree is built as it was then.
         entry = replace(entry, revision=built.revision)
     accelerator = prove_accelerator(built.image)
-    inserted = built_modules(options.module, entry, built, store, progress)
+    user_modules = built_modules(options.module, entry, built, store, progress)
     # A tree, or a kernel of the user's own configuration, may lack user_events by intent.
     own = options.tree is not None or options.config
     target = Target(
-        id=with_modules(built.kernel_id, options.module),
+        id=id_with_modules(built.kernel_id, options.module),
         abi=options.abi or built.abi,
         release=built.release,
         image=built.image,
-        source=_told(built.source, inserted),
+        source=_told(built.source, user_modules),
         variant=f"of {built.of}" if built.of else None,
         config=built.config,
         config_sha256=built.config_sha256,
         build=built.key,
         wanted=built.wanted,
-        append=appended(options.append, built.image, accelerator),
+        append=checked_arguments(options.append, built.image, accelerator),
         modules=_modules(entry, store, progress),
-        inserted=inserted,
+        user_modules=user_modules,
         counted=_counted(built),
         accelerator=accelerator,
         origin=KernelOrigin.USER if own else KernelOrigin.CATALOG,
@@ -224,9 +230,9 @@ def _built(options: Namespace) -> Target:
     return target if options.flavour is None else _flavoured(target, options.flavour)
 
 
-def _counted(built: BuiltKernel) -> tuple[Counted, ...]:
+def _counted(built: BuiltKernel) -> tuple[CountedObject, ...]:
     notes = [file for file in built.kept if file.suffix == NOTES]
-    return tuple(Counted.of(file, built.keeping) for file in notes)
+    return tuple(CountedObject.of(file, built.keeping) for file in notes)
 
 
 def _flavoured(target: Target, name: str) -> Target:
@@ -237,9 +243,9 @@ def _flavoured(target: Target, name: str) -> Target:
     return replace(target, memory_mib=needs.memory_mib, accelerator=slower)
 
 
-def _told(source: str, inserted: Sequence[UserModule]) -> str:
+def _told(source: str, user_modules: Sequence[UserModule]) -> str:
     """Where a kernel and the modules beside it came from, for people."""
-    return ", ".join([source, *(f"module {module.source}" for module in inserted)])
+    return ", ".join([source, *(f"module {module.source}" for module in user_modules)])
 
 
 def _modules(entry: KernelEntry, store: Store, progress: Progress) -> dict[str, Path]:

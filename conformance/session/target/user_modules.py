@@ -48,7 +48,7 @@ def built_modules(
     return _named(found)
 
 
-def with_modules(kernel_id: str, given: Sequence[str]) -> str:
+def id_with_modules(kernel_id: str, given: Sequence[str]) -> str:
     """The id of a kernel with modules, by the names of what was given: before the flavour.
 
     What a directory's module is called is not known before it is built.

@@ -40,7 +40,7 @@ def explain(error: BaseException, answered_before: bool) -> Judgement | None:
     if not isinstance(error, VmError):
         return None
     reason = f"{error}" + (f"; {error.hint}" if error.hint else "")
-    outcome, blame = _judge(error, answered_before)
+    outcome, blame = _run_cases(error, answered_before)
     reports = tuple(report(each) for each in error.findings if each.kind not in HARMLESS)
     if isinstance(error, (BootFailed, NoAnswer)) and error.frames:
         hang = fingerprint(ReportKind.HANG, error.frames, "")
@@ -63,7 +63,7 @@ def report(found: Finding, after: str = "") -> Report:
     )
 
 
-def _judge(error: VmError, answered_before: bool) -> tuple[Outcome, Blame]:
+def _run_cases(error: VmError, answered_before: bool) -> tuple[Outcome, Blame]:
     match error:
         case GuestCrashed():
             return Outcome.CRASH, Blame.KERNEL

@@ -16,14 +16,14 @@ from conformance.results.case_result import NOT_OK, CaseResult, Outcome
 from conformance.results.json_codec import encode
 from conformance.runner.case_location import failing_line, located
 from conformance.session.controller.controller import (
-    BEGUN,
-    BESIDE,
+    CASE_STARTED,
     CONTRADICTIONS,
     FIRST,
+    OTHER_RESULTS,
     RESULT,
     START,
 )
-from conformance.session.selection import Selecting, case_id, case_of, tier_of
+from conformance.session.selection import CaseSelection, case_id, case_of, tier_of
 from conformance.session.worker.worker import Worker
 from vm.errors import VmError
 
@@ -35,12 +35,12 @@ class NotCalled(Exception):
     """A case that pytest did not run, as with --setup-only."""
 
 
-class Running:
+class CaseHooks:
     """Runs the cases of a session that were selected, one result each."""
 
-    def __init__(self, worker: Worker, selecting: Selecting) -> None:
+    def __init__(self, worker: Worker, selection: CaseSelection) -> None:
         self._worker = worker
-        self._selecting = selecting
+        self._selecting = selection
 
     def pytest_collection(self, session: pytest.Session) -> None:
         """The guest boots while cases are collected."""
@@ -115,7 +115,9 @@ class Running:
 
     def _add_what_was_seen(self, report: pytest.TestReport) -> None:
         """Let a report tell what was found out beside the result of its case."""
-        setattr(report, BESIDE, [each.to_json() for each in self._worker.take_other_results()])
+        setattr(
+            report, OTHER_RESULTS, [each.to_json() for each in self._worker.take_other_results()]
+        )
         setattr(report, CONTRADICTIONS, encode(self._worker.contradictions))
         setattr(report, START, self._worker.start)
 
@@ -143,7 +145,7 @@ def _location(item: pytest.Item) -> tuple[str, int | None, str]:
 def _begun(item: pytest.Item, case: Case) -> pytest.TestReport:
     """Tells the controller that a case begins: it may be the last that is heard of it."""
     report = pytest.TestReport(item.nodeid, _location(item), {}, "passed", None, "setup")
-    setattr(report, BEGUN, (case_id(case, item), case.tier.value))
+    setattr(report, CASE_STARTED, (case_id(case, item), case.tier.value))
     return report
 
 

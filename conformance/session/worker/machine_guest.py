@@ -87,7 +87,7 @@ def saved_states() -> Snapshots:
     return Snapshots(default_root() / "snapshots")
 
 
-class Boots:
+class BootAttempts:
     """How often in a row a kernel was started and did not come up."""
 
     def __init__(self) -> None:
@@ -122,13 +122,13 @@ class MachineGuest:
         self,
         target: Target,
         directory: Path,
-        boots: Boots | None = None,
+        boots: BootAttempts | None = None,
         limit: RunLimit | None = None,
     ) -> None:
         assert target.image is not None
         assert target.accelerator is not None
         self._target = target
-        self._boots = boots or Boots()
+        self._boots = boots or BootAttempts()
         self._limits = Limits(limit)
         spec, self._rootless = machine_spec(target)
         slowness = target.accelerator.slowness

@@ -28,7 +28,7 @@ from conformance.runner.switch_probes import Probe
 from conformance.session.target.target import Target
 from conformance.session.time_limits import RunLimit
 from conformance.session.worker.blame import explain
-from conformance.session.worker.machine_guest import Boots, MachineGuest
+from conformance.session.worker.machine_guest import BootAttempts, MachineGuest
 from vm.errors import VmError
 
 Attempt = Callable[[], BaseException | None]
@@ -64,14 +64,14 @@ class Worker:
         self._guest: MachineGuest | None = None
         self._case: tuple[Case, str] | None = None
         # Once a kernel does not come up it does not for all cases that are left.
-        self._boots = Boots()
+        self._boots = BootAttempts()
         kernel = target.profile if target.is_model else self._boot
         self._runner = Runner(
             target.profile,
             kernel,
             explain,
             self._module,
-            target.inserted,
+            target.user_modules,
             fresh_guests=fresh_guests,
             promised=promised_by(target.wanted),
             allow=self._mark_allowed,
