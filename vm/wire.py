@@ -1,7 +1,7 @@
 """Frames on the channel between host and guest: magic, length, checksum, JSON.
 
-Shared by both ends, so: standard library only.  A stream that does not parse is never guessed
-at; the FrameError says which part of the frame was wrong.
+Both ends import this module, so it uses only the standard library.  A corrupt stream is never
+resynchronized; FrameError names the wrong part of the frame.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from binascii import crc32
 
 MAGIC = b"UEV1"
 HEADER = struct.Struct("!4sII")
-#: Longest payload in bytes; a longer one is a corrupted length (or a case out of bounds).
+#: Maximum payload in bytes; a larger length is treated as corrupt.
 LIMIT = 8 * 1024 * 1024
 
 
 class _Scanning:
-    """What json.scanner hands to the scanner of its C half, which is all that we use of json.
+    """Parameters for the C scanner of json, used directly.
 
-    Importing json itself brings re, enum and collections: half a second of an emulated boot.
+    Importing json would import re, enum and collections: 0.5 s of an emulated boot.
     """
 
     strict = True
@@ -33,12 +33,12 @@ class _Scanning:
         self.memo: dict[str, str] = {}
 
 
-def _foreign(value: object) -> object:
+def _refuse(value: object) -> object:
     raise TypeError(f"{type(value).__name__} cannot cross the channel")
 
 
 _scan = make_scanner(_Scanning())  # type: ignore[arg-type]  # any object will do
-_encode = make_encoder(None, _foreign, encode_basestring_ascii, None, ":", ",", False, False, False)
+_encode = make_encoder(None, _refuse, encode_basestring_ascii, None, ":", ",", False, False, False)
 
 
 class FrameError(Exception):
@@ -50,26 +50,26 @@ class FrameError(Exception):
 
 
 def pack(message: object) -> bytes:
-    """One frame holding the message as JSON.  Raises FrameError("length") beyond LIMIT."""
+    """A frame with a message as JSON.  Raises FrameError("length") beyond LIMIT."""
     return frame(text(message))
 
 
 def text(message: object) -> bytes:
-    """A message as JSON.  Raises TypeError, ValueError for what has no form in it."""
+    """A message as JSON.  Raises TypeError or ValueError if it cannot be encoded."""
     return "".join(_encode(message, 0)).encode()
 
 
 def unpack(payload: bytes) -> dict[str, object]:
     """The message in a frame's payload.  Raises FrameError("payload") unless a JSON object."""
     try:
-        told = payload.decode()
-        message, end = _scan(told, 0)
+        content = payload.decode()
+        message, end = _scan(content, 0)
     except (ValueError, StopIteration, RecursionError) as error:
         raise FrameError("payload", f"not JSON: {error}") from None
-    if end != len(told):
-        raise FrameError("payload", f"{len(told) - end} characters after the JSON")
+    if end != len(content):
+        raise FrameError("payload", f"{len(content) - end} characters after the JSON")
     if not isinstance(message, dict):
-        raise FrameError("payload", f"a JSON object is expected, not {type(message).__name__}")
+        raise FrameError("payload", f"expected a JSON object, not {type(message).__name__}")
     return message
 
 
@@ -82,27 +82,27 @@ def frame(payload: bytes) -> bytes:
 
 
 def _checksum(length: int, payload: bytes) -> int:
-    """The length is under the checksum too: a flipped bit in it must not pass unseen."""
+    """The checksum covers the length too."""
     return crc32(payload, length)
 
 
 class Decoder:
-    """Turns a byte stream into payloads; one per direction and connection."""
+    """Splits a byte stream into payloads; one per direction and connection."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> None:
-        """Add bytes as they came."""
+        """Add received bytes."""
         self._buffer += data
 
     @property
     def pending(self) -> int:
-        """Bytes of a frame that has begun and is not complete."""
+        """Bytes of an incomplete frame."""
         return len(self._buffer)
 
     def take(self) -> bytes | None:
-        """The next complete payload, or None until more bytes come.  Raises FrameError."""
+        """The next complete payload, or None.  Raises FrameError."""
         if len(self._buffer) < HEADER.size:
             self._check_magic()
             return None
@@ -121,7 +121,7 @@ class Decoder:
         return payload
 
     def _check_magic(self) -> None:
-        """Refuse a wrong start at its first byte: waiting for a whole header could be for ever."""
+        """Refuse a wrong first byte at once: a whole header may never come."""
         start = bytes(self._buffer[: len(MAGIC)])
         if not MAGIC.startswith(start):
-            raise FrameError("magic", f"{start!r} where {MAGIC!r} is expected")
+            raise FrameError("magic", f"expected {MAGIC!r}, not {start!r}")

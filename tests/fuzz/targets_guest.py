@@ -28,7 +28,7 @@ from vm.agent.agent import Agent
 from vm.agent.channel import Channel
 from vm.agent.encoding import NOT_READ
 from vm.errors import VmError
-from vm.kernel_log.reports import MOST, classify, phase
+from vm.kernel_log.reports import MAX_FINDINGS, classify, phase
 
 CONSOLES = Path(__file__).parents[2] / "fixtures" / "console"
 PORTS = ("uevt0", "uevt1", "uevt2")
@@ -192,7 +192,7 @@ def read_console(said: bytes) -> None:
     phase(text)
     # A torn line can hold several.
     assert [each.line for each in found] == sorted(each.line for each in found)
-    assert len(found) <= MOST
+    assert len(found) <= MAX_FINDINGS
     assert all(each.fingerprint.isprintable() for each in found)
     assert all("\n" not in each.text for each in found)
 

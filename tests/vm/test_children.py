@@ -28,7 +28,7 @@ import sys
 from vm.guest import port, supervisor
 port._SECONDS = 0
 port._found = dict([word.split("=") for word in sys.argv[1:]])
-supervisor.allow_everybody = lambda: {"p1": port._found["p1"]}
+supervisor.open_to_all_users = lambda: {"p1": port._found["p1"]}
 supervisor.Supervisor(port.Port(0)).serve()
 """
 SECONDS = 30

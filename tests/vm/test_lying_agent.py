@@ -70,7 +70,7 @@ def _lie(self, path):
 
 
 def _handle(self, event):
-    self._forms["lie"] = lambda path: _lie(self, path)
+    self._handlers["lie"] = lambda path: _lie(self, path)
     with suppress(_Lied):
         return _honest(self, event)
 
@@ -117,7 +117,7 @@ def lied_to(guest: Machine, lie: str, who: str) -> list[dict[str, Any]]:
         ("a", "gigabytes", ChannelBroken, "length"),
         ("a", "half", ChannelBroken, "bytes of a frame"),
         ("a", "flipped", ChannelBroken, "checksum"),
-        ("a", "later", ChannelBroken, "was asked last"),
+        ("a", "later", ChannelBroken, "the last one was"),
         ("a", "none", ChannelBroken, "1 results expected"),
         ("a", "short", ChannelBroken, "malformed reply"),
         ("a", "long", ChannelBroken, "8 bytes after the results"),

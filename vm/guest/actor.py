@@ -1,8 +1,7 @@
-"""An actor: one process of the guest that performs calls on itself and answers with their results.
+"""An actor: a process of the guest that performs calls and returns their results.
 
-It is a fork of the supervisor (see supervisor.py), or of another actor, and has a port of its own
-to the host.  Descriptors that system calls return can be kept in slots, so that the host never has
-to know a descriptor's number.  What is asked most is performed by native/, all else here.
+It is a fork of the supervisor or of another actor and has its own port.  Descriptors are kept in
+slots, so that the host needs no descriptor numbers.  native/ performs the frequent calls.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ from errno import EBADF
 
 from vm.guest import native_engine, syscalls
 from vm.guest.port import Port
-from vm.guest.serving import BadCall, Reborn, Server
+from vm.guest.serving import BadCall, Forked, Server
 
-TYPE_CHECKING = False  # as typing's, whose import costs a fifth of a second here
+TYPE_CHECKING = False  # importing typing takes 0.2 s under emulation
 if TYPE_CHECKING:
     from typing import Any
 
@@ -23,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class Actor(Server):
-    """The process's own view of itself: its port, and its descriptors by slot."""
+    """The port, descriptors and tasks of this process."""
 
     def __init__(self, port: Port) -> None:
         super().__init__(port)
         self._slots = native_engine.Slots()
         self._driver: Driver | None = None
-        self._forms = {
+        self._handlers = {
             "fork": self._fork,
             "submit": self._submit,
             "exit": self._exit,
@@ -40,28 +39,28 @@ class Actor(Server):
         }
 
     def serve(self, event: int) -> None:
-        """Go on from an event until the host hangs up.  Raises as handle()."""
+        """Serve, starting with an event, until the host hangs up.  Raises as handle()."""
         while True:
             try:
                 self.handle(event)
-            except Reborn:
+            except Forked:
                 self.begin()
             event = native_engine.serve()
 
     def _fork(self, port: str) -> Outcome:
         pid, errno = syscalls.fork()
         if pid == 0:
-            # Keep what a child keeps, the descriptors of the slots too, but not the parent's port.
+            # The child inherits all but the parent's port.
             self._port.close()
             self._port = Port.named(port)
-            raise Reborn
+            raise Forked
         return pid, errno, None
 
     def _submit(self, slot: int, where: int, count: int, offset: int, vector: bool) -> Outcome:
-        """Write through io_uring; what its completion says."""
+        """Write through io_uring and return its completion."""
         if slot not in self._slots:
             return -1, EBADF, None
-        # Imported when asked: a start must not wait for it.
+        # Imported on demand to keep the start fast.
         from vm.guest import io_uring
 
         value, errno = io_uring.write(self._slots[slot], where, count, offset, vector=vector)
@@ -72,7 +71,7 @@ class Actor(Server):
 
     def _task(self, name: str, maker: str | None, flags: int) -> Outcome:
         if self._driver is None:
-            # Imported when asked: few actors make tasks, and a boot must not wait for it.
+            # Imported on demand to keep the start fast.
             from vm.guest.task_driver import Driver
 
             self._driver = Driver(self._slots, self._port.fileno())
@@ -85,7 +84,7 @@ class Actor(Server):
 
     def _race(self, tracks: list[list[Any]]) -> Outcome:
         if self._driver is None:
-            raise BadCall("there are no tasks for a race")
+            raise BadCall("a race needs tasks")
         return self._driver.race(tracks)
 
     def _end_tasks(self) -> Outcome:

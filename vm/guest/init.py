@@ -1,4 +1,4 @@
-"""Process 1: mounts what user space expects, finds the channel's port, and serves.
+"""Process 1: mount file systems, open the port and serve.
 
 Run by the kernel as `python -I -S init.py DIRECTORY PORT`, where DIRECTORY holds the package vm.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-#: (type, where, options); a file system the kernel lacks is not mounted, and kernel_facts.py tells.
+#: (type, mount point, options).  Mounting a file system that the kernel lacks fails silently.
 MOUNTS = (
     ("proc", "/proc", ""),
     ("sysfs", "/sys", ""),
@@ -21,15 +21,12 @@ MOUNTS = (
 
 
 def mount_all(directory: str) -> None:
-    """Mount MOUNTS through libc: os has no mount, and /bin/mount would be another program.
-
-    DIRECTORY stays to be seen: some of what is in it is imported when it is needed.
-    """
+    """Mount MOUNTS through libc, without hiding DIRECTORY, which later imports need."""
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
     for kind, where, options in MOUNTS:
-        # A root of our own can be written as it is.
+        # A root archive is writable without a mount.
         if directory.startswith(where + "/") and os.access("/", os.W_OK):
             continue
         source = kind.encode()
@@ -37,20 +34,20 @@ def mount_all(directory: str) -> None:
 
 
 def power_off() -> None:
-    """End the machine: nobody is left to serve."""
+    """Power the machine off."""
     import ctypes
 
     linux_reboot_cmd_power_off = 0x4321FEDC
     libc = ctypes.CDLL(None)
-    # What was said last may still be on its way through the serial line.
+    # Flush the serial console.
     libc.tcdrain(2)
     libc.reboot(linux_reboot_cmd_power_off)
 
 
 def main(directory: str, port_name: str) -> None:
-    """Serve the host until it is gone."""
+    """Serve until the host hangs up."""
     sys.path.insert(0, directory)
-    # Before the mounts, which would hide a checkout below /tmp or /run.
+    # Before mounting: mounts would hide a checkout below /tmp or /run.
     from vm import wire
     from vm.guest.port import HostGone, Port
     from vm.guest.supervisor import Supervisor

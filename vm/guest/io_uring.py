@@ -1,4 +1,4 @@
-"""One write through io_uring: a ring is set up for it, by system calls alone, and taken down."""
+"""One write through a temporary io_uring, with plain system calls."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from vm.guest import syscalls
 
 _SYS_SETUP, _SYS_ENTER = 425, 426
 _SYS_MMAP, _SYS_MUNMAP = 9, 11
-#: Numbers of include/uapi/linux/io_uring.h.
+#: include/uapi/linux/io_uring.h
 _OP_WRITEV, _OP_WRITE = 2, 23
 _ENTER_GETEVENTS = 1
 _OFF_SQES = 0x10000000
-#: struct io_uring_params: where the offsets of the two rings are.
+#: struct io_uring_params: its size, and where it holds the offsets of the two rings.
 _PARAMS_SIZE = 120
 _SQ_OFF, _CQ_OFF = 40, 80
 #: struct io_uring_sqe, up to its user_data; the rest is zero.
 _SQE = struct.Struct("<BBHiQQIIQ")
 _SQE_SIZE = 64
-#: Rings of one entry fit in a page.
+#: Size of a ring with one entry.
 _PAGE = 4096
 _READ_WRITE, _SHARED = 3, 1
 _TOKEN = 0x75657674
 
 
 def write(descriptor: int, where: int, count: int, offset: int, *, vector: bool) -> tuple[int, int]:
-    """(value, errno) of the completion; the errors of io_uring_setup and mmap are told alike."""
+    """(value, errno) of the completion, or of a failed io_uring_setup or mmap."""
     scratch = syscalls.Scratch(_PAGE)
-    asked = scratch.place(bytes(_PARAMS_SIZE))
-    number, errno = syscalls.syscall(_SYS_SETUP, 1, asked)
+    setup = scratch.place(bytes(_PARAMS_SIZE))
+    number, errno = syscalls.syscall(_SYS_SETUP, 1, setup)
     if errno:
         return -1, errno
-    params = scratch.bytes_at(asked, _PARAMS_SIZE)
+    params = scratch.bytes_at(setup, _PARAMS_SIZE)
     maps: list[int] = []
     try:
         for place in (0, _OFF_SQES):
@@ -62,7 +62,7 @@ def write(descriptor: int, where: int, count: int, offset: int, *, vector: bool)
 
 
 def _submit(number: int, rings: int, entries: int, entry: bytes, params: bytes) -> tuple[int, int]:
-    """Hand the entry in, wait, and read the only completion there can be."""
+    """Submit the entry, wait for its completion and read it."""
     _, tail, _, _, _, _, array = struct.unpack_from("<7I", params, _SQ_OFF)
     *_, completions = struct.unpack_from("<6I", params, _CQ_OFF)
     ctypes.memmove(entries, entry.ljust(_SQE_SIZE, b"\0"), _SQE_SIZE)

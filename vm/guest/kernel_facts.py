@@ -1,4 +1,4 @@
-"""What the guest knows about its kernel, as JSON."""
+"""Facts about the running kernel, as JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 def describe() -> bytes:
     """Release, command line, configuration, taint … of the running kernel."""
-    # Imported when asked: a boot must not wait for them.
+    # Imported on demand to keep the boot fast.
     import json
     import sys
 

@@ -1,4 +1,4 @@
-"""What is done without the interpreter: the code in native/, loaded, and its events."""
+"""Bindings of the native engine, the agent's fast path in C (native/)."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import os
 
 from vm.guest import LIBRARY
 
-TYPE_CHECKING = False  # as typing's, whose import costs a fifth of a second here
+TYPE_CHECKING = False  # importing typing takes 0.2 s under emulation
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Its events.
+#: Events returned by serve(), as in native.h.
 PERFORM, HOST_GONE, NO_MEMORY, TOO_LONG, *_BROKEN = range(9)
-#: Which part of a frame was wrong, by event.
+#: The wrong part of a frame, by event.
 BROKEN = dict(zip(_BROKEN, ("magic", "length", "checksum", "payload", "order"), strict=True))
-#: Kinds of calls that it leaves to us.
+#: Kinds of calls left to Python.
 SPAWN, OTHER = 13, 14
 _NO_DATA = (1 << 32) - 1
 _SLOTS = 65536
 
 
-class _Left(ctypes.Structure):
-    """The call that is left to us."""
+class _PendingCall(ctypes.Structure):
+    """The call left to Python."""
 
     _fields_ = (
         ("kind", ctypes.c_uint64),
@@ -32,83 +32,85 @@ class _Left(ctypes.Structure):
 
 
 _library = ctypes.CDLL(os.path.join(os.path.dirname(os.path.abspath(__file__)), LIBRARY))
-_library.engine_note.argtypes = [
+_library.engine_append_result.argtypes = [
     ctypes.c_int64,
     ctypes.c_uint32,
     ctypes.c_char_p,
     ctypes.c_uint32,
 ]
-_library.engine_note.restype = ctypes.c_bool
-_library.engine_know.restype = _library.engine_supervises.restype = ctypes.c_bool
-_left = _Left.in_dll(_library, "engine_left")
+_library.engine_append_result.restype = ctypes.c_bool
+_library.engine_register_port.restype = _library.engine_supervises.restype = ctypes.c_bool
+_pending = _PendingCall.in_dll(_library, "engine_pending")
 _request = ctypes.c_uint64.in_dll(_library, "engine_request")
 _slots = (ctypes.c_int32 * _SLOTS).in_dll(_library, "engine_slots")
 _slots_end = ctypes.c_uint32.in_dll(_library, "engine_slots_end")
 
-#: The checksum of the sources that the library was made of.
+#: The checksum of the sources of the library.
 VERSION = ctypes.c_uint32.in_dll(_library, "engine_version").value
 
 
 def begin(port: int) -> None:
-    """Serve a port, of which nothing was read yet, from now on."""
+    """Start to serve a port from which nothing was read yet."""
     _library.engine_begin(port)
 
 
-def supervise(woken: int, waker: int) -> None:
-    """Be the supervisor: ``woken`` and ``waker`` are the pipe that tells of SIGCHLD."""
-    _library.engine_supervise(woken, waker)
+def supervise(read_end: int, write_end: int) -> None:
+    """Become the supervisor; the arguments are the pipe that SIGCHLD writes to."""
+    _library.engine_supervise(read_end, write_end)
 
 
 def supervises() -> bool:
-    """Whether this process is the supervisor, and not an actor that was born."""
+    """Whether this process is the supervisor and not a forked actor."""
     still: bool = _library.engine_supervises()
     return still
 
 
-def be_born(device: str) -> None:
-    """Be an actor, in a child of the supervisor's; serve() is to come next."""
-    _library.engine_be_born(device.encode())
-    _library.engine_drop()
+def become_actor(device: str) -> None:
+    """Become an actor in a forked child; call serve() next."""
+    _library.engine_become_actor(device.encode())
+    _library.engine_drop_request()
 
 
-def know(name: str, device: str) -> bool:
-    """Remember the device of a port, for actors to be; False without room for it."""
-    known: bool = _library.engine_know(name.encode(), device.encode())
+def register_port(name: str, device: str) -> bool:
+    """Register the device of a port for spawn; False if the table is full."""
+    known: bool = _library.engine_register_port(name.encode(), device.encode())
     return known
 
 
 def port() -> int:
-    """The descriptor of the port that is served: an actor that was born has another."""
+    """The descriptor of the served port, which changes in a forked actor."""
     descriptor: int = _library.engine_port()
     return descriptor
 
 
 def serve() -> int:
-    """Serve until there is something to do, or to know: an event."""
+    """Serve until an event occurs."""
     event: int = _library.engine_serve()
     return event
 
 
-def left() -> tuple[int, bytes]:
-    """The call to be performed after PERFORM: its kind, and its bytes."""
-    return _left.kind, ctypes.string_at(_left.bytes, _left.length)
+def pending_call() -> tuple[int, bytes]:
+    """Kind and content of the call to perform after PERFORM."""
+    return _pending.kind, ctypes.string_at(_pending.bytes, _pending.length)
 
 
-def note(value: int, errno: int, data: bytes | None) -> bool:
-    """What that call came to; False without the memory to say so."""
-    noted: bool = _library.engine_note(value, errno, data, _NO_DATA if data is None else len(data))
-    return noted
+def append_result(value: int, errno: int, data: bytes | None) -> bool:
+    """Append the result of that call to the reply; False if out of memory."""
+    appended: bool = _library.engine_append_result(
+        value, errno, data, _NO_DATA if data is None else len(data)
+    )
+    return appended
 
 
-def drop() -> int:
-    """Answer nothing to the request that is being performed; which it is."""
-    _library.engine_drop()
+def drop_request() -> int:
+    """Abandon the current request and return its number."""
+    _library.engine_drop_request()
     number: int = _request.value
     return number
 
 
 class Slots:
-    """The descriptors of this process, by slot; a dictionary to whoever uses it."""
+    """The descriptors of this process by slot, with the interface of a dict."""
 
     def __contains__(self, slot: int) -> bool:
         return 0 <= slot < _SLOTS and _slots[slot] != 0
@@ -125,5 +127,5 @@ class Slots:
         _slots_end.value = max(_slots_end.value, slot + 1)
 
     def keys(self) -> Iterator[int]:
-        """What dict() asks for."""
+        """The used slots; dict() needs it."""
         return (slot for slot in range(_slots_end.value) if _slots[slot])

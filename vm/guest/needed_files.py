@@ -1,7 +1,7 @@
-"""The files that our half of the guest is made of, as Python itself tells them.
+"""List the files that the guest's half of the agent needs, as seen by Python.
 
 Run on the host as `python -I -S needed_files.py DIRECTORY`, where DIRECTORY holds the package vm.
-It imports what the guest imports, and prints the files it has open, mapped or imported.
+It imports what the guest imports, and prints all imported and mapped files.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main(directory: str) -> None:
 
     for name in ("init", "supervisor", "io_uring", "task_driver", "kernel_facts"):
         module = importlib.import_module(f"vm.guest.{name}")
-    # Importing is not all: some modules are imported when they are needed.
+    # Trigger imports on demand.
     module.describe()
     sys.stdout.write(json.dumps(files()))
 

@@ -1,4 +1,4 @@
-"""Ports of the guest: virtio-serial devices known by the names that the host gave them."""
+"""Ports of the guest: virtio-serial devices, found by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from vm import wire
 
 PORTS = "/sys/class/virtio-ports"
-#: The devices that were found, by the names of their ports; who is forked need not search again.
+#: Devices by port name.  Forked actors inherit it.
 _found: dict[str, str] = {}
 _SECONDS = 10.0
 
@@ -18,11 +18,11 @@ class PortMissing(Exception):
 
 
 class HostGone(Exception):
-    """Nobody holds the host's end."""
+    """The host has closed its end."""
 
 
 class Port:
-    """An open port: messages go out of it.  What comes in is the engine's."""
+    """An open port for sending; the native engine receives."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -37,33 +37,33 @@ class Port:
         return self._descriptor
 
     def close(self) -> None:
-        """Hang up; what the host has sent and nobody has read is dropped."""
+        """Hang up and discard unread input."""
         os.close(self._descriptor)
 
     def send(self, message: object) -> None:
-        """Send one message.  Waits for the host's end to exist.  Raises wire.FrameError."""
+        """Send one message.  Waits until the host has opened its end.  Raises wire.FrameError."""
         rest = memoryview(wire.pack(message))
         while rest:
             rest = rest[os.write(self._descriptor, rest) :]
 
 
 def find(name: str) -> str:
-    """The device of a port, by its name in sysfs (there is no udev).  Raises PortMissing."""
+    """The device of a port, from sysfs because there is no udev.  Raises PortMissing."""
     end = time.monotonic() + _SECONDS
     while name not in _found:
         if time.monotonic() > end:
             raise PortMissing(f"no virtio port named {name!r} among {_listing()}")
         _search()
         if name not in _found:
-            # Ports are announced one by one, after their driver has probed.
+            # Ports appear one by one after the probe of their driver.
             time.sleep(0.002)
     return _found[name]
 
 
-def allow_everybody() -> dict[str, str]:
-    """Let actors that are no longer root open the ports of their children.
+def open_to_all_users() -> dict[str, str]:
+    """Let unprivileged actors open the ports of their children.
 
-    The devices of all ports there are, by their names.
+    Returns the devices of all present ports by name.
     """
     _search()
     for device in _found.values():

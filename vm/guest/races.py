@@ -1,16 +1,16 @@
-"""Several tasks at once: each performs its calls over and over, and all begin at one moment.
+"""Races: several tasks perform their calls repeatedly and concurrently, from one starting point.
 
-A call may be a system call, an addition to memory, the making of a task, or as the last one the end
-of its own.  Both of these are for one pass alone, and so is a system call that keeps a descriptor.
+A call is a system call, an addition to memory, the creation of a task or, as the last one, an exit.
+Creation, exit and system calls that fill a slot require a single pass.
 """
 
 from __future__ import annotations
 
-from vm.guest.arguments import NoSlot, numbers
+from vm.guest.arguments import EmptySlot, numbers
 from vm.guest.serving import BadCall
 from vm.guest.task_program import ADD, RACE_SECONDS, SYS_CLONE, SYS_EXIT, SYS_EXIT_GROUP
 
-TYPE_CHECKING = False  # as typing's, whose import costs a fifth of a second here
+TYPE_CHECKING = False  # importing typing takes 0.2 s under emulation
 if TYPE_CHECKING:
     from typing import Any, Protocol
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
             ...
 
 
-# What is EBADF: close(-1).
-_NO_DESCRIPTOR = [3, (1 << 64) - 1]
+#: close(-1), which fails with EBADF.
+_CLOSE_NOTHING = [3, (1 << 64) - 1]
 
 
 class Track:
-    """What one task does in a race."""
+    """The calls of one task in a race."""
 
     def __init__(
         self, tasks: TaskTable, task: Task, name: str, passes: int, calls: list[list[Any]]
@@ -60,8 +60,8 @@ class Track:
                 slots = self._tasks.slots_of(self._name)
                 try:
                     return [number, *numbers(arguments, slots, self._task.place)[0]]
-                except NoSlot:
-                    return _NO_DESCRIPTOR
+                except EmptySlot:
+                    return _CLOSE_NOTHING
             case "add", (where, amount, times):
                 return [ADD, where, amount, times]
             case "task", (child, maker, flags) if self._passes == 1:
@@ -70,33 +70,33 @@ class Track:
                 return [SYS_CLONE, made.flags, 0, made.where]
             case "exit" | "exit_task", (status,) if self._passes == 1:
                 return [SYS_EXIT if form == "exit_task" else SYS_EXIT_GROUP, status]
-        raise BadCall(f"not in a race: {form!r} {rest!r:.200}")
+        raise BadCall(f"unknown call in a race: {form!r} {rest!r:.200}")
 
     def begin(self) -> None:
-        """Wait at the gate."""
+        """Send the task to the gate."""
         self._where = self._task.begin_race(self._steps, self._passes)
 
     def end(self) -> list[list[tuple[int, int | None]]]:
-        """Wait until all is done; how often which call had which answer."""
+        """Wait for the end and return how often each call returned which value."""
         leaving = self._calls[-1][0] in ("exit", "exit_task")
         if leaving:
             self._task.wait(RACE_SECONDS)
         else:
             self._task.finish(RACE_SECONDS)
-        told = [self._task.tally(self._where, step) for step in range(len(self._steps))]
+        tallies = [self._task.tally(self._where, step) for step in range(len(self._steps))]
         children = iter(self._children)
-        for call, tally in zip(self._calls, told, strict=True):
+        for call, tally in zip(self._calls, tallies, strict=True):
             if call[0] == "task":
-                next(children).greet(tally[0][1] or 0)
+                next(children).learn_ids(tally[0][1] or 0)
             self._keep(call, tally)
         if leaving:
-            # Who is gone has answered.
-            told[-1] = [(1, 0)]
+            # An exit does not return: report success.
+            tallies[-1] = [(1, 0)]
             self._tasks.forget(self._name)
-        return told
+        return tallies
 
     def _keep(self, call: list[Any], tally: list[tuple[int, int | None]]) -> None:
-        """A descriptor goes into its slot, and is nobody's number."""
+        """Store a descriptor in its slot.  Its number, and a thread id, are reported as 0."""
         if call[0] == "sys" and call[3] is not None and (tally[0][1] or 0) >= 0:
             self._tasks.slots_of(self._name)[call[3]] = tally[0][1] or 0
             tally[0] = (1, 0)

@@ -1,4 +1,4 @@
-"""Serving the host's requests: what the engine leaves to Python, and what it cannot go on with."""
+"""Perform the calls that the native engine leaves to Python, and handle its errors."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from vm import wire
 from vm.guest import native_engine
 from vm.guest.port import HostGone, Port
 
-TYPE_CHECKING = False  # as typing's, whose import costs a fifth of a second here
+TYPE_CHECKING = False  # importing typing takes 0.2 s under emulation
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    #: What a call yields before the watched memory is looked at: value, errno, data.
+    #: Result of a call: value, errno, data.
     Outcome = tuple[int, int, bytes | None]
 
 
 class BadCall(Exception):
-    """The host asked for something that is no call; nothing was performed."""
+    """The host sent a malformed call; it was not performed."""
 
 
-class Reborn(Exception):
-    """This process is a child that was forked for a call: it has another port, and no request."""
+class Forked(Exception):
+    """Raised in the child of a forking call, which has a new port and no request to answer."""
 
 
-#: What ends a batch: a call that is none, and a task that failed (task.TaskLost).
-_NO_ANSWER = (
+#: Errors that refuse a request; RuntimeError is task_program.TaskLost.
+_REFUSALS = (
     BadCall,
     TypeError,
     ValueError,
@@ -38,44 +38,44 @@ _NO_ANSWER = (
 
 
 class Server:
-    """A process that serves its port, until the host hangs up."""
+    """A process that serves its port until the host hangs up."""
 
     def __init__(self, port: Port) -> None:
         self._port = port
-        #: Calls that are JSON, by their name.
-        self._forms: dict[str, Callable[..., Outcome]] = {}
+        #: Handlers of the calls encoded as JSON, by name.
+        self._handlers: dict[str, Callable[..., Outcome]] = {}
 
     def begin(self, **hello: object) -> None:
-        """Say that we are there, and who.  Raises wire.FrameError."""
+        """Send the first message and start to serve.  Raises wire.FrameError."""
         self._port.send({"id": 0, "hello": os.getpid()} | hello)
         native_engine.begin(self._port.fileno())
 
     def handle(self, event: int) -> None:
-        """Do what the engine asks for.
+        """Handle an event of the engine.
 
-        Raises HostGone, wire.FrameError, MemoryError, Reborn: nothing more can be served.
+        Raises HostGone, wire.FrameError, MemoryError or Forked, which end serving.
         """
         if event == native_engine.HOST_GONE:
             raise HostGone
         if event in native_engine.BROKEN:
-            raise wire.FrameError(native_engine.BROKEN[event], "not what a request is")
+            raise wire.FrameError(native_engine.BROKEN[event], "malformed request")
         if event == native_engine.NO_MEMORY:
             raise MemoryError
         try:
             if event == native_engine.TOO_LONG:
-                raise BadCall(f"the answer has no room in {wire.LIMIT} bytes")
-            outcome = self.perform(*native_engine.left())
-        except _NO_ANSWER as error:
-            told = f"{type(error).__name__}: {error}"
-            self._port.send({"id": native_engine.drop(), "error": told})
+                raise BadCall(f"the reply exceeds {wire.LIMIT} bytes")
+            outcome = self.perform(*native_engine.pending_call())
+        except _REFUSALS as error:
+            reason = f"{type(error).__name__}: {error}"
+            self._port.send({"id": native_engine.drop_request(), "error": reason})
         else:
-            if not native_engine.note(*outcome):
+            if not native_engine.append_result(*outcome):
                 raise MemoryError
 
     def perform(self, kind: int, content: bytes) -> Outcome:
-        """A call that the engine leaves to us.  Raises BadCall, Reborn, what the call raises."""
+        """Perform a pending call.  Raises BadCall, Forked, and what the call raises."""
         match wire.unpack(content.rstrip(b"\0")):
-            case {"call": [str(name), *rest]} if name in self._forms:
-                return self._forms[name](*rest)
+            case {"call": [str(name), *rest]} if name in self._handlers:
+                return self._handlers[name](*rest)
             case other:
                 raise BadCall(f"unknown call: {other!r:.200}")

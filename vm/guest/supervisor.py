@@ -1,10 +1,9 @@
-"""The supervisor, process 1: starts, kills and reaps actors, and looks at their memory.
+"""The supervisor, process 1: start, kill and reap actors, and read their memory.
 
-It never waits for an actor and never carries an actor's traffic: each has a port of its own, so
-that one round trip costs no switch between processes (milliseconds under emulation).  Every actor
-is its child, those forked by actors too (syscalls.fork), and each one's end is told to the host.
-What it does while cases run is native/children.c; Python runs where it is asked to describe or to
-renew the guest.
+It never waits for an actor and never forwards its traffic: every actor has its own port, which
+saves a process switch per round trip (milliseconds under emulation).  All actors are its children,
+also those forked by actors (syscalls.fork), and it reports their exits to the host.
+native/children.c does most of the work; Python handles reset and info.
 """
 
 from __future__ import annotations
@@ -17,94 +16,94 @@ from errno import ETIMEDOUT
 
 from vm.guest import kernel_facts, native_engine, version
 from vm.guest.actor import Actor
-from vm.guest.port import HostGone, Port, PortMissing, allow_everybody, find
-from vm.guest.serving import BadCall, Reborn, Server
+from vm.guest.port import HostGone, Port, PortMissing, find, open_to_all_users
+from vm.guest.serving import BadCall, Forked, Server
 
-TYPE_CHECKING = False  # as typing's, whose import costs a fifth of a second here
+TYPE_CHECKING = False  # importing typing takes 0.2 s under emulation
 if TYPE_CHECKING:
     from typing import NoReturn
 
     from vm.guest.serving import Outcome
 
-#: How long a process may take to be gone after its signal, milliseconds.
-_DYING_MS = 5000
+#: Limit for processes to exit after a signal, milliseconds.
+_EXIT_MS = 5000
 _EVERYBODY = -1
 
 
 class Supervisor(Server):
-    """Process 1: its port, and the ends of its children."""
+    """Process 1: its port, and a pipe that SIGCHLD writes to."""
 
     def __init__(self, port: Port) -> None:
         super().__init__(port)
-        self._woken, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._forms = {
+        self._sigchld_read, self._sigchld_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._handlers = {
             "reset": self._reset,
             "info": self._info,
         }
 
     def serve(self) -> None:
         """Serve until the host hangs up.  Raises as handle()."""
-        # The module signal would import enum; a handler must exist for the waker to be written.
-        _signal.set_wakeup_fd(self._waker)
+        # The module signal would import enum.  The wakeup fd requires a handler.
+        _signal.set_wakeup_fd(self._sigchld_write)
         _signal.signal(_signal.SIGCHLD, lambda number, frame: None)
-        # Collections would copy every page that an actor shares with us, at each of its starts.
+        # A collection in an actor would copy the pages that it shares with the supervisor.
         gc.disable()
         gc.freeze()
         self.begin(agent=version.versions() | {version.NATIVE: native_engine.VERSION})
-        for name, device in allow_everybody().items():
-            native_engine.know(name, device)
-        native_engine.supervise(self._woken, self._waker)
+        for name, device in open_to_all_users().items():
+            native_engine.register_port(name, device)
+        native_engine.supervise(self._sigchld_read, self._sigchld_write)
         while True:
             event = native_engine.serve()
             if not native_engine.supervises():
                 _be_actor(event)
             try:
                 self.handle(event)
-            except Reborn:
+            except Forked:
                 _be_actor(native_engine.serve())
 
     def perform(self, kind: int, content: bytes) -> Outcome:
-        """A call that the engine leaves to us."""
+        """Perform a pending call."""
         if kind == native_engine.SPAWN:
             return self._spawn(content.decode())
         return super().perform(kind, content)
 
     def _spawn(self, name: str) -> Outcome:
-        """An actor whose port was not announced when we began."""
+        """Fork an actor whose port has appeared after the start."""
         try:
             device = find(name)
         except PortMissing as error:
             raise BadCall(str(error)) from None
-        native_engine.know(name, device)
+        native_engine.register_port(name, device)
         pid = os.fork()
         if pid == 0:
-            native_engine.be_born(device)
-            raise Reborn
+            native_engine.become_actor(device)
+            raise Forked
         return pid, 0, None
 
     def _reset(self) -> Outcome:
-        """Kill and reap everybody else there is, actor or not; the value counts them."""
+        """Kill and reap all other processes; the value is their number."""
         try:
             os.kill(_EVERYBODY, _signal.SIGKILL)
         except ProcessLookupError:
             return 0, 0, None
         reaped = 0
         poll = select.poll()
-        poll.register(self._woken, select.POLLIN)
+        poll.register(self._sigchld_read, select.POLLIN)
         try:
             while True:
                 if os.waitpid(_EVERYBODY, os.WNOHANG)[0]:
                     reaped += 1
-                elif poll.poll(_DYING_MS):
-                    os.read(self._woken, 4096)
+                elif poll.poll(_EXIT_MS):
+                    os.read(self._sigchld_read, 4096)
                 else:
                     return -1, ETIMEDOUT, None
         except ChildProcessError:
             return reaped, 0, None
 
     def _info(self) -> Outcome:
-        # This is asked before a state is saved.  Whoever goes on from it, and all actors, have what
-        # is imported now; a boot alone must not wait for it.
+        # "info" is called before a snapshot is saved: restored guests have these modules loaded,
+        # and the boot does not wait for them.
         from vm.guest import io_uring, task_driver  # noqa: F401
 
         described = kernel_facts.describe()
@@ -112,7 +111,7 @@ class Supervisor(Server):
 
 
 def _be_actor(event: int) -> NoReturn:
-    """In the child, whose port the engine serves already: go on from an event, and leave."""
+    """Serve as an actor in a forked child, and exit."""
     try:
         _signal.set_wakeup_fd(-1)
         Actor(Port(native_engine.port())).serve(event)

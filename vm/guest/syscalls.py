@@ -1,4 +1,4 @@
-"""System calls and the process's own memory, through libc's syscall() and nothing above it."""
+"""System calls through libc's syscall(), and memory for their arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ SYS_CLONE = 56
 SYS_PIPE2 = 293
 SYS_PROCESS_VM_READV = 310
 SYS_PROCESS_VM_WRITEV = 311
-#: clone flags: a fork whose child is a sibling, see `fork`.
 CLONE_PARENT = 0x00008000
 SIGCHLD = 17
 
@@ -27,28 +26,26 @@ _MASK = (1 << 64) - 1
 
 
 def syscall(number: int, *arguments: int) -> tuple[int, int]:
-    """Return (value, errno): errno is 0 unless the kernel returned -4095..-1, then value is -1.
+    """Return (value, errno); on error value is -1, otherwise errno is 0.
 
-    The value is the kernel's 64-bit answer, signed.  Arguments are masked to 64 bits.
+    The value is signed.  Arguments are truncated to 64 bits.
     """
     value: int = _syscall(number, *arguments, *_ZEROES[len(arguments) :])
     return (value, ctypes.get_errno()) if value == -1 else (value, 0)
 
 
 def fork() -> tuple[int, int]:
-    """Fork without telling the interpreter: (pid, 0) in the parent, (0, 0) in the child.
+    """Fork without Python's hooks: (pid, 0) in the parent, (0, 0) in the child.
 
-    The child becomes a child of our own parent (CLONE_PARENT), so that the supervisor reaps
-    every actor itself; memory, files and all else are inherited as by fork(2).
+    CLONE_PARENT makes the child a sibling, so that the supervisor reaps every actor.
     """
     return syscall(SYS_CLONE, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0)
 
 
 class Scratch:
-    """Memory for the arguments of one call, used again for the next.
+    """Reusable memory for the arguments of a call.
 
-    An array of ctypes for every argument would make a type for every size, which takes longer
-    than all else about a call here.
+    ctypes arrays would create a type per size, which takes longer than the call.
     """
 
     def __init__(self, size: int = 1 << 18) -> None:
@@ -59,12 +56,12 @@ class Scratch:
         self._large: list[ctypes.Array[ctypes.c_char]] = []
 
     def clear(self) -> None:
-        """Forget what was placed."""
+        """Release all placed bytes."""
         self._used = 0
         self._large.clear()
 
     def place(self, content: bytes) -> int:
-        """Put bytes somewhere writable, until the next clear(); where they are."""
+        """Copy bytes to writable memory, valid until clear(), and return their address."""
         start = self._used
         end = start + len(content)
         if end > len(self._memory):
@@ -72,12 +69,12 @@ class Scratch:
             self._large.append(memory)
             return ctypes.addressof(memory)
         self._memory[start:end] = content
-        # The next one starts on a word, as arguments in C would.
+        # Align the next argument to 8 bytes.
         self._used = (end | 7) + 1
         return self._base + start
 
     def bytes_at(self, where: int, length: int) -> bytes:
-        """What is at a place that place() returned."""
+        """The bytes at an address returned by place()."""
         start = where - self._base
         if 0 <= start <= len(self._memory):
             return self._memory[start : start + length]
@@ -88,15 +85,15 @@ _scratch = Scratch()
 
 
 def place(content: bytes) -> int:
-    """Bytes for the argument of the next system call; where they are."""
+    """Copy bytes for an argument of the next system call and return their address."""
     _scratch.clear()
     return _scratch.place(content)
 
 
 def read_memory(pid: int, where: int, length: int) -> tuple[bytes, int]:
-    """Look at memory of a process: (bytes, errno); a partial transfer is EFAULT.
+    """Read memory of a process: (bytes, errno); a partial transfer is EFAULT.
 
-    process_vm_readv honours the protections that a load would meet, unlike /proc/PID/mem.
+    process_vm_readv honours memory protection, unlike /proc/PID/mem.
     """
     _scratch.clear()
     memory = _scratch.place(bytes(length))
@@ -108,7 +105,7 @@ def read_memory(pid: int, where: int, length: int) -> tuple[bytes, int]:
 
 
 def write_memory(pid: int, where: int, content: bytes) -> tuple[int, int]:
-    """Write through process_vm_writev: (count, errno); a partial transfer is EFAULT."""
+    """Write memory of a process: (count, errno); a partial transfer is EFAULT."""
     _scratch.clear()
     local = _iovec(_scratch.place(content), len(content))
     remote = _iovec(where, len(content))
@@ -119,5 +116,5 @@ def write_memory(pid: int, where: int, content: bytes) -> tuple[int, int]:
 
 
 def _iovec(where: int, length: int) -> int:
-    """Where a struct iovec is that describes a piece of memory."""
+    """The address of a new struct iovec."""
     return _scratch.place(struct.pack("QQ", where & _MASK, length))

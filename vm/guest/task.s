@@ -1,14 +1,14 @@
-# What a task runs: see task.py, which has it as bytes (tests/vm/test_task.py compares the two).
-# No stack is used: tasks that share memory share it too.  r12 is the task's mailbox:
-#   0 what is asked    8 number    16 to 56 six arguments    64 the answer
-# A race is asked for with how many steps there are, how often all of them, where they are, and
-# where the gate is: how many tasks have to be there before they go on.  A step has 128 bytes:
-#   0 number    8 to 48 six arguments    56 four times (how often, which answer)    120 how often others
+# The code of a task.  task_program.py holds it as bytes; tests/vm/test_task.py compares the two.
+# It uses no stack, because tasks that share memory would share it too.  r12 is the mailbox:
+#   0 kind    8 number    16 to 56 six arguments    64 result
+# Arguments of a race: number of steps, number of passes, address of the steps, address of the gate.
+# The gate counts the tasks that have not arrived yet.  A step has 128 bytes:
+#   0 number    8 to 48 six arguments    56 four pairs (count, value)    120 count of other values
 
 .intel_syntax noprefix
 .text
 
-# long enter(flags, mailbox), called by C: clone(2); the child stays here.
+# long enter(flags, mailbox): clone(2).  The parent returns, the child serves its mailbox.
 enter:
     mov r9, rsi
     xor esi, esi
@@ -24,7 +24,7 @@ born:
     mov r12, r9
     jmp serve
 
-# Where a program begins: argc is the number of its mailbox.
+# Entry point of the program: argc is the number of the mailbox.
 start:
     mov rbx, [rsp]
     mov eax, 9                  # mmap
@@ -37,7 +37,7 @@ start:
     syscall
     shl rbx, 14                 # MAILBOX
     lea r12, [rax+rbx]
-    xor eax, eax                # What execve answers.
+    xor eax, eax                # The result of execve.
 
 answer:
     mov [r12+64], rax
@@ -89,7 +89,7 @@ call64:
     syscall
     jmp answer
 
-# Flags, and the mailbox of the child.
+# Arguments: flags, mailbox of the child.
 clone:
     mov rdi, [r12+16]
     xor esi, esi
@@ -126,9 +126,9 @@ step:
     js add
     syscall
     test rax, rax
-    jnz tell
-    cmp qword ptr [rbx], 56     # clone, which here tells the child its mailbox
-    jne tell
+    jnz count_result
+    cmp qword ptr [rbx], 56     # clone: the child finds its mailbox in the step
+    jne count_result
     mov r12, [rbx+24]
     jmp serve
 add:
@@ -136,7 +136,7 @@ add:
     dec rdx
     jnz add
     xor eax, eax
-tell:
+count_result:
     lea r14, [rbx+56]
     mov ecx, 4                  # TALLIED
 look:

@@ -1,4 +1,4 @@
-"""Driving tasks: the calls of an actor, performed by a task that it has made (see task.py)."""
+"""Perform the calls of an actor in a task that it has created (see task_program.py)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import struct
 from errno import EBADF, EFAULT, EINVAL
 
 from vm.guest import syscalls
-from vm.guest.arguments import NoSlot, numbers
+from vm.guest.arguments import EmptySlot, numbers
 from vm.guest.races import Track
 from vm.guest.serving import BadCall
 from vm.guest.task_program import CALL32, COUNT, MAILBOXES_FD, Mailboxes, Task, shares_descriptors
 
-TYPE_CHECKING = False  # as typing's, whose import costs a fifth of a second here
+TYPE_CHECKING = False  # importing typing takes 0.2 s under emulation
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 _SYS_CLOSE = 3
 _SYS_OPENAT = 257
 _AT_FDCWD = -100 & (1 << 64) - 1
-#: What a pipe takes at once, and a mailbox has room for; bytes.
+#: Bytes that fit into a pipe and into a mailbox.
 _PIECE = 4096
-#: A number of 64 bits has no more.
+#: Maximum number of digits that fit into 64 bits.
 _DIGITS = 19
 
 
 class Driver:
-    """The tasks of one actor, by name, and which descriptors each has in its slots."""
+    """The tasks of one actor by name, each with its descriptors by slot."""
 
     def __init__(self, slots: dict[int, int] | Slots, port: int) -> None:
-        """``slots`` are the actor's own; its ``port`` is nothing for a task to hold."""
+        """`slots` belong to the actor; tasks close its `port`."""
         self._slots: dict[str | None, dict[int, int] | Slots] = {None: slots}
         self._port = port
         self._tasks: dict[str, Task] = {}
         self._mailboxes = Mailboxes()
-        self._forms: dict[str, Callable[..., Outcome]] = {
+        self._handlers: dict[str, Callable[..., Outcome]] = {
             "sys": self._sys,
             "int80": self._int80,
             "peek": self._peek,
@@ -56,7 +56,7 @@ class Driver:
         }
 
     def make(self, name: str, maker: str | None, flags: int) -> Outcome:
-        """A task, of another or of the actor itself: its id is the value."""
+        """Create a task from another one or from the actor; the value is its thread id."""
         task = self.expect(name, maker, flags)
         try:
             task.make(None if maker is None else self._tasks[maker])
@@ -64,12 +64,12 @@ class Driver:
             self.forget(name)
             raise
         if maker is None and not shares_descriptors(flags):
-            # A port can be opened once: who comes after us must find it closed.
+            # A port can only be opened once, so the task must not keep it open.
             task.call(_SYS_CLOSE, self._port)
         return task.tid, 0, None
 
     def expect(self, name: str, maker: str | None, flags: int) -> Task:
-        """Room for a task that is about to be made."""
+        """Reserve a mailbox for a task that will be created."""
         taken = {task.number for task in self._tasks.values()}
         free = [number for number in range(1, COUNT) if number not in taken]
         if name in self._tasks or not free:
@@ -80,31 +80,28 @@ class Driver:
         return task
 
     def via(self, name: str, call: list[Any]) -> Outcome:
-        """One call, performed by a task."""
+        """Perform one call in a task."""
         try:
-            task, form = self._tasks[name], self._forms[call[0]]
+            task, form = self._tasks[name], self._handlers[call[0]]
         except (KeyError, IndexError, TypeError):
-            raise BadCall(f"no such task or call: {name!r} {call!r:.200}") from None
+            raise BadCall(f"unknown task or call: {name!r} {call!r:.200}") from None
         return form(task, name, *call[1:])
 
     def race(self, tracks: list[list[Any]]) -> Outcome:
-        """Several tasks at once, each with its calls so many times over; all begin together.
-
-        The data says for every call of every track how often it had which answer.
-        """
+        """Run several tasks concurrently; the data counts the return values of each call."""
         begun = [Track(self, self._tasks[name], name, *rest) for name, *rest in tracks]
         self._mailboxes.gate().value = len(begun)
         for track in begun:
             track.begin()
-        told = json.dumps([track.end() for track in begun]).encode()
-        return len(told), 0, told
+        tallies = json.dumps([track.end() for track in begun]).encode()
+        return len(tallies), 0, tallies
 
     def slots_of(self, name: str) -> dict[int, int] | Slots:
-        """The descriptors of a task, by slot."""
+        """The descriptors of a task by slot."""
         return self._slots[name]
 
     def end(self) -> Outcome:
-        """End all tasks."""
+        """Kill all tasks."""
         for task in self._tasks.values():
             task.kill()
         os.close(MAILBOXES_FD)
@@ -127,7 +124,7 @@ class Driver:
         task.clear()
         try:
             plain, out = numbers(arguments, self._slots[name], task.place)
-        except NoSlot:
+        except EmptySlot:
             return -1, EBADF, None
         value, errno = task.call(number, *plain, **how)
         if errno == 0 and slot is not None:
@@ -166,7 +163,7 @@ class Driver:
         return value, errno, None
 
     def _number(self, task: Task, name: str, path: str, where: int) -> Outcome:
-        """Store the decimal number that a file shows, read by ourselves, in eight bytes."""
+        """Store the decimal number in a file, read by the actor, as eight bytes."""
         try:
             descriptor = os.open(path, os.O_RDONLY)
         except OSError as error:
@@ -190,10 +187,10 @@ class Driver:
         return value, errno, None
 
     def _exec(self, task: Task, name: str, path: str) -> Outcome:
-        """The value is the task's new id, which is that of its process."""
+        """Execute a program; the value is the new thread id, which is that of the process."""
         value, errno = task.execute(path)
         if errno == 0:
-            # A program has a table of descriptors of its own.
+            # execve unshares the descriptor table.
             self._slots[name] = dict(self._slots[name])
             value = task.tid
         return value, errno, None
@@ -221,15 +218,15 @@ class Driver:
                 task.wait()
 
     def forget(self, name: str) -> Outcome:
-        """A task is gone."""
+        """Remove a task that has ended."""
         del self._tasks[name], self._slots[name]
         return 0, 0, None
 
 
 def _load(task: Task, where: int, length: int) -> tuple[bytes, int]:
-    """What a task reads in memory that process_vm_readv does not, such as mapped page frames.
+    """Read a task's memory that process_vm_readv cannot read, such as mapped page frames.
 
-    A system call that copies from there answers EFAULT where a load would be a fatal signal.
+    The task writes it to a pipe: write() fails with EFAULT where a load would raise a signal.
     """
     task.clear()
     ends = task.place(bytes(8))

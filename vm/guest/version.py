@@ -1,22 +1,22 @@
-"""Which version of the agent this is: checksums of its sources, made alike on both ends."""
+"""Version of the agent: checksums of its sources, computed by both ends."""
 
 from __future__ import annotations
 
 import os
 from binascii import crc32
 
-#: What an actor runs without an interpreter; the library of it knows the checksum.
+#: The native engine; its library contains the checksum of its sources.
 NATIVE = "guest/native"
 
 
 def versions() -> dict[str, int]:
-    """The checksum of each file of Python that is here, by its name below the package vm."""
+    """The checksums of all present Python files, by path relative to the package vm."""
     names = [f"guest/{name}" for name in _listing("guest") if name.endswith(".py")]
     return {name: _checksum([name]) for name in ("wire.py", *names)}
 
 
 def native_version() -> int:
-    """The checksum of the sources in C."""
+    """The checksum of the C sources."""
     return _checksum([f"{NATIVE}/{name}" for name in sorted(_listing(NATIVE))])
 
 

@@ -1,8 +1,8 @@
-"""What a kernel's console says when something is wrong, as a table, and what it says of booting.
+"""Recognize kernel reports (panics, warnings, lockdep splats …) and boot phases on a console.
 
-Strings from the kernel's own sources; where they changed, both forms are matched.  A message has to
-begin with one, and with more of it than the name of a process has room for (15 bytes): what a
-process or an event is called is no report.  Tested against captured logs in fixtures/console/.
+The patterns are strings of the kernel sources, in all their historical forms.  They match only at
+the start of a message and are longer than the name of a process (15 bytes), so that no process name
+can forge a report.  Captured logs in fixtures/console/ test them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vm.kernel_log.lines import Message, messages
 
 
 class Phase(StrEnum):
-    """How far a boot has come, in order."""
+    """Phases of a boot, in order."""
 
     SILENT = "silent"
     KERNEL = "kernel"
@@ -28,11 +28,10 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One report: its kind, the line (from 1) where it begins, and that line without its stamp.
+    """One report: its kind, and number and text of its first line.
 
-    `frames` are the functions of its stack; `task` and `work` say who ran: the name of a process
-    and, of a worker, the function that it was given.  `mark` has the words of the last mark before
-    it, "" if there is none in the text.
+    `frames` are the functions of its stack, `task` is the name of the process, `work` the work
+    function of a kworker, and `mark` the text of the last mark before the report ("" if none).
     """
 
     kind: ReportKind
@@ -45,31 +44,31 @@ class Finding:
 
     @property
     def fingerprint(self) -> str:
-        """What groups reports of one cause: `vm.kernel_log.stack_traces.fingerprint`."""
+        """The same for reports of one cause: see `vm.kernel_log.stack_traces.fingerprint`."""
         if self.kind is ReportKind.OUT_OF_MEMORY:
-            # Who was asking, and who was killed, is chance.
+            # The allocating and the killed process are random.
             return self.kind.value
         return stack_traces.fingerprint(self.kind, self.frames, self.text)
 
 
-#: Kinds that say in words what happened; what is on the stack is how the kernel came to say so.
-_SAID = frozenset({ReportKind.PANIC, ReportKind.INIT_DIED, ReportKind.OUT_OF_MEMORY})
-#: Reports of one text that are told apart.
-MOST = 64
-#: Lines that one report has at most.
-_LENGTH = 250
-#: Within so many lines of a headline that no table knows its stack begins.
-_NEAR = 8
+#: Kinds whose headline is the cause; their stacks are not significant.
+_WITHOUT_STACK = frozenset({ReportKind.PANIC, ReportKind.INIT_DIED, ReportKind.OUT_OF_MEMORY})
+#: Maximum number of findings in one text.
+MAX_FINDINGS = 64
+#: Maximum number of lines of a report.
+_MAX_LINES = 250
+#: A stack follows the headline of an unknown report within this many lines.
+_STACK_WITHIN = 8
 
-# The first pattern that matches decides, so the special stand before the general.
+# The first match decides, so special patterns precede general ones.
 _PATTERNS: tuple[tuple[ReportKind, str], ...] = (
-    # mm/oom_kill.c begins with a name that may be anything.
+    # mm/oom_kill.c: starts with the name of a process.
     (
         ReportKind.OUT_OF_MEMORY,
         r".{1,15} invoked oom-killer: gfp_mask="
         r"|(?:Memory cgroup o|O)ut of memory: Killed process \d",
     ),
-    # kernel/exit.c:do_exit: our own process 1 ended; the kernel is only the messenger.
+    # kernel/exit.c: do_exit.  Process 1, the agent, has ended.
     (ReportKind.INIT_DIED, r"Kernel panic - not syncing: Attempted to kill init!"),
     (ReportKind.PANIC, r"Kernel panic - not syncing"),
     (ReportKind.KASAN, r"BUG: K(?:A|C|M)SAN: [\w-]+ in |BUG: KFENCE: [\w ,-]+ in "),
@@ -94,14 +93,14 @@ _PATTERNS: tuple[tuple[ReportKind, str], ...] = (
     (
         ReportKind.OOPS,
         r"BUG: (?:unable to handle |kernel NULL pointer dereference)|kernel BUG at \S+:\d+!"
-        # arch/x86/kernel/dumpstack.c:__die_header says how many there were.
+        # arch/x86/kernel/dumpstack.c: __die_header appends a counter.
         r"|(?:Oops|Internal error|general protection fault|invalid opcode|divide error"
         r"|double fault|stack segment|int3|alignment check|control protection|UBSAN)\b.*"
         r": [0-9a-f]{4,16} \[#\d+\](?: [A-Z]|\s*$)"
         r"|(?:traps: )?PANIC: double fault, error_code:",
     ),
     (ReportKind.LEAK, r"kmemleak: \d+ new suspected memory leaks"),
-    # mm/slub.c says which cache, where others have a colon: "BUG kmalloc-64 (Not tainted): …".
+    # mm/slub.c: "BUG kmalloc-64 (Not tainted): …", without a colon after BUG.
     (
         ReportKind.BUG,
         r"BUG \S+ \((?:Not tainted|Tainted: [^)]*)\): "
@@ -109,23 +108,23 @@ _PATTERNS: tuple[tuple[ReportKind, str], ...] = (
         r"|Bad (?:page (?:state|map)|rss-counter state) |spinlock |rwlock |using \w+\(\) in pre"
         r"|non-zero pgtables_bytes|(?:TASK |stack )?stack guard page was hit|Dentry )",
     ),
-    # Before 6.18 "WARNING: CPU: 0 PID: 1 at file:line func"; since then the place comes first.
+    # Before 6.18 "WARNING: CPU: 0 PID: 1 at file:line func"; since then the location comes first.
     (ReportKind.WARN, r"WARNING: (?:CPU: \d+ PID: \d+ at |\S+:\d+ at |\S+ at \S+:\d+)"),
 )
 _TABLE = tuple((kind, re.compile(pattern)) for kind, pattern in _PATTERNS)
-#: One of these with a stack below is a report, whatever it says.
-_UNHEARD_OF = re.compile(r"(BUG|WARNING): (?!.{0,15}(?:\[\d+\]|: page allocation failure))")
+#: Any other headline is a report if a stack follows.
+_UNKNOWN = re.compile(r"(BUG|WARNING): (?!.{0,15}(?:\[\d+\]|: page allocation failure))")
 _BEGINS = re.compile(r"------------\[ cut here|={20,}$")
-#: What a message needs to have to be looked at.
-_ONE_OF = re.compile(
+#: Every pattern contains one of these; a fast first test.
+_CANDIDATE = re.compile(
     r"BUG|WARNING|INFO|Kernel panic|LOCKUP|UBSAN|\[#|[Oo]ut of memory|oom-k|kmemleak|PANIC"
 )
 _TASK = re.compile(r"CPU: \d+ (?:UID: \d+ )?PID: \d+ Comm: (.{1,15}?) +(?:Not tainted|Tainted: )")
 _WORK = re.compile(r"Workqueue: \S+ ([\w.]+)")
 _STACK = re.compile(r"\s*Call Trace:")
-#: The end of an oops; what is said after it of the same oops.
-_OOPS_ENDS = "---[ end trace"
-_OF_AN_OOPS = re.compile(r"Kernel panic - not syncing: Fatal exception")
+#: The end of an oops, and the panic that follows it.
+_OOPS_END = "---[ end trace"
+_PANIC_AFTER_OOPS = re.compile(r"Kernel panic - not syncing: Fatal exception")
 
 _PHASES: tuple[tuple[Phase, re.Pattern[str]], ...] = (
     (Phase.INIT, re.compile(r"Run \S+ as init process")),
@@ -135,51 +134,50 @@ _PHASES: tuple[tuple[Phase, re.Pattern[str]], ...] = (
 
 
 def classify(text: str) -> tuple[Finding, ...]:
-    """Every report in a console text, in order.
+    """The reports in a console text, in order.
 
-    What one cause makes the kernel say is one: the panic after an oops, and what it repeats
-    between two marks.
+    The panic after an oops, and repetitions between two marks, belong to the first report.
     """
-    said = list(messages(text))
+    log = list(messages(text))
     found: dict[tuple[str, str], Finding] = {}
     last: Finding | None = None
     mark, complete = "", True
-    for position, message in enumerate(said):
+    for position, message in enumerate(log):
         if (words := message.mark) is not None:
             mark = words
-        complete = complete or _OOPS_ENDS in message.text
-        kind = _kind(said, position)
+        complete = complete or _OOPS_END in message.text
+        kind = _kind(log, position)
         if kind is None or (last is not None and _continues(last, complete, kind, message, mark)):
             continue
-        last = _finding(said[position : position + _LENGTH], kind, mark)
+        last = _finding(log[position : position + _MAX_LINES], kind, mark)
         found.setdefault((last.fingerprint, mark), last)
         complete = False
-        if len(found) == MOST:
+        if len(found) == MAX_FINDINGS:
             break
     return tuple(found.values())
 
 
 def phase(text: str) -> Phase:
-    """The last boot phase that the console shows."""
+    """The last boot phase on a console."""
     return next((phase for phase, pattern in _PHASES if pattern.search(text)), Phase.SILENT)
 
 
-def _kind(said: Sequence[Message], position: int) -> ReportKind | None:
-    """The kind of a report that begins here, None if none does."""
-    text = said[position].text
-    if not _ONE_OF.search(text):
+def _kind(log: Sequence[Message], position: int) -> ReportKind | None:
+    """The kind of the report that starts at a position, if any."""
+    text = log[position].text
+    if not _CANDIDATE.search(text):
         return None
     for kind, pattern in _TABLE:
         if pattern.match(text):
             return kind
-    found = _UNHEARD_OF.match(text)
-    if found and _has_stack(said[position + 1 : position + 1 + _NEAR]):
+    found = _UNKNOWN.match(text)
+    if found and _has_stack(log[position + 1 : position + 1 + _STACK_WITHIN]):
         return ReportKind(found[1].lower().removesuffix("ing"))
     return None
 
 
 def _has_stack(lines: Sequence[Message]) -> bool:
-    """Whether a stack comes before anything else begins."""
+    """Whether a stack starts before another report or mark."""
     for message in lines:
         if _BEGINS.match(message.text) or message.mark is not None:
             return False
@@ -191,32 +189,32 @@ def _has_stack(lines: Sequence[Message]) -> bool:
 def _continues(
     last: Finding, complete: bool, kind: ReportKind, message: Message, mark: str
 ) -> bool:
-    """Whether a headline goes on with the last report, which is `complete` once it says so."""
+    """Whether a headline continues the last report; `complete` says that its oops has ended."""
     if kind is ReportKind.PANIC:
-        return last.kind is ReportKind.OOPS and bool(_OF_AN_OOPS.match(message.text))
+        return last.kind is ReportKind.OOPS and bool(_PANIC_AFTER_OOPS.match(message.text))
     if kind is ReportKind.OUT_OF_MEMORY:
         return last.kind is kind and last.mark == mark and "invoked" not in message.text
     return kind is ReportKind.OOPS and last.kind is kind and not complete
 
 
 def _finding(report: Sequence[Message], kind: ReportKind, mark: str) -> Finding:
-    """The report that begins with the first message, and ends where another begins."""
+    """The report that starts with the first message and ends before the next report or mark."""
     lines = [report[0].text.rstrip()]
     for position, message in enumerate(report[1:], start=1):
-        if message.mark is not None or _is_another(report, position, kind):
+        if message.mark is not None or _starts_another(report, position, kind):
             break
         lines.append(message.text.rstrip())
     return Finding(
         kind,
         report[0].line,
         lines[0],
-        () if kind in _SAID else stack_traces.frames(lines),
+        () if kind in _WITHOUT_STACK else stack_traces.frames(lines),
         task=next((found[1] for line in lines if (found := _TASK.match(line))), ""),
         work=next((found[1] for line in lines if (found := _WORK.match(line))), ""),
         mark=mark,
     )
 
 
-def _is_another(report: Sequence[Message], position: int, kind: ReportKind) -> bool:
+def _starts_another(report: Sequence[Message], position: int, kind: ReportKind) -> bool:
     found = _kind(report, position)
     return found is not None and {found, kind} != {ReportKind.OOPS}

@@ -1,8 +1,7 @@
-"""The stack in a report of the kernel: which functions, and what groups reports of one cause.
+"""Extract the stack of a kernel report, and group reports by cause.
 
-A frame is `[? ]function+0xoffset/0xsize [module]`; a question mark is an address that was found
-on the stack and may be left over from earlier calls.  A kernel without a real unwinder
-(UNWINDER_GUESS) has only those.
+A frame is `[? ]function+0xoffset/0xsize [module]`.  A question mark denotes an unreliable address
+found on the stack; with UNWINDER_GUESS there are no others.
 """
 
 from __future__ import annotations
@@ -11,21 +10,20 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import dropwhile, takewhile
 
-#: So many functions tell one cause from another; further up all calls look the same.
+#: Number of frames, and of headline words, in a fingerprint.
 TOP = 3
-#: And so many words of a headline.
 _WORDS = 8
 _SYMBOL = r"([A-Za-z_][\w.$]*)\+0x[0-9a-f]+/0x[0-9a-f]+"
-#: What lies behind a function's last instruction is where another begins: no call came from there.
+#: Skips unreliable addresses at the end of a function: no call returns there.
 _FRAME = re.compile(rf"\s*(?:\[<[0-9a-f]+>\] )?(?:(\? )(?!\S+\+(0x[0-9a-f]+)/\2\b))?{_SYMBOL}")
-#: Where the processor was, in kernel mode; the user's is 0033.
+#: The instruction pointer in kernel mode; in user mode the segment is 0033.
 _AT = re.compile(rf"RIP: 0010:{_SYMBOL}")
 _IN = re.compile(rf" (?:in|at) {_SYMBOL}")
 _TRACE = re.compile(r"\s*Call Trace:")
-#: What follows a name that the compiler made of another.
-_MADE = re.compile(r"\.(?:isra|part|constprop|cold|llvm|lto_priv|clone)\b.*|\.\d+$")
+#: Suffixes of functions cloned by the compiler.
+_CLONE_SUFFIX = re.compile(r"\.(?:isra|part|constprop|cold|llvm|lto_priv|clone)\b.*|\.\d+$")
 
-#: Functions that only report, and the ways to sleep and to lock: who called them is of interest.
+#: Functions that report, sleep or lock: their caller is significant.
 _REPORTING = re.compile(
     r"_*(?:dump_stack(?:_lvl)?|show_stack|v?panic|nmi_panic|warn(?:_printk)?|warn_slowpath_\w+"
     r"|report_bug|handle_bug|exc_\w+|asm_exc_\w+|(?:asm_)?sysvec_\w+|die\w*|oops_\w+|page_fault_oops"
@@ -40,7 +38,7 @@ _REPORTING = re.compile(
     r"|rcu_(?:sched_clock_irq|check_gp_\w+|dump_\w+)|update_process_times|tick_\w+|nmi_\w+"
     r"|(?:un)?known_nmi_error|default_do_nmi|end_repeat_nmi|sched_show_task|cpu_relax)"
 )
-#: Where the kernel is entered: what comes after is the same for everybody.
+#: Kernel entry points, which end the significant part of a stack.
 _ENTRY = re.compile(
     r"do_syscall_\w+|entry_\w+|_*do_fast_syscall_32|do_int80\w*|x64_sys_call|ret_from_fork\w*"
     r"|kthread|worker_thread|process_(?:scheduled_works|one_work)|start_kernel|kernel_init"
@@ -49,9 +47,9 @@ _ENTRY = re.compile(
 
 
 def frames(lines: Sequence[str]) -> tuple[str, ...]:
-    """The functions of a report from where it happened upwards, by the names of the source.
+    """The significant functions of a report, innermost first, without compiler suffixes.
 
-    `lines` are the report, its headline first, without stamps.
+    `lines` is the report without stamps, starting with its headline.
     """
     if (end := _last("</NMI>", lines)) is not None:
         return _interrupted(lines, end)
@@ -66,18 +64,18 @@ def frames(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def fingerprint(kind: str, functions: Sequence[str], headline: str) -> str:
-    """What is the same in reports of one cause, on kernels of several releases and builds.
+    """An id that is the same for reports of one cause in different releases and builds.
 
-    Without a stack it is the headline, without what differs from one run to the next.
+    Without a stack it is made of the headline without numbers.
     """
     top = "/".join(functions[:TOP])
     return f"{kind}:{top or _without_numbers(headline)}"
 
 
 def _interrupted(lines: Sequence[str], end: int) -> tuple[str, ...]:
-    """The functions that an NMI found running, whose own stack ends at a line.
+    """The functions interrupted by an NMI whose own stack ends at a line.
 
-    The first is at the bottom of that stack, unless it was an interrupt.
+    The last frame of that stack is the interrupted function, unless it was an interrupt handler.
     """
     if (interrupt := _last("</IRQ>", lines)) is not None:
         return tuple(_calls(lines[interrupt:]))
@@ -87,10 +85,10 @@ def _interrupted(lines: Sequence[str], end: int) -> tuple[str, ...]:
 
 
 def _calls(lines: Iterable[str]) -> list[str]:
-    """The functions of a stack that are of interest."""
+    """The significant functions of a stack, from the reliable frames if there are any."""
     found = [each for line in lines if (each := _FRAME.match(line))]
-    sure = [each for each in found if not each[1]]
-    return _useful([_name(each[3]) for each in (sure or found)])
+    reliable = [each for each in found if not each[1]]
+    return _significant([_name(each[3]) for each in (reliable or found)])
 
 
 def _last(words: str, lines: Sequence[str]) -> int | None:
@@ -103,28 +101,28 @@ def _first(pattern: re.Pattern[str], lines: Iterable[str]) -> str | None:
 
 
 def _is_end(line: str) -> bool:
-    """Whether another stack begins, or what comes after one."""
+    """Whether a line ends a stack."""
     return bool(_TRACE.match(line)) or line.startswith(
         ("---[", "------------[", "Modules linked in", "Allocated by", "Freed by", "Code: ")
     )
 
 
-def _useful(names: Iterable[str]) -> list[str]:
-    """Without those at the top that report, up to where the kernel is entered."""
+def _significant(names: Iterable[str]) -> list[str]:
+    """Drop reporting functions at the top and everything from the kernel entry on."""
     inside = takewhile(lambda name: not _ENTRY.fullmatch(name), names)
-    useful: list[str] = []
+    kept: list[str] = []
     for name in dropwhile(_REPORTING.fullmatch, inside):
-        # A loop of calls, and an address that is on the stack twice, are one.
-        if not useful or useful[-1] != name:
-            useful.append(name)
-    return useful
+        # Merge recursion and repeated addresses.
+        if not kept or kept[-1] != name:
+            kept.append(name)
+    return kept
 
 
 def _name(symbol: str) -> str:
-    return _MADE.sub("", symbol)
+    return _CLONE_SUFFIX.sub("", symbol)
 
 
 def _without_numbers(headline: str) -> str:
-    said = re.sub(r"^kernel panic - not syncing: |^.{1,15} invoked", "", headline, flags=re.I)
-    words = re.sub(r"0x[0-9a-f]+|\b[0-9a-f]{8,}\b|\d+|=\S*|\(.*?\)", " ", said.lower())
+    text = re.sub(r"^kernel panic - not syncing: |^.{1,15} invoked", "", headline, flags=re.I)
+    words = re.sub(r"0x[0-9a-f]+|\b[0-9a-f]{8,}\b|\d+|=\S*|\(.*?\)", " ", text.lower())
     return "-".join(re.findall(r"[a-z]+", words)[:_WORDS])

@@ -32,7 +32,7 @@ EXPORTED uint32_t engine_slots_end;
 EXPORTED struct {
 	uint64_t kind, length;
 	const uint8_t *bytes;
-} engine_left;
+} engine_pending;
 
 /* Take a NUL-terminated string, the last item of a call. */
 static const char *take_text(struct rest *from)
@@ -249,9 +249,9 @@ static struct result status(const char *path)
 /* Leave a call to Python. */
 static enum progress leave(enum call_kind kind, uint64_t length, const void *bytes)
 {
-	engine_left.kind = kind;
-	engine_left.length = length;
-	engine_left.bytes = bytes;
+	engine_pending.kind = kind;
+	engine_pending.length = length;
+	engine_pending.bytes = bytes;
 	return LEFT;
 }
 

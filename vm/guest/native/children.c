@@ -37,7 +37,7 @@ EXPORTED int engine_port(void)
 }
 
 /* Register the device of a port for spawn().  False if the table is full. */
-EXPORTED bool engine_know(const char *name, const char *device)
+EXPORTED bool engine_register_port(const char *name, const char *device)
 {
 	if (known_count == PORTS || strlen(name) >= NAME_SIZE || strlen(device) >= NAME_SIZE)
 		return false;
@@ -117,7 +117,7 @@ struct result end_process(pid_t pid, int signal)
 }
 
 /* In a forked child: drop the supervisor's descriptors and serve the actor's own port. */
-EXPORTED void engine_be_born(const char *device)
+EXPORTED void engine_become_actor(const char *device)
 {
 	char hello[64];
 	int descriptor;
@@ -146,7 +146,7 @@ enum progress spawn(const char *name, struct result *result)
 		*result = answered(fork());
 		if (result->value)
 			return DONE;
-		engine_be_born(known[i].device);
+		engine_become_actor(known[i].device);
 		return BORN;
 	}
 	return LEFT;

@@ -78,7 +78,7 @@ static bool append(const struct result *result)
 }
 
 /* Append the result of a call that engine_serve() left to Python. */
-EXPORTED bool engine_note(int64_t value, uint32_t error, const void *bytes, uint32_t length)
+EXPORTED bool engine_append_result(int64_t value, uint32_t error, const void *bytes, uint32_t length)
 {
 	struct result result = { value, error, length };
 
@@ -99,7 +99,7 @@ EXPORTED void engine_begin(int descriptor)
 }
 
 /* Abandon the current request: skip its remaining calls and send no reply. */
-EXPORTED void engine_drop(void)
+EXPORTED void engine_drop_request(void)
 {
 	performing = false;
 }
