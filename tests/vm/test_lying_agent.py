@@ -43,7 +43,7 @@ def _reply(number, results, length=0xFFFFFFFF, data=b""):
 
 
 def _lie(self, path):
-    number = engine.drop()
+    number = native_engine.drop_request()
     whole = _reply(number, 1)
     said = {
         "silence": b"",
