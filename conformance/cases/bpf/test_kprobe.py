@@ -10,7 +10,6 @@ from conformance.cases.case import surface, variants
 from conformance.cases.support.kprobes import (
     SAMPLE,
     add,
-    clean,
     counted,
     hit,
     listen_to,
@@ -46,9 +45,6 @@ def test_kprobe_stores(ue: UserEvents, answer: int, samples: int) -> None:
     assert counted(counts) == 1
     assert ring.records() == [SAMPLE] + [SAMPLE] * samples
     assert event.count == 1 + samples
-    event.close()
-    ring.unmap()
-    clean(ue)
 
 
 @case(
@@ -72,8 +68,6 @@ def test_kprobe_detaches(ue: UserEvents) -> None:
     assert other.set_program(program.slot).value == 0
     hit(data)
     assert counted(counts) == 2
-    other.close()
-    clean(ue)
 
 
 @case(
@@ -91,8 +85,6 @@ def test_kprobe_keeps_program(ue: UserEvents) -> None:
     hit(data)
     hit(data)
     assert counted(counts) == 2
-    event.close()
-    clean(ue)
 
 
 @case(
@@ -113,9 +105,6 @@ def test_kprobe_twice(ue: UserEvents) -> None:
     assert other.set_program(program.slot).errno == "EEXIST"
     hit(data)
     assert counted(counts) == 1
-    event.close()
-    other.close()
-    clean(ue)
 
 
 @case(
@@ -139,8 +128,6 @@ def test_kprobe_two_programs(ue: UserEvents) -> None:
     second.close()
     hit(data)
     assert (counted(stored), counted(ignored), first.count) == (3, 1, 2)
-    first.close()
-    clean(ue)
 
 
 @case(doc="a program runs when the kprobe is hit, by whatever process")
@@ -154,8 +141,6 @@ def test_kprobe_everybody(ue: UserEvents) -> None:
     hit(ue.new_process().open_data())
     hit(ue.open_data())
     assert (counted(counts), event.count) == (2, 0)
-    event.close()
-    clean(ue)
 
 
 @case(doc="a program runs when its kprobe is hit")
@@ -174,5 +159,3 @@ def test_kprobe_apart(ue: UserEvents) -> None:
     # Rejected before the call.
     assert data.write_at(0xFFFF_8000_0000_0000, 4).errno == "EFAULT"
     assert counted(counts) == 1
-    event.close()
-    clean(ue)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.abi.bpf import Helper
 from conformance.cases.case import surface, variants
-from conformance.cases.support.kprobes import KEY, KPROBE, add, clean, listen_to
+from conformance.cases.support.kprobes import KEY, KPROBE, add, listen_to
 from conformance.client.bpf import Bpf, Map
 from conformance.client.user_events import UserEvents
 from conformance.ops import bpf_assembler
@@ -87,8 +87,6 @@ def test_kprobe_probe_read(ue: UserEvents, source: list[Piece], size: int, read:
     event.set_program(program.slot)
     assert data.write(b"\x05\0\0\0").errno == "ENOENT"
     assert values.value(KEY) == read
-    event.close()
-    clean(ue)
 
 
 @case(
@@ -120,5 +118,3 @@ def test_kprobe_registers(ue: UserEvents) -> None:
     assert event.set_program(program.slot).value == 0
     assert data.write(bytes(300)).errno == "ENOENT"
     assert counts.value(KEY) == b"\x2c\x01\0\0\0\0\0\0"
-    event.close()
-    clean(ue)

@@ -12,7 +12,6 @@ from conformance.cases.support.kprobes import (
     TRACEPOINT,
     add,
     answering,
-    clean,
     counted,
     hit,
     listen_to,
@@ -48,8 +47,6 @@ def test_kprobe_version(ue: UserEvents, version: int) -> None:
     assert event.set_program(program.slot).value == 0
     hit(data)
     assert event.count == 0
-    event.close()
-    clean(ue)
 
 
 @case(doc="PERF_EVENT_IOC_SET_BPF takes the descriptor of a program that is made for a kprobe")
@@ -63,8 +60,6 @@ def test_kprobe_wrong_program(ue: UserEvents, kind: int) -> None:
     assert event.set_program(program.slot).errno == "EINVAL"
     hit(data)
     assert event.count == 1
-    event.close()
-    clean(ue)
 
 
 @case(
@@ -81,8 +76,6 @@ def test_kprobe_no_program(ue: UserEvents) -> None:
     assert event.set_program(ue.open_data(os.O_RDONLY).slot).errno == "EINVAL"
     map_.close()
     assert event.set_program(map_.slot).errno == "EBADF"
-    event.close()
-    clean(ue)
 
 
 @case(
@@ -117,7 +110,6 @@ def test_kprobe_unprivileged(ue: UserEvents) -> None:
     assert Bpf(user).load(answering(1), KPROBE).errno == "EPERM"
     assert open_stored(user, PLAIN).errno == "EACCES"
     hit(data)
-    clean(ue)
 
 
 @case(doc="PERF_EVENT_IOC_SET_BPF takes the descriptor of a program; silent about rights")
@@ -131,9 +123,6 @@ def test_kprobe_handed_down(ue: UserEvents) -> None:
     assert event.of(child).set_program(program.slot).value == 0
     hit(data)
     assert counted(counts) == 1
-    child.exit()
-    event.close()
-    clean(ue)
 
 
 @case(
@@ -148,6 +137,6 @@ def test_kprobe_busy(ue: UserEvents) -> None:
     assert ue.tracefs.remove_kprobe(name).errno == "EBUSY"
     event.close()
     assert store_id(ue.process, name, PLAIN, KPROBES).value == 8
-    clean(ue)
+    assert ue.tracefs.remove_kprobe(name).ok
     assert open_stored(ue.process, PLAIN).errno == "EINVAL"
     assert ue.tracefs.remove_kprobe(name).errno == "ENOENT"

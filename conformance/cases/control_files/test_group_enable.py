@@ -42,7 +42,6 @@ def test_shown(ue: UserEvents, where: str) -> None:
     files.disable("a")
     files.disable("b")
     assert files.read(files.path(GROUP)).text == "0\n"
-    instance.remove()
 
 
 @case(spec="system_enable_write")
@@ -84,8 +83,6 @@ def test_in_an_instance(ue: UserEvents) -> None:
     assert ue.tracefs.enabled("a").text == "1\n"
     if ue.profile.has("remote_enable"):
         assert event.word.value == 1
-    ue.tracefs.disable("a")
-    instance.remove()
 
 
 @case(spec="system_enable_write, event_enable_write; lib/kstrtox.c:kstrtoull")
@@ -164,7 +161,6 @@ def test_all_events(ue: UserEvents, where: str) -> None:
         assert event.word.value == 0
     errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
     assert data.write_event(0, b"\1\0").errno == errno
-    instance.remove()
 
 
 @case(
@@ -233,4 +229,3 @@ def test_with_a_trigger(ue: UserEvents, where: str) -> None:
     assert files.read(files.path(GROUP)).text == "X\n"
     files.directory("b").trigger("!traceon")
     assert files.read(files.path(GROUP)).text == "0\n"
-    instance.remove()

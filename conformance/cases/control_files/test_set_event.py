@@ -44,7 +44,6 @@ def test_by_name(ue: UserEvents, pattern: str) -> None:
     assert ue.tracefs.enabled(ue.name("a")).text == "0\n"
     if ue.profile.has("remote_enable"):
         assert event.word.value == 1
-    instance.remove()
 
 
 @case(spec="ftrace_event_write, ftrace_set_clr_event", doc="an exclamation mark in front disables")
@@ -68,7 +67,6 @@ def test_negated(ue: UserEvents, pattern: str, left: list[str]) -> None:
     assert instance.read(instance.path("set_event")).text == shown
     if ue.profile.has("remote_enable"):
         assert event.word.value == 0
-    instance.remove()
 
 
 @case(spec="__ftrace_set_clr_event_nolock", doc="all events of a system are enabled by it alone")
@@ -83,7 +81,6 @@ def test_system(ue: UserEvents, pattern: str) -> None:
     data.register("c u16 x")
     shown = instance.read(instance.path("set_event")).text
     assert shown == "user_events:b\nuser_events:a\n"
-    instance.remove()
 
 
 @case(spec="__ftrace_set_clr_event_nolock", doc="names are those of available_events")
@@ -107,7 +104,6 @@ def test_unknown(ue: UserEvents, pattern: str) -> None:
     assert instance.write(instance.path("set_event"), text).errno == "EINVAL"
     assert instance.read(instance.path("set_event")).text == ""
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
-    instance.remove()
 
 
 @case(spec="trace.c:trace_get_user", doc="silent about several names in one write")
@@ -123,7 +119,6 @@ def test_one_word(ue: UserEvents) -> None:
     assert instance.read(instance.path("set_event")).text == "user_events:a\n"
     assert instance.write(instance.path("set_event"), " \n\t").value == 3
     assert instance.read(instance.path("set_event")).text == "user_events:a\n"
-    instance.remove()
 
 
 @case(
@@ -148,7 +143,6 @@ def test_truncated(ue: UserEvents, where: str) -> None:
     if ue.profile.has("remote_enable"):
         assert event.word.value == 0
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
-    instance.remove()
 
 
 @case(
@@ -170,9 +164,6 @@ def test_order(ue: UserEvents) -> None:
     assert shown == "user_events:d\nuser_events:c\nuser_events:a\nuser_events:b\n"
     shown = ue.tracefs.read(ue.tracefs.path("set_event")).text
     assert shown == "user_events:d\nuser_events:c\nuser_events:b\nuser_events:a\n"
-    for name in ("a", "b", "c", "d"):
-        ue.tracefs.disable(name)
-    instance.remove()
 
 
 @case(
@@ -220,7 +211,6 @@ def test_multi_format(ue: UserEvents, pattern: str, words: tuple[int, int, int])
     text = pattern.format(ue.name())
     assert instance.write(instance.path("set_event"), text).errno == ""
     assert tuple(event.word.value for event in events) == words
-    instance.remove()
 
 
 @case(
@@ -243,7 +233,6 @@ def test_deleted_event(ue: UserEvents) -> None:
     assert instance.read(instance.path("set_event")).text == ""
     assert instance.write(instance.path("set_event"), text).errno == ""
     assert instance.read(instance.path("set_event")).text == f"{text}\n"
-    instance.remove()
 
 
 @case(
@@ -268,7 +257,6 @@ def test_word_length(ue: UserEvents, pattern: str, length: int, errno: str) -> N
     assert ue.tracefs.read(path).text == ("" if errno else f"user_events:{name}\n")
     if ue.profile.has("remote_enable"):
         assert event.word.value == (0 if errno else 1)
-    ue.tracefs.disable(name)
 
 
 @case(
@@ -309,4 +297,3 @@ def test_one_name_in_two_systems(ue: UserEvents, pattern: str) -> None:
     assert instance.write(path, pattern.format(name)).errno == ""
     told = (0, 0) if pattern[0] == "!" else (1, 1)
     assert (first.word.value, second.word.value) == told
-    instance.remove()

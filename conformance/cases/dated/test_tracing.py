@@ -51,7 +51,6 @@ def test_ids_reused(ue: UserEvents) -> None:
     shown = ue.dated("remote_enable", since="next: a=hi", before="68 69")
     text = ue.dated("ids_reused", since=shown, before="Unknown type N")
     assert ue.tracefs.bodies() == [text]
-    ue.tracefs.command("-:next char[2] a\n")
 
 
 @case(

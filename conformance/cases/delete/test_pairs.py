@@ -54,5 +54,3 @@ def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
         process.setuid()
     assert data.ioctl(DIAG_IOCSDEL, place).errno == errno
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"
-    if "busy" in mistakes:
-        ue.tracefs.disable(ue.name())

@@ -166,7 +166,6 @@ def test_truncate(ue: UserEvents) -> None:
     ue.tracefs.command("u:one u32 a\nu:two\n")
     assert ue.tracefs.command("u:three\n", os.O_WRONLY | os.O_TRUNC).value == 8
     assert ue.tracefs.dynamic_events(whole=True) == "u:three\n"
-    ue.tracefs.command("-:three\n")
 
 
 @case(
@@ -185,10 +184,6 @@ def test_truncate_busy(ue: UserEvents, holder: str) -> None:
         ue.open_data().register("busy")
     assert ue.tracefs.command("u:new\n", os.O_WRONLY | os.O_TRUNC).errno == "EBUSY"
     assert ue.tracefs.dynamic_events(whole=True) == "u:idle\nu:busy\n"
-    if holder == "tracer":
-        ue.tracefs.disable("busy")
-        ue.tracefs.command("-:busy\n")
-    ue.tracefs.command("-:idle\n")
 
 
 @case(
@@ -210,7 +205,6 @@ def test_truncate_one_reference(ue: UserEvents, holder: str) -> None:
         data.unregister(event.word)
     assert ue.tracefs.command("u:new\n", os.O_WRONLY | os.O_TRUNC).errno == "EBUSY"
     assert ue.tracefs.dynamic_events(whole=True) == "u:idle\nu:busy\n"
-    ue.tracefs.command("-:idle\n")
 
 
 @case(spec="trace_dynevent.c:dyn_event_open", doc="says nothing of truncation", isolation="global")
@@ -219,7 +213,6 @@ def test_read_only_truncate(ue: UserEvents) -> None:
     ue.tracefs.command("u:one\n")
     assert File(ue.process, DYNAMIC_EVENTS, os.O_RDONLY | os.O_TRUNC).opened.errno == ""
     assert ue.tracefs.dynamic_events(whole=True) == "u:one\n"
-    ue.tracefs.command("-:one\n")
 
 
 @case(

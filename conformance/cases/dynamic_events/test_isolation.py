@@ -175,7 +175,6 @@ def test_enabling_the_kernel_event(ue: UserEvents, system: str, name: str) -> No
     assert whole_status(ue) == ue.status_line(1, name) + "\nActive: 1\nBusy: 0\n"
     written = data.write_event(event.index, bytes(4))
     assert written.errno == ue.dated("ebadf_when_disabled", since="EBADF", before="")
-    ue.tracefs.disable(name, system=system)
 
 
 @case(

@@ -86,7 +86,6 @@ def test_pairs_at_the_maximum(ue: UserEvents, first: str, second: str, errno: st
     """The limit of events is checked after all other checks have passed."""
     assert create(ue, first, second) == errno
     assert ue.tracefs.dynamic_events() == f"u:{ue.name('e')} u8 z\n"
-    ue.tracefs.write(MAXIMUM, "32768\n")
 
 
 @case(spec="trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_free")
@@ -100,8 +99,6 @@ def test_pairs_of_deletion(ue: UserEvents, first: str, second: str, errno: str) 
     name = "" if "no-name" in mistakes else ue.name("f" if "unknown" in mistakes else "e")
     assert run(ue, f"-:{name}", mistakes) == errno
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"
-    if "busy" in mistakes:
-        ue.tracefs.disable(ue.name())
 
 
 @case(spec="trace.c:trace_parse_run_command", needs="")

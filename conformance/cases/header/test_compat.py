@@ -244,7 +244,6 @@ def test_status_text(ue: UserEvents) -> None:
     line = ue.status_line(1, ue.name(), "ftrace")
     seen = without_room(ue, task.read32(status, 4096).text)
     assert seen == f"{line}\nActive: 1\nBusy: 1\n"
-    ue.tracefs.disable(ue.name())
 
 
 @case(

@@ -75,7 +75,6 @@ def test_field(ue: UserEvents, field: str, key: str, payload: bytes, shown: str)
         1,
         1,
     )
-    directory.trigger(f"!hist:keys={key}")
 
 
 @case(spec="add_to_key", profiles="6.4..")
@@ -98,7 +97,6 @@ def test_string(ue: UserEvents, field: str, payloads: list[bytes], texts: list[s
     lines = "".join(f"{{ s: {text:<50} }} hitcount:          2\n" for text in texts)
     definition = "hist:keys=s:vals=hitcount:sort=s:size=2048 [active]"
     assert directory.hist == histogram(definition, lines, 4, 2)
-    directory.trigger("!hist:keys=s:sort=s")
 
 
 @case(spec="hist_trigger_elt_update")
@@ -173,7 +171,6 @@ def test_paused(ue: UserEvents) -> None:
     )
     assert event.directory.trigger("hist:keys=a:clear").errno == ""
     assert event.directory.hist == histogram(f"{definition} [active]", "", 0, 0)
-    event.directory.trigger("!hist:keys=a")
 
 
 @case(spec="hist_trigger_match")
@@ -207,7 +204,6 @@ def test_full(ue: UserEvents) -> None:
     assert text.endswith("\n\nTotals:\n    Hits: 129\n    Entries: 128\n    Dropped: 4\n")
     assert "{ a:          5 } hitcount:          2\n" in text
     assert "{ a:        127 } hitcount:          1\n\n" in text
-    event.directory.trigger("!hist:keys=a:sort=a:size=128")
 
 
 @case(spec="event_hist_trigger_parse", tier="quick")
@@ -256,7 +252,6 @@ def test_while_tracing_is_off(ue: UserEvents) -> None:
     ue.tracefs.write("/sys/kernel/tracing/tracing_on", "1\n")
     assert "{ a:          1 } hitcount:          1\n" in event.directory.hist
     assert ue.tracefs.records() == []
-    event.directory.trigger("!hist:keys=a")
 
 
 @case(spec="include/linux/trace_events.h:trace_trigger_soft_disabled")
@@ -272,4 +267,3 @@ def test_filter_apart(ue: UserEvents) -> None:
     assert "{ a:          2 } hitcount:          1\n" in event.directory.hist
     counted = ue.dated("dynamic_fields_validated", since=2, before=3)
     assert f"    Hits: {counted}\n" in event.directory.hist
-    event.directory.trigger("!hist:keys=a:sort=a")

@@ -125,8 +125,6 @@ def test_refused_and_told(
         f"hist:user_events:{ue.name()}: error: {said}\n  Command: hist:{last}\n"
         f"           {' ' * column}^\n"
     )
-    for text in before:
-        directory.trigger(f"!hist:{text}")
 
 
 @case(spec="parse_expr, hist_fn_call", doc="Histogram variables", profiles="6.4..", tier="full")

@@ -83,8 +83,6 @@ def test_variable_worth(ue: UserEvents, text: str, shown: str, worth: int) -> No
     data.write_event(0, b"\1\x0a\3\0\xff\0")
     data.write_event(1, b"\1")
     assert f"\n{{ a:          1 }} hitcount:          1  x: {worth:>10}\n" in reader.hist
-    reader.trigger("!hist:keys=a:vals=$x")
-    owner.trigger(f"!hist:keys=a:x={text}")
 
 
 @case(
@@ -127,8 +125,6 @@ def test_variable_read_once(ue: UserEvents) -> None:
     data.write_event(0, b"\1\5")
     data.write_event(1, b"\1\7")
     assert "    Hits: 2\n" in reader.hist
-    reader.trigger("!hist:keys=a:y=b-$x")
-    owner.trigger("!hist:keys=a:x=b")
 
 
 @case(spec="hist_trigger_entry_print", doc="values are shown with the hitcount")
@@ -140,7 +136,6 @@ def test_sum_is_not_shown(ue: UserEvents) -> None:
     assert event.directory.triggers == definition
     event.write(b"\1\5")
     assert "\n{ a:          1 } hitcount:          1  b:          5\n" in event.directory.hist
-    event.directory.trigger("!hist:keys=a:vals=b+1,b")
 
 
 @case(spec="hist_trigger_print_val", doc=".hex, .percent, .graph")
@@ -157,7 +152,6 @@ def test_value_modifier(ue: UserEvents, modifier: str, one: str, two: str) -> No
         event.write(payload)
     assert f"{{ a:          1 }} hitcount:          2  {one}\n" in event.directory.hist
     assert f"{{ a:          2 }} hitcount:          1  {two}\n" in event.directory.hist
-    event.directory.trigger(f"!hist:keys=a:vals=b.{modifier}:sort=a")
 
 
 # Variables of the same name
@@ -188,8 +182,6 @@ def test_variable_not_unique(ue: UserEvents) -> None:
     assert reader.trigger(text).errno == ""
     assert owner.trigger("!hist:keys=a:x=b").errno == ""
     assert other.trigger("!hist:keys=a:x=b+100").errno == "EBUSY"
-    reader.trigger(f"!{text}")
-    other.trigger("!hist:keys=a:x=b+100")
 
 
 @case(spec="create_var_field", doc="Histogram variables")
@@ -223,7 +215,6 @@ def test_variable_removed_by_another(ue: UserEvents, first: str, second: str, st
     assert directory.trigger(f"!hist:keys=a:{second}").errno == ""
     left = f"hist:keys=a:vals=hitcount:{first}:sort=hitcount:size=2048 [active]\n"
     assert directory.triggers == (left if stays else "")
-    directory.trigger(f"!hist:keys=a:{first}")
 
 
 # References between histograms
@@ -248,8 +239,6 @@ def test_variable_busy(ue: UserEvents) -> None:
     assert reader.triggers == "traceon:unlimited\n"
     assert owner.trigger("!hist:keys=a:x=b").errno == ""
     assert owner.triggers == "traceon:unlimited\n"
-    owner.trigger("!traceon")
-    reader.trigger("!traceon")
 
 
 @case(
@@ -298,8 +287,6 @@ def test_variable_is_never_paused(ue: UserEvents) -> None:
     assert reader.trigger("hist:keys=a:vals=$x:pause").errno == ""
     data.write_event(1, b"\1\0")
     assert "    Hits: 1\n" in reader.hist
-    reader.trigger("!hist:keys=a:vals=$x")
-    owner.trigger("!hist:keys=a:x=b")
 
 
 @case(

@@ -79,7 +79,6 @@ def test_char_array(ue: UserEvents) -> None:
     dump = "74 77 65 6e 74 79 20 63 68 61 72 61 63 74 65 72 73 2e 2e 2e"
     line = ue.dated("remote_enable", since="detailed: msg=twenty characters...", before=dump)
     assert ue.tracefs.records("detailed") == [line]
-    ue.tracefs.disable("detailed")
 
 
 @case(

@@ -69,7 +69,6 @@ def test_sample_program(ue: UserEvents) -> None:
     assert data.writev([b"\1\0\0\0", b"\0\0\0\0"]).errno == "ENOENT"
     assert data.writev([b"\1\0\0\0", b"\1\0\0\0"]).errno == "ENOENT"
     assert ue.tracefs.records("test") == []
-    ue.tracefs.disable("test")
 
 
 @case(
@@ -86,8 +85,6 @@ def test_sample_program_of_two(ue: UserEvents) -> None:
     assert data.writev([b"\1\0\0\0", b"\0\0\0\0"]).errno == "EINVAL"
     assert data.writev([b"\1\0\0\0", b"\0\0\0\0\1\0\0\0"]).value == 12
     assert ue.tracefs.records("other") == ["00 00 00 00 01 00 00 00"]
-    ue.tracefs.disable("test")
-    ue.tracefs.disable("other")
 
 
 @case(
@@ -113,4 +110,3 @@ def test_sample_program_mended(ue: UserEvents) -> None:
         since=["test: count=0x0 (0)", "test: count=0x1 (1)", "test: count=0x2 (2)"],
         before=["00 00 00 00", "01 00 00 00", "02 00 00 00"],
     )
-    ue.tracefs.disable("test")

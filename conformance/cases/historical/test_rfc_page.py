@@ -256,7 +256,6 @@ def test_page_stored(ue: UserEvents) -> None:
     ue.tracefs.enable("e")
     assert other.shows(1) == 1
     assert ue.tracefs.dynamic_events(whole=True) == "ue:e (Used by ftrace)\n"
-    ue.tracefs.disable("e")
 
 
 @case(

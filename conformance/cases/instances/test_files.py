@@ -31,7 +31,6 @@ def test_directory_of_an_event(ue: UserEvents) -> None:
         assert shown == ue.tracefs.format(ue.name(stem))
         assert instance.mode(instance.event_path(ue.name(stem), "enable")) == 0o640
         assert instance.mode(instance.event_path(ue.name(stem), "format")) == 0o440
-    instance.remove()
 
 
 @case(
@@ -47,7 +46,6 @@ def test_directory_goes(ue: UserEvents) -> None:
     assert ue.open_data().delete(ue.name()).value == 0
     assert instance.enabled(ue.name()).errno == "ENOENT"
     assert instance.enable(ue.name()).errno == "ENOENT"
-    instance.remove()
 
 
 @case(spec="fs/namei.c:vfs_mkdir, vfs_rmdir", doc="events are registered through a file")
@@ -60,7 +58,6 @@ def test_no_directory_makes_an_event(ue: UserEvents, where: str) -> None:
     assert files.make_directory(f"events/user_events/{ue.name('new')}").errno == "EPERM"
     assert files.remove_directory(f"events/user_events/{ue.name()}").errno == "EPERM"
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
-    instance.remove()
 
 
 @case(
@@ -76,7 +73,6 @@ def test_files_of_the_system(ue: UserEvents, file: str) -> None:
     """An instance has no user_events_data, user_events_status or dynamic_events."""
     instance = made(ue)
     assert ue.process.open(instance.path(file))[0].errno == "ENOENT"
-    instance.remove()
 
 
 @case(
@@ -93,4 +89,3 @@ def test_dynamic_events_not_its_own(ue: UserEvents) -> None:
     instance.disable(ue.name())
     ue.tracefs.command(f"-:{ue.name()} u16 a\n")
     assert instance.enabled(ue.name()).errno == "ENOENT"
-    instance.remove()

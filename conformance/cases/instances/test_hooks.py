@@ -43,7 +43,6 @@ def test_hooks_of_an_ordinary_user(ue: UserEvents) -> None:
     assert directory.set_filter("nonsense").errno == "EACCES"
     assert directory.trigger("traceon").errno == "EACCES"
     assert instance.directory(ue.name()).filter == "none\n"
-    instance.remove()
 
 
 @case(
@@ -65,4 +64,3 @@ def test_filter_goes_with_it(ue: UserEvents) -> None:
     assert directory.enabled == "0\n"
     if ue.profile.has("remote_enable"):
         assert event.word.value == 0
-    instance.remove()

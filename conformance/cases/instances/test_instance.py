@@ -70,7 +70,6 @@ def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
     assert event.write(b"\1\0").errno == errno
     assert last.records() == [one(ue)]
     assert first.records() == []
-    instance.remove()
 
 
 @case(spec="user_event_ftrace")
@@ -91,8 +90,6 @@ def test_records(ue: UserEvents) -> None:
     second.clear_trace()
     assert second.records() == []
     assert first.records() == [one(ue, "a")]
-    first.remove()
-    second.remove()
 
 
 @case(
@@ -115,5 +112,3 @@ def test_multi_format(ue: UserEvents) -> None:
     assert data.write_event(first.index, b"\1\0").value == 6
     assert data.write_event(second.index, b"\1").errno == "EBADF"
     assert instance.records() == [f"{names[0]}: a=0x1 (1)"]
-    instance.disable(names[0], system="user_events_multi")
-    instance.remove()

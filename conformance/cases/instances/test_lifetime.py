@@ -52,8 +52,6 @@ def test_keeps_an_event(ue: UserEvents, way: str, listeners: int) -> None:
         instance.disable(ue.name())
     assert delete() == ""
     assert ue.tracefs.status() == ""
-    for instance in instances:
-        instance.remove()
 
 
 @case(
@@ -107,4 +105,3 @@ def test_last_of_two(ue: UserEvents, last: str) -> None:
     data.close()
     stays.disable(ue.name())
     assert ue.tracefs.status(eventually=True) == ""
-    instance.remove()

@@ -54,7 +54,6 @@ def test_removal_leaves_the_others(ue: UserEvents) -> None:
         ue.line("a=0x1 (1)", dump="01 00"),
         ue.line("a=0x2 (2)", dump="02 00"),
     ]
-    stays.remove()
 
 
 @case(
@@ -111,7 +110,6 @@ def test_ordinary_user(ue: UserEvents) -> None:
     assert theirs.remove().errno == "EACCES"
     assert theirs.enable(ue.name()).errno == "EACCES"
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
-    instance.remove()
 
 
 @case(doc="events of an instance are its own")
@@ -125,4 +123,3 @@ def test_made_again(ue: UserEvents) -> None:
     assert instance.enabled(ue.name()).text == "0\n"
     assert instance.records() == []
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
-    instance.remove()

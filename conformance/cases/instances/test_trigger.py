@@ -36,7 +36,6 @@ def test_trigger_tells(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
     if ue.profile.has("remote_enable"):
         assert event.word.value == 0
-    instance.remove()
 
 
 @case(
@@ -98,7 +97,6 @@ def test_traceoff(ue: UserEvents, text: str, before: str, kept: list[int], after
     assert instance.records() == shown(ue, *kept)
     assert ue.tracefs.records() == shown(ue, 1, 2, 3)
     assert instance.read(switch).text == after
-    instance.remove()
 
 
 @case(spec="stacktrace_trigger", profiles="6.4..")
@@ -113,7 +111,6 @@ def test_stacktrace(ue: UserEvents) -> None:
     assert instance.records_and_stacks() == ["<stack trace>"]
     assert ue.tracefs.records_and_stacks() == shown(ue, 1, 2)
     assert directory.triggers == "stacktrace:count=0\n"
-    instance.remove()
 
 
 @case(spec="snapshot_trigger; trace.c:tracing_snapshot_instance", facilities="snapshot")
@@ -152,7 +149,6 @@ def test_hist(ue: UserEvents) -> None:
     assert "{ a:          2 } hitcount:          1\n" in top.hist
     assert "    Hits: 1\n" in top.hist
     assert instance.remove().value == 0
-    top.trigger("!hist:keys=a")
 
 
 # On 7.3 removing a trigger drops its reference to the enabled event later, in memory that may be

@@ -72,7 +72,6 @@ def test_taken_up_again(ue: UserEvents, flags: int) -> None:
     assert data.register(ue.name() + " u64 a", flags=flags).errno == "EADDRINUSE"
     event = data.register(ue.name() + " u32 a", flags=flags)
     assert (event.value, event.index, event.word.value) == (0, 0, 1)
-    ue.tracefs.disable(ue.name())
 
 
 @case(
@@ -258,7 +257,6 @@ def test_ordinary_user_takes_part(ue: UserEvents) -> None:
     assert (event.value, event.index) == (0, 0)
     ue.tracefs.enable(ue.name())
     assert event.word.value == 1
-    ue.tracefs.disable(ue.name())
 
 
 @case(

@@ -100,7 +100,6 @@ def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
     event = listen(ue.process, ue.name())
     assert data.write_event(0, invalid).errno == "EFAULT"
     assert event.count == 0
-    ue.tracefs.write("/sys/kernel/tracing/tracing_on", "1\n")
 
 
 @case(spec="user_event_perf", doc="silent about two tracers", needs="perf_sink")

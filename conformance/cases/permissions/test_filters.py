@@ -28,7 +28,6 @@ def test_filter_of_ioctl(ue: UserEvents, errno: str) -> None:
     assert data.delete(ue.name()).errno == errno
     assert data.write_event(0, b"\x05").value == 5
     assert ue.tracefs.records() == [ue.line("a=(5)", dump="05")]
-    ue.tracefs.disable(ue.name())
 
 
 @case(
@@ -59,7 +58,6 @@ def test_filter_of_writev(ue: UserEvents) -> None:
     assert event.data.pwritev([b"\0\0\0\0", b"\x05\x06"], 0).errno == "ENOSYS"
     assert event.write(b"\x05\x06").value == 6
     assert ue.tracefs.records() == [ue.line("a=(5)", "b=(6)", dump="05 06")]
-    event.disable()
 
 
 @case

@@ -6,7 +6,7 @@ import os
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.lockdown import LOCKDOWN, administrator, lock_down
-from conformance.cases.support.tracefs_permissions import USER, close_again, opened_up, opening
+from conformance.cases.support.tracefs_permissions import USER, opened_up, opening
 from conformance.client.credentials import Rights
 from conformance.client.files import File
 from conformance.client.perf import REGS, Wish, listen, open_raw
@@ -93,7 +93,6 @@ def test_denied_before_lockdown(ue: UserEvents) -> None:
     administrator.chmod(DYNAMIC_EVENTS, 0o644)
     assert opening(ue.process, DYNAMIC_EVENTS, os.O_RDONLY).errno == "EPERM"
     assert opening(ue.process, DATA).errno == ""
-    close_again(administrator, DYNAMIC_EVENTS)
 
 
 @case(

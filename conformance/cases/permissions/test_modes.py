@@ -41,7 +41,6 @@ def test_no_way_in(ue: UserEvents, path: str, flags: int) -> None:
     administrator.chmod(DYNAMIC_EVENTS, 0o666)
     Rights(ue.process).become(USER)
     assert opening(ue.process, path, flags).errno == "EACCES"
-    close_again(administrator, DYNAMIC_EVENTS)
 
 
 @case(spec="fs/namei.c:generic_permission", tier="full")
@@ -73,7 +72,6 @@ def test_open_modes(
     assert opening(ue.process, DATA, os.O_RDONLY).errno == answers[0]
     assert opening(ue.process, DATA, os.O_WRONLY).errno == answers[1]
     assert opening(ue.process, DATA, os.O_RDWR).errno == answers[2]
-    close_again(administrator)
 
 
 @case(
@@ -85,7 +83,7 @@ def test_open_modes(
 )
 def test_ordinary_user_takes_part(ue: UserEvents) -> None:
     """With access to the data file alone, an unprivileged user creates and writes an event."""
-    administrator = opened_up(ue)
+    opened_up(ue)
     Rights(ue.process).become(USER)
     data = ue.open_data()
     event = data.register(f"{ue.name()} u32 a")
@@ -94,8 +92,6 @@ def test_ordinary_user_takes_part(ue: UserEvents) -> None:
     assert ue.tracefs.enable(ue.name()).errno == ""
     assert data.write_event(0, b"\x05\0\0\0").value == 8
     assert ue.tracefs.records() == [ue.line("a=0x5 (5)", dump="05 00 00 00")]
-    ue.tracefs.disable(ue.name())
-    close_again(administrator)
 
 
 @case(
@@ -111,14 +107,13 @@ def test_ordinary_user_removes(ue: UserEvents) -> None:
     """An event is deleted, with its directory, when an unprivileged user drops the last
     reference.
     """
-    administrator = opened_up(ue)
+    opened_up(ue)
     Rights(ue.process).become(USER)
     ue.event()
     assert ue.tracefs.enabled(ue.name()).text == "0\n"
     ue.process.exit()
     assert ue.tracefs.status(eventually=True) == ""
     assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
-    close_again(administrator)
 
 
 @case(
@@ -132,13 +127,12 @@ def test_ordinary_user_removes(ue: UserEvents) -> None:
 )
 def test_ordinary_user_deletes(ue: UserEvents) -> None:
     """Before auto-delete, an unprivileged user could delete any unreferenced event."""
-    administrator = opened_up(ue)
+    opened_up(ue)
     ue.tracefs.command(f"u:{ue.name()} u32 a\n")
     Rights(ue.process).become(USER)
     assert ue.open_data().delete(ue.name()).value == 0
     assert ue.tracefs.dynamic_events() == ""
     assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
-    close_again(administrator)
 
 
 @case(
@@ -148,13 +142,12 @@ def test_ordinary_user_deletes(ue: UserEvents) -> None:
 )
 def test_reading_is_enough_to_register(ue: UserEvents) -> None:
     """A user with read access to the data file registers and deletes, but cannot write: EBADF."""
-    administrator = opened_up(ue, data=0o644)
+    opened_up(ue, data=0o644)
     Rights(ue.process).become(USER)
     data = ue.open_data(os.O_RDONLY)
     assert data.register(ue.name()).errno == ""
     assert data.delete(ue.name()).errno == "EBUSY"
     assert data.write_event(0).errno == "EBADF"
-    close_again(administrator)
 
 
 @case(
@@ -172,7 +165,6 @@ def test_status_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     assert ue.open_data().register(ue.name()).errno == ""
     seen = Rights(ue.process).read(STATUS, ue.prefix)
     assert (seen.errno, seen.text) == (errno, "" if errno else f"{ue.name()}\n")
-    close_again(administrator, STATUS)
 
 
 @case(spec="fs/attr.c:setattr_prepare")
@@ -188,7 +180,6 @@ def test_nobody_but_the_owner(ue: UserEvents) -> None:
     assert user.chown(DATA, 0, 0).errno == "EPERM"
     assert user.mode(DATA) == 0o604
     assert user.owner(DATA) == "1000:1000"
-    close_again(administrator)
 
 
 @case(spec="create_user_tracefs", profiles="6.4..", needs="persist", tier="full")
@@ -222,8 +213,6 @@ def test_dynamic_events_for_users(ue: UserEvents) -> None:
     assert user.write(DYNAMIC_EVENTS, f"-:{ue.name('old')}\n").errno == "EPERM"
     assert user.write(DYNAMIC_EVENTS, f"-:{ue.name('none')}\n").errno == "ENOENT"
     assert user.read(DYNAMIC_EVENTS, ue.prefix).text == f"u:{ue.name('old')}\n"
-    ue.tracefs.command(f"-:{ue.name('old')}\n")
-    close_again(administrator, DYNAMIC_EVENTS)
 
 
 @case(

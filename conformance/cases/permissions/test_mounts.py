@@ -46,7 +46,6 @@ def test_data_file_alone(ue: UserEvents) -> None:
     ue.tracefs.enable(ue.name())
     assert data.write_event(0, b"\x05").value == 5
     assert ue.tracefs.records() == [ue.line("a=(5)", dump="05")]
-    ue.tracefs.disable(ue.name())
 
 
 @case(spec="fs/namei.c:may_lookup, generic_permission", isolation="global")
@@ -61,7 +60,6 @@ def test_data_file_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     user.become(USER)
     assert opening(ue.process, DATA).errno == "EACCES"
     assert opening(ue.process, f"{RUN}/data").errno == errno
-    close_again(administrator)
 
 
 @case
@@ -186,7 +184,6 @@ def test_user_namespace(ue: UserEvents, mounts: int) -> None:
     assert again.errno == ue.dated("arguments_matched", since="EADDRINUSE", before="")
     ue.tracefs.enable(ue.name())
     assert data.write_event(0, b"\x05").value == 5
-    ue.tracefs.disable(ue.name())
 
 
 @case(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.tracefs_permissions import USER, close_again, opened_up, opening
+from conformance.cases.support.tracefs_permissions import USER, opened_up, opening
 from conformance.client.credentials import Rights
 from conformance.client.files import File
 from conformance.client.perf import listen
@@ -82,8 +82,6 @@ def test_superblock_of_a_listener(ue: UserEvents) -> None:
     tool.exit()
     assert root.remount(ROOT, read_only=True).value == 0
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
-    root.remount(ROOT)
-    ue.tracefs.disable(ue.name())
 
 
 @case(spec="trace_events_user.c:user_events_ioctl")
@@ -101,7 +99,6 @@ def test_superblock_registers(ue: UserEvents) -> None:
     writer = ue.open_data()
     assert writer.register(f"{ue.name()} u8 a").index == 0
     assert writer.write_event(0, b"\5").value == 5
-    ue.tracefs.disable(ue.name())
 
 
 @case(
@@ -113,20 +110,19 @@ def test_superblock_deletes(ue: UserEvents) -> None:
     ue.tracefs.command(f"u:{ue.name('old')}\n")
     data, other = ue.open_data(os.O_RDONLY), ue.new_process()
     other.open_data(os.O_RDONLY).register(ue.name())
-    root = read_only(ue)
+    read_only(ue)
     assert data.delete(ue.name("old")).value == 0
     assert ue.tracefs.command(f"u:{ue.name('new')}\n").errno == "EROFS"
     other.exit()
     assert ue.tracefs.status(eventually=True) == ""
     assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
-    root.remount(ROOT)
 
 
 @case(spec="trace_events_user.c:user_event_perf", needs="perf_sink", facilities="perf")
 def test_superblock_and_perf(ue: UserEvents) -> None:
     """perf needs only an id from tracefs: it attaches, and enable words are set."""
     event = ue.open_data(os.O_RDONLY).register(ue.name())
-    root = read_only(ue)
+    read_only(ue)
     listener = listen(ue.process, ue.name())
     assert listener.errno == ""
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "perf")
@@ -134,7 +130,6 @@ def test_superblock_and_perf(ue: UserEvents) -> None:
         assert event.word.value == 1
     listener.close()
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
-    root.remount(ROOT)
 
 
 @case(spec="fs/namei.c:sb_permission, do_open")
@@ -159,7 +154,7 @@ def test_superblock_opened_after(ue: UserEvents) -> None:
 @case(spec="fs/namei.c:sb_permission, do_open")
 def test_superblock_before_the_mode(ue: UserEvents) -> None:
     """A user without write permission gets EROFS, not EACCES as on a read-only mount."""
-    opener = opened_up(ue, data=0o640)
+    opened_up(ue, data=0o640)
     root = administrator(ue)
     user = Rights(ue.process)
     user.unshare(CLONE_NEWNS)
@@ -169,7 +164,6 @@ def test_superblock_before_the_mode(ue: UserEvents) -> None:
     assert opening(ue.process, DATA).errno == "EROFS"
     assert opening(ue.process, DATA, os.O_RDONLY).errno == "EACCES"
     assert root.remount(ROOT).value == 0
-    close_again(opener)
 
 
 @case(spec="fs/namei.c:filename_create, do_rmdir")

@@ -153,7 +153,6 @@ def test_maximum(ue: UserEvents) -> None:
     assert data.register(ue.name("a")).index == 0
     ue.tracefs.write(MAXIMUM, "3\n")
     assert data.register(ue.name("c")).index == 2
-    ue.tracefs.write(MAXIMUM, "32768\n")
 
 
 @case(
@@ -169,7 +168,6 @@ def test_maximum_lowered(ue: UserEvents) -> None:
     ue.tracefs.write(MAXIMUM, "0\n")
     assert refused(data.register(ue.name("b"))) == "EMFILE"
     assert ue.tracefs.status(whole=True) == f"{ue.name('a')}\n\nActive: 1\nBusy: 0\n"
-    ue.tracefs.write(MAXIMUM, "32768\n")
 
 
 @case(

@@ -47,7 +47,6 @@ def test_accepted(ue: UserEvents, text: str, errno: str, shown: str) -> None:
     """The limit is an unsigned 32-bit number, parsed like any sysctl; all else is EINVAL."""
     assert ue.tracefs.write(MAXIMUM, text).errno == errno
     assert ue.tracefs.read(MAXIMUM).text == shown
-    ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
 @case
@@ -61,7 +60,6 @@ def test_shared(ue: UserEvents) -> None:
     ue.tracefs.write(MAXIMUM, "1\n")
     assert theirs.register(ue.name("theirs")).errno == "EMFILE"
     assert theirs.register(ue.name("mine")).errno == ""
-    ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
 @case(
@@ -79,7 +77,6 @@ def test_room_again(ue: UserEvents) -> None:
     process.exit()
     assert ue.tracefs.status(eventually=True) == ""
     assert data.register(ue.name("new")).errno == ""
-    ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
 @case(spec="trace_events_user.c:destroy_user_event (current_user_events)", needs="persist")
@@ -95,7 +92,6 @@ def test_room_by_deletion(ue: UserEvents, way: str) -> None:
     else:
         ue.tracefs.command(f"-:{ue.name('old')}\n")
     assert data.register(ue.name("new")).errno == ""
-    ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
 @case(
@@ -116,7 +112,6 @@ def test_room_of_formats(ue: UserEvents) -> None:
     data.delete(ue.name())
     ue.tracefs.write(MAXIMUM, "1\n")
     assert data.register(f"{ue.name()} u32 a", flags=MULTI_FORMAT).errno == ""
-    ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
 @case(tier="full")
@@ -133,7 +128,6 @@ def test_below(ue: UserEvents, limit: str) -> None:
     assert data.write_event(1, b"\x05").value == 5
     ue.tracefs.disable(ue.name("two"))
     assert ue.tracefs.status(whole=True).endswith("\nActive: 2\nBusy: 0\n")
-    ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
 @case(tier="full")
@@ -148,7 +142,6 @@ def test_many(ue: UserEvents) -> None:
     assert data.register(ue.name("more")).errno == "EMFILE"
     ue.tracefs.write(MAXIMUM, "258\n")
     assert data.register(ue.name("more")).index == 257
-    ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
 @case
@@ -159,7 +152,6 @@ def test_refused_word_counts(ue: UserEvents) -> None:
     assert refused(data.register(ue.name("e"), enable_addr=0)) == "ENOMEM"
     assert refused(data.register(ue.name("f"))) == "EMFILE"
     assert data.register(ue.name("e")).index == 0
-    ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
 @case
@@ -172,7 +164,6 @@ def test_refused_event_does_not_count(ue: UserEvents) -> None:
     assert refused(data.register(ue.name("f"))) == "EMFILE"
     ue.tracefs.write(MAXIMUM, "2\n")
     assert data.register(ue.name("g")).index == 1
-    ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
 @case(needs="multi_format persist arguments_matched", tier="full")
@@ -202,7 +193,6 @@ def test_commands_too(ue: UserEvents) -> None:
     assert ue.tracefs.command("u:one\n").value == 6
     assert ue.tracefs.command("-:one\nu:two\n").value == 12
     assert ue.tracefs.command("-:two\n").value == 6
-    ue.tracefs.write(MAXIMUM, DEFAULT)
 
 
 @case(facilities="kprobes")
@@ -211,5 +201,3 @@ def test_nobody_elses(ue: UserEvents) -> None:
     ue.tracefs.write(MAXIMUM, "0\n")
     assert ue.open_data().register(ue.name()).errno == "EMFILE"
     assert ue.tracefs.add_kprobe(ue.name("k"), "user_events_write").errno == ""
-    ue.tracefs.remove_kprobe(ue.name("k"))
-    ue.tracefs.write(MAXIMUM, DEFAULT)

@@ -124,7 +124,6 @@ def test_order_taken_before_maximum(ue: UserEvents) -> None:
     ue.tracefs.write(MAXIMUM, "1\n")
     assert refused(data.register(ue.name("f"), word=word)) == "EADDRINUSE"
     assert refused(data.register(ue.name("f"))) == "EMFILE"
-    ue.tracefs.write(MAXIMUM, "32768\n")
 
 
 @case(spec="user_event_parse", needs="persist text_flags_refused", tier="full")
@@ -153,7 +152,6 @@ def test_order_permission_at_the_maximum(ue: UserEvents) -> None:
     data = ordinary(ue)
     ue.tracefs.write(MAXIMUM, "0\n")
     assert refused(data.register(ue.name(), flags=PERSIST)) == "EPERM"
-    ue.tracefs.write(MAXIMUM, "32768\n")
 
 
 @case(spec="user_event_parse", needs="arguments_matched text_flags_refused", tier="full")

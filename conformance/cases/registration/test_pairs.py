@@ -161,4 +161,3 @@ def test_pairs_at_the_maximum(ue: UserEvents, first: str, second: str, errno: st
     assert register(ue, first, second) == errno
     shown = ue.tracefs.dynamic_events()
     assert shown == created(ue, first, second)
-    ue.tracefs.write(MAXIMUM, "32768\n")

@@ -121,4 +121,3 @@ def test_read_again(ue: UserEvents, offset: int, text: bytes, older: bytes) -> N
     assert status.lseek(offset).value == offset
     shown = ue.dated("remote_enable", since=text, before=older)
     assert status.read(len(shown)).data == shown
-    ue.tracefs.disable("test")

@@ -56,8 +56,6 @@ def test_totals(
     lines, blank, shown = whole_status(ue).partition("\n\n")
     assert len(lines.splitlines()) == len(registered)
     assert (blank, shown) == ("\n\n", totals + "\n")
-    for name in enabled:
-        ue.tracefs.disable(name)
 
 
 @case(

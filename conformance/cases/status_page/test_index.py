@@ -89,7 +89,6 @@ def test_index_by_dynamic_events(ue: UserEvents) -> None:
     assert data.register("b u32 x").place == 2
     ue.tracefs.enable("a")
     assert [page.shows(place) for place in (1, 2, 3)] == [1, 0, 0]
-    ue.tracefs.disable("a")
 
 
 @case(spec="user_event_parse")

@@ -110,7 +110,6 @@ def test_updated_on_change(ue: UserEvents) -> None:
     assert page.shows(event.place) == 0
     event.enable()
     assert page.shows(event.place) == 1
-    event.disable()
 
 
 @case(spec="user_events_write_core")
@@ -121,7 +120,6 @@ def test_recorded_all_the_same(ue: UserEvents) -> None:
     page.store(0, bytes(2))
     assert event.write(b"\x01\x02\x03\x04").value == 8
     assert ue.tracefs.records() == ["01 02 03 04"]
-    event.disable()
 
 
 @case(spec="user_events_write_core", tier="full")
@@ -206,7 +204,6 @@ def test_text_denies(ue: UserEvents) -> None:
     page.store(1, b"\0")
     most = ue.dated("two_status_pages", since=8192, before=4096)
     assert ue.tracefs.status(whole=True) == f"1:seen\n\nActive: 1\nBusy: 0\nMax: {most}\n"
-    ue.tracefs.disable("seen")
 
 
 @case(

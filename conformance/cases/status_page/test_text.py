@@ -154,7 +154,6 @@ def test_text_flag_of_dynamic_events(ue: UserEvents) -> None:
     assert shown == [f"1:e{flag}", "2:g # Used by ftrace"]
     # A tracer alone makes the event busy.
     assert ue.tracefs.status(whole=True).endswith("\nActive: 2\nBusy: 1\nMax: 4096\n")
-    ue.tracefs.disable("g")
 
 
 @case(doc="nothing is said about flags", profiles="5.18..6.0")

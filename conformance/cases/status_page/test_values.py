@@ -119,8 +119,6 @@ def test_neighbours(ue: UserEvents) -> None:
         "bit-status": b"\x40\x02\0\0\0\0\0\0\0\0\0\0",
     }
     assert page.load(0, 12).data == content[ue.profile.generation]
-    ue.tracefs.disable(stem(6))
-    ue.tracefs.disable(stem(9))
 
 
 @case(tier="full")
@@ -155,5 +153,3 @@ def test_zero_stays(ue: UserEvents) -> None:
     content = {"byte-status": b"\0" + b"\1" * 9, "bit-status": b"\xfe\x03" + bytes(8)}
     assert page.load(0, 10).data == content[ue.profile.generation]
     assert page.shows(0) == 0
-    for number in range(1, 10):
-        ue.tracefs.disable(stem(number))

@@ -75,11 +75,6 @@ def listen_to(process: Process, name: str, wish: Wish = PLAIN) -> PerfEvent:
     return listen(process, name, wish, system=KPROBES)
 
 
-def clean(ue: UserEvents) -> None:
-    """Take the probe away, once nothing listens to it."""
-    assert ue.tracefs.remove_kprobe(ue.name("k")).ok
-
-
 def hit(data: DataFile) -> None:
     """Have the function called once: a write(2) that is refused, of an index not registered."""
     assert data.write(b"\0\0\0\0").errno == "ENOENT"

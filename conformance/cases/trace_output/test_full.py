@@ -62,7 +62,6 @@ def test_overwritten(ue: UserEvents, written: int, kept: tuple[int, ...], overru
         f"entries: {len(kept)}\noverrun: {overrun}\ncommit overrun: 0\n"
         "dropped events: 0\nread events: 0\n"
     )
-    instance.remove()
 
 
 @case(spec="rb_move_tail")
@@ -82,7 +81,6 @@ def test_dropped(ue: UserEvents) -> None:
     instance.clear_trace()
     assert event.write(payload(8)).value == 2004
     assert instance.records() == [line(ue, 8)]
-    instance.remove()
 
 
 @case(
@@ -103,7 +101,6 @@ def test_not_validated(ue: UserEvents) -> None:
         assert event.write(bytes(SIZE)).value == 2004
     assert event.write(invalid).value == 2004
     assert counted(instance).endswith("dropped events: 1\nread events: 0\n")
-    instance.remove()
 
 
 @case(
@@ -126,7 +123,6 @@ def test_others_have_room(ue: UserEvents) -> None:
     assert len(instance.records()) == 4
     assert ue.tracefs.records() == [line(ue, number) for number in range(1, 7)]
     assert event.count == 6
-    instance.remove()
 
 
 @case(
@@ -144,4 +140,3 @@ def test_size(ue: UserEvents, kilobytes: str, kept: tuple[int, ...]) -> None:
     for number in range(1, 9):
         assert event.write(payload(number)).value == 2004
     assert instance.records() == [line(ue, number) for number in kept]
-    instance.remove()

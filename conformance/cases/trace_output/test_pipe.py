@@ -56,8 +56,6 @@ def test_one_reader_of_two(ue: UserEvents) -> None:
     data.write_event(0, b"\2\0")
     assert pipe.read().text == line(ue, 1) + line(ue, 2)
     assert instance.records() == [line(ue, 2).rstrip()]
-    other.close()
-    instance.remove()
 
 
 @case(
@@ -92,7 +90,6 @@ def test_of_what_was(ue: UserEvents, ended: str) -> None:
         assert data.write_event(0, b"\2\0").value == 6
     assert pipe.read().text == line(ue, 1)
     assert pipe.read().errno == "EAGAIN"
-    ue.tracefs.write(ue.tracefs.path("tracing_on"), "1")
 
 
 @case(spec="trace.c:tracing_stats_read")
@@ -112,8 +109,6 @@ def test_counts(ue: UserEvents) -> None:
     data.write_event(0, b"\3\0")
     instance.clear_trace()
     assert counted(instance) == f"entries: 0\n{rest}read events: 0\n"
-    pipe.close()
-    instance.remove()
 
 
 @case(
@@ -137,7 +132,6 @@ def test_not_counted(ue: UserEvents, tracing: str, payload: bytes, errno: str) -
     nothing = "entries: 0\noverrun: 0\ncommit overrun: 0\ndropped events: 0\nread events: 0\n"
     assert counted(instance) == nothing
     assert instance.records() == []
-    instance.remove()
 
 
 @case(spec="fs/tracefs/inode.c: the root directory has mode 0700", isolation="events")

@@ -127,8 +127,6 @@ def test_removed_in_instances(ue: UserEvents) -> None:
     assert ue.tracefs.command(f"-:{ue.name()}\n").errno == ""
     assert was.bodies() == []
     assert never.bodies() == [ue.line("a=0x2 (2)", name="other", dump="02 00")]
-    was.remove()
-    never.remove()
 
 
 @case(spec="trace_output.c:register_trace_event")
@@ -146,8 +144,6 @@ def test_removed_and_made_anew(
     ue.tracefs.command(f"u:{ue.name(stem)} {fields}\n")
     shown = ue.line(*values, name=stem, dump="01 02")
     assert ue.tracefs.bodies() == [ue.dated("ids_reused", since=shown, before="Unknown type N")]
-    ue.tracefs.clear_trace()
-    ue.tracefs.command(f"-:{ue.name(stem)} {fields}\n")
 
 
 @case(spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus")
@@ -159,7 +155,6 @@ def test_removed_by_truncation(ue: UserEvents) -> None:
     flags = os.O_WRONLY | os.O_TRUNC
     assert ue.tracefs.command("u:new\n", flags, eventually=True).value == 6
     assert ue.tracefs.bodies() == []
-    ue.tracefs.command("-:new\n")
 
 
 @case(spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus")

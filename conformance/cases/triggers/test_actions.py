@@ -32,8 +32,6 @@ def test_traceoff(ue: UserEvents, text: str, kept: list[int]) -> None:
     for payload in (b"\1", b"\2", b"\3"):
         assert event.write(payload).value == 5
     assert ue.tracefs.records() == shown(ue, *kept)
-    event.directory.trigger("!traceoff")
-    ue.tracefs.write(TRACING_ON, "1\n")
 
 
 @case(spec="traceon_trigger", tier="quick")
@@ -69,7 +67,6 @@ def test_traceon_with_filter(ue: UserEvents) -> None:
         assert event.write(payload).value == 5
     event.directory.trigger("!traceon")
     assert ue.tracefs.records() == shown(ue, 2, 4)
-    ue.tracefs.write(TRACING_ON, "1\n")
 
 
 @case(spec="event_trigger_count", doc=":count says how often a trigger acts")
@@ -88,7 +85,6 @@ def test_counts(ue: UserEvents) -> None:
     event.write(b"\1")
     assert event.directory.triggers == "traceoff:count=0\n"
     assert ue.tracefs.read(TRACING_ON).text == "1\n"
-    event.directory.trigger("!traceoff")
 
 
 @case(
@@ -109,7 +105,6 @@ def test_checked(ue: UserEvents, text: str, errno: str) -> None:
     event.directory.trigger(text)
     assert event.write(b"\0\0\2\0xx").errno == errno
     assert event.write(b"\0\0\2\0x\0").value == 10
-    event.directory.trigger(f"!{text}")
 
 
 @case(spec="register_trigger")
@@ -125,8 +120,6 @@ def test_without_fields(ue: UserEvents) -> None:
     directory.trigger("traceoff if common_pid > 1")
     assert event.write(payload).errno == ""
     assert ue.tracefs.read(TRACING_ON).text == "0\n"
-    directory.trigger("!traceoff")
-    ue.tracefs.write(TRACING_ON, "1\n")
 
 
 @case(spec="stacktrace_trigger", profiles="6.4..", isolation="events")

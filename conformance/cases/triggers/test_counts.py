@@ -58,8 +58,6 @@ def test_nothing_to_count(ue: UserEvents, kind: str, wanted: str) -> None:
     ue.tracefs.write(TRACING_ON, other)
     event.write(b"\1")
     assert ue.tracefs.read(TRACING_ON).text == other
-    event.directory.trigger(f"!{kind}")
-    ue.tracefs.write(TRACING_ON, "1\n")
 
 
 @case(
@@ -118,7 +116,6 @@ def test_condition_gone(ue: UserEvents, text: str) -> None:
     ue.tracefs.write(TRACING_ON, "0\n")
     assert event.write(b"\2").value == 5
     assert ue.tracefs.records() == shown(ue, 2)
-    event.directory.trigger("!traceon")
 
 
 @case(

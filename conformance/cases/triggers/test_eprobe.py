@@ -65,7 +65,6 @@ def test_signed_byte(ue: UserEvents) -> None:
     assert ue.tracefs.records(ue.name("p")) == [
         f"{ue.name('p')}: (user_events.{ue.name()}) a=255 b=128"
     ]
-    remove(ue)
 
 
 @case(spec="get_event_field", doc="string fetches text", profiles="6.4..")
@@ -86,7 +85,6 @@ def test_strings(ue: UserEvents, fields: str, payload: bytes, shown: str) -> Non
     assert data.write_event(0, payload).value == 4 + len(payload)
     disable(ue)
     assert ue.tracefs.records() == [f'{ue.name("p")}: (user_events.{ue.name()}) s="{shown}"']
-    remove(ue)
 
 
 @case(spec="__eprobe_trace_func", doc="the event itself is not affected", profiles="6.4..")
@@ -109,7 +107,6 @@ def test_beside_the_event(ue: UserEvents, filtered: bool, order: list[str]) -> N
     assert event.directory.enabled == "1\n"
     lines = {"e": f"{ue.name()}: a=(1)", "p": f"{ue.name('p')}: (user_events.{ue.name()}) a=1"}
     assert ue.tracefs.records() == [lines[each] for each in order]
-    remove(ue)
 
 
 @case(spec="trace_eprobe_parse_filter", doc="if FILTER", profiles="6.1..")
@@ -124,7 +121,6 @@ def test_condition(ue: UserEvents) -> None:
     disable(ue)
     head = f"{ue.name('p')}: (user_events.{ue.name()})"
     assert ue.tracefs.records(ue.name("p")) == [f"{head} b=3", f"{head} b=5"]
-    remove(ue)
 
 
 @case(
@@ -346,8 +342,6 @@ def test_looks_no_more(ue: UserEvents) -> None:
     ue.tracefs.write(TRACING_ON, "0\n")
     assert event.write(b"\2").value == 5
     assert ue.tracefs.records(ue.name()) == [f"{ue.name()}: a=(2)"]
-    event.directory.trigger("!traceon")
-    remove(ue)
 
 
 @case(spec="find_and_get_event", doc="SYSTEM.EVENT")

@@ -67,8 +67,6 @@ def test_enable_hist(ue: UserEvents) -> None:
     )
     assert target.hist.count("    Hits: 2\n    Entries: 1\n") == 2
     assert ue.tracefs.records() == []
-    target.trigger("!hist:keys=b")
-    target.trigger("!hist:keys=b:vals=b")
 
 
 @case(spec="hist_enable_trigger; trace_events_trigger.c:event_trigger_count")
@@ -94,8 +92,6 @@ def test_disable_hist(ue: UserEvents) -> None:
         "{ b:          1 } hitcount:          1",
         "{ b:          4 } hitcount:          1",
     ]
-    target.trigger("!hist:keys=b:sort=b")
-    directory.trigger(f"!{text}")
 
 
 @case(

@@ -275,8 +275,6 @@ def test_snapshot_again(ue: UserEvents) -> None:
     event.write(b"\3")
     assert ue.tracefs.snapshot() == [ue.line("a=(2)", dump="02")]
     assert ue.tracefs.records() == shown(ue, 1, 3)
-    event.directory.trigger("!snapshot")
-    ue.tracefs.write(SNAPSHOT, "0\n")
 
 
 @case(spec="register_snapshot_trigger", doc="snapshot", isolation="global", facilities="snapshot")
@@ -293,5 +291,3 @@ def test_snapshot_not_enabled(ue: UserEvents) -> None:
     assert data.write_event(0, b"\2").value == 5
     assert ue.tracefs.snapshot() == [ue.line("b=(1)", dump="01", name="other")]
     assert ue.tracefs.records() == []
-    directory.trigger("!snapshot")
-    ue.tracefs.write(SNAPSHOT, "0\n")

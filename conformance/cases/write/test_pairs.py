@@ -108,8 +108,6 @@ def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     unheard = ue.dated("ebadf_when_disabled", since="EBADF", before="")
     assert seen.errno == (unheard if first == "nobody-listens" else errno)
     assert ue.tracefs.records() == []
-    if "nobody-listens" not in mistakes:
-        ue.tracefs.disable(ue.name())
 
 
 @case(spec="vfs_writev; lib/iov_iter.c:import_iovec; trace_events_user.c")
@@ -130,5 +128,3 @@ def test_pairs_of_parts(ue: UserEvents, first: str, second: str, errno: str) -> 
     unheard = ue.dated("ebadf_when_disabled", since="EBADF", before="")
     assert seen.errno == (unheard if first == "nobody-listens" else errno)
     assert ue.tracefs.records() == []
-    if "nobody-listens" not in mistakes:
-        ue.tracefs.disable(ue.name())

@@ -57,8 +57,6 @@ def test_one_of_two_turned_off(ue: UserEvents, off: int) -> None:
     assert data.write_event(0, VALID).value == 11
     assert pair[off].records() == []
     assert pair[1 - off].records() == [ue.line("s=hi", dump="00 00 03 00 68 69 00")]
-    for each in pair:
-        each.remove()
 
 
 @case(
@@ -101,8 +99,6 @@ def test_unreadable_for_nobody(ue: UserEvents, turned: str) -> None:
     assert data.write_at(page + 4084, 12).value == 12
     shown = [len(each.records()) for each in pair]
     assert shown == [int(on) for on in turned]
-    for each in pair:
-        each.remove()
 
 
 @case(
@@ -120,7 +116,6 @@ def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int)
     assert event.count == taken
     assert len(ue.tracefs.records()) == taken
     assert len(instance.records()) == taken
-    instance.remove()
 
 
 @case(spec="probes; trace_events.h:trace_trigger_soft_disabled", needs="dynamic_fields_validated")
@@ -137,7 +132,6 @@ def test_refused_and_acted_on(ue: UserEvents, asked_first: str) -> None:
     assert event.write(INVALID).errno == "EFAULT"
     assert ue.tracefs.read(ue.tracefs.path("tracing_on")).text == "1\n"
     assert instance.records() == []
-    instance.remove()
 
 
 @case(spec="probes; trace_events_user.c:user_event_perf", needs="perf_sink", facilities="perf")
@@ -152,8 +146,6 @@ def test_perf_while_turned_off(ue: UserEvents) -> None:
     assert event.count == 1
     assert ue.tracefs.records() == []
     assert instance.records() == []
-    turn(ue.tracefs, "1")
-    instance.remove()
 
 
 @case(spec="probes")
