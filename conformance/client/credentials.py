@@ -6,7 +6,7 @@ import os
 
 from conformance.client.data_file import DataFile
 from conformance.client.process import Process
-from conformance.ops import credentials
+from conformance.ops import credentials, file_attributes
 from conformance.ops import syscalls as op
 from conformance.ops.credentials import Capability
 from conformance.ops.syscalls import Observation, View
@@ -88,23 +88,23 @@ class Rights:
 
     def make_file(self, path: str) -> Observation:
         """mknod(2)."""
-        return self._process.run(credentials.Mknod(self._actor, path))
+        return self._process.run(file_attributes.Mknod(self._actor, path))
 
     def make_directory(self, path: str) -> Observation:
         """mkdir(2)."""
-        return self._process.run(credentials.Mkdir(self._actor, path))
+        return self._process.run(file_attributes.Mkdir(self._actor, path))
 
     def chmod(self, path: str, mode: int) -> Observation:
         """chmod(2)."""
-        return self._process.run(credentials.Chmod(self._actor, path, mode))
+        return self._process.run(file_attributes.Chmod(self._actor, path, mode))
 
     def chown(self, path: str, uid: int = -1, gid: int = -1) -> Observation:
         """chown(2)."""
-        return self._process.run(credentials.Chown(self._actor, path, uid, gid))
+        return self._process.run(file_attributes.Chown(self._actor, path, uid, gid))
 
     def owner(self, path: str) -> str:
         """``uid:gid`` of a path."""
-        return self._process.run(credentials.Ownership(self._actor, path)).text
+        return self._process.run(file_attributes.Ownership(self._actor, path)).text
 
     def mode(self, path: str) -> int:
         """Permission bits of a path."""
@@ -135,7 +135,7 @@ class Directory:
     def next(self) -> Observation:
         """getdents64(2), once: more names, or nothing any more."""
         return self._process.run(
-            credentials.Getdents(self._process.actor, self._slot, self._prefix)
+            file_attributes.Getdents(self._process.actor, self._slot, self._prefix)
         )
 
     def names(self) -> list[str]:

@@ -15,7 +15,7 @@ from conformance.client.executor import Executor
 from conformance.model.answers import Answer, Difference, differences
 from conformance.model.machine import Model
 from conformance.ops import syscalls as op
-from conformance.ops.c_source import literal, statement
+from conformance.ops.c_text import literal, statement
 
 _LOOKING = (op.ReadFile, op.Load, op.Stat, op.Read, op.ReadRing)
 

@@ -9,8 +9,8 @@ from conformance.client.data_file import DataFile
 from conformance.client.lockstep import Lockstep
 from conformance.client.process import Process
 from conformance.client.user_events import UserEvents
+from conformance.ops import compat, tasks
 from conformance.ops import syscalls as op
-from conformance.ops import tasks
 from conformance.ops.syscalls import Observation
 from conformance.ops.tasks import THREAD, VFORK, Clone
 
@@ -106,22 +106,22 @@ class Task(Process):
 
     def ioctl32(self, slot: int, request: int, argument: int) -> Observation:
         """ioctl(2) through the entry of 32-bit programs."""
-        return self.run(tasks.Ioctl32(self.actor, slot, request, argument))
+        return self.run(compat.Ioctl32(self.actor, slot, request, argument))
 
     def read32(self, slot: int, count: int) -> Observation:
         """read(2)."""
-        return self.run(tasks.Read32(self.actor, slot, count))
+        return self.run(compat.Read32(self.actor, slot, count))
 
     def mmap32(
         self, address: int, length: int, protection: int, flags: int, slot: int
     ) -> Observation:
         """mmap2(2) of the beginning of a file, at a free address below 4 GiB."""
-        return self.run(tasks.Mmap32(self.actor, address, length, protection, flags, slot))
+        return self.run(compat.Mmap32(self.actor, address, length, protection, flags, slot))
 
     def write32(self, slot: int, data: bytes) -> Observation:
         """write(2) of bytes that are put into low memory."""
         self.queue(op.Store(self.actor, LOW, data))
-        return self.run(tasks.Write32(self.actor, slot, LOW, len(data)))
+        return self.run(compat.Write32(self.actor, slot, LOW, len(data)))
 
     def writev32(self, slot: int, parts: list[bytes]) -> Observation:
         """writev(2), each part with an iovec of 8 bytes."""
@@ -138,7 +138,7 @@ class Task(Process):
         """writev(2) with iovecs as they are given."""
         if vector:
             self.queue(op.Store(self.actor, LOW, vector))
-        return self.run(tasks.Writev32(self.actor, slot, LOW, count))
+        return self.run(compat.Writev32(self.actor, slot, LOW, count))
 
 
 def first_task(ue: UserEvents) -> Task:

@@ -20,26 +20,11 @@ from conformance.model.syscalls.bpf import choices
 from conformance.model.syscalls.dispatch import perform
 from conformance.model.tracefs import files
 from conformance.model.tracing import kernel_events
-from conformance.ops import credentials
 from conformance.ops import syscalls as op
 from conformance.ops.race import Race
 
 # Limit of states; programs settle long before.
 MAX_STATES = 256
-
-# Operations whose answer depends on which events exist; others depend at most on memory that
-# pending fix-ups change.
-_ABOUT_EVENTS = (
-    op.Ioctl,
-    op.Open,
-    op.PerfEventOpen,
-    op.Read,
-    op.ReadFile,
-    op.Stat,
-    op.StoreNumber,
-    op.WriteFile,
-    credentials.Getdents,
-)
 
 Kinds = tuple[type[Transition], ...]
 
@@ -126,7 +111,7 @@ def _candidates(
     Unless ``fixing``, page fix-ups stay pending.
     """
     candidates = []
-    before: Kinds = (Release, Remove) if isinstance(operation, _ABOUT_EVENTS) else ()
+    before: Kinds = (Release, Remove) if operation.depends_on_events else ()
     before = (*before, FixUp) if fixing else before
     reachable = [each for world in _reachable(worlds, before) for each in choices(world, operation)]
     for world in reachable:

@@ -1,15 +1,28 @@
-"""Operations about who may do what: identity, capabilities, modes, mounts, namespaces.
+"""Operations on credentials: identity, capabilities, seccomp, namespaces and mounts.
 
-What a process does to itself it does for good; what it does to files, all others see.
+A process cannot undo them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import errno
+import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import ClassVar
 
-from conformance.ops.syscalls import Operation
+from conformance.ops.c_text import flag_names
+from conformance.ops.calls import (
+    NUMBERS,
+    STRUCT_PAGE,
+    Call,
+    bytes_in,
+    map_page,
+    path_in,
+    sys_call,
+)
+from conformance.ops.operation import Operation
 
 CLONE_NEWNS = 0x0002_0000
 CLONE_NEWUSER = 0x1000_0000
@@ -18,6 +31,21 @@ MS_RDONLY = 1
 MS_REMOUNT = 32
 MS_BIND = 4096
 MNT_DETACH = 2
+_CLONE_FLAGS = {
+    CLONE_NEWNS: "CLONE_NEWNS",
+    CLONE_NEWUSER: "CLONE_NEWUSER",
+    CLONE_NEWPID: "CLONE_NEWPID",
+}
+_MOUNT_FLAGS = {MS_RDONLY: "MS_RDONLY", MS_REMOUNT: "MS_REMOUNT", MS_BIND: "MS_BIND"}
+_PR_SET_KEEPCAPS, _PR_SET_NO_NEW_PRIVS = 8, 38
+_CAPABILITY_VERSION_3 = 0x20080522
+_LOW = (1 << 32) - 1
+_SET_MODE_FILTER = 1
+# include/uapi/linux/{bpf_common,filter,seccomp,audit}.h
+_LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06
+_AT_NUMBER, _AT_ARCHITECTURE = 0, 4
+_X86_64 = 0xC000003E
+_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 
 
 class Capability(IntEnum):
@@ -74,23 +102,23 @@ def mask(*capabilities: Capability) -> int:
     return sum(1 << each for each in set(capabilities))
 
 
-def listed(names: Iterable[bytes]) -> bytes:
-    """Names of a directory as they are compared: sorted, a line each."""
-    return b"".join(name + b"\n" for name in sorted(names))
+def _names(capabilities: int) -> str:
+    if capabilities == EVERYTHING:
+        return "all"
+    names = {1 << each: f"CAP_{each.name}" for each in Capability}
+    return flag_names(capabilities, names, "none")
 
 
 @dataclass(frozen=True, slots=True)
-class Right(Operation):
-    """An operation of this module."""
+class Irreversible(Operation):
+    """An operation that changes the credentials or the namespaces of its process for good."""
+
+    irreversible: ClassVar[bool] = True
+    changes_guest: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)
-class Lasting(Right):
-    """What changes its process for good."""
-
-
-@dataclass(frozen=True, slots=True)
-class Become(Lasting):
+class Become(Irreversible):
     """Become another user with a group and supplementary groups.
 
     ``keep`` keeps the permitted capabilities (PR_SET_KEEPCAPS), none of them effective.
@@ -101,45 +129,116 @@ class Become(Lasting):
     groups: tuple[int, ...] = ()
     keep: bool = False
 
+    def c_text(self) -> str:
+        kept = "prctl(PR_SET_KEEPCAPS, 1); " if self.keep else ""
+        listed = ", ".join(map(str, self.groups))
+        groups = f"setgroups({len(self.groups)}, (gid_t[]){{{listed}}})"
+        gids = ", ".join([str(self.gid)] * 3)
+        uids = ", ".join([str(self.uid)] * 3)
+        return f"{kept}{groups}; setresgid({gids}); setresuid({uids})"
+
+    def calls(self) -> list[Call]:
+        keep = [sys_call("prctl", _PR_SET_KEEPCAPS, 1, 0, 0, 0)] if self.keep else []
+        count = len(self.groups)
+        return [
+            *keep,
+            sys_call("setgroups", count, bytes_in(struct.pack(f"<{count}I", *self.groups))),
+            sys_call("setresgid", self.gid, self.gid, self.gid),
+            sys_call("setresuid", self.uid, self.uid, self.uid),
+        ]
+
 
 @dataclass(frozen=True, slots=True)
-class Capset(Lasting):
-    """capset(2): capabilities as bits; inheritable are none."""
+class Capset(Irreversible):
+    """capset(2): permitted and effective capabilities as bits; none are inheritable."""
 
     permitted: int
     effective: int
 
+    def c_text(self) -> str:
+        return f"capset(v3, permitted {_names(self.permitted)}, effective {_names(self.effective)})"
+
+    def calls(self) -> list[Call]:
+        header = struct.pack("<Ii", _CAPABILITY_VERSION_3, 0)
+        low = struct.pack("<3I", self.effective & _LOW, self.permitted & _LOW, 0)
+        high = struct.pack("<3I", self.effective >> 32, self.permitted >> 32, 0)
+        return [sys_call("capset", bytes_in(header), bytes_in(low + high))]
+
 
 @dataclass(frozen=True, slots=True)
-class NoNewPrivileges(Lasting):
+class NoNewPrivileges(Irreversible):
     """prctl(PR_SET_NO_NEW_PRIVS)."""
 
+    def c_text(self) -> str:
+        return "prctl(PR_SET_NO_NEW_PRIVS, 1)"
+
+    def calls(self) -> list[Call]:
+        return [sys_call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)]
+
 
 @dataclass(frozen=True, slots=True)
-class Seccomp(Lasting):
-    """seccomp(2): a filter that lets ``errno`` be the answer to some system calls."""
+class Seccomp(Irreversible):
+    """seccomp(2): a filter that makes some system calls fail with ``errno``."""
 
     refused: tuple[str, ...]
     errno: str
 
+    def c_text(self) -> str:
+        rule = f"/* {', '.join(self.refused)}: {self.errno} */"
+        return f"seccomp(SECCOMP_SET_MODE_FILTER, 0, {rule})"
+
+    def calls(self) -> list[Call]:
+        instructions = list(_filter(self.refused, getattr(errno, self.errno)))
+        code = b"".join(struct.pack("<HBBI", *each) for each in instructions)
+        program = struct.pack("<HxxxxxxQ", len(instructions), STRUCT_PAGE + 16)
+        return [
+            map_page(STRUCT_PAGE),
+            ["poke", STRUCT_PAGE, (program + code).hex()],
+            sys_call("seccomp", _SET_MODE_FILTER, 0, STRUCT_PAGE),
+        ]
+
+
+def _filter(refused: tuple[str, ...], number: int) -> Iterator[tuple[int, int, int, int]]:
+    """Instructions of classic BPF that return an error number for the refused system calls."""
+    last = len(refused) - 1
+    yield (_LOAD, 0, 0, _AT_ARCHITECTURE)
+    yield (_EQUAL, 0, last + 2, _X86_64)
+    yield (_LOAD, 0, 0, _AT_NUMBER)
+    for place, name in enumerate(refused):
+        yield (_EQUAL, last - place + 1, 0, NUMBERS[name])
+    yield (_RETURN, 0, 0, _ALLOW)
+    yield (_RETURN, 0, 0, _ERRNO | number)
+
 
 @dataclass(frozen=True, slots=True)
-class Unshare(Lasting):
-    """unshare(2) of namespaces: CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID (of children to come)."""
+class Unshare(Irreversible):
+    """unshare(2): CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID (for future children)."""
 
     flags: int
 
+    def c_text(self) -> str:
+        return f"unshare({flag_names(self.flags, _CLONE_FLAGS)})"
+
+    def calls(self) -> list[Call]:
+        return [sys_call("unshare", self.flags)]
+
 
 @dataclass(frozen=True, slots=True)
-class Chroot(Lasting):
+class Chroot(Irreversible):
     """chroot(2)."""
 
     path: str
 
+    def c_text(self) -> str:
+        return f'chroot("{self.path}")'
+
+    def calls(self) -> list[Call]:
+        return [sys_call("chroot", path_in(self.path))]
+
 
 @dataclass(frozen=True, slots=True)
-class Mount(Lasting):
-    """mount(2) in the mount namespace of the process; ``options`` as of the file system."""
+class Mount(Irreversible):
+    """mount(2) in the mount namespace of the process; ``options`` are the file system's."""
 
     source: str
     target: str
@@ -147,55 +246,26 @@ class Mount(Lasting):
     flags: int = 0
     options: str = ""
 
+    def c_text(self) -> str:
+        paths = f'"{self.source}", "{self.target}", "{self.kind}"'
+        options = f'"{self.options}"' if self.options else "0"
+        return f"mount({paths}, {flag_names(self.flags, _MOUNT_FLAGS)}, {options})"
+
+    def calls(self) -> list[Call]:
+        source, target, kind, options = map(
+            path_in, (self.source, self.target, self.kind, self.options)
+        )
+        return [sys_call("mount", source, target, kind, self.flags, options)]
+
 
 @dataclass(frozen=True, slots=True)
-class Umount(Lasting):
+class Umount(Irreversible):
     """umount2(2) with MNT_DETACH."""
 
     target: str
 
+    def c_text(self) -> str:
+        return f'umount2("{self.target}", MNT_DETACH)'
 
-@dataclass(frozen=True, slots=True)
-class Mknod(Right):
-    """mknod(2) of an empty regular file, mode 0600."""
-
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Mkdir(Right):
-    """mkdir(2), mode 0755."""
-
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Chmod(Right):
-    """chmod(2)."""
-
-    path: str
-    mode: int
-
-
-@dataclass(frozen=True, slots=True)
-class Chown(Right):
-    """chown(2); -1 leaves user or group as it is."""
-
-    path: str
-    uid: int = -1
-    gid: int = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Ownership(Right):
-    """Who owns a path (stat(2)): the text ``uid:gid``."""
-
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Getdents(Right):
-    """getdents64(2) of a directory, once: names that begin with ``prefix``, sorted, in lines."""
-
-    slot: int
-    prefix: str = ""
+    def calls(self) -> list[Call]:
+        return [sys_call("umount2", path_in(self.target), MNT_DETACH)]

@@ -6,13 +6,9 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import fields
-from enum import Enum
-from functools import cache
 from typing import Any
 
-from conformance.ops.race import Race
-from conformance.ops.syscalls import Operation
+from conformance.ops.operation import Operation
 
 # Names that programs make up themselves look like t00012_name (see sut.user_events); the
 # tracepoint of a multi-format event has a number behind it that the whole system counts.
@@ -20,35 +16,6 @@ _GENERATED = re.compile(r"\b(t)\d+(_[\w-]*)(?:\.([0-9a-f]+)\b)?", re.IGNORECASE)
 
 COURSE = 200
 """Operations of a program that its course tells of."""
-
-
-def encode(operation: Operation) -> dict[str, Any]:
-    """The operation as JSON values; bytes become ``{"hex": …}``."""
-    shown: dict[str, Any] = {"op": type(operation).__name__}
-    kind: Any = type(operation)
-    for name in _fields(kind):
-        value = getattr(operation, name)
-        if isinstance(operation, Race) and name == "tracks":
-            value = [
-                {
-                    "actor": track.actor,
-                    "passes": track.passes,
-                    "steps": list(map(encode, track.steps)),
-                }
-                for track in operation.tracks
-            ]
-        elif isinstance(value, bytes):
-            value = {"hex": value.hex()}
-        elif isinstance(value, Enum):
-            value = value.value
-        shown[name] = value
-    return shown
-
-
-@cache
-def _fields(kind: Any) -> tuple[str, ...]:
-    """The names of the fields of a kind of operation."""
-    return tuple(field.name for field in fields(kind))
 
 
 def digest(program: Iterable[Operation]) -> str:
@@ -71,7 +38,7 @@ def identify(program: Iterable[Operation]) -> tuple[str, str]:
     names = _Names()
     course = ""
     for number, operation in enumerate(program):
-        text = json.dumps(names.reduced(encode(operation)), sort_keys=True)
+        text = json.dumps(names.reduced(operation.encode()), sort_keys=True)
         summary.update(text.encode() + b"\n")
         if number < COURSE:
             course += summary.hexdigest()[:2]

@@ -7,13 +7,14 @@ answered in which way.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from errno import errorcode
 from itertools import count
 
-from conformance.ops.syscalls import Operation
-from conformance.ops.tasks import TaskOperation
+from conformance.ops.calls import Call
+from conformance.ops.operation import Operation, Reply
+from conformance.ops.tasks import Clone
 
 # In the place of the answers that came after the first four kinds of them.
 OTHERS = "others"
@@ -25,35 +26,71 @@ Tally = Mapping[str, int]
 class Track:
     """What one task does: all its steps in order, ``passes`` times.
 
-    The steps are single system calls and ``Add``; where there is one pass, ``Clone``, and as the
-    last one ``Exit`` or ``ExitTask``, too.
+    A step is a system call or ``Add``.  With one pass it may also be ``Clone`` and, at the end,
+    ``Exit`` or ``ExitTask``.
     """
 
     actor: str
     steps: tuple[Operation, ...]
     passes: int = 1
 
+    def c_text(self) -> str:
+        """The loop in C."""
+        steps = " ".join(f"{step.c_text()};" for step in self.steps)
+        return f"for (int i = 0; i < {self.passes}; i++) {{ {steps} }}"
+
+    def call(self) -> Call:
+        """Actor, passes and one call for each step.  Raises ValueError for a step of several."""
+        calls = [call for step in self.steps for call in step.calls()]
+        if len(calls) != len(self.steps):
+            raise ValueError(f"a step of several calls in a race: {self.steps!r:.200}")
+        return [self.actor, self.passes, calls]
+
+    def renamed(self, name: Callable[[str], str]) -> Track:
+        """The track with actors renamed."""
+        return Track(name(self.actor), tuple(s.renamed(name) for s in self.steps), self.passes)
+
 
 @dataclass(frozen=True, slots=True)
-class Race(TaskOperation):
-    """Tasks of one driver, ``actor`` among them, begin their tracks at the same moment.
+class Race(Operation):
+    """Tasks of one driver, ``actor`` among them, start their tracks at the same moment.
 
-    It is over when all of them are.
+    The race ends when all tracks have ended.
     """
 
     tracks: tuple[Track, ...]
 
+    def c_text(self) -> str:
+        first, *others = self.tracks
+        loops = [first.c_text(), *(f"{each.actor}: {each.c_text()}" for each in others)]
+        return " || ".join(loops)
+
+    def calls(self) -> list[Call]:
+        made = [step.child for step in steps_of(self) if isinstance(step, Clone)]
+        ids: list[Call] = [["via", child, ["tid"]] for child in made]
+        return [["race", [track.call() for track in self.tracks]], *ids]
+
+    def decode(self, replies: Sequence[Reply]) -> tuple[int, bytes | None]:
+        return 0, shown(self, replies[0].data or b"").encode()
+
+    def renamed(self, name: Callable[[str], str]) -> Race:
+        return Race(name(self.actor), tuple(track.renamed(name) for track in self.tracks))
+
 
 @dataclass(frozen=True, slots=True)
-class Add(TaskOperation):
-    """The task adds to the four bytes at ``address``, locked and ``times`` over.
-
-    A step of a race alone.
-    """
+class Add(Operation):
+    """Add to the four bytes at ``address`` atomically, ``times`` times; only a step of a race."""
 
     address: int
     amount: int
     times: int = 1
+
+    def c_text(self) -> str:
+        added = f"__atomic_fetch_add((int *){self.address:#x}, {self.amount}, __ATOMIC_SEQ_CST)"
+        return f"for (int n = 0; n < {self.times}; n++) {added}"
+
+    def calls(self) -> list[Call]:
+        return [["add", self.address, self.amount, self.times]]
 
 
 def steps_of(operation: Operation) -> Iterable[Operation]:

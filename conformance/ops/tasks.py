@@ -1,152 +1,148 @@
-"""Operations of tasks: clone, execve, ends of all kinds, 32-bit calls, descriptors on their way.
+"""Operations on tasks: clone, execve, and the ways in which tasks end.
 
-A task is an actor without an interpreter: what ``Clone`` makes, of a process or of another task.
-It performs the operations that are system calls, reads and writes memory, and shares what the
-flags of its making say.  The process that made the first one drives them all and must outlive
-them.
+A task is an actor without an interpreter: ``Clone`` makes it, from a process or from another
+task.  It performs system calls, reads and writes memory, and shares what its clone flags say.
+The process that made the first task drives all of them and must outlive them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import fcntl
+import resource
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
-from conformance.ops.syscalls import Operation
+from conformance.ops.c_text import flag_names
+from conformance.ops.calls import Call, bytes_in, fd, sys_call
+from conformance.ops.operation import Operation
 
 # include/uapi/linux/sched.h
 CLONE_VM = 0x0000_0100
+CLONE_FS = 0x0000_0200
 CLONE_FILES = 0x0000_0400
+CLONE_SIGHAND = 0x0000_0800
 CLONE_VFORK = 0x0000_4000
 CLONE_THREAD = 0x0001_0000
-# What pthread_create(3) shares, as far as anybody can tell here: with CLONE_FS, CLONE_SIGHAND.
-THREAD = CLONE_VM | 0x0000_0200 | CLONE_FILES | 0x0000_0800 | CLONE_THREAD
+# What pthread_create(3) shares, as far as user_events depend on it.
+THREAD = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD
 VFORK = CLONE_VM | CLONE_VFORK
+_CLONE_FLAGS = {
+    CLONE_VM: "CLONE_VM",
+    CLONE_FS: "CLONE_FS",
+    CLONE_FILES: "CLONE_FILES",
+    CLONE_SIGHAND: "CLONE_SIGHAND",
+    CLONE_VFORK: "CLONE_VFORK",
+    CLONE_THREAD: "CLONE_THREAD",
+}
+_HARD_LIMIT = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class TaskOperation(Operation):
-    """What this module describes."""
+class SpawnDriver(Operation):
+    """Start a process that drives tasks and has never run another program.
 
-
-@dataclass(frozen=True, slots=True)
-class SpawnDriver(TaskOperation):
-    """A new process, as ``Spawn`` makes it, that never was anybody else's and drives tasks.
-
-    A process that has registered once has a list of enablers ever after, though an empty one, and
-    so have its children: they would not begin as a program does.
+    A process that has registered once keeps a list of enablers, though an empty one, and its
+    children inherit it: they would not start as a program does.
     """
 
+    def c_text(self) -> str:
+        return "/* new process */"
+
+    def calls(self) -> list[Call]:
+        return [["spawn", self.actor]]
+
 
 @dataclass(frozen=True, slots=True)
-class Clone(TaskOperation):
-    """clone(2) with ``flags``: a task ``child``; the value is not compared (an id).
+class Clone(Operation):
+    """clone(2) with ``flags``: a task ``child``; the value, a thread id, is not compared.
 
-    With CLONE_VFORK the actor performs nothing more until its child is gone or another program.
+    With CLONE_VFORK the actor performs nothing until its child has exited or called execve.
     """
 
     child: str
     flags: int
 
+    def c_text(self) -> str:
+        names = flag_names(self.flags, _CLONE_FLAGS, "")
+        if not self.flags & CLONE_THREAD:
+            names = f"{names} | SIGCHLD" if names else "SIGCHLD"
+        return f"{self.child} = clone({names}, 0, 0, 0, 0)"
+
+    def calls(self) -> list[Call]:
+        # The name of a task has a slash in it, that of a process has none.
+        maker = self.actor if "/" in self.actor else None
+        return [["task", self.child, maker, self.flags]]
+
+    def renamed(self, name: Callable[[str], str]) -> Clone:
+        return replace(self, actor=name(self.actor), child=name(self.child))
+
 
 @dataclass(frozen=True, slots=True)
-class Exec(TaskOperation):
-    """execve(2) of ``path``, or of a program that goes on as this actor, with fresh memory.
+class Exec(Operation):
+    """execve(2) of ``path``, or of a program that continues as this actor with fresh memory.
 
-    Of its descriptors it has those that were kept (see KeepOverExec).  The value is not compared.
+    It keeps the descriptors of ``KeepOverExec``.  The value is not compared.
     """
 
     path: str = ""
 
+    def c_text(self) -> str:
+        return f'execve("{self.path or "/proc/self/exe"}", argv, envp)'
+
+    def calls(self) -> list[Call]:
+        return [["exec", self.path]]
+
 
 @dataclass(frozen=True, slots=True)
-class ExitTask(TaskOperation):
-    """exit(2): this task alone ends, not its process; it is gone before the next operation."""
+class ExitTask(Operation):
+    """exit(2) of this task only, not of its process; reaped before the next operation."""
 
     status: int = 0
 
+    def c_text(self) -> str:
+        return f"syscall(SYS_exit, {self.status})"
+
+    def calls(self) -> list[Call]:
+        return [["exit_task", self.status]]
+
 
 @dataclass(frozen=True, slots=True)
-class Die(TaskOperation):
-    """SIGKILL, from outside, for the process of a task; it is gone before the next operation."""
+class Die(Operation):
+    """SIGKILL from outside to the process of a task; reaped before the next operation."""
+
+    def c_text(self) -> str:
+        return f"kill({self.actor}, SIGKILL)"
+
+    def calls(self) -> list[Call]:
+        return [["die"]]
 
 
 @dataclass(frozen=True, slots=True)
-class KeepOverExec(TaskOperation):
-    """fcntl(2): take FD_CLOEXEC, with which all is opened, from a descriptor."""
+class KeepOverExec(Operation):
+    """fcntl(2): clear FD_CLOEXEC, which every descriptor is opened with."""
 
     slot: int
 
+    def c_text(self) -> str:
+        return f"fcntl(fd{self.slot}, F_SETFD, 0)"
+
+    def calls(self) -> list[Call]:
+        return [sys_call("fcntl", fd(self.slot), fcntl.F_SETFD, 0)]
+
 
 @dataclass(frozen=True, slots=True)
-class LimitDescriptors(TaskOperation):
-    """setrlimit(2) of RLIMIT_NOFILE, the soft limit alone."""
+class LimitDescriptors(Operation):
+    """setrlimit(2) of the soft RLIMIT_NOFILE."""
 
     most: int
+    irreversible: ClassVar[bool] = True
 
+    def c_text(self) -> str:
+        limit = f"&(struct rlimit){{{self.most}, {_HARD_LIMIT}}}"
+        return f"setrlimit(RLIMIT_NOFILE, {limit})"
 
-# The 32-bit entry (int 0x80), with numbers of 32 bits; of an address the upper half is not seen.
-
-
-@dataclass(frozen=True, slots=True)
-class Ioctl32(TaskOperation):
-    """ioctl(2) of a 32-bit task."""
-
-    slot: int
-    request: int
-    argument: int
-
-
-@dataclass(frozen=True, slots=True)
-class Read32(TaskOperation):
-    """read(2) of a 32-bit task."""
-
-    slot: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Write32(TaskOperation):
-    """write(2) of a 32-bit task."""
-
-    slot: int
-    address: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Writev32(TaskOperation):
-    """writev(2) of a 32-bit task: ``count`` iovecs of 8 bytes each at ``address``."""
-
-    slot: int
-    address: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Mmap32(TaskOperation):
-    """mmap2(2) of a 32-bit task, of a descriptor; ``offset`` in bytes."""
-
-    address: int
-    length: int
-    protection: int
-    flags: int
-    slot: int
-    offset: int = 0
-
-
-# SCM_RIGHTS
-
-
-@dataclass(frozen=True, slots=True)
-class SendDescriptor(TaskOperation):
-    """sendmsg(2) of one byte and the descriptor ``passed`` over a socket."""
-
-    slot: int
-    passed: int
-
-
-@dataclass(frozen=True, slots=True)
-class ReceiveDescriptor(TaskOperation):
-    """recvmsg(2) of a byte and a descriptor, kept in ``new_slot``, with MSG_CMSG_CLOEXEC."""
-
-    slot: int
-    new_slot: int
+    def calls(self) -> list[Call]:
+        limit = bytes_in(struct.pack("<QQ", self.most, _HARD_LIMIT))
+        return [sys_call("prlimit64", 0, resource.RLIMIT_NOFILE, limit, 0)]

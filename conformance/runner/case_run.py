@@ -15,8 +15,8 @@ from conformance.client.user_events import UserEvents
 from conformance.model.errors import ModelError
 from conformance.model.machine import Model
 from conformance.ops import syscalls as op
+from conformance.ops.calls import Call
 from conformance.ops.digest import identify
-from conformance.ops.encode.requests import Call
 from conformance.results.case_result import (
     Blame,
     CaseResult,

@@ -40,8 +40,9 @@ from typing import Any
 from conformance.abi import grammar, rfc_v1, uapi
 from conformance.client import tracefs
 from conformance.model.state.events import DEFAULT_MAX_EVENTS
-from conformance.ops import credentials
-from conformance.ops.encode.requests import Call, Request, calls_of, fd, path_in, sys_call
+from conformance.ops import credentials, file_attributes
+from conformance.ops.calls import Call, Request, fd, path_in, sys_call
+from conformance.ops.operation import Operation
 from conformance.runner.guest_executor import Channel
 from conformance.runner.guest_invariants import GUARDED, GuestInvariants
 from conformance.runner.guest_setup import (
@@ -146,16 +147,16 @@ class Cleanup:
         return texts[: len(looks)], texts[len(looks) :]
 
     def _superblock(self, left: Leftovers) -> list[Call]:
-        operations: list[credentials.Right] = []
+        operations: list[Operation] = []
         if left.superblock:
             remount = credentials.MS_REMOUNT
             operations.append(credentials.Mount(ACTOR, "none", tracefs.ROOT, "", remount, _OPTIONS))
         for path in GUARDED if left.modes else ():
             if (attributes := self._invariants.attributes(path)) is not None:
                 mode, user, group = attributes
-                operations.append(credentials.Chown(ACTOR, path, user, group))
-                operations.append(credentials.Chmod(ACTOR, path, mode))
-        return [call for operation in operations for call in calls_of(operation)]
+                operations.append(file_attributes.Chown(ACTOR, path, user, group))
+                operations.append(file_attributes.Chmod(ACTOR, path, mode))
+        return [call for operation in operations for call in operation.calls()]
 
     def _settings(self, left: Leftovers) -> list[Call]:
         return [write_file(path, self._invariants.setting(path)) for path in left.settings]

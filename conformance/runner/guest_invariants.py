@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from conformance.client import tracefs
-from conformance.ops import credentials, race, tracing
+from conformance.ops import race
 from conformance.ops import syscalls as op
-from conformance.ops.encode.requests import Call, Request
+from conformance.ops.calls import Call, Request
 from conformance.runner.guest_executor import Channel
 from conformance.runner.guest_setup import ACTOR
 
@@ -121,9 +121,7 @@ def _reaches_out(operation: op.Operation) -> bool:
     match operation:
         case op.WriteFile(path=path, flags=flags) | op.Open(path=path, flags=flags):
             return flags & os.O_ACCMODE != os.O_RDONLY and _OWN.fullmatch(path) is None
-        case tracing.MakeDirectory() | tracing.RemoveDirectory() | tracing.WritePid():
-            return True
-    return isinstance(operation, credentials.Right)
+    return operation.changes_guest
 
 
 def _text(result: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from conformance.cases.case import Facility
 from conformance.client import tracefs
 from conformance.client.addresses import PAGE, READ_WRITE, SCRATCH
 from conformance.ops import bpf_assembler
-from conformance.ops.encode.requests import Call, sys_call
+from conformance.ops.calls import Call, sys_call
 from conformance.runner.guest_executor import Channel
 
 _GAUGE = "uevt_facilities"

@@ -13,7 +13,7 @@ from conformance.client import tracefs
 from conformance.model.state.events import DEFAULT_MAX_EVENTS
 from conformance.model.state.trace_instance import TOP
 from conformance.model.state.world import World
-from conformance.ops import credentials, race, tracing
+from conformance.ops import credentials, file_attributes, race, tracing
 from conformance.ops import syscalls as op
 from conformance.runner.guest_invariants import SETTINGS
 
@@ -129,4 +129,4 @@ def _reconfigures(operation: op.Operation) -> bool:
 
 
 def _changes_modes(operation: op.Operation) -> bool:
-    return isinstance(operation, credentials.Chmod | credentials.Chown)
+    return isinstance(operation, file_attributes.Chmod | file_attributes.Chown)

@@ -16,7 +16,7 @@ from errno import EAGAIN, errorcode
 from pathlib import Path
 from typing import Protocol
 
-from conformance.ops.encode.requests import fd, path_in, sys_call
+from conformance.ops.calls import fd, path_in, sys_call
 from conformance.results.case_result import (
     MODULE_SURFACE,
     UNEXPECTED,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from conformance.client.user_events import UserEvents
-from conformance.ops.encode.requests import fd, path_in, sys_call
+from conformance.ops.calls import fd, path_in, sys_call
 from host.deadline import Deadline
 from kernels.build.out_of_tree_modules import ensure_module
 from kernels.request import Request

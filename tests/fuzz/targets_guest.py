@@ -11,7 +11,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from conformance.ops import credentials, tracing
+from conformance.ops import file_attributes, tracing
 from conformance.ops import syscalls as op
 from conformance.ops.decoding import file_views, perf_ring, trace_page
 from conformance.ops.syscalls import ReadFile, View
@@ -211,8 +211,8 @@ LYING = (
     op.Stat("a", "/f"),
     tracing.ReadPipe("a", 3, 100, "t00001_", (4,)),
     tracing.ReadPage("a", 3, "/id", (4,)),
-    credentials.Ownership("a", "/f"),
-    credentials.Getdents("a", 3, "t"),
+    file_attributes.Ownership("a", "/f"),
+    file_attributes.Getdents("a", 3, "t"),
 )
 
 
@@ -307,4 +307,4 @@ def texts() -> list[bytes]:
 def read_views(data: bytes) -> None:
     """Every view of any bytes."""
     for view in View:
-        file_views.read(ReadFile("a", "/f", view, "t00001_", (4, 0)), data)
+        file_views.read(view, data, "t00001_", (4, 0))

@@ -13,7 +13,7 @@ from conformance.client.user_events import UserEvents
 from conformance.model.errors import NotModelled
 from conformance.model.machine import Model
 from conformance.ops.decoding.file_views import read
-from conformance.ops.syscalls import ReadFile, View
+from conformance.ops.syscalls import View
 from tests.model.generated import STEADY
 
 PREFIX = "t00001_"
@@ -43,7 +43,7 @@ TRACE = rb"""# tracer: nop
 
 def seen(view: View, data: bytes, prefix: str = PREFIX) -> bytes:
     """What a view leaves of a text."""
-    return read(ReadFile("root", "/file", view, prefix), data)
+    return read(view, data, prefix)
 
 
 @STEADY
@@ -177,8 +177,7 @@ DUMPS = b"""# tracer: nop
     ],
 )  # fmt: skip
 def test_payloads_of_dumped_records(sizes: tuple[int, ...], payloads: list[str]) -> None:
-    operation = ReadFile("root", "/file", View.RECORDS, PREFIX, sizes)
-    assert read(operation, DUMPS).decode().split("\n") == [*payloads, ""]
+    assert read(View.RECORDS, DUMPS, PREFIX, sizes).decode().split("\n") == [*payloads, ""]
 
 
 def test_own_lines_of_a_status_with_indexes() -> None:
@@ -194,9 +193,10 @@ def test_own_lines_of_a_status_with_indexes() -> None:
     ],
 )
 def test_a_dump_that_contradicts_its_bytes_is_seen(right: bytes, wrong: bytes) -> None:
-    operation = ReadFile("root", "/file", View.RECORDS, PREFIX, (4, 9, 0, 4000))
     assert right in DUMPS
-    assert read(operation, DUMPS.replace(right, wrong, 1)) != read(operation, DUMPS)
+    sizes = (4, 9, 0, 4000)
+    changed = DUMPS.replace(right, wrong, 1)
+    assert read(View.RECORDS, changed, PREFIX, sizes) != read(View.RECORDS, DUMPS, PREFIX, sizes)
 
 
 def test_a_text_with_an_id_is_not_foretold() -> None:
@@ -206,5 +206,5 @@ def test_a_text_with_an_id_is_not_foretold() -> None:
     ue.open_data().register(f"{ue.name()} u32 a")
     path = ue.tracefs.event_path(ue.name(), "format")
     assert "ID: N" in ue.tracefs.read(path, View.ARRAYS).text
-    with pytest.raises(NotModelled, match="a view that leaves it out"):
+    with pytest.raises(NotModelled, match="a view without it"):
         ue.tracefs.read(path)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.client import tracefs
-from conformance.ops.encode.requests import Call, path_in
+from conformance.ops.calls import Call, path_in
 from conformance.runner.cleanup import Cleanup, _event_name, _probes_in, removal_of
 from conformance.runner.guest_invariants import SETTINGS, GuestInvariants
 from conformance.runner.leftovers import Leftovers

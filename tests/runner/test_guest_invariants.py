@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from conformance.client import tracefs
-from conformance.ops import credentials, tracing
+from conformance.ops import file_attributes, tracing
 from conformance.ops import syscalls as op
-from conformance.ops.encode.requests import Call
+from conformance.ops.calls import Call
 from conformance.runner.guest_invariants import GuestInvariants
 from conformance.runner.guest_setup import ACTOR
 from tests.runner.test_runner import Guest
@@ -70,7 +70,7 @@ def test_a_mode_or_owner_that_was_left_is_told(status: str) -> None:
         (op.Open("p1", 3, tracefs.TRACING_ON, os.O_RDWR), True),
         (op.WriteFile("p1", f"{tracefs.ROOT}/events/enable", b"0", os.O_WRONLY), True),
         (tracing.MakeDirectory("p1", "/d"), True),
-        (credentials.Chmod("p1", tracefs.DATA, 0o666), True),
+        (file_attributes.Chmod("p1", tracefs.DATA, 0o666), True),
     ],
     ids=str,
 )

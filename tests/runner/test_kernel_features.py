@@ -13,7 +13,7 @@ from conformance.abi.profile import profile_for
 from conformance.cases.case import Case, Facility, Isolation, Tier
 from conformance.client import tracefs
 from conformance.ops import syscalls as op
-from conformance.ops.encode.requests import Call
+from conformance.ops.calls import Call
 from conformance.ops.race import Race
 from conformance.ops.syscalls import View
 from conformance.ops.tracing import SubmitWrite

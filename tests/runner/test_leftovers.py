@@ -9,7 +9,7 @@ import pytest
 from conformance.abi.profile import profile_for
 from conformance.client import tracefs
 from conformance.model.state.world import World
-from conformance.ops import credentials, race
+from conformance.ops import credentials, file_attributes, race
 from conformance.ops import syscalls as op
 from conformance.ops.credentials import MS_BIND, MS_RDONLY, MS_REMOUNT
 from conformance.runner.leftovers import Leftovers, of_program
@@ -47,7 +47,7 @@ def mount(flags: int = 0, kind: str = "") -> credentials.Mount:
         ([write(f"{ROOT}/events/user_events/e/filter")], Leftovers()),
         # The model has no trigger any more.
         ([write(TRIGGER)], Leftovers()),
-        ([credentials.Chmod("p1", tracefs.DATA, 0o666)], Leftovers(modes=True)),
+        ([file_attributes.Chmod("p1", tracefs.DATA, 0o666)], Leftovers(modes=True)),
         ([mount(MS_REMOUNT | MS_RDONLY)], Leftovers(modes=True, superblock=True)),
         ([mount(MS_REMOUNT | MS_BIND)], Leftovers()),
         ([mount(kind="tmpfs")], Leftovers()),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.ops import syscalls as op
-from conformance.ops.encode.requests import Call
+from conformance.ops.calls import Call
 from conformance.runner.process_pool import PooledProcess, ProcessPool
 
 LOOK = ["slurp", "/proc/sys/kernel/tainted", 64]

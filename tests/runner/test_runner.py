@@ -16,7 +16,7 @@ from conformance.cases.case import Case, Facility, Isolation, Tier
 from conformance.client import tracefs
 from conformance.client.executor import Deadline, Never
 from conformance.expectations.loader import Expectations
-from conformance.ops.encode.requests import Call, path_in
+from conformance.ops.calls import Call, path_in
 from conformance.results.case_result import (
     Blame,
     CaseResult,

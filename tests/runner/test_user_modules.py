@@ -13,7 +13,7 @@ import pytest
 from conformance.abi.profile import profile_for
 from conformance.cases.case import Case, Isolation, Tier
 from conformance.client.executor import Deadline, Never
-from conformance.ops.encode.requests import Call
+from conformance.ops.calls import Call
 from conformance.results.case_result import (
     Blame,
     CaseResult,

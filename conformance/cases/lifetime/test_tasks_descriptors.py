@@ -9,8 +9,8 @@ from conformance.client.process import Process
 from conformance.client.tasks import first_task
 from conformance.client.tracefs import DATA
 from conformance.client.user_events import UserEvents
+from conformance.ops import sockets, tasks
 from conformance.ops import syscalls as op
-from conformance.ops import tasks
 from conformance.ops.syscalls import Observation
 
 case = surface(
@@ -33,13 +33,13 @@ def connected(ue: UserEvents) -> tuple[Process, Process]:
 
 def send(data: DataFile) -> Observation:
     """Send a descriptor from the first process."""
-    return data.process.run(tasks.SendDescriptor(data.process.actor, NEAR, data.slot))
+    return data.process.run(sockets.SendDescriptor(data.process.actor, NEAR, data.slot))
 
 
 def receive(receiver: Process) -> DataFile:
     """The descriptor that the second process receives."""
     slot = receiver.free_slot()
-    seen = receiver.run(tasks.ReceiveDescriptor(receiver.actor, FAR, slot))
+    seen = receiver.run(sockets.ReceiveDescriptor(receiver.actor, FAR, slot))
     assert seen.errno == ""
     return DataFile(receiver, slot)
 

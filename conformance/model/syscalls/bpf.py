@@ -11,6 +11,7 @@ from conformance.model.bpf import maps, programs
 from conformance.model.bpf.log import Log
 from conformance.model.bpf.maps import Map
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.handlers import Handlers
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
 from conformance.model.syscalls import bpf_attributes
@@ -193,3 +194,6 @@ def _walked(world: World, operation: op.Bpf) -> tuple[Map, bytes | None]:
     _, attributes = _asked(world, process, operation)
     map_ = _map_of(process, attributes["map_fd"])
     return map_, _key_before(process, map_, attributes)
+
+
+HANDLERS: Handlers = {op.Bpf: bpf}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.handlers import Handlers
 from conformance.model.state import namespaces
 from conformance.model.state.namespaces import (
     MAY_READ,
@@ -21,7 +21,7 @@ from conformance.model.state.namespaces import (
 from conformance.model.state.process import PidNamespace, Process
 from conformance.model.state.world import World
 from conformance.model.tracefs import files as tracefs
-from conformance.ops import credentials
+from conformance.ops import credentials, file_attributes
 from conformance.ops import syscalls as op
 from conformance.ops.credentials import Capability
 
@@ -278,7 +278,7 @@ def _umount(world: World, operation: credentials.Umount) -> Answer:
     return Answer(0)
 
 
-def _make(world: World, operation: credentials.Mknod | credentials.Mkdir) -> Answer:
+def _make(world: World, operation: file_attributes.Mknod | file_attributes.Mkdir) -> Answer:
     path = seen(world, world.process(operation.actor), operation.path, 0)
     if not path.startswith("tmpfs"):
         raise NotModelled(f"making {path}")
@@ -297,7 +297,7 @@ def _check_there(world: World, path: str) -> None:
 # Modes and owners
 
 
-def _chmod(world: World, operation: credentials.Chmod) -> Answer:
+def _chmod(world: World, operation: file_attributes.Chmod) -> Answer:
     before, path = _to_change(world, operation)
     who = world.process(operation.actor).credentials
     if who.uid != before.uid and not who.has(Capability.FOWNER):
@@ -306,7 +306,7 @@ def _chmod(world: World, operation: credentials.Chmod) -> Answer:
     return Answer(0)
 
 
-def _chown(world: World, operation: credentials.Chown) -> Answer:
+def _chown(world: World, operation: file_attributes.Chown) -> Answer:
     before, path = _to_change(world, operation)
     who = world.process(operation.actor).credentials
     uid = before.uid if operation.uid == -1 else operation.uid
@@ -319,7 +319,7 @@ def _chown(world: World, operation: credentials.Chown) -> Answer:
 
 
 def _to_change(
-    world: World, operation: credentials.Chmod | credentials.Chown
+    world: World, operation: file_attributes.Chmod | file_attributes.Chown
 ) -> tuple[Attributes, str]:
     """The attributes and path of a file.  Raises Errno: EROFS, or EPERM for a sysctl."""
     process = world.process(operation.actor)
@@ -333,13 +333,20 @@ def _to_change(
     return attributes(world, path), path
 
 
-def _ownership(world: World, operation: credentials.Ownership) -> Answer:
+def _ownership(world: World, operation: file_attributes.Ownership) -> Answer:
     path = seen(world, world.process(operation.actor), operation.path, 0)
     owned = attributes(world, path)
     return Answer(None, "", b"%d:%d" % (owned.uid, owned.gid))
 
 
-HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
+def _setuid(world: World, operation: op.Setuid) -> Answer:
+    who = world.process(operation.actor).credentials
+    who.become(operation.uid, operation.uid, (), keep=False)
+    return Answer(0)
+
+
+HANDLERS: Handlers = {
+    op.Setuid: _setuid,
     credentials.Become: _become,
     credentials.Capset: _capset,
     credentials.NoNewPrivileges: _no_new_privileges,
@@ -348,9 +355,9 @@ HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
     credentials.Chroot: _chroot,
     credentials.Mount: _mount,
     credentials.Umount: _umount,
-    credentials.Mknod: _make,
-    credentials.Mkdir: _make,
-    credentials.Chmod: _chmod,
-    credentials.Chown: _chown,
-    credentials.Ownership: _ownership,
+    file_attributes.Mknod: _make,
+    file_attributes.Mkdir: _make,
+    file_attributes.Chmod: _chmod,
+    file_attributes.Chown: _chown,
+    file_attributes.Ownership: _ownership,
 }

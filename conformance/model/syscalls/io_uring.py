@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.handlers import Handlers
 from conformance.model.state.world import World
 from conformance.model.tracefs import files
 from conformance.model.user_events import writing
 from conformance.ops import tracing
-from conformance.ops.syscalls import Operation
 
 # Use the position of the file.
 _HERE = -1
@@ -43,6 +41,6 @@ def submit_write(world: World, operation: tracing.SubmitWrite) -> Answer:
     return Answer(writing.write_core(world, worker, file, segments))
 
 
-HANDLERS: dict[type[Operation], Callable[[World, Any], Answer]] = {
+HANDLERS: Handlers = {
     tracing.SubmitWrite: submit_write,
 }

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.handlers import Handlers
 from conformance.model.memory import AddressSpace
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
@@ -15,14 +13,34 @@ from conformance.model.tracefs import files
 from conformance.model.user_events import writing
 from conformance.ops import syscalls as op
 from conformance.ops import tasks
+from conformance.ops.compat import Ioctl32, Writev32
+from conformance.ops.sockets import ReceiveDescriptor, SendDescriptor
 
 # Paths that execve(2) refuses.
 _REFUSED = {"/nonexistent": "ENOENT", "/proc": "EACCES", files.STATUS: "EACCES"}
 
 
-def spawn_driver(world: World, operation: tasks.SpawnDriver) -> Answer:
+def spawn(world: World, operation: op.Spawn | tasks.SpawnDriver) -> Answer:
     """A new process of root."""
     world.processes[operation.actor] = Process()
+    return Answer(None)
+
+
+def fork(world: World, operation: op.Fork) -> Answer:
+    """fork(2): memory, descriptors and enablers are copied."""
+    parent = world.process(operation.actor)
+    if parent.pid_namespace_for_children is not parent.pid_namespace:
+        raise NotModelled("fork(2) into another PID namespace")
+    child = parent.task_with(parent.memory.fork(), dict(parent.slots))
+    if parent.enablers is not None:
+        # user_event_mm_dup(): bit and address are copied, each with a reference.
+        child.enablers = [
+            world.duplicate(enabler) for enabler in parent.enablers if not enabler.freeing
+        ]
+    for event in world.perf_events:
+        if event.inherit and parent in event.tasks:
+            event.tasks.append(child)
+    world.processes[operation.child] = child
     return Answer(None)
 
 
@@ -133,6 +151,12 @@ def _end(world: World, actor: str) -> None:
     world.remove_enablers(process)
 
 
+def pin(world: World, operation: op.Pin) -> Answer:
+    """sched_setaffinity(2) with one CPU."""
+    world.process(operation.actor).cpu = operation.cpu
+    return Answer(0)
+
+
 def check_awake(world: World, operation: op.Operation) -> None:
     """Raise NotModelled for operations of a vfork parent that waits for its child."""
     process = world.processes.get(operation.actor)
@@ -179,7 +203,7 @@ def check_room(process: Process) -> None:
         raise NotModelled("RLIMIT_NOFILE of 1 to 1023")
 
 
-def send_descriptor(world: World, operation: tasks.SendDescriptor) -> Answer:
+def send_descriptor(world: World, operation: SendDescriptor) -> Answer:
     """sendmsg(2) with SCM_RIGHTS: queues the file at the peer."""
     process = world.process(operation.actor)
     socket = _socket(process, operation.slot)
@@ -189,7 +213,7 @@ def send_descriptor(world: World, operation: tasks.SendDescriptor) -> Answer:
     return Answer(1)
 
 
-def receive_descriptor(world: World, operation: tasks.ReceiveDescriptor) -> Answer:
+def receive_descriptor(world: World, operation: ReceiveDescriptor) -> Answer:
     """recvmsg(2): the first queued file."""
     process = world.process(operation.actor)
     _socket(process, operation.slot)
@@ -218,7 +242,7 @@ def _end_of(world: World, socket: Socket | None) -> OpenFile:
 # The 32-bit entry
 
 
-def ioctl32(world: World, operation: tasks.Ioctl32) -> Answer:
+def ioctl32(world: World, operation: Ioctl32) -> Answer:
     """compat_sys_ioctl(): files of user_events have no compat_ioctl."""
     file = world.process(operation.actor).file(operation.slot)
     if file.object is not None:
@@ -226,7 +250,7 @@ def ioctl32(world: World, operation: tasks.Ioctl32) -> Answer:
     raise Errno("ENOTTY")
 
 
-def writev32(world: World, operation: tasks.Writev32) -> Answer:
+def writev32(world: World, operation: Writev32) -> Answer:
     """writev(2) with 32-bit iovecs."""
     process = world.process(operation.actor)
     file = process.file(operation.slot)
@@ -236,16 +260,20 @@ def writev32(world: World, operation: tasks.Writev32) -> Answer:
     return Answer(writing.writev32(world, process, file, vector))
 
 
-HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
-    tasks.SpawnDriver: spawn_driver,
+HANDLERS: Handlers = {
+    op.Spawn: spawn,
+    op.Fork: fork,
+    op.Exit: exit_group,
+    op.Pin: pin,
+    tasks.SpawnDriver: spawn,
     tasks.Clone: clone,
     tasks.Exec: execute,
     tasks.ExitTask: exit_task,
     tasks.Die: exit_group,
     tasks.KeepOverExec: keep_over_exec,
     tasks.LimitDescriptors: limit_descriptors,
-    tasks.SendDescriptor: send_descriptor,
-    tasks.ReceiveDescriptor: receive_descriptor,
-    tasks.Ioctl32: ioctl32,
-    tasks.Writev32: writev32,
+    SendDescriptor: send_descriptor,
+    ReceiveDescriptor: receive_descriptor,
+    Ioctl32: ioctl32,
+    Writev32: writev32,
 }

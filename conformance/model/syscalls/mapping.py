@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable
-from typing import Any
 
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.handlers import Handlers
 from conformance.model.memory import PAGE_SIZE, Content, Entry, Page, pages_of
 from conformance.model.state.perf_event import perf_event_of
 from conformance.model.state.process import OpenFile
 from conformance.model.state.world import World
 from conformance.model.syscalls import perf
 from conformance.model.tracefs import files
-from conformance.ops import mapping
+from conformance.ops import memory as mapping
 from conformance.ops import syscalls as op
-from conformance.ops.tasks import Mmap32
+from conformance.ops.compat import Mmap32
 
 
 def mremap(world: World, operation: mapping.Mremap) -> Answer:
@@ -119,7 +118,23 @@ def mprotect(world: World, operation: op.Mprotect) -> Answer:
     return Answer(0)
 
 
-HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
+def _store(world: World, operation: op.Store) -> Answer:
+    world.process(operation.actor).memory.store(operation.address, operation.data)
+    return Answer(len(operation.data))
+
+
+def _load(world: World, operation: op.Load) -> Answer:
+    memory = world.process(operation.actor).memory
+    data = memory.read(operation.address, operation.length)
+    if memory.is_unspecified(operation.address, operation.length):
+        return Answer(operation.length, example=data)
+    known = memory.is_known(operation.address, operation.length)
+    return Answer(operation.length, "", data if known else None)
+
+
+HANDLERS: Handlers = {
+    op.Store: _store,
+    op.Load: _load,
     op.Mmap: map_memory,
     Mmap32: map_memory,
     op.Munmap: munmap,

@@ -8,8 +8,10 @@ import os
 from conformance.abi import perf
 from conformance.abi.bpf import ProgramType
 from conformance.model import memory
+from conformance.model.answers import Answer
 from conformance.model.bpf.programs import Program
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.handlers import Handlers
 from conformance.model.memory import PAGE_SIZE, Entry
 from conformance.model.state.namespaces import CONFIDENTIALITY
 from conformance.model.state.perf_event import ANY_CPU, PerfEvent, Ring, perf_event_of
@@ -18,6 +20,7 @@ from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
 from conformance.model.text import filter_parser
 from conformance.ops import syscalls as op
+from conformance.ops.decoding import perf_ring
 
 _ATTR = perf.PERF_EVENT_ATTR
 _FLAGS = perf.ATTR_DISABLED | perf.ATTR_INHERIT | perf.ATTR_EXCLUDE_KERNEL
@@ -211,3 +214,19 @@ def map_ring(process: Process, file: OpenFile, operation: op.Mmap) -> None:
         raise Errno("EINVAL")
     entry = Entry(operation.protection, shared=True, owner=file)
     process.memory.map_frames(numbers, event.ring.pages, entry)
+
+
+def _perf_event_open(world: World, operation: op.PerfEventOpen) -> Answer:
+    process = world.process(operation.actor)
+    process.slots[operation.slot] = open_event(world, process, operation)
+    return Answer(0)
+
+
+def _read_ring(world: World, operation: op.ReadRing) -> Answer:
+    space = world.process(operation.actor).memory
+    mapping = space.read(operation.address, operation.length)
+    text = perf_ring.shown(mapping, operation.sample_type)
+    return Answer(operation.length, "", text.encode())
+
+
+HANDLERS: Handlers = {op.PerfEventOpen: _perf_event_open, op.ReadRing: _read_ring}

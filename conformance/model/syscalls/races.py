@@ -17,6 +17,7 @@ from itertools import zip_longest
 
 from conformance.model.answers import Answer
 from conformance.model.errors import NotModelled, TooManyStates
+from conformance.model.handlers import Handlers
 from conformance.model.state.world import World
 from conformance.model.tracefs import files
 from conformance.ops import race as races
@@ -162,3 +163,6 @@ def _run(
         while after.pending and number < len(order) - 1:
             after.apply(after.pending[0])
     return tuple(answers), after
+
+
+HANDLERS: Handlers = {Add: add}

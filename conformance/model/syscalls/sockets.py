@@ -8,6 +8,7 @@ from conformance.abi.bpf import ProgramType
 from conformance.model.answers import Answer
 from conformance.model.bpf.programs import Program
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.handlers import Handlers
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
 from conformance.ops import syscalls as op
@@ -86,3 +87,6 @@ def _program(process: Process, number: int) -> Program:
     if not isinstance(program, Program) or program.kind is not ProgramType.SOCKET_FILTER:
         raise Errno("EINVAL")
     return program
+
+
+HANDLERS: Handlers = {op.Socketpair: socketpair, op.Setsockopt: setsockopt}

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
 
 from conformance.abi import grammar
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.handlers import Handlers
 from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.world import World
-from conformance.ops import credentials
-from conformance.ops import syscalls as op
+from conformance.ops.file_attributes import Getdents
 
 _SYSTEM = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})")
 # Entries of every system's directory.
 _ALWAYS = [b".", b"..", b"enable", b"filter"]
 
 
-def getdents(world: World, operation: credentials.Getdents) -> Answer:
+def getdents(world: World, operation: Getdents) -> Answer:
     """List the entries up to the first name that a directory cannot hold; the next call fails."""
     file = world.process(operation.actor).file(operation.slot)
     system = _SYSTEM.fullmatch(file.path)
@@ -43,8 +41,7 @@ def getdents(world: World, operation: credentials.Getdents) -> Answer:
     file.position = len(entries)
     if not rest and good < len(names):
         raise Errno("EINVAL" if world.profile.has("listing_ends_with_einval") else "EIO")
-    prefix = operation.prefix.encode()
-    return Answer(None, "", credentials.listed(name for name in rest if name.startswith(prefix)))
+    return Answer(None, "", operation.compared(rest))
 
 
 def _listable(name: bytes) -> bool:
@@ -57,6 +54,6 @@ def _can_be_made(name: bytes) -> bool:
     return _listable(name) and len(name) <= 255 and name not in _ALWAYS
 
 
-HANDLERS: dict[type[op.Operation], Callable[[World, Any], Answer]] = {
-    credentials.Getdents: getdents
+HANDLERS: Handlers = {
+    Getdents: getdents
 }

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
-from typing import Any
 
 from conformance.abi import grammar
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.handlers import Handlers
 from conformance.model.state.events import Event
 from conformance.model.state.trace_instance import TOP, Instance
 from conformance.model.state.world import World
@@ -17,7 +16,6 @@ from conformance.model.text import definition
 from conformance.model.text.numbers import parse_unsigned
 from conformance.model.tracing import event_files, instances, kernel_events
 from conformance.ops import tracing
-from conformance.ops.syscalls import Operation
 
 _TRACEFS = "/sys/kernel/tracing"
 SET_EVENT = f"{_TRACEFS}/set_event"
@@ -226,4 +224,4 @@ def write_pid(world: World, operation: tracing.WritePid) -> Answer:
     return Answer(None)
 
 
-HANDLERS: dict[type[Operation], Callable[[World, Any], Answer]] = {tracing.WritePid: write_pid}
+HANDLERS: Handlers = {tracing.WritePid: write_pid}

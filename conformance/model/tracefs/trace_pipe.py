@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
-from typing import Any
 
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.handlers import Handlers
 from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.process import OpenFile
 from conformance.model.state.trace_instance import Instance, Record
@@ -16,8 +15,7 @@ from conformance.model.state.world import World
 from conformance.model.tracefs import files
 from conformance.model.tracing import instances
 from conformance.ops import tracing
-from conformance.ops.decoding import file_views, trace_page
-from conformance.ops.syscalls import Operation, ReadFile, View
+from conformance.ops.decoding import trace_page
 
 _PIPE = re.compile(rf"{TRACEFS}/(?:per_cpu/cpu(\d+)/)?trace_pipe")
 _RAW = re.compile(rf"{TRACEFS}/per_cpu/cpu(\d+)/trace_pipe_raw")
@@ -36,8 +34,7 @@ def read_pipe(world: World, operation: tracing.ReadPipe) -> Answer:
         raise NotModelled("more text than one read(2) of trace_pipe returns")
     for record in taken:
         instance.consume(record)
-    view = ReadFile(operation.actor, file.path, View.RECORDS, operation.prefix, operation.sizes)
-    return Answer(None, "", file_views.read(view, text))
+    return Answer(None, "", operation.compared(text))
 
 
 def read_page(world: World, operation: tracing.ReadPage) -> Answer:
@@ -85,7 +82,7 @@ def _check_waiting(file: OpenFile, records: list[Record]) -> None:
     raise Errno("EAGAIN")
 
 
-HANDLERS: dict[type[Operation], Callable[[World, Any], Answer]] = {
+HANDLERS: Handlers = {
     tracing.ReadPipe: read_pipe,
     tracing.ReadPage: read_page,
 }

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
 
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno
+from conformance.model.handlers import Handlers
 from conformance.model.state.namespaces import CONFIDENTIALITY
 from conformance.model.state.process import Process
 from conformance.model.state.trace_instance import TOP, Instance
 from conformance.model.state.world import World
 from conformance.ops import tracing
-from conformance.ops.syscalls import Operation
 
 _TRACEFS = "/sys/kernel/tracing"
 _DIRECTORY = f"{_TRACEFS}/instances"
@@ -111,7 +109,7 @@ def actor_of(world: World, process: Process) -> str:
     return next((actor for actor, each in world.processes.items() if each is process), "")
 
 
-HANDLERS: dict[type[Operation], Callable[[World, Any], Answer]] = {
+HANDLERS: Handlers = {
     tracing.MakeDirectory: make_directory,
     tracing.RemoveDirectory: remove_directory,
 }

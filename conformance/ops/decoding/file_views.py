@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-
-from conformance.ops.syscalls import ReadFile, View
+from enum import StrEnum
 
 # trace.c:print_trace_fmt: "task-pid [cpu] flags time: " in front of every record.
 _TRACE_LINE = re.compile(r"^ *.{1,24}-\d+ +(?:\([ \d-]+\) +)?\[\d+\] \S+ +[\d.]+: (.*)$")
@@ -35,31 +34,61 @@ _ARRAY_LENGTH = re.compile(
 )
 
 
-def read(operation: ReadFile, data: bytes) -> bytes:
-    """The part of ``data`` that ``operation`` compares."""
-    match operation.view:
+class View(StrEnum):
+    """How the text of a file is read before it is compared (see ``views.read``)."""
+
+    EXACT = "exact"
+    # Only the lines of the program's own events: others may linger from earlier programs.
+    OWN = "own"
+    # The definitions of the program's own events in dynamic_events, without what the first
+    # version of user_events shows behind them: who listens.
+    DEFINITIONS = "definitions"
+    # The structure of a `format` file: its id and the text of array lengths left out.
+    STRUCTURE = "structure"
+    # A `format` file without its id.
+    ARRAYS = "arrays"
+    # The bodies of trace lines: what follows the time stamp.  Of a record that is dumped
+    # its payload, as hexadecimal bytes.
+    RECORDS = "records"
+    # The same, each once and sorted: who recorded first, and how often, is left open.
+    DISTINCT = "distinct"
+    # The bodies of all trace lines, whoever's; the number of a type that is unknown is left out.
+    BODIES = "bodies"
+    # The counts of per_cpu/cpuN/stats, without bytes and times.
+    COUNTS = "counts"
+    # The same, and where among them a stack was recorded.
+    STACKS = "stacks"
+    # The triggers in `trigger`, without the list of what there could be.
+    TRIGGERS = "triggers"
+    # What `error_log` says, without the times.
+    ERRORS = "errors"
+
+
+def read(view: View, data: bytes, prefix: str = "", sizes: tuple[int, ...] = ()) -> bytes:
+    """The part of a file's text that is compared; ``prefix`` and ``sizes`` as in ReadFile."""
+    match view:
         case View.EXACT:
             return data
         case View.OWN:
-            return _own_lines(data, operation.prefix.encode())
+            return _own_lines(data, prefix.encode())
         case View.DEFINITIONS:
-            return _own_lines(_USED_BY.sub(b"", data), operation.prefix.encode())
+            return _own_lines(_USED_BY.sub(b"", data), prefix.encode())
         case View.STRUCTURE:
             return _ARRAY_LENGTH.sub(rb"\1[]\2", _without_id(data))
         case View.ARRAYS:
             return _without_id(data)
         case View.RECORDS:
-            return _records(data, (operation.prefix,), operation.sizes)
+            return _records(data, (prefix,), sizes)
         case View.DISTINCT:
-            records = _records(data, (operation.prefix,), operation.sizes)
+            records = _records(data, (prefix,), sizes)
             return b"".join(sorted(set(records.splitlines(keepends=True))))
         case View.BODIES:
-            bodies = _records(data, ("",), operation.sizes)
+            bodies = _records(data, ("",), sizes)
             return _UNKNOWN_TYPE.sub(b"Unknown type N", bodies)
         case View.COUNTS:
             return b"".join(_COUNT.findall(data))
         case View.STACKS:
-            return _records(data, (operation.prefix, _STACK), operation.sizes)
+            return _records(data, (prefix, _STACK), sizes)
         case View.TRIGGERS:
             return b"".join(line for line in data.splitlines(True) if not line.startswith(b"#"))
         case View.ERRORS:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.client import executor as sut
-from conformance.ops.encode.requests import Request
+from conformance.ops.calls import Request
 from conformance.results.case_result import Report
 from conformance.runner.guest_lifecycle import OPENING
 from conformance.runner.guest_setup import ACTOR

@@ -1,0 +1,193 @@
+"""Descriptors: open, close, ioctl, read, write and their kin, by the kind of file."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.abi.perf import PERF_EVENT_IOC_SET_BPF
+from conformance.abi.profile import Generation
+from conformance.model.answers import Answer
+from conformance.model.errors import Errno, NotModelled
+from conformance.model.handlers import Handlers
+from conformance.model.historical import rfc_v1
+from conformance.model.state.perf_event import perf_event_of
+from conformance.model.state.process import OpenFile, Process
+from conformance.model.state.world import World
+from conformance.model.syscalls import lifecycle, perf, sockets
+from conformance.model.tracefs import descriptors, dynamic_events, files
+from conformance.model.user_events import registration, writing
+from conformance.ops import syscalls as op
+from conformance.ops.compat import Read32, Write32
+
+
+def _open(world: World, operation: op.Open) -> Answer:
+    process = world.process(operation.actor)
+    lifecycle.check_room(process)
+    files.check_open(world, process, operation.path, operation.flags)
+    file = OpenFile(operation.path, operation.flags)
+    event = files.event_at(world, operation.path)
+    file.event = None if event is None else event.serial
+    process.slots[operation.slot] = file
+    return Answer(0)
+
+
+def _close(world: World, operation: op.Close) -> Answer:
+    process = world.process(operation.actor)
+    file = process.file(operation.slot)
+    del process.slots[operation.slot]
+    process.closed_slots.add(operation.slot)
+    world.close(file)
+    return Answer(0)
+
+
+def _dup(world: World, operation: op.Dup) -> Answer:
+    process = world.process(operation.actor)
+    process.slots[operation.new_slot] = process.file(operation.slot)
+    return Answer(0)
+
+
+def _store_descriptor(world: World, operation: op.StoreDescriptor) -> Answer:
+    process = world.process(operation.actor)
+    number = process.fd_of(operation.slot).to_bytes(4, "little")
+    process.memory.store(operation.address, number)
+    return Answer(len(number))
+
+
+def _ioctl(world: World, operation: op.Ioctl) -> Answer:
+    process = world.process(operation.actor)
+    file = process.file(operation.slot)
+    event = perf_event_of(file)
+    if event is not None:
+        answer = perf.ioctl(world, process, event, operation.request, operation.argument)
+        return Answer(answer)
+    if file.path != files.DATA:
+        # Neither user_events_status nor the other files of tracefs have an ioctl.
+        raise Errno("ENOTTY")
+    ioctl = rfc_v1.ioctl if _is_rfc(world) else registration.ioctl
+    return Answer(ioctl(world, process, file, operation.request, operation.argument))
+
+
+def _ioctl_descriptor(world: World, operation: op.IoctlDescriptor) -> Answer:
+    process = world.process(operation.actor)
+    event = perf_event_of(process.file(operation.slot))
+    if event is None or operation.request != PERF_EVENT_IOC_SET_BPF:
+        raise NotModelled(f"ioctl {operation.request:#x} with a descriptor")
+    return Answer(perf.set_program(world, process, event, operation.argument_slot))
+
+
+def _read(world: World, operation: op.Read) -> Answer:
+    file = world.process(operation.actor).file(operation.slot)
+    if isinstance(file.object, sockets.Socket):
+        datagram = file.object.receive(operation.count)
+        return Answer(len(datagram), "", datagram)
+    event = perf_event_of(file)
+    if event is not None:
+        count = perf.read(event, operation.count)
+        return Answer(len(count), "", count)
+    _refuse_nameless(file)
+    if file.flags & os.O_ACCMODE == os.O_WRONLY:
+        raise Errno("EBADF")
+    if file.path in (files.DATA, files.MMAP):
+        raise Errno("EINVAL")
+    data = descriptors.read(world, file, operation.count)
+    return Answer(len(data), "", data)
+
+
+def _refuse_nameless(file: OpenFile) -> None:
+    """bpf_dummy_read(), bpf_dummy_write(): maps and programs are opened for both, in vain.
+
+    perf_fops has no write at all.
+    """
+    if file.object is not None:
+        raise Errno("EINVAL")
+
+
+def _write(world: World, operation: op.Write) -> Answer:
+    process = world.process(operation.actor)
+    file = process.file(operation.slot)
+    if isinstance(file.object, sockets.Socket):
+        datagram = process.memory.read(operation.address, operation.count)
+        return Answer(file.object.send(datagram))
+    _refuse_nameless(file)
+    if file.path == files.DYNAMIC_EVENTS and file.flags & os.O_ACCMODE != os.O_RDONLY:
+        reach = process.memory.readable(operation.address, operation.count)
+        commands = process.memory.read(operation.address, reach).decode("latin-1")
+        run = dynamic_events.run_commands
+        return Answer(run(world, process, commands, operation.count))
+    to_be_set = descriptors.is_switch(world, file.path) or descriptors.is_filter(world, file.path)
+    if to_be_set and file.flags & os.O_ACCMODE != os.O_RDONLY:
+        text = process.memory.read(operation.address, operation.count)
+        return Answer(descriptors.write(world, file, text.decode("latin-1")))
+    process, file = _data_file(world, operation.actor, operation.slot)
+    segment = (operation.address, operation.count)
+    write = rfc_v1.write if _is_rfc(world) else writing.write
+    return Answer(write(world, process, file, segment))
+
+
+def _pwrite(world: World, operation: op.Pwrite) -> Answer:
+    if operation.offset < 0:
+        raise Errno("EINVAL")
+    process, file = _data_file(world, operation.actor, operation.slot)
+    segment = (operation.address, operation.count)
+    write = rfc_v1.write if _is_rfc(world) else writing.write
+    return Answer(write(world, process, file, segment, operation.offset))
+
+
+def _writev(world: World, operation: op.Writev) -> Answer:
+    process, file = _data_file(world, operation.actor, operation.slot)
+    vector = (operation.address, operation.count)
+    writev = rfc_v1.writev if _is_rfc(world) else writing.writev
+    return Answer(writev(world, process, file, vector))
+
+
+def _pwritev(world: World, operation: op.Pwritev) -> Answer:
+    if operation.offset < 0:
+        raise Errno("EINVAL")
+    process, file = _data_file(world, operation.actor, operation.slot)
+    vector = (operation.address, operation.count)
+    writev = rfc_v1.writev if _is_rfc(world) else writing.writev
+    return Answer(writev(world, process, file, vector, operation.offset))
+
+
+def _data_file(world: World, actor: str, slot: int) -> tuple[Process, OpenFile]:
+    process = world.process(actor)
+    file = process.file(slot)
+    if file.path != files.DATA:
+        if file.flags & os.O_ACCMODE == os.O_RDONLY:
+            raise Errno("EBADF")
+        if file.path == files.page_file(world):
+            # user_status_fops has no write, nor has user_events_mmap_fops.
+            raise Errno("EINVAL")
+        raise NotModelled(f"writing a descriptor of {file.path}")
+    return process, file
+
+
+def _is_rfc(world: World) -> bool:
+    """Whether the data file is that of the first version."""
+    return world.profile.generation is Generation.RFC_V1
+
+
+def _lseek(world: World, operation: op.Lseek) -> Answer:
+    file = world.process(operation.actor).file(operation.slot)
+    if file.path in (files.DATA, files.MMAP):
+        # user_data_fops has no llseek, nor had user_events_mmap_fops.
+        raise Errno("ESPIPE")
+    return Answer(descriptors.seek(world, file, operation.offset, operation.whence))
+
+
+HANDLERS: Handlers = {
+    op.Open: _open,
+    op.Close: _close,
+    op.Dup: _dup,
+    op.StoreDescriptor: _store_descriptor,
+    op.Ioctl: _ioctl,
+    op.IoctlDescriptor: _ioctl_descriptor,
+    op.Read: _read,
+    Read32: _read,
+    op.Write: _write,
+    Write32: _write,
+    op.Pwrite: _pwrite,
+    op.Writev: _writev,
+    op.Pwritev: _pwritev,
+    op.Lseek: _lseek,
+}

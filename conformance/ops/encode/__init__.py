@@ -1,1 +1,0 @@
-"""Encoding of operations as requests to the agent."""

@@ -1,0 +1,135 @@
+"""Operations on paths and on text files that are read or written whole."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from conformance.ops.c_text import literal, open_flags
+from conformance.ops.calls import ANSWER_PAGE, FILE_LIMIT, Call, map_page, path_in, sys_call
+from conformance.ops.decoding import file_views
+from conformance.ops.decoding.file_views import View
+from conformance.ops.operation import Operation, Reply
+
+# struct stat of x86-64: its size in bytes, and where st_mode is.
+STAT_SIZE = 144
+_STAT_MODE = slice(24, 28)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile(Operation):
+    """Open a file, read it to its end, close it; ``view`` says what of it is compared.
+
+    ``prefix`` begins the names of the program's own events (View.OWN, View.RECORDS).  ``sizes``
+    are the payload bytes of the records that kernels before 6.4 dump, so that their padding is
+    left out.
+    """
+
+    path: str
+    view: View = View.EXACT
+    prefix: str = ""
+    sizes: tuple[int, ...] = ()
+    depends_on_events: ClassVar[bool] = True
+
+    def c_text(self) -> str:
+        return f'cat("{self.path}")'
+
+    def calls(self) -> list[Call]:
+        return [["slurp", self.path, FILE_LIMIT]]
+
+    def decode(self, replies: Sequence[Reply]) -> tuple[int, bytes | None]:
+        return replies[-1].value, self.compared(replies[-1].data or b"")
+
+    def compared(self, text: bytes) -> bytes:
+        """The part of the file's text that is compared."""
+        return file_views.read(self.view, text, self.prefix, self.sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteFile(Operation):
+    """Open a file with ``flags``, give ``data`` to one write(2), close it."""
+
+    path: str
+    data: bytes
+    flags: int
+    depends_on_events: ClassVar[bool] = True
+
+    def c_text(self) -> str:
+        return f'echo(open("{self.path}", {open_flags(self.flags)}), {literal(self.data)})'
+
+    def calls(self) -> list[Call]:
+        return [["spill", self.path, self.data.hex(), self.flags]]
+
+
+@dataclass(frozen=True, slots=True)
+class WritePid(Operation):
+    """Open a file with ``flags``, give the process's own pid to one write(2), close it.
+
+    As ``echo $$`` of a shell does; the value, a number of digits, is not compared.
+    """
+
+    path: str
+    flags: int
+    changes_guest: ClassVar[bool] = True
+
+    def c_text(self) -> str:
+        return f'echo(open("{self.path}", {open_flags(self.flags)}), getpid())'
+
+    def calls(self) -> list[Call]:
+        return [["spill_pid", self.path, self.flags]]
+
+
+@dataclass(frozen=True, slots=True)
+class Stat(Operation):
+    """stat(2); the value is st_mode & 0o7777."""
+
+    path: str
+    depends_on_events: ClassVar[bool] = True
+
+    def c_text(self) -> str:
+        return f'stat("{self.path}", &st)'
+
+    def calls(self) -> list[Call]:
+        return stat_calls(self.path, ANSWER_PAGE)
+
+    def decode(self, replies: Sequence[Reply]) -> tuple[int, bytes | None]:
+        mode = int.from_bytes((replies[-1].data or b"")[_STAT_MODE], "little")
+        return stat.S_IMODE(mode), None
+
+
+def stat_calls(path: str, page: int) -> list[Call]:
+    """stat(2) into a scratch page, whose content is the last reply.
+
+    A buffer argument would not do: its reply is as long as the returned value, 0 here.
+    """
+    return [map_page(page), sys_call("stat", path_in(path), page), ["peek", page, STAT_SIZE]]
+
+
+@dataclass(frozen=True, slots=True)
+class MakeDirectory(Operation):
+    """mkdir(2) of an absolute path with mode 0755, in tracefs."""
+
+    path: str
+    changes_guest: ClassVar[bool] = True
+
+    def c_text(self) -> str:
+        return f'mkdir("{self.path}", 0755)'
+
+    def calls(self) -> list[Call]:
+        return [sys_call("mkdir", path_in(self.path), 0o755)]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveDirectory(Operation):
+    """rmdir(2)."""
+
+    path: str
+    changes_guest: ClassVar[bool] = True
+
+    def c_text(self) -> str:
+        return f'rmdir("{self.path}")'
+
+    def calls(self) -> list[Call]:
+        return [sys_call("rmdir", path_in(self.path))]

@@ -1,0 +1,189 @@
+"""Operations on a process's memory: load and store, mappings, and files in memory."""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass
+from typing import ClassVar
+
+from conformance.ops.c_text import literal, protection
+from conformance.ops.calls import MAP_FIXED_NOREPLACE, Call, bytes_in, fd, sys_call
+from conformance.ops.operation import Operation, Resources
+
+# include/uapi/linux/{mman,memfd}.h and include/uapi/asm-generic/mman-common.h
+_MREMAP_MAYMOVE, _MREMAP_FIXED = 1, 2
+_MADV_DONTNEED = 4
+_MFD_CLOEXEC = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Store(Operation):
+    """Write ``data`` to ``address``; EFAULT stands for the fatal signal."""
+
+    address: int
+    data: bytes
+
+    def c_text(self) -> str:
+        return f"memcpy((void *){self.address:#x}, {literal(self.data)}, {len(self.data)})"
+
+    def calls(self) -> list[Call]:
+        return [["poke", self.address, self.data.hex()]]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreNumber(Operation):
+    """Write the number that a text file shows to ``address``, in 8 bytes.
+
+    For numbers that the kernel chooses, such as the id of an event: a program uses them
+    without knowing them.
+    """
+
+    address: int
+    path: str
+    depends_on_events: ClassVar[bool] = True
+
+    def c_text(self) -> str:
+        return f'*(long *){self.address:#x} = atol(cat("{self.path}"))'
+
+    def calls(self) -> list[Call]:
+        return [["number", self.path, self.address]]
+
+
+@dataclass(frozen=True, slots=True)
+class Load(Operation):
+    """Read ``length`` bytes at ``address``; EFAULT stands for the fatal signal."""
+
+    address: int
+    length: int
+
+    def c_text(self) -> str:
+        return f"memcpy(buffer, (void *){self.address:#x}, {self.length})"
+
+    def calls(self) -> list[Call]:
+        return [["peek", self.address, self.length]]
+
+
+@dataclass(frozen=True, slots=True)
+class Mmap(Operation):
+    """mmap(2) at a fixed address that must be free; ``slot`` None is anonymous memory."""
+
+    address: int
+    length: int
+    protection: int
+    flags: int
+    slot: int | None = None
+    offset: int = 0
+
+    def c_text(self) -> str:
+        kind = "MAP_SHARED" if self.flags & mmap.MAP_SHARED else "MAP_PRIVATE"
+        file = f"{kind} | MAP_ANONYMOUS, -1" if self.slot is None else f"{kind}, fd{self.slot}"
+        return (
+            f"mmap((void *){self.address:#x}, {self.length:#x}, {protection(self.protection)}, "
+            f"MAP_FIXED_NOREPLACE | {file}, {self.offset})"
+        )
+
+    def calls(self) -> list[Call]:
+        where = (self.address, self.length, self.protection)
+        flags = self.flags | MAP_FIXED_NOREPLACE
+        if self.slot is None:
+            return [sys_call("mmap", *where, flags | mmap.MAP_ANONYMOUS, -1, 0)]
+        return [sys_call("mmap", *where, flags, fd(self.slot), self.offset)]
+
+    def record(self, resources: Resources) -> None:
+        resources.ranges.append((self.address, self.length))
+
+
+@dataclass(frozen=True, slots=True)
+class Munmap(Operation):
+    """munmap(2)."""
+
+    address: int
+    length: int
+
+    def c_text(self) -> str:
+        return f"munmap((void *){self.address:#x}, {self.length:#x})"
+
+    def calls(self) -> list[Call]:
+        return [sys_call("munmap", self.address, self.length)]
+
+
+@dataclass(frozen=True, slots=True)
+class Mprotect(Operation):
+    """mprotect(2)."""
+
+    address: int
+    length: int
+    protection: int
+
+    def c_text(self) -> str:
+        rights = protection(self.protection)
+        return f"mprotect((void *){self.address:#x}, {self.length:#x}, {rights})"
+
+    def calls(self) -> list[Call]:
+        return [sys_call("mprotect", self.address, self.length, self.protection)]
+
+
+@dataclass(frozen=True, slots=True)
+class Mremap(Operation):
+    """mremap(2): move pages to a free address; the old range is unmapped.  Bytes."""
+
+    address: int
+    length: int
+    new_address: int
+
+    def c_text(self) -> str:
+        lengths = f"{self.length:#x}, {self.length:#x}"
+        flags = "MREMAP_MAYMOVE | MREMAP_FIXED"
+        return f"mremap((void *){self.address:#x}, {lengths}, {flags}, {self.new_address:#x})"
+
+    def calls(self) -> list[Call]:
+        flags = _MREMAP_MAYMOVE | _MREMAP_FIXED
+        lengths = (self.length, self.length)
+        return [sys_call("mremap", self.address, *lengths, flags, self.new_address)]
+
+    def record(self, resources: Resources) -> None:
+        resources.ranges.append((self.new_address, self.length))
+
+
+@dataclass(frozen=True, slots=True)
+class Discard(Operation):
+    """madvise(2) with MADV_DONTNEED; bytes."""
+
+    address: int
+    length: int
+
+    def c_text(self) -> str:
+        return f"madvise((void *){self.address:#x}, {self.length:#x}, MADV_DONTNEED)"
+
+    def calls(self) -> list[Call]:
+        return [sys_call("madvise", self.address, self.length, _MADV_DONTNEED)]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFile(Operation):
+    """memfd_create(2) into ``slot``: an empty file."""
+
+    slot: int
+
+    def c_text(self) -> str:
+        return f'fd{self.slot} = memfd_create("", MFD_CLOEXEC)'
+
+    def calls(self) -> list[Call]:
+        return [sys_call("memfd_create", bytes_in(b"\0"), _MFD_CLOEXEC, slot=self.slot)]
+
+    def record(self, resources: Resources) -> None:
+        resources.slots.add(self.slot)
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate(Operation):
+    """ftruncate(2) of a memory file to ``length`` bytes, a multiple of the page size."""
+
+    slot: int
+    length: int
+
+    def c_text(self) -> str:
+        return f"ftruncate(fd{self.slot}, {self.length:#x})"
+
+    def calls(self) -> list[Call]:
+        return [sys_call("ftruncate", fd(self.slot), self.length)]

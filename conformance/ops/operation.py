@@ -1,0 +1,122 @@
+"""Base of all operations, the reply to a call, the observation, and watched memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from typing import Any, ClassVar
+
+from conformance.ops.calls import Call
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The agent's reply to one call: return value, error number (0 for none), bytes read."""
+
+    value: int
+    errno: int = 0
+    data: bytes | None = None
+
+
+@dataclass(slots=True)
+class Resources:
+    """Open slots and mapped ranges (address, length in bytes) that a process must give back."""
+
+    slots: set[int] = field(default_factory=set)
+    ranges: list[tuple[int, int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One system call, or a short fixed sequence of them, by the process ``actor``."""
+
+    actor: str
+
+    # The answer depends on which events exist, not on the memory of processes alone.
+    depends_on_events: ClassVar[bool] = False
+    # A process that performed the operation cannot serve another program.
+    irreversible: ClassVar[bool] = False
+    # The operation may change what other programs of the guest share.
+    changes_guest: ClassVar[bool] = False
+
+    def c_text(self) -> str:
+        """The call in C, without actor and semicolon, as failures show it."""
+        raise NotImplementedError(f"C text of {type(self).__name__}")
+
+    def calls(self) -> list[Call]:
+        """The calls that the agent performs; memory is compared after the last one."""
+        raise NotImplementedError(f"calls of {type(self).__name__}")
+
+    def decode(self, replies: Sequence[Reply]) -> tuple[int, bytes | None]:
+        """Value and data of the observation, from the replies to ``calls`` if all succeeded."""
+        last = replies[-1]
+        return last.value, last.data
+
+    def record(self, resources: Resources) -> None:
+        """Add or remove the descriptors and mappings that a successful call changes."""
+
+    def renamed(self, name: Callable[[str], str]) -> Operation:
+        """The operation with actors renamed; ``self`` if its calls name no actor."""
+        return self
+
+    def encode(self) -> dict[str, Any]:
+        """The operation as JSON values; bytes become ``{"hex": …}``."""
+        return {"op": type(self).__name__, **_encoded_fields(self)}
+
+
+def _encoded_fields(value: Any) -> dict[str, Any]:
+    kind: Any = type(value)
+    return {name: _encoded(getattr(value, name)) for name in _field_names(kind)}
+
+
+@cache
+def _field_names(kind: Any) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind))
+
+
+def _encoded(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return {"hex": value.hex()}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, tuple):
+        return [_encoded(each) for each in value]
+    if isinstance(value, Operation):
+        return value.encode()
+    return _encoded_fields(value) if is_dataclass(value) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What the kernel answered: the value, the name of the error, and the bytes read.
+
+    ``value`` is -1 when ``errno`` is set; ``errno`` is "" on success, else a name such as
+    "EINVAL".  ``watched`` holds the watched memory right after the operation, by (actor,
+    address); None is memory that cannot be read.
+    """
+
+    value: int
+    errno: str = ""
+    data: bytes | None = None
+    watched: tuple[tuple[tuple[str, int], bytes | None], ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether the call succeeded."""
+        return not self.errno
+
+    @property
+    def text(self) -> str:
+        """``data`` as text; bytes outside UTF-8 are kept as surrogates."""
+        return (self.data or b"").decode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A range of an actor's memory that is compared after every operation; bytes."""
+
+    actor: str
+    address: int
+    length: int

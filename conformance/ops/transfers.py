@@ -1,0 +1,113 @@
+"""read(2) and all forms of write(2) on a descriptor, io_uring included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from conformance.ops.calls import Call, buffer, fd, sys_call
+from conformance.ops.operation import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Operation):
+    """read(2) of at most ``count`` bytes into a buffer of the agent."""
+
+    slot: int
+    count: int
+    depends_on_events: ClassVar[bool] = True
+
+    def c_text(self) -> str:
+        return f"read(fd{self.slot}, buffer, {self.count})"
+
+    def calls(self) -> list[Call]:
+        return [sys_call("read", fd(self.slot), buffer(self.count), self.count)]
+
+
+@dataclass(frozen=True, slots=True)
+class Write(Operation):
+    """write(2) of ``count`` bytes at ``address``."""
+
+    slot: int
+    address: int
+    count: int
+
+    def c_text(self) -> str:
+        return f"write(fd{self.slot}, (void *){self.address:#x}, {self.count})"
+
+    def calls(self) -> list[Call]:
+        return [sys_call("write", fd(self.slot), self.address, self.count)]
+
+
+@dataclass(frozen=True, slots=True)
+class Pwrite(Operation):
+    """pwrite64(2)."""
+
+    slot: int
+    address: int
+    count: int
+    offset: int
+
+    def c_text(self) -> str:
+        return f"pwrite(fd{self.slot}, (void *){self.address:#x}, {self.count}, {self.offset})"
+
+    def calls(self) -> list[Call]:
+        return [sys_call("pwrite64", fd(self.slot), self.address, self.count, self.offset)]
+
+
+@dataclass(frozen=True, slots=True)
+class Writev(Operation):
+    """writev(2) with ``count`` iovecs (16 bytes each) at ``address``."""
+
+    slot: int
+    address: int
+    count: int
+
+    def c_text(self) -> str:
+        return f"writev(fd{self.slot}, (struct iovec *){self.address:#x}, {self.count})"
+
+    def calls(self) -> list[Call]:
+        return [sys_call("writev", fd(self.slot), self.address, self.count)]
+
+
+@dataclass(frozen=True, slots=True)
+class Pwritev(Operation):
+    """pwritev(2) with ``count`` iovecs at ``address``."""
+
+    slot: int
+    address: int
+    count: int
+    offset: int
+
+    def c_text(self) -> str:
+        iovecs = f"(struct iovec *){self.address:#x}"
+        return f"pwritev(fd{self.slot}, {iovecs}, {self.count}, {self.offset})"
+
+    def calls(self) -> list[Call]:
+        # The offset is passed in two halves; on 64 bits the low one holds it all.
+        return [sys_call("pwritev", fd(self.slot), self.address, self.count, self.offset, 0)]
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitWrite(Operation):
+    """IORING_OP_WRITE, or with ``vector`` IORING_OP_WRITEV, and the wait for its completion.
+
+    ``count`` counts bytes, or iovecs (16 bytes each) at ``address``; ``offset`` -1 is the file
+    position.  The value is the result in the completion.
+    """
+
+    slot: int
+    address: int
+    count: int
+    offset: int = 0
+    vector: bool = False
+    # io_uring leaves workers in the process.
+    irreversible: ClassVar[bool] = True
+
+    def c_text(self) -> str:
+        prepare = f"io_uring_prep_{'writev' if self.vector else 'write'}"
+        address = f"(void *){self.address:#x}"
+        return f"{prepare}(sqe, fd{self.slot}, {address}, {self.count}, {self.offset})"
+
+    def calls(self) -> list[Call]:
+        return [["submit", self.slot, self.address, self.count, self.offset, self.vector]]
