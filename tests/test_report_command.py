@@ -51,7 +51,7 @@ def test_a_page_on_standard_output(kernels: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nowhere"], "nowhere: is not there; name a directory that a run has written"),
+        (["nowhere"], "nowhere: does not exist; name a directory of results"),
         (
             [".", "--html", "-", "--markdown", "-"],
             "cannot take both forms; give one of them a file",

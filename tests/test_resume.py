@@ -140,7 +140,7 @@ def test_damage_is_named_and_nothing_is_lost(place: Place, out: Path) -> None:
     code, said = place.run(f"--resume={out}")
     assert code == 2
     assert said == (
-        f"uevt: {path}: line 4: was changed, or is not where it was written; "
+        f"uevt: {path}: line 4: was changed or moved; "
         "restore the file, or run again to write a new one\n"
     )
     assert path.read_bytes() == damaged

@@ -13,14 +13,14 @@ from pathlib import Path
 from conformance.report.compare.compare import Comparison, Options, compare
 from conformance.report.compare.markdown import render_markdown
 from conformance.report.compare.text import render_page
-from conformance.report.history.find_runs import runs_below
 from conformance.results import kernel_config
-from conformance.results.digest import Brief, read_brief, same_kernel
-from conformance.results.directory import LATEST, find_run
+from conformance.results.directory import LATEST
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, exit_code
+from conformance.results.outcomes import RunOutcomes, read_outcomes
 from conformance.results.results_json import NAME, read_results
-from conformance.results.run import RunRecord
+from conformance.results.run import RunRecord, same_kernel
+from conformance.results.stored_runs import find_run, require_kernel, runs_below
 from host.text import one_line, use_colour
 from kernels import kconfig
 
@@ -34,15 +34,15 @@ class Side:
 
     path: Path
     record: RunRecord
-    others: tuple[Brief, ...] = ()
+    others: tuple[RunOutcomes, ...] = ()
 
 
 def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command."""
-    parser = commands.add_parser("compare", help="say what changed from one run to another")
-    for name, text in (("base", "what was"), ("new", "what is")):
-        told = f"{text}: a directory of results, or of several runs of one kernel"
-        parser.add_argument(name, type=Path, metavar=name.upper(), help=told)
+    parser = commands.add_parser("compare", help="compare two runs")
+    for name, text in (("base", "before"), ("new", "after")):
+        about = f"{text}: a directory of results, or of several runs of one kernel"
+        parser.add_argument(name, type=Path, metavar=name.upper(), help=about)
         parser.add_argument(
             f"--{name}",
             dest=f"more_{name}",
@@ -50,11 +50,11 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
             action="append",
             default=[],
             metavar="RUN",
-            help=f"one more run of the kernel of {name.upper()}; may be repeated",
+            help=f"another run of the kernel of {name.upper()} (repeatable)",
         )
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="for programs")
-    form.add_argument("--markdown", action="store_true", help="for a comment on a change")
+    form.add_argument("--json", action="store_true", help="print JSON")
+    form.add_argument("--markdown", action="store_true", help="print Markdown, for a code review")
     parser.set_defaults(perform=_perform)
 
 
@@ -94,8 +94,7 @@ def side(path: Path, more: Sequence[Path] = ()) -> Side:
     beside = _runs_beside(path)
     main = _main(path, beside)
     record = read_results(main)
-    if record.head.self_check:
-        raise ReportError(main, "is a self-check, which is about no kernel", "name another run")
+    require_kernel(record, main)
     kernel = record.head.kernel
     # Another revision of the suite may judge the same answers otherwise.
     others = [
@@ -104,17 +103,17 @@ def side(path: Path, more: Sequence[Path] = ()) -> Side:
         if same_kernel(each.head.kernel, kernel) and each.head.suite == record.head.suite
     ]
     for another in more:
-        told = read_brief(find_run(another))
-        if not same_kernel(told.head.kernel, kernel):
-            what = f"is of another kernel than {one_line(str(path))}, or of another build of it"
-            raise ReportError(another, what, "compare the two, or leave it out")
-        others.append(told)
+        outcomes = read_outcomes(find_run(another))
+        if not same_kernel(outcomes.head.kernel, kernel):
+            what = f"is of another kernel or build than {one_line(str(path))}"
+            raise ReportError(another, what, "compare the two kernels, or omit this run")
+        others.append(outcomes)
     taken = {each.path.resolve(): each for each in others if each.verdict is not None}
     taken.pop(main.resolve(), None)
     return Side(main, record, tuple(taken.values()))
 
 
-def _runs_beside(path: Path) -> list[Brief]:
+def _runs_beside(path: Path) -> list[RunOutcomes]:
     """The runs in a directory of runs, the newest; those that cannot be read are named."""
     if path.is_file() or (path / NAME).is_file():
         return []
@@ -122,13 +121,13 @@ def _runs_beside(path: Path) -> list[Brief]:
     found = []
     for run in newest[:_MOST_RUNS]:
         try:
-            found.append(read_brief(run))
+            found.append(read_outcomes(run))
         except ReportError as error:
-            sys.stderr.write(f"uevt: left out: {one_line(str(error))}\n")
+            sys.stderr.write(f"uevt: ignored: {one_line(str(error))}\n")
     return found
 
 
-def _main(path: Path, beside: Sequence[Brief]) -> Path:
+def _main(path: Path, beside: Sequence[RunOutcomes]) -> Path:
     """The run that is compared."""
     kernels = [each.head.kernel for each in beside if each.verdict is not None]
     one = bool(kernels) and all(same_kernel(kernels[0], each) for each in kernels)

@@ -15,11 +15,11 @@ from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import Expectation, Expectations
 from conformance.expectations.review import Finding, pointless, unused
 from conformance.report.known_deviations import context_of, evaluated
-from conformance.results.directory import find_run
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.results.results_json import read_results
 from conformance.results.run import KernelFacts, RunRecord
+from conformance.results.stored_runs import find_run
 from host.text import one_line, wrapped
 from kernels.catalog.catalog import load_catalog
 from kernels.catalog.flavours import names as flavours

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from conformance.results.directory import find_run
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.results.results_json import read_results
 from conformance.results.run import RunRecord
+from conformance.results.stored_runs import find_run, require_kernel
 from host.files import write_atomically
 
 FORMATS = ("ktap", "kselftest", "junit", "kcidb", "github")
@@ -88,8 +88,7 @@ def _kcidb(arguments: argparse.Namespace) -> str:
         raise ReportError(Path("--build"), "is one build", "name one RUN, which judged it")
     records = _read(arguments.run)
     for run, record in zip(arguments.run, records, strict=True):
-        if record.head.self_check:
-            raise ReportError(run, "is a self-check, which is about no kernel", "name another run")
+        require_kernel(record, run)
     return render_kcidb(records, Sender(origin, files, build))
 
 

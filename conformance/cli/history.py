@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from conformance.report.history.changes import SCHEMA, case_past, kernel_past
+from conformance.report.history.changes import SCHEMA, case_history, kernel_history
 from conformance.report.history.store import Store, StoredRun
 from conformance.report.history.text import render_case, render_kernel, render_variants
 from conformance.results.errors import ReportError
@@ -23,12 +23,12 @@ _MANY = 50
 
 def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command."""
-    parser = commands.add_parser("history", help="say when the outcome of a case changed")
-    told = "a case's id, that of a function with its variants, a kernel's id, or a release"
-    parser.add_argument("subject", metavar="CASE|KERNEL", help=told)
-    default = "a directory of runs (default: the checkout's results)"
+    parser = commands.add_parser("history", help="find when the outcome of a case changed")
+    about = "id of a case or of a function (all its variants), id of a kernel, or a release"
+    parser.add_argument("subject", metavar="CASE|KERNEL", help=about)
+    default = "directory of runs (default: results in the checkout)"
     parser.add_argument("--store", type=Path, metavar="DIR", default=STORE, help=default)
-    parser.add_argument("--json", action="store_true", help="for programs")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(perform=_perform)
 
 
@@ -36,8 +36,8 @@ def _perform(arguments: argparse.Namespace) -> int:
     """Raises ReportError for a subject of which the store has nothing."""
     subject: str = arguments.subject
     with Store(arguments.store, _reading) as store:
-        for path, why in store.troubles:
-            sys.stderr.write(f"uevt: left out: {one_line(f'{path}: {why}')}\n")
+        for path, why in store.unreadable:
+            sys.stderr.write(f"uevt: ignored: {one_line(f'{path}: {why}')}\n")
         runs = store.runs()
         found = [run for run in runs if subject in (run.kernel.id, run.kernel.release)]
         if found:
@@ -49,11 +49,11 @@ def _perform(arguments: argparse.Namespace) -> int:
 
 def _reading(number: int) -> None:
     if number > _MANY:
-        sys.stderr.write(f"uevt: {number} runs are read for the first time\n")
+        sys.stderr.write(f"uevt: reading {number} new runs\n")
 
 
 def _kernel(store: Store, name: str, runs: Sequence[StoredRun], *, as_json: bool) -> None:
-    past = kernel_past(store, runs)
+    past = kernel_history(store, runs)
     if as_json:
         document = {"schema": SCHEMA, "kernel": name, "runs": [each.to_json() for each in past]}
         sys.stdout.write(json.dumps(document, indent=1) + "\n")
@@ -62,10 +62,11 @@ def _kernel(store: Store, name: str, runs: Sequence[StoredRun], *, as_json: bool
 
 
 def _cases(store: Store, cases: Sequence[str], runs: Sequence[StoredRun], *, as_json: bool) -> None:
-    pasts = [case_past(store, case, runs) for case in cases]
+    pasts = [case_history(store, case, runs) for case in cases]
     if as_json:
-        told = [past.to_json() for past in pasts]
-        sys.stdout.write(json.dumps(told if len(told) > 1 else told[0], indent=1) + "\n")
+        documents = [past.to_json() for past in pasts]
+        found = documents if len(documents) > 1 else documents[0]
+        sys.stdout.write(json.dumps(found, indent=1) + "\n")
     elif len(pasts) == 1:
         sys.stdout.write(render_case(pasts[0]))
     else:
@@ -81,5 +82,5 @@ def _named(store: Store, directory: Path, subject: str) -> list[str]:
         return variants
     close = get_close_matches(subject, [*store.kernels(), *cases], n=3)
     hint = f"did you mean {' or '.join(close)}?" if close else "name another --store DIR"
-    what = f"has no run of a kernel, nor of a case, called {one_line(subject)}"
+    what = f"has no run of a kernel or case named {one_line(subject)}"
     raise ReportError(directory, what, hint)

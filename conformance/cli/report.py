@@ -14,7 +14,7 @@ from conformance.results.exit_codes import Ending, exit_code
 from host.files import write_atomically
 
 if TYPE_CHECKING:
-    from conformance.report.matrix.runs import Run
+    from conformance.results.stored_runs import Run
 
 STDOUT = Path("-")
 
@@ -34,8 +34,8 @@ def _report(arguments: argparse.Namespace) -> int:
     """Always 0: what the runs say about their kernels, their own exit codes have said."""
     from conformance.cases.discovery import all_cases
     from conformance.report.matrix.findings import read_findings
-    from conformance.report.matrix.runs import read_runs
     from conformance.report.matrix.table import matrix
+    from conformance.results.stored_runs import read_runs
 
     if arguments.html == STDOUT == arguments.markdown:
         hint = "give one of them a file"

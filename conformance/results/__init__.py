@@ -1,5 +1,6 @@
-"""A run as data, and the directory that keeps it: its files, and what else is asked of one run.
+"""Results as data, and the directory of a run.
 
-``record`` is the data, ``journal`` keeps cases as they end and ``replay`` reads them again,
-``results`` is the whole in one document, ``brief`` and ``summary`` are less of it.
+``case_result`` and ``run`` are the data; ``journal`` records cases as they end, ``replay`` reads
+the journal; ``results_json`` is the whole run in one document, ``outcomes`` and ``summary`` are
+extracts; ``stored_runs`` finds and reads runs.
 """

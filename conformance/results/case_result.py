@@ -1,9 +1,7 @@
-"""What became of a case: the words every room shares, and the record of one result.
+"""Result types shared by runner, reports and plugin.
 
-The runner, the reports and the pytest plugin all speak of results without knowing each
-other.  ``CaseResult.to_json`` gives one
-entry of ``cases`` in results.json (schema 1); ``CaseResult.from_json`` reads it back
-and says which key is wrong when it cannot.
+``CaseResult.to_json`` gives one entry of ``cases`` in results.json (schema 1);
+``CaseResult.from_json`` reads it back, and names an invalid key.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ CASE_ID = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 
 
 class Outcome(StrEnum):
-    """What a case showed.  XFAIL is a deviation somebody has explained beforehand."""
+    """The outcome of a case.  XFAIL is a known deviation."""
 
     PASS = "PASS"
     FAIL = "FAIL"
@@ -39,7 +37,9 @@ CONFORMING = frozenset({Outcome.PASS, Outcome.XPASS})
 UNEXPECTED = frozenset({Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT})
 """Outcomes about the kernel that no expectation explains."""
 NOT_OK = UNEXPECTED | {Outcome.ERROR}
-"""Unexpected, or no verdict."""
+"""Unexpected outcomes, and errors of the suite, the guest or the host."""
+NO_VERDICT = frozenset({Outcome.SKIP, Outcome.ERROR})
+"""Outcomes that say nothing about the kernel."""
 
 
 class Blame(StrEnum):
@@ -50,8 +50,8 @@ class Blame(StrEnum):
     GUEST = "guest"
     HOST = "host"
     CASE = "case"
-    MODULE = "module"  # a module of the user's, loaded beside the kernel
-    HARNESS = "harness"  # two runs of one program in this run contradict each other
+    MODULE = "module"  # a module of the user, loaded for the run
+    HARNESS = "harness"  # two runs of one program contradict each other
     NONE = "none"
 
 
@@ -63,15 +63,15 @@ class SkipReason(StrEnum):
     """Why a case that applies to the profile was not judged."""
 
     NOT_BUILT = "not_built"  # the kernel was built without user_events
-    CONFIG = "config"  # the image was built elsewhere, without an option the case needs
+    CONFIG = "config"  # the image lacks an option that the case needs
     GUEST_SIZE = "guest_size"  # the guest has too few CPUs or too little memory
-    HOST_TOOL = "host_tool"  # a program on the host is missing, such as a 32-bit compiler
+    HOST_TOOL = "host_tool"  # the host lacks a program, such as a 32-bit compiler
     MODULE = "module"  # no helper module fits the image, or one of the user's does not load
-    CONTRADICTED = "contradicted_switch"  # the kernel lacks a switch of its profile: `adapted`
+    CONTRADICTED = "contradicted_switch"  # the kernel contradicts a switch that the case needs
 
     @property
     def sentence(self) -> str:
-        """The same for people."""
+        """One clause for a report."""
         return _SENTENCES[self]
 
 
@@ -86,7 +86,7 @@ _SENTENCES = {
 
 
 class RunVerdict(StrEnum):
-    """What a whole run says about its kernel; ERROR means that it says nothing."""
+    """The verdict of a whole run about its kernel; ERROR is no verdict."""
 
     PASS = "PASS"
     FAIL = "FAIL"
@@ -96,11 +96,11 @@ class RunVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """One answer of the kernel outside what the model, or a literal of the case, allows.
+    """One answer of the kernel that neither the model nor a literal of the case allows.
 
-    ``step`` counts the operations of the case from 1; 0 is the case as a whole.
-    ``field`` is the part compared: ``errno``, ``value``, ``data`` (what was read),
-    ``memory`` followed by actor and address, or ``literal``, one that the case states.
+    ``step`` counts the operations of the case from 1; 0 is the case as a whole.  ``field`` is the
+    part compared: ``errno``, ``value``, ``data``, ``memory`` with actor and address, ``literal``
+    for a value that the case states, or ``console``.
     """
 
     step: int
@@ -138,15 +138,15 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Something that the kernel reported on its console.
+    """A report of the kernel on its console.
 
-    ``title`` is its first line; ``fingerprint`` the same for reports of one cause on whatever
-    kernel, made of ``kind`` and the first of ``frames``, the functions of its stack.  ``context``
-    says who ran, if that was no process of the case; ``after`` names the case after whose end it
-    came, where that is another.  ``allowed`` is the rule that excuses it, "" where none does.
+    ``title`` is its first line.  ``fingerprint``, made of ``kind`` and the first of ``frames``, is
+    the same for one cause on every kernel.  ``context`` names the task, if it is not of the case;
+    ``after`` the case that had ended before, if it is another.  ``allowed`` is the rule that
+    excuses it, "" for none.
     """
 
-    kind: str  # a ReportKind, of this suite or a later one
+    kind: str  # a ReportKind of this or a later version
     title: str
     fingerprint: str
     frames: tuple[str, ...] = ()
@@ -167,7 +167,7 @@ class Which(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """The result that does *not* stand; ``of`` says which of the two runs gave it."""
+    """The other result of a case that ran twice; ``of`` says which run gave it."""
 
     outcome: Outcome
     blame: Blame
@@ -227,36 +227,35 @@ class CaseResult:
         return self.outcome in UNEXPECTED
 
     @property
-    def complained_of(self) -> bool:
+    def has_unexcused_report(self) -> bool:
         """Whether the kernel reported something that no rule excuses."""
         return any(not each.allowed for each in self.reports)
 
     @property
     def not_built(self) -> bool:
-        """Whether its guest's kernel had no user_events."""
+        """Whether the kernel of its guest has no user_events."""
         return self.skipped_for(SkipReason.NOT_BUILT)
 
     def skipped_for(self, reason: SkipReason) -> bool:
-        """Whether it was not judged, for this reason."""
+        """Whether it was skipped for this reason."""
         return self.outcome is Outcome.SKIP and self.reason == reason
 
     def to_json(self) -> dict[str, Any]:
-        """The result as one entry of ``cases`` in schema 1."""
+        """One entry of ``cases`` in schema 1."""
         return {each.name: encode(getattr(self, each.name)) for each in fields(self)}
 
     @classmethod
     def from_json(cls, data: object, where: str = "case") -> CaseResult:
-        """Read what ``to_json`` wrote.  Raises SchemaError naming the place."""
+        """Read the output of ``to_json``.  Raises SchemaError naming the place."""
         return decode(cls, data, where)
 
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """A dated switch that the kernel was seen to contradict.
+    """A dated switch that the kernel contradicts.
 
-    ``measured`` is whether the kernel behaves as the switch ``says``, which its profile
-    has the other way round; ``commit`` is the title of the commit that dates it, ``case``
-    the id of the case about it.
+    ``measured`` is whether the kernel behaves as the switch ``says``; its profile has the opposite.
+    ``commit`` is the title of the commit that dates the switch, ``case`` the id of its case.
     """
 
     switch: str
@@ -267,12 +266,12 @@ class Contradiction:
 
     @property
     def override(self) -> str:
-        """What says the same in ``--abi``."""
+        """The switch as measured, for ``--abi``."""
         return f"{self.switch}={'yes' if self.measured else 'no'}"
 
 
 def abi_with(profile: str, contradictions: Iterable[Contradiction]) -> str:
-    """The ``--abi`` under which none of these would be a contradiction."""
+    """The ``--abi`` that agrees with the kernel in all of these."""
     found = {each.switch: each.override for each in contradictions}
     name, *overrides = [part.strip() for part in profile.split(",")]
     kept = [text for text in overrides if text.partition("=")[0] not in found]
@@ -280,35 +279,34 @@ def abi_with(profile: str, contradictions: Iterable[Contradiction]) -> str:
 
 
 def timed_out(*, answered_before: bool) -> tuple[Outcome, Blame]:
-    """What a case that did not end in time is.
+    """Outcome and blame of a case that did not end in time.
 
-    The kernel can be accused of it only when the guest answered a health probe just
-    before the case (``answered_before``); otherwise the guest was already lost.
+    The kernel is to blame only if the guest answered a health probe just before the case
+    (``answered_before``); otherwise the guest was already lost.
     """
     return (Outcome.TIMEOUT, Blame.KERNEL) if answered_before else (Outcome.ERROR, Blame.GUEST)
 
 
-def lost(result: CaseResult) -> bool:
-    """Whether the case took its guest with it, or lost it, and is to be run once more."""
+def lost_guest(result: CaseResult) -> bool:
+    """Whether the guest was lost, so that the case has to run again."""
     if result.outcome is Outcome.ERROR:
-        # A kernel that crashed or hung as it came up has reported it.
+        # A kernel that crashed or hung during boot has reported it.
         unborn = result.blame is Blame.KERNEL and result.reports
         return bool(unborn) or result.blame in {Blame.HOST, Blame.GUEST}
     return result.outcome in {Outcome.CRASH, Outcome.TIMEOUT}
 
 
 def settle(first: CaseResult, second: CaseResult) -> CaseResult:
-    """The result that stands after a re-run on a new guest, with the other one recorded.
+    """The final result of a case that ran twice, the second time on a new guest.
 
-    CRASH and TIMEOUT stand whatever the re-run says: a race must not wash out a panic.
-    When host or guest were to blame the first run said nothing about the kernel, so the
-    re-run's result stands, even if it is an ERROR again.  What the kernel reported stands as
-    well: it may have been said too late, but it was said.  Raises ValueError for results
-    of two cases, or a first result that is no reason for a re-run.
+    CRASH and TIMEOUT are final: a race must not hide a panic.  After an ERROR of host or guest the
+    second result is final, even if it is an ERROR again.  Otherwise the first result is final: the
+    kernel's report counts even if the second run does not repeat it.  Raises ValueError for results
+    of two cases, or a first result that needs no second run.
     """
     if first.id != second.id:
         raise ValueError(f"a re-run of {first.id} cannot be settled with {second.id}")
-    if not (lost(first) or first.complained_of):
+    if not (lost_guest(first) or first.has_unexcused_report):
         raise ValueError(f"{first.id} ended with {first.outcome}: its first result stands alone")
     if first.outcome is Outcome.ERROR:
         return replace(second, rerun=_other(first, Which.FIRST))
@@ -318,13 +316,13 @@ def settle(first: CaseResult, second: CaseResult) -> CaseResult:
 def verdict_of(
     results: Iterable[CaseResult], contradictions: Sequence[Contradiction] = ()
 ) -> RunVerdict:
-    """What a run with these results says about its kernel.
+    """The verdict of a run with these results.
 
-    No verdict (ERROR) goes before FAIL, since a run with a case missing may hide more
-    than it shows; so does a run in which no case was judged, or in which only some guests
-    of the one kernel had user_events.  A contradicted switch keeps
-    the run at FAIL, and so do cases judged with measured switches (``adapted``): the
-    kernel broke its profile even where the case about that switch was not selected.
+    No verdict (ERROR) takes precedence over FAIL, since a missing case may hide more than the
+    others show; a run without a judged case, or in which only some guests had user_events, has no
+    verdict either.  A contradicted switch makes the run FAIL, and so do cases judged with measured
+    switches (``adapted``): the kernel broke its profile even if the case about the switch was not
+    selected.
     """
     results = tuple(results)
     unbuilt = [each.not_built for each in results]

@@ -1,4 +1,4 @@
-"""The exit code of a run, in the style of whoever called."""
+"""Exit codes of a run, in the convention of its caller."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from conformance.results.case_result import RunVerdict
 
 
 class ExitStyle(StrEnum):
-    """Whose convention the exit code follows."""
+    """The convention that exit codes follow."""
 
     DEFAULT = "default"
     KSELFTEST = "kselftest"
@@ -17,7 +17,7 @@ class ExitStyle(StrEnum):
 
 
 class Ending(StrEnum):
-    """How a command ended.  Of several, the one listed first decides the exit code."""
+    """How a command ended.  For several kernels, the first of this list decides the exit code."""
 
     INTERRUPTED = "interrupted"
     USAGE = "usage"
@@ -29,15 +29,15 @@ class Ending(StrEnum):
 
 
 class KernelOrigin(StrEnum):
-    """Where the kernel came from: our catalog, or the user (``--image``, ``--tree``)."""
+    """Whether the kernel is from the catalog or from the user (``--image``, ``--tree``)."""
 
     CATALOG = "catalog"
     USER = "user"
 
 
 # NOT_BUILT in the default style depends on the origin of the kernel: see ``exit_code``.
-# A build that failed gives no verdict; only git bisect can do something better with it.
-# 130 is what a shell reports for SIGINT, and ends git bisect too (128 and above).
+# A failed build gives no verdict; only git bisect can skip it.
+# 130 is what a shell reports for SIGINT; it also ends git bisect (128 and above).
 CODES: dict[ExitStyle, dict[Ending, int]] = {
     ExitStyle.DEFAULT: {
         Ending.PASS: 0,
@@ -88,12 +88,12 @@ _ENDINGS = {
 
 
 def ending_of(verdict: RunVerdict) -> Ending:
-    """How a run with this verdict ended."""
+    """The ending of a run with this verdict."""
     return _ENDINGS[verdict]
 
 
 def worst(endings: list[Ending]) -> Ending:
-    """The ending that decides for several kernels.  Raises ValueError for none."""
+    """The ending that decides the exit code of several runs.  Raises ValueError for none."""
     order = list(Ending)
     return min(endings, key=order.index)
 
@@ -105,10 +105,10 @@ def exit_code(
     origin: KernelOrigin = KernelOrigin.CATALOG,
     require: bool = False,
 ) -> int:
-    """The process's exit code.
+    """The exit code of the process.
 
-    A kernel without user_events is nobody's mistake when the user brought it, and ours
-    when it is in the catalog.  With ``require`` it is unexpected, in every style.
+    A kernel without user_events is an error if it is in the catalog, and none if the user named it.
+    With ``require`` it is unexpected in every style.
     """
     if ending is Ending.NOT_BUILT and require:
         ending = Ending.UNEXPECTED

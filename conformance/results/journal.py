@@ -1,10 +1,9 @@
-"""journal.jsonl: one line of JSON per thing that happened, on the disk before the next.
+"""journal.jsonl: one line of JSON per event of a run, on disk before the next one.
 
-Whatever becomes of this process, the lines that were completed stay readable.  A line
-counts when its newline is there: ``kill -9`` can tear only the last one, a reader leaves
-that out and the next writer cuts it off.  Each line ends with a digest of itself and of the
-one before: a line that was edited, lost or put elsewhere is noticed (see
-``conformance.results.replay``).
+However this process ends, completed lines stay readable.  A line is complete with its newline:
+``kill -9`` can tear only the last one, which readers ignore and the next writer cuts off.  Each
+line ends with a digest of itself and the line before, so that ``conformance.results.replay``
+detects lines that were edited, lost or moved.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from conformance.results.run import RunHead
 from host import files
 
 NAME = "journal.jsonl"
-# How every line begins, and what stands before the digest at its end.
+# Start of every line, and what precedes the digest at its end.
 BEGINNING = b'{"event": "'
 CHECK = b', "check": "'
 _DIGITS = 16
@@ -34,35 +33,35 @@ _BLOCK = 1 << 16
 
 
 def sealed(body: bytes, before: bytes) -> bytes:
-    """A line of the journal: an object of JSON with its digest, which ``before`` goes into."""
+    """A journal line: a JSON object with its digest, chained to the digest ``before``."""
     return body[:-1] + CHECK + seal(body, before) + b'"}\n'
 
 
 def seal(body: bytes, before: bytes) -> bytes:
-    """The digest of an object, behind a line with the digest ``before``."""
+    """The digest of an object after a line with the digest ``before``."""
     return hashlib.sha256(before + body).hexdigest()[:_DIGITS].encode()
 
 
 class JournalWriter:
-    """Appends to a journal; use it as a context manager.
+    """Append to a journal; use it as a context manager.
 
-    Every method but ``running`` returns once its line is on the disk; all raise OSError (no
-    space, for one) when it cannot get there, and leave no part of it.  Without ``sync`` a line
-    only is with the operating system: enough for a run that is made again in seconds.
+    Every method but ``running`` returns once its line is on disk.  All raise OSError, for example
+    if the disk is full, and then leave no partial line.  Without ``sync`` lines may stay in the
+    page cache: enough for a run that takes seconds to repeat.
     """
 
     def __init__(self, path: Path, *, sync: bool = True) -> None:
-        """Create ``path`` or go on behind its last complete line.
+        """Create ``path``, or continue after its last complete line.
 
-        Nothing is changed before the first line is written.  Raises OSError, and ReportError
+        The file is not changed before the first line is written.  Raises OSError, and ReportError
         while another process writes this journal.
         """
         self._sync = sync
         self._started = time.monotonic()
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
-            # Two runs resumed in one directory would cut off each other's lines.  The lock
-            # goes when this process does, however it goes.
+            # Two processes resuming one run would cut off each other's lines.  The kernel releases
+            # the lock when this process ends, in any way.
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._require_name(path)
             self._end, self._check = _last(self._descriptor)
@@ -75,7 +74,7 @@ class JournalWriter:
             raise
 
     def _require_name(self, path: Path) -> None:
-        """Who removed the file while we waited has begun another run here."""
+        """Refuse a file that was replaced while we waited for the lock: another run began."""
         ours = os.fstat(self._descriptor)
         try:
             there = path.stat()
@@ -85,15 +84,15 @@ class JournalWriter:
             raise in_use(path)
 
     def begin(self, head: RunHead) -> None:
-        """The run starts, or goes on."""
+        """The run starts or resumes."""
         self._append({"event": "run", **encode(head)})
 
     def plan(self, selected: int) -> None:
-        """So many cases are to end, those that have ended before the run went on included."""
+        """The number of selected cases, including those that ended before the run resumed."""
         self._append({"event": "plan", "selected": selected})
 
     def guests(self, how: str) -> None:
-        """How guests come up, where there is something to tell of it."""
+        """How guests start, if there is anything unusual."""
         self._append({"event": "guests", "how": how})
 
     def running(self, case_id: str, tier: str) -> None:
@@ -101,28 +100,27 @@ class JournalWriter:
         self._append({"event": "running", "id": case_id, "tier": tier}, sync=False)
 
     def attempt(self, result: CaseResult) -> None:
-        """A case ended in a way that calls for a re-run; this result does not stand yet."""
+        """A case ended and will run again; this result is not final."""
         self._append({"event": "attempt", "case": result.to_json()})
 
     def case(self, result: CaseResult) -> None:
         """A case ended."""
         self._append({"event": "case", "case": result.to_json()})
 
-    def beside(self, result: CaseResult) -> None:
-        """Something that is no selected case ended; of several results for one id the last
-        stands."""
-        self._append({"event": "beside", "case": result.to_json()})
+    def extra(self, result: CaseResult) -> None:
+        """A result that is not of a selected case; the last one with an id replaces the others."""
+        self._append({"event": "extra", "case": result.to_json()})
 
     def contradiction(self, found: Contradiction) -> None:
         """The kernel contradicts a dated switch."""
         self._append({"event": "contradiction", "contradiction": encode(found)})
 
     def end(self, note: str = "") -> None:
-        """The run is over."""
+        """The run ended."""
         self._append({"event": "end", "note": note})
 
     def close(self) -> None:
-        """Close the file; calling it again does nothing."""
+        """Close the file; may be called twice."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -143,7 +141,7 @@ class JournalWriter:
         body = json.dumps(entry, allow_nan=False).encode("ascii")
         line = sealed(body, self._check)
         try:
-            # What is torn there would else stand before it.
+            # Overwrite a torn line of an earlier writer.
             os.ftruncate(self._descriptor, self._end)
             os.lseek(self._descriptor, self._end, os.SEEK_SET)
             rest = memoryview(line)
@@ -160,7 +158,7 @@ class JournalWriter:
 
 
 def in_use(path: Path) -> ReportError:
-    """What is wrong with a journal that somebody writes."""
+    """The error for a journal that another process writes."""
     hint = "wait for that run to end, or name another directory"
     return ReportError(path, "is being written by another run", hint)
 
@@ -181,7 +179,7 @@ def is_in_use(path: Path) -> bool:
 
 
 def _last(descriptor: int) -> tuple[int, bytes]:
-    """The offset behind the last newline of an open file, and the digest before it."""
+    """The offset after the last newline of an open file, and the digest before it."""
     size = os.fstat(descriptor).st_size
     while size > 0:
         start = max(0, size - _BLOCK)

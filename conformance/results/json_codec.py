@@ -1,4 +1,4 @@
-"""Records as JSON and back, which says what is wrong with a document that is none of ours."""
+"""Dataclasses to JSON and back, with errors that name the place in the document."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _hints = cache(get_type_hints)
 
 
 class SchemaError(ValueError):
-    """A record that does not follow schema 1; names the place, as ``cases[3].blame``."""
+    """A document that does not follow schema 1; names the place, such as ``cases[3].blame``."""
 
     def __init__(self, where: str, what: str) -> None:
         super().__init__(f"{where}: {what}")
 
 
 def encode(value: object) -> Any:
-    """``value`` in JSON's types: records as objects, tuples as lists, words as strings."""
+    """``value`` as JSON types: dataclasses as objects, tuples as lists, enums as strings."""
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, tuple):
@@ -39,10 +39,10 @@ def encode(value: object) -> Any:
 
 
 def decode(kind: type[_Record], data: object, where: str) -> _Record:
-    """The record of class ``kind`` that ``encode`` turned into ``data``.
+    """The dataclass ``kind`` from the output of ``encode``.
 
-    Keys that ``kind`` does not know are left alone, so that later versions of schema 1
-    may add some; a key may be missing where the record has a default.  Raises SchemaError.
+    Unknown keys are ignored, so that later versions of schema 1 may add some; a key may be missing
+    if the field has a default.  Raises SchemaError.
     """
     if not isinstance(data, Mapping):
         raise SchemaError(where, f"expected an object, found {_shown(data)}")
@@ -77,7 +77,7 @@ def _decode(kind: Any, value: object, where: str) -> Any:
         return {key: _decode(inner, each, f"{where}.{key}") for key, each in value.items()}
     if issubclass(kind, StrEnum) and value not in [member.value for member in kind]:
         raise SchemaError(where, f"expected one of {', '.join(kind)}, found {_shown(value)}")
-    # JSON writes 2.0 as 2 where it likes; and true, an int for Python, is no number.
+    # JSON may write 2.0 as 2; bool is an int in Python, but true is not a number.
     accepted = (int, float) if kind is float else (str,) if issubclass(kind, str) else (kind,)
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
         raise SchemaError(where, f"expected {_NAMES[accepted[0]]}, found {_shown(value)}")

@@ -1,7 +1,6 @@
-"""config.gz: the configuration a kernel was built with, kept beside its results.
+"""config.gz: the configuration of the kernel, stored with its results.
 
-Packed as the kernel packs /proc/config.gz it is a twentieth of results.json, and two runs can be
-told apart by options and not by digests alone.
+Compressed it takes a twentieth of results.json; `uevt compare` names the options that differ.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ NAME = "config.gz"
 
 
 def keep(config: Path, directory: Path) -> None:
-    """Put a copy of ``config`` into a directory of results.  Raises OSError."""
+    """Copy ``config`` into a directory of results.  Raises OSError."""
     (directory / NAME).write_bytes(gzip.compress(config.read_bytes(), mtime=0))
 
 
 def kept(directory: Path, sha256: str | None) -> str | None:
-    """The text of the configuration with this digest; None where it was not kept, or is another."""
+    """The configuration with this digest; None if it was not stored or is another one."""
     try:
         content = gzip.decompress((directory / NAME).read_bytes())
     except (OSError, EOFError, zlib.error):

@@ -1,4 +1,4 @@
-"""What a journal says of its run: what has ended, what was running, how it ended."""
+"""Read a journal: what ended, what was running, and how the run ended."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from conformance.results.run import RunHead
 INTERRUPTED = "interrupted"
 """The note of a run that somebody ended who was asked for a report of what was done so far."""
 
-_NO_ENTRY = "is no entry of a journal"
+_NO_ENTRY = "is not a journal entry"
 
-# No run is longer; an int may be too large for a float.
+# An int may be too large for a float; no run is longer than this.
 _LONGEST_S = 1e9
 
 
 class Running(NamedTuple):
-    """A case that began."""
+    """A case that started."""
 
     id: str
     tier: str
@@ -33,19 +33,18 @@ class Running(NamedTuple):
 
 @dataclass(slots=True)
 class Journal:
-    """What a journal says.
+    """The contents of a journal.
 
-    ``results`` are the results that stand, by id in the order in which they ended; those of
-    ids in ``beside`` are of no selected case.  ``attempts`` were followed by a re-run.
-    ``selected`` counts the selected cases, None before that was known.  ``deaths`` counts how
-    often a case was running when the run, or the process that ran it, ended without a word.
-    ``parts`` is how often the run began or went on, ``elapsed_s`` what that took together.
-    ``ended`` is false when it was cut off, ``torn`` when an incomplete last line was left out.
+    ``results`` are the final results by id, in the order in which the cases ended; ids in ``extra``
+    are not selected cases.  ``attempts`` were followed by a second run.  ``selected`` is None
+    before the selection was known.  ``deaths`` counts how often the run or its worker process died
+    during a case.  ``parts`` counts starts and resumes, ``elapsed_s`` is their total time.
+    ``ended`` is false if the run was killed, ``torn`` true if an incomplete last line was ignored.
     """
 
     head: RunHead | None = None
     results: dict[str, CaseResult] = field(default_factory=dict)
-    beside: set[str] = field(default_factory=set)
+    extra: set[str] = field(default_factory=set)
     attempts: list[CaseResult] = field(default_factory=list)
     contradictions: dict[str, Contradiction] = field(default_factory=dict)
     selected: int | None = None
@@ -63,15 +62,15 @@ class Journal:
 
     @property
     def count(self) -> int:
-        """How many selected cases have ended."""
-        return len(self.results) - len(self.beside)
+        """The number of selected cases that ended."""
+        return len(self.results) - len(self.extra)
 
 
 def read_journal(path: Path) -> Journal:
-    """Everything ``path`` holds, its torn last line left out.
+    """Read a journal; a torn last line is ignored.
 
-    Raises ReportError, naming the line, for what no run can have written: a line that is no
-    entry, was changed, or contradicts those before it.
+    Raises ReportError, naming the line, for content that no run writes: an invalid or changed line,
+    or one that contradicts earlier lines.
     """
     try:
         data = path.read_bytes()
@@ -89,7 +88,7 @@ def read_journal(path: Path) -> Journal:
 
 
 def read_head(path: Path) -> RunHead | None:
-    """The head of a journal alone; None where nothing has begun.  Raises ReportError."""
+    """The head of a journal only; None if it is empty or missing.  Raises ReportError."""
     try:
         with path.open("rb") as file:
             first = file.readline()
@@ -105,7 +104,7 @@ def read_head(path: Path) -> RunHead | None:
 
 
 def _entries(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The complete lines, each behind the one it was written behind.  Raises SchemaError."""
+    """The complete lines, with their chain of digests verified.  Raises SchemaError."""
     before = b""
     *lines, rest = data.split(b"\n")
     for number, line in enumerate(lines, start=1):
@@ -118,12 +117,12 @@ def _entries(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
             raise SchemaError(where, _NO_ENTRY)
         body, mark, found = line.rpartition(CHECK)
         if not mark:
-            raise SchemaError(where, "has no digest, which an older uevt did not write")
+            raise SchemaError(where, "has no digest: written by an older uevt")
         before = seal(body + b"}", before)
         if found != before + b'"}':
-            raise SchemaError(where, "was changed, or is not where it was written")
+            raise SchemaError(where, "was changed or moved")
         yield where, entry
-    # A host that lost power can leave zeros where it had no time to write.
+    # After a power cut a file can end in zeros.
     torn = rest.rstrip(b"\0")[: len(BEGINNING)]
     if torn != BEGINNING[: len(torn)]:
         raise SchemaError(f"line {len(lines) + 1}", _NO_ENTRY)
@@ -131,27 +130,27 @@ def _entries(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _head(where: str, entry: dict[str, Any]) -> RunHead:
     if entry["event"] != "run":
-        raise SchemaError(where, "a journal begins with its run")
+        raise SchemaError(where, "is not a run entry, which a journal begins with")
     return decode(RunHead, entry, where)
 
 
 class _Replay:
-    """One journal, entry by entry.  Methods raise SchemaError."""
+    """Build a Journal entry by entry.  Methods raise SchemaError."""
 
     def __init__(self) -> None:
         self._journal = Journal()
-        # Those that began and have not ended.
+        # Cases that started and have not ended.
         self._running: dict[str, Running] = {}
         self._part_s = 0.0
         self._where = ""
 
     def take(self, where: str, entry: dict[str, Any]) -> None:
-        """One more thing happened."""
+        """Add the next entry."""
         self._where, journal = where, self._journal
         if journal.head is None or entry["event"] == "run":
             self._begin(_head(where, entry))
         elif journal.ended:
-            raise self._wrong("comes after the end of the run")
+            raise self._wrong("follows the end of the run")
         match entry:
             case {"event": "run"}:
                 pass
@@ -172,11 +171,11 @@ class _Replay:
                 journal.attempts.append(attempt)
             case {"event": "case", "case": case}:
                 self._end(CaseResult.from_json(case, f"{where}.case"))
-            case {"event": "beside", "case": case}:
+            case {"event": "extra", "case": case}:
                 result = CaseResult.from_json(case, f"{where}.case")
-                if result.id not in journal.beside:
+                if result.id not in journal.extra:
                     self._require_open(result.id)
-                journal.beside.add(result.id)
+                journal.extra.add(result.id)
                 journal.results[result.id] = result
             case {"event": "contradiction", "contradiction": found}:
                 contradiction = decode(Contradiction, found, f"{where}.contradiction")
@@ -187,13 +186,13 @@ class _Replay:
                 raise self._wrong(_NO_ENTRY)
         elapsed = entry.get("s")
         if not isinstance(elapsed, int | float) or isinstance(elapsed, bool):
-            raise self._wrong("does not say when it was")
+            raise self._wrong("has no time")
         if not 0 <= elapsed < _LONGEST_S:
-            raise self._wrong("does not say when it was")
+            raise self._wrong("has no time")
         self._part_s = float(elapsed)
 
     def finish(self) -> Journal:
-        """All of it."""
+        """The journal after the last entry."""
         if not self._journal.ended:
             self._died(*self._running)
         self._journal.elapsed_s += self._part_s
@@ -202,7 +201,7 @@ class _Replay:
     def _begin(self, head: RunHead) -> None:
         journal, first = self._journal, self._journal.head
         if first is not None and replace(head, host=first.host) != first:
-            raise self._wrong("goes on with another run than the one before it")
+            raise self._wrong("continues another run than the one before")
         if not journal.ended:
             self._died(*self._running)
         self._running.clear()
@@ -212,8 +211,8 @@ class _Replay:
 
     def _end(self, result: CaseResult) -> None:
         self._require_open(result.id)
-        if result.id in self._journal.beside:
-            raise self._wrong(f"{result.id} is no selected case")
+        if result.id in self._journal.extra:
+            raise self._wrong(f"{result.id} is not a selected case")
         self._running.pop(result.id, None)
         self._journal.results[result.id] = result
         if self._journal.complete and self._journal.count != self._journal.selected:
@@ -227,7 +226,7 @@ class _Replay:
 
     def _require_open(self, name: str) -> None:
         if name in self._journal.results:
-            raise self._wrong(f"{name} had ended before")
+            raise self._wrong(f"{name} has already ended")
 
     def _died(self, *names: str) -> None:
         self._journal.deaths.update(self._running[name] for name in names if name in self._running)

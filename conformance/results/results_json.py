@@ -15,18 +15,15 @@ NAME = "results.json"
 
 
 def write_results(record: RunRecord, path: Path) -> None:
-    """Replace ``path`` by ``record``; a reader sees the old document or the new one.
-
-    Raises OSError.
-    """
+    """Write ``path`` atomically.  Raises OSError."""
     write_atomically(path, json.dumps(record.to_json(), indent=1, allow_nan=False) + "\n")
 
 
 def read_results(path: Path) -> RunRecord:
     """Read and validate ``path``.
 
-    Raises ReportError for a file that cannot be read, is not JSON, or does not follow the
-    schema; it names the place inside the document.
+    Raises ReportError, naming the place, for a file that is unreadable, not JSON, or of another
+    schema.
     """
     data = read_json(path)
     try:

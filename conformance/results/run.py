@@ -1,8 +1,9 @@
-"""A whole run as data: which kernel, on which host, and what became of each case."""
+"""A whole run as data: kernel, host, and the result of each case."""
 
 from __future__ import annotations
 
 import itertools
+import re
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 
 from conformance.results.case_result import (
     MODULE_SURFACE,
+    NOT_OK,
     CaseResult,
     Contradiction,
     Outcome,
@@ -18,6 +20,8 @@ from conformance.results.case_result import (
 )
 from conformance.results.json_codec import SCHEMA, SchemaError, decode, encode
 
+# Kernels that change under their name: patched ones, trees, images.
+_CHANGING = re.compile(r"\+|^tree-|^image-")
 # Words of `uevt run` that a run of a single case does without.
 _OF_A_WHOLE_RUN = (
     *("-k=", "--tier=", "--isolation=need", "--shuffle=", "--repeat="),
@@ -27,10 +31,10 @@ _OF_A_WHOLE_RUN = (
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
-    """The kernel that was judged; ``profile`` is the contract it was judged by.
+    """The kernel under test; ``profile`` is the ABI that it is judged by.
 
-    ``build`` identifies the very kernel: a digest of all that decides what was built, patches
-    included, or of the file of an image.
+    ``build`` identifies the build: a digest of everything that went into it, patches included, or
+    of the image file.
     """
 
     id: str
@@ -44,14 +48,13 @@ class KernelFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunHead:
-    """What is known of a run before its first case; also the first line of a journal.
+    """The facts known before the first case; also the first line of a journal.
 
-    ``host`` holds facts by name: ``accel`` (kvm, tcg or none) must be there, and
-    ``accel_reason`` says why it was chosen.  ``started`` is a UTC time as
-    ``2026-11-20T17:44:00Z``; ``suite`` the revision of this suite, ``suite_sha256`` the digest
-    of its files; ``asked`` are the words of `uevt run` that ask for the same; ``self_check`` is
-    set when the model ran in place of a kernel, which says something about the suite and
-    nothing about any kernel.  Raises ValueError for another schema, or no accelerator.
+    ``host`` must have ``accel`` (kvm, tcg or none); ``accel_reason`` says why it was chosen.
+    ``started`` is a UTC time such as ``2026-11-20T17:44:00Z``; ``suite`` the revision of this
+    suite, ``suite_sha256`` the digest of its files; ``asked`` are the options of `uevt run` that
+    repeat this run.  In a ``self_check`` the model replaces the kernel: it tests the suite and no
+    kernel.  Raises ValueError for another schema, or a missing accelerator.
     """
 
     schema: int = SCHEMA
@@ -65,7 +68,9 @@ class RunHead:
 
     def __post_init__(self) -> None:
         if self.schema != SCHEMA:
-            raise ValueError(f"schema {self.schema} was written by another uevt: not {SCHEMA}")
+            raise ValueError(
+                f"schema {self.schema} is of another version of uevt: expected {SCHEMA}"
+            )
         if "accel" not in self.host:
             raise ValueError("host.accel is missing")
 
@@ -84,12 +89,12 @@ class RunHead:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A run that has ended, however it ended.
+    """A run that ended, in any way.
 
-    ``selected`` counts the cases that were to run: a run with fewer results is no
-    verdict.  ``note`` is one line about the run as a whole, such as why it ended early.
-    ``not_built`` says that the kernel has no user_events, so that no case was judged;
-    ``contradictions`` are the switches of its profile that it was seen to contradict.
+    A run with fewer results than ``selected`` cases has no verdict.  ``note`` is one line about the
+    whole run, such as why it ended early.  ``not_built`` means that the kernel has no user_events
+    and no case was judged; ``contradictions`` are the switches of the profile that the kernel
+    contradicts.
     """
 
     head: RunHead
@@ -102,7 +107,7 @@ class RunRecord:
 
     @property
     def verdict(self) -> RunVerdict:
-        """What the run says about its kernel."""
+        """The verdict about the kernel."""
         if self.not_built:
             return RunVerdict.NOT_BUILT
         if self.missing:
@@ -121,21 +126,23 @@ class RunRecord:
 
     @property
     def trouble(self) -> str:
-        """What is wrong with the run and is told by no case; "" when nothing is.
+        """A problem of the run that no case shows, "" if there is none.
 
-        A reader of JUnit or KTAP looks at the cases alone, so this becomes an entry there.
+        Readers of JUnit and KTAP see cases only, so exporters add it as an entry.
         """
         if self.missing:
             ended = f"{len(self.cases)} of {self.selected} cases ended"
             return f"{ended}: {self.note}" if self.note else ended
-        told = any(each.unexpected or each.outcome is Outcome.ERROR for each in self.cases)
-        if told or self.verdict in {RunVerdict.PASS, RunVerdict.NOT_BUILT}:
+        shown = any(each.outcome in NOT_OK for each in self.cases)
+        if shown or self.verdict in {RunVerdict.PASS, RunVerdict.NOT_BUILT}:
             return ""
         if self.contradictions:
             found = ", ".join(each.switch for each in self.contradictions)
-            return f"the kernel contradicts its profile, see --abi: {found}"
+            return f"the kernel contradicts its profile in: {found}; see --abi"
         if self.adapted:
-            return f"judged with measured switches, not the profile's: {', '.join(self.adapted)}"
+            return (
+                f"judged with measured switches instead of the profile: {', '.join(self.adapted)}"
+            )
         return self.note.strip() or "no case was judged"
 
     def count(self, *outcomes: Outcome) -> int:
@@ -145,7 +152,7 @@ class RunRecord:
     def to_json(self) -> dict[str, Any]:
         """The document of results.json, schema 1.
 
-        A self-check has no verdict and no counts, so that it cannot be mistaken for a run.
+        A self-check has neither verdict nor counts, so that nobody takes it for a run.
         """
         summary: dict[str, Any]
         if self.head.self_check:
@@ -163,25 +170,26 @@ class RunRecord:
 
     @classmethod
     def from_json(cls, data: object, where: str = "run") -> RunRecord:
-        """Read what ``to_json`` wrote.  Raises SchemaError naming the place.
+        """Read the output of ``to_json``.  Raises SchemaError naming the place.
 
-        The verdict is computed from the cases again; a summary that says something else
-        is refused, since one of the two was edited.
+        The verdict is computed from the cases again; a different verdict in the summary is refused,
+        since the file was edited.
         """
         head = decode(RunHead, data, where)
         body = decode(_Body, data, where)
-        said = body.summary.verdict
+        verdict = body.summary.verdict
         record = cls(
             head,
             body.cases,
             body.summary.selected,
             body.summary.duration_s,
             body.summary.note,
-            not_built=said is RunVerdict.NOT_BUILT,
+            not_built=verdict is RunVerdict.NOT_BUILT,
             contradictions=body.summary.contradictions,
         )
-        if not head.self_check and record.verdict is not said:
-            raise SchemaError(f"{where}.summary", f"says {said}, the cases say {record.verdict}")
+        if not head.self_check and record.verdict is not verdict:
+            what = f"has verdict {verdict}, but the cases give {record.verdict}"
+            raise SchemaError(f"{where}.summary", what)
         return record
 
 
@@ -196,14 +204,28 @@ class _Summary:
 
 @dataclass(frozen=True, slots=True)
 class _Body:
-    """What the JSON of a run holds besides its head."""
+    """The document of a run without its head."""
 
     cases: tuple[CaseResult, ...]
     summary: _Summary
 
 
+def same_kernel(one: KernelFacts, other: KernelFacts) -> bool:
+    """Whether two runs judged the same build by the same ABI.
+
+    If the build is not recorded, this is known only for kernels that do not change under their
+    name.
+    """
+    facts = [(each.id, each.release, each.profile, each.source) for each in (one, other)]
+    if facts[0] != facts[1] or one.config_sha256 != other.config_sha256:
+        return False
+    if one.build is None or other.build is None:
+        return _CHANGING.search(one.id) is None
+    return one.build == other.build
+
+
 def named(records: Iterable[RunRecord]) -> list[tuple[str, RunRecord]]:
-    """Runs and a name for each: that of its kernel, numbered from the second one on."""
+    """Runs with unique names: the kernel's id, numbered from the second run on."""
     found: dict[str, RunRecord] = {}
     for record in records:
         kernel = record.head.kernel.id
@@ -213,5 +235,5 @@ def named(records: Iterable[RunRecord]) -> list[tuple[str, RunRecord]]:
 
 
 def self_check_of(record: RunRecord) -> str:
-    """``ok`` or ``failed``: the only thing a self-check says."""
+    """``ok`` or ``failed``: the only result of a self-check."""
     return "ok" if record.verdict is RunVerdict.PASS else "failed"

@@ -1,4 +1,4 @@
-"""What became of a run, or of a case, on one line."""
+"""The result of a run, or of a case, on one line."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _COLOURS = {
 
 
 def case_line(case: CaseResult) -> str:
-    """What became of a case, on one line of any length."""
+    """The result of a case on one line of any length."""
     return f"{case.outcome} {case.id}" + (f": {one_line(case.reason)}" if case.reason else "")
 
 
 def verdict_line(record: RunRecord, *, colour: bool = False) -> str:
-    """The one line that says what became of the run."""
+    """The result of a run on one line."""
     kernel = record.head.kernel
     if record.head.self_check:
         ok = self_check_of(record)
-        said = coloured(f"self-check {ok}", "good" if ok == "ok" else "bad", enabled=colour)
-        return f"uevt: {one_line(kernel.id)} (profile {one_line(kernel.profile)}) {said}"
+        ended = coloured(f"self-check {ok}", "good" if ok == "ok" else "bad", enabled=colour)
+        return f"uevt: {one_line(kernel.id)} (profile {one_line(kernel.profile)}) {ended}"
     verdict = record.verdict
     word = coloured(verdict.value, _COLOURS[verdict], enabled=colour)
     release = f" ({one_line(kernel.release)})" if kernel.release else ""

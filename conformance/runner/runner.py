@@ -21,7 +21,7 @@ from conformance.results.case_result import (
     Outcome,
     Report,
     SkipReason,
-    lost,
+    lost_guest,
 )
 from conformance.runner.case_run import CaseRun, Explain, NotJudged
 from conformance.runner.console_verdict import judge_late_reports, judge_reports
@@ -168,7 +168,7 @@ class Runner:
     ) -> CaseResult:
         """The result of a case once its guest is cleaned up, or is to be replaced."""
         guest = self._lifecycle.guest
-        if lost(judged):
+        if lost_guest(judged):
             self._lifecycle.must_replace = True
             return judged
         if guest is None:
@@ -248,7 +248,7 @@ class Runner:
             error = raised
         judged = run.judge(case, case_id, error, self._explain)
         result = self._after_cleanup(run, case, case_id, judged)
-        if lost(result):
+        if lost_guest(result):
             self._other_results.append(result)
             return None
         # Kernel reports are left to the case itself.

@@ -16,7 +16,7 @@ from conformance.results.case_result import (
     SkipReason,
     Which,
     abi_with,
-    lost,
+    lost_guest,
     settle,
     timed_out,
     verdict_of,
@@ -111,7 +111,7 @@ def test_an_id_has_a_surface_and_a_name(case_id: str) -> None:
     ],
 )
 def test_what_is_run_again(first: Outcome, blame: Blame, again: bool) -> None:
-    assert lost(case(ID, first, blame=blame)) is again
+    assert lost_guest(case(ID, first, blame=blame)) is again
 
 
 @pytest.mark.parametrize("second", [Outcome.PASS, Outcome.FAIL, Outcome.CRASH, Outcome.ERROR])

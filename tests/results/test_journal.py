@@ -173,7 +173,7 @@ def test_kill_9_loses_nothing_that_was_acknowledged(path: Path, after: int) -> N
 def test_a_journal_of_another_schema_is_refused(path: Path) -> None:
     with JournalWriter(path) as journal:
         journal._append({"event": "run", **encode(head()), "schema": 2})
-    with pytest.raises(ReportError, match="line 1: schema 2 was written by another uevt"):
+    with pytest.raises(ReportError, match="line 1: schema 2 is of another version of uevt"):
         read_journal(path)
 
 

@@ -45,21 +45,21 @@ def test_the_parts_of_a_run_are_one(path: Path) -> None:
     assert (journal.parts, journal.selected, journal.complete, journal.ended) == (2, 4, True, True)
 
 
-def test_what_happened_beside_the_cases_is_told_apart(path: Path) -> None:
+def test_extra_results_are_not_selected_cases(path: Path) -> None:
     with JournalWriter(path) as journal:
         journal.begin(head())
         journal.plan(1)
         journal.guests("booted: no space")
         journal.contradiction(contradiction())
-        journal.beside(case("module.a.load"))
-        journal.beside(case("module.a.load", Outcome.FAIL))
+        journal.extra(case("module.a.load"))
+        journal.extra(case("module.a.load", Outcome.FAIL))
         journal.case(failure())
     found = read_journal(path)
     assert found.head is not None
     assert found.head.host["guests"] == "booted: no space"
     assert found.contradictions == {"ebadf_when_disabled": contradiction()}
     assert found.results["module.a.load"].outcome is Outcome.FAIL
-    assert (found.beside, found.count, found.complete) == ({"module.a.load"}, 1, True)
+    assert (found.extra, found.count, found.complete) == ({"module.a.load"}, 1, True)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_two_lines_that_changed_places_are_noticed(path: Path) -> None:
     part(path, "write.a", "write.b")
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([*lines[:2], *lines[4:6], *lines[2:4]]))
-    with pytest.raises(ReportError, match="line 3: was changed, or is not where it was written"):
+    with pytest.raises(ReportError, match="line 3: was changed or moved"):
         read_journal(path)
 
 
@@ -117,9 +117,9 @@ def test_two_lines_that_changed_places_are_noticed(path: Path) -> None:
     ("text", "message"),
     [
         ("{\n", "line 1: Expecting property name"),
-        ("[]\n", "line 1: is no entry of a journal"),
-        ('{"event": "run"}\n', "line 1: has no digest, which an older uevt did not write"),
-        ("Dear diary", "line 1: is no entry of a journal"),
+        ("[]\n", "line 1: is not a journal entry"),
+        ('{"event": "run"}\n', "line 1: has no digest: written by an older uevt"),
+        ("Dear diary", "line 1: is not a journal entry"),
         ("\x80\n", "line 1: 'utf-8' codec"),
     ],
 )
@@ -133,9 +133,9 @@ def test_what_was_never_a_journal(path: Path, text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"event": "party"}, "line 1: a journal begins with its run"),
+        ({"event": "party"}, "line 1: is not a run entry"),
         ({"event": "run", "schema": 1}, "line 1.kernel: is missing"),
-        ({"event": "run", **encode(head())}, "line 1: does not say when it was"),
+        ({"event": "run", **encode(head())}, "line 1: has no time"),
     ],
 )
 def test_a_first_line_that_is_none(path: Path, entry: dict[str, object], message: str) -> None:
@@ -147,12 +147,12 @@ def test_a_first_line_that_is_none(path: Path, entry: dict[str, object], message
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"event": "party"}, "is no entry of a journal"),
+        ({"event": "party"}, "is not a journal entry"),
         ({"event": "case", "case": {}}, r"case\.id: is missing"),
-        ({"event": "case", "case": case("write.a").to_json()}, "write.a had ended before"),
-        ({"event": "attempt", "case": case("write.a").to_json()}, "write.a had ended before"),
-        ({"event": "beside", "case": case("write.a").to_json()}, "write.a had ended before"),
-        ({"event": "running", "id": "write.a", "tier": "quick"}, "write.a had ended before"),
+        ({"event": "case", "case": case("write.a").to_json()}, "write.a has already ended"),
+        ({"event": "attempt", "case": case("write.a").to_json()}, "write.a has already ended"),
+        ({"event": "extra", "case": case("write.a").to_json()}, "write.a has already ended"),
+        ({"event": "running", "id": "write.a", "tier": "quick"}, "write.a has already ended"),
         ({"event": "plan", "selected": 5}, "5 cases are selected, 4 were"),
     ],
 )
@@ -178,7 +178,7 @@ def test_nothing_comes_after_the_end_but_another_part(path: Path) -> None:
     part(path, "write.a", end="interrupted")
     with JournalWriter(path) as journal:
         journal.case(case("write.b"))
-    with pytest.raises(ReportError, match="line 6: comes after the end of the run"):
+    with pytest.raises(ReportError, match="line 6: follows the end of the run"):
         read_journal(path)
 
 
@@ -186,7 +186,7 @@ def test_another_run_does_not_go_on_with_it(path: Path) -> None:
     part(path, "write.a")
     with JournalWriter(path) as journal:
         journal.begin(replace(head(), suite="0.2.0"))
-    with pytest.raises(ReportError, match="line 5: goes on with another run"):
+    with pytest.raises(ReportError, match="line 5: continues another run"):
         read_journal(path)
 
 

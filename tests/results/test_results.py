@@ -126,10 +126,10 @@ def test_the_file_is_for_everybody_the_umask_allows(path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (('"schema": 1', '"schema": 3'), "run: schema 3 was written by another uevt"),
+        (('"schema": 1', '"schema": 3'), "run: schema 3 is of another version of uevt"),
         (('"accel": "tcg"', '"qemu": "7.2"'), "run: host.accel is missing"),
         (('"accel": "tcg"', '"accel": 7'), "run.host.accel: expected a string, found 7"),
-        (('"verdict": "ERROR"', '"verdict": "PASS"'), "says PASS, the cases say ERROR"),
+        (('"verdict": "ERROR"', '"verdict": "PASS"'), "has verdict PASS, but the cases give ERROR"),
         (('"tier": "quick"', '"tier": 0'), r"run.cases\[0\].tier: expected a string, found 0"),
         (('"selected": 9', '"selected": "9"'), "run.summary.selected: expected a number"),
         (("{", "["), "is not JSON: "),

@@ -87,7 +87,7 @@ def torture(place: Place, faults: Sequence[Fault], seed: int) -> list[Report]:
                 report = runs.disturbed(each, undisturbed, random)
             reports.append(report)
             _tell(report, len(faults), sum(len(one.faults) for one in reports))
-        # Some were never let loose: whom they were meant for had ended before.
+        # Some were never let loose: whom they were meant for has already ended.
         loose = Counter(fault for report in reports for fault in report.faults)
         waiting = list((Counter(faults) - loose).elements())
     return reports

@@ -15,9 +15,9 @@ from typing import Any
 from conformance.report.compare.kinds import REGRESSIONS, Kind, kind_of
 from conformance.report.history.flaky import Flaky, flaky_cases
 from conformance.results.case_result import CaseResult, Contradiction, RunVerdict
-from conformance.results.digest import Brief, Program, Shown, same_kernel
 from conformance.results.json_codec import encode
-from conformance.results.run import KernelFacts, RunRecord
+from conformance.results.outcomes import CaseOutcome, RunOutcomes
+from conformance.results.run import KernelFacts, RunRecord, same_kernel
 
 SCHEMA = 1
 """Version of the JSON written here."""
@@ -36,15 +36,15 @@ class Change:
     kind: Kind
     base: CaseResult | None
     new: CaseResult | None
-    rewritten: bool | None = False
+    program_changed: bool | None = False
 
     @property
     def id(self) -> str:
         """The case's id."""
-        return self.told.id
+        return self.result.id
 
     @property
-    def told(self) -> CaseResult:
+    def result(self) -> CaseResult:
         """The result that says what is different: NEW's, if there is one."""
         result = self.new or self.base
         assert result is not None
@@ -56,9 +56,9 @@ class Change:
             "case": self.id,
             "kind": self.kind.value,
             "regression": self.kind in REGRESSIONS,
-            "program_changed": self.rewritten,
-            "base": None if self.base is None else _brief(self.base),
-            "new": None if self.new is None else _brief(self.new),
+            "program_changed": self.program_changed,
+            "base": None if self.base is None else _extract(self.base),
+            "new": None if self.new is None else _extract(self.new),
         }
 
 
@@ -77,12 +77,12 @@ class Comparison:
     new: RunRecord
     changes: tuple[Change, ...]
     same: int
-    still: tuple[Change, ...] = ()
+    still_failing: tuple[Change, ...] = ()
     flaky: tuple[Flaky, ...] = ()
-    rewritten: int = 0
-    contradicted: tuple[Contradiction, ...] = ()
-    kept: tuple[Contradiction, ...] = ()
-    unbuilt: bool = False
+    programs_changed: int = 0
+    newly_contradicted: tuple[Contradiction, ...] = ()
+    no_longer_contradicted: tuple[Contradiction, ...] = ()
+    lost_user_events: bool = False
     runs: tuple[int, int] = (1, 1)
     options: Options | None = None
 
@@ -90,8 +90,8 @@ class Comparison:
     def regression(self) -> bool:
         """Whether anything got worse."""
         return (
-            self.unbuilt
-            or bool(self.contradicted)
+            self.lost_user_events
+            or bool(self.newly_contradicted)
             or any(change.kind in REGRESSIONS for change in self.changes)
             or any(each.regression for each in self.flaky)
         )
@@ -104,11 +104,12 @@ class Comparison:
     @property
     def different(self) -> bool:
         """Whether anything differs at all."""
-        return bool(self.changes or self.flaky or self.contradicted or self.kept or self.unbuilt)
+        contradictions = self.newly_contradicted or self.no_longer_contradicted
+        return bool(self.changes or self.flaky or contradictions or self.lost_user_events)
 
     def of(self, kind: Kind) -> tuple[Change, ...]:
         """The changes of one kind, by case id."""
-        found = self.still if kind is Kind.STILL else self.changes
+        found = self.still_failing if kind is Kind.STILL else self.changes
         return tuple(change for change in found if change.kind is kind)
 
     def to_json(self) -> dict[str, Any]:
@@ -120,15 +121,15 @@ class Comparison:
             "new": new,
             "regression": self.regression,
             "decided": self.decided,
-            "not_built": self.unbuilt,
+            "not_built": self.lost_user_events,
             "config": None if self.options is None else dict(self.options),
-            "contradicted": encode(self.contradicted),
-            "no_longer_contradicted": encode(self.kept),
+            "contradicted": encode(self.newly_contradicted),
+            "no_longer_contradicted": encode(self.no_longer_contradicted),
             "flaky": [_flaky(each) for each in self.flaky],
             "changes": [change.to_json() for change in self.changes],
-            "still_failing": [change.to_json() for change in self.still],
+            "still_failing": [change.to_json() for change in self.still_failing],
             "same": self.same,
-            "programs_changed": self.rewritten,
+            "programs_changed": self.programs_changed,
         }
 
     def _sides(self) -> Iterable[tuple[RunRecord, int]]:
@@ -138,21 +139,21 @@ class Comparison:
 def compare(
     base: RunRecord,
     new: RunRecord,
-    more_base: Sequence[Brief] = (),
-    more_new: Sequence[Brief] = (),
+    more_base: Sequence[RunOutcomes] = (),
+    more_new: Sequence[RunOutcomes] = (),
     options: Options | None = None,
 ) -> Comparison:
     """What is different in ``new``; further runs of the same two kernels tell what is flaky."""
     before = {case.id: case for case in base.cases}
     after = {case.id: case for case in new.cases}
     both = before.keys() & after.keys()
-    ours = {each.switch for each in base.contradictions}
-    theirs = {each.switch for each in new.contradictions}
-    unbuilt = new.not_built and not base.not_built
+    in_base = {each.switch for each in base.contradictions}
+    in_new = {each.switch for each in new.contradictions}
+    lost = new.not_built and not base.not_built
     judged = not new.not_built and not base.not_built
     flaky = flaky_cases(
-        [_shown(before), *(each.cases for each in more_base)],
-        [_shown(after), *(each.cases for each in more_new)],
+        [_outcomes(before), *(each.cases for each in more_base)],
+        [_outcomes(after), *(each.cases for each in more_new)],
         one_kernel=is_one_kernel(base.head.kernel, new.head.kernel),
     )
     steady = (before.keys() | after.keys()) - {each.id for each in flaky}
@@ -162,13 +163,15 @@ def compare(
         base,
         new,
         _ordered(changes),
-        same=0 if unbuilt else len(steady) - len(changes),
-        still=_ordered(change for change in found if change.kind is Kind.STILL),
+        same=0 if lost else len(steady) - len(changes),
+        still_failing=_ordered(change for change in found if change.kind is Kind.STILL),
         flaky=flaky if judged else (),
-        rewritten=sum(_program(before[id]).changed(_program(after[id])) is True for id in both),
-        contradicted=tuple(each for each in new.contradictions if each.switch not in ours),
-        kept=tuple(each for each in base.contradictions if each.switch not in theirs),
-        unbuilt=unbuilt,
+        programs_changed=sum(_program_changed(before[id], after[id]) is True for id in both),
+        newly_contradicted=tuple(each for each in new.contradictions if each.switch not in in_base),
+        no_longer_contradicted=tuple(
+            each for each in base.contradictions if each.switch not in in_new
+        ),
+        lost_user_events=lost,
         runs=(1 + len(more_base), 1 + len(more_new)),
         options=options,
     )
@@ -188,16 +191,15 @@ def _changes(
     before: Mapping[str, CaseResult],
     after: Mapping[str, CaseResult],
     cases: Iterable[str],
-    suite: bool,
+    suite_differs: bool,
 ) -> Iterable[Change]:
-    """``suite`` says that the suite is not the same in both runs."""
     for case in cases:
         base, new = before.get(case), after.get(case)
-        rewritten = suite and base and new and _program(base).changed(_program(new))
-        kind = kind_of(base, new, rewritten=rewritten is True)
+        changed = base and new and suite_differs and _program_changed(base, new)
+        kind = kind_of(base, new, rewritten=changed is True)
         if kind is not None:
-            unknown = rewritten is None and base and new and base.digest != new.digest
-            yield Change(kind, base, new, None if unknown else rewritten is True)
+            unknown = changed is None and base and new and base.digest != new.digest
+            yield Change(kind, base, new, None if unknown else changed is True)
 
 
 def _suite_differs(base: RunRecord, new: RunRecord) -> bool:
@@ -208,15 +210,15 @@ def _suite_differs(base: RunRecord, new: RunRecord) -> bool:
     return unclean or base.head.suite != new.head.suite
 
 
-def _shown(cases: Mapping[str, CaseResult]) -> dict[str, Shown]:
-    return {id: Shown(case.outcome, _program(case)) for id, case in cases.items()}
+def _outcomes(cases: Mapping[str, CaseResult]) -> dict[str, CaseOutcome]:
+    return {id: CaseOutcome.of(case) for id, case in cases.items()}
 
 
-def _program(result: CaseResult) -> Program:
-    return Program(result.digest or "", result.course)
+def _program_changed(base: CaseResult, new: CaseResult) -> bool | None:
+    return CaseOutcome.of(base).program.changed(CaseOutcome.of(new).program)
 
 
-def _brief(result: CaseResult) -> dict[str, Any]:
+def _extract(result: CaseResult) -> dict[str, Any]:
     return {
         "outcome": result.outcome.value,
         "blame": result.blame.value,

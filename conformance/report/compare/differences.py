@@ -12,7 +12,7 @@ from host.text import one_line
 # Options told one by one.
 _OPTIONS = 12
 _DIGITS = 12
-_FOUND_OUT = re.compile(r"CONFIG_(ARCH|HAVE|HAS|CC|GCC|CLANG|AS|LD|GENERIC|RUSTC|PAHOLE|TOOLS)_")
+_DETECTED = re.compile(r"CONFIG_(ARCH|HAVE|HAS|CC|GCC|CLANG|AS|LD|GENERIC|RUSTC|PAHOLE|TOOLS)_")
 
 
 def differences(comparison: Comparison) -> Iterator[str]:
@@ -30,14 +30,14 @@ def differences(comparison: Comparison) -> Iterator[str]:
     if base.suite != new.suite:
         yield _differs("suite", base.suite, new.suite)
     elif base.suite.endswith("-dirty"):
-        yield f"suite is {one_line(base.suite)} in both, with changes that nobody kept"
-    if comparison.rewritten:
-        why = "the suite has changed them"
+        yield f"suite is {one_line(base.suite)} in both, with uncommitted changes"
+    if comparison.programs_changed:
+        why = "changed by the suite"
         if base.kernel.profile != new.kernel.profile:
-            why = "another contract has others of its own"
-            why += ", or the suite has changed them" if base.suite != new.suite else ""
-        number = comparison.rewritten
-        yield f"programs differ: those of {number} case{'s' * (number != 1)}; {why}"
+            why = "they depend on the profile"
+            why += ", or the suite changed" if base.suite != new.suite else ""
+        number = comparison.programs_changed
+        yield f"programs differ in {number} case{'s' * (number != 1)}: {why}"
     for what, key in (("accelerator", "accel"), ("machine", "machine"), ("host kernel", "kernel")):
         if base.host.get(key) != new.host.get(key):
             yield _differs(what, base.host.get(key), new.host.get(key))
@@ -47,11 +47,11 @@ def _builds(base: KernelFacts, new: KernelFacts) -> Iterator[str]:
     if base.build is None or new.build is None:
         return
     if is_one_kernel(base, new):
-        yield "build is the same: what differs is no change of the kernel"
+        yield "build is the same: the kernel did not change"
     elif base.build == new.build:
-        yield "build is the same, under another name or contract"
+        yield "build is the same, with another name or profile"
     elif (base.id, base.release, base.source) == (new.id, new.release, new.source):
-        yield "build differs: the same name, with other patches, tree, options or compiler"
+        yield "build differs in patches, tree, options or compiler, under the same name"
 
 
 def _configuration(comparison: Comparison) -> Iterator[str]:
@@ -60,21 +60,21 @@ def _configuration(comparison: Comparison) -> Iterator[str]:
         return
     if base is None or new is None:
         side = "base" if base is None else "new"
-        yield f"config is not known of the {side} kernel: its options cannot be compared"
+        yield f"config of the {side} kernel is unknown: options cannot be compared"
     elif comparison.options is None:
         yield f"{_differs('config', base[:_DIGITS], new[:_DIGITS])} (only its digests are known)"
     else:
         options = comparison.options
-        # What Kconfig finds out about compiler and architecture is hardly why.
-        plain = sorted(options.items(), key=lambda each: bool(_FOUND_OUT.match(each[0])))
-        told = [
+        # Options that Kconfig detects, such as compiler features, come last.
+        plain = sorted(options.items(), key=lambda each: bool(_DETECTED.match(each[0])))
+        shown = [
             f"{one_line(name)} {one_line(was)} -> {one_line(now)}"
             for name, (was, now) in plain[:_OPTIONS]
         ]
-        more = len(options) - len(told)
-        told += [f"and {more} more (--json has all)"] if more else []
+        more = len(options) - len(shown)
+        shown += [f"and {more} more (--json has all)"] if more else []
         number = f"{len(options)} option{'s' * (len(options) != 1)}"
-        yield f"config differs in {number}: {', '.join(told)}"
+        yield f"config differs in {number}: {', '.join(shown)}"
 
 
 def _differs(what: str, before: str | None, after: str | None) -> str:

@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Sequence
 
-from conformance.report.compare.kinds import steady_text
+from conformance.report.compare.kinds import without_run_specifics
 from conformance.results.case_result import CaseResult, Mismatch
 from host.text import one_line
 
@@ -28,28 +28,30 @@ def evidence_of(result: CaseResult, base: CaseResult | None = None) -> Evidence:
 
     What ``base`` showed as well comes behind all others.
     """
-    found = _anew(result, base)
+    found = _new_first(result, base)
     return tuple((name, tuple(lines)) for name, lines in _parts(result, found) if any(lines))
 
 
 def symptom(result: CaseResult, base: CaseResult | None = None) -> tuple[str, ...]:
     """What cases have in common that fail for the same reason, as far as anybody can see."""
     if not result.mismatches:
-        return result.outcome, steady_text(result.reason)
-    first = _anew(result, base)[0]
+        return result.outcome, without_run_specifics(result.reason)
+    first = _new_first(result, base)[0]
     call = _CALL.search(_operation(result, first))
     texts = (first.field.partition(" ")[0], first.allowed, first.observed)
-    return result.outcome, call[0] if call else "", *map(steady_text, texts)
+    return result.outcome, call[0] if call else "", *map(without_run_specifics, texts)
 
 
-def _anew(result: CaseResult, base: CaseResult | None) -> list[Mismatch]:
+def _new_first(result: CaseResult, base: CaseResult | None) -> list[Mismatch]:
     """The differences of a result, first those that its base had not."""
     known = {_key(each) for each in base.mismatches} if base else set()
     return sorted(result.mismatches, key=lambda each: _key(each) in known)
 
 
 def _key(mismatch: Mismatch) -> tuple[object, ...]:
-    return mismatch.step, *map(steady_text, (mismatch.field, mismatch.allowed, mismatch.observed))
+    return mismatch.step, *map(
+        without_run_specifics, (mismatch.field, mismatch.allowed, mismatch.observed)
+    )
 
 
 def _parts(result: CaseResult, found: Sequence[Mismatch]) -> Iterable[tuple[str, list[str]]]:
@@ -63,7 +65,7 @@ def _parts(result: CaseResult, found: Sequence[Mismatch]) -> Iterable[tuple[str,
     if first.step:
         yield f"step {first.step}", [cut(operation)]
     if "\n" in first.allowed.strip() or "\n" in first.observed.strip():
-        yield first.field, ["- the model, + the kernel", *_difference(first)]
+        yield first.field, ["- model, + kernel", *_difference(first)]
     else:
         yield "model", [f"{cut(first.field)}: {cut(first.allowed)}"]
         yield "kernel", [f"{cut(first.field)}: {cut(first.observed)}"]

@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from conformance.results.case_result import CaseResult, Mismatch, Outcome
+from conformance.results.case_result import (
+    CONFORMING,
+    NO_VERDICT,
+    CaseResult,
+    Mismatch,
+    Outcome,
+)
 
 
 class Kind(StrEnum):
@@ -27,9 +33,7 @@ class Kind(StrEnum):
 
 
 REGRESSIONS = frozenset({Kind.BROKEN, Kind.WORSE})
-_RIGHT = frozenset({Outcome.PASS, Outcome.XPASS})
 _WRONG = frozenset({Outcome.FAIL, Outcome.TIMEOUT, Outcome.CRASH})
-_UNJUDGED = frozenset({Outcome.SKIP, Outcome.ERROR})
 _GUEST_LOST = frozenset({Outcome.TIMEOUT, Outcome.CRASH})
 # Names that a run gives its events, times of the console, and addresses.
 _VARYING = re.compile(r"\b[tT]\d+_|0x[0-9a-f]+|\[ *\d+\.\d+\]")
@@ -53,13 +57,13 @@ def kind_of(base: CaseResult | None, new: CaseResult | None, *, rewritten: bool)
         if was is Outcome.XFAIL and now is Outcome.FAIL and _same_deviation(base, new):
             return Kind.UNEXPLAINED
         return Kind.REWRITTEN if rewritten else Kind.BROKEN
-    if now in _UNJUDGED:
-        if was in _UNJUDGED:
+    if now in NO_VERDICT:
+        if was in NO_VERDICT:
             return Kind.OTHERWISE if (was, base.reason) != (now, new.reason) else None
         return Kind.UNDECIDED
     if was in _WRONG:
         return Kind.EXPLAINED if now is Outcome.XFAIL else Kind.FIXED
-    if was is Outcome.XFAIL and now in _RIGHT:
+    if was is Outcome.XFAIL and now in CONFORMING:
         return Kind.FIXED
     return Kind.OTHERWISE if (was, base.adapted) != (now, new.adapted) else None
 
@@ -70,7 +74,11 @@ def _wrong_in_both(base: CaseResult, new: CaseResult) -> Kind:
     if (base.outcome, base.blame) != (new.outcome, new.blame):
         return Kind.CHANGED
     if not base.mismatches and not new.mismatches:
-        return Kind.STILL if steady_text(base.reason) == steady_text(new.reason) else Kind.REWORDED
+        return (
+            Kind.STILL
+            if without_run_specifics(base.reason) == without_run_specifics(new.reason)
+            else Kind.REWORDED
+        )
     if _same_deviation(base, new):
         return Kind.STILL
     return Kind.REWORDED if _places(base) == _places(new) else Kind.CHANGED
@@ -83,7 +91,7 @@ def _same_deviation(base: CaseResult, new: CaseResult) -> bool:
 def _places(result: CaseResult) -> list[tuple[object, ...]]:
     """Where a case deviates, and with which numbers and errors; what is text is left out."""
     return [
-        (each.step, *(() if _is_text(each) else _text_of(each)), steady_text(each.field))
+        (each.step, *(() if _is_text(each) else _text_of(each)), without_run_specifics(each.field))
         for each in result.mismatches
     ]
 
@@ -93,13 +101,13 @@ def _texts(result: CaseResult) -> list[tuple[str, str]]:
 
 
 def _text_of(mismatch: Mismatch) -> tuple[str, str]:
-    return steady_text(mismatch.allowed), steady_text(mismatch.observed)
+    return without_run_specifics(mismatch.allowed), without_run_specifics(mismatch.observed)
 
 
 def _is_text(mismatch: Mismatch) -> bool:
     return mismatch.field.partition(" ")[0] in _TEXTS
 
 
-def steady_text(text: str) -> str:
+def without_run_specifics(text: str) -> str:
     """A text without what is another in every run."""
     return _VARYING.sub("*", text)

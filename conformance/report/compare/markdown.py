@@ -32,7 +32,7 @@ def _section(section: Section) -> list[str]:
 
 
 def _item(item: Item) -> list[str]:
-    lines = [f"- {_code(item.id)} {escaped(item.said)}"]
+    lines = [f"- {_code(item.id)} {escaped(item.text)}"]
     if item.evidence:
         lines += ["", *(f"  {line}" for line in fenced(evidence_lines(item.evidence))), ""]
     if item.alike:

@@ -20,37 +20,37 @@ _MOST = 20
 _MOST_IDS = 40
 _TITLES = {
     Kind.BROKEN: "newly failing",
-    Kind.WORSE: "failing, and now taking the guest with them",
-    Kind.REWRITTEN: "newly failing, by programs that the suite has changed",
-    Kind.UNEXPLAINED: "deviating as before, and no longer explained by an expectation",
-    Kind.CHANGED: "failing in another way",
+    Kind.WORSE: "failing, and now crashing or hanging the guest",
+    Kind.REWRITTEN: "newly failing, with programs that the suite changed",
+    Kind.UNEXPLAINED: "deviating as before, but no longer expected",
+    Kind.CHANGED: "failing differently",
     Kind.REWORDED: "failing as before, with another text",
     Kind.STILL: "still failing",
-    Kind.UNDECIDED: "judged before, and not now",
-    Kind.EXPLAINED: "failing before, and now explained by an expectation",
+    Kind.UNDECIDED: "no longer judged",
+    Kind.EXPLAINED: "failing before, now expected",
     Kind.FIXED: "fixed",
-    Kind.APPEARED: "not in the base run",
+    Kind.APPEARED: "only in the new run",
     Kind.VANISHED: "only in the base run",
-    Kind.OTHERWISE: "with another outcome, right or known in both",
+    Kind.OTHERWISE: "passing or expected in both, with different outcomes",
 }
 _SHORT = {
     Kind.BROKEN: "newly failing",
     Kind.WORSE: "worse",
-    Kind.REWRITTEN: "failing with another program",
-    Kind.UNEXPLAINED: "no longer explained",
-    Kind.CHANGED: "failing otherwise",
-    Kind.REWORDED: "changed in text only",
+    Kind.REWRITTEN: "failing with changed programs",
+    Kind.UNEXPLAINED: "no longer expected",
+    Kind.CHANGED: "failing differently",
+    Kind.REWORDED: "failing with another text",
     Kind.UNDECIDED: "no longer judged",
-    Kind.EXPLAINED: "newly explained",
+    Kind.EXPLAINED: "newly expected",
     Kind.FIXED: "fixed",
     Kind.APPEARED: "new",
     Kind.VANISHED: "gone",
-    Kind.OTHERWISE: "otherwise different",
+    Kind.OTHERWISE: "with other differences",
 }
 # What was not so before is told with what shows it.
-_SHOWN = frozenset({Kind.BROKEN, Kind.WORSE, Kind.REWRITTEN})
+_WITH_EVIDENCE = frozenset({Kind.BROKEN, Kind.WORSE, Kind.REWRITTEN})
 # Of these the ids say it.
-_LISTED = frozenset({Kind.STILL, Kind.REWORDED})
+_IDS_ONLY = frozenset({Kind.STILL, Kind.REWORDED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Item:
     """One case: what it was and is, and what shows it; ``alike`` are others that show the same."""
 
     id: str
-    said: str
+    text: str
     evidence: Evidence = ()
     alike: tuple[str, ...] = ()
 
@@ -84,18 +84,18 @@ def head(title: str, record: RunRecord, runs: int) -> str:
         ("not run", record.missing),
     ):
         parts += [f"{number} {what}"] if number else []
-    said = f"{one_line(kernel.id)} ({one_line(kernel.release) or one_line(kernel.profile)})"
+    name = f"{one_line(kernel.id)} ({one_line(kernel.release) or one_line(kernel.profile)})"
     several = f" (one of {runs} runs of this kernel)" if runs > 1 else ""
-    return f"{title:<5} {said} {record.verdict}: {', '.join(parts)}{several}"
+    return f"{title:<5} {name} {record.verdict}: {', '.join(parts)}{several}"
 
 
 def remarks(comparison: Comparison) -> Iterator[str]:
     """What is to be said before any case."""
-    if comparison.unbuilt:
+    if comparison.lost_user_events:
         yield "the new kernel has no user_events: no case was judged"
     for found, title in (
-        (comparison.contradicted, "contradicts its profile, and did not"),
-        (comparison.kept, "no longer contradicts its profile"),
+        (comparison.newly_contradicted, "newly contradicts its profile"),
+        (comparison.no_longer_contradicted, "no longer contradicts its profile"),
     ):
         for each in found:
             yield f"{title}: {one_line(each.switch)} ({one_line(each.says)})"
@@ -116,7 +116,7 @@ def sentence(comparison: Comparison) -> tuple[str, str, str]:
     names = f"{one_line(new.id)} against {one_line(base.id)}"
     if base.id == new.id:
         names = f"{one_line(new.id)} {one_line(new.release)} against {one_line(base.release)}"
-    still = len(comparison.still)
+    still = len(comparison.still_failing)
     same = f"{comparison.same - still} as before"
     if not comparison.different:
         also = f" ({still} of them failing in both)" if still else ""
@@ -127,21 +127,22 @@ def sentence(comparison: Comparison) -> tuple[str, str, str]:
     parts = [f"{counted[kind]} {_SHORT[kind]}" for kind in Kind if counted[kind]]
     parts += [f"{len(comparison.flaky)} flaky"] if comparison.flaky else []
     parts += [f"{still} still failing"] if still else []
-    if comparison.contradicted:
-        number = len(comparison.contradicted)
+    if comparison.newly_contradicted:
+        number = len(comparison.newly_contradicted)
         parts.insert(0, f"{number} switch{'' if number == 1 else 'es'} contradicted")
-    if comparison.unbuilt:
+    if comparison.lost_user_events:
         parts.insert(0, "no user_events")
     return names, word, f": {', '.join([*parts, same])}"
 
 
 def _section(kind: Kind, changes: Sequence[Change]) -> Section:
     title = f"{_TITLES[kind]} ({len(changes)})"
-    if kind in _LISTED:
+    if kind in _IDS_ONLY:
         return Section(title, ids=_ids([change.id for change in changes]))
-    told = [change for change in changes if _worth_telling(change)]
-    rest = [change for change in changes if change not in told]
-    items = _grouped(told) if kind in _SHOWN else [Item(each.id, _said(each)) for each in told]
+    listed = [change for change in changes if _is_listed(change)]
+    rest = [change for change in changes if change not in listed]
+    items = [Item(each.id, _summary(each)) for each in listed]
+    items = _grouped(listed) if kind in _WITH_EVIDENCE else items
     notes = _adapted(rest) if kind is Kind.OTHERWISE else _expected(rest)
     if len(items) > _MOST:
         left = sum(1 + len(item.alike) for item in items[_MOST:])
@@ -154,7 +155,7 @@ def _flaky(comparison: Comparison) -> Section:
         Item(
             each.id,
             f"base: {each.base}; new: {each.new}"
-            + (" (a regression: the base's guests survived it)" if each.regression else ""),
+            + (" (a regression: no guest of base crashed)" if each.regression else ""),
         )
         for each in comparison.flaky
     ]
@@ -168,12 +169,12 @@ def _grouped(changes: Sequence[Change]) -> list[Item]:
     groups: dict[tuple[object, ...], list[Change]] = {}
     for change in changes:
         was = change.base.outcome if change.base else None
-        groups.setdefault((was, *symptom(change.told, change.base)), []).append(change)
+        groups.setdefault((was, *symptom(change.result, change.base)), []).append(change)
     return [
         Item(
             first.id,
             _outcomes(first),
-            evidence_of(first.told, first.base),
+            evidence_of(first.result, first.base),
             _ids([each.id + _second_run(each) for each in others]),
         )
         for first, *others in sorted(groups.values(), key=_severity)
@@ -182,7 +183,7 @@ def _grouped(changes: Sequence[Change]) -> list[Item]:
 
 def _severity(group: Sequence[Change]) -> tuple[bool, int]:
     """Whoever panics comes first, then what many cases show: it is nearest to the cause."""
-    return group[0].told.outcome is not Outcome.CRASH, -len(group)
+    return group[0].result.outcome is not Outcome.CRASH, -len(group)
 
 
 def _ids(ids: Sequence[str]) -> tuple[str, ...]:
@@ -190,7 +191,7 @@ def _ids(ids: Sequence[str]) -> tuple[str, ...]:
     return (*ids[:_MOST_IDS], *more)
 
 
-def _said(change: Change) -> str:
+def _summary(change: Change) -> str:
     reason = _reason(change)
     return _outcomes(change) + (f": {reason}" if reason else "")
 
@@ -198,40 +199,41 @@ def _said(change: Change) -> str:
 def _outcomes(change: Change) -> str:
     base, new = change.base, change.new
     if base is None or new is None:
-        return f"{change.told.outcome}{_second_run(change)}"
-    said = f"{base.outcome} -> {new.outcome}{_second_run(change)}"
-    if change.rewritten is None:
-        return f"{said} (its programs differ: one ended early, or the suite changed it)"
-    return f"{said} (program changed)" if change.rewritten else said
+        return f"{change.result.outcome}{_second_run(change)}"
+    change_of = f"{base.outcome} -> {new.outcome}{_second_run(change)}"
+    if change.program_changed is None:
+        return f"{change_of} (programs differ: one ended early, or the suite changed)"
+    return f"{change_of} (program changed)" if change.program_changed else change_of
 
 
 def _second_run(change: Change) -> str:
-    said = ""
-    for which, result in (("the base's", change.base), ("its", change.new)):
-        if result is not None and result.rerun is not None:
-            said += f" ({which} {result.rerun.of} run: {result.rerun.outcome})"
-    return said
+    sides = (("base", change.base), ("new", change.new))
+    return "".join(
+        f" ({side} {result.rerun.of} run: {result.rerun.outcome})"
+        for side, result in sides
+        if result is not None and result.rerun is not None
+    )
 
 
 def _reason(change: Change) -> str:
     """Why the case is what it is; where it is right now, what was wrong with it."""
     base, new = change.base, change.new
     if new is not None and new.outcome is Outcome.XPASS:
-        gone = "the known deviation is gone, so its expectation has to go"
+        gone = "the deviation is gone, remove its expectation"
         if base is not None and base.outcome is Outcome.PASS:
-            gone = "an expectation says that it deviates"
+            gone = "an expectation covers a deviation that is not there"
         return f"{gone}: {cut(new.reason.removeprefix(NOT_SEEN))}"
     if change.kind is Kind.FIXED and base is not None and base.reason:
         return f"was {cut(base.reason)}"
-    reason = cut(change.told.reason)
+    reason = cut(change.result.reason)
     if change.kind is Kind.CHANGED and base is not None and base.reason:
         return f"{reason}; was {cut(base.reason)}"
     return reason
 
 
-def _worth_telling(change: Change) -> bool:
+def _is_listed(change: Change) -> bool:
     if change.kind in (Kind.APPEARED, Kind.VANISHED):
-        return change.told.unexpected or change.told.outcome is Outcome.ERROR
+        return change.result.unexpected or change.result.outcome is Outcome.ERROR
     return change.kind is not Kind.OTHERWISE or not _only_adapted(change)
 
 
@@ -252,7 +254,7 @@ def _adapted(changes: Sequence[Change]) -> list[str]:
         if change.base and change.new
     )
     return [
-        f"{number} judged with other measured switches: {_names(now)}, before {_names(before)}"
+        f"{number} judged with other measured switches: {_names(now)}; before: {_names(before)}"
         for (before, now), number in sorted(counted.items())
     ]
 
@@ -265,6 +267,6 @@ def _expected(changes: Sequence[Change]) -> list[str]:
     """Of cases that are in one run only those that went as they should are counted."""
     if not changes:
         return []
-    counted = Counter[str](change.told.surface for change in changes)
-    said = ", ".join(f"{surface} {number}" for surface, number in sorted(counted.items()))
-    return [f"{len(changes)} as expected: {said}"]
+    counted = Counter[str](change.result.surface for change in changes)
+    numbers = ", ".join(f"{surface} {number}" for surface, number in sorted(counted.items()))
+    return [f"{len(changes)} as expected: {numbers}"]

@@ -49,7 +49,7 @@ def _section(section: Section) -> list[str]:
 
 def _item(item: Item) -> list[str]:
     """The id to copy, then what it was, what it is, and what shows it."""
-    lines = [f"  {item.id}", *_wrapped(item.said, _INDENT)]
+    lines = [f"  {item.id}", *_wrapped(item.text, _INDENT)]
     lines += [" " * _INDENT + line for line in evidence_lines(item.evidence)]
     if item.alike:
         lines += _wrapped(f"{'also':<{_LABEL}} {', '.join(item.alike)}", _INDENT, _LABEL + 1)

@@ -14,30 +14,17 @@ from itertools import groupby, pairwise
 
 from conformance.report.history.flaky import Tally
 from conformance.report.history.store import Contents, Store, StoredRun, count
-from conformance.results.case_result import Outcome
-from conformance.results.digest import Shown, same_kernel
-from conformance.results.run import KernelFacts
+from conformance.results.case_result import NO_VERDICT, Outcome
+from conformance.results.outcomes import CaseOutcome
+from conformance.results.run import KernelFacts, same_kernel
+from conformance.results.stored_runs import release_key
 
 SCHEMA = 1
 """Version of the JSON written here."""
 
-_NUMBERS = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:-rc(\d+))?")
-_NO_CANDIDATE = 1 << 30
 # What is in the name or the release of a kernel that somebody has changed.
 _CHANGED = re.compile(r"[+~]|dirty")
-NO_STATEMENT = "no statement"
-_UNJUDGED = frozenset({Outcome.SKIP, Outcome.ERROR})
-
-
-def release_key(release: str) -> tuple[int, ...]:
-    """Sorts releases: 6.9 before 6.12, 6.13-rc2 before 6.13; what is no release comes first."""
-    found = _NUMBERS.match(release)
-    if found is None:
-        return ()
-    major, minor, sublevel, candidate = (found[n] for n in range(1, 5))
-    rc = int(candidate) if candidate else _NO_CANDIDATE
-    # 6.13.0-rc2 and 6.13-rc2 are the same.
-    return int(major), int(minor), int(sublevel or 0), rc
+NOT_JUDGED = "not judged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +37,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class KernelPast:
+class KernelHistory:
     """What one case came to on one kernel: stretches by date.
 
     ``tally`` counts the newest build as the newest suite judged it, so that it tells whether the
@@ -76,10 +63,10 @@ class KernelPast:
     @property
     def state(self) -> str:
         """What stands: the newest outcome that says something, or that there is none."""
-        if self.tally.unsteady:
+        if self.tally.disagree:
             return "flaky"
-        said = [each.outcome for each in self.stretches if each.outcome not in _UNJUDGED]
-        return said[-1].value if said else NO_STATEMENT
+        judged = [each.outcome for each in self.stretches if each.outcome not in NO_VERDICT]
+        return judged[-1].value if judged else NOT_JUDGED
 
     @property
     def suite(self) -> str:
@@ -88,23 +75,23 @@ class KernelPast:
 
 
 @dataclass(frozen=True, slots=True)
-class CasePast:
+class CaseHistory:
     """The history of one case: kernels by release."""
 
     case: str
-    kernels: tuple[KernelPast, ...]
+    kernels: tuple[KernelHistory, ...]
 
     @property
-    def told(self) -> list[KernelPast]:
+    def comparable(self) -> list[KernelHistory]:
         """The kernels that make a range of releases."""
-        return [each for each in self.kernels if each.plain and each.state != NO_STATEMENT]
+        return [each for each in self.kernels if each.plain and each.state != NOT_JUDGED]
 
     @property
-    def judged_otherwise(self) -> list[tuple[KernelPast, KernelPast]]:
+    def suite_differs(self) -> list[tuple[KernelHistory, KernelHistory]]:
         """Neighbours of which one or the other may be the suite's doing, not the kernel's."""
         return [
             (one, other)
-            for one, other in pairwise(self.told)
+            for one, other in pairwise(self.comparable)
             if one.state != other.state and one.suite != other.suite
         ]
 
@@ -113,10 +100,10 @@ class CasePast:
         """Between which releases its outcome changed."""
         ranges = [
             (state, [self.named(each) for each in group])
-            for state, group in groupby(self.told, lambda each: each.state)
+            for state, group in groupby(self.comparable, lambda each: each.state)
         ]
         if not ranges:
-            return "no statement of an unchanged kernel"
+            return "not judged on any unchanged kernel"
         if len(ranges) == 1:
             state, group = ranges[0]
             return f"{state} {_between(group)}"
@@ -125,10 +112,10 @@ class CasePast:
         parts += [f"{state} {_between(group)}" for state, group in middle]
         return ", ".join([*parts, f"{last} from {newest[0]}"])
 
-    def named(self, past: KernelPast) -> str:
+    def named(self, past: KernelHistory) -> str:
         """A kernel by its release; by its id as well where another has the same."""
         kernel = past.kernel
-        alike = [each for each in self.told if each.kernel.release == kernel.release]
+        alike = [each for each in self.comparable if each.kernel.release == kernel.release]
         if not kernel.release:
             return kernel.id
         return f"{kernel.release} ({kernel.id})" if len(alike) > 1 else kernel.release
@@ -144,20 +131,20 @@ class CasePast:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class OutcomeChange:
     """A case that came to something else than when it last ran on this kernel.
 
-    ``chance`` says that nothing but chance can be why: build, suite and program are the same.
+    ``flaky`` says that nothing but flaky can be why: build, suite and program are the same.
     """
 
     case: str
     was: Outcome
     now: Outcome
-    chance: bool
+    flaky: bool
 
 
 @dataclass(frozen=True, slots=True)
-class RunPast:
+class RunChanges:
     """One run of a kernel, and what it shows differently from those before it.
 
     ``fresh`` counts the cases that never ran on this kernel before.  ``same_kernel`` and
@@ -166,8 +153,8 @@ class RunPast:
 
     run: StoredRun
     counts: Mapping[Outcome, int]
-    turns: tuple[Turn, ...]
-    fresh: int
+    changes: tuple[OutcomeChange, ...]
+    new_cases: int
     same_kernel: bool = True
     same_suite: bool = True
 
@@ -186,41 +173,41 @@ class RunPast:
             "counts": {outcome.value: number for outcome, number in self.counts.items()},
             "same_kernel": self.same_kernel,
             "same_suite": self.same_suite,
-            "fresh": self.fresh,
+            "fresh": self.new_cases,
             "changed": [
                 {
                     "case": each.case,
                     "was": str(each.was),
                     "now": str(each.now),
-                    "flaky": each.chance,
+                    "flaky": each.flaky,
                 }
-                for each in self.turns
+                for each in self.changes
             ],
         }
 
 
-def case_past(store: Store, case: str, runs: Sequence[StoredRun]) -> CasePast:
+def case_history(store: Store, case: str, runs: Sequence[StoredRun]) -> CaseHistory:
     """The history of a case in these runs of a store, which are in the order of their dates."""
-    shown = store.shown_in(case)
-    by_kernel: dict[tuple[str, str, str], list[tuple[StoredRun, Shown]]] = {}
+    shown = store.outcomes_of(case)
+    by_kernel: dict[tuple[str, str, str], list[tuple[StoredRun, CaseOutcome]]] = {}
     for run in runs:
         if run.number in shown:
             key = (run.kernel.release, run.kernel.id, run.kernel.profile)
             by_kernel.setdefault(key, []).append((run, shown[run.number]))
     ordered = sorted(by_kernel, key=lambda key: (release_key(key[0]), key))
-    return CasePast(case, tuple(_kernel_past(by_kernel[key]) for key in ordered))
+    return CaseHistory(case, tuple(_kernel_history(by_kernel[key]) for key in ordered))
 
 
-def kernel_past(store: Store, runs: Iterable[StoredRun]) -> list[RunPast]:
+def kernel_history(store: Store, runs: Iterable[StoredRun]) -> list[RunChanges]:
     """The history of a kernel: its runs by release, and by date where that is the same."""
-    past: list[RunPast] = []
+    past: list[RunChanges] = []
     walk = _Walk(store)
     for run in sorted(runs, key=lambda run: (release_key(run.kernel.release), run.started)):
         last = past[-1].run if past else run
         same = same_kernel(last.kernel, run.kernel), last.suite == run.suite
         contents = store.contents(run)
-        fresh = walk.fresh(contents)
-        past.append(RunPast(run, count(contents), walk.turns(run, contents), fresh, *same))
+        new_cases = walk.new_cases(contents)
+        past.append(RunChanges(run, count(contents), walk.changes(run, contents), new_cases, *same))
     return past
 
 
@@ -234,41 +221,41 @@ class _Walk:
         # The cases that did not pass there.
         self._unusual: set[int] = set()
 
-    def fresh(self, contents: Contents) -> int:
+    def new_cases(self, contents: Contents) -> int:
         """How many cases have not run before."""
         return len(contents.all - self._last.keys())
 
-    def turns(self, run: StoredRun, contents: Contents) -> tuple[Turn, ...]:
+    def changes(self, run: StoredRun, contents: Contents) -> tuple[OutcomeChange, ...]:
         """The cases that come to something else now; from now on they are known as they are."""
         candidates = (contents.other.keys() | self._unusual) & contents.all & self._last.keys()
-        found = [self._turn(run, contents, case) for case in candidates]
+        found = [self._change(run, contents, case) for case in candidates]
         self._unusual = (self._unusual - contents.passed.keys()) | contents.other.keys()
         self._last.update(dict.fromkeys(contents.all, (run, contents)))
         return tuple(sorted((each for each in found if each), key=lambda each: each.case))
 
-    def _turn(self, run: StoredRun, contents: Contents, case: int) -> Turn | None:
+    def _change(self, run: StoredRun, contents: Contents, case: int) -> OutcomeChange | None:
         before, old = self._last[case]
         was, now = self._store.shown(old, case), self._store.shown(contents, case)
         if was.outcome is now.outcome:
             return None
         same = same_kernel(before.kernel, run.kernel) and before.suite == run.suite
-        chance = same and not was.program.changed(now.program)
-        return Turn(self._store.name(case), was.outcome, now.outcome, chance)
+        flaky = same and not was.program.changed(now.program)
+        return OutcomeChange(self._store.name(case), was.outcome, now.outcome, flaky)
 
 
-def _kernel_past(seen: Sequence[tuple[StoredRun, Shown]]) -> KernelPast:
+def _kernel_history(outcomes: Sequence[tuple[StoredRun, CaseOutcome]]) -> KernelHistory:
     stretches = []
-    for outcome, group in groupby(seen, lambda each: each[1].outcome):
+    for outcome, group in groupby(outcomes, lambda each: each[1].outcome):
         members = list(group)
         runs = tuple(run for run, _ in members)
         stretches.append(Stretch(outcome, runs, members[-1][1].reason))
-    newest, last = seen[-1]
+    newest, last = outcomes[-1]
     alike = [
         shown
-        for run, shown in reversed(seen)
+        for run, shown in reversed(outcomes)
         if same_kernel(run.kernel, newest.kernel) and run.suite == newest.suite
     ]
-    return KernelPast(newest.kernel, tuple(stretches), Tally.of([last, *alike[1:]]))
+    return KernelHistory(newest.kernel, tuple(stretches), Tally.of([last, *alike[1:]]))
 
 
 def _between(names: Sequence[str]) -> str:
@@ -276,7 +263,7 @@ def _between(names: Sequence[str]) -> str:
     return f"in {first}" if first == last else f"from {first} to {last}"
 
 
-def _kernel_json(past: KernelPast) -> dict[str, object]:
+def _kernel_json(past: KernelHistory) -> dict[str, object]:
     return {
         "kernel": past.kernel.id,
         "release": past.kernel.release,
@@ -284,7 +271,7 @@ def _kernel_json(past: KernelPast) -> dict[str, object]:
         "unchanged": past.plain,
         "state": past.state,
         "flaky": {str(o): n for o, n in past.tally.outcomes.items()}
-        if past.tally.unsteady
+        if past.tally.disagree
         else None,
         "stretches": [
             {

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from conformance.results.case_result import Outcome
-from conformance.results.digest import Shown
+from conformance.results.outcomes import CaseOutcome
 
 # What outcomes say of a kernel; what an expectation explains deviates all the same.
-_SAYS = {
+_CLASSES = {
     Outcome.PASS: "right",
     Outcome.XPASS: "right",
     Outcome.FAIL: "wrong",
@@ -28,13 +28,13 @@ class Tally:
     outcomes: Mapping[Outcome, int]
 
     @classmethod
-    def of(cls, seen: Iterable[Shown]) -> Tally:
+    def of(cls, outcomes: Iterable[CaseOutcome]) -> Tally:
         """Count those that ran the program of the first of them."""
         counted: Counter[Outcome] = Counter()
-        first: Shown | None = None
-        for each in seen:
+        first: CaseOutcome | None = None
+        for each in outcomes:
             first = first or each
-            if each.outcome in _SAYS and not each.program.changed(first.program):
+            if each.outcome in _CLASSES and not each.program.changed(first.program):
                 counted[each.outcome] += 1
         return cls(counted)
 
@@ -44,9 +44,9 @@ class Tally:
         return sum(self.outcomes.values())
 
     @property
-    def unsteady(self) -> bool:
+    def disagree(self) -> bool:
         """Whether they disagree about the kernel."""
-        return len({_SAYS[outcome] for outcome in self.outcomes}) > 1
+        return len({_CLASSES[outcome] for outcome in self.outcomes}) > 1
 
     @property
     def crashed(self) -> bool:
@@ -55,7 +55,7 @@ class Tally:
 
     def __str__(self) -> str:
         if not self.outcomes:
-            return "no statement"
+            return "not judged"
         ordered = sorted(self.outcomes.items(), key=lambda item: list(Outcome).index(item[0]))
         parts = [f"{outcome} in {number}" for outcome, number in ordered]
         return f"{', '.join(parts)} of {self.runs}"
@@ -80,8 +80,8 @@ class Flaky:
 
 
 def flaky_cases(
-    base: Iterable[Mapping[str, Shown]],
-    new: Iterable[Mapping[str, Shown]],
+    base: Iterable[Mapping[str, CaseOutcome]],
+    new: Iterable[Mapping[str, CaseOutcome]],
     *,
     one_kernel: bool = False,
 ) -> tuple[Flaky, ...]:
@@ -92,9 +92,9 @@ def flaky_cases(
     sides = [list(base), list(new)]
     found = []
     for case in sorted({case for side in sides for run in side for case in run}):
-        seen = [[run[case] for run in side if case in run] for side in sides]
-        before, after = map(Tally.of, seen)
-        together = [Tally.of(itertools.chain(*seen))] if one_kernel else [before, after]
-        if any(tally.unsteady for tally in together):
+        outcomes = [[run[case] for run in side if case in run] for side in sides]
+        before, after = map(Tally.of, outcomes)
+        together = [Tally.of(itertools.chain(*outcomes))] if one_kernel else [before, after]
+        if any(tally.disagree for tally in together):
             found.append(Flaky(case, before, after, one_kernel))
     return tuple(sorted(found, key=lambda each: not each.regression))

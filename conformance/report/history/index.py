@@ -16,10 +16,10 @@ from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 
-from conformance.report.history.find_runs import runs_below
 from conformance.results.case_result import Outcome
-from conformance.results.digest import Brief, Program, Shown, read_brief
 from conformance.results.errors import ReportError
+from conformance.results.outcomes import CaseOutcome, Program, RunOutcomes, read_outcomes
+from conformance.results.stored_runs import runs_below
 
 NAME = ".history.sqlite3"
 # An index of another layout is made anew.
@@ -162,10 +162,10 @@ def _text(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _read(path: Path) -> Brief | str:
+def _read(path: Path) -> RunOutcomes | str:
     """A run in brief, or what keeps it from being read."""
     try:
-        return read_brief(path)
+        return read_outcomes(path)
     except ReportError as error:
         return str(error).removeprefix(f"{path}: ")
 
@@ -178,7 +178,7 @@ def _forget(connection: sqlite3.Connection, path: str) -> None:
 
 
 def _add(
-    connection: sqlite3.Connection, path: str, stamp: tuple[int, int], read: Brief | str
+    connection: sqlite3.Connection, path: str, stamp: tuple[int, int], read: RunOutcomes | str
 ) -> None:
     if isinstance(read, str):
         row = [path, *stamp, read, *([None] * 10), "", None]
@@ -205,7 +205,7 @@ def _insert_run(connection: sqlite3.Connection, row: Sequence[object]) -> int:
     return done.lastrowid
 
 
-def _passed(connection: sqlite3.Connection, cases: Mapping[str, Shown]) -> int:
+def _passed(connection: sqlite3.Connection, cases: Mapping[str, CaseOutcome]) -> int:
     pairs = sorted(
         (_case(connection, id), _program(connection, each.program)) for id, each in cases.items()
     )

@@ -12,8 +12,8 @@ from typing import Self
 
 from conformance.report.history import index
 from conformance.results.case_result import Outcome, RunVerdict
-from conformance.results.digest import Program, Shown
 from conformance.results.errors import ReportError
+from conformance.results.outcomes import CaseOutcome, Program
 from conformance.results.run import KernelFacts
 
 _FACTS = "run, path, started, suite, accel, verdict"
@@ -57,7 +57,9 @@ class Store:
         Raises ReportError without a directory.
         """
         if not directory.is_dir():
-            raise ReportError(directory, "is no directory", "name a directory of runs: --store DIR")
+            raise ReportError(
+                directory, "is not a directory", "name one: --store DIR"
+            )
         self._connection = index.opened(directory)
         try:
             index.refresh(self._connection, directory, progress)
@@ -80,7 +82,7 @@ class Store:
         self._connection.close()
 
     @property
-    def troubles(self) -> list[tuple[str, str]]:
+    def unreadable(self) -> list[tuple[str, str]]:
         """The results.json that cannot be read, and why."""
         return list(self._rows("SELECT path, trouble FROM runs WHERE trouble <> '' ORDER BY path"))
 
@@ -100,7 +102,7 @@ class Store:
         )
         return [_run(row) for row in rows]
 
-    def shown_in(self, case: str) -> dict[int, Shown]:
+    def outcomes_of(self, case: str) -> dict[int, CaseOutcome]:
         """What a case came to, by the numbers of runs."""
         row = next(self._rows("SELECT id FROM cases WHERE name = ?", case), None)
         if row is None:
@@ -108,7 +110,7 @@ class Store:
         found = {}
         for run, number in self._rows("SELECT run, passed FROM runs WHERE passed IS NOT NULL"):
             if (program := self._passed(number).get(row[0])) is not None:
-                found[run] = Shown(Outcome.PASS, self._program(program))
+                found[run] = CaseOutcome(Outcome.PASS, self._program(program))
         for run, *other in self._rows(
             "SELECT run, outcome, program, reason FROM shown WHERE name = ?", row[0]
         ):
@@ -124,10 +126,10 @@ class Store:
         (number,) = next(self._rows("SELECT passed FROM runs WHERE run = ?", run.number))
         return Contents(self._passed(number), other)
 
-    def shown(self, contents: Contents, case: int) -> Shown:
+    def shown(self, contents: Contents, case: int) -> CaseOutcome:
         """What a case of a run came to, by its number."""
         if case in contents.passed:
-            return Shown(Outcome.PASS, self._program(contents.passed[case]))
+            return CaseOutcome(Outcome.PASS, self._program(contents.passed[case]))
         return self._shown(*contents.other[case])
 
     def name(self, case: int) -> str:
@@ -144,8 +146,8 @@ class Store:
             self._sets[number] = index.programs_of(content)
         return self._sets[number]
 
-    def _shown(self, outcome: str, program: int, reason: str) -> Shown:
-        return Shown(Outcome(outcome), self._program(program), reason)
+    def _shown(self, outcome: str, program: int, reason: str) -> CaseOutcome:
+        return CaseOutcome(Outcome(outcome), self._program(program), reason)
 
     def _program(self, number: int) -> Program:
         return Program(

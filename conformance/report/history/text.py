@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from conformance.report.history.changes import CasePast, KernelPast, RunPast, Turn
+from conformance.report.history.changes import CaseHistory, KernelHistory, OutcomeChange, RunChanges
 from conformance.results.case_result import Outcome
 from host.text import one_line, wrapped
 
@@ -15,33 +15,35 @@ _MOST = 12
 _INDENT = 4
 # Why an outcome that changed says nothing of the kernel; whether the suite is "-dirty".
 _WHY = {
-    False: "the same build and suite",
-    True: "the same build; or the suite, which nobody committed, changed",
+    False: "same build and suite",
+    True: "same build; the suite may have changed: it had uncommitted changes",
 }
 # Columns of a release, and of a kernel's id.
 _COLUMN = 28
 
 
-def render_case(past: CasePast) -> str:
+def render_case(past: CaseHistory) -> str:
     """The kernels that had the case, those that nobody changed first."""
     lines: list[str] = []
     plain = [each for each in past.kernels if each.plain]
     others = [each for each in past.kernels if not each.plain]
     for title, kernels in (
         ("", plain),
-        ("changed, or judged by another contract: nothing is said of their release", others),
+        ("changed kernels, or judged by another ABI: not evidence about their release", others),
     ):
         if kernels:
             lines += [title] if title else []
             lines += _table(kernels)
             lines.append("")
-    for one, other in past.judged_otherwise:
-        told = [f"{past.named(each)} by suite {each.suite}" for each in (one, other)]
-        lines += _wrapped(f"judged by two revisions of the suite: {one_line(', '.join(told))}")
+    for one, other in past.suite_differs:
+        sides = [f"{past.named(each)} by suite {each.suite}" for each in (one, other)]
+        lines += _wrapped(
+            f"judged by two revisions of the suite: {one_line(', '.join(sides))}"
+        )
     return "\n".join([*lines, *_wrapped(sentence_of(past))]) + "\n"
 
 
-def render_variants(pasts: Sequence[CasePast]) -> str:
+def render_variants(pasts: Sequence[CaseHistory]) -> str:
     """Several cases: those of which the same is to be said are told together."""
     lines: list[str] = []
     ordered = sorted(pasts, key=lambda past: past.sentence)
@@ -52,78 +54,78 @@ def render_variants(pasts: Sequence[CasePast]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def sentence_of(past: CasePast) -> str:
+def sentence_of(past: CaseHistory) -> str:
     """What the history of a case comes to."""
     return f"uevt: {past.case}: {one_line(past.sentence)}"
 
 
-def render_kernel(name: str, past: Sequence[RunPast]) -> str:
+def render_kernel(name: str, past: Sequence[RunChanges]) -> str:
     """The runs of a kernel, and which cases changed from one to the next."""
     lines: list[str] = []
     for each in past:
         lines += _run(each)
-    changes = sum(bool(each.turns) for each in past)
-    flaky = {turn.case for each in past for turn in each.turns if turn.chance}
-    said = f"{_runs(len(past))}, outcomes changed in {changes}"
-    said += f", {_cases(len(flaky))} flaky" if flaky else ""
-    return "\n".join([*lines, "", *_wrapped(f"uevt: {one_line(name)}: {said}")]) + "\n"
+    changes = sum(bool(each.changes) for each in past)
+    flaky = {change.case for each in past for change in each.changes if change.flaky}
+    total = f"{_runs(len(past))}, outcomes changed in {changes}"
+    total += f", {_cases(len(flaky))} flaky" if flaky else ""
+    return "\n".join([*lines, "", *_wrapped(f"uevt: {one_line(name)}: {total}")]) + "\n"
 
 
-def _table(kernels: Sequence[KernelPast]) -> list[str]:
+def _table(kernels: Sequence[KernelHistory]) -> list[str]:
     """A line for each kernel, and what is about it in a column where there is room."""
     names = [(one_line(each.kernel.release), one_line(each.kernel.id)) for each in kernels]
     first, second = (min(_COLUMN, max(map(len, column))) for column in zip(*names, strict=True))
     lines = []
     for (release, name), each in zip(names, kernels, strict=True):
-        text = f"{release:<{first}}  {name:<{second}}  {_told(each)}"
+        text = f"{release:<{first}}  {name:<{second}}  {_outcome_of(each)}"
         lines += wrapped(text, indent=2, hanging=first + 2, width=WIDTH)
     return lines
 
 
-def _told(past: KernelPast) -> str:
+def _outcome_of(past: KernelHistory) -> str:
     """What the runs came to, and by which contract where another was asked for."""
     kernel = past.kernel
     usual = not kernel.release or kernel.profile in (kernel.release, kernel.id)
     return _came_to(past) + ("" if usual else f" (judged as {one_line(kernel.profile)})")
 
 
-def _came_to(past: KernelPast) -> str:
-    if past.tally.unsteady:
+def _came_to(past: KernelHistory) -> str:
+    if past.tally.disagree:
         return f"flaky: {past.tally} runs of one build"
     last = past.stretches[-1]
-    said = f"{last.outcome} in {_runs(len(last.runs))}"
+    text = f"{last.outcome} in {_runs(len(last.runs))}"
     if len(past.stretches) > 1:
         before = past.stretches[-2]
-        said += f" since {_day(last.runs[0].started)}, {before.outcome} before"
+        text += f" since {_day(last.runs[0].started)}, {before.outcome} before"
     else:
-        said += f", last {_day(last.runs[-1].started)}"
+        text += f", last {_day(last.runs[-1].started)}"
     shown = last.reason and last.outcome is not Outcome.PASS
-    return said + (f": {one_line(last.reason)}" if shown else "")
+    return text + (f": {one_line(last.reason)}" if shown else "")
 
 
-def _run(past: RunPast) -> list[str]:
+def _run(past: RunChanges) -> list[str]:
     run = past.run
     counts = ", ".join(f"{number} {outcome}" for outcome, number in past.counts.items() if number)
-    said = (
+    heading = (
         f"{_time(run.started)}  {one_line(run.kernel.release)} {run.verdict}: {counts or 'no case'}"
     )
-    lines = wrapped(said, hanging=2, width=WIDTH)
+    lines = wrapped(heading, hanging=2, width=WIDTH)
     lines += _wrapped(f"in {one_line(run.path)}, suite {one_line(run.suite)}, {run.accel}", _INDENT)
-    news = [] if past.same_kernel else ["another build, or judged by another contract"]
+    news = [] if past.same_kernel else ["another build, or judged by another ABI"]
     news += [] if past.same_suite else ["another revision of the suite"]
-    news += [f"{_cases(past.fresh)} for the first time"] if past.fresh else []
+    news += [f"{_cases(past.new_cases)} for the first time"] if past.new_cases else []
     lines += _wrapped("; ".join(news), _INDENT) if news else []
-    turns = sorted(past.turns, key=_turned)
-    for (was, now, chance), group in groupby(turns, key=_turned):
-        names = [turn.case for turn in group]
+    changes = sorted(past.changes, key=_key_of)
+    for (was, now, flaky), group in groupby(changes, key=_key_of):
+        names = [change.case for change in group]
         more = [f"and {len(names) - _MOST} more (--json has all)"] if len(names) > _MOST else []
-        why = f" (flaky: {_WHY[past.run.suite.endswith('-dirty')]})" if chance else ""
+        why = f" (flaky: {_WHY[past.run.suite.endswith('-dirty')]})" if flaky else ""
         lines += _wrapped(f"{was} -> {now}{why}: {', '.join([*names[:_MOST], *more])}", _INDENT)
     return lines
 
 
-def _turned(turn: Turn) -> tuple[Outcome, Outcome, bool]:
-    return turn.was, turn.now, turn.chance
+def _key_of(change: OutcomeChange) -> tuple[Outcome, Outcome, bool]:
+    return change.was, change.now, change.flaky
 
 
 def _runs(number: int) -> str:

@@ -17,9 +17,9 @@ from conformance.abi.profile import Profile, ProfileError, Release, profile_for
 from conformance.abi.switches import Kind
 from conformance.cases.case import Case
 from conformance.cases.surfaces import place
-from conformance.report.matrix.runs import Run
 from conformance.results.case_result import CaseResult, Outcome
 from conformance.results.run import KernelFacts, RunRecord, self_check_of
+from conformance.results.stored_runs import Run
 
 TROUBLE = frozenset(Outcome) - {Outcome.PASS, Outcome.XFAIL, Outcome.SKIP}
 """Outcomes that somebody has to look at: something unexpected, or no verdict."""

@@ -92,7 +92,7 @@ class Recorder:
     @property
     def ended(self) -> list[str]:
         """The ids of the selected cases among these."""
-        return [name for name in self._cases if name not in self.before.beside]
+        return [name for name in self._cases if name not in self.before.extra]
 
     def plan(self, left: int) -> int:
         """So many cases are to be run; returns the number of all.
@@ -128,7 +128,7 @@ class Recorder:
         known = self._cases.get(result.id)
         if known is None or known.outcome is Outcome.PASS:
             self._cases[result.id] = result
-            self._journal.beside(result)
+            self._journal.extra(result)
         return known is None
 
     def contradicted(self, found: Contradiction) -> None:
@@ -189,8 +189,8 @@ class Recorder:
         # Processes that run cases wait for their imports, and write no page.
         from conformance.report.matrix.findings import read_findings
         from conformance.report.matrix.html import render_html
-        from conformance.report.matrix.runs import Run, read_covered
         from conformance.report.matrix.table import matrix
+        from conformance.results.stored_runs import Run, read_covered
 
         run = Run(record, covered=read_covered(self.directory))
         page = render_html(matrix([run]), read_findings())

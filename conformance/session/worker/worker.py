@@ -18,7 +18,7 @@ from conformance.results.case_result import (
     Contradiction,
     Outcome,
     Report,
-    lost,
+    lost_guest,
     settle,
 )
 from conformance.runner.guest_lifecycle import Guest
@@ -147,7 +147,7 @@ class Worker:
             return self._limit.not_judged(case, case_id), None
         self._case = (case, case_id)
         first = self._once(case, case_id, attempt)
-        if lost(first):
+        if lost_guest(first):
             self._runner.measure()
             second = self._once(case, case_id, attempt)
             return settle(first, self.expected(second)), first
@@ -157,7 +157,7 @@ class Worker:
                 return self.run(case, case_id, attempt)
             first = self._runner.compared(case, first.outcome, first)
         stands = self.expected(first)
-        if stands.complained_of and stands.outcome not in _EXPLAINED:
+        if stands.has_unexcused_report and stands.outcome not in _EXPLAINED:
             # Alone it shows whether an earlier case had the kernel say so.
             second = self._once(case, case_id, attempt)
             return settle(stands, self.expected(second)), first

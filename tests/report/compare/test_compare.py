@@ -79,17 +79,21 @@ def test_switches_contradicted_anew_are_a_regression() -> None:
     adapted = case("a.b", adapted=("nonspaced_match",))
     base, new = run(case("a.b")), run(adapted, contradictions=(SWITCH,))
     comparison = compare(base, new)
-    assert comparison.contradicted == (SWITCH,)
+    assert comparison.newly_contradicted == (SWITCH,)
     assert comparison.regression
     assert [change.kind for change in comparison.changes] == [Kind.OTHERWISE]
     back = compare(new, base)
-    assert (back.kept, back.regression) == ((SWITCH,), False)
+    assert (back.no_longer_contradicted, back.regression) == ((SWITCH,), False)
 
 
 def test_a_kernel_that_lost_user_events() -> None:
     unbuilt = run(case("a.b", S, reason=SkipReason.NOT_BUILT), not_built=True)
     comparison = compare(run(case("a.b")), unbuilt)
-    assert (comparison.unbuilt, comparison.regression, comparison.changes) == (True, True, ())
+    assert (comparison.lost_user_events, comparison.regression, comparison.changes) == (
+        True,
+        True,
+        (),
+    )
     assert "the new kernel has no user_events" in render_page(comparison)
     assert not compare(unbuilt, unbuilt).different
 
@@ -112,7 +116,7 @@ def test_a_program_that_the_suite_has_changed(
     before = run(case("a.b", digest="aa", course=base))
     after = run(wrong("a.b", digest="bb", course=new), head=head(suite=suite))
     (found,) = compare(before, after).changes
-    assert (found.kind, found.rewritten) == (expected, changed)
+    assert (found.kind, found.program_changed) == (expected, changed)
     assert compare(before, after).regression is (expected is Kind.BROKEN)
 
 

@@ -13,7 +13,7 @@ from conformance.report.compare.kinds import Kind
 from conformance.report.compare.markdown import render_markdown
 from conformance.report.compare.text import render_page
 from conformance.results.case_result import Evidence, Mismatch, Outcome, RunVerdict, settle
-from conformance.results.digest import Brief, Shown
+from conformance.results.outcomes import CaseOutcome, RunOutcomes
 from conformance.results.run import RunHead, RunRecord
 from tests.report.compare.test_compare import SWITCH
 from tests.report.samples import PATCHED, case, head, run, wrong
@@ -91,8 +91,8 @@ def compared_with_everything() -> Comparison:
     """One of each difference, flaky cases too."""
     base, new = everything()
     again = {
-        "write.now_and_then": Shown(F),
-        "write.panics": Shown(C),
+        "write.now_and_then": CaseOutcome(F),
+        "write.panics": CaseOutcome(C),
     }
     also = (case("write.now_and_then"), case("write.panics"))
     base = replace(base, cases=base.cases + also, selected=base.selected + 2)
@@ -100,9 +100,9 @@ def compared_with_everything() -> Comparison:
     return compare(base, new, more_new=[brief(new.head, again)] * 2, options=OPTIONS)
 
 
-def brief(of: RunHead, cases: dict[str, Shown]) -> Brief:
+def brief(of: RunHead, cases: dict[str, CaseOutcome]) -> RunOutcomes:
     """One more run."""
-    return Brief(Path("again"), of, RunVerdict.FAIL, cases)
+    return RunOutcomes(Path("again"), of, RunVerdict.FAIL, cases)
 
 
 def test_a_page_with_everything(golden: Callable[[str, str], None]) -> None:

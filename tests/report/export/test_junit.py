@@ -123,7 +123,7 @@ def test_a_first_run_lost_to_the_host_is_kept_as_flaky() -> None:
         ),
         pytest.param(
             run(case("write.a", adapted=("nonspaced_match",))),
-            "judged with measured switches, not the profile's: nonspaced_match",
+            "judged with measured switches instead of the profile: nonspaced_match",
             id="adapted",
         ),
     ],

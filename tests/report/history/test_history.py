@@ -14,12 +14,12 @@ import pytest
 
 from conformance.cli import main
 from conformance.report.history import index
-from conformance.report.history.changes import release_key
 from conformance.report.history.store import Store
 from conformance.results.case_result import Outcome
 from conformance.results.directory import link_latest
 from conformance.results.results_json import NAME, write_results
 from conformance.results.run import KernelFacts, RunRecord
+from conformance.results.stored_runs import release_key
 from tests.report.samples import case, head, run
 
 P, F, XF, S, E = Outcome.PASS, Outcome.FAIL, Outcome.XFAIL, Outcome.SKIP, Outcome.ERROR
@@ -113,7 +113,7 @@ def test_a_changed_tree_makes_no_range(
         ([P, P, P], "PASS from 6.1.1 to 6.3.1"),
         ([P, F, P], "PASS up to 6.1.1, FAIL in 6.2.1, PASS from 6.3.1"),
         ([P, S, F], "PASS up to 6.1.1, FAIL from 6.3.1"),
-        ([S, E, S], "no statement of an unchanged kernel"),
+        ([S, E, S], "not judged on any unchanged kernel"),
         ([S, XF, S], "XFAIL in 6.2.1"),
     ],
 )
@@ -164,10 +164,10 @@ def test_a_kernel_tells_its_runs(store: Path, capsys: pytest.CaptureFixture[str]
         "    2 cases for the first time",
         "2026-11-06 12:00  6.12.117 PASS: 1 PASS",
         "    in 6.12/20261106T120000Z, suite 0.1.0, tcg",
-        "    FAIL -> PASS (flaky: the same build and suite): a.a",
+        "    FAIL -> PASS (flaky: same build and suite): a.a",
         "2026-11-07 12:00  6.12.117 FAIL: 0 PASS, 2 FAIL".replace("0 PASS, ", ""),
         "    in 6.12/20261107T120000Z, suite 0.1.0, tcg",
-        "    PASS -> FAIL (flaky: the same build and suite): a.a, a.b",
+        "    PASS -> FAIL (flaky: same build and suite): a.a, a.b",
         "",
         "uevt: 6.12: 3 runs, outcomes changed in 2, 2 cases flaky",
     ]
@@ -216,7 +216,7 @@ def test_what_is_unknown_is_told_with_what_is_meant(
     assert history(store, "6.1.193") == 2
     assert "did you mean 6.1.192" in capsys.readouterr().err
     assert history(store / "none", "6.12") == 2
-    assert "is no directory" in capsys.readouterr().err
+    assert "is not a directory" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_what_is_no_run_is_named_and_left_out(
         assert history(store, "a.a") == 0
         told = capsys.readouterr()
         assert told.out.endswith("FAIL from 6.12.117\n")
-        assert "left out: 6.12/half-\\x1b[2Jwritten/results.json: " in told.err
+        assert "ignored: 6.12/half-\\x1b[2Jwritten/results.json: " in told.err
         assert why in told.err
     (foreign / NAME).unlink()
     assert history(store, "a.a") == 0
@@ -262,7 +262,7 @@ def test_halves_of_characters_are_no_trouble(
     for _ in range(2):
         assert history(store, "6.12") == 0
         told = capsys.readouterr()
-        assert "is no result of a case" in told.err
+        assert "is not the result of a case" in told.err
         assert "suite \\udcff" in told.out
 
 
@@ -275,7 +275,7 @@ def test_a_self_check_is_no_run(store: Path, capsys: pytest.CaptureFixture[str])
 
 def sentence(store: Path) -> str:
     with Store(store) as opened:
-        return opened.shown_in("a.a")[opened.runs()[-1].number].outcome
+        return opened.outcomes_of("a.a")[opened.runs()[-1].number].outcome
 
 
 def test_the_index_follows_the_files(store: Path) -> None:
@@ -357,7 +357,7 @@ def test_several_processes_at_once_agree(tmp_path: Path) -> None:
 
     def ask() -> None:
         with Store(tmp_path) as opened:
-            answers.append(len(opened.shown_in("a.b")))
+            answers.append(len(opened.outcomes_of("a.b")))
 
     threads = [threading.Thread(target=ask) for _ in range(6)]
     for thread in threads:

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from conformance.report.matrix.findings import Finding
 from conformance.report.matrix.markdown import render_markdown
-from conformance.report.matrix.runs import Covered, Run
 from conformance.report.matrix.table import Matrix, matrix
 from conformance.report.matrix.text import render_text
 from conformance.results.case_result import Outcome
 from conformance.results.run import RunRecord
+from conformance.results.stored_runs import Covered, Run
 from host.text import WIDTH
 from tests.report.matrix.test_html import hostile
 from tests.report.samples import UNHURRIED, case, contradicted, kernel, mixed, runs

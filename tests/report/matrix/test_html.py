@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from conformance.report.html.pages import TEMPLATES
 from conformance.report.matrix.findings import Finding
 from conformance.report.matrix.html import render_html
-from conformance.report.matrix.runs import Covered, Run
 from conformance.report.matrix.table import matrix
 from conformance.results.case_result import CaseResult, Evidence, Mismatch, Outcome
 from conformance.results.run import RunRecord
+from conformance.results.stored_runs import Covered, Run
 from tests.report.samples import (
     UNHURRIED,
     case,

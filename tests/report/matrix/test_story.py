@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from conformance.report.matrix.runs import Run
 from conformance.report.matrix.story import (
     contradictions,
     counted,
@@ -18,6 +17,7 @@ from conformance.report.matrix.story import (
 from conformance.report.matrix.table import TROUBLE, Matrix, matrix
 from conformance.results.case_result import Outcome, SkipReason
 from conformance.results.run import RunRecord
+from conformance.results.stored_runs import Run
 from tests.report.matrix.test_table import known
 from tests.report.samples import case, contradiction, kernel
 

@@ -1,4 +1,4 @@
-"""Which runs a report is about."""
+"""Finding and reading stored runs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance.report.matrix.runs import find_runs, read_runs
 from conformance.results.directory import COVERAGE, link_latest
 from conformance.results.errors import ReportError
 from conformance.results.results_json import NAME, write_results
 from conformance.results.run import RunRecord
+from conformance.results.stored_runs import latest_runs, read_runs
 from tests.report.samples import case, head, kernel, run
 
 COVERED = {
@@ -31,12 +31,12 @@ def keep(directory: Path, record: RunRecord | None = None) -> Path:
     return directory
 
 
-def test_what_is_no_run_is_named(tmp_path: Path) -> None:
+def test_a_path_without_a_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("text")
     for name, what in (
         ("empty", "has no results.json"),
-        ("nowhere", "is not there"),
+        ("nowhere", "does not exist"),
         ("file", "is not JSON"),
     ):
         with pytest.raises(ReportError, match=what) as caught:
@@ -44,13 +44,13 @@ def test_what_is_no_run_is_named(tmp_path: Path) -> None:
         assert caught.value.hint
 
 
-def test_a_self_check_is_refused_when_it_was_named(tmp_path: Path) -> None:
+def test_a_named_self_check_is_refused(tmp_path: Path) -> None:
     check = keep(tmp_path / "model", run(case("a.b"), head=head(self_check=True)))
-    with pytest.raises(ReportError, match="self-check, which is about no kernel"):
+    with pytest.raises(ReportError, match="self-check, which judged no kernel"):
         read_runs([check])
 
 
-def test_a_self_check_beside_kernels_is_left_out(tmp_path: Path) -> None:
+def test_self_checks_next_to_kernels_are_ignored(tmp_path: Path) -> None:
     keep(tmp_path / "model", run(case("a.b"), head=head(self_check=True)))
     keep(tmp_path / "6.1", kernel("6.1"))
     keep(tmp_path / "6.12", kernel("6.12"))
@@ -63,18 +63,18 @@ def test_a_parent_of_kernels_has_the_latest_run_of_each(tmp_path: Path) -> None:
             link_latest(keep(tmp_path / kernel_id / stamp))
     keep(tmp_path / "7.3")
     (tmp_path / "notes").write_text("no run")
-    found = [str(each.relative_to(tmp_path)) for each in find_runs(tmp_path)]
+    found = [str(each.relative_to(tmp_path)) for each in latest_runs(tmp_path)]
     assert found == [f"6.1/latest/{NAME}", f"6.12/latest/{NAME}", f"7.3/{NAME}"]
-    assert find_runs(tmp_path / "6.1") == [tmp_path / "6.1" / "latest" / NAME]
+    assert latest_runs(tmp_path / "6.1") == [tmp_path / "6.1" / "latest" / NAME]
 
 
-def test_a_run_named_twice_is_told_once(tmp_path: Path) -> None:
+def test_a_run_named_twice_is_read_once(tmp_path: Path) -> None:
     directory = keep(tmp_path / "6.12" / "stamp")
     link_latest(directory)
     assert len(read_runs([directory, tmp_path / "6.12", directory / NAME])) == 1
 
 
-def test_coverage_lies_beside(tmp_path: Path) -> None:
+def test_coverage_is_read(tmp_path: Path) -> None:
     directory = keep(tmp_path / "run")
     (directory / COVERAGE).write_text(json.dumps([COVERED]))
     (covered,) = read_runs([directory])[0].covered
@@ -86,14 +86,14 @@ def test_coverage_lies_beside(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "{", "[" * 100_000, "[{}]", "3", '["a"]', PERCENT], ids=lambda text: text[:30]
 )
-def test_a_broken_coverage_is_named(tmp_path: Path, text: str) -> None:
+def test_an_invalid_coverage_file_is_refused(tmp_path: Path, text: str) -> None:
     directory = keep(tmp_path / "run")
     (directory / COVERAGE).write_text(text)
-    with pytest.raises(ReportError, match=r"coverage\.json: is (no coverage|not JSON): "):
+    with pytest.raises(ReportError, match=r"coverage\.json: is (not a coverage file|not JSON): "):
         read_runs([directory])
 
 
-def test_only_self_checks_are_refused_too(tmp_path: Path) -> None:
+def test_a_directory_of_self_checks_only_is_refused(tmp_path: Path) -> None:
     for name in ("model", "model-2"):
         keep(tmp_path / name, run(case("a.b"), head=head(self_check=True)))
     with pytest.raises(ReportError, match="self-check"):

@@ -1,0 +1,105 @@
+"""The outcomes of a stored run without their evidence.
+
+Reading them takes a tenth of the time of ``results_json.read_results``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conformance.results.case_result import CASE_ID, CaseResult, Outcome, RunVerdict
+from conformance.results.errors import ReportError
+from conformance.results.files import read_json
+from conformance.results.json_codec import SchemaError, decode
+from conformance.results.run import RunHead
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The program of a case: its digest and its course, "" if unknown."""
+
+    digest: str = ""
+    course: str = ""
+
+    def changed(self, other: Program) -> bool | None:
+        """Whether the two programs differ, None if unknown.
+
+        A program that ended early, because it failed, is the same if it is a prefix.
+        """
+        if not self.digest or not other.digest:
+            return None
+        if self.digest == other.digest:
+            return False
+        if not self.course or not other.course:
+            return None
+        first, second = sorted((self.course, other.course), key=len)
+        return not second.startswith(first)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseOutcome:
+    """Outcome, program and reason of one case."""
+
+    outcome: Outcome
+    program: Program = Program()
+    reason: str = ""
+
+    @classmethod
+    def of(cls, result: CaseResult) -> CaseOutcome:
+        """Those of a full result."""
+        return cls(result.outcome, Program(result.digest or "", result.course), result.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcomes:
+    """The outcomes of one run by case id; ``verdict`` is None for a self-check."""
+
+    path: Path
+    head: RunHead
+    verdict: RunVerdict | None
+    cases: Mapping[str, CaseOutcome]
+
+
+def read_outcomes(path: Path) -> RunOutcomes:
+    """Read the outcomes of a results.json.
+
+    Raises ReportError for a file that is unreadable, not JSON, or of another schema.
+    """
+    data = read_json(path)
+    try:
+        head = decode(RunHead, data, "run")
+        return RunOutcomes(path, head, _verdict(data, head), dict(_cases(data)))
+    except SchemaError as error:
+        raise ReportError.malformed(path, str(error)) from error
+
+
+def _verdict(data: Mapping[str, Any], head: RunHead) -> RunVerdict | None:
+    if head.self_check:
+        return None
+    try:
+        return RunVerdict(data["summary"]["verdict"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise SchemaError("run.summary.verdict", "is missing or unknown") from error
+
+
+def _cases(data: Mapping[str, Any]) -> Iterator[tuple[str, CaseOutcome]]:
+    cases = data.get("cases")
+    if not isinstance(cases, list):
+        raise SchemaError("run.cases", "expected a list")
+    for number, case in enumerate(cases):
+        try:
+            outcome = Outcome(case["outcome"])
+            name, *texts = [
+                case["id"],
+                *(case.get(k) or "" for k in ("digest", "course", "reason")),
+            ]
+            if not all(isinstance(text, str) for text in (name, *texts)):
+                raise TypeError
+            if not CASE_ID.fullmatch(name):
+                raise ValueError
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise SchemaError(f"run.cases[{number}]", "is not the result of a case") from error
+        yield name, CaseOutcome(outcome, Program(texts[0], texts[1]), texts[2])
