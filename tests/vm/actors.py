@@ -1,4 +1,4 @@
-"""An actor in a process of our own in the place of a guest's, and its other end."""
+"""An actor in a process on the host, and the host's end of its port."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ AT_FDCWD = -100
 
 
 class Host:
-    """An actor's other end."""
+    """The host's end of an actor's port."""
 
     actor: subprocess.Popen[str]
 
@@ -74,12 +74,12 @@ class Host:
         return encoding.results(self.hear(), lengths)
 
     def ask(self, *calls: Any, watch: Any = ()) -> list[dict[str, Any]]:
-        """The results of calls."""
+        """Perform calls and return their results."""
         self.end.sendall(self.request(*calls, watch=watch))
         return self.answer([length for _, _, length in watch])
 
     def close(self) -> str:
-        """Hang up; what it said on its way out."""
+        """Hang up and return what the actor printed."""
         self.end.close()
         _, said = self.actor.communicate(timeout=SECONDS)
         return str(said)
@@ -98,7 +98,7 @@ def plain(results: list[dict[str, Any]]) -> list[tuple[int, int, bytes | None]]:
 
 
 def page_of(host: Host, length: int = mmap.PAGESIZE) -> int:
-    """Memory of the actor's."""
+    """Map anonymous memory in the actor."""
     (made,) = host.ask(["sys", 9, [0, length, 3, 0x22, -1, 0], None])
     assert made["errno"] == 0
     return int(made["value"])

@@ -1,4 +1,4 @@
-"""A real guest, with two processes to make calls in."""
+"""A real guest with two actors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BOOT_SECONDS = 90.0
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_agent() -> None:
-    """Its own half is compiled, whichever test comes first in a fresh checkout."""
+    """Compile the guest's half once, whichever test runs first."""
     guest_files.compile_agent()
 
 
@@ -28,7 +28,7 @@ def spec(built_kernel: Any) -> MachineSpec:
 
 @pytest.fixture(scope="module")
 def guest(spec: MachineSpec, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """One guest for all tests that leave it in order."""
+    """One guest shared by all tests that leave it usable."""
     directory = tmp_path_factory.mktemp("guest")
     with Machine.boot(spec, directory=directory, deadline=Deadline(BOOT_SECONDS, "boot")) as guest:
         yield guest
@@ -36,7 +36,7 @@ def guest(spec: MachineSpec, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture
 def machine(guest: Machine) -> Machine:
-    """That guest without actors; booted again if the last test has ended it."""
+    """The shared guest with fresh actors; restarted if the last test has crashed it."""
     if not guest.healthy():
         guest.pristine()
     guest.call("", [["reset"]])

@@ -1,4 +1,4 @@
-"""KVM is believed only after a boot: fake QEMUs that work, abort, hang or may not."""
+"""KVM is used only after a successful boot: fake QEMUs work, abort, hang or lack permission."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORBIDDEN = 'echo "Could not access KVM kernel module: Permission denied" >&2; e
 
 
 class Host:
-    """A host with a fake QEMU that counts how often it was started."""
+    """A host with a fake QEMU that counts its starts."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -47,7 +47,7 @@ def host(tmp_path: Path) -> Host:
     return Host(tmp_path)
 
 
-def test_works(host: Host) -> None:
+def test_kvm_is_used_if_a_kernel_boots(host: Host) -> None:
     host.install(WORKS)
     found = host.choose()
     assert (found.name, found.verdict, found.slowness) == ("kvm", Verdict.WORKS, 1.0)
@@ -63,7 +63,7 @@ def test_works(host: Host) -> None:
         ("exit 0", 20.0, Verdict.ABORTS, "ended with 0: no message"),
     ],
 )
-def test_falls_back_to_emulation_and_says_why(
+def test_failed_trial_falls_back_to_emulation(
     host: Host, behaviour: str, seconds: float, verdict: Verdict, why: str
 ) -> None:
     host.install(behaviour)
@@ -73,7 +73,7 @@ def test_falls_back_to_emulation_and_says_why(
     assert why in found.why
 
 
-def test_a_hanging_trial_leaves_no_process(host: Host) -> None:
+def test_hanging_trial_leaves_no_process(host: Host) -> None:
     host.install(f"echo $$ > {host.root}/pid; {HANGS}")
     host.choose(1.0)
     pid = int((host.root / "pid").read_text())
@@ -81,23 +81,21 @@ def test_a_hanging_trial_leaves_no_process(host: Host) -> None:
         os.kill(pid, 0)
 
 
-def test_without_the_device_nothing_is_started(host: Host) -> None:
+def test_no_trial_without_the_device(host: Host) -> None:
     host.install(WORKS)
     host.device.unlink()
     assert host.choose().verdict is Verdict.ABSENT
     assert host.starts() == 0
 
 
-def test_a_device_that_may_not_be_opened_is_forbidden(
-    host: Host, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_inaccessible_device_is_forbidden(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     host.install(WORKS)
-    # For root, who may open everything, the mode of the file would not do.
+    # Root may open every file, whatever its mode.
     monkeypatch.setattr(os, "access", lambda path, mode: path != host.device)
     assert host.choose().verdict is Verdict.FORBIDDEN
 
 
-def test_the_verdict_is_remembered_until_something_changes(host: Host) -> None:
+def test_verdict_is_cached_until_kernel_or_qemu_changes(host: Host) -> None:
     host.install(WORKS)
     assert host.choose() == host.choose()
     assert host.starts() == 1
@@ -109,8 +107,8 @@ def test_the_verdict_is_remembered_until_something_changes(host: Host) -> None:
     assert host.starts() == 3
 
 
-def test_only_the_verdict_is_remembered(host: Host) -> None:
-    """How to emulate is what this checkout says, whoever tried KVM before."""
+def test_only_the_verdict_is_cached(host: Host) -> None:
+    """The options of TCG come from this version, not from the cache."""
     host.install(ABORTS)
     decided = host.choose()
     memory = host.root / "cache" / "accelerator.json"
@@ -122,7 +120,7 @@ def test_only_the_verdict_is_remembered(host: Host) -> None:
 
 
 @pytest.mark.parametrize("damage", ["", "[]", '{"x": 1}', "{"])
-def test_a_damaged_memory_is_no_trouble(host: Host, damage: str) -> None:
+def test_damaged_cache_is_ignored(host: Host, damage: str) -> None:
     host.install(WORKS)
     host.choose()
     (host.root / "cache" / "accelerator.json").write_text(damage)
@@ -130,15 +128,15 @@ def test_a_damaged_memory_is_no_trouble(host: Host, damage: str) -> None:
     assert host.starts() == 2
 
 
-def test_a_trial_that_cannot_be_run_is_the_hosts_trouble(host: Host) -> None:
+def test_missing_kernel_is_host_trouble(host: Host) -> None:
     host.install(WORKS)
     host.kernel.unlink()
     with pytest.raises(AcceleratorTrouble, match="bzImage"):
         host.choose()
 
 
-def test_a_cache_that_may_only_be_read(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A verdict is found out all the same, every time anew, and leaves nothing."""
+def test_read_only_cache(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """KVM is tried on every call, and nothing is left behind."""
     host.install(WORKS)
     cache = host.root / "cache"
     cache.mkdir()

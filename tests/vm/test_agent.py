@@ -1,4 +1,4 @@
-"""The host's half of the conversation against guests that lie, stutter, fall silent or vanish."""
+"""The host's half of the agent against guests that lie, stutter, fall silent or vanish."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RESULT: dict[str, Any] = {"value": 7, "errno": 0, "data": None, "watch": []}
 
 
 class Guest:
-    """The other ends of the supervisor's port and of two actors' ports."""
+    """The guest's ends of the ports of the supervisor and two actors."""
 
     def __init__(self) -> None:
         pairs = [socket.socketpair() for _ in range(3)]
@@ -42,7 +42,7 @@ class Guest:
         self.ports[port].sendall(wire.pack(message))
 
     def answer(self, port: int, **result: Any) -> dict[str, Any]:
-        """Answer the next request with the same result for each of its calls."""
+        """Answer the next request with the same result for every call."""
         request = self.hear(port)
         results = [RESULT | result for _ in request["calls"]]
         self.ports[port].sendall(wire.frame(packed.said(request["id"], results)))
@@ -62,7 +62,7 @@ def guest() -> Iterator[Guest]:
 
 
 def _during(guest: Guest, play: Callable[[], object], calls: Any, actor: str = "a") -> Any:
-    """Make a call while the guest plays its part."""
+    """Make a call while the guest acts in a thread."""
     player = threading.Thread(target=play)
     player.start()
     try:
@@ -75,13 +75,13 @@ def _spawn(guest: Guest, name: str = "a", pid: int = 35) -> None:
     _during(guest, lambda: guest.answer(0, value=pid), [["spawn", name]], actor="")
 
 
-def test_an_actor_is_asked_at_its_own_port(guest: Guest) -> None:
+def test_calls_go_to_the_actors_port(guest: Guest) -> None:
     _spawn(guest, "a", 35)
     _spawn(guest, "b", 36)
     assert _during(guest, lambda: guest.answer(2), PING, actor="b") == [RESULT]
 
 
-def test_an_actor_looks_at_the_memory_of_others(guest: Guest) -> None:
+def test_actor_reads_watched_memory_of_others(guest: Guest) -> None:
     _spawn(guest, "a", 35)
     _spawn(guest, "b", 36)
     asked = []
@@ -94,7 +94,7 @@ def test_an_actor_looks_at_the_memory_of_others(guest: Guest) -> None:
     assert asked[0]["watch"] == [[36, 4096, 1], [35, 8192, 1]]
 
 
-def test_what_an_actor_may_not_see_is_looked_at_after_the_last_call(guest: Guest) -> None:
+def test_supervisor_reads_after_the_last_call(guest: Guest) -> None:
     _spawn(guest, "a", 35)
     _spawn(guest, "b", 36)
     asked = []
@@ -113,7 +113,7 @@ def test_what_an_actor_may_not_see_is_looked_at_after_the_last_call(guest: Guest
 
 
 @pytest.mark.parametrize("who", ["the actor", "the supervisor"])
-def test_memory_of_an_actor_that_has_died_says_so(guest: Guest, who: str) -> None:
+def test_watching_a_dead_actor_raises(guest: Guest, who: str) -> None:
     _spawn(guest, "a", 35)
     _spawn(guest, "b", 36)
 
@@ -130,7 +130,7 @@ def test_memory_of_an_actor_that_has_died_says_so(guest: Guest, who: str) -> Non
     player.join()
 
 
-def test_memory_of_nobody_is_not_readable(guest: Guest) -> None:
+def test_memory_of_unknown_process_is_not_readable(guest: Guest) -> None:
     _spawn(guest, "a", 35)
     player = threading.Thread(target=lambda: guest.answer(1, watch=["gone"]))
     player.start()
@@ -139,7 +139,7 @@ def test_memory_of_nobody_is_not_readable(guest: Guest) -> None:
     assert result["watch"] == [None]
 
 
-def test_a_task_is_looked_at_by_its_own_id(guest: Guest) -> None:
+def test_task_is_watched_by_its_thread_id(guest: Guest) -> None:
     _spawn(guest, "a", 35)
     asked = []
 
@@ -154,17 +154,17 @@ def test_a_task_is_looked_at_by_its_own_id(guest: Guest) -> None:
     for call in (["via", "a/1", ["exec", ""]], ["via", "a/1", ["peek", 0, 1]]):
         guest.agent.call("a", [call], [["a/1", 4096, 1]], Deadline(1, "answer"))
     player.join()
-    # A thread that has become another program has the id of its process.
+    # After execve a thread has the id of its process.
     assert [each["watch"] for each in asked] == [[[41, 4096, 1]], [[35, 4096, 1]]]
 
 
-def test_a_forked_actor_has_its_own_port(guest: Guest) -> None:
+def test_forked_actor_has_its_own_port(guest: Guest) -> None:
     _spawn(guest, "a", 35)
     _during(guest, lambda: guest.answer(1, value=36), [["fork", "b"]])
     assert _during(guest, lambda: guest.answer(2), PING, actor="b") == [RESULT]
 
 
-def test_a_failed_fork_makes_no_actor(guest: Guest) -> None:
+def test_failed_fork_adds_no_actor(guest: Guest) -> None:
     _spawn(guest)
     (result,) = _during(guest, lambda: guest.answer(1, value=-1, errno=11), [["fork", "b"]])
     assert result["errno"] == 11
@@ -191,7 +191,7 @@ def _reply(number: int = 2, *results: dict[str, Any]) -> bytes:
         (_reply(2, RESULT, RESULT), "1 results expected, answer has 2"),
     ],
 )
-def test_a_corrupt_answer_breaks_the_channel(guest: Guest, stream: bytes, part: str) -> None:
+def test_corrupt_answer_breaks_the_channel(guest: Guest, stream: bytes, part: str) -> None:
     _spawn(guest)
     with pytest.raises(ChannelBroken, match=part):
         _during(guest, lambda: guest.ports[1].sendall(stream), PING)
@@ -208,10 +208,10 @@ def test_a_corrupt_answer_breaks_the_channel(guest: Guest, stream: bytes, part: 
         ({"data": "00" * 8, "watch": []}, "malformed reply"),
     ],
 )
-def test_a_reply_that_is_none_breaks_the_channel(
+def test_malformed_reply_breaks_the_channel(
     guest: Guest, answer: dict[str, Any], said: str
 ) -> None:
-    """Two places were watched, and one call made: nothing is taken for what it may have meant."""
+    """The request has two watched places and one call."""
     _spawn(guest)
     player = threading.Thread(target=lambda: guest.answer(1, **answer))
     player.start()
@@ -221,7 +221,7 @@ def test_a_reply_that_is_none_breaks_the_channel(
     player.join()
 
 
-def test_an_answer_to_what_was_not_asked_yet(guest: Guest) -> None:
+def test_answer_to_a_future_request_breaks_the_channel(guest: Guest) -> None:
     _spawn(guest)
 
     def answer() -> None:
@@ -246,32 +246,32 @@ OURS = versions() | {NATIVE: native_version()}
         (OURS | {"guest/gone.py": 1}, "guest/gone.py"),
     ],
 )
-def test_an_agent_of_another_version(guest: Guest, told: object, said: str) -> None:
+def test_agent_of_another_version_is_refused(guest: Guest, told: object, said: str) -> None:
     guest.say(0, {"id": 0, "hello": 1, "agent": told})
     with pytest.raises(ChannelBroken, match=f"another version of .*{said}"):
         guest.agent.hello(Deadline(1, "hello"))
 
 
-def test_an_agent_of_ours(guest: Guest) -> None:
-    """Not every file of ours is in a guest's root."""
+def test_agent_of_the_same_version_is_accepted(guest: Guest) -> None:
+    """The guest need not have every file."""
     told = {name: checksum for name, checksum in OURS.items() if name != "guest/needs.py"}
     guest.say(0, {"id": 0, "hello": 1, "agent": told})
     guest.agent.hello(Deadline(1, "hello"))
 
 
-def test_half_an_answer_breaks_the_channel(guest: Guest) -> None:
+def test_incomplete_answer_breaks_the_channel(guest: Guest) -> None:
     _spawn(guest)
     with pytest.raises(ChannelBroken, match="only 20 bytes of a frame"):
         _during(guest, lambda: guest.ports[1].sendall(_reply(2, RESULT)[:20]), PING)
 
 
-def test_silence_says_what_was_waited_for(guest: Guest) -> None:
+def test_no_answer_names_what_was_awaited(guest: Guest) -> None:
     _spawn(guest)
     with pytest.raises(NoAnswer, match="no answer of mine within"):
         guest.agent.call("a", PING, (), Deadline(0.05, "answer of mine"))
 
 
-def test_a_late_answer_is_dropped(guest: Guest) -> None:
+def test_late_answer_is_dropped(guest: Guest) -> None:
     _spawn(guest)
     with pytest.raises(NoAnswer):
         guest.agent.call("a", PING, (), Deadline(0.05, "answer"))
@@ -279,8 +279,8 @@ def test_a_late_answer_is_dropped(guest: Guest) -> None:
     assert _during(guest, lambda: guest.answer(1, value=2), PING)[0]["value"] == 2
 
 
-def test_a_restored_guest_is_asked_by_numbers_that_it_has_not_heard() -> None:
-    """It was saved in the middle of another conversation, and nobody knows which they are."""
+def test_restored_guest_gets_new_request_numbers() -> None:
+    """The agent in a snapshot has seen an unknown number of requests."""
     numbers = []
     for restored in (False, True, True):
         ours, theirs = socket.socketpair()
@@ -296,13 +296,13 @@ def test_a_restored_guest_is_asked_by_numbers_that_it_has_not_heard() -> None:
     assert len(set(others)) == 2
 
 
-def test_the_end_of_the_stream(guest: Guest) -> None:
+def test_closed_port_ends_the_channel(guest: Guest) -> None:
     _spawn(guest)
     with pytest.raises(ChannelEnded):
         _during(guest, guest.ports[0].close, PING)
 
 
-def test_an_actor_that_dies_in_a_call(guest: Guest) -> None:
+def test_actor_dies_in_a_call(guest: Guest) -> None:
     _spawn(guest)
     with pytest.raises(ActorDied, match="ended by SIGSEGV") as caught:
         _during(guest, lambda: guest.say(0, {"id": 0, "ended": 35, "status": 11}), PING)
@@ -310,8 +310,7 @@ def test_an_actor_that_dies_in_a_call(guest: Guest) -> None:
     _spawn(guest, "a", 36)
 
 
-def test_an_actor_that_ended_by_itself_is_missed_at_the_next_mark(guest: Guest) -> None:
-    """Whoever needs it next may be long behind what has ended it."""
+def test_mark_reports_an_actor_that_has_ended(guest: Guest) -> None:
     _spawn(guest)
     mark = [["mark", "one"]]
     _during(guest, lambda: guest.answer(0), mark, actor="")
@@ -324,14 +323,14 @@ def test_an_actor_that_ended_by_itself_is_missed_at_the_next_mark(guest: Guest) 
         _during(guest, tell, mark, actor="")
 
 
-def test_an_actor_that_died_between_calls(guest: Guest) -> None:
+def test_actor_dies_between_calls(guest: Guest) -> None:
     _spawn(guest)
     guest.say(0, {"id": 0, "ended": 35, "status": 256})
     with pytest.raises(ActorDied, match="exit status 1"):
         guest.agent.call("a", PING, (), Deadline(1, "answer"))
 
 
-def test_an_exit_is_answered_when_the_actor_is_reaped(guest: Guest) -> None:
+def test_exit_is_answered_when_the_actor_is_reaped(guest: Guest) -> None:
     _spawn(guest)
 
     def play() -> None:
@@ -366,13 +365,13 @@ def test_an_exit_is_answered_when_the_actor_is_reaped(guest: Guest) -> None:
         ("a", [["unheard", {1, 2}]]),
     ],
 )
-def test_what_makes_no_sense_is_refused(guest: Guest, actor: str, calls: Any) -> None:
+def test_malformed_calls_are_refused(guest: Guest, actor: str, calls: Any) -> None:
     _spawn(guest)
     with pytest.raises(CallRefused):
         guest.agent.call(actor, calls, (), Deadline(1, "answer"))
 
 
-def test_ports_are_finite_and_come_back(guest: Guest) -> None:
+def test_ports_are_reused(guest: Guest) -> None:
     _spawn(guest, "a", 35)
     _spawn(guest, "b", 36)
     with pytest.raises(CallRefused, match="no more than 2 actors"):
@@ -382,7 +381,7 @@ def test_ports_are_finite_and_come_back(guest: Guest) -> None:
     _spawn(guest, "d", 38)
 
 
-def test_what_a_dead_actor_left_in_its_port_is_forgotten(guest: Guest) -> None:
+def test_output_of_a_dead_actor_is_discarded(guest: Guest) -> None:
     _spawn(guest)
     guest.ports[1].sendall(b"UEV1 half a fra")
     _during(guest, lambda: guest.answer(0, value=9), [["kill", "a", 9]], actor="")

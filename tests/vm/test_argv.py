@@ -1,4 +1,4 @@
-"""The command that runs: virtme-ng's, without what would hide the console, with our own parts."""
+"""The QEMU command: virtme-ng's without options that hide the console, plus the agent's parts."""
 
 from __future__ import annotations
 
@@ -37,16 +37,14 @@ def test_command(spec: MachineSpec, tmp_path: Path) -> None:
     assert f"file,id=console,path={tmp_path}/a,,b.log,append=on" in argv
     assert "socket,id=uevt2,fd=9" in argv
     assert "virtserialport,chardev=uevt2,name=uevt2" in argv
-    # A kernel with CONFIG_VMGENID is told that it goes on as another machine.
+    # A kernel with CONFIG_VMGENID notices that it was restored.
     assert "vmgenid,guid=auto" in argv
     assert not any("stdio" in word or "dmesg" in word for word in argv)
 
 
-def test_each_queue_of_the_ports_has_an_interrupt_and_messages_no_events_where_there_is_no_kvm(
-    spec: MachineSpec, tmp_path: Path
-) -> None:
+def test_every_queue_of_the_ports_has_an_interrupt(spec: MachineSpec, tmp_path: Path) -> None:
     kvm = Accelerator("kvm", "q35,accel=kvm", "host", 1.0, Verdict.WORKS, "")
-    # Three ports behind that of a console: two queues each, two for control, the configuration.
+    # Three ports with two queues each, two control queues and the configuration.
     serial = "virtio-serial-pci,max_ports=4,vectors=11"
     for machine, device in (
         (spec, f"{serial},ioeventfd=off"),
@@ -76,11 +74,11 @@ def test_appended_arguments_come_before_init(spec: MachineSpec, tmp_path: Path) 
     assert kernel_command_line(longer) == line
 
 
-def test_a_root_of_its_own(spec: MachineSpec, tmp_path: Path) -> None:
+def test_root_archive(spec: MachineSpec, tmp_path: Path) -> None:
     rooted = replace(spec, root=tmp_path / "root.cpio")
     booted = qemu_argv(rooted, console=tmp_path / "c", channels=[7, 8, 9], monitor=6)
     assert _value(booted, "-initrd") == str(tmp_path / "root.cpio")
-    # A kernel that cannot unpack it goes on to the host's root.
+    # A kernel that cannot unpack the archive uses the host's root.
     assert ' rdinit="/opt/my python/bin/python3" init=' in _value(booted, "-append")
     assert "-incoming" not in booted
     saved = qemu_argv(rooted, console=tmp_path / "c", channels=[7, 8, 9], monitor=6, state=5)
@@ -89,7 +87,7 @@ def test_a_root_of_its_own(spec: MachineSpec, tmp_path: Path) -> None:
     assert _value(saved, "-append") == _value(booted, "-append")
 
 
-def test_a_command_line_beyond_the_kernels_limit(spec: MachineSpec, tmp_path: Path) -> None:
+def test_command_line_has_a_limit(spec: MachineSpec, tmp_path: Path) -> None:
     longer = MachineSpec(spec.kernel, qemu=spec.qemu, actors=0, append=("x" * 2048,))
     with pytest.raises(CommandLineTooLong, match="the limit is 2047"):
         qemu_argv(longer, console=tmp_path / "c", channels=[7], monitor=6)
@@ -102,7 +100,7 @@ def test_qemu_missing(spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.Mon
     assert "apt-get install qemu-system-x86" in caught.value.hint
 
 
-def test_virtme_that_prints_no_command(spec: MachineSpec, tmp_path: Path) -> None:
+def test_virtme_ng_fails(spec: MachineSpec, tmp_path: Path) -> None:
     missing = MachineSpec(tmp_path / "no kernel", qemu=spec.qemu, actors=0)
     with pytest.raises(VirtmeMissing):
         qemu_argv(missing, console=tmp_path / "c", channels=[7], monitor=6)

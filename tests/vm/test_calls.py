@@ -1,4 +1,4 @@
-"""Calls in a real guest: every form of them, in several processes, and calls that do not return."""
+"""All kinds of calls in a real guest."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _seconds(machine: Machine, actor: str, call: list[Any]) -> float:
     return time.perf_counter() - began
 
 
-def test_memory_of_an_actor(machine: Machine) -> None:
+def test_peek_and_poke(machine: Machine) -> None:
     where = _memory(machine, length=8192)
     results = machine.call(
         "a",
@@ -77,7 +77,7 @@ def test_watched_memory_after_every_call(machine: Machine) -> None:
     assert ping["watch"] == ["22"]
 
 
-def test_places_of_one_process_are_looked_at_at_once(machine: Machine) -> None:
+def test_several_places_of_one_process(machine: Machine) -> None:
     page = _memory(machine, "a", 8192)
     (gone,) = machine.call("a", [["sys", MUNMAP, [page + 4096, 4096], None]])
     assert gone["errno"] == 0
@@ -85,13 +85,13 @@ def test_places_of_one_process_are_looked_at_at_once(machine: Machine) -> None:
     within = [["a", page, 1], ["a", page + 2, 1], ["a", page + 1, 2]]
     (seen,) = machine.call("a", [fill], within)
     assert seen["watch"] == ["11", "33", "2233"]
-    # One that cannot be read takes nothing from the others.
+    # An unreadable place does not affect the others.
     beyond = [["a", page, 1], ["a", page + 4095, 2], ["a", page + 1, 1]]
     (seen,) = machine.call("a", [fill], beyond)
     assert seen["watch"] == ["11", None, "22"]
 
 
-def test_a_call_amid_an_operation_is_not_looked_behind(machine: Machine) -> None:
+def test_unseen_call_reads_no_memory(machine: Machine) -> None:
     page = _memory(machine)
     first, last = machine.call(
         "a", [["unseen", ["poke", page, "11"]], ["poke", page, "22"]], [["a", page, 1]]
@@ -102,8 +102,8 @@ def test_a_call_amid_an_operation_is_not_looked_behind(machine: Machine) -> None
         machine.call("a", [["unseen", ["nothing"]]])
 
 
-def test_watched_memory_without_the_right_to_it(machine: Machine) -> None:
-    """An ordinary user's process may not look; the supervisor does it after the last call."""
+def test_unprivileged_actor_cannot_read_others(machine: Machine) -> None:
+    """An unprivileged actor may not read; the supervisor does so after the last call."""
     mine, other = _memory(machine, "a"), _memory(machine, "b")
     machine.call("b", [["poke", other, "bb"]])
     machine.call("a", [["sys", 117, [1000, 1000, 1000], None]])
@@ -154,7 +154,7 @@ def test_descriptors_go_through_memory(machine: Machine) -> None:
     assert numbers[4:8] == numbers[8:12] != numbers[:4]
 
 
-def test_files_in_one_call(machine: Machine) -> None:
+def test_read_and_write_files(machine: Machine) -> None:
     results = machine.call(
         "a",
         [
@@ -169,7 +169,7 @@ def test_files_in_one_call(machine: Machine) -> None:
     assert results[1]["data"] == b"cont".hex()
 
 
-def test_a_number_of_a_file_in_memory(machine: Machine) -> None:
+def test_number_stores_the_number_in_a_file(machine: Machine) -> None:
     where = _memory(machine)
     results = machine.call(
         "a",
@@ -205,7 +205,7 @@ def test_fork_copies_memory_and_slots(machine: Machine) -> None:
     assert read["value"] == 8
 
 
-def test_a_child_outlives_its_parent_and_forks_without_privilege(machine: Machine) -> None:
+def test_child_outlives_parent_and_forks_without_privilege(machine: Machine) -> None:
     machine.call("a", [["sys", SETRESUID, [65534, 65534, 65534], None], ["fork", "c"]])
     machine.call("a", [["exit", 0]])
     assert machine.call("c", [["fork", "d"]])[0]["errno"] == 0
@@ -229,7 +229,7 @@ def test_exit_and_kill(machine: Machine) -> None:
         (["sys", KILL, ["PID", signal.SIGSEGV], None], "by SIGSEGV"),
     ],
 )
-def test_an_actor_that_ends_in_a_call(machine: Machine, call: list[Any], how: str) -> None:
+def test_actor_ends_in_a_call(machine: Machine, call: list[Any], how: str) -> None:
     pid = machine.call("a", [["sys", GETPID, [], None]])[0]["value"]
     call[2] = [pid if argument == "PID" else argument for argument in call[2]]
     with pytest.raises(ActorDied, match=how):
@@ -238,7 +238,7 @@ def test_an_actor_that_ends_in_a_call(machine: Machine, call: list[Any], how: st
     machine.call("", [["spawn", "a"]])
 
 
-def test_a_blocked_actor_blocks_nobody_else(machine: Machine) -> None:
+def test_blocked_actor_blocks_no_other(machine: Machine) -> None:
     with pytest.raises(NoAnswer, match="no end of pause within"):
         machine.call("a", [["sys", PAUSE, [], None]], deadline=Deadline(0.3, "end of pause"))
     assert machine.healthy()
@@ -249,7 +249,7 @@ def test_a_blocked_actor_blocks_nobody_else(machine: Machine) -> None:
 @pytest.mark.parametrize(
     "call", [["bogus"], ["sys", 57, [], None], ["peek"], ["poke", 0, "zz"], ["sys", 1, [{}], None]]
 )
-def test_a_call_that_makes_no_sense(machine: Machine, call: list[Any]) -> None:
+def test_malformed_call(machine: Machine, call: list[Any]) -> None:
     with pytest.raises(CallRefused):
         machine.call("a", [call])
     assert machine.call("a", [["sys", GETPID, [], None]])[0]["errno"] == 0
@@ -262,9 +262,9 @@ def test_a_megabyte_each_way(machine: Machine) -> None:
     assert slurped["data"] == content
 
 
-def test_a_call_costs_no_switch_of_processes(machine: Machine) -> None:
-    """Passing calls through the supervisor once cost five pings; their own port costs one."""
-    # In turn, so that a busy host hits both; and the tenth best, which it has not hit.
+def test_call_needs_no_process_switch(machine: Machine) -> None:
+    """A call through the supervisor took five times as long as a ping."""
+    # Alternate, so that a busy host slows both, and compare the tenth best.
     pairs = [
         (_seconds(machine, "", ["ping"]), _seconds(machine, "a", ["sys", GETPID, [], None]))
         for _ in range(300)

@@ -1,4 +1,4 @@
-"""The supervisor's children, on this machine: terminals stand in for the ports of a guest."""
+"""The supervisor on the host, with pseudoterminals as ports."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class _Terminal:
 
 
 class Host:
-    """An agent of three actors' ports: one is announced later, and one not at all."""
+    """An agent with three ports for actors: one appears late, one never."""
 
     def __init__(self) -> None:
         ours, theirs = socketpair()
@@ -87,7 +87,7 @@ class Host:
 
     def close(self) -> None:
         self.agent.close()
-        # Where there is no machine to power off it ends with an error.
+        # It fails to power off the host and exits with an error.
         self.supervisor.communicate(timeout=SECONDS)
 
 
@@ -99,7 +99,7 @@ def host() -> Iterator[Host]:
     assert host.supervisor.returncode == 1
 
 
-def test_an_actor_is_started_serves_and_is_killed(host: Host) -> None:
+def test_spawn_call_and_kill(host: Host) -> None:
     (spawned,) = host.ask("", ["spawn", "a"])
     (pid,) = host.ask("a", GETPID)
     assert pid["value"] == spawned["value"] != host.supervisor.pid
@@ -109,14 +109,14 @@ def test_an_actor_is_started_serves_and_is_killed(host: Host) -> None:
         os.kill(pid["value"], 0)
 
 
-def test_an_actor_does_what_the_engine_leaves_to_python(host: Host) -> None:
+def test_actor_performs_calls_in_python(host: Host) -> None:
     host.ask("", ["spawn", "a"])
     assert host.ask("a", ["end_tasks"])[0]["errno"] == 0
     with pytest.raises(CallRefused, match="unknown call"):
         host.ask("a", ["nothing"])
 
 
-def test_an_actor_holds_nothing_of_the_supervisors(host: Host) -> None:
+def test_actor_inherits_no_descriptors(host: Host) -> None:
     host.ask("", ["spawn", "a"])
     (pid,) = host.ask("a", GETPID)
     descriptors = Path(f"/proc/{pid['value']}/fd").iterdir()
@@ -125,7 +125,7 @@ def test_an_actor_holds_nothing_of_the_supervisors(host: Host) -> None:
     assert not any(name.startswith("socket:") for name in held)
 
 
-def test_the_end_of_an_actor_is_told(host: Host) -> None:
+def test_end_of_an_actor_is_reported(host: Host) -> None:
     host.ask("", ["spawn", "a"])
     (pid,) = host.ask("a", GETPID)
     with pytest.raises(ActorDied, match="SIGSEGV"):
@@ -134,7 +134,7 @@ def test_the_end_of_an_actor_is_told(host: Host) -> None:
     assert host.ask("b", ["exit", 3])[0]["value"] == 0
 
 
-def test_an_actor_of_a_port_that_came_later(host: Host) -> None:
+def test_port_that_appears_late(host: Host) -> None:
     host.ask("", ["spawn", "a"])
     (spawned,) = host.ask("", ["spawn", "b"])
     assert host.ask("b", GETPID)[0]["value"] == spawned["value"]
@@ -143,7 +143,7 @@ def test_an_actor_of_a_port_that_came_later(host: Host) -> None:
     assert host.ask("", ["ping"])[0]["value"] == host.supervisor.pid
 
 
-def test_what_cannot_be_killed(host: Host) -> None:
+def test_kill_fails(host: Host) -> None:
     host.ask("", ["spawn", "a"])
     (refused,) = host.ask("", ["kill", "a", 99])
     assert refused["errno"] == errno.EINVAL
@@ -154,7 +154,7 @@ def test_what_cannot_be_killed(host: Host) -> None:
     assert gone["errno"] == errno.ESRCH
 
 
-def test_memory_of_others_is_looked_at(host: Host) -> None:
+def test_supervisor_reads_memory_of_actors(host: Host) -> None:
     host.ask("", ["spawn", "a"])
     (where,) = host.ask("a", ["sys", 9, [0, 4096, 3, 0x22, -1, 0], None])
     host.ask("a", ["poke", where["value"], "abcd"])
@@ -165,6 +165,6 @@ def test_memory_of_others_is_looked_at(host: Host) -> None:
     assert (seen["data"], missing["errno"]) == ("abcd", errno.EFAULT)
 
 
-def test_the_guest_tells_about_itself(host: Host) -> None:
+def test_info(host: Host) -> None:
     (told,) = host.ask("", ["info"])
     assert b'"release"' in bytes.fromhex(told["data"])

@@ -1,4 +1,4 @@
-"""What a guest can reach of its host: its console and its channel, and no file to write."""
+"""A guest reaches only its console and its ports, and cannot write host files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.kernel
 BOOT_SECONDS = 90.0
 MKDIR, UNLINK, MOUNT = 83, 87, 165
 MS_REMOUNT = 32
-# virtme-ng's name for the host's files.
+# virtme-ng's tag of the exported root.
 TAG = "/dev/root"
 
 
@@ -27,7 +27,7 @@ TAG = "/dev/root"
 def guest(
     request: pytest.FixtureRequest, built_kernel: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Machine]:
-    """A guest with a root of its own, and one whose root is the host's."""
+    """A guest with a root archive, and one with the host's root."""
     own = root_archive(interpreter(), tmp_path_factory.mktemp("root"))
     spec = MachineSpec(built_kernel.image, root=own if request.param == "archive" else None)
     directory = tmp_path_factory.mktemp("guest")
@@ -54,12 +54,12 @@ def _mount(where: str, flags: int, options: str = "trans=virtio,version=9p2000.L
     return ["sys", MOUNT, [_text(TAG), _text(where), _text("9p"), flags, _text(options)], None]
 
 
-def test_no_file_of_the_host_is_written(guest: Machine, tmp_path: Path) -> None:
-    """Not through its root, not when that is mounted again for writing, nor anywhere else."""
+def test_host_files_are_not_written(guest: Machine, tmp_path: Path) -> None:
+    """Neither in its root, remounted or not, nor elsewhere."""
     mine = tmp_path / "mine"
     mine.write_text("mine")
     _errno(guest, ["sys", MKDIR, [_text("/tmp/host"), 0o755], None])
-    # Whether the guest's kernel allows them is its own business.
+    # The guest may or may not allow the mount itself.
     for where, flags in (("/", MS_REMOUNT), ("/tmp/host", 0)):
         _errno(guest, _mount(where, flags))
     for root in ("", "/tmp/host"):
@@ -71,8 +71,8 @@ def test_no_file_of_the_host_is_written(guest: Machine, tmp_path: Path) -> None:
     assert mine.read_text() == "mine"
 
 
-def test_a_root_of_its_own_shows_no_file_of_the_host(guest: Machine, tmp_path: Path) -> None:
-    """There is no export that could be mounted.  Of the other guest the export is the root."""
+def test_root_archive_exports_no_host_files(guest: Machine, tmp_path: Path) -> None:
+    """The guest with the root archive has no export to mount."""
     mounts = _read(guest, "slurp", "/proc/mounts", 1 << 16)
     if guest.spec.root is None:
         assert f"{TAG} / 9p " in mounts
@@ -82,16 +82,16 @@ def test_a_root_of_its_own_shows_no_file_of_the_host(guest: Machine, tmp_path: P
     assert _read(guest, "list", str(tmp_path)) == ""
 
 
-def test_there_are_no_ports_but_ours(guest: Machine) -> None:
+def test_only_the_agents_ports_exist(guest: Machine) -> None:
     ports = _read(guest, "list", "/sys/class/virtio-ports").split()
     names = [_read(guest, "slurp", f"/sys/class/virtio-ports/{port}/name", 99) for port in ports]
     assert sorted(name.strip() for name in names) == port_names(guest.spec)
 
 
-def test_there_are_no_disks_and_no_network(guest: Machine) -> None:
+def test_no_disks_and_no_network(guest: Machine) -> None:
     disks = _read(guest, "list", "/sys/class/block").split()
     assert [name for name in disks if not name.startswith(("loop", "ram"))] == []
     classes = _read(guest, "list", "/sys/bus/pci/devices").split()
     kinds = [_read(guest, "slurp", f"/sys/bus/pci/devices/{each}/class", 99) for each in classes]
-    # Mass storage has class 1, of which the chipset's controller has no disk; network is 2.
+    # Class 1 is mass storage (the chipset's controller has no disk), class 2 is network.
     assert [kind for kind in kinds if kind.startswith("0x02")] == []

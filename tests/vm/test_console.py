@@ -1,4 +1,4 @@
-"""The console is followed while it grows, in slices, and never waited for without end."""
+"""Follow a growing console, in slices and with a limit."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def _append(path: Path, text: bytes) -> None:
         file.write(text)
 
 
-def test_a_console_without_a_file_is_silent(tmp_path: Path) -> None:
+def test_missing_file_is_an_empty_console(tmp_path: Path) -> None:
     console = Console(tmp_path / "console.log")
     assert (console.position(), console.text(), console.findings()) == (0, "", ())
 
 
-def test_a_slice_begins_where_it_was_asked_to(tmp_path: Path) -> None:
+def test_slice_starts_at_a_position(tmp_path: Path) -> None:
     console = Console(tmp_path / "console.log")
     _append(console.path, b"[    1.000000] Kernel panic - not syncing: old\r\n")
     since = console.position()
@@ -30,7 +30,7 @@ def test_a_slice_begins_where_it_was_asked_to(tmp_path: Path) -> None:
     assert [found.kind for found in console.findings(since)] == [ReportKind.OOPS]
 
 
-def test_of_very_much_the_beginning_and_the_end_are_kept(tmp_path: Path) -> None:
+def test_long_slice_keeps_start_and_end(tmp_path: Path) -> None:
     console = Console(tmp_path / "console.log")
     flood = b"[    1.000000] much\r\n" * 100_000
     _append(console.path, b"first\r\n" + flood + b"[    2.000000] kernel BUG at x.c:1!\r\n")
@@ -42,7 +42,7 @@ def test_of_very_much_the_beginning_and_the_end_are_kept(tmp_path: Path) -> None
     assert [found.kind for found in console.findings()] == [ReportKind.OOPS]
 
 
-def test_a_line_that_comes_in_pieces_is_found(tmp_path: Path) -> None:
+def test_line_written_in_pieces_is_found(tmp_path: Path) -> None:
     console = Console(tmp_path / "console.log")
     _append(console.path, b"before \xc3")
 

@@ -1,4 +1,4 @@
-"""Who keeps a guest from answering, by what QEMU and its kernel say; for real in test_inquest."""
+"""Diagnose a hang from what QEMU and the kernel report; test_inquest has real hangs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOGS = Path(__file__).parents[2] / "fixtures" / "console"
 
 
 def registers(address: int, level: int, halted: int = 0) -> str:
-    """What `info registers` prints, of which the rest does not matter."""
+    """Output of `info registers`."""
     return (
         "CPU#0\nRAX=ffffffffa000002c RBX=00000000000000d0\n"
         f"RIP={address:016x} RFL=00000046 [---Z-P-] CPL={level} II=0 A20=1 SMM=0 HLT={halted}\n"
@@ -29,20 +29,20 @@ def registers(address: int, level: int, halted: int = 0) -> str:
 
 KERNEL = registers(0xFFFFFFFFA000002F, 0)
 IDLE = registers(0xFFFFFFFF814B10FD, 0, 1)
-# KVM does not say that a processor is halted.
+# KVM does not report a halted processor.
 RESTING = registers(0xFFFFFFFF814B10FD, 0)
 PROGRAM = registers(0x7F5AF6B56829, 3)
 
 
 class Guest:
-    """Monitor and QEMU in one: it is looked at in turn, and says a log when it is asked to."""
+    """A fake QEMU and monitor; prints a captured log on NMI or BREAK."""
 
     def __init__(self, console: Path, looks: list[str], log: str = "", status: str = "running"):
         self._console, self._looks, self._status = console, looks, status
         self._log = (LOGS / f"{log}.log").read_bytes() if log else b""
         self.monitor = self.qemu = self
         self.asked = ""
-        # What the thread of the processor got of each second.
+        # CPU time per second of the processor's thread.
         self.busy = 1.0
         self.now = 0.0
         self.ended = False
@@ -79,7 +79,7 @@ class Guest:
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is not said at once is never said here."""
+    """The fake answers at once, so shorten all limits."""
     monkeypatch.setattr(hang, "_INTERVAL_S", 0.0)
     monkeypatch.setattr(hang, "_ANSWER_S", 0.1)
     monkeypatch.setattr(hang, "_OUTPUT_S", 0.1)
@@ -90,7 +90,7 @@ def looked(guest: Guest) -> hang.Diagnosis:
     return diagnose(cast(PowerCycle, guest), console, CpuTime(0.0, {}), 1.0)
 
 
-def test_a_processor_that_spins(tmp_path: Path) -> None:
+def test_spinning_processor(tmp_path: Path) -> None:
     guest = Guest(tmp_path / "log", [KERNEL], "hang_nmi")
     found = looked(guest)
     assert (guest.asked, found.party) == ("nmi", Party.KERNEL)
@@ -104,20 +104,20 @@ def test_a_processor_that_spins(tmp_path: Path) -> None:
     assert look == "registers: kernel 0xffffffffa000002f"
 
 
-def test_an_nmi_in_the_middle_of_an_interrupt(tmp_path: Path) -> None:
-    """What was interrupted is what hangs, not the interrupt."""
+def test_nmi_during_an_interrupt(tmp_path: Path) -> None:
+    """The hang is in the interrupted function, not in the interrupt handler."""
     found = looked(Guest(tmp_path / "log", [KERNEL], "hang_nmi_in_interrupt"))
     assert found.frames[0] == "hazard_spin"
 
 
-def test_a_kernel_that_does_not_answer_an_nmi(tmp_path: Path) -> None:
+def test_kernel_ignores_nmi(tmp_path: Path) -> None:
     found = looked(Guest(tmp_path / "log", [KERNEL]))
     assert found.party is Party.KERNEL
     assert found.where == "a processor spins in the kernel, in 0xffffffffa000002f"
 
 
 @pytest.mark.parametrize("looks", [[PROGRAM], [KERNEL, PROGRAM, KERNEL, PROGRAM]])
-def test_a_program_that_computes(tmp_path: Path, looks: list[str]) -> None:
+def test_computing_program(tmp_path: Path, looks: list[str]) -> None:
     guest = Guest(tmp_path / "log", looks)
     found = looked(guest)
     assert (guest.asked, found.party) == ("", Party.AGENT)
@@ -125,7 +125,7 @@ def test_a_program_that_computes(tmp_path: Path, looks: list[str]) -> None:
 
 
 @pytest.mark.parametrize("look", [IDLE, RESTING])
-def test_a_system_call_that_sleeps(tmp_path: Path, look: str) -> None:
+def test_sleeping_system_call(tmp_path: Path, look: str) -> None:
     guest = Guest(tmp_path / "log", [look], "hang_tasks")
     guest.busy = 1.0 if look is IDLE else 0.01
     found = looked(guest)
@@ -136,18 +136,18 @@ def test_a_system_call_that_sleeps(tmp_path: Path, look: str) -> None:
     assert "task:kthreadd" not in found.seen
 
 
-def test_programs_that_wait_for_each_other(tmp_path: Path) -> None:
+def test_programs_wait_for_each_other(tmp_path: Path) -> None:
     found = looked(Guest(tmp_path / "log", [IDLE], "hang_tasks_waiting"))
     assert (found.party, found.frames) == (Party.AGENT, ())
 
 
-def test_a_processor_that_rests_where_the_host_does_not_say(tmp_path: Path) -> None:
-    """Without the scheduler's figures its stack tells it."""
+def test_idle_processor_without_scheduler_statistics(tmp_path: Path) -> None:
+    """Without scheduler statistics the stack shows the idle loop."""
     found = looked(Guest(tmp_path / "log", [RESTING], "hang_nmi_idle"))
     assert (found.party, found.where) == (Party.AGENT, "all processors are idle")
 
 
-def test_nobody_is_asked_who_cannot_answer(tmp_path: Path) -> None:
+def test_no_nmi_without_a_console(tmp_path: Path) -> None:
     found = diagnose(
         cast(PowerCycle, Guest(tmp_path / "log", [KERNEL])), None, CpuTime(0.0, {}), 1.0
     )
@@ -162,12 +162,12 @@ def test_nobody_is_asked_who_cannot_answer(tmp_path: Path) -> None:
         ("silent", "QEMU is stuck: no answer of its monitor"),
     ],
 )
-def test_a_qemu_that_does_not_let_it_run(tmp_path: Path, status: str, says: str) -> None:
+def test_qemu_has_stopped_the_machine(tmp_path: Path, status: str, says: str) -> None:
     found = looked(Guest(tmp_path / "log", [KERNEL], status=status))
     assert (found.party, found.where) == (Party.HOST, says)
 
 
-def test_a_qemu_that_ends_meanwhile_is_not_judged(tmp_path: Path) -> None:
+def test_qemu_ends_during_the_diagnosis(tmp_path: Path) -> None:
     guest = Guest(tmp_path / "log", [KERNEL], status="silent")
     guest.ended = True
     with pytest.raises(MonitorTrouble):

@@ -1,4 +1,4 @@
-"""Files that are no ELF, or no whole one, have no segments."""
+"""Truncated and foreign files have no segments."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from vm.qemu.root_archive import interpreter
 
 
 @pytest.mark.parametrize("length", [0, 5, 63, 64, 100, 64 + 56])
-def test_cut_short(tmp_path: Path, length: int) -> None:
-    """A header tells of a table that is not there, or not all of it."""
+def test_truncated_file(tmp_path: Path, length: int) -> None:
+    """The program header table is missing or incomplete."""
     file = tmp_path / "library.so"
     file.write_bytes(interpreter().read_bytes()[:length])
     assert elf.segments(file) == ()
@@ -22,7 +22,7 @@ def test_cut_short(tmp_path: Path, length: int) -> None:
 
 
 @pytest.mark.parametrize("start", [1 << 40, (1 << 64) - 1])
-def test_a_table_beyond_the_file(tmp_path: Path, start: int) -> None:
+def test_table_beyond_the_end_of_the_file(tmp_path: Path, start: int) -> None:
     header = bytearray(interpreter().read_bytes()[:4096])
     struct.pack_into("<Q", header, 32, start)
     file = tmp_path / "library.so"

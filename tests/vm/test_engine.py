@@ -1,4 +1,4 @@
-"""What an actor does without an interpreter, in a process of our own in the place of a guest's."""
+"""The native engine in an actor on the host."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from vm.guest import LIBRARY
 from vm.guest.version import native_version
 
 
-def test_the_library_is_that_of_its_sources() -> None:
+def test_library_has_the_checksum_of_its_sources() -> None:
     library = ctypes.CDLL(str(ROOT / "vm" / "guest" / LIBRARY))
     assert ctypes.c_uint32.in_dll(library, "engine_version").value == native_version()
 
 
-def test_a_descriptor_is_known_by_its_slot(host: Host, tmp_path: Path) -> None:
+def test_slot_holds_a_descriptor(host: Host, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"content")
     name = {"in": (bytes(file) + b"\0").hex()}
@@ -47,7 +47,7 @@ def test_a_descriptor_is_known_by_its_slot(host: Host, tmp_path: Path) -> None:
     ]
 
 
-def test_a_descriptor_travels_through_memory(host: Host) -> None:
+def test_descriptor_through_memory(host: Host) -> None:
     where = page_of(host)
     opened, put, taken, closed, empty, unreadable = host.ask(
         ["sys", OPEN, [AT_FDCWD, {"in": b"/dev/null\0".hex()}, 0, 0], 0],
@@ -62,7 +62,7 @@ def test_a_descriptor_travels_through_memory(host: Host) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 4095, 4096, 4097, (1 << 16) + 4097, 3 << 20])
-def test_files_come_whole(host: Host, tmp_path: Path, size: int) -> None:
+def test_slurp(host: Host, tmp_path: Path, size: int) -> None:
     content = os.urandom(size)
     (tmp_path / "file").write_bytes(content)
     path = str(tmp_path / "file")
@@ -73,7 +73,7 @@ def test_files_come_whole(host: Host, tmp_path: Path, size: int) -> None:
     ]
 
 
-def test_files_that_are_none(host: Host, tmp_path: Path) -> None:
+def test_file_errors(host: Host, tmp_path: Path) -> None:
     missing = str(tmp_path / "missing")
     assert plain(
         host.ask(
@@ -92,7 +92,7 @@ def test_files_that_are_none(host: Host, tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_written_is_there(host: Host, tmp_path: Path) -> None:
+def test_spill(host: Host, tmp_path: Path) -> None:
     create = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     path = str(tmp_path / "file")
     results = host.ask(
@@ -109,7 +109,7 @@ def test_what_is_written_is_there(host: Host, tmp_path: Path) -> None:
     ("text", "number"),
     [("0", 0), ("65535\n", 65535), (str((1 << 64) - 1), (1 << 64) - 1)],
 )
-def test_a_number_is_stored(host: Host, tmp_path: Path, text: str, number: int) -> None:
+def test_number_is_stored(host: Host, tmp_path: Path, text: str, number: int) -> None:
     (tmp_path / "number").write_text(text)
     where = page_of(host)
     stored, held = host.ask(["number", str(tmp_path / "number"), where], ["peek", where, 9])
@@ -118,14 +118,14 @@ def test_a_number_is_stored(host: Host, tmp_path: Path, text: str, number: int) 
 
 
 @pytest.mark.parametrize("text", ["", "\n", "-1", "1 2", "0x10", "none"])
-def test_what_is_no_number_is_not_stored(host: Host, tmp_path: Path, text: str) -> None:
+def test_invalid_number_is_not_stored(host: Host, tmp_path: Path, text: str) -> None:
     (tmp_path / "number").write_text(text)
     where = page_of(host)
     stored, held = host.ask(["number", str(tmp_path / "number"), where], ["peek", where, 8])
     assert (stored["errno"], held["data"]) == (errno.EINVAL, bytes(8).hex())
 
 
-def test_names_and_modes(host: Host, tmp_path: Path) -> None:
+def test_list_and_status(host: Host, tmp_path: Path) -> None:
     (tmp_path / "directory").mkdir(mode=0o700)
     for name in ("a b", "n" * 255):
         (tmp_path / "directory" / name).touch()
@@ -145,7 +145,7 @@ def test_names_and_modes(host: Host, tmp_path: Path) -> None:
     assert mode[2] == f"40700 {os.getuid()}:{os.getgid()}".encode()
 
 
-def test_what_others_perform_is_answered_in_its_place(host: Host) -> None:
+def test_calls_in_python_keep_their_order(host: Host) -> None:
     pid, ended, again = host.ask(
         ["sys", GETPID, [], None], ["end_tasks"], ["sys", GETPID, [], None]
     )
@@ -153,14 +153,14 @@ def test_what_others_perform_is_answered_in_its_place(host: Host) -> None:
     assert plain([ended]) == [(0, 0, None)]
 
 
-def test_a_call_that_is_none_is_refused_and_all_goes_on(host: Host) -> None:
+def test_unknown_call_is_refused(host: Host) -> None:
     for call in (["nothing"], ["end_tasks", 1], ["via", "a/1", ["tid"]], ["race", []]):
         host.end.sendall(host.request(["sys", GETPID, [], None], call, ["exit", 1]))
         assert "error" in wire.unpack(host.hear())
     assert host.ask(["sys", GETPID, [], None])[0]["value"] == host.actor.pid
 
 
-def test_an_answer_that_is_too_long_is_refused_and_all_goes_on(host: Host, tmp_path: Path) -> None:
+def test_oversized_reply_is_refused(host: Host, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(bytes(5 << 20))
     call = ["slurp", str(tmp_path / "file"), 8 << 20]
     host.end.sendall(host.request(call, call))
@@ -168,7 +168,7 @@ def test_an_answer_that_is_too_long_is_refused_and_all_goes_on(host: Host, tmp_p
     assert host.ask(call)[0]["value"] == 5 << 20
 
 
-def test_requests_come_in_pieces_and_together(host: Host) -> None:
+def test_requests_survive_any_split(host: Host) -> None:
     large = ["poke", page_of(host, 1 << 20), bytes(range(256)).hex() * 4000]
     stream = host.request(large) + host.request(["sys", GETPID, [], None]) + host.request(large)
     pieces = [1, 3, 4, 11, 12, 13, 70_000, len(stream) - 5, len(stream)]
@@ -199,11 +199,11 @@ def _short(payload: bytes) -> bytes:
         (wire.frame(encoding.request(2, [], [])) * 2, "order"),
     ],
 )
-def test_what_is_no_request_ends_the_actor(host: Host, stream: bytes, part: str) -> None:
+def test_malformed_request_ends_the_actor(host: Host, stream: bytes, part: str) -> None:
     host.end.sendall(stream)
     assert f"frame {part}" in host.actor.communicate(timeout=SECONDS)[1]
 
 
-def test_an_actor_ends_with_its_host(host: Host) -> None:
+def test_actor_ends_with_its_host(host: Host) -> None:
     assert host.close() == ""
     assert host.actor.returncode == 7

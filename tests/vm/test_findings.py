@@ -1,4 +1,4 @@
-"""The classifier, against captured consoles and against lines that no kernel here will say."""
+"""Classify captured consoles, and headlines from the kernel sources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vm.kernel_log.reports import MAX_FINDINGS, Finding, Phase, classify, phase
 LOGS = Path(__file__).parents[2] / "fixtures" / "console"
 FREE = "kasan:hazard_freed/hazard_write/proc_reg_write"
 
-# What each captured log shows: the fingerprints of its reports.
+# Fingerprints of the reports in each captured log.
 CAPTURED: dict[str, list[str]] = {
     "boot_clean": [],
     "panic_no_root": ["panic:vfs-unable-to-mount-root-fs-on-or"],
@@ -55,11 +55,11 @@ CAPTURED: dict[str, list[str]] = {
     "kasan_out_of_bounds": ["kasan:hazard_beyond/hazard_write/proc_reg_write"],
     "list_corruption": ["warn:hazard_list/hazard_write/proc_reg_write"],
     "leak": ["leak:kmemleak-new-suspected-memory-leaks"],
-    # What processes and modules say of themselves is no report, and hides none.
+    # Names of processes and modules are no reports, and hide none.
     "process_named_kasan": ["warn:hazard_warn/hazard_write/proc_reg_write", "out_of_memory"],
     "process_named_oops": ["oops:hazard_null/hazard_write/proc_reg_write"],
     "process_named_mark": ["warn:hazard_warn/hazard_write/proc_reg_write", "out_of_memory"],
-    # A panic of our making, which is looked at as it is made: see vm.postmortem.hang.
+    # The panic that a diagnosis provokes: see vm.postmortem.hang.
     "hang_nmi": ["panic:nmi-not-continuing"],
     "hang_nmi_in_interrupt": ["panic:nmi-not-continuing"],
     "hang_nmi_idle": ["panic:nmi-not-continuing"],
@@ -88,8 +88,8 @@ def test_captured_log(log: str) -> None:
 
 
 @pytest.mark.parametrize("log", sorted(CAPTURED))
-def test_captured_log_with_other_prefixes_and_ends(log: str) -> None:
-    """console_msg_format=syslog, PRINTK_CALLER, a terminal's sequences, and a UART's line ends."""
+def test_captured_log_with_other_formats(log: str) -> None:
+    """console_msg_format=syslog, PRINTK_CALLER, terminal escapes and CR LF."""
     text = read(log)
     assert prints(text.replace("\n", "\r\n")) == CAPTURED[log]
     lines = [line.replace("] ", "][    T1] ", 1) for line in text.split("\n")]
@@ -98,13 +98,13 @@ def test_captured_log_with_other_prefixes_and_ends(log: str) -> None:
 
 
 @pytest.mark.parametrize("log", sorted(CAPTURED))
-def test_captured_log_without_times(log: str) -> None:
-    """printk.time=0: a message is a line."""
+def test_captured_log_without_timestamps(log: str) -> None:
+    """printk.time=0: every line is a message."""
     text = "\n".join(line.partition("] ")[2] or line for line in read(log).split("\n"))
     assert len(prints(text)) == len(CAPTURED[log])
 
 
-def test_captured_boots() -> None:
+def test_boot_phases() -> None:
     reached = {log: phase(read(log)) for log in ("boot_clean", "init_exits", "panic_no_root")}
     assert reached == {
         "boot_clean": Phase.INIT,
@@ -114,14 +114,14 @@ def test_captured_boots() -> None:
     assert phase(read("silent_hang")) is Phase.SILENT
 
 
-def test_a_report_is_of_the_mark_before_it() -> None:
+def test_report_has_the_preceding_mark() -> None:
     (late,) = classify(read("late_report"))
     assert (late.mark, late.task, late.work) == ("drill.other", "kworker/0:1", "later_warn")
     marks = [(found.kind, found.mark) for found in classify(read("oops_null") + read("warn_6.1"))]
     assert marks == [(ReportKind.OOPS, "drill.before"), (ReportKind.WARN, "drill.before")]
 
 
-def test_a_process_is_called_what_it_likes() -> None:
+def test_process_names_forge_no_report() -> None:
     warned, _ = classify(read("process_named_kasan"))
     assert (warned.kind, warned.task) == (ReportKind.WARN, "BUG: KASAN: x a")
     (oops,) = classify(read("process_named_oops"))
@@ -130,13 +130,13 @@ def test_a_process_is_called_what_it_likes() -> None:
     assert {warned.mark, killed.mark} == {"drill.before"}
 
 
-def test_a_panic_cuts_in_on_whoever_is_writing() -> None:
+def test_panic_interrupts_another_record() -> None:
     text = read("warn_6.1")
     torn = text[: text.index("Modules linked in") + 9] + read("panic_in_call").partition("\n")[2]
     assert [found.kind for found in classify(torn)] == [ReportKind.WARN, ReportKind.PANIC]
 
 
-def test_an_oops_and_its_panic_are_one_report() -> None:
+def test_oops_and_its_panic_are_one_report() -> None:
     (oops,) = classify(read("oops_null"))
     assert oops.text == "BUG: kernel NULL pointer dereference, address: 0000000000000010"
     assert "Oops: Oops: 0000" in read("oops_null")
@@ -148,14 +148,14 @@ def test_two_oopses_are_two_reports() -> None:
     assert [found.frames[0] for found in twice] == ["hazard_null", "hazard_bug"]
 
 
-def test_names_that_compilers_make_are_those_of_the_source() -> None:
+def test_compiler_suffixes_are_removed() -> None:
     text = read("warn_in_call")
     made = text.replace("perf_trace_buf_alloc", "perf_trace_buf_alloc.constprop.0.cold")
     assert "user_events_write_core.isra.0" in text
     assert prints(made) == CAPTURED["warn_in_call"]
 
 
-def test_a_flood_takes_no_time() -> None:
+def test_flood_is_classified_quickly() -> None:
     one = read("oops_survived").partition("\n")[2].partition("---[ end")[0]
     began = time.monotonic()
     assert len(classify(one * 2000)) == 1
@@ -226,7 +226,7 @@ def test_a_flood_takes_no_time() -> None:
         ("Kernel panic - not syncing: Fatal exception", ReportKind.PANIC),
     ],
 )
-def test_line_of_the_kernel(line: str, kind: ReportKind) -> None:
+def test_headline(line: str, kind: ReportKind) -> None:
     (found,) = classify(f"[    1.000000] calm\n[   12.345678][   T77] {line}\n")
     assert found.kind is kind
     assert found.line == 2
@@ -234,12 +234,12 @@ def test_line_of_the_kernel(line: str, kind: ReportKind) -> None:
 
 
 @pytest.mark.parametrize("head", ["BUG: this was never heard of", "WARNING: of a new kind"])
-def test_what_no_table_knows_is_a_report_with_a_stack(head: str) -> None:
+def test_unknown_headline_needs_a_stack(head: str) -> None:
     stack = "[    1.000000] Call Trace:\n[    1.000000]  f+0x1/0x2\n"
     (found,) = classify(f"[    1.000000] {head}\n{stack}")
     assert found == Finding(ReportKind.BUG if "BUG" in head else ReportKind.WARN, 1, head, ("f",))
     assert classify(f"[    1.000000] {head}\n[    1.000000] calm\n") == ()
-    # Somebody else's stack.
+    # The stack of another report.
     cut = f"[    1.000000] ------------[ cut here ]------------\n{stack}"
     assert classify(f"[    1.000000] {head}\n{cut}") == ()
 
@@ -253,12 +253,12 @@ def test_what_no_table_knows_is_a_report_with_a_stack(head: str) -> None:
         "user_events: WARNING of nothing",
         "kmemleak: Kernel memory leak detector initialized (mem pool available: 15711)",
         "---[ end Kernel panic - not syncing: Fatal exception ]---",
-        # What the user asked for.
+        # The command line.
         "Command line: panic=-1 oops=panic x=BUG: KASAN: bad in f+0x1/0x2",
         "Kernel command line: x=[    1.000000] Kernel panic - not syncing: no",
         'Unknown kernel command line parameters "Kernel panic - not syncing", will be passed',
         "    x=BUG: kernel NULL pointer dereference",
-        # Names of processes, of which a line may begin, and of events, with tp_printk.
+        # Names of processes at the start of a line, and of events with tp_printk.
         "BUG: KASAN: x a[77]: segfault at 0 ip 000000000040 sp 00007ffd error 6 in x[401000+1000]",
         "Oops: 0000 [#1][77]: segfault at 0 ip 000000000040 sp 00007ffd error 6",
         "Oops: 0000 [#1]: page allocation failure: order:0, mode:0x40cc0(GFP_KERNEL)",
@@ -266,7 +266,7 @@ def test_what_no_table_knows_is_a_report_with_a_stack(head: str) -> None:
         "BUG: u=1",
         "BUG:KASAN:x: u=1 s=BUG: KASAN: bad in f+0x1/0x2",
         " Kernel panic-36      0..... 1us : x: s=Oops: 0000 [#1] SMP",
-        # Modules of the user's.
+        # Messages of user modules.
         "Oops: I did it again",
         "my_module: BUG: KASAN: bad in f+0x1/0x2",
         "hello\x0b[    1.0] Kernel panic - not syncing: x\x85BUG: KASAN: bad in f+0x1/0x2",
@@ -276,7 +276,7 @@ def test_harmless_line(line: str) -> None:
     assert classify(f"[    1.000000] {line}\n") == ()
 
 
-def test_a_mark_is_ours_alone() -> None:
+def test_process_names_forge_no_mark() -> None:
     name = "uevt-mark 7 x"
     text = (
         "[    1.000000] uevt-mark 6 drill.first\n"

@@ -1,4 +1,4 @@
-"""What is compiled for the guest, and when; and what is said where it cannot be."""
+"""Compile the guest's half of the agent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIBRARY = "guest/__pycache__/engine.so"
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the package, of which nothing is compiled."""
+    """A copy of the package without compiled files."""
     copy = tmp_path / "vm"
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(Path(guest_files.__file__).parents[1], copy, ignore=ignored)
@@ -27,7 +27,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copy
 
 
-def test_what_is_compiled_is_compiled_once(package: Path) -> None:
+def test_library_is_compiled_once(package: Path) -> None:
     compile_agent()
     made = (package / LIBRARY).stat()
     compile_agent()
@@ -36,18 +36,18 @@ def test_what_is_compiled_is_compiled_once(package: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["calls.c", "native.h"])
-def test_a_change_is_compiled(package: Path, name: str) -> None:
+def test_changed_source_is_compiled(package: Path, name: str) -> None:
     compile_agent()
     made = (package / LIBRARY).stat()
     changed = package / "guest" / "native" / name
     changed.write_text(changed.read_text() + "\n")
-    # Whatever its time is.
+    # The mtime does not matter.
     os.utime(changed, (0, 0))
     compile_agent()
     assert (package / LIBRARY).stat().st_ino != made.st_ino
 
 
-def test_a_host_without_a_compiler(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_compiler(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(NotCompiled, match=r"native could not be compiled.*gcc") as caught:
         compile_agent()
@@ -62,7 +62,7 @@ def test_no_compiler_warns(package: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert (package / LIBRARY).exists()
 
 
-def test_sources_that_do_not_compile(package: Path) -> None:
+def test_compile_error(package: Path) -> None:
     (package / "guest" / "native" / "calls.c").write_text("int main(void) { return nothing; }\n")
     with pytest.raises(NotCompiled, match="nothing"):
         compile_agent()

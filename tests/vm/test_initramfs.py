@@ -30,9 +30,7 @@ def busybox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return program
 
 
-def test_modules_are_loaded_in_order_and_nothing_else_is_left(
-    busybox: Path, tmp_path: Path
-) -> None:
+def test_modules_are_loaded_in_order(busybox: Path, tmp_path: Path) -> None:
     place = pack([("b", b"content of b"), ("a", b"content of a")], tmp_path / "kept")
     content = place.read_bytes()
     assert b"content of a" in content
@@ -43,7 +41,7 @@ def test_modules_are_loaded_in_order_and_nothing_else_is_left(
     assert pack([("b", b"another")], tmp_path / "kept") != place
 
 
-def test_a_busybox_that_runs_alone_is_needed(
+def test_busybox_must_be_static(
     busybox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     busybox.write_bytes(elf(interpreter=True))
@@ -55,7 +53,7 @@ def test_a_busybox_that_runs_alone_is_needed(
         pack([], tmp_path / "kept")
 
 
-def test_the_command_has_it(tmp_path: Path) -> None:
+def test_command_has_the_initramfs(tmp_path: Path) -> None:
     qemu = tmp_path / "qemu-system-x86_64"
     qemu.write_text("#!/bin/sh\n")
     qemu.chmod(0o755)

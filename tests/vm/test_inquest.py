@@ -1,4 +1,4 @@
-"""Whose fault it is when no answer comes, or a wrong one: with captured consoles, and for real."""
+"""Explain failed calls and boots: from captured consoles, and in real guests."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ from vm.snapshots.files import Snapshots
 LOGS = Path(__file__).parents[2] / "fixtures" / "console"
 ENDED, DIED = ChannelEnded("the channel ended"), ActorDied("c1", signal.SIGKILL)
 NEVER = CpuTime(0.0, {})
-# What a guest takes to switch itself off, on a busy host; seconds.
+# Seconds for a guest to power off on a busy host.
 _ENDS = 20.0
 
 
 class Qemu:
-    """A QEMU that has ended, or did what it is told."""
+    """A QEMU that has ended or is stopped."""
 
     def __init__(self, returncode: int | None = None, output: str = "") -> None:
         self.returncode, self._output = returncode, output
@@ -68,7 +68,7 @@ class Qemu:
 
 
 class Plug:
-    """The part of vm.qemu.power_cycle.Power that is looked at."""
+    """The part of PowerCycle that the post-mortem uses."""
 
     def __init__(self, qemu: Qemu) -> None:
         self.qemu = qemu
@@ -107,7 +107,7 @@ OFF = "[    9.000000] reboot: Power down\n"
         ("init_exits", Qemu(0), ENDED, ChannelBroken, "Attempted to kill init"),
     ],
 )
-def test_what_a_call_really_ran_into(
+def test_cause_of_a_failed_call(
     tmp_path: Path, log: str, qemu: Qemu, trouble: Any, kind: type[VmError], says: str
 ) -> None:
     found = post_mortem(tmp_path, read(log), qemu).explain_call(trouble, 0)
@@ -116,7 +116,7 @@ def test_what_a_call_really_ran_into(
     assert read(log).splitlines()[0] in found.console
 
 
-def test_an_agent_that_switches_its_guest_off_is_no_crash(tmp_path: Path) -> None:
+def test_regular_power_off_is_no_crash(tmp_path: Path) -> None:
     found = post_mortem(tmp_path, OFF, Qemu(0)).explain_call(ENDED, 0)
     assert type(found) is ChannelBroken
     forged = post_mortem(tmp_path, "[    9.000000] Comm: reboot: x\n", Qemu(0)).explain_call(
@@ -125,13 +125,13 @@ def test_an_agent_that_switches_its_guest_off_is_no_crash(tmp_path: Path) -> Non
     assert type(forged) is GuestCrashed
 
 
-def test_what_was_said_between_two_calls_counts(tmp_path: Path) -> None:
+def test_output_between_calls_counts(tmp_path: Path) -> None:
     found = post_mortem(tmp_path, read("oops_null"), Qemu(0)).explain_call(ENDED, 10_000)
     assert type(found) is GuestCrashed
     assert [each.kind for each in found.findings] == [ReportKind.OOPS]
 
 
-def test_last_words_that_found_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_explains_missing_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full = os.statvfs_result((4096, 4096, 1, 0, 0, 0, 0, 0, 0, 255))
     monkeypatch.setattr(os, "statvfs", lambda path: full)
     with pytest.raises(DiskFull):
@@ -151,7 +151,7 @@ def test_last_words_that_found_no_place(tmp_path: Path, monkeypatch: pytest.Monk
         ("silent_hang", Qemu(-6), True, QemuDied, None),
     ],
 )
-def test_what_a_boot_really_ran_into(
+def test_cause_of_a_failed_boot(
     tmp_path: Path, log: str, qemu: Qemu, root: bool, kind: type[VmError], party: Party | None
 ) -> None:
     found = post_mortem(tmp_path, read(log), qemu, root=root).explain_boot(ENDED)
@@ -163,21 +163,21 @@ def test_what_a_boot_really_ran_into(
     ("threads", "kept"),
     [
         ({"1": (0.0, 0.0), "2": (0.01, 8.0)}, True),
-        # It had enough to show what it does, and it does not want to run.
+        # It ran enough to show its state, and now it is idle.
         ({"1": (0.0, 0.0), "2": (2.0, 8.0)}, False),
         ({"1": (0.0, 0.0), "2": (0.01, 0.01)}, False),
-        # That the main loop waits tells nothing of the processor.
+        # The waiting of the main loop is irrelevant.
         ({"1": (0.01, 6.0), "2": (3.0, 7.0)}, False),
         ({}, False),
     ],
 )
-def test_a_host_that_lets_nobody_run(threads: dict[str, tuple[float, float]], kept: bool) -> None:
+def test_starved_qemu(threads: dict[str, tuple[float, float]], kept: bool) -> None:
     found = starved(NEVER, CpuTime(10.0, threads))
     assert bool(found) is kept
 
 
 class Booting(Qemu):
-    """It has not ended, and got so much of 100 seconds."""
+    """A running QEMU with some CPU time in 100 seconds."""
 
     def __init__(self, ran: float, waited: float) -> None:
         super().__init__()
@@ -197,10 +197,8 @@ class Booting(Qemu):
         (Booting(95, 3), 0, "the kernel was still booting"),
     ],
 )
-def test_a_boot_that_goes_on_is_no_hang(
-    tmp_path: Path, qemu: Qemu, silence: float, says: str
-) -> None:
-    """A kernel that boots is busy all the time: that alone tells nothing."""
+def test_slow_boot_is_no_hang(tmp_path: Path, qemu: Qemu, silence: float, says: str) -> None:
+    """A booting kernel is busy, which alone is no hang."""
     looking = post_mortem(tmp_path, read("boot_clean"), qemu)
     past = time.time() - silence
     os.utime(looking.console.path, (past, past))
@@ -210,7 +208,7 @@ def test_a_boot_that_goes_on_is_no_hang(
     assert says in str(found)
 
 
-# For real
+# In real guests
 
 
 @pytest.fixture(scope="module")
@@ -225,7 +223,7 @@ def module() -> Path:
 
 @pytest.fixture
 def machine(spec: MachineSpec, module: Path, tmp_path: Path) -> Iterator[Machine]:
-    """A guest of one's own, with the module."""
+    """A guest of its own, with the hazard module."""
     states = Snapshots(default_root() / "snapshots")
     boot = Deadline(90, "boot")
     with Machine.boot(spec, directory=tmp_path, deadline=boot, snapshots=states) as machine:
@@ -238,19 +236,19 @@ def soon() -> Deadline:
     return Deadline(1, "answer")
 
 
-def test_a_processor_that_spins_is_the_kernels_fault(machine: Machine) -> None:
+def test_spinning_processor_is_the_kernels_fault(machine: Machine) -> None:
     with pytest.raises(NoAnswer, match="spins in the kernel, in hazard_spin_irqs_off") as caught:
         provoke.provoke(machine, "spin_irqs_off", deadline=soon())
     assert caught.value.frames[:2] == ("hazard_spin_irqs_off", "hazard_write")
     assert "no answer within 1 s" in str(caught.value)
     assert caught.value.where.startswith("a processor spins in the kernel")
     assert "registers: kernel" in caught.value.console
-    # The panic is of our making.
+    # The provoked panic is not reported.
     assert caught.value.findings == ()
 
 
 @pytest.mark.parametrize(("hazard", "state"), [("sleep", "D"), ("wait", "S")])
-def test_a_system_call_that_sleeps_is_the_kernels_fault(
+def test_sleeping_system_call_is_the_kernels_fault(
     machine: Machine, hazard: str, state: str
 ) -> None:
     where = rf"sleeps in the kernel \(state {state}\), in hazard_write < proc_reg_write"
@@ -259,7 +257,7 @@ def test_a_system_call_that_sleeps_is_the_kernels_fault(
     assert machine.healthy()
 
 
-def test_a_process_that_stopped_itself_is_the_agents_fault(machine: Machine) -> None:
+def test_stopped_process_is_the_agents_fault(machine: Machine) -> None:
     getpid, kill = 39, 62
     (pid,) = machine.call(provoke.ACTOR, [["sys", getpid, [], None]])
     with pytest.raises(AgentStuck, match="every program of the guest waits"):
@@ -268,20 +266,20 @@ def test_a_process_that_stopped_itself_is_the_agents_fault(machine: Machine) -> 
         )
 
 
-def test_a_qemu_that_is_stopped_is_the_hosts_fault(machine: Machine) -> None:
+def test_stopped_qemu_is_the_hosts_fault(machine: Machine) -> None:
     assert machine.pid
     os.kill(machine.pid, signal.SIGSTOP)
     with pytest.raises(QemuStuck, match="stopped, by a signal"):
         machine.call(provoke.ACTOR, [["peek", 0, 1]], deadline=soon())
 
 
-def test_a_machine_that_qemu_has_stopped_is_the_hosts_fault(machine: Machine) -> None:
+def test_paused_machine_is_the_hosts_fault(machine: Machine) -> None:
     provoke.pause_machine(machine)
     with pytest.raises(QemuStuck, match="QEMU has stopped the machine: paused"):
         machine.call(provoke.ACTOR, [["peek", 0, 1]], deadline=soon())
 
 
-def test_an_oops_that_the_kernel_outlives_is_a_crash(machine: Machine) -> None:
+def test_survived_oops_is_a_crash(machine: Machine) -> None:
     assert provoke.write(machine, "/proc/sys/kernel/panic_on_oops", "0") == 0
     with pytest.raises(GuestCrashed, match="NULL pointer") as caught:
         provoke.provoke(machine, "null")
@@ -291,8 +289,8 @@ def test_an_oops_that_the_kernel_outlives_is_a_crash(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("asked", ["at once", "after its end"])
-def test_an_agent_that_is_told_nonsense_is_no_crash(machine: Machine, asked: str) -> None:
-    """Nor is it where nothing was marked before, and its last words came before we asked."""
+def test_garbage_to_the_agent_is_no_crash(machine: Machine, asked: str) -> None:
+    """Also without a mark, and if QEMU has ended before the call."""
     machine.pristine()
     assert machine._power is not None
     machine._power.agent._supervisor._socket.send(b"\0" * 64)
@@ -302,14 +300,14 @@ def test_an_agent_that_is_told_nonsense_is_no_crash(machine: Machine, asked: str
         machine.call("", [["ping"]])
 
 
-def test_a_corrupt_answer_is_no_crash(machine: Machine) -> None:
+def test_corrupt_answer_is_no_crash(machine: Machine) -> None:
     assert machine._power is not None
     machine._power.agent._supervisor._decoder.feed(b"\0" * 64)
     with pytest.raises(ChannelBroken, match="corrupt"):
         machine.call("", [["ping"]])
 
 
-def test_limits_are_those_of_this_machine(machine: Machine) -> None:
+def test_deadlines_are_scaled(machine: Machine) -> None:
     assert machine.slowness >= machine.spec.accelerator.slowness
     said = f"(0.1 s x {machine.slowness:.3g} for {machine.spec.accelerator.name})"
     assert machine.deadline(0.1, "x").limit.endswith(said)
@@ -322,7 +320,7 @@ def test_limits_are_those_of_this_machine(machine: Machine) -> None:
         ('ulimit -v 400000; exec "$QEMU" "$@"', "Cannot allocate memory"),
     ],
 )
-def test_a_qemu_that_ends_is_the_hosts_fault(
+def test_failing_qemu_is_the_hosts_fault(
     spec: MachineSpec, tmp_path: Path, script: str, says: str
 ) -> None:
     broken = MachineSpec(spec.kernel, root=spec.root, qemu=provoke.fake_qemu(tmp_path, script))
@@ -330,7 +328,7 @@ def test_a_qemu_that_ends_is_the_hosts_fault(
         Machine.boot(broken, directory=tmp_path, deadline=Deadline(60, "boot"))
 
 
-def test_a_kernel_that_is_never_heard(spec: MachineSpec, tmp_path: Path) -> None:
+def test_silent_kernel(spec: MachineSpec, tmp_path: Path) -> None:
     silent = MachineSpec(provoke.silent_kernel(tmp_path / "bzImage"), root=spec.root)
     with pytest.raises(BootFailed, match="its console was silent") as caught:
         Machine.boot(silent, directory=tmp_path, deadline=Deadline(1.5, "agent"))

@@ -1,4 +1,6 @@
-"""A real guest whose agent lies to us: an error of the guest's, at once or by the deadline."""
+"""A real guest with a lying agent: every lie is an error of the guest, at the latest by the
+deadline.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,11 @@ pytestmark = pytest.mark.kernel
 
 BOOT_SECONDS = 120.0
 ANSWER_SECONDS = 2.0
-# Beside the answer's: what is looked at before a guest is called stuck.
+# Seconds for the diagnosis, in addition to the deadline.
 PATIENCE = 60.0
 PING = ["sys", 39, [], None]
 
-# Of whoever serves the answer to "lie" is what it names.
+# Added to serving.py: the call "lie" sends the named reply.
 LIAR = """
 
 import struct
@@ -81,12 +83,12 @@ _honest, Server.handle = Server.handle, _handle
 
 @pytest.fixture(scope="module")
 def guest(built_kernel: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """A guest whose root holds another agent."""
+    """A guest whose root contains the lying agent."""
     checkout = tmp_path_factory.mktemp("checkout")
     shutil.copytree(Path(root_archive.__file__).parents[1], checkout / "vm")
     serving = checkout / "vm/guest/serving.py"
     serving.write_text(serving.read_text() + LIAR)
-    # Of its version as well.
+    # It claims to have the same version.
     version = checkout / "vm/guest/version.py"
     version.write_text(f"NATIVE = {NATIVE!r}\ndef versions():\n    return {versions()!r}\n")
     with pytest.MonkeyPatch.context() as patch:
@@ -104,7 +106,7 @@ def guest(built_kernel: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def lied_to(guest: Machine, lie: str, who: str) -> list[dict[str, Any]]:
-    """Ask somebody whose answer is the lie, an actor that is new."""
+    """Make a fresh actor, or the supervisor, lie."""
     guest.call("", [["reset"]])
     guest.call("", [["spawn", "a"]])
     return guest.call(who, [["lie", lie]], deadline=Deadline(ANSWER_SECONDS, "answer"))
@@ -131,7 +133,7 @@ def lied_to(guest: Machine, lie: str, who: str) -> list[dict[str, Any]]:
         ("", "deep", ChannelBroken, "not JSON"),
     ],
 )
-def test_a_lie_is_the_guests_error(
+def test_lie_is_an_error_of_the_guest(
     guest: Machine, who: str, lie: str, error: type[VmError], said: str
 ) -> None:
     began = time.monotonic()
@@ -145,7 +147,7 @@ def test_a_lie_is_the_guests_error(
 
 
 @pytest.mark.parametrize(("who", "lie"), [("a", "twice"), ("a", "huge"), ("", "twice")])
-def test_what_is_no_lie_about_the_kernel_does_no_harm(guest: Machine, who: str, lie: str) -> None:
+def test_harmless_lie(guest: Machine, who: str, lie: str) -> None:
     (result,) = lied_to(guest, lie, who)
     assert result["errno"] == 0
     (result,) = guest.call("a", [PING])

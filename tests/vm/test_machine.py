@@ -1,4 +1,4 @@
-"""A real guest as a machine: what it says of itself, booting it again, and how it can end."""
+"""A real guest as a machine: facts, marks, restart, and all ways to end."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_facts(machine: Machine) -> None:
     assert (info["nproc"], info["pagesize"], info["tainted"]) == (1, 4096, 0)
 
 
-def test_marks_frame_the_console_of_a_case(machine: Machine) -> None:
+def test_marks_delimit_the_console_of_a_case(machine: Machine) -> None:
     machine.mark("one")
     mark = machine.mark("two\nlines")
     machine.check(mark)
@@ -62,7 +62,7 @@ def test_marks_frame_the_console_of_a_case(machine: Machine) -> None:
     assert machine.console.findings(since) == ()
 
 
-def test_pristine_may_have_another_number_of_processors(machine: Machine) -> None:
+def test_pristine_changes_the_number_of_processors(machine: Machine) -> None:
     machine.pristine(2)
     assert machine.info["nproc"] == 2
     machine.pristine()
@@ -71,7 +71,7 @@ def test_pristine_may_have_another_number_of_processors(machine: Machine) -> Non
     assert machine.info["nproc"] == 1
 
 
-def test_pristine_has_nothing_in_it(machine: Machine) -> None:
+def test_pristine_keeps_nothing(machine: Machine) -> None:
     machine.call("a", [["spill", "/tmp/trace", "00", os.O_WRONLY | os.O_CREAT]])
     before = machine.pid
     machine.pristine()
@@ -82,7 +82,7 @@ def test_pristine_has_nothing_in_it(machine: Machine) -> None:
     assert machine.call("a", [["slurp", "/tmp/trace", 1]])[0]["errno"] == errno.ENOENT
 
 
-def test_a_panic_in_a_call_is_a_crash_with_evidence(machine: Machine) -> None:
+def test_panic_in_a_call_is_a_crash(machine: Machine) -> None:
     since = machine.mark("panic.sysrq").position
     with pytest.raises(GuestCrashed, match="sysrq triggered crash") as caught:
         machine.call("a", [["spill", "/proc/sysrq-trigger", b"c".hex(), os.O_WRONLY]])
@@ -91,12 +91,12 @@ def test_a_panic_in_a_call_is_a_crash_with_evidence(machine: Machine) -> None:
     assert not machine.healthy()
 
 
-def test_a_reset_without_a_word_is_a_crash(machine: Machine) -> None:
+def test_silent_reset_is_a_crash(machine: Machine) -> None:
     with pytest.raises(GuestCrashed, match="reset without any console output"):
         machine.call("a", [["spill", "/proc/sysrq-trigger", b"b".hex(), os.O_WRONLY]])
 
 
-def test_qemu_killed_in_a_call(machine: Machine) -> None:
+def test_qemu_is_killed_in_a_call(machine: Machine) -> None:
     assert machine.pid
     killer = threading.Timer(0.3, os.kill, (machine.pid, signal.SIGKILL))
     killer.start()
@@ -107,24 +107,22 @@ def test_qemu_killed_in_a_call(machine: Machine) -> None:
     assert not machine.healthy()
 
 
-def test_an_agent_that_gives_up_is_no_crash_of_the_kernel(machine: Machine) -> None:
-    """What comes to it makes no sense: it says so, and ends the machine."""
+def test_agent_that_gives_up_is_no_crash(machine: Machine) -> None:
+    """The agent reports a malformed frame and powers the guest off."""
     assert machine._power is not None
     machine._power.agent._supervisor._socket.send(b"garbage")
     with pytest.raises(ChannelBroken, match="the host's frame magic"):
         machine.call("", [["ping"]])
 
 
-def test_the_agent_killed_by_its_kernel_is_no_crash_of_the_kernel(
-    spec: MachineSpec, tmp_path: Path
-) -> None:
+def test_exit_of_init_is_no_crash(spec: MachineSpec, tmp_path: Path) -> None:
     broken = MachineSpec(kernel=spec.kernel, python=Path("/bin/true"))
     with pytest.raises(BootFailed, match="Attempted to kill init") as caught:
         Machine.boot(broken, directory=tmp_path, deadline=Deadline(BOOT_SECONDS, "boot"))
     assert caught.value.phase == "init"
 
 
-def test_a_boot_that_takes_too_long_leaves_no_qemu(spec: MachineSpec, tmp_path: Path) -> None:
+def test_boot_timeout_leaves_no_qemu(spec: MachineSpec, tmp_path: Path) -> None:
     with pytest.raises(BootFailed, match=r"within 0\.3 s"):
         Machine.boot(spec, directory=tmp_path, deadline=Deadline(0.3, "agent"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["console.log", "qemu.log"]
@@ -134,14 +132,14 @@ def test_a_boot_that_takes_too_long_leaves_no_qemu(spec: MachineSpec, tmp_path: 
             assert named not in process.read_bytes()
 
 
-def test_a_full_disk(spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk(spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     full = os.statvfs_result((4096, 4096, 1, 0, 0, 0, 0, 0, 0, 255))
     monkeypatch.setattr(os, "statvfs", lambda path: full)
     with pytest.raises(DiskFull, match="no space left"):
         Machine.boot(spec, directory=tmp_path, deadline=Deadline(BOOT_SECONDS, "boot"))
 
 
-def test_closed_is_closed(spec: MachineSpec, tmp_path: Path) -> None:
+def test_close_is_final(spec: MachineSpec, tmp_path: Path) -> None:
     machine = Machine.boot(spec, directory=tmp_path, deadline=Deadline(BOOT_SECONDS, "boot"))
     pid = machine.pid
     machine.close()
@@ -154,7 +152,7 @@ def test_closed_is_closed(spec: MachineSpec, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
-def test_nothing_is_left_of_a_killed_host(
+def test_killed_parent_leaves_nothing(
     spec: MachineSpec, tmp_path: Path, end: signal.Signals
 ) -> None:
     environment = os.environ | {

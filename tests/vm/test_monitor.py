@@ -1,4 +1,4 @@
-"""QEMU's monitor, played by a thread: a machine goes on whatever becomes of its saved state."""
+"""QEMU's monitor, played by a thread: the guest resumes even if its snapshot fails."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Answer = Callable[[str, list[str]], dict[str, Any] | None]
 
 
 class Player:
-    """Answers commands: with what `answer` says (None: never), else with an empty return."""
+    """Answers commands with what `answer` returns; None is no answer."""
 
     def __init__(self, answer: Answer) -> None:
         self.heard: list[str] = []
@@ -53,7 +53,7 @@ class Player:
         self._theirs.sendall(json.dumps(message).encode() + b"\r\n")
 
     def close(self) -> None:
-        """Once the other end was closed."""
+        """Call it after the other end was closed."""
         self._thread.join(5)
         self._theirs.close()
 
@@ -78,7 +78,7 @@ def _save(answer: Answer, descriptor: int) -> tuple[list[str], MonitorTrouble | 
     return player.heard, trouble
 
 
-def test_saved(descriptor: int) -> None:
+def test_save(descriptor: int) -> None:
     def answer(command: str, heard: list[str]) -> dict[str, Any]:
         return {"status": "completed"} if command == "query-migrate" else {}
 
@@ -88,7 +88,7 @@ def test_saved(descriptor: int) -> None:
     assert (heard.index("stop") < heard.index("migrate"), heard[-1]) == (True, "cont")
 
 
-def test_a_state_that_takes_too_long_is_cancelled(descriptor: int) -> None:
+def test_slow_save_is_cancelled(descriptor: int) -> None:
     def answer(command: str, heard: list[str]) -> dict[str, Any]:
         over = "migrate_cancel" in heard
         return {"status": "cancelled" if over else "active"} if command == "query-migrate" else {}
@@ -100,7 +100,7 @@ def test_a_state_that_takes_too_long_is_cancelled(descriptor: int) -> None:
     assert heard[-1] == "cont"
 
 
-def test_a_state_that_cannot_be_written(descriptor: int) -> None:
+def test_failed_save(descriptor: int) -> None:
     def answer(command: str, heard: list[str]) -> dict[str, Any]:
         failed = {"status": "failed", "error-desc": "disk full"}
         return failed if command == "query-migrate" else {}
@@ -112,8 +112,8 @@ def test_a_state_that_cannot_be_written(descriptor: int) -> None:
 
 
 @pytest.mark.parametrize("silent", ["stop", "cont"])
-def test_an_answer_that_never_comes(descriptor: int, silent: str) -> None:
-    """To be stopped or to go on: the guest goes on, or it is said that it does not."""
+def test_unanswered_command(descriptor: int, silent: str) -> None:
+    """If stop or cont hangs, the guest resumes or StillStopped is raised."""
 
     def answer(command: str, heard: list[str]) -> dict[str, Any] | None:
         if command == silent:
@@ -125,7 +125,7 @@ def test_an_answer_that_never_comes(descriptor: int, silent: str) -> None:
     assert type(trouble) is (StillStopped if silent == "cont" else MonitorTrouble)
 
 
-def test_qemu_ends_though_hanging_up_is_interrupted() -> None:
+def test_qemu_is_killed_before_channels_close() -> None:
     done = []
 
     def interrupted() -> None:

@@ -1,4 +1,4 @@
-"""An actor's own memory: loads, stores and places that are watched, under its protections."""
+"""Access to an actor's own memory honours its protections."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from tests.vm.actors import AT_FDCWD, GETPID, OPEN, SECONDS, Host, page_of, plain
 
 
-def test_memory_is_under_its_protections(host: Host) -> None:
+def test_access_honours_protections(host: Host) -> None:
     where = page_of(host, 2 * mmap.PAGESIZE)
     edge = where + mmap.PAGESIZE
     (protected,) = host.ask(["sys", 10, [edge, mmap.PAGESIZE, 1], None])
@@ -38,8 +38,8 @@ def test_memory_is_under_its_protections(host: Host) -> None:
     ]
 
 
-def test_memory_behind_the_end_of_its_file_is_not_readable(host: Host, tmp_path: Path) -> None:
-    """A bus error, where other memory that is not there is a segmentation fault."""
+def test_mapping_beyond_the_end_of_its_file(host: Host, tmp_path: Path) -> None:
+    """It raises SIGBUS, other missing memory SIGSEGV."""
     (tmp_path / "file").write_bytes(b"")
     path = {"in": (bytes(tmp_path / "file") + b"\0").hex()}
     shared = ["sys", 9, [0, mmap.PAGESIZE, 3, mmap.MAP_SHARED, {"fd": 1}, 0], None]
@@ -54,15 +54,13 @@ def test_memory_behind_the_end_of_its_file_is_not_readable(host: Host, tmp_path:
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGBUS])
-def test_a_fault_that_no_request_asked_for_ends_the_actor(
-    host: Host, number: signal.Signals
-) -> None:
+def test_other_faults_kill_the_actor(host: Host, number: signal.Signals) -> None:
     host.ask(["peek", page_of(host), 1])
     host.actor.send_signal(number)
     assert host.actor.wait(SECONDS) == -number
 
 
-def test_watched_memory_is_seen_after_each_call(host: Host) -> None:
+def test_watched_memory_is_read_after_each_call(host: Host) -> None:
     where = page_of(host, 2 * mmap.PAGESIZE)
     edge = where + mmap.PAGESIZE
     watch = [[host.actor.pid, where, 2], [host.actor.pid, edge - 1, 3]]
@@ -77,7 +75,7 @@ def test_watched_memory_is_seen_after_each_call(host: Host) -> None:
     assert after["watch"] == ["ffff", "00eeee"]
 
 
-def test_each_place_is_looked_at_by_itself_where_one_is_not_readable(host: Host) -> None:
+def test_unreadable_place_does_not_affect_others(host: Host) -> None:
     with subprocess.Popen(["sleep", "60"]) as other:
         where = page_of(host)
         watch = [
@@ -93,7 +91,7 @@ def test_each_place_is_looked_at_by_itself_where_one_is_not_readable(host: Host)
 
 
 def test_many_places_are_watched(host: Host) -> None:
-    """More than one system call can look at (IOV_MAX)."""
+    """More than IOV_MAX, the limit of one system call."""
     where = page_of(host)
     watch = [[host.actor.pid, where + n, 1] for n in range(1500)]
     (seen,) = host.ask(["poke", where + 1499, "99"], watch=watch)

@@ -1,4 +1,4 @@
-"""QEMU dies with us, however we die."""
+"""QEMU dies with its parent, however that ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from host.deadline import Deadline
 from vm.qemu.process import Qemu
 
-#: Stands for a host process: starts a "QEMU" that tells its pid, then waits.
+#: A parent process that starts a "QEMU", which writes its pid and waits.
 HOST = """
 import signal, sys, time
 from pathlib import Path
@@ -65,7 +65,7 @@ def test_kill_is_complete_and_idempotent(tmp_path: Path) -> None:
         deadline.pause()
 
 
-def test_status_and_words(tmp_path: Path) -> None:
+def test_status_and_output(tmp_path: Path) -> None:
     qemu = Qemu(["/bin/sh", "-c", "echo bad luck >&2; exit 3"], tmp_path / "log")
     assert qemu.wait(30) == 3
     assert qemu.output() == "bad luck\n"
@@ -80,10 +80,8 @@ def test_waiting_has_an_end(tmp_path: Path) -> None:
     assert time.monotonic() - began < 10
 
 
-def test_what_it_got_of_the_processors_is_asked_as_it_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its threads go while they are looked at, and nothing stays open: a warning fails a case."""
+def test_cpu_time_of_an_ending_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads disappear during the scan, and no file stays open."""
     qemu = Qemu(["/bin/sh", "-c", "sleep 600"], tmp_path / "log")
     try:
         assert qemu.cpu_time().threads
@@ -98,7 +96,7 @@ def _no_such_process(path: Path) -> str:
 
 
 def forked(check: Callable[[], bool]) -> bool:
-    """What a forked process of ours finds."""
+    """Evaluate a check in a forked process."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -111,8 +109,8 @@ def forked(check: Callable[[], bool]) -> bool:
 @pytest.mark.parametrize(
     ("text", "status"), [("exit 3", 3), ("kill -9 $$", -9), ("kill -SEGV $$", -11)]
 )
-def test_a_forked_process_sees_how_it_ends(tmp_path: Path, text: str, status: int) -> None:
-    """And leaves it to who started it to reap it."""
+def test_forked_process_sees_the_exit_status(tmp_path: Path, text: str, status: int) -> None:
+    """Reaping is left to the starting process."""
     go = tmp_path / "go"
     waiting = f"until [ -e {go} ]; do sleep 0.02; done; {text}"
     qemu = Qemu(["/bin/sh", "-c", waiting], tmp_path / "log")
@@ -126,7 +124,7 @@ def test_a_forked_process_sees_how_it_ends(tmp_path: Path, text: str, status: in
     assert qemu.wait(30.0) == status
 
 
-def test_a_forked_process_can_end_it(tmp_path: Path) -> None:
+def test_forked_process_can_kill(tmp_path: Path) -> None:
     qemu = Qemu(["/bin/sleep", "600"], tmp_path / "log")
 
     def check() -> bool:
@@ -138,7 +136,7 @@ def test_a_forked_process_can_end_it(tmp_path: Path) -> None:
     assert qemu.wait(0) == -signal.SIGKILL
 
 
-def test_of_one_that_was_reaped_it_is_said_that_it_was_killed(tmp_path: Path) -> None:
+def test_reaped_process_counts_as_killed(tmp_path: Path) -> None:
     qemu = Qemu(["/bin/sleep", "600"], tmp_path / "log")
     qemu.kill()
     qemu._process.returncode = None

@@ -1,4 +1,4 @@
-"""Real guests from a saved state: the same kernel, later, and never a wrong one."""
+"""Real guests restored from a snapshot: the same kernel, the right time, never the wrong guest."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def spec(built_kernel: Any, tmp_path_factory: pytest.TempPathFactory) -> Machine
 
 @pytest.fixture(scope="module")
 def saved(spec: MachineSpec, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory of snapshots that has this machine's."""
+    """A directory with the snapshot of this machine."""
     directory = tmp_path_factory.mktemp("snapshots")
     with _machine(spec, directory, tmp_path_factory.mktemp("first")) as machine:
         assert machine.start == "booted"
-        # It goes on after it was saved.
+        # It resumes after saving.
         machine.call("", [["ping"]])
     return directory
 
@@ -65,22 +65,22 @@ def _read(machine: Machine, path: str) -> str:
     return bytes.fromhex(result["data"]).decode()
 
 
-def test_it_serves(restored: Machine) -> None:
+def test_restored_guest_serves(restored: Machine) -> None:
     restored.check(restored.mark("here"))
     assert restored.info["release"] in _read(restored, "/proc/version")
     assert _read(restored, "/proc/sys/kernel/random/boot_id").strip() == restored.info["boot_id"]
 
 
-def test_its_root_is_its_own(restored: Machine) -> None:
+def test_restored_guest_mounts_no_export(restored: Machine) -> None:
     assert " 9p " not in _read(restored, "/proc/mounts")
 
 
-def test_its_console_begins_with_the_boot(restored: Machine) -> None:
+def test_console_starts_with_the_boot(restored: Machine) -> None:
     assert "Linux version" in restored.console.text()
     assert not restored.console.findings()
 
 
-def test_its_clock_is_right(restored: Machine) -> None:
+def test_clock_is_right(restored: Machine) -> None:
     restored.call("", [["spawn", "a"]])
     where = 0x100000
     calls = [
@@ -100,7 +100,7 @@ def test_random_numbers_differ(spec: MachineSpec, saved: Path, tmp_path: Path) -
     assert len(drawn) == 2
 
 
-def test_side_by_side(spec: MachineSpec, saved: Path, tmp_path: Path) -> None:
+def test_two_guests_from_one_snapshot(spec: MachineSpec, saved: Path, tmp_path: Path) -> None:
     with (
         _machine(spec, saved, tmp_path / "one") as one,
         _machine(spec, saved, tmp_path / "two") as two,
@@ -119,22 +119,22 @@ def test_pristine_is_restored(restored: Machine) -> None:
     restored.call("", [["spawn", "a"]])
 
 
-def test_a_changed_state_is_not_used(spec: MachineSpec, saved: Path, tmp_path: Path) -> None:
+def test_damaged_snapshot_is_not_used(spec: MachineSpec, saved: Path, tmp_path: Path) -> None:
     state = _state(saved)
     with state.open("r+b") as file:
         file.seek(state.stat().st_size // 2)
         file.write(b"changed")
     with _machine(spec, saved, tmp_path / "one") as machine:
         assert machine.start == ("booted: the snapshot could not be used: its checksum is wrong")
-    # The next one makes it again.
+    # The next guest saves it again.
     with _machine(spec, saved, tmp_path / "two") as machine:
         assert machine.start == "booted"
     with _machine(spec, saved, tmp_path / "three") as machine:
         assert machine.start == "restored"
 
 
-def test_a_foreign_state_is_not_used(spec: MachineSpec, saved: Path, tmp_path: Path) -> None:
-    """Its digest is right, but it is of another boot than its record says."""
+def test_foreign_snapshot_is_not_used(spec: MachineSpec, saved: Path, tmp_path: Path) -> None:
+    """Its digest is right, but its guest has another boot id."""
     record = _state(saved).with_name(RECORD)
     honest = record.read_text()
     with _machine(spec, saved, tmp_path / "one") as machine:
@@ -146,7 +146,7 @@ def test_a_foreign_state_is_not_used(spec: MachineSpec, saved: Path, tmp_path: P
         assert machine.start == "booted"
 
 
-def test_where_nothing_can_be_saved(spec: MachineSpec, tmp_path: Path) -> None:
+def test_unwritable_directory(spec: MachineSpec, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     with _machine(spec, blocked, tmp_path / "guest") as machine:
@@ -157,22 +157,22 @@ def test_where_nothing_can_be_saved(spec: MachineSpec, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.001, 0.002, 0.004, 0.006])
-def test_a_save_that_takes_too_long(
+def test_save_timeout(
     spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
-    """Wherever it is interrupted, the guest serves: it goes on, or is booted again."""
+    """Whenever saving is interrupted, the guest resumes or boots again."""
     monkeypatch.setattr(policy, "_SAVE_S", seconds)
     with _machine(spec, tmp_path / "snapshots", tmp_path / "guest") as machine:
         machine.call("", [["spawn", "a"]])
         machine.check(machine.mark("here"))
         saved = bool(list(tmp_path.glob(f"snapshots/*/{STATE}")))
-        # A host that is quick enough has saved it all the same.
+        # A fast host may still save it.
         assert (machine.start == "booted") == saved
         assert saved or machine.start.startswith("booted: the snapshot could not be saved: ")
         assert not saved or seconds > 0
 
 
-def test_nothing_is_left(spec: MachineSpec, saved: Path, tmp_path: Path) -> None:
+def test_restored_guest_leaves_nothing(spec: MachineSpec, saved: Path, tmp_path: Path) -> None:
     descriptors = len(list(Path("/proc/self/fd").iterdir()))
     with _machine(spec, saved, tmp_path / "guest") as machine:
         pid = machine.pid

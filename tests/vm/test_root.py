@@ -1,4 +1,4 @@
-"""The archive that is a guest's root: what is in it, and when it is made anew."""
+"""The archive of the guest's root: its content, and when it is rebuilt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vm.qemu.root_archive import NoArchive, interpreter, root_archive
 
 
 def _names(archive: Path) -> set[str]:
-    """What is in a cpio archive in the new format, read by its headers."""
+    """The names in a cpio archive in the new ASCII format."""
     content, offset = archive.read_bytes(), 0
     names: set[str] = set()
     while True:
@@ -35,7 +35,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root_archive(interpreter(), tmp_path_factory.mktemp("cache"))
 
 
-def test_it_holds_what_python_names(archive: Path) -> None:
+def test_archive_has_the_files_of_python(archive: Path) -> None:
     names = _names(archive)
     checkout = Path(root.__file__).parents[2]
     for name in ("guest/init.py", "guest/supervisor.py", "guest/kernel_facts.py", "wire.py"):
@@ -43,24 +43,22 @@ def test_it_holds_what_python_names(archive: Path) -> None:
     assert str(interpreter()) in names
     assert os.fspath(Path(os.__file__)) in names
     assert {"/dev/urandom", "/proc", "/sys", "/tmp"} <= names
-    # Imported late, and only by what a guest is asked later.
+    # Imported on demand.
     assert any("zlib" in name for name in names) or "zlib" in sys.builtin_module_names
 
 
-def test_it_is_small(archive: Path) -> None:
-    """Debugging information of the interpreter alone can be twice as large as all of it."""
+def test_archive_is_small(archive: Path) -> None:
+    """Debugging information of the interpreter alone can be twice as large."""
     assert archive.stat().st_size < 32 << 20
 
 
-def test_made_once(tmp_path: Path) -> None:
+def test_archive_is_cached(tmp_path: Path) -> None:
     first = root_archive(interpreter(), tmp_path)
     status = first.stat()
     assert root_archive(interpreter(), tmp_path).stat() == status
 
 
-def test_made_anew_when_a_file_in_it_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changed_file_rebuilds_the_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     extra = tmp_path / "extra.py"
     extra.write_text("first = 1\n")
     needed = root._needed
@@ -70,7 +68,7 @@ def test_made_anew_when_a_file_in_it_changes(
     assert b"second = 2" in root_archive(interpreter(), tmp_path / "cache").read_bytes()
 
 
-def test_an_interpreter_that_does_not_tell(tmp_path: Path) -> None:
+def test_failing_interpreter(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho no such thing >&2; exit 1\n")
     python.chmod(0o755)
@@ -78,7 +76,7 @@ def test_an_interpreter_that_does_not_tell(tmp_path: Path) -> None:
         root_archive(python, tmp_path / "cache")
 
 
-def test_links_on_the_way_are_kept(tmp_path: Path) -> None:
+def test_symlinks_in_a_path_are_kept(tmp_path: Path) -> None:
     (tmp_path / "real/lib").mkdir(parents=True)
     file = tmp_path / "real/lib/module.py"
     file.write_text("")
@@ -88,7 +86,7 @@ def test_links_on_the_way_are_kept(tmp_path: Path) -> None:
     assert tmp_path / "link/lib" not in found
 
 
-def test_links_without_end(tmp_path: Path) -> None:
+def test_circular_symlinks(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(NoArchive, match="too many links"):
@@ -115,8 +113,8 @@ def _telling(tmp_path: Path, script: str) -> Path:
     return python
 
 
-def test_files_that_are_named_and_not_there(tmp_path: Path) -> None:
-    """As byte-code that was never written, and what is no file at all."""
+def test_missing_files_are_left_out(tmp_path: Path) -> None:
+    """Byte-code that was never written, and directories."""
     there = tmp_path / "there.py"
     there.write_text("")
     named = f'["{there}", "{tmp_path}/absent.so", "{tmp_path}"]'
@@ -125,17 +123,17 @@ def test_files_that_are_named_and_not_there(tmp_path: Path) -> None:
     assert not {tmp_path / "absent.so", tmp_path} & set(needed)
 
 
-def test_a_library_that_is_cut_short(tmp_path: Path) -> None:
+def test_truncated_library(tmp_path: Path) -> None:
     library = tmp_path / "library.so"
     library.write_bytes(interpreter().read_bytes()[:100])
     assert library in root._needed(_telling(tmp_path, f"""echo '["{library}"]'"""))
 
 
-def test_no_locale_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interpreter_runs_in_the_c_locale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     with pytest.raises(NoArchive, match=r"its locale is C$"):
         root._needed(_telling(tmp_path, 'echo "its locale is $LC_ALL" >&2; exit 1'))
 
 
-def test_others_may_read_it(archive: Path) -> None:
+def test_archive_is_world_readable(archive: Path) -> None:
     assert [path.stat().st_mode & 0o777 for path in archive.parent.iterdir()] == [0o644, 0o644]

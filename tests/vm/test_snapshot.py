@@ -1,4 +1,4 @@
-"""Saved states on disk: whole or not there, one maker, the oldest out."""
+"""Snapshots on disk: complete or absent, saved once, least recently used removed first."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _intact(snapshots: Snapshots, key: str) -> bool:
         os.close(descriptor)
 
 
-def test_made_and_found(tmp_path: Path) -> None:
+def test_publish_and_find(tmp_path: Path) -> None:
     snapshots = Snapshots(tmp_path)
     assert snapshots.find("key") is None
     _make(snapshots, "key")
@@ -43,21 +43,21 @@ def test_made_and_found(tmp_path: Path) -> None:
     assert snapshots.find("other") is None
 
 
-def test_one_maker_at_a_time(tmp_path: Path) -> None:
+def test_only_one_process_saves(tmp_path: Path) -> None:
     with Snapshots(tmp_path).claimed("key") as first, Snapshots(tmp_path).claimed("key") as second:
         assert first is not None
         assert second is None
     assert not list(tmp_path.glob("key.*/"))
 
 
-def test_not_made_twice(tmp_path: Path) -> None:
+def test_existing_snapshot_is_not_saved_again(tmp_path: Path) -> None:
     snapshots = Snapshots(tmp_path)
     _make(snapshots, "key")
     with snapshots.claimed("key") as scratch:
         assert scratch is None
 
 
-def test_what_a_killed_maker_left(tmp_path: Path) -> None:
+def test_claim_removes_leftovers_of_killed_processes(tmp_path: Path) -> None:
     snapshots = Snapshots(tmp_path)
     (tmp_path / "key.abc").mkdir()
     (tmp_path / "key.abc" / STATE).write_bytes(b"half")
@@ -66,8 +66,8 @@ def test_what_a_killed_maker_left(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["key"]
 
 
-def test_what_killed_makers_left_goes_when_somebody_tidies(tmp_path: Path) -> None:
-    """But for one who is at work."""
+def test_clean_up(tmp_path: Path) -> None:
+    """The directory of a running process stays."""
     snapshots = Snapshots(tmp_path)
     _make(snapshots, "kept")
     (tmp_path / "gone.abc").mkdir()
@@ -83,7 +83,7 @@ def test_what_killed_makers_left_goes_when_somebody_tidies(tmp_path: Path) -> No
     Snapshots(tmp_path / "absent").clean_up()
 
 
-def test_truncated(tmp_path: Path) -> None:
+def test_truncated_state(tmp_path: Path) -> None:
     snapshots = Snapshots(tmp_path)
     _make(snapshots, "key")
     os.truncate(tmp_path / "key" / STATE, 3)
@@ -92,17 +92,17 @@ def test_truncated(tmp_path: Path) -> None:
     assert _intact(snapshots, "key")
 
 
-def test_changed(tmp_path: Path) -> None:
+def test_changed_state(tmp_path: Path) -> None:
     snapshots = Snapshots(tmp_path)
     _make(snapshots, "key")
     (tmp_path / "key" / STATE).write_bytes(b"stale")
     assert not _intact(snapshots, "key")
 
 
-def test_what_did_not_change_is_looked_through_once(
+def test_digest_is_cached_until_the_file_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And again once it has changed; what was written a moment ago may do so unseen."""
+    """A file modified a moment ago is read again, because its mtime may not change."""
     read: list[int] = []
     pread = os.pread
 
@@ -125,21 +125,21 @@ def test_what_did_not_change_is_looked_through_once(
     assert _intact(snapshots, "key")
     assert len(read) == seen
     (tmp_path / "key" / STATE).write_bytes(b"stale")
-    # Some kernels tell times no better than by the tick.
+    # Some kernels have a coarse mtime.
     os.utime(tmp_path / "key" / STATE, ns=(0, 0))
     assert not _intact(snapshots, "key")
 
 
 @pytest.mark.parametrize("record", ["", "{}", "[]", '{"schema": 99}', "\0"])
-def test_a_record_that_is_none(tmp_path: Path, record: str) -> None:
+def test_malformed_record(tmp_path: Path, record: str) -> None:
     snapshots = Snapshots(tmp_path)
     _make(snapshots, "key")
     (tmp_path / "key" / RECORD).write_text(record)
     assert snapshots.find("key") is None
 
 
-def test_the_state_of_another_machine(tmp_path: Path) -> None:
-    """A directory that was renamed is whole, and not what its name says."""
+def test_renamed_snapshot_is_not_used(tmp_path: Path) -> None:
+    """A renamed directory is complete, but its key does not match."""
     snapshots = Snapshots(tmp_path)
     _make(snapshots, "key")
     (tmp_path / "key").rename(tmp_path / "other")
@@ -148,18 +148,18 @@ def test_the_state_of_another_machine(tmp_path: Path) -> None:
     assert _intact(snapshots, "other")
 
 
-def test_the_oldest_go_first(tmp_path: Path) -> None:
+def test_least_recently_used_is_removed_first(tmp_path: Path) -> None:
     snapshots = Snapshots(tmp_path, limit=12)
     for age, key in enumerate(("c", "b", "a")):
         _make(snapshots, key)
         os.utime(tmp_path / key, (1000 - age, 1000 - age))
-    assert snapshots.find("a") is not None  # now the last that was used
+    assert snapshots.find("a") is not None  # now the most recently used
     _make(snapshots, "d")
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["a", "d"]
 
 
-def test_locks_go_with_their_states(tmp_path: Path) -> None:
-    """But for one that somebody holds, whose state is yet to come."""
+def test_unused_locks_are_removed(tmp_path: Path) -> None:
+    """A lock that is held stays."""
     snapshots = Snapshots(tmp_path)
     for key in ("a", "b"):
         _make(snapshots, key)
@@ -181,7 +181,7 @@ def spec(tmp_path: Path) -> MachineSpec:
     return MachineSpec(tmp_path / "bzImage", qemu=qemu, root=tmp_path / "root", actors=1)
 
 
-def test_the_key_is_of_content(spec: MachineSpec) -> None:
+def test_key_depends_on_content(spec: MachineSpec) -> None:
     key = snapshot_key(spec)
     assert snapshot_key(spec) == key
     spec.kernel.touch()
@@ -189,13 +189,13 @@ def test_the_key_is_of_content(spec: MachineSpec) -> None:
 
 
 @pytest.mark.parametrize("changed", ["bzImage", "root", "qemu"])
-def test_the_key_changes_with_every_file(spec: MachineSpec, changed: str) -> None:
+def test_key_changes_with_every_file(spec: MachineSpec, changed: str) -> None:
     key = snapshot_key(spec)
     (spec.kernel.parent / changed).write_text("#!/bin/sh\n# another\n")
     assert snapshot_key(spec) != key
 
 
-def test_the_key_changes_with_the_machine(spec: MachineSpec) -> None:
+def test_key_changes_with_the_machine(spec: MachineSpec) -> None:
     kvm = Accelerator("kvm", "q35,accel=kvm", "host", 1.0, Verdict.WORKS, "")
     others = [
         replace(spec, memory_mib=1024),

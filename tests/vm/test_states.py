@@ -1,4 +1,4 @@
-"""Which saved state a machine starts from, and what becomes of it; no QEMU is started."""
+"""When a snapshot is restored, saved or given up; QEMU is fake."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_a_state_that_is_removed_when_it_was_just_found(
+def test_snapshot_removed_after_it_was_found(
     snapshots: Snapshots, spec: MachineSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _make(snapshots)
@@ -71,7 +71,7 @@ def test_a_state_that_is_removed_when_it_was_just_found(
     assert (chosen.restoring, chosen.should_save, chosen.start) == (False, True, "booted")
 
 
-def test_a_machine_closed_before_it_was_waited_for(
+def test_close_before_ready(
     snapshots: Snapshots, spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _make(snapshots)
@@ -86,7 +86,7 @@ def test_a_machine_closed_before_it_was_waited_for(
     assert (off, _descriptors()) == (["off"], before)
 
 
-def test_a_qemu_that_cannot_be_started_leaves_no_descriptor(
+def test_failed_start_leaves_no_descriptor(
     snapshots: Snapshots, spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _make(snapshots)
@@ -102,7 +102,7 @@ def test_a_qemu_that_cannot_be_started_leaves_no_descriptor(
 
 
 class Stage:
-    """A QEMU whose guest boots at once; `trouble` is what comes of saving its state."""
+    """A QEMU whose guest boots at once; `trouble` is raised on saving."""
 
     def __init__(self, trouble: Exception | None = None, answer: str = "") -> None:
         self.trouble = trouble
@@ -127,7 +127,7 @@ class Stage:
         return [{"value": 0, "errno": 0, "data": data} for _ in words[1]]
 
     def cpu_time(self) -> None:
-        """What it got of the host is not looked at here."""
+        """Not used here."""
 
     def off(self) -> None:
         self.running = False
@@ -143,10 +143,10 @@ def _boot(spec: MachineSpec, directory: Path, snapshots: Snapshots, seconds: flo
     return Machine.boot(spec, directory=directory, deadline=deadline, snapshots=snapshots)
 
 
-def test_a_machine_that_could_not_be_saved_goes_on(
+def test_failed_save_keeps_the_guest(
     snapshots: Snapshots, spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is left of the deadline of the boot does not matter to it."""
+    """Saving has its own deadline."""
     stage = Stage(MonitorTrouble("no"))
     _staged(monkeypatch, stage)
     machine = _boot(spec, tmp_path, snapshots, 1.0)
@@ -154,10 +154,10 @@ def test_a_machine_that_could_not_be_saved_goes_on(
     assert stage.running
 
 
-def test_the_state_of_a_machine_whose_kernel_reports_something_is_not_saved(
+def test_no_snapshot_after_a_kernel_report(
     snapshots: Snapshots, spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At its opening: who went on from it would not be told."""
+    """Guests restored from it would not see the report."""
 
     class Warning(Stage):
         def call(self, *words: Any) -> list[dict[str, Any]]:
@@ -174,7 +174,7 @@ def test_the_state_of_a_machine_whose_kernel_reports_something_is_not_saved(
         assert bool(machine.console.findings(machine.ready_at)) is not saved
 
 
-def test_a_state_that_has_not_answered_all_of_its_opening(
+def test_snapshot_without_all_opening_results(
     snapshots: Snapshots, spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _make(snapshots)
@@ -186,7 +186,7 @@ def test_a_state_that_has_not_answered_all_of_its_opening(
     )
 
 
-def test_a_machine_that_was_saved_and_stands_still_is_booted_again(
+def test_guest_that_does_not_resume_is_booted_again(
     snapshots: Snapshots, spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = Stage(StillStopped("no")), Stage()
@@ -199,7 +199,7 @@ def test_a_machine_that_was_saved_and_stands_still_is_booted_again(
 
 
 @pytest.mark.parametrize("answer", ["no hexadecimal", b"of another".hex()])
-def test_a_restored_machine_leaves_time_for_a_boot(
+def test_failed_restore_leaves_time_for_a_boot(
     snapshots: Snapshots,
     spec: MachineSpec,
     tmp_path: Path,
@@ -216,10 +216,10 @@ def test_a_restored_machine_leaves_time_for_a_boot(
     assert second.booting.remaining() > 50
 
 
-def test_what_a_guest_knows_of_itself_is_asked_before_it_is_saved(
+def test_info_is_queried_before_saving(
     snapshots: Snapshots, spec: MachineSpec, tmp_path: Path
 ) -> None:
-    """What it raises is the machine's own trouble, and not one of saving."""
+    """An error of `info` is not an error of saving."""
 
     def info() -> dict[str, Any]:
         raise KeyError("release")

@@ -1,4 +1,4 @@
-"""Tasks without an interpreter, on this machine: their code, and what they share."""
+"""Tasks on the host: their code, and what they share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from vm.guest import task_program
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "vm" / "guest" / "task.s"
-# Tasks become children of whoever has started their maker: of a process of their own, which ends.
+# Tasks become children of the actor's parent, so give them one that ends.
 _OUTER = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
 _DRIVING = """
 import json, os, sys
@@ -38,7 +38,7 @@ BAD_DESCRIPTOR, MISSING = [-1, 9, None], [-1, 2, None]
 
 
 def driven(*steps: list[Any]) -> list[list[Any]]:
-    """What steps come to: (task, call, ...) each, by a driver in a process of its own."""
+    """The results of steps (task, call, ...) in a driver in its own process."""
     inner = [sys.executable, "-c", _DRIVING, json.dumps(steps)]
     done = subprocess.run(
         [sys.executable, "-c", _OUTER, *inner],
@@ -55,7 +55,7 @@ def driven(*steps: list[Any]) -> list[list[Any]]:
 
 
 @pytest.mark.skipif(not shutil.which("as"), reason="no assembler here")
-def test_the_code_is_that_of_its_source(tmp_path: Path) -> None:
+def test_code_is_assembled_from_its_source(tmp_path: Path) -> None:
     assembled, raw = tmp_path / "task.o", tmp_path / "task.bin"
     subprocess.run(["as", "--64", "-o", assembled, SOURCE], check=True)
     subprocess.run(["objcopy", "-O", "binary", "-j", ".text", assembled, raw], check=True)
@@ -64,7 +64,7 @@ def test_the_code_is_that_of_its_source(tmp_path: Path) -> None:
     assert f"{task_program.START:016x} t start\n" in symbols
 
 
-def test_the_numbers_in_the_code_are_those_of_the_driver() -> None:
+def test_constants_in_the_code_match() -> None:
     text = SOURCE.read_text()
     for value, name in (
         (f"{task_program.MAILBOXES:#x}", "MAILBOXES"),
@@ -82,7 +82,7 @@ def test_the_numbers_in_the_code_are_those_of_the_driver() -> None:
         assert line.partition("#")[0].rstrip().endswith(f", {value}")
 
 
-def test_a_thread_has_the_process_of_its_maker() -> None:
+def test_thread_shares_its_process() -> None:
     (made, *_), (thread, *_), (pid, *_), (tid, *_), closed, written = driven(
         ["a", "task", None, 0],
         ["b", "task", "a", THREAD],
@@ -96,7 +96,7 @@ def test_a_thread_has_the_process_of_its_maker() -> None:
     assert (closed, written) == ([0, 0, None], BAD_DESCRIPTOR)
 
 
-def test_a_child_of_vfork_has_copies_of_descriptors_and_then_its_parent_goes_on() -> None:
+def test_vfork_copies_descriptors() -> None:
     seen = driven(
         ["a", "task", None, 0],
         ["b", "task", "a", task_program.CLONE_VM | task_program.CLONE_VFORK],
@@ -107,7 +107,7 @@ def test_a_child_of_vfork_has_copies_of_descriptors_and_then_its_parent_goes_on(
     assert seen[2:] == [[0, 0, None], [0, 0, None], [2, 0, None]]
 
 
-def test_a_program_goes_on_in_the_same_mailbox() -> None:
+def test_exec_keeps_the_mailbox() -> None:
     seen = driven(
         ["a", "task", None, 0],
         ["b", "task", "a", THREAD],
@@ -119,12 +119,12 @@ def test_a_program_goes_on_in_the_same_mailbox() -> None:
     )
     process = seen[0][0]
     assert seen[2] == MISSING
-    # Its id is that of the process from now on, and /dev/null was opened O_CLOEXEC.
+    # It has the id of the process, and /dev/null was opened O_CLOEXEC.
     assert seen[3:5] == [[process, 0, None], [process, 0, None]]
     assert seen[6] == BAD_DESCRIPTOR
 
 
-def test_a_32_bit_task_has_other_numbers() -> None:
+def test_int80_uses_32_bit_numbers() -> None:
     seen = driven(
         ["a", "task", None, 0],
         ["a", "int80", 20, [], None],
@@ -135,7 +135,7 @@ def test_a_32_bit_task_has_other_numbers() -> None:
     assert seen[2:] == [[3, 0, None], BAD_DESCRIPTOR]
 
 
-def test_a_leader_ends_before_its_thread_and_all_end_together() -> None:
+def test_leader_exits_before_its_threads() -> None:
     seen = driven(
         ["a", "task", None, 0],
         ["b", "task", "a", THREAD],
@@ -152,11 +152,11 @@ MAP = ["sys", 9, [MEMORY, 4096, 3, 0x22, (1 << 64) - 1, 0], None]
 
 
 def raced(seen: list[Any]) -> Any:
-    """What a race told: how often which answer, by track and call."""
+    """Counts of return values by track and call."""
     return json.loads(bytes.fromhex(seen[2]))
 
 
-def test_a_race_counts_answers_and_loses_no_addition() -> None:
+def test_race_counts_return_values() -> None:
     *_, seen, memory = driven(
         ["a", "task", None, 0],
         ["a", *MAP],
@@ -175,8 +175,8 @@ def test_a_race_counts_answers_and_loses_no_addition() -> None:
     assert memory[2] == (5000 + 6000 * 65536).to_bytes(8, "little").hex()
 
 
-def test_of_many_answers_four_are_told_apart() -> None:
-    # Descriptors that nobody closes have other numbers each time.
+def test_race_distinguishes_four_values() -> None:
+    # Every dup returns another number.
     dup = ["sys", 32, [{"fd": 1}], None]
     *_, seen = driven(["a", "task", None, 0], ["", "race", [["a", 9, [dup]]]])
     ((tally,),) = raced(seen)
@@ -184,19 +184,19 @@ def test_of_many_answers_four_are_told_apart() -> None:
     assert tally[-1][1] is None
 
 
-def test_a_descriptor_of_a_race_is_kept() -> None:
+def test_race_fills_slots() -> None:
     dup = ["sys", 32, [{"fd": 1}], 7]
     *_, seen, written = driven(
         ["a", "task", None, 0],
         ["", "race", [["a", 1, [dup, ["sys", 3, [{"fd": 9}], None]]]]],
         ["a", "sys", 1, [{"fd": 7}, {"in": "4142"}, 2], None],
     )
-    # Nothing was ever kept as 9.
+    # Slot 9 is empty.
     assert raced(seen) == [[[[1, 0]], [[1, -9]]]]
     assert written == [2, 0, None]
 
 
-def test_children_of_a_race_are_tasks_and_who_ends_in_one_is_gone() -> None:
+def test_race_creates_and_ends_tasks() -> None:
     (first, *_), _, _, seen, (pid, *_), written = driven(
         ["a", "task", None, 0],
         ["a", *MAP],

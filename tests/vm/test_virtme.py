@@ -1,4 +1,4 @@
-"""What virtme-ng answers is kept for as long as nothing changes that it depends on."""
+"""The command of virtme-ng is cached until one of its inputs changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMMAND = ("/qemu", (("-m", "512M"), ("-append", "a b")))
 
 
 class Host:
-    """A host with a virtme-run of its own, which counts how often it is asked."""
+    """A host with a fake virtme-run that counts its runs."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -31,19 +31,19 @@ class Host:
         self.answer(ANSWER)
 
     def answer(self, said: str) -> None:
-        """What it says from now on."""
+        """Set what virtme-run prints."""
         asked = self.directory / "asked"
         self.program.write_text(f'#!/bin/sh\necho "$*" >> {asked}\necho "{said}"\n')
         self.program.chmod(0o755)
 
     @property
     def asked(self) -> int:
-        """How often it was asked."""
+        """How often virtme-run was started."""
         asked = self.directory / "asked"
         return len(asked.read_text().splitlines()) if asked.exists() else 0
 
     def command(self, memory: int = 512) -> object:
-        """What another process of ours would be told."""
+        """The command as seen by a fresh process."""
         virtme_command.cache_clear()
         return virtme_command(self.kernel, memory, 1, str(self.qemu), self.cache)
 
@@ -59,7 +59,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     return host
 
 
-def test_it_is_asked_once(host: Host) -> None:
+def test_command_is_cached(host: Host) -> None:
     assert [host.command() for _ in range(3)] == [COMMAND] * 3
     assert host.asked == 1
     host.command(1024)
@@ -69,7 +69,7 @@ def test_it_is_asked_once(host: Host) -> None:
 
 
 @pytest.mark.parametrize("what", ["kernel", "qemu", "package", "boot_id", "nr_open", "program"])
-def test_it_is_asked_again_once_something_has_changed(host: Host, what: str) -> None:
+def test_changed_input_invalidates_the_cache(host: Host, what: str) -> None:
     host.command()
     file: Path = getattr(host, what)
     file.write_text(file.read_text() + "\n")
@@ -77,7 +77,9 @@ def test_it_is_asked_again_once_something_has_changed(host: Host, what: str) -> 
     assert host.asked == 2
 
 
-def test_it_is_asked_again_on_another_terminal(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_terminal_invalidates_the_cache(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
     host.command()
     monkeypatch.setenv("TERM", "another")
     host.command()
@@ -97,7 +99,7 @@ def test_it_is_asked_again_on_another_terminal(host: Host, monkeypatch: pytest.M
         '{"host": "HOST", "answers": {"QUESTION": "words"}}',
     ],
 )
-def test_a_damaged_answer_is_none(host: Host, kept: str) -> None:
+def test_damaged_entry_is_ignored(host: Host, kept: str) -> None:
     host.command()
     file = host.cache / "virtme.json"
     known = json.loads(file.read_text())
@@ -107,16 +109,14 @@ def test_a_damaged_answer_is_none(host: Host, kept: str) -> None:
     assert host.asked == 2
 
 
-def test_what_somebody_else_may_have_written_is_not_believed(
-    host: Host, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It would be run."""
+def test_cache_writable_by_others_is_ignored(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cached command would be executed."""
     host.command()
     file = host.cache / "virtme.json"
     file.chmod(0o664)
     host.command()
     assert host.asked == 2
-    # It was written anew.
+    # The file was replaced.
     host.command()
     assert host.asked == 2
     fstat = os.fstat
@@ -131,7 +131,7 @@ def test_what_somebody_else_may_have_written_is_not_believed(
     assert host.asked == 3
 
 
-def test_answers_do_not_grow_without_end(host: Host) -> None:
+def test_cache_is_bounded(host: Host) -> None:
     for memory in range(70):
         host.command(memory)
     assert len(json.loads((host.cache / "virtme.json").read_text())["answers"]) == 64
@@ -139,17 +139,15 @@ def test_answers_do_not_grow_without_end(host: Host) -> None:
     assert host.asked == 70
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(host: Host) -> None:
+def test_unwritable_cache(host: Host) -> None:
     host.cache.rmdir()
     host.cache.write_text("a file")
     assert [host.command() for _ in range(2)] == [COMMAND] * 2
     assert host.asked == 2
 
 
-def test_of_a_program_that_is_not_ours_nothing_is_kept(
-    host: Host, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nobody knows what it is made of."""
+def test_foreign_virtme_ng_is_not_cached(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files it consists of are unknown."""
     monkeypatch.undo()
     monkeypatch.setattr(virtme_ng, "_installed", lambda: None)
     monkeypatch.setenv("PATH", str(host.directory), prepend=os.pathsep)

@@ -1,4 +1,4 @@
-"""Frames survive the stream as they are, and nothing corrupt passes for a frame."""
+"""Frames survive any split of the stream, and no corrupt frame is accepted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _decode(stream: bytes) -> list[dict[str, object]]:
 
 
 def _parts(stream: bytes) -> set[str]:
-    """The part that is found corrupt; nothing while more bytes are waited for."""
+    """The part reported as corrupt; empty while the frame is incomplete."""
     try:
         messages = _decode(stream)
     except wire.FrameError as error:
@@ -49,7 +49,7 @@ def test_frames_survive_any_split_of_the_stream(step: int) -> None:
     assert decoder.pending == 0
 
 
-def test_every_flipped_bit_is_noticed() -> None:
+def test_flipped_bits_are_detected() -> None:
     frame = wire.pack(MESSAGE)
     for bit in range(8 * len(frame)):
         corrupt = bytearray(frame)
@@ -89,6 +89,6 @@ def test_payload_beyond_the_limit_is_not_sent() -> None:
     assert caught.value.part == "length"
 
 
-def test_what_is_no_json_is_a_mistake_of_the_caller() -> None:
+def test_unencodable_message_raises() -> None:
     with pytest.raises(TypeError):
         wire.pack({"raw": b"bytes"})
