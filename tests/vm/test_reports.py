@@ -167,66 +167,74 @@ def test_flood_is_classified_quickly() -> None:
 
 # Formats from the kernel's sources: lib/bug.c, arch/x86/mm/fault.c, mm/kasan/report.c,
 # kernel/locking/lockdep.c, kernel/hung_task.c, kernel/watchdog.c, kernel/rcu/tree_stall.h.
+HEADLINES = {
+    ReportKind.WARN: (
+        "WARNING: CPU: 1 PID: 77 at kernel/trace/ring_buffer.c:3675 rb_x+0x1/0x2",
+        "WARNING: kernel/trace/ring_buffer.c:3675 at rb_x+0x1/0x2, CPU#1: sh/77",
+    ),
+    ReportKind.OOPS: (
+        "BUG: kernel NULL pointer dereference, address: 0000000000000010",
+        "BUG: unable to handle page fault for address: ffffc90000000000",
+        "Oops: Oops: 0000 [#1] SMP PTI",
+        "Oops: 0002 [#1] PREEMPT SMP",
+        "Oops: general protection fault, probably for address 0x6b: 0000 [#1] SMP",
+        "general protection fault, maybe for address 0x6b: 0000 [#2]",
+        "invalid opcode: 0000 [#1] PREEMPT SMP NOPTI",
+        "kernel BUG at mm/slub.c:562!",
+    ),
+    ReportKind.BUG: (
+        "BUG: sleeping function called from invalid context at mm/x.c:1",
+        "BUG: using smp_processor_id() in preemptible [00000000] code: sh/77",
+        "BUG kmalloc-64 (Not tainted): Poison overwritten",
+        "BUG user_event (Tainted: G    B      O      ): Object already free",
+    ),
+    ReportKind.KASAN: (
+        "BUG: KASAN: slab-use-after-free in user_event_mm_dup+0x1/0x2",
+        "BUG: KFENCE: use-after-free read in f+0x1/0x2",
+    ),
+    ReportKind.UBSAN: ("UBSAN: array-index-out-of-bounds in kernel/x.c:1:2",),
+    ReportKind.LOCKDEP: (
+        "WARNING: possible circular locking dependency detected",
+        "WARNING: possible recursive locking detected",
+        "WARNING: possible irq lock inversion dependency detected",
+        "WARNING: inconsistent lock state",
+        "WARNING: suspicious RCU usage",
+        "WARNING: SOFTIRQ-safe -> SOFTIRQ-unsafe lock order detected",
+        "WARNING: Nested lock was not taken",
+        "WARNING: bad contention detected!",
+        "WARNING: python3/77 still has locks held!",
+        "WARNING: a name/77 still has locks held!",
+        "INFO: trying to register non-static key.",
+        "BUG: MAX_LOCKDEP_CHAINS too low!",
+    ),
+    ReportKind.LEAK: ("kmemleak: 2 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",),
+    ReportKind.HUNG_TASK: (
+        "INFO: task sh:77 blocked for more than 120 seconds.",
+        "INFO: task uevt-mark 1:77 blocked for more than 120 seconds.",
+        "INFO: task sh:77 blocked in I/O wait for more than 120 seconds.",
+    ),
+    ReportKind.SOFT_LOCKUP: (
+        "watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [sh:77]",
+        "watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [uevt-mark 1 x:77]",
+    ),
+    ReportKind.HARD_LOCKUP: ("watchdog: Watchdog detected hard LOCKUP on cpu 0",),
+    ReportKind.RCU_STALL: (
+        "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
+        "rcu: INFO: rcu_sched self-detected stall on CPU",
+        "rcu: INFO: rcu_preempt detected expedited stalls on CPUs/tasks: {",
+    ),
+    ReportKind.OUT_OF_MEMORY: (
+        "uevt-mark 7 x invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL)",
+        "Out of memory: Killed process 77 (uevt-mark 1 x) total-vm:1kB",
+    ),
+    ReportKind.PANIC: ("Kernel panic - not syncing: Fatal exception",),
+}
+
+
 @pytest.mark.parametrize(
-    ("line", "kind"),
-    [
-        (
-            "WARNING: CPU: 1 PID: 77 at kernel/trace/ring_buffer.c:3675 rb_x+0x1/0x2",
-            ReportKind.WARN,
-        ),
-        ("WARNING: kernel/trace/ring_buffer.c:3675 at rb_x+0x1/0x2, CPU#1: sh/77", ReportKind.WARN),
-        ("BUG: kernel NULL pointer dereference, address: 0000000000000010", ReportKind.OOPS),
-        ("BUG: unable to handle page fault for address: ffffc90000000000", ReportKind.OOPS),
-        ("Oops: Oops: 0000 [#1] SMP PTI", ReportKind.OOPS),
-        ("Oops: 0002 [#1] PREEMPT SMP", ReportKind.OOPS),
-        (
-            "Oops: general protection fault, probably for address 0x6b: 0000 [#1] SMP",
-            ReportKind.OOPS,
-        ),
-        ("general protection fault, maybe for address 0x6b: 0000 [#2]", ReportKind.OOPS),
-        ("invalid opcode: 0000 [#1] PREEMPT SMP NOPTI", ReportKind.OOPS),
-        ("kernel BUG at mm/slub.c:562!", ReportKind.OOPS),
-        ("BUG: sleeping function called from invalid context at mm/x.c:1", ReportKind.BUG),
-        ("BUG: using smp_processor_id() in preemptible [00000000] code: sh/77", ReportKind.BUG),
-        ("BUG: KASAN: slab-use-after-free in user_event_mm_dup+0x1/0x2", ReportKind.KASAN),
-        ("BUG: KFENCE: use-after-free read in f+0x1/0x2", ReportKind.KASAN),
-        ("UBSAN: array-index-out-of-bounds in kernel/x.c:1:2", ReportKind.UBSAN),
-        ("WARNING: possible circular locking dependency detected", ReportKind.LOCKDEP),
-        ("WARNING: possible recursive locking detected", ReportKind.LOCKDEP),
-        ("WARNING: possible irq lock inversion dependency detected", ReportKind.LOCKDEP),
-        ("WARNING: inconsistent lock state", ReportKind.LOCKDEP),
-        ("WARNING: suspicious RCU usage", ReportKind.LOCKDEP),
-        ("WARNING: SOFTIRQ-safe -> SOFTIRQ-unsafe lock order detected", ReportKind.LOCKDEP),
-        ("WARNING: Nested lock was not taken", ReportKind.LOCKDEP),
-        ("WARNING: bad contention detected!", ReportKind.LOCKDEP),
-        ("WARNING: python3/77 still has locks held!", ReportKind.LOCKDEP),
-        ("WARNING: a name/77 still has locks held!", ReportKind.LOCKDEP),
-        ("INFO: trying to register non-static key.", ReportKind.LOCKDEP),
-        ("BUG: MAX_LOCKDEP_CHAINS too low!", ReportKind.LOCKDEP),
-        ("BUG kmalloc-64 (Not tainted): Poison overwritten", ReportKind.BUG),
-        ("BUG user_event (Tainted: G    B      O      ): Object already free", ReportKind.BUG),
-        (
-            "kmemleak: 2 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
-            ReportKind.LEAK,
-        ),
-        ("INFO: task sh:77 blocked for more than 120 seconds.", ReportKind.HUNG_TASK),
-        ("INFO: task uevt-mark 1:77 blocked for more than 120 seconds.", ReportKind.HUNG_TASK),
-        ("INFO: task sh:77 blocked in I/O wait for more than 120 seconds.", ReportKind.HUNG_TASK),
-        ("watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [sh:77]", ReportKind.SOFT_LOCKUP),
-        (
-            "watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [uevt-mark 1 x:77]",
-            ReportKind.SOFT_LOCKUP,
-        ),
-        ("watchdog: Watchdog detected hard LOCKUP on cpu 0", ReportKind.HARD_LOCKUP),
-        ("rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:", ReportKind.RCU_STALL),
-        ("rcu: INFO: rcu_sched self-detected stall on CPU", ReportKind.RCU_STALL),
-        ("rcu: INFO: rcu_preempt detected expedited stalls on CPUs/tasks: {", ReportKind.RCU_STALL),
-        ("uevt-mark 7 x invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL)", ReportKind.OUT_OF_MEMORY),
-        ("Out of memory: Killed process 77 (uevt-mark 1 x) total-vm:1kB", ReportKind.OUT_OF_MEMORY),
-        ("Kernel panic - not syncing: Fatal exception", ReportKind.PANIC),
-    ],
+    ("kind", "line"), [(kind, line) for kind, lines in HEADLINES.items() for line in lines]
 )
-def test_headline(line: str, kind: ReportKind) -> None:
+def test_headline(kind: ReportKind, line: str) -> None:
     (found,) = classify(f"[    1.000000] calm\n[   12.345678][   T77] {line}\n")
     assert found.kind is kind
     assert found.line == 2

@@ -1,4 +1,4 @@
-"""Diagnose a hang from what QEMU and the kernel report; test_inquest has real hangs."""
+"""Diagnose a hang from what QEMU and the kernel report; test_postmortem has real hangs."""
 
 from __future__ import annotations
 

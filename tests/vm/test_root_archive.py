@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import sys
 import sysconfig
 from pathlib import Path
@@ -137,3 +138,22 @@ def test_interpreter_runs_in_the_c_locale(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_archive_is_world_readable(archive: Path) -> None:
     assert [path.stat().st_mode & 0o777 for path in archive.parent.iterdir()] == [0o644, 0o644]
+
+
+@pytest.mark.parametrize("length", [0, 5, 63, 64, 100, 64 + 56])
+def test_truncated_file(tmp_path: Path, length: int) -> None:
+    """The program header table is missing or incomplete."""
+    file = tmp_path / "library.so"
+    file.write_bytes(interpreter().read_bytes()[:length])
+    assert elf.segments(file) == ()
+    assert elf.loader_of(file) is None
+    assert elf.loaded(file) == file.read_bytes()
+
+
+@pytest.mark.parametrize("start", [1 << 40, (1 << 64) - 1])
+def test_table_beyond_the_end_of_the_file(tmp_path: Path, start: int) -> None:
+    header = bytearray(interpreter().read_bytes()[:4096])
+    struct.pack_into("<Q", header, 32, start)
+    file = tmp_path / "library.so"
+    file.write_bytes(header)
+    assert elf.segments(file) == ()
