@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,13 +36,38 @@ def last_line(done: subprocess.CompletedProcess[str]) -> str:
     return done.stdout.strip().splitlines()[-1]
 
 
+def test_case_file_that_cannot_be_imported_is_the_only_cause_named(tmp_path: Path) -> None:
+    cases = tmp_path / "test_broken.py"
+    cases.write_text("from conformance.cases.case import nothing_such\n")
+    words = (
+        "-p",
+        "uevt",
+        "-p",
+        "no:terminalreporter",
+        "--kernel",
+        "model",
+        f"--out={tmp_path}/out",
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", str(cases), "-c", "pyproject.toml", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert "cannot import name 'nothing_such'" in done.stderr
+    assert "Hint" not in done.stderr
+    assert "nothing selected" not in done.stderr
+
+
 def test_model_checks_itself(tmp_path: Path) -> None:
     """The self-check holds, needs no QEMU, and gives no verdict."""
     bare = tmp_path / "bin"
     bare.mkdir()
     done = uevt("run", "--kernel", "model", "--out", str(tmp_path / "out"), PATH=str(bare))
     assert done.returncode == 0, done.stdout
-    assert last_line(done).endswith("self-check ok")
+    assert re.search(r" self-check ok: [1-9]\d+ cases$", last_line(done))
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     assert "verdict" not in results["summary"]
 

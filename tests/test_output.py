@@ -37,21 +37,21 @@ def test_a_pipe_gets_the_summary_alone(tmp_path: Path) -> None:
         "kernel    model, profile 6.12.117",
         "host      none",
         f"results   {tmp_path / 'out'}",
-        "uevt: model (profile 6.12.117) self-check ok",
+        "uevt: model (profile 6.12.117) self-check ok: 2 cases",
     ]
     assert done.stderr == ""
 
 
 def test_colour_can_be_forced(tmp_path: Path) -> None:
     done = uevt("--kernel", "model", *FEW, f"--out={tmp_path / 'out'}", "-q", FORCE_COLOR="1")
-    assert done.stdout == "uevt: model (profile 6.12.117) \x1b[32mself-check ok\x1b[0m\n"
+    assert done.stdout == "uevt: model (profile 6.12.117) \x1b[32mself-check ok\x1b[0m: 2 cases\n"
 
 
 def test_in_a_workflow_the_verdict_stays_the_last_line(tmp_path: Path) -> None:
     summary = tmp_path / "summary.md"
     workflow = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
     done = uevt("--kernel", "model", *FEW, f"--out={tmp_path / 'out'}", **workflow)
-    verdict = "uevt: model (profile 6.12.117) self-check ok"
+    verdict = "uevt: model (profile 6.12.117) self-check ok: 2 cases"
     assert (done.stdout.splitlines()[-1], done.stderr) == (verdict, "")
     assert summary.read_text() == f"<h3>{verdict}</h3>\n\n"
 
@@ -73,7 +73,7 @@ def test_on_a_terminal_a_line_moves(tmp_path: Path) -> None:
     words = ("--kernel", "model", "-k", "status.nothing_registered", f"--out={tmp_path / 'out'}")
     said = on_a_terminal(*words)
     assert "\r\x1b[Kuevt: model 1/1  status.nothing_registered\r\x1b[Kkernel " in said
-    assert said.endswith("\x1b[32mself-check ok\x1b[0m\r\n")
+    assert said.endswith("\x1b[32mself-check ok\x1b[0m: 1 case\r\n")
 
 
 @pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"TERM": ""}], ids=["dumb", "none"])
@@ -99,7 +99,7 @@ def test_ktap_has_standard_output_for_itself(tmp_path: Path) -> None:
         "status.file_mode",
         "uevt.run",
     }
-    assert done.stderr.endswith("uevt: model (profile 6.12.117) self-check ok\n")
+    assert done.stderr.endswith("uevt: model (profile 6.12.117) self-check ok: 2 cases\n")
 
 
 def test_ktap_of_guests_side_by_side(tmp_path: Path, built_kernel: BuiltKernel) -> None:
@@ -142,7 +142,7 @@ def test_ktap_into_a_file(tmp_path: Path) -> None:
     file.write_text("older\n" * 1000)
     words = ("--kernel", "model", *FEW, f"--out={tmp_path / 'out'}", "-q")
     done = uevt(*words, "--ktap", str(file))
-    assert done.stdout == "uevt: model (profile 6.12.117) self-check ok\n"
+    assert done.stdout == "uevt: model (profile 6.12.117) self-check ok: 2 cases\n"
     assert len(read_ktap(file.read_text()).subtests) == 3
 
 

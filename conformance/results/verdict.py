@@ -25,7 +25,8 @@ def verdict_line(record: RunRecord, *, colour: bool = False) -> str:
     if record.head.self_check:
         ok = self_check_of(record)
         ended = coloured(f"self-check {ok}", "good" if ok == "ok" else "bad", enabled=colour)
-        return f"uevt: {one_line(kernel.id)} (profile {one_line(kernel.profile)}) {ended}"
+        cases = "1 case" if len(record.cases) == 1 else f"{len(record.cases)} cases"
+        return f"uevt: {one_line(kernel.id)} (profile {one_line(kernel.profile)}) {ended}: {cases}"
     verdict = record.verdict
     word = coloured(verdict.value, _COLOURS[verdict], enabled=colour)
     release = f" ({one_line(kernel.release)})" if kernel.release else ""

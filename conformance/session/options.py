@@ -15,7 +15,7 @@ from conformance.results.exit_codes import ExitStyle
 # Options of one value, of several, and of none.
 _VALUES = (
     *("image", "modules", "tree", "ref", "abi", "flavour"),
-    *("tier", "isolation", "shuffle", "deadline", "out", "exit_style", "ktap", "resume"),
+    *("tier", "isolation", "repeat", "shuffle", "deadline", "out", "exit_style", "ktap", "resume"),
 )
 _LISTS = ("patch", "config", "module", "append")
 _FLAGS = ("force", "require")
@@ -39,6 +39,9 @@ _DESCRIPTOR = re.compile(r"/dev/fd/(\d+)")
 _ISOLATION = "a new guest when a case needs one (the default), or before every case"
 
 
+_REPEAT = "run each case up to N times, until one run is unexpected (with -k CASE: find flakes)"
+
+
 def declare(add: Callable[..., object]) -> None:
     """Declare all of them to argparse's ``add_argument``, or pytest's ``addoption``."""
     several = {"action": "append", "default": []}
@@ -54,6 +57,7 @@ def declare(add: Callable[..., object]) -> None:
     add("--append", metavar="ARGS", help="kernel arguments to add", **several)
     add("--tier", choices=["quick", "full"], help="quick (the default) or full")
     add("--isolation", choices=["need", "case"], help=_ISOLATION)
+    add("--repeat", type=_count, metavar="N", help=_REPEAT)
     add("--shuffle", type=int, metavar="SEED", help="run the cases in an order by chance")
     add("--deadline", type=_seconds, metavar="SECONDS", help="judge no case after so long")
     add("--out", metavar="DIR", help="where results go (default: results/<kernel id>/<UTC stamp>)")
@@ -103,6 +107,13 @@ def _parsed(said: Sequence[str]) -> Namespace:
     if unknown:
         raise ValueError(f"{unknown[0]} is no option")
     return found
+
+
+def _count(text: str) -> int:
+    """A number of runs.  Raises ArgumentTypeError."""
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r} is no number of 1 or more")
+    return int(text)
 
 
 def _seconds(text: str) -> float:

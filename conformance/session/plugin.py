@@ -165,6 +165,7 @@ def _worker(config: pytest.Config, controller: Controller, directory: Path) -> W
         Expectations.load(),
         allowed=_allowed(),
         fresh_guests=config.option.isolation == "case",
+        repeat=config.option.repeat or 1,
         limit=controller.limit,
     )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from _pytest.mark.structures import ParameterSet
 
 import conformance.cases
 from conformance.cases.case import FULL_MARK, VARIANTS_MARK, Case, Tier, declared
+from conformance.expectations.loader import Expectations
 from conformance.runner.switch_probes import Probe
 from conformance.session.controller.controller import nothing_selected, refuse
 from conformance.session.ordering import CaseHistory, ordered
@@ -63,8 +65,9 @@ class CaseSelection:
         self._tell = tell
         # There are cases, if not for this kernel.
         self._any_cases = False
-        # The files that were looked through.
+        # The files that were collected, and the ids of the cases in them.
         self._files: set[str] = set()
+        self._ids: set[str] = set()
         self.probes: list[Probe] = []
         self.switches: set[str] = set()
 
@@ -80,6 +83,7 @@ class CaseSelection:
         if case is None:
             return None
         self._files.add(str(collector.path))
+        self._ids.add(case.id)
         full = Tier(collector.config.option.tier) is Tier.FULL
         if case.applies(self._target.profile) and (full or case.tier is Tier.QUICK or case.switch):
             return None
@@ -117,6 +121,8 @@ class CaseSelection:
         # Those that had ended before the run went on are nobody's to take away.
         lost = sorted(Path(path).name for path in _files(config) - self._files)
         self._tell(len(left), lost)
+        if not lost and _files(config):
+            _warn_of_unknown(self._ids)
         items[:] = others + left
 
     def _selects(self, item: pytest.Item, tier: Tier, wanted: Expression | None) -> bool:
@@ -125,6 +131,14 @@ class CaseSelection:
         if tier_of(case, item) is Tier.FULL and tier is Tier.QUICK:
             return False
         return wanted is None or wanted.evaluate(_Matcher(case_id(case, item)))
+
+
+def _warn_of_unknown(ids: Set[str]) -> None:
+    """Print the expectations of cases that do not exist; ``ids`` come without variants."""
+    for entry in Expectations.load().entries:
+        if not any(entry.case == id or entry.case.startswith(f"{id}.") for id in ids):
+            where = f"{entry.file}: expectation {entry.number}"
+            sys.stderr.write(f"uevt: {where} names an unknown case: {entry.case}\n")
 
 
 def _more(row: ParameterSet) -> bool:

@@ -74,6 +74,9 @@ def refuse(config: pytest.Config, why: str, ending: Ending = Ending.USAGE) -> No
 def nothing_selected(config: pytest.Config, target: Target) -> str:
     """Why a run has no case, and the hint."""
     option = config.option
+    controller = config.pluginmanager.get_plugin(NAME)
+    if isinstance(controller, Controller) and controller.unloadable:
+        return f"no case left: cannot load {', '.join(controller.unloadable)}"
     return (
         f"nothing selected: no case fits -k {option.keyword!r}, tier {option.tier} and profile "
         f"{target.profile.name}; -k matches parts of case ids"
@@ -137,6 +140,8 @@ class Controller:
         # How many were selected for that, once that is known, and the files that were not found.
         self._expected: int | None = None
         self._lost: tuple[str, ...] = ()
+        #: Files of cases that cannot be imported.
+        self.unloadable: list[str] = []
         # What was not selected and has a result all the same.
         self._beside = 0
         self._abandoned = False
@@ -200,9 +205,15 @@ class Controller:
         self._selected += len(before) - len(selected)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Say what keeps cases from being found where pytest does not."""
-        if report.failed and self._config.pluginmanager.is_blocked("terminalreporter"):
-            sys.stderr.write(f"uevt: {report.nodeid}: {report.longreprtext}\n")
+        """Print why a file of cases cannot be loaded, unless pytest prints it."""
+        if not report.failed:
+            return
+        self.unloadable.append(Path(report.nodeid).name)
+        if self._config.pluginmanager.is_blocked("terminalreporter"):
+            lines = report.longreprtext.splitlines()
+            # pytest guesses at names of modules; the traceback has the cause.
+            told = "\n".join(line for line in lines if not line.startswith("Hint: make sure"))
+            sys.stderr.write(f"uevt: cannot load {report.nodeid}: {told}\n")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record what a process that runs cases tells."""
@@ -321,7 +332,8 @@ class Controller:
         if away > 0:
             why.append(f"{away} cases were taken away by a plugin or an option of pytest")
         if self._lost:
-            why.append(f"not collected: {', '.join(self._lost)}")
+            cause = "cannot load" if set(self._lost) <= set(self.unloadable) else "not collected:"
+            why.append(f"{cause} {', '.join(self._lost)}")
         self._selected += max(0, away) + len(self._lost) + self._beside
         return "; ".join(why)
 

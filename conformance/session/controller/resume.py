@@ -17,7 +17,7 @@ from conformance.session.options import fill_missing
 # A case in which its run died so often is not tried once more.
 MOST_DEATHS = 2
 # What says which cases are run and how, where the kernel does not.
-_SELECTING = ("-k", "--tier", "--isolation", "--shuffle", "--append")
+_SELECTING = ("-k", "--tier", "--isolation", "--repeat", "--shuffle", "--append")
 _ANEW = "run anew: another --out, or --out with --force"
 
 

@@ -54,10 +54,12 @@ class Worker:
         *,
         allowed: Allowed | None = None,
         fresh_guests: bool = False,
+        repeat: int = 1,
         limit: RunLimit | None = None,
     ) -> None:
         self._allowed = allowed or Allowed()
         self._limit = limit
+        self._repeat = repeat
         self._target = target
         self._directory = directory
         self._expectations = expectations
@@ -138,7 +140,21 @@ class Worker:
     def run(
         self, case: Case, case_id: str, attempt: Attempt
     ) -> tuple[CaseResult, CaseResult | None]:
-        """Run a case; once more, on a new guest, when it lost its own.
+        """Run a case, ``repeat`` times or until a result is unexpected; see ``_run``."""
+        number = 1
+        result, first = self._run(case, case_id, attempt)
+        while number < self._repeat and result.outcome in _EXPLAINED:
+            number += 1
+            result, first = self._run(case, case_id, attempt)
+        if self._repeat > 1 and result.outcome not in _EXPLAINED:
+            reason = f"{result.reason} (run {number} of {self._repeat})"
+            result = replace(result, reason=reason.lstrip())
+        return result, first
+
+    def _run(
+        self, case: Case, case_id: str, attempt: Attempt
+    ) -> tuple[CaseResult, CaseResult | None]:
+        """Run a case, and once more on a new guest if it lost its own.
 
         ``attempt`` performs the case and returns what it raised.  Returns the result that
         stands, and the first one if there was a second.
@@ -154,7 +170,7 @@ class Worker:
         if self.expected(first).outcome not in _EXPLAINED:
             if self._runner.measure():
                 # It was held against a contract that is not this kernel's.
-                return self.run(case, case_id, attempt)
+                return self._run(case, case_id, attempt)
             first = self._runner.compared(case, first.outcome, first)
         stands = self.expected(first)
         if stands.has_unexcused_report and stands.outcome not in _EXPLAINED:

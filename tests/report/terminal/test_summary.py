@@ -100,7 +100,7 @@ def test_a_summary_keeps_to_its_columns_and_ends_with_the_verdict(record: RunRec
             run(
                 case("write.a"), head=head(kernel=KernelFacts("model", "", "6.12"), self_check=True)
             ),
-            "uevt: model (profile 6.12) self-check ok",
+            "uevt: model (profile 6.12) self-check ok: 1 case",
             id="self-check-ok",
         ),
         pytest.param(
@@ -108,7 +108,7 @@ def test_a_summary_keeps_to_its_columns_and_ends_with_the_verdict(record: RunRec
                 case("write.a", Outcome.FAIL),
                 head=head(kernel=KernelFacts("model", "", "6.12"), self_check=True),
             ),
-            "uevt: model (profile 6.12) self-check failed",
+            "uevt: model (profile 6.12) self-check failed: 1 case",
             id="self-check-failed",
         ),
     ],
