@@ -204,9 +204,7 @@ def _named(name: str) -> Named:
         return NAMED[name]
     for known in NAMED:
         if known in name:
-            raise ProfileError(
-                f"{name!r} is not an ABI; write {known}, then switches"
-            )
+            raise ProfileError(f"{name!r} is not an ABI; write {known}, then switches")
     try:
         release = Release.parse(name)
     except ProfileError as error:

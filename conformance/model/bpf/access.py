@@ -1,4 +1,7 @@
-"""Memory accesses that the verifier allows."""
+"""Memory accesses that the verifier allows.
+
+Source: kernel/bpf/verifier.c:check_mem_access, check_ptr_alignment, check_ctx_access.
+"""
 
 from __future__ import annotations
 
@@ -88,8 +91,8 @@ def check_value(address: Address, offset: int, size: int) -> None:
     assert address.map is not None
     start = address.offset + offset
     if start < 0 or start + size > address.map.value_size:
-        told = f"value_size={address.map.value_size} off={start} size={size}"
-        raise Refused("EACCES", f"invalid access to map value, {told}")
+        details = f"value_size={address.map.value_size} off={start} size={size}"
+        raise Refused("EACCES", f"invalid access to map value, {details}")
 
 
 def _context(

@@ -1,4 +1,7 @@
-"""Calls of helpers: availability and arguments."""
+"""Calls of helpers: availability and arguments.
+
+Source: kernel/bpf/verifier.c:check_helper_call, check_func_arg.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The verifier log.  Its content is not compared: it is not empty and ends with NUL."""
+"""The verifier log.  Its content is not compared: it is not empty and ends with NUL.
+
+Source: kernel/bpf/log.c:bpf_verifier_log_attr_valid, bpf_vlog_finalize.
+"""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def create(kind: int, key_size: int, value_size: int, max_entries: int) -> Map:
         raise Errno("E2BIG")
     if (key_size + value_size) * max_entries > _MODELLED_SIZE:
         raise NotModelled("a map of more than 1 MiB")
-    made = Map(MapType(kind), key_size, value_size, max_entries)
-    if made.is_array:
-        made.values = {_KEY.pack(index): bytearray(value_size) for index in range(max_entries)}
-    return made
+    map_ = Map(MapType(kind), key_size, value_size, max_entries)
+    if map_.is_array:
+        map_.values = {_KEY.pack(index): bytearray(value_size) for index in range(max_entries)}
+    return map_

@@ -1,4 +1,7 @@
-"""eBPF programs: load and run."""
+"""eBPF programs: load and run.
+
+Source: kernel/bpf/syscall.c:bpf_prog_load; kernel/bpf/verifier.c:bpf_check.
+"""
 
 from __future__ import annotations
 

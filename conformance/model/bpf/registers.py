@@ -1,4 +1,7 @@
-"""The state of registers and stack at one instruction."""
+"""The state of registers and stack at one instruction.
+
+Source: kernel/bpf/verifier.c, struct bpf_verifier_state.
+"""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class RfcTable(EventTable):
         has_directory = capable and "/" not in name and name not in _NO_DIRECTORY
         has_directory = has_directory and len(name) <= _NAME_MAX
         defined = Definition.parse(arguments if semicolon and has_directory else None)
-        made = RfcEvent(
+        event = RfcEvent(
             serial=self._created,
             name=name,
             fields=defined.fields,
@@ -108,8 +108,8 @@ class RfcTable(EventTable):
             index=index,
             definition=defined,
         )
-        self._add(made)
-        return made
+        self._add(event)
+        return event
 
     def free(self, event: Event, *, capable: bool) -> None:
         """destroy_user_event(): busy only while a probe is attached (probe_remove_event_call)."""

@@ -1,4 +1,7 @@
-"""User events and the table of them: identity, references, lifetime."""
+"""User events and the table of them: identity, references, lifetime.
+
+Source: kernel/trace/trace_events_user.c, functions named where a rule is applied.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Parts of a histogram: fields, constants, variables, and expressions of them."""
+"""Parts of a histogram: fields, constants, variables, and expressions of them.
+
+Source: trace_events_hist.c:hist_fn_call, hist_field_name, expr_str, hist_trigger_print_key.
+"""
 
 from __future__ import annotations
 

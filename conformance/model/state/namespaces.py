@@ -72,25 +72,25 @@ class Namespace:
         return Namespace(list(self.mounts), in_user_namespace)
 
 
-def check(attributes: Attributes, who: Credentials, wanted: int, *, directory: bool) -> None:
+def check(attributes: Attributes, who: Credentials, access: int, *, directory: bool) -> None:
     """generic_permission().  Raises Errno("EACCES").
 
     Capabilities in another user namespace do not count, since no owner is mapped there
     (capable_wrt_inode_uidgid).
     """
-    if not wanted & ~attributes.bits_for(who):
+    if not access & ~attributes.bits_for(who):
         return
     if who.has(Capability.DAC_OVERRIDE):
         return
-    harmless = not wanted & MAY_WRITE if directory else wanted == MAY_READ
+    harmless = not access & MAY_WRITE if directory else access == MAY_READ
     if not harmless or not who.has(Capability.DAC_READ_SEARCH):
         raise Errno("EACCES")
 
 
-def check_sysctl(who: Credentials, wanted: int) -> None:
+def check_sysctl(who: Credentials, access: int) -> None:
     """test_perm() for a sysctl of mode 0644, which ignores capabilities.
 
     Raises Errno("EACCES").
     """
-    if wanted & ~(Attributes(0o644).bits_for(who)):
+    if access & ~(Attributes(0o644).bits_for(who)):
         raise Errno("EACCES")

@@ -1,4 +1,7 @@
-"""One perf event: the tasks it follows, its count, its ring buffer."""
+"""One perf event: the tasks it follows, its count, its ring buffer.
+
+Source: kernel/events/core.c:perf_swevent_event; kernel/events/ring_buffer.c:perf_output_begin.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The status page and its indexes (up to 6.3)."""
+"""The status page and its indexes (up to 6.3).
+
+Source: trace_events_user.c:user_status_mmap, update_reg_page_for, user_event_register_set,
+user_event_register_clear, user_event_parse.
+"""
 
 from __future__ import annotations
 

@@ -73,7 +73,8 @@ class World:
     kernel_enabled: set[str] = field(default_factory=set)
     kernel_files: dict[str, EventFile] = field(default_factory=dict)
     perf_events: list[PerfEvent] = field(default_factory=list)
-    kprobes: list[Kprobe] = field(default_factory=list)
+    # By name.
+    kprobes: dict[str, Kprobe] = field(default_factory=dict)
     kprobes_created: int = 0
     # Changed modes and owners by path, the gid of all other tracefs files, the files in tmpfs
     # mounts, the initial mount namespace, and the lockdown level.
@@ -84,8 +85,8 @@ class World:
     lockdown: int = 0
     # SB_RDONLY of tracefs.
     tracefs_readonly: bool = False
-    eprobes: list[Eprobe] = field(default_factory=list)
-    synthetic_events: list[SyntheticEvent] = field(default_factory=list)
+    eprobes: dict[str, Eprobe] = field(default_factory=dict)
+    synthetic_events: dict[str, SyntheticEvent] = field(default_factory=dict)
 
     @classmethod
     def fresh(cls, profile: Profile, table: EventTable | None = None) -> World:

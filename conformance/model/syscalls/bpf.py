@@ -1,4 +1,7 @@
-"""bpf(2)."""
+"""bpf(2).
+
+Source: kernel/bpf/syscall.c.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ _COMMAND_FLAGS = 1 << 16
 def bpf(world: World, operation: op.Bpf) -> Answer:
     """One command.  Raises Errno, NotModelled."""
     process = world.process(operation.actor)
-    command, attributes = _asked(world, process, operation)
+    command, attributes = _command_of(world, process, operation)
     if command in _BY_KEY:
         key_command(process, command, attributes)
         return Answer(0)
@@ -44,7 +47,9 @@ def bpf(world: World, operation: op.Bpf) -> Answer:
     return Answer(0)
 
 
-def _asked(world: World, process: Process, operation: op.Bpf) -> tuple[Command, Mapping[str, int]]:
+def _command_of(
+    world: World, process: Process, operation: op.Bpf
+) -> tuple[Command, Mapping[str, int]]:
     if _NO_COMMANDS <= operation.command < _COMMAND_FLAGS:
         bpf_attributes.fetch(process.memory, operation.address, operation.size)
         raise Errno("EINVAL")
@@ -89,7 +94,7 @@ def _load(world: World, process: Process, attributes: Mapping[str, int]) -> prog
         raise NotModelled("flags of a program")
     if process.uid:
         raise Errno("EPERM")
-    asked = programs.LoadAttributes(
+    request = programs.LoadAttributes(
         attributes["prog_type"],
         attributes["insn_cnt"],
         attributes["insns"],
@@ -98,7 +103,7 @@ def _load(world: World, process: Process, attributes: Mapping[str, int]) -> prog
     )
     log = Log(attributes["log_level"], attributes["log_size"], attributes["log_buf"])
     return programs.load(
-        world.profile, process.memory, lambda number: _map_of(process, number), asked, log
+        world.profile, process.memory, lambda number: _map_of(process, number), request, log
     )
 
 
@@ -119,7 +124,7 @@ def key_command(process: Process, command: Command, attributes: Mapping[str, int
     number = attributes["map_fd"]
     if command is Command.MAP_LOOKUP_ELEM and flags:
         # Whether the descriptor is checked before the flags differs by release.
-        _only_violation(process, number)
+        _check_is_map(process, number)
         raise Errno("EINVAL")
     map_ = _map_of(process, number)
     if command is Command.MAP_GET_NEXT_KEY:
@@ -141,7 +146,7 @@ def key_command(process: Process, command: Command, attributes: Mapping[str, int
         raise
 
 
-def _only_violation(process: Process, number: int) -> None:
+def _check_is_map(process: Process, number: int) -> None:
     try:
         _map_of(process, number)
     except Errno:
@@ -191,7 +196,7 @@ def choices(world: World, operation: op.Operation) -> list[World]:
 
 def _walked(world: World, operation: op.Bpf) -> tuple[Map, bytes | None]:
     process = world.process(operation.actor)
-    _, attributes = _asked(world, process, operation)
+    _, attributes = _command_of(world, process, operation)
     map_ = _map_of(process, attributes["map_fd"])
     return map_, _key_before(process, map_, attributes)
 

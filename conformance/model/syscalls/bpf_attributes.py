@@ -1,4 +1,7 @@
-"""The attributes of bpf(2)."""
+"""The attributes of bpf(2).
+
+Source: kernel/bpf/syscall.c:__sys_bpf, bpf_check_uarg_tail_zero, CHECK_ATTR.
+"""
 
 from __future__ import annotations
 

@@ -49,48 +49,48 @@ def enter(world: World, operation: AnyOperation) -> AnyOperation:
     if filtered in process.seccomp_errors:
         raise Errno(process.seccomp_errors[filtered])
     if isinstance(operation, Pathed):
-        path = seen(world, process, operation.path, _wanted(operation))
+        path = resolve(world, process, operation.path, _access(operation))
         if path != operation.path:
             operation = replace(operation, path=path)
     return operation
 
 
-def _wanted(operation: Pathed) -> int:
+def _access(operation: Pathed) -> int:
     """The access that an operation needs; 0 for stat(2)."""
     match operation:
         case op.Stat():
             return 0
         case op.Open(flags=flags) | op.WriteFile(flags=flags):
-            wanted = (MAY_READ, MAY_WRITE, MAY_READ | MAY_WRITE)[flags & os.O_ACCMODE]
-            return wanted | (MAY_WRITE if flags & os.O_TRUNC else 0)
+            access = (MAY_READ, MAY_WRITE, MAY_READ | MAY_WRITE)[flags & os.O_ACCMODE]
+            return access | (MAY_WRITE if flags & os.O_TRUNC else 0)
     return MAY_READ
 
 
-def seen(world: World, process: Process, path: str, wanted: int) -> str:
+def resolve(world: World, process: Process, path: str, access: int) -> str:
     """The path in the initial mount namespace.
 
     Raises Errno: EACCES for a directory or the file, then EROFS.
     """
     found, mount = (process.namespace or world.namespace).find(process.root + path)
     who = process.credentials
-    if wanted and _is_nowhere(world, found, mount):
+    if access and _is_missing(world, found, mount):
         raise Errno("ENOENT")
     if found.startswith(f"{TRACEFS}/") and TRACEFS.startswith(mount.root):
         # A bind mount of one file does not lead through the root of tracefs.
         namespaces.check(attributes(world, TRACEFS), who, MAY_SEARCH, directory=True)
-    if world.tracefs_readonly and wanted & MAY_WRITE and found.startswith(f"{TRACEFS}/"):
+    if world.tracefs_readonly and access & MAY_WRITE and found.startswith(f"{TRACEFS}/"):
         # sb_permission() comes before the mode.
         raise Errno("EROFS")
     if found == tracefs.MAXIMUM:
-        namespaces.check_sysctl(who, wanted)
-    elif wanted and not who.has(Capability.DAC_OVERRIDE) and found.startswith("/sys/"):
-        namespaces.check(attributes(world, found), who, wanted, directory=False)
-    if mount.readonly and wanted & MAY_WRITE:
+        namespaces.check_sysctl(who, access)
+    elif access and not who.has(Capability.DAC_OVERRIDE) and found.startswith("/sys/"):
+        namespaces.check(attributes(world, found), who, access, directory=False)
+    if mount.readonly and access & MAY_WRITE:
         raise Errno("EROFS")
     return found
 
 
-def _is_nowhere(world: World, path: str, mount: Mount) -> bool:
+def _is_missing(world: World, path: str, mount: Mount) -> bool:
     """Whether a path does not exist: never created in a tmpfs, or on no mount."""
     if path.startswith("tmpfs"):
         return path not in world.tmpfs_files
@@ -183,8 +183,8 @@ def _may_mount(world: World, process: Process) -> None:
 
 def _mount(world: World, operation: credentials.Mount) -> Answer:
     process = world.process(operation.actor)
-    target = seen(world, process, operation.target, 0)
-    _check_there(world, target)
+    target = resolve(world, process, operation.target, 0)
+    _check_exists(world, target)
     _may_mount(world, process)
     assert process.namespace is not None
     mounts = process.namespace.mounts
@@ -196,8 +196,8 @@ def _mount(world: World, operation: credentials.Mount) -> Answer:
         mounts[place] = replace(mounts[place], readonly=readonly)
         return Answer(0)
     if operation.flags & credentials.MS_BIND:
-        root = seen(world, process, operation.source, 0)
-        _check_there(world, root)
+        root = resolve(world, process, operation.source, 0)
+        _check_exists(world, root)
         readonly = process.namespace.find(operation.source)[1].readonly
     else:
         root, readonly = _new_root(world, process, operation.kind), False
@@ -271,15 +271,15 @@ def _umount(world: World, operation: credentials.Umount) -> Answer:
     _may_mount(world, process)
     assert process.namespace is not None
     mounts = process.namespace.mounts
-    here = [each for each in mounts if each.target == operation.target]
-    if not here:
+    mounted = [each for each in mounts if each.target == operation.target]
+    if not mounted:
         raise Errno("EINVAL")
-    mounts.remove(here[-1])
+    mounts.remove(mounted[-1])
     return Answer(0)
 
 
-def _make(world: World, operation: file_attributes.Mknod | file_attributes.Mkdir) -> Answer:
-    path = seen(world, world.process(operation.actor), operation.path, 0)
+def _create_node(world: World, operation: file_attributes.Mknod | file_attributes.Mkdir) -> Answer:
+    path = resolve(world, world.process(operation.actor), operation.path, 0)
     if not path.startswith("tmpfs"):
         raise NotModelled(f"making {path}")
     if path in world.tmpfs_files:
@@ -288,7 +288,7 @@ def _make(world: World, operation: file_attributes.Mknod | file_attributes.Mkdir
     return Answer(0)
 
 
-def _check_there(world: World, path: str) -> None:
+def _check_exists(world: World, path: str) -> None:
     """Raise Errno("ENOENT") for a path that was never created in a tmpfs."""
     if path.startswith("tmpfs") and path not in world.tmpfs_files:
         raise Errno("ENOENT")
@@ -298,7 +298,7 @@ def _check_there(world: World, path: str) -> None:
 
 
 def _chmod(world: World, operation: file_attributes.Chmod) -> Answer:
-    before, path = _to_change(world, operation)
+    before, path = _changed_attributes(world, operation)
     who = world.process(operation.actor).credentials
     if who.uid != before.uid and not who.has(Capability.FOWNER):
         raise Errno("EPERM")
@@ -307,7 +307,7 @@ def _chmod(world: World, operation: file_attributes.Chmod) -> Answer:
 
 
 def _chown(world: World, operation: file_attributes.Chown) -> Answer:
-    before, path = _to_change(world, operation)
+    before, path = _changed_attributes(world, operation)
     who = world.process(operation.actor).credentials
     uid = before.uid if operation.uid == -1 else operation.uid
     gid = before.gid if operation.gid == -1 else operation.gid
@@ -318,12 +318,12 @@ def _chown(world: World, operation: file_attributes.Chown) -> Answer:
     return Answer(0)
 
 
-def _to_change(
+def _changed_attributes(
     world: World, operation: file_attributes.Chmod | file_attributes.Chown
 ) -> tuple[Attributes, str]:
     """The attributes and path of a file.  Raises Errno: EROFS, or EPERM for a sysctl."""
     process = world.process(operation.actor)
-    path = seen(world, process, operation.path, 0)
+    path = resolve(world, process, operation.path, 0)
     _, mount = (process.namespace or world.namespace).find(process.root + operation.path)
     if mount.readonly or (world.tracefs_readonly and path.startswith(TRACEFS)):
         raise Errno("EROFS")
@@ -334,7 +334,7 @@ def _to_change(
 
 
 def _ownership(world: World, operation: file_attributes.Ownership) -> Answer:
-    path = seen(world, world.process(operation.actor), operation.path, 0)
+    path = resolve(world, world.process(operation.actor), operation.path, 0)
     owned = attributes(world, path)
     return Answer(None, "", b"%d:%d" % (owned.uid, owned.gid))
 
@@ -355,8 +355,8 @@ HANDLERS: Handlers = {
     credentials.Chroot: _chroot,
     credentials.Mount: _mount,
     credentials.Umount: _umount,
-    file_attributes.Mknod: _make,
-    file_attributes.Mkdir: _make,
+    file_attributes.Mknod: _create_node,
+    file_attributes.Mkdir: _create_node,
     file_attributes.Chmod: _chmod,
     file_attributes.Chown: _chown,
     file_attributes.Ownership: _ownership,

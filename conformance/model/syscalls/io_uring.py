@@ -1,4 +1,7 @@
-"""Writes through io_uring."""
+"""Writes through io_uring.
+
+Source: io_uring/rw.c:io_write, io_rw_init_file, io_kiocb_update_pos; lib/iov_iter.c.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Tasks: clone, execve, exit; what they share and inherit."""
+"""Tasks: clone, execve, exit; what they share and inherit.
+
+Source: include/linux/user_events.h:user_events_fork, user_events_execve, user_events_exit;
+trace_events_user.c:user_event_mm_dup, user_event_mm_remove; kernel/fork.c:copy_process;
+fs/exec.c:bprm_execve, begin_new_exec; net/core/scm.c; fs/ioctl.c:compat_sys_ioctl.
+"""
 
 from __future__ import annotations
 
@@ -46,34 +51,34 @@ def fork(world: World, operation: op.Fork) -> Answer:
 
 def clone(world: World, operation: tasks.Clone) -> Answer:
     """clone(2): shared resources are the same object, others are copied."""
-    maker = world.process(operation.actor)
+    parent = world.process(operation.actor)
     flags = operation.flags
-    if flags & tasks.CLONE_VFORK and maker.driver is None:
+    if flags & tasks.CLONE_VFORK and parent.driver is None:
         raise NotModelled("vfork(2) of a process that drives tasks")
-    memory = maker.memory if flags & tasks.CLONE_VM else maker.memory.fork()
-    slots = maker.slots if flags & tasks.CLONE_FILES else dict(maker.slots)
-    child = maker.task_with(memory, slots)
+    memory = parent.memory if flags & tasks.CLONE_VM else parent.memory.fork()
+    slots = parent.slots if flags & tasks.CLONE_FILES else dict(parent.slots)
+    child = parent.task_with(memory, slots)
     if flags & tasks.CLONE_FILES:
-        child.closed_slots, child.kept_over_exec = maker.closed_slots, maker.kept_over_exec
-    child.driver = maker.driver or maker
-    maker.waits_for = child if flags & tasks.CLONE_VFORK else None
+        child.closed_slots, child.kept_over_exec = parent.closed_slots, parent.kept_over_exec
+    child.driver = parent.driver or parent
+    parent.waits_for = child if flags & tasks.CLONE_VFORK else None
     if flags & tasks.CLONE_THREAD:
-        child.leader = maker.leader or maker
-    if maker.pid_namespace_for_children is not maker.pid_namespace:
+        child.leader = parent.leader or parent
+    if parent.pid_namespace_for_children is not parent.pid_namespace:
         if flags & (tasks.CLONE_THREAD | tasks.CLONE_VFORK):
             raise NotModelled("a thread or vfork child after unshare(CLONE_NEWPID)")
-        child.pid_namespace = child.pid_namespace_for_children = maker.pid_namespace_for_children
+        child.pid_namespace = child.pid_namespace_for_children = parent.pid_namespace_for_children
         assert child.pid_namespace is not None
         child.pid_namespace.members.append(child)
-    elif maker.pid_namespace is not None:
+    elif parent.pid_namespace is not None:
         raise NotModelled("a child inside of a PID namespace")
-    if any(event.inherit and maker in event.tasks for event in world.perf_events):
+    if any(event.inherit and parent in event.tasks for event in world.perf_events):
         raise NotModelled("a child of a process that perf follows")
-    if maker.enablers is not None and flags & tasks.CLONE_VM:
+    if parent.enablers is not None and flags & tasks.CLONE_VM:
         # user_events_fork(): without user_event_mm there is nothing to share.
-        child.enablers = maker.enablers
-    elif maker.enablers is not None:
-        child.enablers = [world.duplicate(each) for each in maker.enablers if not each.freeing]
+        child.enablers = parent.enablers
+    elif parent.enablers is not None:
+        child.enablers = [world.duplicate(each) for each in parent.enablers if not each.freeing]
     world.processes[operation.child] = child
     return Answer(None)
 

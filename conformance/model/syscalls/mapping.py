@@ -1,4 +1,8 @@
-"""mmap(2) and its relatives: anonymous memory, memfds, the status page, perf rings."""
+"""mmap(2) and its relatives: anonymous memory, memfds, the status page, perf rings.
+
+Source: mm/mremap.c:move_vma; mm/madvise.c:madvise_dontneed_free; mm/memory.c:do_shared_fault,
+do_cow_fault, unmap_mapping_range; mm/shmem.c:shmem_fault, shmem_setattr.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""perf_event_open(2), and ioctl(2), read(2) and mmap(2) of its descriptor."""
+"""perf_event_open(2), and ioctl(2), read(2) and mmap(2) of its descriptor.
+
+Source: kernel/events/core.c, functions named where a rule is applied;
+kernel/trace/trace_event_perf.c:perf_trace_init.
+"""
 
 from __future__ import annotations
 
@@ -118,7 +122,7 @@ def _source(world: World, attr: dict[str, int]) -> tuple[int | None, Kprobe | No
     event = next((event for event in world.table.events if event.id == config), None)
     if event is not None:
         return event.serial, None
-    probe = next((probe for probe in world.kprobes if probe.id == config), None)
+    probe = next((probe for probe in world.kprobes.values() if probe.id == config), None)
     if probe is not None:
         return None, probe
     if config < _KERNEL_IDS:
@@ -147,19 +151,19 @@ def set_program(world: World, process: Process, event: PerfEvent, slot: int) -> 
     program = process.file(slot).object
     if not isinstance(program, Program):
         raise Errno("EINVAL")
-    wanted = {(True, False): ProgramType.TRACEPOINT, (False, True): ProgramType.KPROBE}
+    types = {(True, False): ProgramType.TRACEPOINT, (False, True): ProgramType.KPROBE}
     place = (event.source is not None, event.kprobe is not None)
     # Other events take program types that the model does not load.
-    if program.kind is not wanted.get(place):
+    if program.kind is not types.get(place):
         raise Errno("EINVAL")
     if event.source is not None:
         _check_context(world, program, event.source)
-    fellows = [
+    attached = [
         each
         for each in world.perf_events
         if (each.source, each.kprobe) == (event.source, event.kprobe)
     ]
-    if event.program is not None or any(each.program is program for each in fellows):
+    if event.program is not None or any(each.program is program for each in attached):
         raise Errno("EEXIST")
     event.program = program
     return 0

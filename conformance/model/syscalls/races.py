@@ -109,9 +109,9 @@ def _every_order(
                         seen.add(late)
                         way = () if together else tuple(sorted((*answers, late)))
                         following[moved, way, pickle.dumps(after)] = None
-                    said = (number, index, answer.errno or str(answer.value or 0))
-                    seen.add(said)
-                    way = () if together else tuple(sorted((*answers, said)))
+                    result = (number, index, answer.errno or str(answer.value or 0))
+                    seen.add(result)
+                    way = () if together else tuple(sorted((*answers, result)))
                     following[moved, way, pickle.dumps(after)] = None
         if len(following) > _MAX_STATES:
             raise TooManyStates("too many interleavings: give the race fewer steps")

@@ -1,4 +1,7 @@
-"""Non-blocking AF_UNIX datagram sockets and their BPF filters."""
+"""Non-blocking AF_UNIX datagram sockets and their BPF filters.
+
+Source: net/unix/af_unix.c:unix_dgram_sendmsg; net/core/filter.c:sk_filter_trim_cap, sk_attach_bpf.
+"""
 
 from __future__ import annotations
 

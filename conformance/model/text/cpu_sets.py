@@ -1,4 +1,8 @@
-"""CPUS{...} in filters."""
+"""CPUS{...} in filters.
+
+Source: trace_events_filter.c:parse_pred, filter_pred_8_cpumask and the like,
+do_filter_scalar_cpumask; lib/bitmap-str.c:bitmap_parselist.
+"""
 
 from __future__ import annotations
 

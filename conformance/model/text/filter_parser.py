@@ -1,4 +1,7 @@
-"""Parser of filters, with the kernel's errors and error positions."""
+"""Parser of filters, with the kernel's errors and error positions.
+
+Source: trace_events_filter.c:calc_stack, predicate_parse, parse_pred.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Filters on the fields of an event."""
+"""Filters on the fields of an event.
+
+Source: trace_events_filter.c:filter_match_preds, select_comparison_fn.
+"""
 
 from __future__ import annotations
 

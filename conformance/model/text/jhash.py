@@ -1,4 +1,7 @@
-"""jhash(), which determines the order of lines in user_events_status."""
+"""jhash(), which determines the order of lines in user_events_status.
+
+Source: include/linux/jhash.h (Bob Jenkins' lookup3), include/linux/hash.h.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Files that control recording: filter, trigger, hist, snapshot, error_log."""
+"""Files that control recording: filter, trigger, hist, snapshot, error_log.
+
+Source: trace_events.c:event_filter_write, subsystem_filter_write; trace.c:tracing_snapshot_write,
+tracing_err_log_open.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from conformance.abi import grammar
 from conformance.model.errors import NotModelled
 from conformance.model.state.event_file import EventFile
 from conformance.model.state.events import Event
+from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.trace_instance import Instance
 from conformance.model.state.world import World
 from conformance.model.text.numbers import parse_unsigned
@@ -18,47 +23,46 @@ from conformance.model.tracing import (
     histogram_file,
     instances,
     synthetic_events,
+    trigger_file,
     triggers,
 )
-from conformance.model.tracing import trigger_file as commands
 
-_TRACEFS = "/sys/kernel/tracing"
-SNAPSHOT = f"{_TRACEFS}/snapshot"
-ERROR_LOG = f"{_TRACEFS}/error_log"
+SNAPSHOT = f"{TRACEFS}/snapshot"
+ERROR_LOG = f"{TRACEFS}/error_log"
 # TRACING_LOG_ERRS_MAX
 _MAX_ERRORS = 8
-_SYSTEM_FILTER = re.compile(rf"{_TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})/filter")
+_SYSTEM_FILTER = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})/filter")
 
 
 def truncate(world: World, path: str, found: tuple[Event, str] | None) -> None:
     """Open a file with O_TRUNC; ``found`` are event and file name of a path in events/."""
     instance, local = instances.locate(world, path)
     if found is not None and found[1] == "trigger":
-        commands.remove_all(world, found[0].file_in(instance))
+        trigger_file.remove_all(world, found[0].file_in(instance))
     if local == ERROR_LOG:
         world.instances[instance].error_log.clear()
         world.instances[instance].error_log_unknown = False
 
 
-def event_text(hooks: EventFile, file: str) -> str | None:
+def event_text(file: EventFile, name: str) -> str | None:
     """The text of an event's file, None for files handled elsewhere."""
-    match file:
+    match name:
         case "filter":
-            return f"{hooks.filter_text}\n"
+            return f"{file.filter_text}\n"
         case "trigger":
-            return triggers.shown(hooks)
+            return triggers.text(file)
         case "hist":
-            return histogram_file.shown(hooks)
+            return histogram_file.text_of(file)
     return None
 
 
-def write_event(world: World, event: Event, hooks: EventFile, file: str, text: str) -> bool:
+def write_event(world: World, event: Event, file: EventFile, name: str, text: str) -> bool:
     """Write an event's file; False for files handled elsewhere."""
-    if file == "filter":
-        event_files.set_filter(world, event, hooks, text)
-    elif file == "trigger":
-        commands.command(world, event, hooks, text)
-    return file in ("filter", "trigger")
+    if name == "filter":
+        event_files.set_filter(world, event, file, text)
+    elif name == "trigger":
+        trigger_file.command(world, event, file, text)
+    return name in ("filter", "trigger")
 
 
 def read(world: World, path: str) -> str | None:
@@ -72,9 +76,9 @@ def read(world: World, path: str) -> str | None:
     if system is not None:
         event_files.events_of(world, system[1])
         return event_files.SYSTEM_FILTER
-    made = synthetic_events.at(world, path)
-    if made is not None and made[1] == "enable":
-        return "1\n" if made[2] in made[0].enabled else "0\n"
+    synthetic = synthetic_events.at(world, path)
+    if synthetic is not None and synthetic[1] == "enable":
+        return "1\n" if synthetic[2] in synthetic[0].enabled else "0\n"
     probe = eprobes.at(world, local)
     if probe is not None and probe[1] == "enable":
         return "1\n" if instance in probe[0].enabled else "0\n"
@@ -86,14 +90,14 @@ def write(world: World, path: str, text: str, flags: int) -> bool:
     instance, local = instances.locate(world, path)
     system = _SYSTEM_FILTER.fullmatch(local)
     probe = eprobes.at(world, local)
-    made = synthetic_events.at(world, path)
+    synthetic = synthetic_events.at(world, path)
     if system is not None:
         event_files.set_system_filter(world, instance, system[1], text)
     elif probe is not None and probe[1] == "enable":
         on = parse_unsigned(text, 10) != 0
         eprobes.set_enabled(world, probe[0], instance, on=on)
-    elif made is not None and made[1] == "enable":
-        synthetic_events.set_enabled(made[0], made[2], on=parse_unsigned(text, 10) != 0)
+    elif synthetic is not None and synthetic[1] == "enable":
+        synthetic_events.set_enabled(synthetic[0], synthetic[2], on=parse_unsigned(text, 10) != 0)
     elif local == SNAPSHOT:
         _set_snapshot(world.instances[instance], parse_unsigned(text, 10))
     else:
@@ -102,11 +106,11 @@ def write(world: World, path: str, text: str, flags: int) -> bool:
     return True
 
 
-def _set_snapshot(instance: Instance, wanted: int) -> None:
+def _set_snapshot(instance: Instance, value: int) -> None:
     """tracing_snapshot_write(): free, take or clear the snapshot."""
-    if wanted == 0:
+    if value == 0:
         instance.snapshot = None
-    elif wanted == 1:
+    elif value == 1:
         instance.take_snapshot()
     elif instance.snapshot is not None:
         instance.snapshot.clear()

@@ -1,4 +1,8 @@
-"""read(2), write(2) and lseek(2) of open tracefs files, whose event may be removed."""
+"""read(2), write(2) and lseek(2) of open tracefs files, whose event may be removed.
+
+Source: trace_events.c:event_enable_read, event_enable_write, event_filter_write;
+fs/seq_file.c:seq_read, seq_lseek.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ def read(world: World, file: OpenFile, count: int) -> bytes:
         data = _switch_text(world, file)[file.position : file.position + count]
         file.position += len(data)
         return data
-    if files.file_in(file.path) in ("format", "filter", "trigger"):
+    if files.event_file_name(file.path) in ("format", "filter", "trigger"):
         # f_start(), event_filter_read(), trigger_start(): ENODEV for a removed event.
         _event_of(world, file)
     if file.path != files.STATUS:
@@ -37,13 +41,13 @@ def is_switch(world: World, path: str) -> bool:
         local = instances.locate(world, path)[1]
     except Errno:
         return False
-    return enabling.is_enable(local) or files.file_in(local) == "enable"
+    return enabling.is_enable(local) or files.event_file_name(local) == "enable"
 
 
 def is_filter(world: World, path: str) -> bool:
     """Whether a path is a `filter`; its event may be removed."""
     try:
-        return files.file_in(instances.locate(world, path)[1]) == "filter"
+        return files.event_file_name(instances.locate(world, path)[1]) == "filter"
     except Errno:
         return False
 
@@ -67,11 +71,11 @@ def _event_of(world: World, file: OpenFile) -> Event:
 def write(world: World, file: OpenFile, text: str) -> int:
     """write(2) to an open `enable` or `filter`; the position advances and has no effect."""
     name, local = instances.locate(world, file.path)
-    if files.file_in(local) == "filter":
+    if files.event_file_name(local) == "filter":
         files.write_event_file(world, _event_of(world, file), "filter", text, name)
         file.position += len(text)
         return len(text)
-    on = enabling.switch(text)
+    on = enabling.parse_switch(text)
     if enabling.is_enable(local):
         file.position += len(text)
         return enabling.set_group(world, name, local, on=on, count=len(text))

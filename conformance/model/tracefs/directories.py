@@ -1,4 +1,7 @@
-"""getdents64(2) of the directories of user event systems."""
+"""getdents64(2) of the directories of user event systems.
+
+Source: fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:filldir64, verify_dirent_name.
+"""
 
 from __future__ import annotations
 
@@ -54,6 +57,4 @@ def _can_be_made(name: bytes) -> bool:
     return _listable(name) and len(name) <= 255 and name not in _ALWAYS
 
 
-HANDLERS: Handlers = {
-    Getdents: getdents
-}
+HANDLERS: Handlers = {Getdents: getdents}

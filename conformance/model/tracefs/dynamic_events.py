@@ -1,4 +1,8 @@
-"""dynamic_events: its lines, and its commands."""
+"""dynamic_events: its lines, and its commands.
+
+Source: trace_events_user.c:user_event_show, user_event_create, user_event_match, user_event_free;
+trace_dynevent.c:dyn_event_release, create_dyn_event; trace.c:trace_parse_run_command.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +25,8 @@ def text(world: World) -> str:
     if world.kprobes:
         raise NotModelled("dynamic_events with kprobes")
     lines = [(float(event.serial), _definition_line(world, event)) for event in world.table.events]
-    lines += [(probe.after - 0.5, probe.definition) for probe in world.eprobes]
-    lines += [(each.after - 0.5, each.definition) for each in world.synthetic_events]
+    lines += [(probe.after - 0.5, probe.definition) for probe in world.eprobes.values()]
+    lines += [(each.after - 0.5, each.definition) for each in world.synthetic_events.values()]
     return "".join(line for _, line in sorted(lines, key=lambda each: each[0]))
 
 

@@ -1,4 +1,8 @@
-"""Files that enable several events (`enable`, set_event) or limit tracing to processes."""
+"""Files that enable several events (`enable`, set_event) or limit tracing to processes.
+
+Source: trace_events.c:system_enable_read, system_enable_write, __ftrace_set_clr_event_nolock,
+ftrace_event_write, event_pid_write; trace.c:trace_get_user, trace_pid_write.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.handlers import Handlers
 from conformance.model.state.events import Event
+from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.trace_instance import TOP, Instance
 from conformance.model.state.world import World
 from conformance.model.text import definition
@@ -17,22 +22,21 @@ from conformance.model.text.numbers import parse_unsigned
 from conformance.model.tracing import event_files, instances, kernel_events
 from conformance.ops import tracing
 
-_TRACEFS = "/sys/kernel/tracing"
-SET_EVENT = f"{_TRACEFS}/set_event"
-_PIDS = f"{_TRACEFS}/set_event_pid"
-_NO_PIDS = f"{_TRACEFS}/set_event_notrace_pid"
+SET_EVENT = f"{TRACEFS}/set_event"
+_PIDS = f"{TRACEFS}/set_event_pid"
+_NO_PIDS = f"{TRACEFS}/set_event_notrace_pid"
 # The pid of init, which no case runs as.
 _INIT = "1"
 # EVENT_BUF_SIZE
 _MAX_WORD = 127
 _SYSTEMS = (grammar.SYSTEM, grammar.MULTI_SYSTEM)
-_ENABLE = re.compile(rf"{_TRACEFS}/events/(?:({'|'.join(_SYSTEMS)})/)?enable")
+_ENABLE = re.compile(rf"{TRACEFS}/events/(?:({'|'.join(_SYSTEMS)})/)?enable")
 _NUMBER = re.compile(r"\+?\d\w*")
 # system_enable_read(): no event, none enabled, all enabled, some enabled.
-_SHOWN = {(): "?", (False,): "0", (True,): "1", (False, True): "X"}
+_ENABLE_TEXT = {(): "?", (False,): "0", (True,): "1", (False, True): "X"}
 
 
-def is_group(world: World, path: str) -> bool:
+def handles(world: World, path: str) -> bool:
     """Whether this module handles a path."""
     local = instances.locate(world, path)[1]
     return local in (SET_EVENT, _PIDS, _NO_PIDS) or _ENABLE.fullmatch(local) is not None
@@ -85,7 +89,7 @@ def group_text(world: World, instance: str, local: str) -> bytes:
         states.add(False)
         if instance == TOP and world.kernel_enabled:
             states.add(True)
-    return f"{_SHOWN[tuple(sorted(states))]}\n".encode()
+    return f"{_ENABLE_TEXT[tuple(sorted(states))]}\n".encode()
 
 
 def set_group(world: World, instance: str, local: str, *, on: bool, count: int) -> int:
@@ -136,11 +140,11 @@ def write(world: World, path: str, text: str) -> int:
     if local == SET_EVENT:
         return _set_event(world, name, text)
     if not is_enable(local):
-        return _list_processes(world.instances[name], local, text)
-    return set_group(world, name, local, on=switch(text), count=len(text))
+        return _add_pids(world.instances[name], local, text)
+    return set_group(world, name, local, on=parse_switch(text), count=len(text))
 
 
-def _list_processes(instance: Instance, local: str, text: str) -> int:
+def _add_pids(instance: Instance, local: str, text: str) -> int:
     """trace_pid_write(), for any text but pids of cases."""
     for word in definition.split_arguments(text):
         if word == _INIT:
@@ -154,7 +158,7 @@ def _list_processes(instance: Instance, local: str, text: str) -> int:
     return len(text)
 
 
-def switch(text: str) -> bool:
+def parse_switch(text: str) -> bool:
     """event_enable_write(), system_enable_write(): 0 or 1.  Raises Errno("EINVAL")."""
     value = parse_unsigned(text, 10)
     if value not in (0, 1):
@@ -170,7 +174,7 @@ def _set_event(world: World, name: str, text: str) -> int:
     if len(word) > _MAX_WORD:
         raise Errno("EINVAL")
     pattern = word.removeprefix("!")
-    found = [event for event in world.table.events if _fits(event, pattern)]
+    found = [event for event in world.table.events if _matches(event, pattern)]
     if not found:
         _check_kernel_events(pattern)
         raise Errno("EINVAL")
@@ -186,7 +190,7 @@ def _first_word(text: str) -> tuple[str, int]:
     return word, min(spaces + len(word) + 1, len(text))
 
 
-def _fits(event: Event, pattern: str) -> bool:
+def _matches(event: Event, pattern: str) -> bool:
     """__ftrace_set_clr_event_nolock(): SYSTEM:NAME, SYSTEM or NAME; a part may be a star."""
     system, colon, name = pattern.partition(":")
     if not colon:

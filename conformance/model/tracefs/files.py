@@ -88,7 +88,7 @@ def is_first_id(world: World, path: str) -> bool:
     return found is not None and found[3] == "id" and world.table.created == 1
 
 
-def file_in(local: str) -> str:
+def event_file_name(local: str) -> str:
     """The file name of a path in an event's directory, "" elsewhere; the event may be removed."""
     found = _EVENT_FILE.fullmatch(local)
     return "" if found is None else found[3]
@@ -96,7 +96,7 @@ def file_in(local: str) -> str:
 
 def shows_id(world: World, path: str) -> bool:
     """Whether a path is the `format` of an event, which shows the id."""
-    return file_in(instances.locate(world, path)[1]) == "format"
+    return event_file_name(instances.locate(world, path)[1]) == "format"
 
 
 def page_file(world: World) -> str:
@@ -104,7 +104,7 @@ def page_file(world: World) -> str:
     return MMAP if world.profile.generation is Generation.RFC_V1 else STATUS
 
 
-def _check_there(world: World, path: str) -> None:
+def _check_exists(world: World, path: str) -> None:
     """Raise Errno("ENOENT") for the status file of another ABI."""
     if path in (STATUS, MMAP) and path != page_file(world):
         raise Errno("ENOENT")
@@ -112,7 +112,7 @@ def _check_there(world: World, path: str) -> None:
 
 def check_open(world: World, process: Process, path: str, flags: int) -> None:
     """open(2) of a path, with its effect under O_TRUNC."""
-    _check_there(world, path)
+    _check_exists(world, path)
     found = event_file(world, path)
     _check_locked_down(world, path, found)
     if flags & os.O_TRUNC and flags & os.O_ACCMODE != os.O_RDONLY:
@@ -141,13 +141,13 @@ def mode(world: World, path: str) -> int:
     """Permission bits of a path.  Raises NotModelled and Errno("ENOENT")."""
     if path == MAXIMUM:
         limits.check_sysctl(world)
-    _check_there(world, path)
+    _check_exists(world, path)
     found = event_file(world, path)
     modes = MODES if found is None else _EVENT_MODES
     if world.profile.generation is Generation.RFC_V1 and path in _RFC_MODES:
         return _RFC_MODES[path]
     key = path if found is None else found[1]
-    if enabling.is_group(world, path):
+    if enabling.handles(world, path):
         return _GROUP_MODE
     if key not in modes:
         raise NotModelled(f"the mode of {path}")
@@ -164,7 +164,7 @@ def read(world: World, process: Process, path: str) -> bytes | None:
     found = event_file(world, path)
     if found is not None:
         return _event_text(world, *found, name)
-    if enabling.is_group(world, path):
+    if enabling.handles(world, path):
         return enabling.read(world, path)
     match local:
         case _ if path == STATUS:
@@ -223,13 +223,13 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
     if found is not None:
         write_event_file(world, *found, text, name)
         return len(data)
-    if enabling.is_group(world, path):
+    if enabling.handles(world, path):
         return enabling.write(world, path, text)
     if control_files.write(world, path, text, flags):
         return len(data)
     others = kernel_events.find(world, path)
     if others is not None and others[1] == "enable":
-        kernel_events.set_enabled(world, others[0], on=enabling.switch(text))
+        kernel_events.set_enabled(world, others[0], on=enabling.parse_switch(text))
         return len(data)
     match local:
         case _ if path == DYNAMIC_EVENTS:
@@ -245,7 +245,7 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
         case _ if local == BUFFER_SIZE and name != TOP:
             instance.resize(parse_unsigned(text, 10))
         case _ if local == OVERWRITE and name != TOP:
-            instance.overwrite = enabling.switch(text)
+            instance.overwrite = enabling.parse_switch(text)
         case _ if local == TRACE and flags & os.O_TRUNC:
             instance.reset()
         case _ if path == helper_module.ATTACH:
@@ -279,7 +279,7 @@ def _event_text(world: World, event: Event, file: str, instance: str) -> bytes |
 def write_event_file(world: World, event: Event, file: str, text: str, instance: str) -> None:
     """One write(2) to an event's file in an instance.  Raises Errno, NotModelled."""
     if file == "enable":
-        event_files.enable(world, event, instance, on=enabling.switch(text))
+        event_files.enable(world, event, instance, on=enabling.parse_switch(text))
     elif not control_files.write_event(world, event, event.file_in(instance), file, text):
         raise NotModelled(f"writing {file} of an event")
 
@@ -295,11 +295,11 @@ def trace_text(world: World, instance: Instance, records: Sequence[Record] | Non
     if instance.unknown_because:
         raise NotModelled(f"the trace buffer: {instance.unknown_because}; clear it first")
     shown = instance.records if records is None else records
-    lines = (f"{_LINE_HEAD}{_body(world, record)}" for record in shown)
+    lines = (f"{_LINE_HEAD}{_line_body(world, record)}" for record in shown)
     return _encode("".join(lines))
 
 
-def _body(world: World, record: Record) -> str:
+def _line_body(world: World, record: Record) -> str:
     """trace.c:print_trace_fmt(): decoded as the event that has the id at present."""
     if record.text:
         return record.text

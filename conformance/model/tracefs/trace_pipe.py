@@ -1,4 +1,8 @@
-"""Consuming reads: trace_pipe and trace_pipe_raw."""
+"""Consuming reads: trace_pipe and trace_pipe_raw.
+
+Source: trace.c:tracing_read_pipe, tracing_buffers_read; ring_buffer.c:ring_buffer_read_page,
+rb_calculate_event_length, rb_update_event.
+"""
 
 from __future__ import annotations
 

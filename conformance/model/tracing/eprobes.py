@@ -10,22 +10,18 @@ import re
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.event_file import Trigger
 from conformance.model.state.events import Event
+from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.probes import GROUP, NUMBER_TYPE, STRING, Eprobe, ProbeArgument
 from conformance.model.state.world import World
 from conformance.model.text import filter_parser, filters
-from conformance.model.tracing import kprobes, triggers
+from conformance.model.tracing import triggers
 
 _CREATE = re.compile(r"e:(\w+)/(\w+) (\w+)\.(\S+)((?: \w+=\$\w+(?::\w+)?)*)(?: if (.+))?")
 _ARGUMENT = re.compile(r"(\w+)=(\$(\w+)(?::(\w+))?)")
-_FILE = re.compile(rf"/sys/kernel/tracing/events/{GROUP}/(\w+)/(\w+)")
+_FILE = re.compile(rf"{TRACEFS}/events/{GROUP}/(\w+)/(\w+)")
 # is_good_name(): names that an eprobe accepts; tracefs is less strict.
 _GOOD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DEFAULT_TYPE = "x64"
-
-
-def find(world: World, name: str) -> Eprobe | None:
-    """Find an eprobe by name."""
-    return next((probe for probe in world.eprobes if probe.name == name), None)
 
 
 def at(world: World, path: str) -> tuple[Eprobe, str] | None:
@@ -34,9 +30,9 @@ def at(world: World, path: str) -> tuple[Eprobe, str] | None:
     Raises Errno.
     """
     found = _FILE.fullmatch(path)
-    if found is None or kprobes.find(world, found[1]) is not None:
+    if found is None or found[1] in world.kprobes:
         return None
-    probe = find(world, found[1])
+    probe = world.eprobes.get(found[1])
     if probe is None:
         raise Errno("ENOENT")
     return probe, found[2]
@@ -48,7 +44,7 @@ def create(world: World, command: str) -> None:
     if found is None:
         raise NotModelled(f"the probe {command!r}")
     group, name, system, event_name, arguments, condition = found.groups()
-    if group != GROUP or find(world, name) is not None:
+    if group != GROUP or name in world.eprobes:
         raise NotModelled("an eprobe of another group, or a second one with the same name")
     if not _GOOD_NAME.fullmatch(event_name):
         raise Errno("EINVAL")
@@ -60,7 +56,7 @@ def create(world: World, command: str) -> None:
     wanted = filter_parser.parse(condition, event.fields, world.profile) if condition else None
     source = f"{system}.{event_name}"
     event.eprobe_count += 1
-    world.eprobes.append(Eprobe(name, event.serial, source, parsed, wanted, world.table.created))
+    world.eprobes[name] = Eprobe(name, event.serial, source, parsed, wanted, world.table.created)
 
 
 def _argument(
@@ -105,12 +101,12 @@ def _matches(probe: Eprobe, tokens: list[str]) -> bool:
 
 def delete(world: World, name: str, tokens: list[str]) -> None:
     """eprobe_dyn_event_release().  Raises Errno."""
-    probe = find(world, name)
+    probe = world.eprobes.get(name)
     if probe is None or not _matches(probe, tokens):
         raise Errno("ENOENT")
     if probe.enabled:
         raise Errno("EBUSY")
-    world.eprobes.remove(probe)
+    del world.eprobes[name]
     # The buffer is reset if the eprobe was ever enabled, which the model does not keep.
     world.top.clear_trace = None
     event = world.table.find(probe.source)

@@ -89,20 +89,28 @@ def set_system_filter(world: World, instance: str, system: str, text: str) -> No
     events = events_of(world, system)
     if len(text) > MAX_TEXT:
         raise Errno("EINVAL")
-    text = text.partition("\0")[0].rstrip(SPACES)
+    text = _stripped(text)
     for event in events:
         file = event.file_in(instance)
-        file.filter = None
-        if text.lstrip(SPACES) == "0":
-            file.filter_text = NO_FILTER
-            continue
         try:
-            file.filter = filter_parser.parse(text, event.fields, world.profile)
-            file.filter_text = text
+            _apply_filter(world, event, file, text)
         except FilterError:
-            refused = FilterError("EINVAL", _NOT_IN_ALL)
-            file.filter_text = refused.shown(text)
-            world.instances[instance].error_log.append(refused.logged(text))
+            _show_error(world, file, FilterError("EINVAL", _NOT_IN_ALL), text)
+
+
+def set_filter(world: World, event: Event, file: EventFile, text: str) -> None:
+    """apply_event_filter(): a refused filter removes the old one and is shown.
+
+    Raises FilterError.
+    """
+    if len(text) > MAX_TEXT:
+        raise FilterError("EINVAL")
+    text = _stripped(text)
+    try:
+        _apply_filter(world, event, file, text)
+    except FilterError as error:
+        _show_error(world, file, error, text)
+        raise
 
 
 def events_of(world: World, system: str) -> list[Event]:
@@ -115,23 +123,20 @@ def events_of(world: World, system: str) -> list[Event]:
     return found
 
 
-def set_filter(world: World, event: Event, file: EventFile, text: str) -> None:
-    """apply_event_filter(): a refused filter removes the old one and is shown.
+def _stripped(text: str) -> str:
+    """strstrip() cuts off the end in place, and only skips spaces at the start."""
+    return text.partition("\0")[0].rstrip(SPACES)
 
-    Raises FilterError.
-    """
-    if len(text) > MAX_TEXT:
-        raise FilterError("EINVAL")
-    # strstrip() cuts off the end in place, and only skips spaces at the start.
-    text = text.partition("\0")[0].rstrip(SPACES)
+
+def _apply_filter(world: World, event: Event, file: EventFile, text: str) -> None:
     file.filter = None
     if text.lstrip(SPACES) == "0":
         file.filter_text = NO_FILTER
         return
-    try:
-        file.filter = filter_parser.parse(text, event.fields, world.profile)
-    except FilterError as error:
-        file.filter_text = error.shown(text)
-        world.instances[file.instance].error_log.append(error.logged(text))
-        raise
+    file.filter = filter_parser.parse(text, event.fields, world.profile)
     file.filter_text = text
+
+
+def _show_error(world: World, file: EventFile, error: FilterError, text: str) -> None:
+    file.filter_text = error.shown(text)
+    world.instances[file.instance].error_log.append(error.logged(text))

@@ -1,4 +1,7 @@
-"""Parsing of histogram actions: onmatch, onmax, onchange; save and trace."""
+"""Parsing of histogram actions: onmatch, onmax, onchange; save and trace.
+
+Source: trace_events_hist.c:action_parse, trace_action_create, track_data_create, ontrack_action.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,6 @@ from conformance.model.state.histogram_values import (
 )
 from conformance.model.state.world import World
 from conformance.model.text import filters
-from conformance.model.tracing import synthetic_events
 from conformance.model.tracing.histogram_parser import Parser
 
 HANDLERS = ("onmatch(", "onmax(", "onchange(")
@@ -94,7 +96,7 @@ def _prepare_recording(parser: Parser, world: World, histogram: Histogram, actio
     """trace_action_create()"""
     names = action.parameters
     wanted, names = (names[0], names[1:]) if action.name == TRACE else (action.name, names)
-    event = synthetic_events.find(world, wanted)
+    event = world.synthetic_events.get(wanted)
     if event is None:
         parser.refuse("Couldn't find synthetic event", wanted)
     for place, name in enumerate(names):

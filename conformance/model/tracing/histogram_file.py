@@ -1,4 +1,7 @@
-"""The trigger `hist` and the file `hist`: create, remove, pause and clear histograms."""
+"""The trigger `hist` and the file `hist`: create, remove, pause and clear histograms.
+
+Source: trace_events_hist.c, functions named where a rule is applied.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +42,10 @@ def command(world: World, event: Event, file: EventFile, text: str, *, removes: 
     found = _CONDITION.search(text)
     condition = text[found.start() + 1 :].strip(SPACES) if found else ""
     words = (text[: found.start()] if found else text).strip(SPACES).split(":")
-    wanted = Trigger("hist", histogram=_parsed(parser, world, words, removes=removes))
+    trigger = Trigger("hist", histogram=_parsed(parser, world, words, removes=removes))
     if condition:
-        wanted.filter = triggers.condition_of(world, event, file, condition)
-    existing = next((each for each in file.triggers if _matches(each, wanted)), None)
+        trigger.filter = triggers.condition_of(world, event, file, condition)
+    existing = next((each for each in file.triggers if _matches(each, trigger)), None)
     if removes:
         if existing is not None:
             if is_referenced(world, file, existing):
@@ -55,12 +58,12 @@ def command(world: World, event: Event, file: EventFile, text: str, *, removes: 
             parser.refuse("Hist trigger already exists", errno="EEXIST")
         _update(existing, action)
         return
-    assert wanted.histogram is not None
-    histogram_actions.prepare(parser, world, wanted.histogram)
+    assert trigger.histogram is not None
+    histogram_actions.prepare(parser, world, trigger.histogram)
     if action and action != "pause":
         parser.refuse("Can't clear or continue a nonexistent hist trigger", errno="ENOENT")
-    wanted.paused = action == "pause"
-    triggers.add(world, file, wanted, last=True)
+    trigger.paused = action == "pause"
+    triggers.add(world, file, trigger, last=True)
 
 
 def is_referenced(world: World, file: EventFile, trigger: Trigger) -> bool:
@@ -184,7 +187,7 @@ def _orders(
     return tuple(found)
 
 
-def shown(file: EventFile) -> str:
+def text_of(file: EventFile) -> str:
     """The file `hist`."""
     texts = [
         trigger.histogram.shown(trigger.text)

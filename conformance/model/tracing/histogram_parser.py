@@ -1,4 +1,7 @@
-"""Parser of the keys, values and variables of a histogram."""
+"""Parser of the keys, values and variables of a histogram.
+
+Source: trace_events_hist.c:parse_hist_trigger_attrs, create_hist_data, parse_expr, parse_field.
+"""
 
 from __future__ import annotations
 
@@ -86,19 +89,19 @@ class Parser:
 
     def variables(self, *, removes: bool) -> tuple[Variable, ...]:
         """create_var_fields()"""
-        made: list[Variable] = []
+        found: list[Variable] = []
         for name, text in self._assignments:
-            taken = {each.name for each in made} | set(_variables_of(self._file))
+            taken = {each.name for each in found} | set(_variables_of(self._file))
             if name in taken and not removes:
                 self.refuse("Variable already defined", name)
             self._subexpressions = 0
             value = self._expression(text, shown=())
             if isinstance(value, HistField) and (value.buckets or value.modifier == "log2"):
                 self.refuse("Invalid field modifier", text)
-            made.append(Variable(name, value))
+            found.append(Variable(name, value))
             # parse_expr() writes a NUL over the first operator of the text.
             self._defined[name] = text if text.startswith("-") else _OPERATORS.split(text)[0]
-        return tuple(made)
+        return tuple(found)
 
     # Values and keys
 

@@ -1,4 +1,8 @@
-"""tracefs instances: mkdir, rmdir, paths."""
+"""tracefs instances: mkdir, rmdir, paths.
+
+Source: trace.c:instance_mkdir, instance_rmdir, __remove_instance, tracing_open_file_tr;
+fs/tracefs/inode.c:tracefs_syscall_mkdir, tracefs_syscall_rmdir; fs/namei.c:vfs_mkdir, vfs_rmdir.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,13 @@ import re
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno
 from conformance.model.handlers import Handlers
-from conformance.model.state.namespaces import CONFIDENTIALITY
+from conformance.model.state.namespaces import CONFIDENTIALITY, TRACEFS
 from conformance.model.state.process import Process
 from conformance.model.state.trace_instance import TOP, Instance
 from conformance.model.state.world import World
 from conformance.ops import tracing
 
-_TRACEFS = "/sys/kernel/tracing"
-_DIRECTORY = f"{_TRACEFS}/instances"
+_DIRECTORY = f"{TRACEFS}/instances"
 _PATH = re.compile(rf"{_DIRECTORY}/([^/]+)(/.+)?")
 # Files that only the top instance has.
 _TOP_ONLY = ("user_events_data", "user_events_status", "user_events_mmap", "dynamic_events")
@@ -30,7 +33,7 @@ def locate(world: World, path: str) -> tuple[str, str]:
         return TOP, path
     if found[1] not in world.instances or found[2][1:] in _TOP_ONLY:
         raise Errno("ENOENT")
-    return found[1], _TRACEFS + found[2]
+    return found[1], TRACEFS + found[2]
 
 
 def reset_after_deletion(world: World) -> None:
@@ -71,7 +74,7 @@ def remove_directory(world: World, operation: tracing.RemoveDirectory) -> Answer
         event.files.pop(name, None)
         world.set_tracer(event, name, on=False)
         event.was_enabled.discard(name)
-    for each in world.synthetic_events:
+    for each in world.synthetic_events.values():
         each.enabled.discard(name)
     del world.instances[name]
     return Answer(0)

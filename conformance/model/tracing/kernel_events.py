@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.world import World
 from conformance.model.tracing import event_files
 
@@ -17,7 +18,7 @@ KNOWN = {
     "task": ("task_newtask",),
     "signal": ("signal_generate",),
 }
-_FILE = re.compile(rf"/sys/kernel/tracing/events/({'|'.join(KNOWN)})/([^/]+)/(\w+)")
+_FILE = re.compile(rf"{TRACEFS}/events/({'|'.join(KNOWN)})/([^/]+)/(\w+)")
 
 
 def find(world: World, path: str) -> tuple[str, str] | None:

@@ -9,19 +9,20 @@ from __future__ import annotations
 import re
 
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.perf_event import PerfEvent
 from conformance.model.state.probes import GROUP, Kprobe
 from conformance.model.state.process import Process
 from conformance.model.state.world import World
 from conformance.model.tracing import instances
 
-KPROBE_EVENTS = "/sys/kernel/tracing/kprobe_events"
+KPROBE_EVENTS = f"{TRACEFS}/kprobe_events"
 FUNCTION = "user_events_write"
 # Stand-ins for ids, above those of user events.
 _FIRST_ID = 1 << 40
 _CREATE = re.compile(rf"p:{GROUP}/(\w+) {FUNCTION}\n")
 _DELETE = re.compile(rf"-:{GROUP}/(\w+)\n")
-_FILE = re.compile(rf"/sys/kernel/tracing/events/{GROUP}/(\w+)/id")
+_FILE = re.compile(rf"{TRACEFS}/events/{GROUP}/(\w+)/id")
 
 # struct pt_regs of x86-64: byte offsets of arguments 2 to 4.
 _RSI, _RDX, _RCX = 104, 96, 88
@@ -35,25 +36,20 @@ _KERNEL_HALF = 1 << 63
 def command(world: World, text: str) -> None:
     """trace_kprobe.c:probes_write(): one command that creates or deletes a kprobe."""
     if created := _CREATE.fullmatch(text):
-        if find(world, created[1]) is not None:
+        if created[1] in world.kprobes:
             raise NotModelled("a second kprobe with the same name")
         world.kprobes_created += 1
-        world.kprobes.append(Kprobe(created[1], _FIRST_ID + world.kprobes_created))
+        world.kprobes[created[1]] = Kprobe(created[1], _FIRST_ID + world.kprobes_created)
     elif removed := _DELETE.fullmatch(text):
         instances.reset_after_deletion(world)
-        probe = find(world, removed[1])
+        probe = world.kprobes.get(removed[1])
         if probe is None:
             raise Errno("ENOENT")
         if any(event.kprobe is probe for event in world.perf_events):
             raise Errno("EBUSY")
-        world.kprobes.remove(probe)
+        del world.kprobes[probe.name]
     else:
         raise NotModelled(f"the kprobe command {text!r}")
-
-
-def find(world: World, name: str) -> Kprobe | None:
-    """Find a kprobe by name."""
-    return next((probe for probe in world.kprobes if probe.name == name), None)
 
 
 def number(world: World, path: str) -> int | None:
@@ -61,7 +57,7 @@ def number(world: World, path: str) -> int | None:
     found = _FILE.fullmatch(path)
     if found is None:
         return None
-    probe = find(world, found[1])
+    probe = world.kprobes.get(found[1])
     if probe is None:
         raise Errno("ENOENT")
     return probe.id
@@ -69,7 +65,7 @@ def number(world: World, path: str) -> int | None:
 
 def hit(world: World, process: Process, buffer: int, count: int) -> None:
     """kprobe_perf_func(): run the programs; perf counts unless one returns 0."""
-    for probe in world.kprobes:
+    for probe in world.kprobes.values():
         listeners = [event for event in world.perf_events if event.kprobe is probe]
         answers = [_run(process, event, buffer, count) for event in listeners if event.program]
         # trace_call_bpf() runs all programs, whichever task their perf event follows.

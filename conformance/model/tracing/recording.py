@@ -1,4 +1,8 @@
-"""The path of a record into the trace buffer: soft mode, filter, triggers."""
+"""The path of a record into the trace buffer: soft mode, filter, triggers.
+
+Source: trace_events_user.c:user_event_ftrace; trace.c:trace_event_buffer_lock_reserve,
+trace_event_buffer_commit; trace.h:__event_trigger_test_discard.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,7 @@ class Reservation:
     instance: Instance
     file: EventFile
     buffer: list[Record] | None
-    waits: bool
+    buffered: bool
     place: int = 0
 
 
@@ -44,14 +48,8 @@ def reserve(world: World, process: Process, event: Event, size: int) -> list[Res
     """
     actor = actor_of(world, process)
     files = [event.file_in(name) for name in sorted(event.tracers)]
-    found = [_room_for(world, file, size, actor) for file in files]
-    return [room for room in found if room is not None]
-
-
-def _room(instance: Instance, file: EventFile, size: int) -> Reservation | None:
-    if not instance.reserve(size):
-        return None
-    return Reservation(instance, file, instance.records, waits=False, place=len(instance.records))
+    found = [_reserve_in(world, file, size, actor) for file in files]
+    return [reservation for reservation in found if reservation is not None]
 
 
 def _fits(world: World, size: int) -> bool:
@@ -61,33 +59,37 @@ def _fits(world: World, size: int) -> bool:
     return size <= MAX_RECORD
 
 
-def _room_for(world: World, file: EventFile, size: int, actor: str) -> Reservation | None:
+def _reserve_in(world: World, file: EventFile, size: int, actor: str) -> Reservation | None:
     instance = world.instances[file.instance]
     if file.triggers and not file.conditional:
         for trigger in list(file.triggers):
-            triggers.act(world, file, trigger, None)
+            triggers.run(world, file, trigger, None)
     if file.soft_disabled and not file.conditional:
         return None
     if instance.ignores(actor):
         return None
     if (file.soft_disabled or file.filter is not None) and size <= _MAX_BUFFERED:
-        return Reservation(instance, file, instance.records, waits=True)
+        return Reservation(instance, file, instance.records, buffered=True)
     if instance.is_recording:
-        return _room(instance, file, size) if _fits(world, size) else None
-    return Reservation(instance, file, None, waits=False) if file.conditional else None
+        if not _fits(world, size) or not instance.reserve(size):
+            return None
+        records = instance.records
+        return Reservation(instance, file, records, buffered=False, place=len(records))
+    return Reservation(instance, file, None, buffered=False) if file.conditional else None
 
 
-def commit(world: World, room: Reservation, made: Record, *, stuck: bool) -> None:
+def commit(world: World, reservation: Reservation, record: Record, *, stuck: bool) -> None:
     """Commit a record: run its triggers, keep or discard it, run the post triggers."""
-    late = _act(world, room.file, made.raw) if room.file.conditional else []
-    if _passes(room.file, made.raw) and _is_kept(room, len(made.raw)) and not stuck:
-        assert room.buffer is not None
-        room.buffer.insert(len(room.buffer) if room.waits else room.place, made)
+    file, buffer = reservation.file, reservation.buffer
+    late = _run_triggers(world, file, record.raw) if file.conditional else []
+    if _passes(file, record.raw) and _is_kept(reservation, len(record.raw)) and not stuck:
+        assert buffer is not None
+        buffer.insert(len(buffer) if reservation.buffered else reservation.place, record)
     for trigger in late:
-        triggers.act(world, room.file, trigger, None)
+        triggers.run(world, file, trigger, None)
 
 
-def _act(world: World, file: EventFile, raw: bytes) -> list[Trigger]:
+def _run_triggers(world: World, file: EventFile, raw: bytes) -> list[Trigger]:
     """event_triggers_call(): returns the post triggers that are to run."""
     late = []
     for trigger in list(file.triggers):
@@ -96,7 +98,7 @@ def _act(world: World, file: EventFile, raw: bytes) -> list[Trigger]:
         if trigger.is_post:
             late.append(trigger)
         else:
-            triggers.act(world, file, trigger, raw)
+            triggers.run(world, file, trigger, raw)
     return late
 
 
@@ -104,9 +106,9 @@ def _passes(file: EventFile, raw: bytes) -> bool:
     return not file.soft_disabled and (file.filter is None or file.filter.matches(raw))
 
 
-def _is_kept(room: Reservation, size: int) -> bool:
+def _is_kept(reservation: Reservation, size: int) -> bool:
     """A record in trace_buffered_event still has to be copied to the ring buffer."""
-    if room.waits:
-        taken = size <= MAX_RECORD and room.instance.is_recording
-        return taken and room.instance.reserve(size)
-    return room.buffer is not None
+    if reservation.buffered:
+        taken = size <= MAX_RECORD and reservation.instance.is_recording
+        return taken and reservation.instance.reserve(size)
+    return reservation.buffer is not None

@@ -1,22 +1,21 @@
-"""Synthetic events: create, delete, enable."""
+"""Synthetic events: create, delete, enable.
+
+Source: trace_events_synth.c, functions named where a rule is applied.
+"""
 
 from __future__ import annotations
 
 import re
 
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.synthetic_event import GROUP, STRING, SyntheticEvent, SyntheticField
 from conformance.model.state.world import World
 from conformance.model.tracing import instances
 
 _CREATE = re.compile(rf"s:(?:{GROUP}/)?(\w+) (\w+(?: \w+(?:\[\])?;? *)+)")
 _FIELD = re.compile(r"([us](?:8|16|32|64)|char) (\w+(?:\[\])?)")
-_FILE = re.compile(rf"/sys/kernel/tracing/events/{GROUP}/(\w+)/(\w+)")
-
-
-def find(world: World, name: str) -> SyntheticEvent | None:
-    """Find a synthetic event by name."""
-    return next((each for each in world.synthetic_events if each.name == name), None)
+_FILE = re.compile(rf"{TRACEFS}/events/{GROUP}/(\w+)/(\w+)")
 
 
 def create(world: World, command: str) -> None:
@@ -26,10 +25,10 @@ def create(world: World, command: str) -> None:
     parsed = [_FIELD.fullmatch(each.strip()) for each in fields]
     if found is None or not all(parsed):
         raise NotModelled(f"the synthetic event {command!r}")
-    if find(world, found[1]) is not None:
+    if found[1] in world.synthetic_events:
         raise Errno("EEXIST")
     made = tuple(_made(each[1], each[2]) for each in parsed if each is not None)
-    world.synthetic_events.append(SyntheticEvent(found[1], made, world.table.created))
+    world.synthetic_events[found[1]] = SyntheticEvent(found[1], made, world.table.created)
 
 
 def _made(kind: str, name: str) -> SyntheticField:
@@ -41,12 +40,12 @@ def _made(kind: str, name: str) -> SyntheticField:
 
 def delete(world: World, name: str) -> None:
     """synth_event_release().  Raises Errno: ENOENT, or EBUSY while in use or enabled."""
-    found = find(world, name)
+    found = world.synthetic_events.get(name)
     if found is None:
         raise Errno("ENOENT")
     if found.users or found.enabled:
         raise Errno("EBUSY")
-    world.synthetic_events.remove(found)
+    del world.synthetic_events[name]
     for instance in found.was_enabled & set(world.instances):
         world.instances[instance].clear_trace = True
 
@@ -57,7 +56,7 @@ def at(world: World, path: str) -> tuple[SyntheticEvent, str, str] | None:
     found = _FILE.fullmatch(local)
     if found is None:
         return None
-    event = find(world, found[1])
+    event = world.synthetic_events.get(found[1])
     if event is None:
         raise Errno("ENOENT")
     return event, found[2], instance

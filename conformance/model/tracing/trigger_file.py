@@ -1,4 +1,7 @@
-"""Commands written to the file `trigger`."""
+"""Commands written to the file `trigger`.
+
+Source: trace_events_trigger.c, functions named where a rule is applied.
+"""
 
 from __future__ import annotations
 
@@ -36,23 +39,23 @@ def command(world: World, event: Event, file: EventFile, text: str) -> None:
     if kind == "hist":
         histogram_file.command(world, event, file, rest, removes=removes)
         return
-    wanted = Trigger(kind)
-    aims = kind in (*ENABLING, *HIST_ENABLING)
-    parameter, condition = _separate(rest, needed=aims)
-    if aims:
-        parameter = _aim(world, file.instance, wanted, parameter)
+    trigger = Trigger(kind)
+    has_target = kind in (*ENABLING, *HIST_ENABLING)
+    parameter, condition = _separate(rest, needed=has_target)
+    if has_target:
+        parameter = _set_target(world, file.instance, trigger, parameter)
     if removes:
-        found = next((each for each in file.triggers if each.conflicts_with(wanted)), None)
+        found = next((each for each in file.triggers if each.conflicts_with(trigger)), None)
         if found is not None:
             triggers.remove(world, file, found)
         return
     if parameter is not None:
-        wanted.count = _count(parameter)
+        trigger.count = _count(parameter)
     if condition:
-        wanted.filter = triggers.condition_of(world, event, file, condition)
-    if any(each.conflicts_with(wanted) for each in file.triggers):
+        trigger.filter = triggers.condition_of(world, event, file, condition)
+    if any(each.conflicts_with(trigger) for each in file.triggers):
         raise Errno("EEXIST")
-    triggers.add(world, file, wanted)
+    triggers.add(world, file, trigger)
 
 
 def _separate(text: str, *, needed: bool) -> tuple[str | None, str]:
@@ -67,7 +70,7 @@ def _separate(text: str, *, needed: bool) -> tuple[str | None, str]:
     return text[:end], text[end:].lstrip(SPACES)
 
 
-def _aim(world: World, instance: str, trigger: Trigger, parameter: str | None) -> str | None:
+def _set_target(world: World, instance: str, trigger: Trigger, parameter: str | None) -> str | None:
     """find_event_file(): set the target of a trigger; returns the count, if any."""
     system, colon, rest = (parameter or "").partition(":")
     if not colon:

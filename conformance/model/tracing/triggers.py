@@ -1,4 +1,7 @@
-"""Triggers: registration, effect, and the text of the file `trigger`."""
+"""Triggers: registration, effect, and the text of the file `trigger`.
+
+Source: trace_events_trigger.c, functions named where a rule is applied.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ KINDS = (*_SIMPLE, *ENABLING, *HIST_ENABLING, "hist")
 STACK_TRACE = "<stack trace>\n"
 
 
-def shown(file: EventFile) -> str:
+def text(file: EventFile) -> str:
     """The text of `trigger`: triggers newest first, or the available ones."""
     lines = [trigger.text for trigger in file.triggers if trigger.kind != "eprobe"]
     return "".join(lines) or f"# Available triggers:\n# {' '.join(KINDS)}\n"
@@ -69,10 +72,10 @@ def condition_of(world: World, event: Event, file: EventFile, text: str) -> Filt
         raise
 
 
-def act(world: World, file: EventFile, trigger: Trigger, record: bytes | None) -> None:
+def run(world: World, file: EventFile, trigger: Trigger, record: bytes | None) -> None:
     """data_ops_trigger()"""
     instance = world.instances[file.instance]
-    if not _changes(instance, trigger) or trigger.count == 0:
+    if not _has_effect(instance, trigger) or trigger.count == 0:
         return
     if trigger.count is not None:
         trigger.count -= 1
@@ -101,7 +104,7 @@ def act(world: World, file: EventFile, trigger: Trigger, record: bytes | None) -
             trigger.eprobe.hit(world.profile, instance, record)
 
 
-def _changes(instance: Instance, trigger: Trigger) -> bool:
+def _has_effect(instance: Instance, trigger: Trigger) -> bool:
     """Whether the trigger has an effect; one without is not counted."""
     match trigger.kind:
         case "traceon" | "traceoff":

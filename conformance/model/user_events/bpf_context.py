@@ -1,4 +1,8 @@
-"""struct user_bpf_context, the context of BPF programs attached to a user event."""
+"""struct user_bpf_context, the context of BPF programs attached to a user event.
+
+Source: trace_events_user.c:user_event_bpf, user_event_perf as they were in the merge window of
+5.18; lib/iov_iter.c:iterate_iovec, which consumes the write index.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The sysctl user_events_max, and lockdown."""
+"""The sysctl user_events_max, and lockdown.
+
+Source: kernel/sysctl.c:proc_douintvec, proc_get_long; security/lockdown/lockdown.c:lockdown_write.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The ioctls of user_events_data: register, unregister and delete."""
+"""The ioctls of user_events_data: register, unregister and delete.
+
+Source: trace_events_user.c:user_reg_get, user_events_ioctl_reg, user_events_ioctl_del,
+user_unreg_get, user_events_ioctl_unreg; before 6.4 the first three of 5.19 and 6.1.
+"""
 
 from __future__ import annotations
 

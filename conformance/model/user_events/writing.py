@@ -1,4 +1,8 @@
-"""write(2) and writev(2) on user_events_data: index, payload, validation, probes."""
+"""write(2) and writev(2) on user_events_data: index, payload, validation, probes.
+
+Source: fs/read_write.c:vfs_write, vfs_writev, do_pwritev; lib/iov_iter.c:import_iovec;
+trace_events_user.c:user_events_write, user_eventswrite_core, user_event_validate.
+"""
 
 from __future__ import annotations
 
