@@ -1,1 +1,1 @@
-"""The host machine: deadlines, files, progress, temporary directories, text."""
+"""The host: deadlines, errors, files, packages, architecture, progress, text."""

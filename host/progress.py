@@ -1,4 +1,4 @@
-"""What a long preparation tells whoever waits for it."""
+"""Progress of long preparations, on a terminal or in a log."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import TextIO
 
 from host.deadline import Deadline
 
-# A log file is for reading later: one line in this many seconds shows that it lives.
+# In a log, one line in this many seconds shows that the work goes on.
 QUIET_INTERVAL_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One moment of a preparation.
+    """One report of a preparation.
 
-    `done` and `expected` count objects while compiling, or what `unit` says (`expected` is an
-    estimate and None when there is none); `elapsed_s` is the time since the phase began.
-    `passing` marks a moment that the next step of the same phase replaces.
+    `done` and `expected` count objects while compiling, or `unit` (`expected` is an estimate, None
+    if there is none); `elapsed_s` is the time since the phase began.  The next step of the same
+    phase replaces a `passing` one.
     """
 
     phase: str
@@ -32,7 +32,7 @@ class Step:
     def __str__(self) -> str:
         parts = [self.phase]
         if self.done is not None and self.expected is not None:
-            # The estimate is from another configuration or compiler: never claim 103 %.
+            # The estimate is of another configuration or compiler: never print 103 %.
             parts.append(f"{self.done}/{max(self.done, self.expected)} {self.unit}")
         elif self.done is not None:
             unit = self.unit.removesuffix("s") if self.done == 1 else self.unit
@@ -47,11 +47,11 @@ Progress = Callable[[Step], None]
 
 
 def silent(_: Step) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 def ticking(progress: Progress, deadline: Deadline) -> Callable[[], None]:
-    """A child's `on_tick`: says what is done and for how long."""
+    """An `on_tick` that reports the phase and its duration."""
 
     def tick() -> None:
         progress(Step(deadline.what, elapsed_s=deadline.elapsed, passing=True))

@@ -1,6 +1,6 @@
-"""Directories for a moment, in the temporary one or any other; those of killed owners are swept.
+"""Scratch directories that are swept if their owner is killed.
 
-Each is locked by its owner as long as that lives, however it ends.
+The owner holds a lock on the directory, which ends with its process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PREFIX = "uevt-scratch-"
 
 @contextmanager
 def scratch(parent: Path | None = None) -> Iterator[Path]:
-    """A directory below another, by default the temporary one; gone at the end.
+    """A directory in `parent`, by default the temporary directory; removed at the end.
 
     Raises OSError.
     """
@@ -33,7 +33,7 @@ def scratch(parent: Path | None = None) -> Iterator[Path]:
 
 
 def sweep(parent: Path) -> None:
-    """Remove the directories of owners that were killed."""
+    """Remove the directories of killed owners."""
     for left in parent.glob(f"{_PREFIX}*"):
         with suppress(OSError):
             held = _open(left)
@@ -50,7 +50,7 @@ def _locked(parent: Path) -> tuple[Path, int]:
         with suppress(FileNotFoundError):
             held = _open(directory)
             fcntl.flock(held, fcntl.LOCK_EX)
-            # Else it was swept before we held it.
+            # Otherwise another process swept it before it was locked.
             if directory.exists():
                 return directory, held
             os.close(held)

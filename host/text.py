@@ -1,4 +1,4 @@
-"""Plain text for people: printable, at most 100 columns, coloured for terminals."""
+"""Plain text for people: printable, at most 100 columns, coloured on terminals."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ _COLOURS = {"good": "32", "bad": "31", "notable": "33"}
 def printable(text: str) -> str:
     """``text`` with everything but printable characters and newlines escaped.
 
-    What a kernel prints may hold anything: escape sequences would move the cursor of the
-    reader's terminal, and most control characters are not allowed in XML at all.
+    A kernel may print anything: escape sequences would move the cursor of the reader's terminal,
+    and XML forbids most control characters.
     """
     return "".join(each if each == "\n" or each.isprintable() else _escaped(each) for each in text)
 
 
 def one_line(text: str) -> str:
-    """``text`` printable and on one line, runs of white space made one space."""
+    """``text`` printable and on one line, runs of white space replaced by one space."""
     return printable(" ".join(text.split()))
 
 
 def wrapped(text: str, *, indent: int = 0, hanging: int = 0, width: int = WIDTH) -> list[str]:
-    """The lines of ``text`` within ``width``; continuations go ``hanging`` columns deeper.
+    """The lines of ``text`` within ``width``; continuations are indented by ``hanging`` more
+    columns.
 
-    Tabs become spaces; leading white space of a line is kept, a word that does not fit on
-    a line of its own is cut.
+    Tabs become spaces; leading white space of a line is kept; a word longer than a line is cut.
     """
     lines: list[str] = []
     for line in printable(text.expandtabs()).splitlines() or [""]:
@@ -46,7 +46,7 @@ def wrapped(text: str, *, indent: int = 0, hanging: int = 0, width: int = WIDTH)
 
 
 def folded(lines: Iterable[str], *, indent: int) -> list[str]:
-    """Lines of a log as they are, cut at WIDTH and continued; nothing is reflowed."""
+    """Lines of a log, cut at WIDTH and continued, but not reflowed."""
     room = WIDTH - indent
     out: list[str] = []
     for line in lines:
@@ -58,7 +58,7 @@ def folded(lines: Iterable[str], *, indent: int) -> list[str]:
 
 
 def use_colour(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Whether to colour what goes to ``stream``: NO_COLOR, then FORCE_COLOR, then a terminal."""
+    """Whether to colour output to ``stream``: NO_COLOR, then FORCE_COLOR, then a terminal."""
     if environment.get("NO_COLOR"):
         return False
     if environment.get("FORCE_COLOR", "0") not in ("", "0"):
@@ -67,14 +67,14 @@ def use_colour(stream: TextIO, environment: Mapping[str, str]) -> bool:
 
 
 def is_terminal(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Whether ``stream`` goes to a terminal that can do more than print."""
+    """Whether ``stream`` is a terminal that is not dumb."""
     return stream.isatty() and environment.get("TERM", "") not in ("", "dumb")
 
 
 class Outlet:
-    """A stream on which every text is out at once; that its reader went away is no trouble.
+    """A stream that is flushed after every text; a reader that goes away is ignored.
 
-    ``escape`` takes out what the stream's reader would not only show.
+    ``escape`` replaces what the reader of the stream would interpret.
     """
 
     def __init__(self, stream: TextIO, escape: Callable[[str], str] = str) -> None:
@@ -82,7 +82,7 @@ class Outlet:
         self._escape = escape
 
     def write(self, text: str) -> None:
-        """Write and flush.  Raises OSError when the disk refuses."""
+        """Write and flush.  Raises OSError if the disk is full."""
         if self._stream is None:
             return
         try:
@@ -93,7 +93,7 @@ class Outlet:
 
 
 def coloured(text: str, colour: str, *, enabled: bool) -> str:
-    """``text`` in the colour ``good``, ``bad`` or ``notable`` where that is enabled."""
+    """``text`` in the colour ``good``, ``bad`` or ``notable`` if ``enabled``."""
     return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if enabled else text
 
 

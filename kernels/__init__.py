@@ -1,9 +1,9 @@
-"""Kernels to test: what they are, where their source is, how they are built, where they are kept.
+"""Kernels to test: catalog, sources, builds, and the store that keeps them.
 
-`catalog/` holds one TOML per kernel, `config/` the configuration fragments and `variants/` the
-patches they name; all of it is data.  A kernel comes out of `build.ensure()` as a
-`built.BuiltKernel`: an image, its configuration, and exactly where it came from.  A module for it
-comes out of `modules.ensure_module()`.
+`catalog/` holds one TOML file per kernel, `config/` the configuration fragments and `variants/` the
+patches that these name.  `build.build.ensure()` returns a `BuiltKernel`: an image, its
+configuration, and its exact origin.  `build.out_of_tree_modules.ensure_module()` returns a module
+for it.
 
-Nothing here knows user_events or QEMU, and nothing here imports `conformance` or `vm`.
+This package knows neither user_events nor QEMU, and imports neither `conformance` nor `vm`.
 """

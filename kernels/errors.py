@@ -1,7 +1,7 @@
-"""What can go wrong on the way to a kernel image, by who has to act.
+"""Errors on the way to a kernel image, by who must act.
 
-`UserMistake`: the person who typed the command or edited the file.  `HostTrouble`: whoever
-looks after this machine.  `KernelTrouble`: whoever changed the kernel or its configuration.
+`UserMistake`: the user who typed the command or edited the file.  `HostTrouble`: the administrator
+of the host.  `KernelTrouble`: the author of a change to the kernel or its configuration.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ class KernelsError(UevtError):
 
 
 class UserMistake(KernelsError):
-    """The request itself is wrong; asking again unchanged cannot help."""
+    """The request is wrong; repeating it cannot help."""
 
 
 class HostTrouble(KernelsError):
-    """This machine lacks something: a tool, space, a source, a free lock."""
+    """The host lacks something: a tool, space, a source, a free lock."""
 
 
 class KernelTrouble(KernelsError):
-    """The kernel's source or configuration does not give the image that was asked for."""
+    """The requested image cannot be made from the kernel's source or configuration."""
 
 
 class UnknownKernel(UserMistake):
@@ -47,12 +47,12 @@ class UnknownKernel(UserMistake):
 
 
 class UnknownRevision(UserMistake):
-    """The kernel is known, but its source is not offered in this revision."""
+    """The source of the kernel is not offered in this revision."""
 
     def __init__(self, package: str, revision: str, offered: Sequence[str]) -> None:
         super().__init__(
             f"{package} is not offered in revision {revision!r}",
-            f"the revisions to be had are: {', '.join(offered)}",
+            f"the offered revisions are: {', '.join(offered)}",
         )
         self.revision = revision
 
@@ -69,18 +69,18 @@ class BrokenFile(UserMistake):
 
 
 class PatchRefused(UserMistake):
-    """A patch that the user gave does not apply; `failures` are files and hunks."""
+    """A patch of the user does not apply; `failures` are files and hunks."""
 
     def __init__(self, name: str, source: str, failures: Sequence[str]) -> None:
         super().__init__(
             f"{name} does not apply to {source}: {'; '.join(failures)}",
-            "rebase it onto that source, or name the kernel that it was made for",
+            "rebase it onto that source, or choose the kernel that it was made for",
         )
         self.failures = tuple(failures)
 
 
 class StoreFull(HostTrouble):
-    """Not enough free space for the next step, or (`needed` is None) the disk filled up in it.
+    """Not enough free space for the next step, or (`needed` is None) the disk filled up during it.
 
     `needed` and `available` are in bytes.
     """
@@ -97,12 +97,12 @@ class StoreFull(HostTrouble):
 
 
 class StoreBusy(HostTrouble):
-    """Another process kept the store's lock for longer than we were told to wait."""
+    """Another process kept the store's lock for too long."""
 
     def __init__(self, holder: str, waited_s: float) -> None:
         super().__init__(
             f"waited {waited_s:.0f} s for the build store, which is held by {holder}",
-            "wait for that process to end, or end it; an interrupted build leaves no harm",
+            "wait for that process, or end it: interrupting a build is safe",
         )
         self.holder = holder
 
@@ -113,16 +113,16 @@ class StoreUnusable(HostTrouble):
     def __init__(self, where: Path, why: str) -> None:
         super().__init__(
             f"the build store {where} cannot be used: {why}",
-            "set UEVT_CACHE to a directory that you can write, without space or colon in its path",
+            "set UEVT_CACHE to a writable directory, without space or colon in its path",
         )
         self.where = where
 
 
 class MissingTool(HostTrouble):
-    """Programs or headers that obtaining or building this kernel needs are not installed."""
+    """Programs or headers that this kernel needs are not installed."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        super().__init__(f"missing on this machine: {', '.join(names)}", install_command(names))
+        super().__init__(f"missing on this host: {', '.join(names)}", install_command(names))
         self.names = tuple(names)
 
 
@@ -131,27 +131,27 @@ class SourceUnavailable(HostTrouble):
 
 
 class TookTooLong(HostTrouble):
-    """A step did not end by its deadline and was ended."""
+    """A step did not end by its deadline and was killed."""
 
     def __init__(self, what: str, seconds: float) -> None:
         super().__init__(
             f"{what} did not end within {seconds:.0f} s",
-            "look for what keeps this machine busy, then try again",
+            "find out what keeps this host busy, then try again",
         )
 
 
 class Killed(HostTrouble):
-    """Somebody ended a program of a step, which says nothing about what it was at work on."""
+    """A program of a step was killed, which says nothing about the kernel."""
 
     def __init__(self, what: str) -> None:
         super().__init__(
-            f"{what} was cut short: a program of it was killed",
-            "look for the out-of-memory killer, or for who ended it, then try again",
+            f"{what} was interrupted: one of its programs was killed",
+            "check for the out-of-memory killer, then try again",
         )
 
 
 class BuildFailed(KernelTrouble):
-    """make gave up; `log` is the whole output and `tail` its last lines."""
+    """make failed; `log` is the whole output and `tail` its last lines."""
 
     def __init__(self, what: str, log: Path, tail: Sequence[str]) -> None:
         shown = "".join(f"\n    {line}" for line in tail)

@@ -1,7 +1,7 @@
-"""Configuration fragments: merging them, and checking that every wanted option survived.
+"""Configuration fragments: merge them, and check that every wanted option survived.
 
-The text is Kconfig's own (`CONFIG_X=y`, `# CONFIG_X is not set`), so a fragment can be given
-to the kernel's scripts/kconfig/merge_config.sh as it is.  As there, a later fragment wins.
+The syntax is Kconfig's (`CONFIG_X=y`, `# CONFIG_X is not set`), so scripts/kconfig/merge_config.sh
+takes fragments as they are.  There, too, a later fragment wins.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 FRAGMENTS = Path(__file__).parent / "config"
 
-# scripts/kconfig/confdata.c:conf_read_simple() knows these two forms and no other.
+# scripts/kconfig/confdata.c:conf_read_simple() accepts only these two forms.
 _SET = re.compile(r"(CONFIG_\w+)=(.+)")
 _UNSET = re.compile(r"# (CONFIG_\w+) is not set")
 
@@ -22,7 +22,7 @@ NOT_SET = "n"
 
 @dataclass(frozen=True, slots=True)
 class LostOption:
-    """A wanted option and what it became; `became` is None when the kernel does not know it."""
+    """A wanted option and its result; `became` is None if the kernel does not know it."""
 
     name: str
     wanted: str
@@ -50,7 +50,7 @@ def values(text: str) -> dict[str, str]:
 
 
 def malformed(text: str) -> tuple[str, ...]:
-    """The lines that are neither an option, a comment nor blank: Kconfig would ignore them."""
+    """Lines that are neither an option, a comment nor blank, and that Kconfig would ignore."""
     return tuple(
         line
         for line in map(str.strip, text.splitlines())
@@ -64,12 +64,12 @@ def fragment(name: str) -> str:
 
 
 def fragment_path(name: str) -> Path:
-    """Where a fragment of that name is, or would be."""
+    """The path of a fragment, which need not exist."""
     return FRAGMENTS / f"{name}.config"
 
 
 def merge(texts: Iterable[str]) -> tuple[str, ...]:
-    """All wanted lines of some fragment texts, one per option, in Kconfig's form."""
+    """The wanted lines of some fragments, one per option, in Kconfig's form."""
     merged: dict[str, str] = {}
     for text in texts:
         merged.update(values(text))
@@ -80,15 +80,15 @@ def merge(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def changed(before: str, after: str) -> tuple[str, ...]:
-    """The options that two configuration texts do not have in common, sorted."""
+    """The options in which two configuration texts differ, sorted."""
     old, new = values(before), values(after)
     return tuple(sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name)))
 
 
 def lost(wanted: Sequence[str], resulting: str) -> tuple[LostOption, ...]:
-    """The wanted lines that a resulting .config (or a guest's /proc/config.gz text) lacks.
+    """The wanted lines that a resulting .config (or a guest's /proc/config.gz) lacks.
 
-    An option that is wanted off and not mentioned is off: Kconfig leaves out what is invisible.
+    An option wanted off and not mentioned is off: Kconfig leaves out what is invisible.
     """
     became = values(resulting)
     return tuple(

@@ -1,4 +1,4 @@
-"""What a user asks for: a kernel of the catalog or a tree, and what is to be added to it."""
+"""A kernel that a user requests: one of the catalog or a tree, with additions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kernels.store.store import Store
 from kernels.trees.user_tree import entry_of
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
-# Characters of what is added to a name.
+# Characters of a label.
 _LONGEST = 100
 _DIGITS = 8
 
@@ -28,7 +28,7 @@ _DIGITS = 8
 class Request:
     """A kernel, with patches, configuration fragments and a flavour.
 
-    It is one of the catalog by name, or the tree in a directory of the user's: as it is, or the
+    It is a kernel of the catalog by name, or a directory of the user: the working tree, or the
     commit `ref` of its repository.
     """
 
@@ -40,13 +40,11 @@ class Request:
     ref: str | None = None
 
     def entry(self, store: Store | None = None, progress: Progress = silent) -> KernelEntry:
-        """What is to be built; `progress` is told what was chosen from the files.
+        """The entry to build; the choice among files is reported to `progress`.
 
-        A tree is read for it, and what is known of it kept in the store.
-
-        Its kernel id is `name[@revision][+patch…][+config stem…][~flavour]`.  Raises
-        UnknownKernel, BrokenFile, UserMistake for a flavour there is not, and for a tree what
-        `trees.entry_of` raises.
+        A tree is read, and its record kept in the store.
+        The kernel id is `name[@revision][+patch…][+config stem…][~flavour]`.  Raises UnknownKernel,
+        BrokenFile, UserMistake for an unknown flavour, and what `user_tree.entry_of` raises.
         """
         base = self._base(store or Store(), progress)
         given = [series.read(path) for path in self.patches]
@@ -58,14 +56,16 @@ class Request:
         entry = replace(
             base,
             patches=(*base.patches, *(patch for each in given for patch in each.patches)),
-            # The user's word is the last one.
+            # The user's fragments win.
             wanted=kconfig.merge(("\n".join(base.wanted), *flavoured, *fragments)),
             label=self._label(),
         )
         return _flavoured(entry, chosen) if chosen else entry
 
     def accused(self, error: LostOptions) -> LostOptions | BrokenFile:
-        """Whose fault lost options are: without fragments of the user's they are all there."""
+        """Blame lost options on the user's fragment that asks for them or disables what they
+        need.
+        """
         if not self.configs:
             return error
         asked = {path: kconfig.values(_fragment(path)) for path in self.configs}
@@ -75,11 +75,11 @@ class Request:
             path, lost = next(iter(guilty.items()))
             listed = "; ".join(map(str, lost))
             hint = "add what they depend on, or leave them out: make olddefconfig drops them"
-            return BrokenFile(path, f"this kernel cannot have what it asks for: {listed}", hint)
+            return BrokenFile(path, f"this kernel drops options that it sets: {listed}", hint)
         path = self.configs[-1]
         listed = "; ".join(map(str, error.lost))
         others = f" (or {', '.join(map(str, self.configs[:-1]))})" if self.configs[1:] else ""
-        why = f"it takes away what guests and cases need{others}: {listed}"
+        why = f"it disables what guests and cases need{others}: {listed}"
         return BrokenFile(path, why, "leave on what these options depend on")
 
     def _base(self, store: Store, progress: Progress) -> KernelEntry:
@@ -93,30 +93,30 @@ class Request:
 
 
 def label_of(names: Sequence[str]) -> str:
-    """What is behind a kernel's name when something of these names was added to it.
+    """The part of a kernel id that names the additions.
 
-    Kernel ids are names of files: of many or long ones it is the first, how many more there are,
-    and a digest that tells them from others.
+    Kernel ids are file names: of many or long names, it is the first, the number of others, and a
+    digest.
     """
     label = "".join(f"+{_NOT_IN_NAMES.sub('-', name)}" for name in names)
     if len(label) <= _LONGEST:
         return label
-    said = "\0".join(names).encode(errors="surrogateescape")
-    digest = hashlib.sha256(said).hexdigest()[:_DIGITS]
+    joined = "\0".join(names).encode(errors="surrogateescape")
+    digest = hashlib.sha256(joined).hexdigest()[:_DIGITS]
     first = _NOT_IN_NAMES.sub("-", names[0])[: _LONGEST // 2]
     more = f"{len(names) - 1}-more-" if names[1:] else ""
     return f"+{first}+{more}{digest}"
 
 
 def _flavoured(entry: KernelEntry, chosen: Flavour) -> KernelEntry:
-    """With what a flavour says beside its fragment."""
+    """Add what a flavour says besides its fragment."""
     space = max(entry.needs.objects_mib, chosen.objects_mib)
     needs = replace(entry.needs, objects_mib=space)
     return replace(entry, make=chosen.make, keep=chosen.keep, needs=needs)
 
 
 def _fragment(path: Path) -> str:
-    """The text of a fragment, every line of which Kconfig would understand."""
+    """The text of a fragment; every line is valid for Kconfig."""
     text = _text(path)
     if not text.isascii() and any("\udc80" <= each <= "\udcff" for each in text):
         raise BrokenFile(path, "it is not UTF-8", "save it as UTF-8")
@@ -137,4 +137,4 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:
         why = error.strerror or str(error)
-        raise BrokenFile(path, why, "name a file that you can read") from error
+        raise BrokenFile(path, why, "name a readable file") from error

@@ -1,1 +1,1 @@
-"""Building and configuring kernels and modules."""
+"""Configure and build kernels and modules; garbage-collect the store."""

@@ -1,6 +1,6 @@
-"""Which kernels of the catalog this machine has or can build, without asking the network.
+"""Which kernels of the catalog are built or can be built here, without network access.
 
-What a mirror has is not known then: such a kernel is neither buildable nor unbuildable.
+What a mirror offers is unknown then: such a kernel "has to be fetched".
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """What this machine can do about one entry: `built`, or `problem` if it can do nothing."""
+    """What this host can do about one entry: `built`, or `problem` if nothing."""
 
     entry: KernelEntry
     built: BuiltKernel | None = None
@@ -49,7 +49,7 @@ class Availability:
 
     @property
     def state(self) -> State:
-        """The short answer."""
+        """The state in short."""
         if self.built is not None:
             return State.BUILT
         if self.problem is None:
@@ -70,13 +70,13 @@ class Availability:
 
     @property
     def note(self) -> str:
-        """What there is to know about a kernel that is not built; the same for similar ones."""
+        """Why a kernel is not built and what to do; equal for kernels with the same problem."""
         if isinstance(self.problem, Unseen):
             return NOT_FETCHED
         return f"{self.problem}; {self.problem.hint}" if self.problem is not None else ""
 
     def to_json(self) -> dict[str, object]:
-        """For programs."""
+        """The JSON form."""
         return {
             "kernel": self.entry.kernel_id,
             "of": self.entry.of,
@@ -92,7 +92,7 @@ class Availability:
 
 
 def survey(entries: Iterable[KernelEntry], store: Store) -> tuple[Availability, ...]:
-    """What is built, what can be, and what is in the way of the others, in their order."""
+    """The availability of each entry, in order."""
     found = [Availability(entry, built=store.lookup(entry)) for entry in entries]
     host = _Host([one.entry for one in found if one.built is None], store)
     return tuple(
@@ -102,7 +102,7 @@ def survey(entries: Iterable[KernelEntry], store: Store) -> tuple[Availability, 
 
 
 class _Host:
-    """What this machine has for building some entries, looked at once for all of them."""
+    """What this host provides for some entries; each source is queried once."""
 
     def __init__(self, entries: Sequence[KernelEntry], store: Store) -> None:
         self._store = store
@@ -124,14 +124,14 @@ class _Host:
         if absent:
             return MissingTool(absent)
         if entry.source not in self._offered:
-            return None  # its tree is in the store
+            return None  # the source tree is in the store
         return _unoffered(entry, self._offered[entry.source], self._store)
 
 
 def _offered(
     sources: Collection[Source], store: Store, *, has_apt: bool
 ) -> dict[Source, tuple[str, ...]]:
-    """The versions of each source that can be had, as far as is known on this machine."""
+    """The versions of each source that are known on this host."""
     packages = [source for source in sources if source.kind == DEBIAN_SOURCE]
     listed = apt.known(packages, store) if packages and has_apt else {}
     return {
@@ -150,7 +150,7 @@ def _at_hand(entry: KernelEntry, store: Store) -> bool:
 
 
 def _unoffered(entry: KernelEntry, versions: Sequence[str], store: Store) -> KernelsError | None:
-    """What is wrong with the versions that can be had, or None."""
+    """The error if no known version serves the entry, or None."""
     if matching(versions, entry.revision) is not None:
         return None
     if entry.source.kind == TARBALL:
@@ -158,6 +158,6 @@ def _unoffered(entry: KernelEntry, versions: Sequence[str], store: Store) -> Ker
     if versions and entry.revision is not None:
         return UnknownRevision(entry.source.package, entry.revision, versions)
     return SourceUnavailable(
-        f"{entry.source} is not offered by this machine's package lists",
-        f"uevt kernels build {entry.kernel_id} asks anew",
+        f"{entry.source} is not in this host's package lists",
+        f"uevt kernels build {entry.kernel_id} updates them",
     )

@@ -1,4 +1,4 @@
-"""Building a kernel: `ensure` gives the image of a catalog entry, making it when need be."""
+"""Build a kernel: `ensure` returns the image of a catalog entry, and builds it if necessary."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from kernels.store.built_kernel import BuiltKernel, Product, Recipe
 from kernels.store.store import Store
 from kernels.tools.toolchain import Toolchain, require
 
-# What this module itself runs; what a kernel's build runs is the catalog's to say.
+# What this module runs; what kbuild runs is in the catalog.
 BUILD_TOOLS = ("make", "setpriv")
-# Of the files and options that made a build necessary so many are named.
+# How many changed files and options are named.
 _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Toolset:
-    """A source revision and a compiler: with the entry, all that a recipe needs."""
+    """A source revision and a compiler: with the entry, these determine a recipe."""
 
     revision: str
     toolchain: Toolchain
 
 
 class Workshop(Protocol):
-    """Where kernels are made.  All calls come with the store locked."""
+    """The builder of kernels.  The store is locked during all calls."""
 
     def prepare(self, entry: KernelEntry, revision: str | None) -> Toolset:
-        """Check the host and settle what to build from: `revision` if its source is at hand."""
+        """Check the host and choose the source: `revision` if its tree is in the store."""
 
     def make(self, entry: KernelEntry, recipe: Recipe) -> Product:
-        """Make the kernel of a recipe."""
+        """Build the kernel of a recipe."""
 
 
 def ensure(
@@ -54,10 +54,10 @@ def ensure(
     refresh: bool = False,
     workshop: Workshop | None = None,
 ) -> BuiltKernel:
-    """The kernel of an entry from the store, built first where the store lacks it.
+    """The kernel of an entry, from the store or built now.
 
-    The source's revision is resolved at the first build and remembered; `refresh` asks the
-    package sources again.  Safe to call from several processes: one builds, the others wait.
+    The source's revision is resolved at the first build and remembered; `refresh` resolves it
+    again.  Safe to call from several processes: one builds, the others wait.
     Raises any `KernelsError`.
     """
     if not refresh and (kernel := store.lookup(entry)):
@@ -70,7 +70,7 @@ def ensure(
         remembered = None if refresh else store.remembered_revision(entry)
         toolset = shop.prepare(entry, remembered)
         if entry.source.kind == TREE:
-            # It may have been edited while we waited: what was read now is what is built.
+            # The tree may have been edited while this process waited: build what was read now.
             entry = replace(entry, revision=toolset.revision)
         recipe = Recipe(
             package=entry.source.package,
@@ -90,7 +90,7 @@ def ensure(
 
 
 def needed_tools(entry: KernelEntry, *, at_hand: bool) -> tuple[str, ...]:
-    """What building an entry needs on the host, with its source tree at hand or not."""
+    """The tools to build an entry; `at_hand`: its source tree is in the store."""
     obtaining = () if at_hand else tools_for(entry.source)
     patching = ("patch",) if entry.patches else ()
     semantic = (TOOL,) if any(patch.semantic for patch in entry.patches) else ()
@@ -98,7 +98,7 @@ def needed_tools(entry: KernelEntry, *, at_hand: bool) -> tuple[str, ...]:
 
 
 def reason(kernel_id: str, since: str, files: Sequence[str], options: Sequence[str]) -> str:
-    """Why objects of a build that began with others were compiled.
+    """Why an incremental build compiled objects.
 
     As in "6.12+fix: 1 file differs from the last build (kernel/fork.c)".
     """
@@ -121,7 +121,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 class HostWorkshop:
-    """Builds with this machine's compiler, out of tree, below the store."""
+    """Builds with the host's compiler, out of tree, in the store."""
 
     def __init__(self, store: Store, progress: Progress) -> None:
         self._store = store
@@ -135,7 +135,7 @@ class HostWorkshop:
         needed = needed_tools(entry, at_hand=bool(at_hand))
         if "apt-cache" in needed and packages.missing(["apt-cache"]):
             raise apt.no_apt(entry.source)
-        # All at once: nobody wants to install, try again and install some more.
+        # Name all missing tools at once.
         require(needed)
         toolchain = Toolchain.of_host()
         if entry.source.kind == TREE:
@@ -155,10 +155,10 @@ class HostWorkshop:
         self._store.logs.mkdir(exist_ok=True)
         objects = ObjectsDirectory.of(entry, recipe, tree, self._store)
         if entry.patches and not objects.path.exists():
-            # Nobody wants to wait for a copy of objects to be told that a patch is wrong.
+            # Find a broken patch before objects are copied.
             self._trees.check(entry, tree)
         seed = objects.open(recipe, self._store, self._progress)
-        # Before patches: the time of its Makefile goes into the image.
+        # Before patches are applied: the Makefile's time goes into the image.
         kbuild = Kbuild(
             tree,
             objects.path,
@@ -168,7 +168,7 @@ class HostWorkshop:
             links=self._store.ccache,
         )
         with self._trees.patched(entry, tree, objects.last) as patched:
-            # Of a tree of the user's nobody knows what of its configuration was edited.
+            # In a user's tree, Kconfig files may have been edited.
             settled = entry.source.kind != TREE and objects.configured(
                 recipe.wanted, patched.differing
             )
@@ -184,7 +184,7 @@ class HostWorkshop:
         return Product(objects.release, objects.image, objects.configuration, seen, kept)
 
     def _reason(self, error: BuildFailed, entry: KernelEntry) -> KernelsError:
-        """A full disk breaks a build in many words; it is not the kernel's fault."""
+        """StoreFull if the disk filled up, else the error itself."""
         if "No space left on device" not in error.log.read_text(errors="replace"):
             return error
         available = shutil.disk_usage(self._store.root).free

@@ -1,4 +1,4 @@
-"""The modules that came with a kernel image: where they are, what they need, in which order."""
+"""The modules of a given kernel image: files, dependencies, and load order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NoModules(UserMistake):
 
     def __init__(self, directory: Path, why: str) -> None:
         super().__init__(
-            f"{directory}: {why}", "give the image's own lib/modules/RELEASE, or a root that has it"
+            f"{directory}: {why}", "give the image's lib/modules/RELEASE, or a root that has it"
         )
 
 
@@ -37,13 +37,13 @@ class Loadable:
 
     @property
     def depends(self) -> tuple[str, ...]:
-        """Names of the modules that have to be loaded before."""
+        """Names of the modules that must be loaded before this one."""
         names = modinfo(self.content, "depends").split(",")
         return tuple(_plain(name) for name in names if name)
 
     @property
     def release(self) -> str:
-        """The kernel it was built for."""
+        """The kernel release that it was built for."""
         return modinfo(self.content, "vermagic").partition(" ")[0]
 
 
@@ -59,9 +59,10 @@ class ModulesDirectory:
             raise NoModules(given, f"it has no modules of {release}")
 
     def ordered(self, names: Sequence[str]) -> tuple[Loadable, ...]:
-        """Some modules and all that they need, in an order to load them in.
+        """Some modules and their dependencies, in load order.
 
-        One without a file is taken for built in.  Raises NoModules for those of another release.
+        A name without a file is taken for built in.  Raises NoModules for modules of another
+        release.
         """
         found: dict[str, Loadable] = {}
         for name in names:
@@ -72,7 +73,7 @@ class ModulesDirectory:
         if name in found or name not in self._files:
             return
         if name in asked_by:
-            raise NoModules(self._given, f"its {name} needs itself: {' -> '.join(asked_by)}")
+            raise NoModules(self._given, f"its {name} depends on itself: {' -> '.join(asked_by)}")
         module = Loadable(name, _content(self._files[name]))
         if module.release != self._release:
             why = f"its {name} is for {module.release}, the image is {self._release}"
@@ -95,7 +96,7 @@ def _directory(given: Path, release: str) -> Path:
             there = ", ".join(sorted(each.name for each in (given / place).iterdir())) or "nothing"
             raise NoModules(given, f"its {place} has {there}, the image is {release}")
     if not given.is_dir():
-        raise NoModules(given, "there is no such directory")
+        raise NoModules(given, "no such directory")
     return given
 
 
@@ -104,7 +105,7 @@ def _plain(name: str) -> str:
 
 
 def _content(file: Path) -> bytes:
-    """A module's file, uncompressed.  Raises MissingTool, NoModules."""
+    """The uncompressed content of a module's file.  Raises MissingTool, NoModules."""
     try:
         if file.suffix == ".zst":
             toolchain.require(["zstd"])

@@ -1,7 +1,7 @@
-"""Bounding the store: what was not used for longest goes first, what names in use need stays.
+"""Garbage-collect the build store, least recently used first; keep what a kernel in use needs.
 
-A thing goes by one rename into `work/`, where whoever holds the lock next finishes what a killed
-process began.
+An item is removed by one rename into `work/`; the next holder of the lock deletes what a killed
+process left there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kernels.catalog.entries import KernelEntry
 from kernels.errors import MIB
 from kernels.store.store import RECORD, Store
 
-# What there is, where below the root; each path that fits is a thing that can go by itself.
+# Kinds of items: each path that matches is an item that can be removed by itself.
 _KINDS = (
     ("kernel", "kernels/*"),
     ("module", "modules/*/*"),
@@ -30,29 +30,29 @@ _KINDS = (
     ("log", "logs/*"),
     ("tree", "trees/*"),
     ("download", "downloads/*"),
-    # Of guests: made again when they are missing.
+    # Of guests: recreated on demand.
     ("initramfs", "initramfs/*"),
     ("root", "roots/*.cpio"),
     ("snapshot", "snapshots/*"),
     ("durations", "durations/*"),
 )
-# Ends of names of what goes with a thing: a source tree's journal, the mark of the version that a
-# download is a part of, the files that a root is made of, the lock of whoever makes a snapshot.
+# Suffixes of files that belong to an item: the journal of a source tree, the version of a partial
+# download, the file list of a root archive, the lock of a snapshot.
 _WITH = {"source": ".journal", "download": ".json", "root": ".json", "snapshot": ".lock"}
-# A run may be at work with what was used so lately, and holds no lock.
+# A run holds no lock: it may be using what was used this recently.
 GRACE_S = 3600.0
-# How long whoever builds is waited for.
+# How long to wait for a build to end.
 _WAIT_S = 10.0
-# Of a thing's name so much is shown where it is a digest.
+# Digits of a digest that are shown.
 _DIGITS = 12
-# Marks of names that a user's request has made: see `Request.entry`.
+# Marks of names that a request with additions has created (see `Request.entry`).
 _ADDED = ("+", "~")
 _TREE = "tree-"
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing in the store: bytes on disk, when it was used last, whether it has to stay."""
+    """One item of the store: bytes on disk, last use, and whether a kernel in use needs it."""
 
     kind: str
     name: str
@@ -66,7 +66,7 @@ class Item:
         return f"{self.kind:<9} {in_mib(self.size):>10}  last used {day}  {self.name}"
 
     def to_json(self) -> dict[str, object]:
-        """For programs; `used` is in seconds since 1970."""
+        """The JSON form; `used` is in seconds since 1970."""
         return {
             "kind": self.kind,
             "name": self.name,
@@ -77,9 +77,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What may stay: so many bytes in all, or what was used since a time; `every` name or not.
+    """The limit: bytes in all, or the oldest last use.
 
-    With `every`, not even what the names in use need has to stay.
+    With `every`, needed items may be removed as well.
     """
 
     keep: int | None = None
@@ -89,28 +89,28 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What went (or would go), and what stays."""
+    """The removed items (or those to be removed), and the remaining ones."""
 
     gone: tuple[Item, ...]
     stays: tuple[Item, ...]
 
     @property
     def freed(self) -> int:
-        """Bytes that went."""
+        """Bytes that were removed."""
         return sum(item.size for item in self.gone)
 
     @property
     def kept(self) -> int:
-        """Bytes that stay."""
+        """Bytes that remain."""
         return sum(item.size for item in self.stays)
 
     @property
     def needed(self) -> int:
-        """Bytes of that which names in use need."""
+        """Remaining bytes that kernels in use need."""
         return sum(item.size for item in self.stays if item.needed)
 
     def to_json(self) -> dict[str, object]:
-        """For programs; sizes are in bytes."""
+        """The JSON form; sizes are in bytes."""
         gone = [item.to_json() for item in self.gone]
         return {"gone": gone, "freed": self.freed, "kept": self.kept, "needed": self.needed}
 
@@ -124,15 +124,15 @@ def collect(
     progress: Progress = silent,
     now: float | None = None,
 ) -> Collected:
-    """Let things go until the bound is kept; `in_use` are the kernels whose things stay.
+    """Remove items until the bound is met; `in_use` are the kernels to keep.
 
-    Raises StoreBusy while somebody builds, StoreUnusable.
+    Raises StoreBusy during a build, StoreUnusable.
     """
     clock = time.time() if now is None else now
     if dry_run:
-        return _chosen(survey(store, in_use), bound, clock)
+        return _choose(survey(store, in_use), bound, clock)
     with store.locked("gc", progress, _WAIT_S):
-        chosen = _chosen(survey(store, in_use), bound, clock)
+        chosen = _choose(survey(store, in_use), bound, clock)
         for item in chosen.gone:
             _remove(item, store)
         _forget_names(store)
@@ -140,7 +140,7 @@ def collect(
 
 
 def survey(store: Store, in_use: Sequence[KernelEntry]) -> tuple[Item, ...]:
-    """Everything in the store that can go, the least recently used first."""
+    """All items of the store, the least recently used first."""
     needed = _needed(store, in_use)
     titles = _titles(store)
     found = []
@@ -148,7 +148,7 @@ def survey(store: Store, in_use: Sequence[KernelEntry]) -> tuple[Item, ...]:
         for path in store.root.glob(pattern):
             if kind in _WITH and path.name.endswith(_WITH[kind]):
                 continue
-            with suppress(FileNotFoundError):  # a builder finished with it meanwhile
+            with suppress(FileNotFoundError):  # removed by a builder meanwhile
                 name = titles.get(path) or _name(kind, path)
                 size = sum(map(usage, (path, *_companions(kind, path))))
                 used = path.stat().st_mtime
@@ -157,7 +157,7 @@ def survey(store: Store, in_use: Sequence[KernelEntry]) -> tuple[Item, ...]:
 
 
 def usage(path: Path) -> int:
-    """Bytes that a file or everything in a directory takes on disk, as far as we may look."""
+    """Bytes on disk of a file or directory, as far as it is readable."""
     return sum(status.st_blocks * 512 for status in _walked(path))
 
 
@@ -178,8 +178,8 @@ def _walked(path: Path) -> Iterator[os.stat_result]:
                         yield entry.stat(follow_symlinks=False)
 
 
-def _chosen(items: Sequence[Item], bound: Bound, now: float) -> Collected:
-    """Which of the items, in their order, go."""
+def _choose(items: Sequence[Item], bound: Bound, now: float) -> Collected:
+    """Decide which items are removed."""
     left = sum(item.size for item in items)
     gone, stays = [], []
     for item in items:
@@ -195,7 +195,7 @@ def _chosen(items: Sequence[Item], bound: Bound, now: float) -> Collected:
 
 
 def _needed(store: Store, in_use: Sequence[KernelEntry]) -> set[Path]:
-    """What the kernels in use, as they were last built, were made from and consist of."""
+    """The paths that the last builds of some kernels consist of and were made from."""
     found: set[Path] = set()
     for entry in in_use:
         key = store.remembered_key(entry)
@@ -211,7 +211,7 @@ def _needed(store: Store, in_use: Sequence[KernelEntry]) -> set[Path]:
 
 
 def _last_modules(directory: Path) -> set[Path]:
-    """The last used of the modules of each name: others are what their sources once were."""
+    """The last used build of each module; others are of older sources."""
     last: dict[str, Path] = {}
     for module in sorted(directory.glob("*/*.ko"), key=lambda each: each.parent.stat().st_mtime):
         last[module.name] = module.parent
@@ -219,7 +219,7 @@ def _last_modules(directory: Path) -> set[Path]:
 
 
 def _titles(store: Store) -> dict[Path, str]:
-    """What kernels are called, by their directories: the names that led to them last."""
+    """The names that lead to each kernel directory."""
     titles: dict[Path, str] = {}
     for file in sorted((store.root / "names").glob("*.json")):
         record = read_record(file)
@@ -230,7 +230,7 @@ def _titles(store: Store) -> dict[Path, str]:
 
 
 def _name(kind: str, path: Path) -> str:
-    """What a thing is called that no name leads to."""
+    """The name of an item that no kernel name leads to."""
     if kind == "kernel":
         record = read_record(path / RECORD) or {}
         return f"{record.get('package', '?')} {record.get('revision', '?')} {path.name[:_DIGITS]}"
@@ -241,7 +241,7 @@ def _name(kind: str, path: Path) -> str:
 
 
 def _companions(kind: str, path: Path) -> tuple[Path, ...]:
-    """What is of no use without a thing, as the originals of a source tree that is patched."""
+    """Files that are useless without the item."""
     if kind not in _WITH:
         return ()
     base = path.stem if kind == "root" else path.name
@@ -250,18 +250,18 @@ def _companions(kind: str, path: Path) -> tuple[Path, ...]:
 
 
 def _remove(item: Item, store: Store) -> None:
-    """Let a thing go, by one rename, and the directory that held it if it was the last there."""
-    with store.workspace("gc") as grave:
+    """Remove an item by one rename, and its parent directory if that is empty."""
+    with store.workspace("gc") as trash:
         for number, path in enumerate((item.path, *_companions(item.kind, item.path))):
-            with suppress(FileNotFoundError):  # who makes snapshots bounds them too
-                path.rename(grave / str(number))
+            with suppress(FileNotFoundError):  # vm.snapshots removes old ones, too
+                path.rename(trash / str(number))
     if item.path.parent.parent != store.root and item.path.parent != store.root:
         with suppress(OSError):
             item.path.parent.rmdir()
 
 
 def _forget_names(store: Store) -> None:
-    """Names of what users asked for lead nowhere once the kernel is gone.
+    """Remove names of users' requests whose kernel is gone.
 
     Those of the catalog stay: they remember a revision.
     """

@@ -1,4 +1,4 @@
-"""make in one of kbuild's output directories, with its output in a log."""
+"""Run kbuild's make in an output directory, with its output in a log."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from kernels.tools import ccache, child_process
 CONFIGURE_S = 900.0
 BUILD_S = 4 * 3600.0
 TAIL_LINES = 15
-# Compiling takes longest, but a step per object would only flicker.
+# One step per object would only flicker.
 PROGRESS_S = 1.0
 
-# A line of kbuild's short output about an object compiled: "  CC      kernel/fork.o".  Those of
-# the symbol table and of the wrapper that unpacks it belong to every new image.
+# A line of kbuild's short output for a compiled object: "  CC      kernel/fork.o".  Objects of the
+# symbol table and of the decompressor belong to every image and are not counted.
 _COMPILED = re.compile(r"  (?:CC|AS|HOSTCC) +(?!\.tmp_vmlinux|arch/x86/boot/)\S+")
 
-# What make says of a program of a recipe that did not end by itself.
+# make's message about a program that was killed.
 _KILLED = re.compile(r"make.*: \*\*\* .*\] Killed|Killed signal terminated program")
 
 
 class Kbuild:
-    """make in one output directory, with its output in a log."""
+    """One output directory of kbuild."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Kbuild:
         words: Sequence[str] = (),
         links: Path | None = None,
     ) -> None:
-        """`words` (NAME=value) are for every make; `links` is where ccache may stand in."""
+        """`words` (NAME=value) go to every make; `links` is the directory for links to ccache."""
         self._words = tuple(words)
         self._caching = {} if links is None else ccache.in_front(links)
         self._tree = tree
@@ -54,15 +54,15 @@ class Kbuild:
         self._progress = progress
         self._tail: deque[str] = deque(maxlen=TAIL_LINES)
         self._compiled: int | None = None  # objects; not counted while configuring
-        self._told = float("-inf")
-        # Asked for before a patch can change that file.
+        self._reported = float("-inf")
+        # Read before a patch can change the file.
         self._when = time.gmtime((tree / "Makefile").stat().st_mtime)
         log.write_bytes(b"")
 
     def configure(self, wanted: Sequence[str]) -> tuple[str, ...]:
-        """tinyconfig, plus the wanted lines, through olddefconfig.  Raises LostOptions.
+        """Configure: tinyconfig and the wanted lines, through olddefconfig.  Raises LostOptions.
 
-        Returns the options that differ from those that the directory had before.
+        Returns the options that differ from the previous configuration.
         """
         before = self._configuration()
         deadline = Deadline(CONFIGURE_S, "configuring the kernel")
@@ -80,29 +80,26 @@ class Kbuild:
         return file.read_text(encoding="utf-8") if file.exists() else ""
 
     def build(self, entry: KernelEntry, why: str = "") -> None:
-        """bzImage, with every processor we may use.
-
-        `why` is what is told of it at the end, with the number of objects.
-        """
+        """Build the image on all available processors; `why` is reported at the end."""
         fresh = not (self._objects / "vmlinux").exists()
         expected = entry.needs.objects if fresh else None
         deadline = Deadline(BUILD_S, f"compiling {entry.kernel_id}")
         self._compiled = 0
         jobs = len(os.sched_getaffinity(0))
         self._make(f"-j{jobs}", IMAGE, deadline=deadline, expected=expected)
-        self._tell(deadline, expected, passing=False, why=why)
+        self._report(deadline, expected, passing=False, why=why)
 
     def prepare_modules(self) -> None:
-        """What building a module needs of this directory, and building an image does not."""
+        """Run modules_prepare, which an image does not need."""
         self._make("modules_prepare", deadline=Deadline(CONFIGURE_S, "preparing for modules"))
-        # make would write it after building all modules, of which there are none.  Where it is
-        # missing, modpost lets a module pass that uses what the kernel does not have.
+        # make writes it after building modules, and there are none.  Without it, modpost accepts a
+        # module that uses symbols which the kernel lacks.
         shutil.copyfile(self._objects / "vmlinux.symvers", self._objects / "Module.symvers")
 
     def module(self, directory: Path, deadline: Deadline, symbols: Sequence[Path] = ()) -> None:
-        """The modules of a directory, in place.  A symbol that nobody has is an error.
+        """Build the modules of a directory in place.  An undefined symbol is an error.
 
-        `symbols` are the Module.symvers of modules that these may use.
+        `symbols` are the Module.symvers of other modules whose symbols these may use.
         """
         others = [f"KBUILD_EXTRA_SYMBOLS={' '.join(map(str, symbols))}"] if symbols else []
         self._make(f"M={directory}", *others, "modules", deadline=deadline)
@@ -114,13 +111,13 @@ class Kbuild:
                 self._compiled += 1
 
         def tick() -> None:
-            if time.monotonic() - self._told >= PROGRESS_S:
-                self._tell(deadline, expected, passing=True)
+            if time.monotonic() - self._reported >= PROGRESS_S:
+                self._report(deadline, expected, passing=True)
 
         with self._log.open("ab", buffering=0) as log:
             status = child_process.run(
                 ["make", "-C", str(self._tree), f"O={self._objects}", *self._words, *targets],
-                # The compiler's temporary files as well: one file system to be full.
+                # The compiler's temporary files too, so that only one file system can fill up.
                 env=child_process.environment(
                     **self._identity(), **self._caching, TMPDIR=str(self._objects)
                 ),
@@ -135,7 +132,9 @@ class Kbuild:
             raise BuildFailed(deadline.what, self._log, tuple(self._tail))
 
     def _identity(self) -> dict[str, str]:
-        """What kbuild would otherwise take from the clock and the user: same recipe, same image."""
+        """What kbuild otherwise takes from clock and user.  The same recipe gives the same
+        image.
+        """
         return {
             "ARCH": ARCH,
             "KBUILD_BUILD_TIMESTAMP": time.strftime("%a %b %e %H:%M:%S UTC %Y", self._when),
@@ -144,10 +143,10 @@ class Kbuild:
             "KBUILD_BUILD_VERSION": "1",
         }
 
-    def _tell(
+    def _report(
         self, deadline: Deadline, expected: int | None, *, passing: bool, why: str = ""
     ) -> None:
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
         self._progress(
             Step(
                 why or deadline.what,

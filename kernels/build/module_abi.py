@@ -1,9 +1,8 @@
-"""What a module sees of a kernel: two that look alike to modules take the same module file.
+"""Which kernels can load the same module file: a digest over all that a module is built from.
 
-A module is compiled with the kernel's configuration and headers and linked against its symbol
-table.  A change inside of one of the kernel's own `.c` files is seen by none, where a patch makes
-it.  In a tree of the user's every change is another revision, which is the id of all its content,
-and its modules are built anew.
+A module depends on the kernel's configuration, headers and symbol table.  A patch inside a `.c`
+file of the kernel changes none of them.  Every edit of a user's tree is another revision, and its
+modules are built again.
 """
 
 from __future__ import annotations
@@ -19,15 +18,17 @@ from kernels.build.objects import ObjectsDirectory
 from kernels.store.built_kernel import Recipe
 from kernels.store.last_build import Seen
 
-# With these a module is bound to one build: to its types, its layout of structures.  Signatures
-# are none of them: make signs what it installs, which is nothing of ours.
+# Options that bind a module to one build: its types, or its structure layout.  Signatures do not:
+# make signs modules only when it installs them.
 _BINDING = ("CONFIG_DEBUG_INFO_BTF_MODULES", "CONFIG_RANDSTRUCT")
-# Programs of the host, which modules are made with.
+# Host programs that modules are built with.
 _TOOLS = ("scripts/", "tools/")
 
 
 def digest(objects: ObjectsDirectory, recipe: Recipe, patched: Mapping[str, Seen]) -> str:
-    """sha256 over all that modules see of a finished build; its key where it fits no other."""
+    """sha256 over all that modules see of a build; the recipe's key if no other build can share
+    modules.
+    """
     text = objects.configuration.read_text(encoding="utf-8")
     options = kconfig.values(text)
     if options.get("CONFIG_MODULES") != "y" or any(options.get(name) == "y" for name in _BINDING):
@@ -49,9 +50,9 @@ def digest(objects: ObjectsDirectory, recipe: Recipe, patched: Mapping[str, Seen
 
 
 def _inside(file: str, objects: Path) -> bool:
-    """Whether a file is compiled into the kernel and into nothing else.
+    """Whether a file is compiled into the kernel and nothing else.
 
-    What is included by others, or makes a header (kernel/bounds.c), has no object of its own.
+    A file that others include, or that generates a header (kernel/bounds.c), has no object.
     """
     return (
         file.endswith(".c")

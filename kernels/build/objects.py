@@ -1,4 +1,4 @@
-"""kbuild's output directories: one per source tree, compiler, and kernel as it was asked for."""
+"""kbuild's output directories: one per source tree, compiler and requested kernel."""
 
 from __future__ import annotations
 
@@ -22,22 +22,21 @@ from kernels.tools import child_process
 
 COPY_S = 900.0
 
-# Present while make is at work in an objects directory, gone when it ended by itself.  A compiler
-# that was killed can leave half an object that is newer than its source, which make trusts.
+# Present while make runs.  A killed compiler can leave half an object that is newer than its
+# source, and make would trust it.
 _UNFINISHED = ".unfinished"
-# A file of these changes objects and never what olddefconfig makes of a configuration.
+# Files with these suffixes change objects, but never the result of olddefconfig.
 _COMPILED = {".c", ".h", ".S"}
 _CONFIGURING = "scripts/"
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectsDirectory:
-    """What kbuild made of one tree with one compiler for one entry and what was added to it.
+    """The objects of one tree, one compiler, and one entry with its additions.
 
-    An edited configuration reuses it: kbuild itself tracks, per object, the options and the
-    command line that it depends on.  So does an edited patch (kernels.store.last_build).  Entries
-    do not share one: an option that linux/sched.h looks at, as CONFIG_USER_EVENTS is, changes
-    nearly every object.
+    An edited configuration reuses them: kbuild tracks options and command line per object.  So does
+    an edited patch (kernels.store.last_build).  Entries do not share a directory: an option such as
+    CONFIG_USER_EVENTS, which linux/sched.h tests, changes nearly every object.
     """
 
     path: Path
@@ -50,26 +49,26 @@ class ObjectsDirectory:
 
     @property
     def configuration(self) -> Path:
-        """The .config that it is configured with."""
+        """Its .config."""
         return self.path / ".config"
 
     @property
     def image(self) -> Path:
-        """The bzImage."""
+        """The bootable image."""
         return self.path / IMAGE_IN_OBJECTS
 
     @property
     def release(self) -> str:
-        """What `uname -r` will say."""
+        """The release (`uname -r`)."""
         return (self.path / "include/config/kernel.release").read_text(encoding="utf-8").strip()
 
     @property
     def last(self) -> LastBuild | None:
-        """What was made here last; None where nothing was, or not everything is known."""
+        """The last complete build in this directory; None if there is none."""
         return None if self._mark.exists() else LastBuild.read(self.path)
 
     def holds(self, key: str) -> bool:
-        """Whether these are the objects of the kernel of that key."""
+        """Whether these are the objects of the kernel with that key."""
         last = self.last
         return last is not None and last.key == key
 
@@ -78,7 +77,7 @@ class ObjectsDirectory:
         return self.path / _UNFINISHED
 
     def configured(self, wanted: Sequence[str], differing: Collection[str]) -> bool:
-        """Whether configuring anew, after these files changed, would change nothing."""
+        """Whether configuring again, after these files changed, would change nothing."""
         last = self.last
         return (
             last is not None
@@ -89,26 +88,28 @@ class ObjectsDirectory:
         )
 
     def open(self, recipe: Recipe, store: Store, progress: Progress) -> str | None:
-        """Make it ready for make: emptied if left in the middle, seeded if new and patched.
+        """Prepare for make: empty a directory of an interrupted build, seed a new one if patched.
 
-        Returns what the objects are those of, for people; None if there are none.
+        Returns the origin of the objects, for people; None if there are none.
         """
         if self.path.exists() and self.last is None:
-            self._bury(store)
+            self._discard(store)
         if self.path.exists():
             return "the last build"
         seed = _seed(self, recipe, store, progress) if recipe.patches else None
         self.path.mkdir(parents=True, exist_ok=True)
         return None if seed is None else f"the objects of {seed}"
 
-    def _bury(self, store: Store) -> None:
-        """Remove it, moved first: what a killed make's last compiler still writes goes with it."""
-        with store.workspace("objects") as grave:
-            self.path.rename(grave / "objects")
+    def _discard(self, store: Store) -> None:
+        """Remove it, moved first: a killed compiler may still write into it."""
+        with store.workspace("objects") as trash:
+            self.path.rename(trash / "objects")
 
     @contextmanager
     def under_work(self) -> Iterator[None]:
-        """Trust nothing in here unless make ends, well or by itself: it removes what is half."""
+        """Mark the directory as incomplete unless make ends by itself: it then removes partial
+        files.
+        """
         self._mark.touch()
         try:
             yield
@@ -119,9 +120,9 @@ class ObjectsDirectory:
 
     @contextmanager
     def making(self, recipe: Recipe, patched: Patched) -> Iterator[None]:
-        """Remember what is made in here."""
+        """Record what is built meanwhile."""
         before = self.last or LastBuild()
-        # Where make gives up, some objects are made from what differs and some are not.
+        # If make fails, only some objects are built from the differing files.
         begun = {**before.patched, **patched.files}
         begun |= {file: Seen(UNKNOWN) for file in patched.differing}
         LastBuild("", before.wanted, before.config, begun).write(self.path)
@@ -136,7 +137,7 @@ def _is_only_compiled(file: str) -> bool:
 
 
 def _seed(fresh: ObjectsDirectory, recipe: Recipe, store: Store, progress: Progress) -> str | None:
-    """Begin with the objects of the same kernel without patches, if it was built here.
+    """Copy the objects of the same kernel without patches, if it was built here.
 
     Returns its name.
     """
@@ -148,30 +149,30 @@ def _seed(fresh: ObjectsDirectory, recipe: Recipe, store: Store, progress: Progr
         copy = work / "objects"
         argv = ["cp", "-a", "--reflink=auto", str(base.path), str(copy)]
         if child_process.run(argv, deadline=deadline, on_tick=ticking(progress, deadline)):
-            return None  # a build from scratch says better what is wrong, if anything still is
+            return None  # a build from scratch reports the cause better
         _rename_in_tools(copy / "tools", base.path, fresh.path)
         copy.rename(fresh.path)
     return base.path.name
 
 
 def _base_of(fresh: ObjectsDirectory, recipe: Recipe, store: Store) -> ObjectsDirectory | None:
-    """A finished sibling with the configuration of this recipe, patched like it if need be."""
+    """A finished sibling with this configuration, patched as little as possible."""
     if not fresh.path.parent.is_dir():
         return None
     found = []
     for path in sorted(fresh.path.parent.iterdir()):
         last = ObjectsDirectory(path).last
         if last is not None and last.key and last.wanted == recipe.wanted:
-            # That of another patch will do, but none is better.
+            # A patched one serves, an unpatched one is better.
             found.append((len(last.patched), path.name))
     return ObjectsDirectory(fresh.path.parent / min(found)[1]) if found else None
 
 
 def _rename_in_tools(tools: Path, old: Path, new: Path) -> None:
-    """Let the host programs' dependency files say where they are now.
+    """Adjust the absolute paths in the dependency files of host programs.
 
-    Kernel objects are named relative to the directory; those of tools/ absolutely, and were
-    objtool made again, so would be every object that it has checked.
+    Paths of kernel objects are relative; those of tools/ are absolute, and rebuilding objtool would
+    rebuild every object that it has checked.
     """
     for file in tools.rglob(".*"):
         if file.suffix in (".cmd", ".d") and str(old) in (text := file.read_text("utf-8")):

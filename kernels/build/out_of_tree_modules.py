@@ -1,4 +1,4 @@
-"""Out-of-tree modules for kernels of the store, built once and kept there."""
+"""Build out-of-tree modules for kernels of the store, once, and keep them there."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store
 
 MODULE_S = 1800.0
-# One of these makes a directory one that kbuild can be pointed at.
+# kbuild needs one of these in a module's directory.
 _RECIPES = ("Kbuild", "Makefile")
-# What make leaves in a directory in which a module was built in place, for another kernel;
-# and what git keeps there.
+# Products of building a module in place, and git's files.
 _NO_SOURCES = (
     ".git", "*.o", "*.ko", "*.mod", "*.mod.c", ".*.cmd", ".*.d", ".tmp_versions",
     "modules.order", "Module.symvers",
@@ -41,10 +40,10 @@ def ensure_module(
     *,
     after: Sequence[Path] = (),
 ) -> Path:
-    """The .ko that a directory with a Kbuild file (`obj-m := name.o`) is for a kernel.
+    """The .ko of a directory with a Kbuild file (`obj-m := name.o`), for a kernel.
 
-    Kernel and module are built where the store lacks them; the directory is only read.
-    `after` are modules, as given by this function, whose symbols it may use.
+    Kernel and module are built if the store lacks them; the directory is only read.
+    `after` are modules, as returned by this function, whose symbols it may use.
     Raises any `KernelsError`; BuildFailed has the last lines of make.
     """
     directory = directory.absolute()
@@ -69,7 +68,7 @@ def _build(
     store: Store,
     progress: Progress,
 ) -> Path:
-    """Build a copy of the directory and let its module appear at its place."""
+    """Build a copy of the directory and publish the module."""
     tree, objects = _prepared(entry, kernel, store, progress)
     store.logs.mkdir(exist_ok=True)
     deadline = Deadline(MODULE_S, f"building the module {directory.name} for {entry.kernel_id}")
@@ -103,7 +102,7 @@ def _build(
 def _prepared(
     entry: KernelEntry, kernel: BuiltKernel, store: Store, progress: Progress
 ) -> tuple[Path, ObjectsDirectory]:
-    """The source tree and the objects of exactly that kernel, made again if they are not there."""
+    """The source tree and the objects of exactly that kernel, rebuilt if they are missing."""
     recipe = store.recipe(kernel)
     exact = replace(entry, revision=recipe.revision)
     workshop = HostWorkshop(store, progress)
@@ -120,13 +119,13 @@ def _prepared(
 
 
 def _digest(directory: Path, after: Sequence[Path]) -> str:
-    """sha256 over a module's files, and over the modules before it.
+    """sha256 over the files of a module and the modules before it.
 
-    Raises UserMistake for a directory that is no module's, or cannot be read.
+    Raises UserMistake if it is not a module's directory, or not readable.
     """
     if not any((directory / name).is_file() for name in _RECIPES):
         raise UserMistake(
-            f"{directory} is no directory of a module: it has no {' or '.join(_RECIPES)}",
+            f"{directory} is not a module's directory: it has no {' or '.join(_RECIPES)}",
             "write obj-m := NAME.o into a Kbuild file there",
         )
     digest = hashlib.sha256()
@@ -135,14 +134,14 @@ def _digest(directory: Path, after: Sequence[Path]) -> str:
             content = file.read_bytes()
             digest.update(f"{file.relative_to(directory)}\0{len(content)}\0".encode() + content)
     except OSError as error:
-        raise UserMistake(f"{error.filename}: {error.strerror}", "let it be readable") from error
+        raise UserMistake(f"{error.filename}: {error.strerror}", "make it readable") from error
     for module in after:
         digest.update(f"{module.parent.name}\0".encode())
     return digest.hexdigest()
 
 
 def _sources(directory: Path) -> Iterator[Path]:
-    """The files of a directory that a module is made from."""
+    """The source files of a directory."""
     for path in directory.iterdir():
         if any(fnmatch(path.name, pattern) for pattern in _NO_SOURCES):
             continue
@@ -157,7 +156,7 @@ def _place(kernel: BuiltKernel, digest: str, store: Store) -> Path:
 
 
 def _kept(kernel: BuiltKernel, digest: str, store: Store) -> Path | None:
-    """The module if it was built before; it appeared whole, with its directory."""
+    """The module, if it was built before."""
     place = _place(kernel, digest, store)
     module = next(place.glob("*.ko"), None)
     if module is not None:

@@ -1,7 +1,7 @@
-"""Flavours: what makes a kernel that checks or counts more out of any, as data.
+"""Flavours: variations of any kernel that check or count more.
 
-A flavour is `config/flavours/NAME.config`, a fragment like any other, and NAME.toml beside it
-with what a fragment cannot say.
+A flavour is `config/flavours/NAME.config`, a fragment, and NAME.toml with what a fragment cannot
+say.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ FLAVOURS = kconfig.FRAGMENTS / "flavours"
 class Flavour:
     """One flavour.
 
-    `fragment` is its configuration text, `make` are words for make's command line;
-    `keep` names files among the objects that belong to the image, none of them twice;
-    `memory_mib` is what its guests need, `slowness` how many times longer they take, and
-    `objects_mib` the space that compiling it takes.
+    `fragment` is its configuration text, `make` are words for make's command line, `keep` names
+    files among the objects that are stored with the image; `memory_mib` is what its guests need,
+    `slowness` the factor for their time limits, `objects_mib` the disk space of a build.
     """
 
     name: str
@@ -42,10 +41,7 @@ def names(directory: Path = FLAVOURS) -> tuple[str, ...]:
 
 
 def flavour(name: str, directory: Path = FLAVOURS) -> Flavour:
-    """The flavour of that name.
-
-    Raises UserMistake when there is none, BadCatalogEntry for files that are wrong.
-    """
+    """The flavour of that name.  Raises UserMistake, BadCatalogEntry."""
     known = names(directory)
     if name not in known:
         close = closest(name, known)

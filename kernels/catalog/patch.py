@@ -1,4 +1,4 @@
-"""A change to a kernel's source: what it says, and whose it is."""
+"""A patch of the catalog or of the user."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-# Bytes that are no UTF-8 (a name in an old file's comment) survive reading and writing.
+# Keeps bytes that are not UTF-8, such as a name in an old file's comment.
 ENCODING = {"encoding": "utf-8", "errors": "surrogateescape"}
 
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A unified diff with paths as `patch -p1` takes them, or a semantic patch.
+    """A unified diff with paths for `patch -p1`, or a semantic patch.
 
-    `file` is what the user gave, None for a patch of the catalog.  `places` are the files and
-    directories that a semantic patch is run over; one that names none is given those of
-    user_events (see `kernels.patches.coccinelle`).
+    `file` is the user's file, None for a patch of the catalog.  `places` are the files and
+    directories that a semantic patch runs over; the default are those of user_events
+    (`kernels.patches.coccinelle`).
     """
 
     name: str
@@ -28,12 +28,12 @@ class Patch:
 
     @property
     def identity(self) -> bytes:
-        """All of it that decides what the source becomes."""
-        said = "\n".join((self.text, "spatch", *self.places)) if self.semantic else self.text
-        return said.encode(**ENCODING)
+        """Everything that determines the patched source."""
+        text = "\n".join((self.text, "spatch", *self.places)) if self.semantic else self.text
+        return text.encode(**ENCODING)
 
 
 def digest_of_all(patches: Iterable[Patch]) -> str:
-    """sha256 over patches in their order; "" for none."""
-    said = [patch.identity for patch in patches]
-    return hashlib.sha256(b"\0".join(said)).hexdigest() if said else ""
+    """sha256 over patches in order; "" for none."""
+    identities = [patch.identity for patch in patches]
+    return hashlib.sha256(b"\0".join(identities)).hexdigest() if identities else ""

@@ -1,4 +1,4 @@
-"""Names of upstream's tarballs: which release each is, which of them is newer."""
+"""Names and order of upstream's tarballs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def tarball_of(name: str) -> re.Match[str] | None:
 
 
 def wants(source: Source, match: re.Match[str]) -> bool:
-    """Whether a source may be that tarball."""
+    """Whether a tarball belongs to a source."""
     return source.series in (NEWEST, f"{match[2]}.{match[3]}")
 
 
 def order(match: re.Match[str]) -> tuple[int, ...]:
-    """Release candidates come before the release, which has no sublevel."""
+    """A sort key: release candidates come before the release."""
     major, minor, sublevel, candidate = (match[number] for number in (2, 3, 4, 5))
     return (int(major), int(minor), int(sublevel or 0), int(candidate or _RELEASED))
 

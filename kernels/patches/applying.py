@@ -1,9 +1,9 @@
-"""Patches in a source tree for the time of a build, and out of it again, whatever happens.
+"""Apply patches to a source tree for the time of a build, and always undo them.
 
-All variants of a revision share one tree at one path, so that their objects differ in what the
-patches change and in nothing else.  Patches are applied to copies of the files they touch; the
-tree changes when all of them do apply.  The originals wait in a journal beside the tree, which is
-complete and on disk before the first change, and gone only after the last one is undone.
+All variants of a revision share one tree at one path, so that their objects differ only in what the
+patches change.  Patches are applied to copies of the files they touch; the tree changes only if all
+of them apply.  The originals are kept in a journal next to the tree, which is complete and on disk
+before the first change, and removed after the last one is undone.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from kernels.tools import child_process
 
 _RECORD = "journal.json"
 _ORIGINALS = "originals"
-# Neither *.orig nor *.rej: nothing changes but the files of the journal.
+# No *.orig and no *.rej: only files of the journal change.
 _NO_OTHER_FILES = ("--no-backup-if-mismatch", "--reject-file=-")
-# How long one patch may take on a machine that is busy with something else.
+# For one patch, on a busy host.
 _PATCH_S = 120.0
 _NOTHING = "/dev/null"
 _MADE = "make it with git diff or diff -ru, whose paths begin with a/ and b/"
 
-# What patch(1) says, and about which file it says it.
+# Messages of patch(1).
 _FILE = re.compile(r"(?:patching|checking) file '?(.+?)'?(?: \(.*)?")
 _ABSENT_FILE = re.compile(r"\|\+\+\+ (?:[^/]+/)?(\S+).*")
 _HUNK = re.compile(r"Hunk #(\d+) (?:FAILED|ignored) at (\d+).*")
@@ -46,8 +46,9 @@ _SKIPPED = re.compile(r"(Reversed .*|No file to patch).*Skipping patch\.")
 
 @dataclass(frozen=True, slots=True)
 class Patched:
-    """What make sees of a patched tree: the files that are not the tree's own, and those whose
-    content is not what the objects were made from."""
+    """A patched tree as make sees it: the files that are not the tree's own, and those whose
+    content differs from what the objects were built from.
+    """
 
     files: Mapping[str, Seen] = field(default_factory=dict)
     differing: tuple[str, ...] = ()
@@ -57,12 +58,12 @@ class Patched:
 def applied(
     patches: Sequence[Patch], tree: Path, store: Store, before: Mapping[str, Seen] | None = None
 ) -> Iterator[Patched]:
-    """Have exactly these patches in a tree, and none at the end.
+    """Apply exactly these patches, and undo them at the end.
 
-    `before` are the patched files as the objects to be used were made from; the times of these
-    and of the files patched now follow their content (kernels.store.last_build).  Call with the
-    store locked.  Raises PatchRefused for a patch of the user's, BuildFailed for one of ours,
-    naming file and hunk.
+    `before` are the patched files that the objects were built from; the times of these and of the
+    files patched now follow their content (kernels.store.last_build).  The store must be locked.
+    Raises PatchRefused for a patch of the user, BuildFailed for one of the catalog, with file and
+    hunk.
     """
     before = before or {}
     undo(tree, store)
@@ -81,7 +82,7 @@ def applied(
 
 
 def check(patches: Sequence[Patch], tree: Path, store: Store) -> None:
-    """Raise what `applied` would, and change nothing.  Call with the store locked."""
+    """Raise what `applied` would, and change nothing.  The store must be locked."""
     undo(tree, store)
     with store.workspace("patched") as work:
         _Copy(tree, work, store).apply_all(patches)
@@ -90,14 +91,14 @@ def check(patches: Sequence[Patch], tree: Path, store: Store) -> None:
 def touched(patches: Sequence[Patch]) -> tuple[str, ...]:
     """The files that diffs change, create or delete, relative to the tree.
 
-    Raises KernelTrouble, or BrokenFile for a file of the user's, for a file outside of it.
+    Raises BrokenFile (KernelTrouble for the catalog's patches) for a file outside the tree.
     """
     found: dict[str, None] = {}
     for patch in patches:
         try:
             names = Diff(patch.text).names
         except Damaged as error:
-            raise _unusable(patch, str(error), "make it anew with git diff") from error
+            raise _unusable(patch, str(error), "create it again with git diff") from error
         for name in names:
             if name != _NOTHING:
                 found[_in_tree(name, patch)] = None
@@ -105,7 +106,7 @@ def touched(patches: Sequence[Patch]) -> tuple[str, ...]:
 
 
 class _Copy:
-    """The files of a tree that patches touch, copied and patched one patch after the other."""
+    """Copies of the files that patches touch."""
 
     def __init__(self, tree: Path, work: Path, store: Store) -> None:
         self.tree = tree
@@ -117,7 +118,7 @@ class _Copy:
         self.root.mkdir()
 
     def apply_all(self, patches: Sequence[Patch]) -> None:
-        """Apply some, each to what those before it have made."""
+        """Apply patches one after the other."""
         for patch in patches:
             self._apply_one(patch)
 
@@ -130,7 +131,7 @@ class _Copy:
             patch = Patch(patch.name, text, patch.file)
         files = touched([patch])
         for file in files:
-            # A directory of the tree can be a link to one outside of it.
+            # A directory in the tree can be a link out of it.
             if not (self.tree / file).parent.resolve().is_relative_to(self.tree.resolve()):
                 raise _unusable(patch, f"names {file}, which a link leads out of the tree", _MADE)
         self._copy(files)
@@ -146,7 +147,7 @@ class _Copy:
 
 
 def _put_in(copy: _Copy, files: Sequence[str], before: Mapping[str, Seen]) -> Patched:
-    """Let the tree have the patched files, each with the time that its content calls for."""
+    """Move the patched files into the tree, with times according to their content."""
     now_ns = time.time_ns()
     patched: dict[str, Seen] = {}
     differing = []
@@ -176,7 +177,7 @@ def _replace(fresh: Path, target: Path) -> None:
 
 
 def undo(tree: Path, store: Store) -> None:
-    """Put a tree's originals back, with their times, if a journal says that it is patched.
+    """Restore a tree's originals and their times, if a journal exists.
 
     Can be interrupted and repeated at any point.
     """
@@ -195,14 +196,14 @@ def undo(tree: Path, store: Store) -> None:
 
 
 def forget(tree: Path, store: Store) -> None:
-    """Remove the journal of a tree that is not there any more, if it left one."""
+    """Remove the journal of a tree that no longer exists."""
     if _journal(tree).is_dir():
-        with store.workspace("journal") as grave:
-            _journal(tree).rename(grave / "journal")
+        with store.workspace("journal") as trash:
+            _journal(tree).rename(trash / "journal")
 
 
 def _in_tree(file: str, patch: Patch) -> str:
-    """A path of a patch's header without its first part, as `patch -p1` takes it."""
+    """A path of a diff's header without its first component, as for `patch -p1`."""
     path = PurePosixPath(file)
     inner = PurePosixPath(*path.parts[1:])
     if path.is_absolute() or ".." in path.parts or not inner.parts:
@@ -211,14 +212,14 @@ def _in_tree(file: str, patch: Patch) -> str:
 
 
 def _unusable(patch: Patch, why: str, hint: str) -> BrokenFile | KernelTrouble:
-    """The error of whoever made the patch."""
+    """BrokenFile for a patch of the user, else KernelTrouble."""
     if patch.file is not None:
         return BrokenFile(patch.file, why, hint)
     return KernelTrouble(f"patch {patch.name} {why}", hint)
 
 
 def _save(tree: Path, files: Sequence[str], store: Store) -> None:
-    """Write the journal: it appears whole, and before any file of the tree changes."""
+    """Write the journal atomically, before any file of the tree changes."""
     journal = _journal(tree)
     originals = [file for file in files if (tree / file).is_file()]
     created = [file for file in files if file not in originals]
@@ -243,7 +244,7 @@ def _save(tree: Path, files: Sequence[str], store: Store) -> None:
 
 
 def _put_back(original: Path, file: Path) -> None:
-    """Replace a file by its original at once: a reader sees the one or the other."""
+    """Replace a file by its original atomically."""
     file.parent.mkdir(parents=True, exist_ok=True)
     fresh = file.with_name(f".{file.name}.original")
     shutil.copy2(original, fresh)
@@ -252,7 +253,7 @@ def _put_back(original: Path, file: Path) -> None:
 
 
 def _absent_parents(tree: Path, files: Sequence[str]) -> list[str]:
-    """The directories that creating these files will create, the deepest first."""
+    """The directories that these files will create, the deepest first."""
     parents = {
         parent
         for file in files
@@ -290,7 +291,7 @@ def _apply(patch: Patch, copy: _Copy, store: Store) -> None:
 
 
 def _failures(lines: Sequence[str]) -> list[str]:
-    """File and hunk of everything that patch(1) says it could not apply."""
+    """File and hunk of each failure that patch(1) reports."""
     file, found = "", []
     for line in lines:
         if named := _FILE.fullmatch(line) or _ABSENT_FILE.fullmatch(line):

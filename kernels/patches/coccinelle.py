@@ -1,4 +1,4 @@
-"""Semantic patches: what Coccinelle makes of a `.cocci` file over a part of a source tree."""
+"""Semantic patches: run Coccinelle over a part of a source tree and return the diff."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kernels.errors import BrokenFile
 from kernels.tools import child_process
 
 TOOL = "spatch"
-# Where one is run that names no places: tracing, and the headers of user_events.
+# The default places: tracing, and the headers of user_events.
 TRACING = "kernel/trace"
 HEADERS = "include/**/user_events.h"
 SPATCH_S = 900.0
@@ -19,7 +19,7 @@ _SOURCES = {".c", ".h"}
 
 
 def files(patch: Patch, tree: Path) -> tuple[str, ...]:
-    """The sources of a tree that a semantic patch is run over.  Raises BrokenFile for none."""
+    """The sources of a tree that a semantic patch runs over.  Raises BrokenFile for none."""
     if patch.places:
         roots = [tree / place for place in patch.places]
     else:
@@ -32,7 +32,7 @@ def files(patch: Patch, tree: Path) -> tuple[str, ...]:
     )
     if not found:
         places = ", ".join(patch.places) or TRACING
-        hint = "name a directory of that kernel's source behind a colon: fix.cocci:kernel/trace"
+        hint = "name a directory of that kernel's source after a colon: fix.cocci:kernel/trace"
         raise BrokenFile(_given(patch), f"{tree.name} has no C source in {places}", hint)
     return tuple(found)
 
@@ -40,7 +40,7 @@ def files(patch: Patch, tree: Path) -> tuple[str, ...]:
 def diff_of(patch: Patch, tree: Path, names: Iterable[str], work: Path) -> str:
     """The diff that a semantic patch makes of some files.
 
-    Raises BrokenFile for one that spatch does not understand, or that matches nothing.
+    Raises BrokenFile if spatch fails, or if it matches nothing.
     """
     names = list(names)
     rules = work / "rules.cocci"
@@ -49,7 +49,7 @@ def diff_of(patch: Patch, tree: Path, names: Iterable[str], work: Path) -> str:
     argv = [TOOL, "--very-quiet", "--no-includes", "--include-headers", "--patch", str(tree)]
     lines: list[str] = []
     status = child_process.run(
-        # One process for all: a rule may take what it knows from one file to the next.
+        # One process for all: rules may carry over from one file to the next.
         [*argv, "--sp-file", str(rules), *(str(tree / name) for name in names)],
         deadline=deadline,
         on_line=lines.append,
@@ -60,7 +60,7 @@ def diff_of(patch: Patch, tree: Path, names: Iterable[str], work: Path) -> str:
         raise BrokenFile(_given(patch), f"spatch refuses it: {why}", "correct it, see spatch(1)")
     if not any(line.startswith("@@ ") for line in lines):
         where = ", ".join(patch.places) or f"{TRACING} and the headers of user_events"
-        hint = "name other directories behind a colon: fix.cocci:kernel/trace,include/linux"
+        hint = "name other directories after a colon: fix.cocci:kernel/trace,include/linux"
         raise BrokenFile(_given(patch), f"matches nothing in {where}", hint)
     return "".join(f"{line}\n" for line in lines)
 

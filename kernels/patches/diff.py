@@ -1,4 +1,4 @@
-"""Unified diffs as they travel: found in a text, with whatever is around them left out."""
+"""Find unified diffs in a text, such as a mail."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import re
 _HUNK = re.compile(r"@@ -\d+(?:,(\d{1,9}))? \+\d+(?:,(\d{1,9}))? @@")
 _NAMES = re.compile(r"diff --git (\S+) (\S+)")
 _NAME = re.compile(r"(?:---|\+\+\+) (\S+).*")
-# What git says about a file between `diff --git` and its first hunk.
+# git's lines between `diff --git` and the first hunk.
 _EXTENDED = re.compile(
     r"(?:old mode|new mode|deleted file mode|new file mode|copy from|copy to|rename from"
     r"|rename to|similarity index|dissimilarity index|index) .*"
 )
 _RENAMED = re.compile(r"(?:copy|rename) (?:from|to) (\S+)")
-# Modes of git that are no file's: a symbolic link, and another repository's commit.
+# Modes of symbolic links and submodules.
 _NO_FILE = re.compile(r"(?:(?:old|new|deleted file|new file) mode|index \S+) 1[26]0000")
 _BINARY = re.compile(r"GIT binary patch|Binary files .* differ")
 
 
 class Damaged(ValueError):
-    """A text whose diff cannot be applied as it is; str() names the line."""
+    """A diff that cannot be applied; str() names the line."""
 
     def __init__(self, line: int, what: str) -> None:
         super().__init__(f"line {line}: {what}")
@@ -28,9 +28,8 @@ class Damaged(ValueError):
 class Diff:
     """The diffs of a text, and the files that their headers name.  Raises Damaged.
 
-    A hunk is as long as its first line says, so neither a mail's signature ("-- ") nor a
-    removed line that looks like a header is taken for what it is not.  Lines of a diff that was
-    sent with CRLF lose the CR.
+    The first line of a hunk determines its length, so neither a mail's signature ("-- ") nor a
+    removed line that resembles a header is mistaken.  A diff that was sent with CRLF loses each CR.
     """
 
     def __init__(self, text: str) -> None:
@@ -45,12 +44,12 @@ class Diff:
 
     @property
     def text(self) -> str:
-        """The diffs alone; "" where the text has none."""
+        """The diffs alone; "" if the text has none."""
         return "".join(f"{line}\n" for line in self._found)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The files named, as they are named ("a/kernel/fork.c", "/dev/null"), each once."""
+        """The files as their headers name them ("a/kernel/fork.c", "/dev/null"), each once."""
         return tuple(self._names)
 
     def _read(self) -> None:
@@ -67,7 +66,7 @@ class Diff:
                 self._extended()
             elif match := _HUNK.match(line):
                 if not in_file and not self._found:
-                    self._at += 1  # in the words before the first diff
+                    self._at += 1  # in the text before the first diff
                     continue
                 if not in_file:
                     raise Damaged(self._at + 1, "a hunk that belongs to no file")
@@ -98,7 +97,7 @@ class Diff:
             if not _EXTENDED.fullmatch(line):
                 return
             if renamed := _RENAMED.fullmatch(line):
-                # Without the first part that the names in other headers have.
+                # Add the first component that names in other headers have.
                 self._names[renamed[1] if renamed[1][0] == "/" else f"a/{renamed[1]}"] = None
             self._take()
 
@@ -106,9 +105,9 @@ class Diff:
         start = self._at
         while old > 0 or new > 0:
             if self._at == len(self._lines):
-                raise Damaged(start, "the text ends before this hunk does")
+                raise Damaged(start, "the text ends within this hunk")
             line = self._lines[self._at]
-            # Some mailers strip the blank of an empty line of context.
+            # Some mailers strip the space of an empty context line.
             if line[:1] in ("", " "):
                 old, new = old - 1, new - 1
             elif line[0] == "-":
@@ -116,10 +115,10 @@ class Diff:
             elif line[0] == "+":
                 new -= 1
             elif line[0] != "\\":
-                raise Damaged(self._at + 1, f"no line of a hunk (wrapped by a mailer?): {line!r}")
+                raise Damaged(self._at + 1, f"not in hunk syntax (wrapped by a mailer?): {line!r}")
             self._take()
         if old < 0 or new < 0:
-            raise Damaged(start, "this hunk has other lines than it says")
+            raise Damaged(start, "this hunk has other lines than its header")
         if self._at < len(self._lines) and self._lines[self._at].startswith("\\ "):
             self._take()
 

@@ -1,4 +1,4 @@
-"""Patches as they are mailed: what a file of mails holds, decoded, and what each says it is."""
+"""Decode mailed patches: one saved mail, or an mbox."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from email.policy import compat32
 from kernels.catalog.patch import ENCODING
 from kernels.patches.diff import Damaged, Diff
 
-# The line between two mails of an mbox has a time and a year.  git-mailsplit(1) asks for them
-# as well and mailbox.mbox does not: a commit message may well have a line that begins "From ".
+# The separator of an mbox has a time and a year.  git-mailsplit(1) checks both, mailbox.mbox
+# neither: a commit message may contain a line that begins with "From ".
 _FROM = re.compile(rb"^From (?=(\S[^\n]{0,300})$)", re.MULTILINE)
 _DATED = re.compile(rb"\S.*\d\d:\d\d(?::\d\d)? .*\d{4}\s*")
 _HEADER = re.compile(rb"[A-Za-z][A-Za-z0-9-]*:(?:[ \t]|\r?$)", re.MULTILINE)
@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"\b(\d+)/(\d+)\b")
 class Mail:
     """One mail: `version`, `number` and `of` are those of its [PATCH vVERSION NUMBER/OF].
 
-    `tagged` says whether the subject has such a tag, `title` is the subject without it.
+    `tagged` is whether the subject has such a tag, `title` is the subject without it.
     """
 
     title: str
@@ -44,14 +44,14 @@ class Mail:
 
     @property
     def place(self) -> str:
-        """ "v2 1/3": which of all that were mailed."""
+        """The place in the series, such as "v2 1/3"."""
         version = f"v{self.version}" if self.version > 1 else ""
         number = f"{self.number}/{self.of}" if self.number is not None else ""
         return " ".join(part for part in (version, number) if part)
 
 
 def is_mail(data: bytes) -> bool:
-    """Whether a file begins as an mbox, or as a mail that was saved, does."""
+    """Whether a file begins as an mbox or as a saved mail."""
     data = data.lstrip()
     if data.startswith(b"From ") and next(_starts(data), None) == 0:
         return True
@@ -60,7 +60,7 @@ def is_mail(data: bytes) -> bool:
 
 
 def mails(data: bytes) -> Iterator[Mail]:
-    """The mails of a file, in its order.  Raises ValueError naming the one with a damaged diff."""
+    """The mails of a file, in order.  Raises ValueError naming the one with a damaged diff."""
     starts = list(_starts(data))
     ends = [*starts[1:], len(data)]
     pairs = zip(starts, ends, strict=True) if starts else [(0, len(data))]
@@ -68,12 +68,12 @@ def mails(data: bytes) -> Iterator[Mail]:
         text = data[start:end].lstrip()
         if starts:
             text = text.partition(b"\n")[2]
-        # Newer policies take minutes over a header that means harm.
+        # Newer policies take minutes for a malicious header.
         yield _mail(message_from_bytes(text, policy=compat32))
 
 
 def _starts(data: bytes) -> Iterator[int]:
-    """Where the mails of an mbox begin."""
+    """The offsets of the mails of an mbox."""
     for match in _FROM.finditer(data):
         if _DATED.fullmatch(match[1]):
             yield match.start()
@@ -83,13 +83,13 @@ def _mail(message: Message) -> Mail:
     subject = " ".join(_decoded(str(message.get("Subject", ""))).split())
     reply = bool(_REPLY.match(subject))
     tag = _TAG.search(subject)
-    said = tag[1] if tag else ""
-    number = _NUMBER.search(said)
-    version = _VERSION.search(said)
+    place = tag[1] if tag else ""
+    number = _NUMBER.search(place)
+    version = _VERSION.search(place)
     title = subject[tag.end() :].strip() if tag else subject
     return Mail(
         title=title,
-        # What a reply quotes, or proposes instead, is not applied: it need not be whole.
+        # A reply quotes patches, in part.
         diff="" if reply else _diff(message, title),
         tagged=tag is not None,
         reply=reply,
@@ -101,7 +101,7 @@ def _mail(message: Message) -> Mail:
 
 
 def _decoded(header: str) -> str:
-    """The text of a header; what names no encoding that there is stays as it is."""
+    """The text of a header; with an unknown encoding it is left as it is."""
     try:
         return str(make_header(decode_header(header)))
     except (HeaderParseError, LookupError, ValueError):
@@ -109,7 +109,7 @@ def _decoded(header: str) -> str:
 
 
 def _diff(message: Message, title: str) -> str:
-    """The diffs of all parts that are text, in the bytes that were sent (as git-am takes them)."""
+    """The diffs of all text parts, in the bytes that were sent (as git-am takes them)."""
     found = []
     for part in message.walk():
         if part.get_content_maintype() == "text" and part.get_content_subtype() != "html":

@@ -1,4 +1,4 @@
-"""A file that a user gives as a change: a diff, mails with a series, or a semantic patch."""
+"""Read a patch file of the user: a diff, mails with a series, or a semantic patch."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from kernels.patches.mail import Mail
 
 # `fix.cocci` or `fix.cocci:kernel/trace,include/linux`.
 _SEMANTIC = re.compile(r"(.+\.cocci)(?::(.+))?")
-# Bytes; a packed file can hold a thousand times what it is long.
+# Bytes; a compressed file can expand a thousandfold.
 _LONGEST = 64 << 20
 _GZIP = b"\x1f\x8b"
-# What "fix.v2.mbox.gz" is called by: "fix.v2".
+# "fix.v2.mbox.gz" is named "fix.v2".
 _SUFFIXES = {".gz", ".mbox", ".mbx", ".patch", ".diff", ".eml", ".cocci"}
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The patches of one file in the order of applying, and what the user should know of them."""
+    """The patches of one file in order of application, and notes for the user."""
 
     patches: tuple[Patch, ...]
     notes: tuple[str, ...] = ()
 
 
 def stem(given: Path) -> str:
-    """What a kernel with this file's patches is called by."""
+    """The name that a file adds to a kernel id."""
     semantic = _SEMANTIC.fullmatch(str(given))
     path = Path(semantic[1]) if semantic else given
     while path.suffix in _SUFFIXES and path.stem:
@@ -43,7 +43,7 @@ def stem(given: Path) -> str:
 
 
 def read(given: Path) -> Series:
-    """The patches of a file.  Raises BrokenFile for one that cannot be read or holds none."""
+    """The patches of a file.  Raises BrokenFile."""
     if semantic := _SEMANTIC.fullmatch(str(given)):
         return _semantic(Path(semantic[1]), semantic[2])
     data = _bytes(given)
@@ -66,7 +66,7 @@ def _bytes(path: Path) -> bytes:
         return data
     except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise BrokenFile(path, why, "name a file that you can read") from error
+        raise BrokenFile(path, why, "name a readable file") from error
 
 
 def _semantic(path: Path, places: str | None) -> Series:
@@ -85,34 +85,34 @@ def _plain(path: Path, data: bytes) -> Series:
     text = Diff(data.decode(**ENCODING)).text
     if not text:
         what = "is no patch: it has neither a diff nor a mail with one"
-        raise BrokenFile(path, what, "make one with git diff, git format-patch or diff -ru")
+        raise BrokenFile(path, what, "create it with git diff, git format-patch or diff -ru")
     return Series((Patch(path.name, text, file=path),))
 
 
 def _mailed(path: Path, data: bytes) -> Series:
     """The newest version of the series in a file of mails, complete and in order."""
     found = list(mail.mails(data))
-    # A cover letter may carry one: what changed since the last version.
+    # A cover letter may contain a diff to the last version.
     with_diff = [each for each in found if each.diff and each.number != 0]
     patches = [each for each in with_diff if each.tagged] or with_diff
     if not patches:
-        replies = " but replies" if any(each.reply for each in found) else ""
-        what = f"is no patch: of its mails ({len(found)}) none{replies} has a diff"
+        replies = " except replies" if any(each.reply for each in found) else ""
+        what = f"is no patch: none of its {len(found)} mails{replies} has a diff"
         raise BrokenFile(path, what, "save the mails with [PATCH] in their subjects")
     notes = []
     newest = max(each.version for each in patches)
     if older := sorted({f"v{each.version}" for each in patches if each.version < newest}):
-        notes.append(f"{path.name}: v{newest} is taken, {' and '.join(older)} left out")
+        notes.append(f"{path.name}: v{newest} is used, {' and '.join(older)} ignored")
     chosen = [each for each in patches if each.version == newest]
     if len(found) == 1:
-        # One of several files of a series, each given: whether all are is the user's to know.
+        # One of several files of a series: completeness is up to the user.
         notes += [
             f"{path.name}: is {each.place} of its series" for each in chosen if (each.of or 1) > 1
         ]
     elif any(each.number is not None for each in chosen):
         covers = [each for each in found if each.tagged and each.version == newest]
-        chosen, told = _numbered(path, chosen, covers)
-        notes += told
+        chosen, duplicates = _numbered(path, chosen, covers)
+        notes += duplicates
     if flowed := [each for each in chosen if each.flowed]:
         notes.append(
             f"{path.name}: {_named(flowed)} was sent as format=flowed, "
@@ -140,7 +140,7 @@ def _numbered(
         assert each.number is not None
         before = last.get(each.number)
         if before is not None and before.diff != each.diff:
-            notes.append(f"{path.name}: {each.place} is there more than once, the last is taken")
+            notes.append(f"{path.name}: {each.place} occurs more than once, the last one is used")
         last[each.number] = each
     if missing := [number for number in range(1, length + 1) if number not in last]:
         version = f"v{mails[0].version} " if mails[0].version > 1 else ""

@@ -1,8 +1,7 @@
-"""Debian source packages through apt: as any user, and without touching /etc/apt.
+"""Debian source packages through apt: as any user, and without changing /etc/apt.
 
-The host's own package lists are asked first.  Where they are absent, stale or lack the package,
-a private apt state in the store is filled from the sources that the host's apt is configured
-with, or from another suite of the same archive; nothing outside the store is changed.
+The host's package lists come first.  If they are absent, stale or lack the package, a private apt
+state in the store is filled from the host's apt sources, or from another suite of the same archive.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from kernels.store.store import Store
 from kernels.tools import child_process, toolchain
 
 TOOLS = ("apt-cache", "apt-config", "apt-get", "dpkg-deb", "setpriv", "tar", "xz")
-# And what tar unpacks each with.
+# Compression to the program that tar needs.
 _COMPRESSIONS = {"xz": "xz", "bz2": "bzip2", "gz": "gzip"}
 UPDATE_S = 600.0
 DOWNLOAD_S = 1800.0
@@ -34,16 +33,16 @@ ASK_S = 60.0
 
 
 def no_apt(source: Source) -> SourceUnavailable:
-    """The error where there is no apt: installing it would not bring a source for it."""
+    """The error of a host without apt."""
     return SourceUnavailable(
-        f"{source} is a package of a Debian archive, and this machine has no apt",
-        "judge an image of your own (--image), or a release from a tarball (UEVT_TARBALLS)",
+        f"{source} is a Debian package, but this host has no apt",
+        "test a built image (--image), or a release from a tarball (UEVT_TARBALLS)",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A package in one version, as lists have it; `size` is in bytes."""
+    """One version of a package in the lists; `size` is in bytes."""
 
     package: str
     version: str
@@ -52,32 +51,34 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Apt:
-    """apt with one state: the host's own, or a private one; the options say which."""
+    """apt with one state: the host's, or a private one."""
 
     options: tuple[str, ...]
     private: bool
 
     def listed(self, packages: Iterable[str]) -> tuple[Listed, ...]:
-        """All versions of packages in the lists, the candidate (as apt orders them) first.
+        """All versions of packages in the lists, the candidate (in apt's order) first.
 
         Raises TookTooLong.
         """
-        asked = sorted(set(packages))
+        names = sorted(set(packages))
         deadline = Deadline(ASK_S, "reading the package lists")
-        said = child_process.answer(["apt-cache", *self.options, "show", *asked], deadline=deadline)
+        output = child_process.answer(
+            ["apt-cache", *self.options, "show", *names], deadline=deadline
+        )
         found = []
-        for stanza in said.split("\n\n"):
+        for stanza in output.split("\n\n"):
             fields = dict(re.findall(r"^(Package|Version|Size): (.+)$", stanza, re.MULTILINE))
-            # Without a Size it is what dpkg remembers of an installed package, not an offer.
-            if fields.get("Package") in asked and "Version" in fields and "Size" in fields:
+            # A stanza without Size is an installed package, not an offer.
+            if fields.get("Package") in names and "Version" in fields and "Size" in fields:
                 found.append(Listed(fields["Package"], fields["Version"], int(fields["Size"])))
         return tuple(found)
 
     def run(self, *arguments: str, cwd: Path, deadline: Deadline, progress: Progress) -> str:
-        """Run apt-get and return what it said if it failed, else ""."""
+        """Run apt-get and return its errors; "" if it succeeded."""
         options = list(self.options)
         if os.geteuid() == 0:
-            # root's downloads run as _apt, which need not be able to reach the user's cache.
+            # root's downloads run as _apt, which may not be able to reach the user's cache.
             options += ["-o", "APT::Sandbox::User=root"]
         lines: list[str] = []
         status = child_process.run(
@@ -92,12 +93,12 @@ class Apt:
 
 
 def host_apt(store: Store) -> Apt:
-    """apt with the host's own lists."""
+    """apt with the host's lists."""
     return Apt(_cache_options(store.apt / "host"), private=False)
 
 
 def private_apt(store: Store, suite: str | None) -> Apt:
-    """apt with lists of its own below the store, for a suite if the host's own do not do."""
+    """apt with private lists in the store, for a suite if the host's sources lack it."""
     state = _state(store, suite)
     options = [f"-oDir::State={state}", f"-oDir::State::lists={state}/lists"]
     options += [f"-oDir::State::status={state}/status", "-oAcquire::Languages=none"]
@@ -107,7 +108,7 @@ def private_apt(store: Store, suite: str | None) -> Apt:
 
 
 def known(sources: Collection[Source], store: Store) -> dict[Source, tuple[str, ...]]:
-    """The versions of some sources that the lists on this machine offer; asks nobody."""
+    """The versions of some sources in the lists on this host, without network access."""
     found = _known_to(host_apt(store), sources)
     unseen = [source for source in sources if source not in found]
     for suite in {source.suite for source in unseen}:
@@ -126,18 +127,18 @@ class DebianPackage:
         self._progress = progress
 
     def at_hand(self) -> tuple[Offer, ...]:
-        """What the host's own lists offer."""
+        """Offers of the host's lists."""
         return self._offers(host_apt(self._store))
 
-    def asked_anew(self) -> tuple[Offer, ...]:
-        """What the archive offers today.  Raises SourceUnavailable, TookTooLong."""
+    def updated(self) -> tuple[Offer, ...]:
+        """Offers of the archive today.  Raises SourceUnavailable, TookTooLong."""
         return self._offers(self._updated())
 
     def unavailable(self) -> SourceUnavailable:
-        """The error when nobody offers it."""
+        """The error if no archive offers it."""
         return SourceUnavailable(
-            f"the package sources of this machine do not offer {self._source}",
-            "configure an apt source that has it and is reachable, or test a built image instead",
+            f"this host's package sources do not offer {self._source}",
+            "configure a reachable apt source that has it, or test a built image instead",
         )
 
     def _offers(self, apt: Apt) -> tuple[Offer, ...]:
@@ -145,7 +146,7 @@ class DebianPackage:
             Offer(
                 listed.package,
                 listed.version,
-                # The package and the archive in it exist at the same time.
+                # The package and its content exist at the same time.
                 fetch_mib=2 * (listed.size // MIB + 1),
                 fetch=partial(self._fetch, apt, listed),
             )
@@ -161,22 +162,22 @@ class DebianPackage:
             apt_suites.write(state, self._source.suite)
         apt = private_apt(self._store, self._source.suite)
         deadline = Deadline(UPDATE_S, f"asking the package sources about {self._source.package}")
-        # A failure of one source is not ours to judge: the offers show whether it mattered.
+        # Failures of single sources are ignored: the offers show whether they matter.
         apt.run("update", cwd=state, deadline=deadline, progress=self._progress)
         return apt
 
     def _fetch(self, apt: Apt, listed: Listed, work: Path) -> Path:
-        """Download a package and take the tarball of the source out of it."""
+        """Download a package and extract the source's tarball."""
         phase = f"fetching {listed.package} {listed.version} ({listed.size // MIB} MiB)"
         failure = self._download(apt, listed, work, phase)
         if failure and not apt.private:
-            # Lists older than the archive name files that are gone: ask anew.
+            # Old lists name files that the archive no longer has: update them.
             failure = self._download(self._updated(), listed, work, phase)
         packages = list(work.glob("*.deb"))
         if failure or not packages:
             raise SourceUnavailable(
                 f"{phase} failed: {failure or 'apt-get left no package'}",
-                "check the network and this machine's apt sources, then try again",
+                "check the network and this host's apt sources, then try again",
             )
         return self._extract(packages[0], listed, work / "content")
 
@@ -187,17 +188,17 @@ class DebianPackage:
 
     def _extract(self, package: Path, listed: Listed, content: Path) -> Path:
         deadline = Deadline(EXTRACT_S, f"unpacking {listed.package} {listed.version}")
-        said: list[str] = []
+        output: list[str] = []
         if child_process.run(
             ["dpkg-deb", "-x", str(package), str(content)],
             deadline=deadline,
-            on_line=said.append,
+            on_line=output.append,
             on_tick=ticking(self._progress, deadline),
         ):
             self._store.require_space(1, deadline.what)
             raise SourceUnavailable(
-                f"{deadline.what} failed: {' '.join(said[-3:])}",
-                "try again; if it fails the same way, report it with this line",
+                f"{deadline.what} failed: {' '.join(output[-3:])}",
+                "try again; if it fails the same way, report it with this message",
             )
         package.unlink()
         return _tarball(content / "usr/src", listed.package)
@@ -217,7 +218,7 @@ def _tarball(directory: Path, package: str) -> Path:
                 return tarball
     raise SourceUnavailable(
         f"the package {package} has no {package}.tar.xz below usr/src",
-        "take its source from elsewhere: a tree with --tree DIR, or a tarball in UEVT_TARBALLS",
+        "use another source: a tree with --tree DIR, or a tarball in UEVT_TARBALLS",
     )
 
 
@@ -235,7 +236,7 @@ def _state(store: Store, suite: str | None) -> Path:
 
 
 def _cache_options(directory: Path) -> tuple[str, ...]:
-    """Keep apt's digest of the lists: making it anew takes a second, and some images forbid it."""
+    """Keep apt's cache of the lists: it takes a second to build, and some images disable it."""
     with suppress(OSError):
         directory.mkdir(parents=True, exist_ok=True)
     return (

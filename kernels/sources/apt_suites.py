@@ -1,7 +1,7 @@
-"""The distribution's main archive among the host's configured apt sources, under another suite.
+"""Find the distribution's main archive in the host's apt sources, and use another suite of it.
 
 apt reads two formats, deb822 stanzas (`*.sources`) and one-line entries (`*.list`); sources.list(5)
-has both.  Whatever an entry says besides the suite, as the keyring it is signed by, is kept.
+describes both.  All but the suite of an entry is kept, such as its keyring.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from host.deadline import Deadline
 from kernels.errors import SourceUnavailable
 from kernels.tools import child_process
 
-# Field name, in lower case, to value; what comes after the first line of a value belongs to it.
+# Field name, in lower case, to value, which may have several lines.
 Stanza = dict[str, str]
 
 _ASK_S = 30.0
@@ -26,27 +26,27 @@ _LINE = re.compile(
     r"(?P<components>(?:[ \t]+[^#\s]+)+)",
     re.MULTILINE,
 )
-# Options of a line that have another name as a field.
+# Options of a line whose field has another name.
 _FIELD_OF = {"arch": "architectures", "lang": "languages", "target": "targets"}
 
 
 def path(state: Path) -> Path:
-    """The file of sources of a private apt state."""
+    """The sources file of a private apt state."""
     return state / "uevt.sources"
 
 
 def write(state: Path, suite: str) -> None:
-    """Let a private apt state have one source: the host's main archive, in that suite.
+    """Give a private apt state one source: the host's main archive, in that suite.
 
-    Raises SourceUnavailable when no configured source is recognised as that archive.
+    Raises SourceUnavailable if no configured source is that archive.
     """
     codename = platform.freedesktop_os_release().get("VERSION_CODENAME", "")
     main = main_archive(configured(), codename)
     if main is None:
         release = codename or "of this system's release"
         raise SourceUnavailable(
-            f"no apt source of this machine has the suite {release}, whose archive has {suite}",
-            f"add {suite} to this machine's apt sources and run apt-get update",
+            f"no apt source of this host has the suite {release}, whose archive has {suite}",
+            f"add {suite} to this host's apt sources and run apt-get update",
         )
     changed = {**main, "suites": suite}
     text = "".join(f"{name}: {value}\n" for name, value in changed.items())
@@ -54,12 +54,12 @@ def write(state: Path, suite: str) -> None:
 
 
 def configured() -> tuple[Stanza, ...]:
-    """All binary package sources that the host's apt reads, those of one line as stanzas too."""
+    """All enabled binary package sources of the host's apt, as stanzas."""
     return tuple(stanza for file in _files() for stanza in parse(file))
 
 
 def parse(file: Path) -> Iterator[Stanza]:
-    """The enabled sources of binary packages in a file of either format."""
+    """The enabled binary package sources in a file of either format."""
     text = file.read_text(encoding="utf-8", errors="replace")
     stanzas = _stanzas(text) if file.suffix == ".sources" else _lines(text)
     for stanza in stanzas:
@@ -69,9 +69,9 @@ def parse(file: Path) -> Iterator[Stanza]:
 
 
 def main_archive(stanzas: Sequence[Stanza], codename: str) -> Stanza | None:
-    """The source of the distribution itself.
+    """The distribution's main archive.
 
-    Third parties name their suites after releases too; only the distribution has updates to it.
+    Third parties name suites after releases, too, but only the distribution has updates for one.
     """
     uris_of_updates = {
         uri
@@ -92,8 +92,8 @@ def main_archive(stanzas: Sequence[Stanza], codename: str) -> Stanza | None:
 def _files() -> list[Path]:
     wanted = ("LIST", "Dir::Etc::sourcelist/f", "PARTS", "Dir::Etc::sourceparts/d")
     deadline = Deadline(_ASK_S, "asking apt for its files of sources")
-    said = child_process.answer(["apt-config", "shell", *wanted], deadline=deadline)
-    places = dict(word.split("=", 1) for word in shlex.split(said))
+    output = child_process.answer(["apt-config", "shell", *wanted], deadline=deadline)
+    places = dict(word.split("=", 1) for word in shlex.split(output))
     parts = Path(places.get("PARTS", "/nonexistent"))
     files = [Path(places.get("LIST", "/nonexistent")), *sorted(parts.glob("*"))]
     return [file for file in files if file.is_file() and file.suffix in (".list", ".sources")]

@@ -1,7 +1,7 @@
-"""kernel.org's tarballs, from there or from any copy of it: UEVT_MIRROR is its base address.
+"""Tarballs of kernel.org or of a mirror, whose base address is UEVT_MIRROR.
 
-A directory of it (v6.x/) has sha256sums.asc: every file's digest, signed by kernel.org.  It says
-what is offered, and what was fetched has to be what it says.
+Each directory (v6.x/) has sha256sums.asc, signed by kernel.org.  It lists the offers, and a
+download must match its digest.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ AUTOSIGNER = "B8868C80BA62A1FFFAF5FDA9632D3A06589DA6B1"
 ASK_S = 60.0
 FETCH_S = 2 * 3600.0
 VERIFY_S = 60.0
-# An xz of 6.18, rounded up: sizes are not in the list.
+# A .tar.xz of 6.18, rounded up: the list has no sizes.
 _TARBALL_MIB = 170
-# The directory that "the newest" is looked for in first, and then in those after it.
+# The first directory to search for the newest release; later ones follow.
 _NEWEST_MAJOR = 7
 
-_MEND = (
-    f"check the network, set {VARIABLE} to a copy of {KERNEL_ORG},"
+_HINT = (
+    f"check the network, set {VARIABLE} to a mirror of {KERNEL_ORG},"
     " or UEVT_TARBALLS to a directory of tarballs"
 )
-_MEND_WRONG = f"try again later, or set {VARIABLE} to another copy of {KERNEL_ORG}"
+_HINT_WRONG = f"try again later, or set {VARIABLE} to another mirror of {KERNEL_ORG}"
 
 _LINE = re.compile(r"^([0-9a-f]{64})  (\S+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Mirror:
-    """One base address."""
+    """A mirror."""
 
     base: str
     store: Store
@@ -57,13 +57,13 @@ class Mirror:
 
     @classmethod
     def configured(cls, store: Store, progress: Progress) -> Mirror:
-        """The one that UEVT_MIRROR names, else kernel.org."""
+        """The mirror of UEVT_MIRROR, else kernel.org."""
         return cls((os.environ.get(VARIABLE) or KERNEL_ORG).rstrip("/"), store, progress)
 
     def offers(self, source: Source) -> tuple[Offer, ...]:
-        """Every tarball of a series there, the newest first.
+        """Every tarball of a series, the newest first.
 
-        Call with the store locked.  Raises SourceUnavailable when the mirror does not answer.
+        The store must be locked.  Raises SourceUnavailable if the mirror does not answer.
         """
         if source.series != NEWEST:
             return self._offers_in(f"v{str(source.series).partition('.')[0]}.x", source)
@@ -79,7 +79,7 @@ class Mirror:
         versions: dict[str, tuple[str, str]] = {}
         for digest, name in _LINE.findall(self._checksums(directory)):
             match = tarball_of(name)
-            # Both compressions are offered; the smaller one is asked for.
+            # Of both compressions, take the smaller.
             if match and name.endswith(".xz") and wants(source, match):
                 versions[match[1]] = (name, digest)
         return tuple(
@@ -94,7 +94,7 @@ class Mirror:
         )
 
     def _checksums(self, directory: str) -> str:
-        """The list of a directory, "" where there is no such directory."""
+        """The list of a directory, "" if no such directory."""
         with self.store.workspace("checksums") as work:
             file = work / CHECKSUMS
             deadline = Deadline(ASK_S, f"asking {self.base}/{directory}")
@@ -105,43 +105,43 @@ class Mirror:
             except NotThere:
                 return ""
             except Broken as error:
-                raise SourceUnavailable(f"{self.base} does not answer: {error}", _MEND) from error
+                raise SourceUnavailable(f"{self.base} does not answer: {error}", _HINT) from error
             return self._signed(file, directory)
 
     def _signed(self, file: Path, directory: str) -> str:
-        """The text of a list, less what its signature does not cover where that is checked."""
+        """The text of a list; only its signed part if the signature can be checked."""
         text = file.read_text("utf-8", errors="replace")
         deadline = Deadline(VERIFY_S, "checking a signature")
         if shutil.which("gpg") is None:
-            self._unchecked(directory, "gpg is not installed")
+            self._warn_unchecked(directory, "gpg is not installed")
             return text
         signed = file.with_suffix(".txt")
         argv = ["gpg", "--batch", "--no-auto-key-retrieve", "--status-fd", "1"]
-        said = child_process.answer(
+        output = child_process.answer(
             [*argv, "--output", str(signed), "--decrypt", str(file)],
             deadline=deadline,
-            # Where the user's keyring is.
+            # The place of the user's keyring.
             env=child_process.environment(**child_process.inherited(["GNUPGHOME"])),
         )
-        status = [line.removeprefix("[GNUPG:] ").split() for line in said.splitlines()]
+        status = [line.removeprefix("[GNUPG:] ").split() for line in output.splitlines()]
         if any(words[:1] == ["BADSIG"] for words in status):
             raise SourceUnavailable(
-                f"{self.base}/{directory}/{CHECKSUMS} is not what was signed", _MEND_WRONG
+                f"{self.base}/{directory}/{CHECKSUMS} has a bad signature", _HINT_WRONG
             )
-        # The last word is the primary key, the signature being by one of its subkeys.
+        # The last word is the primary key; the signature is by a subkey.
         valid = [words for words in status if words[:1] == ["VALIDSIG"]]
         if any(AUTOSIGNER in (words[1], words[-1]) for words in valid) and signed.is_file():
             return signed.read_text("utf-8", errors="replace")
         other = f"signed by {valid[0][-1]}" if valid else "your keyring lacks the key that signs"
-        self._unchecked(directory, f"{other}; kernel.org's is {AUTOSIGNER}")
+        self._warn_unchecked(directory, f"{other}; kernel.org's is {AUTOSIGNER}")
         return text
 
-    def _unchecked(self, directory: str, why: str) -> None:
+    def _warn_unchecked(self, directory: str, why: str) -> None:
         phase = f"{directory}/{CHECKSUMS}: signature not checked ({why})"
         self.progress(Step(phase))
 
     def _fetch(self, path: str, digest: str, work: Path) -> Path:
-        """Have a tarball in a scratch directory; what arrives of it outlives that."""
+        """Download a tarball into a scratch directory; a partial download is kept elsewhere."""
         name = path.rpartition("/")[2]
         self.store.downloads.mkdir(parents=True, exist_ok=True)
         deadline = Deadline(FETCH_S, f"fetching {name}")
@@ -152,16 +152,16 @@ class Mirror:
         except Broken as error:
             raise SourceUnavailable(
                 f"fetching {url} failed: {error}",
-                f"try again, it goes on from where it broke off; or set {VARIABLE}",
+                f"try again: the download resumes; or set {VARIABLE}",
             ) from error
         with tarball.open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
         if found != digest:
             download.discard()
             raise SourceUnavailable(
-                f"{url} has sha256 {found[:16]}…, its {CHECKSUMS} says {digest[:16]}…;"
-                " what was fetched is removed",
-                _MEND_WRONG,
+                f"{url} has sha256 {found[:16]}…, but {CHECKSUMS} has {digest[:16]}…;"
+                " the download is removed",
+                _HINT_WRONG,
             )
         return tarball.rename(work / name)
 

@@ -1,4 +1,4 @@
-"""Upstream's tarballs: from a directory that the user filled, else from kernel.org or a mirror."""
+"""Upstream's tarballs: from a directory of the user, else from kernel.org or a mirror."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ TOOLS = ("gzip", "setpriv", "tar", "xz")
 
 
 class Unseen(SourceUnavailable):
-    """Not here; whether the mirror has it is not known, for it was not asked."""
+    """Not on this host; the mirror has not been queried."""
 
 
 class Tarballs:
-    """The tarballs of a series, those of the directory UEVT_TARBALLS names first: an `Origin`."""
+    """The tarballs of a series, those in UEVT_TARBALLS first: an `Origin`."""
 
     def __init__(self, source: Source, store: Store, progress: Progress) -> None:
         self._source = source
         self._mirror = Mirror.configured(store, progress)
 
     def at_hand(self) -> tuple[Offer, ...]:
-        """Every version that is in the directory, the newest first."""
+        """Every version in the directory, the newest first."""
         versions: dict[str, tuple[tuple[int, ...], Path]] = {}
         for file in _directory_listing():
             if (match := tarball_of(file.name)) and wants(self._source, match):
@@ -43,39 +43,39 @@ class Tarballs:
             for version, (_, file) in newest_first
         )
 
-    def asked_anew(self) -> Sequence[Offer]:
-        """What is there and what the mirror offers.  Raises SourceUnavailable."""
+    def updated(self) -> Sequence[Offer]:
+        """Offers of directory and mirror.  Raises SourceUnavailable."""
         try:
             return (*self.at_hand(), *self._mirror.offers(self._source))
         except SourceUnavailable as error:
-            raise SourceUnavailable(f"{self._directory()}, and {error}", self._mend()) from error
+            raise SourceUnavailable(f"{self._lacking()}, and {error}", self._hint()) from error
 
     def unavailable(self) -> SourceUnavailable:
-        """The error when neither the directory nor the mirror has any of the series."""
+        """The error if neither directory nor mirror has the series."""
         return SourceUnavailable(
-            f"{self._directory()}, nor has {self._mirror.base} any", self._mend()
+            f"{self._lacking()}, nor has {self._mirror.base} any", self._hint()
         )
 
     def unseen(self, kernel: str) -> Unseen:
-        """What is to be said before the mirror was asked."""
-        return Unseen(self._directory(), f"uevt kernels build {kernel} asks {self._mirror.base}")
+        """The error before the mirror is queried."""
+        return Unseen(self._lacking(), f"uevt kernels build {kernel} queries {self._mirror.base}")
 
-    def _directory(self) -> str:
-        """What is wrong with the directory."""
+    def _lacking(self) -> str:
+        """What the directory lacks."""
         chosen = os.environ.get(VARIABLE)
         if not chosen:
-            return f"no {named(self._source)} is at hand ({VARIABLE} is not set)"
+            return f"no {named(self._source)} is on this host ({VARIABLE} is not set)"
         return f"{VARIABLE}={chosen} lacks {named(self._source)}"
 
-    def _mend(self) -> str:
+    def _hint(self) -> str:
         return (
-            f"set {MIRROR} to a copy of {KERNEL_ORG} that answers and has it,"
+            f"set {MIRROR} to a mirror of {KERNEL_ORG} that has it,"
             f" or {VARIABLE} to a directory that has {named(self._source)}"
         )
 
 
 def _at(file: Path, _: Path) -> Path:
-    """What `fetch` is where there is nothing to fetch."""
+    """`fetch` of a file that is already here."""
     return file
 
 

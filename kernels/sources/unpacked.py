@@ -18,41 +18,41 @@ from kernels.store.store import Store
 from kernels.tools import child_process, git, toolchain
 from kernels.trees.worktrees import WorkTree
 
-# A tree that root unpacks belongs to root, not to whoever owned it where it was packed.
+# Files that root unpacks belong to root.
 _OURS = ("--no-same-owner",)
 UNPACK_S = 1800.0
 
 
 def tools_for(source: Source) -> tuple[str, ...]:
-    """What obtaining a source needs on the host (keys of `tools.TOOLS`)."""
+    """The tools that obtaining a source needs (host/packages.txt)."""
     return {DEBIAN_SOURCE: apt.TOOLS, TREE: git.TOOLS}.get(source.kind, tarballs.TOOLS)
 
 
 class SourceTrees:
-    """The unpacked source trees of a store.  Those of variants are those of their base."""
+    """The unpacked source trees of a store.  Variants use that of their base."""
 
     def __init__(self, store: Store, progress: Progress) -> None:
         self._store = store
         self._progress = progress
 
     def path(self, source: Source, revision: str) -> Path:
-        """Where the tree of that revision is once unpacked: the same for every set of patches.
+        """The path of the tree of a revision, the same for every set of patches.
 
-        The copy of a user's tree is in one place whatever it contains.
+        All contents of a user's tree share one copy.
         """
         name = source.package if source.kind == TREE else f"{source.package}_{revision}"
         return self._store.sources / name
 
     def follow(self, entry: KernelEntry) -> str:
-        """Make the copy of a user's tree what the tree is now; the revision is its content's id.
+        """Update the copy of a user's tree; the revision is the id of its content.
 
-        Call with the store locked.  Raises what `WorkTree.follow` raises.
+        The store must be locked.  Raises what `WorkTree.follow` raises.
         """
         copy = WorkTree(entry.source, self._store, self._progress)
         return copy.follow(entry.needs.tree_mib)
 
     def resolve(self, entry: KernelEntry) -> Offer:
-        """The exact version to build: the one asked for, else the best.
+        """The exact version to build: the requested one, else the best.
 
         Raises MissingTool, SourceUnavailable, UnknownRevision.
         """
@@ -61,7 +61,7 @@ class SourceTrees:
         offered = origin.at_hand()
         chosen = choose(offered, entry.revision)
         if chosen is None:
-            offered = origin.asked_anew() or offered
+            offered = origin.updated() or offered
             chosen = choose(offered, entry.revision)
         if chosen is not None:
             return chosen
@@ -71,9 +71,9 @@ class SourceTrees:
         raise origin.unavailable()
 
     def obtain(self, entry: KernelEntry, offer: Offer) -> Path:
-        """The tree of an offer: at once if in the store, else fetched and unpacked.
+        """The tree of an offer, fetched and unpacked if it is not in the store.
 
-        Call with the store locked.  Raises StoreFull, SourceUnavailable.
+        The store must be locked.  Raises StoreFull, SourceUnavailable.
         """
         tree = self.path(entry.source, offer.version)
         if tree.is_dir():
@@ -84,7 +84,7 @@ class SourceTrees:
         tree.parent.mkdir(exist_ok=True)
         with self._store.workspace(tree.name) as work:
             self._unpack(offer, offer.fetch(work), work / "tree")
-            # Its originals need not be these files: a tarball can be another of the same name.
+            # A journal may be of another tarball of the same name.
             applying.forget(tree, self._store)
             (work / "tree").rename(tree)
         return tree
@@ -96,10 +96,10 @@ class SourceTrees:
     def patched(
         self, entry: KernelEntry, tree: Path, last: LastBuild | None = None
     ) -> AbstractContextManager[Patched]:
-        """Have the entry's patches, and no others, in a tree for as long as the context lasts.
+        """Apply the entry's patches, and no others, for the duration of the context.
 
-        `last` is what the objects to be used were made from.  Call with the store locked.
-        Raises PatchRefused for a patch of the user's that does not apply, BuildFailed for ours.
+        `last` is the build that made the objects.  The store must be locked.
+        Raises PatchRefused for a patch of the user, BuildFailed for one of the catalog.
         """
         self._store.used(tree)
         before = {} if last is None else last.patched
@@ -113,11 +113,11 @@ class SourceTrees:
     def _unpack(self, offer: Offer, archive: Path, fresh: Path) -> None:
         deadline = Deadline(UNPACK_S, f"unpacking {offer.package} {offer.version}")
         fresh.mkdir()
-        said: list[str] = []
+        output: list[str] = []
         status = child_process.run(
             ["tar", "-xf", str(archive), "-C", str(fresh), "--strip-components=1", *_OURS],
             deadline=deadline,
-            on_line=said.append,
+            on_line=output.append,
             on_tick=ticking(self._progress, deadline),
         )
         if status < 0:
@@ -125,6 +125,6 @@ class SourceTrees:
         if status:
             self._store.require_space(1, deadline.what)
             raise SourceUnavailable(
-                f"{deadline.what} failed: {' '.join(said[-3:])}",
-                "try again; if it fails the same way, report it with this line",
+                f"{deadline.what} failed: {' '.join(output[-3:])}",
+                "try again; if it fails the same way, report it with this message",
             )

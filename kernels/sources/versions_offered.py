@@ -1,4 +1,4 @@
-"""Sources that can be had: in which versions, and how to choose one."""
+"""Offers of sources: versions, and the choice among them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from kernels.errors import SourceUnavailable
 class Offer:
     """A source in one version.
 
-    `fetch` leaves the tarball somewhere, in the scratch directory it is given if need be, and
-    returns where; it takes `fetch_mib` of space there.
+    `fetch` returns the path of the tarball, which may be in the given scratch directory and takes
+    `fetch_mib` of space there.
     """
 
     package: str
@@ -26,16 +26,16 @@ class Offer:
 
 
 class Origin(Protocol):
-    """Where the source of a catalog entry can come from."""
+    """A place that offers the source of a catalog entry."""
 
     def at_hand(self) -> Sequence[Offer]:
-        """What is known to be offered, the best first, without asking anybody else."""
+        """The known offers, the best first, without network access."""
 
-    def asked_anew(self) -> Sequence[Offer]:
-        """The same, asked of whoever keeps it; no more than `at_hand` where that is the host."""
+    def updated(self) -> Sequence[Offer]:
+        """The offers, queried again over the network if that is possible."""
 
     def unavailable(self) -> SourceUnavailable:
-        """The error when nothing is offered."""
+        """The error if nothing is offered."""
 
 
 def choose(offered: Sequence[Offer], revision: str | None) -> Offer | None:

@@ -1,4 +1,4 @@
-"""A built kernel: what it is made from, what building it left, and what the store has of it."""
+"""A built kernel: its recipe, the product of its build, and its record in the store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KEPT = "kept"
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Everything that decides what an image is; its digest is the store's key."""
+    """Everything that determines an image; its digest is the store's key."""
 
     package: str
     revision: str
@@ -23,17 +23,19 @@ class Recipe:
 
     @property
     def key(self) -> str:
-        """sha256 over all fields, in hex; without `make`, as before there was such a thing."""
+        """sha256 over all fields, in hex.  An empty `make` is left out: keys of existing stores
+        stay valid.
+        """
         fields = {name: value for name, value in asdict(self).items() if name != "make" or value}
         return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What a finished build left behind in the workshop.
+    """The files and facts of a finished build.
 
-    `interface` identifies what modules see of it, "" if nobody asked (kernels.build.module_abi);
-    `kept` are files beside `config` or below, to be kept with the image.
+    `interface` identifies what modules see of it (kernels.build.module_abi), "" if unknown;
+    `kept` are files in the directory of `config` that are stored with the image.
     """
 
     release: str
@@ -47,9 +49,9 @@ class Product:
 class BuiltKernel:
     """A kernel in the store.
 
-    `abi` is resolved ("6.12.117" where the catalog says "release"), `revision` is the source
-    package's exact version, `wanted` all wanted configuration lines, `source` says where the
-    source came from, for people, `interface` identifies what modules see of it.
+    `abi` is resolved ("6.12.117" where the catalog has "release"), `revision` is the exact version
+    of the source, `wanted` are all wanted configuration lines, `source` describes the source for
+    people, `interface` identifies what modules see of it.
     """
 
     kernel_id: str
@@ -67,20 +69,20 @@ class BuiltKernel:
 
     @property
     def variant(self) -> bool:
-        """Whether this is a kernel that we changed: `of` names the one it was."""
+        """Whether it is a kernel with patches of this suite; `of` names its base."""
         return self.of is not None
 
     @property
     def key(self) -> str:
-        """The store's name for it."""
+        """The store's key."""
         return self.image.parent.name
 
     @property
     def kept(self) -> tuple[Path, ...]:
-        """The files among its objects that were kept with it, below `keeping`."""
+        """The files that were stored with it, below `keeping`."""
         return tuple(sorted(path for path in self.keeping.rglob("*") if path.is_file()))
 
     @property
     def keeping(self) -> Path:
-        """In the place of the directory of its objects."""
+        """The directory that stands for that of its objects."""
         return self.image.parent / KEPT

@@ -1,9 +1,9 @@
-"""What an objects directory was made from: the configuration, and the files seen patched.
+"""What an objects directory was built from: the configuration and the patched files.
 
-make compares times, and the times of a patched file say nothing: a patch that is edited and
-edited back gives an old content a new time, one that is taken away gives a new content an old
-time.  So times follow content: a file gets the time it was compiled with as long as its content
-is what was compiled, and today's when it is not.
+make compares times, and patching breaks them: a patch that is edited and edited back gives old
+content a new time, one that is removed gives new content an old time.  So times follow content: a
+file keeps the time it was compiled with as long as its content is the same, else it gets the
+current time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from host.files import digest_of, read_record, write_record
 FILE = ".uevt-made-from"
 
 ABSENT = "absent"
-# A build that did not end well may have compiled this content or that.
+# A build that failed may have compiled either content.
 UNKNOWN = "unknown"
 
 
@@ -30,7 +30,7 @@ class Seen:
 
     @classmethod
     def of(cls, file: Path) -> Seen:
-        """The file as it is."""
+        """The file as it is now."""
         if not file.is_file():
             return cls(ABSENT)
         return cls(digest_of(file), file.stat().st_mtime_ns)
@@ -38,10 +38,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class LastBuild:
-    """The last build in a directory that make itself ended.
+    """The last build in a directory that make ended by itself.
 
-    `key` is that of the recipe, "" while there is no image of all this.  `config` is the digest
-    of the .config that `wanted` led to; `patched` are the files that were not the tree's own.
+    `key` is the recipe's, "" if it has no image.  `config` is the digest of the .config made from
+    `wanted`; `patched` are the files that differ from the tree's own.
     """
 
     key: str = ""
@@ -51,7 +51,7 @@ class LastBuild:
 
     @classmethod
     def read(cls, objects: Path) -> LastBuild | None:
-        """What a directory remembers; None if nothing."""
+        """The record of a directory, or None."""
         data = read_record(objects / FILE)
         if data is None:
             return None
@@ -66,5 +66,5 @@ class LastBuild:
             return None
 
     def write(self, objects: Path) -> None:
-        """Let a directory remember it, from one moment to the next."""
+        """Write the record atomically."""
         write_record(objects / FILE, asdict(self))

@@ -1,17 +1,17 @@
-"""The build store: finished kernels by key, the names that lead to them, and one lock.
+"""The build store: finished kernels by key, names that lead to them, and one lock.
 
 Below `root` (UEVT_CACHE, else the user's cache directory):
 
-- `kernels/<key>/`: image, config, kernel.json, and what else is kept of a finished build; appears
-  by one rename
-- `names/<kernel id>.json`: which key a name meant when it was last built
+- `kernels/<key>/`: image, config, kernel.json and kept files of a finished build; published by one
+  rename
+- `names/<kernel id>.json`: the key that a name stood for when it was last built
 - `modules/<interface>/<digest>/`: a module, by what it sees of kernels and by its own source
-- `sources/`, `objects/`, `apt/`, `ccache/`, `downloads/`: what the workshop works with
-- `trees/<package>/`: what is known of a user's tree, whose copy is in `sources/`
-- `initramfs/`: what images whose drivers are modules begin with
+- `sources/`, `objects/`, `apt/`, `ccache/`, `downloads/`: used by builds
+- `trees/<package>/`: records about a user's tree, whose copy is in `sources/`
+- `initramfs/`: initial archives of images whose drivers are modules
 - `roots/`, `snapshots/`, `durations/`: of guests; see `vm` and the plugin
-- `bisect/`: bisections under way
-- `work/`: builds under way, `logs/`: make's output, `lock` and `lock.holder`
+- `bisect/`: bisections in progress
+- `work/`: builds in progress, `logs/`: make's output, `lock` and `lock.holder`
 """
 
 from __future__ import annotations
@@ -42,65 +42,37 @@ from kernels.tools.toolchain import Toolchain
 SCHEMA = 1
 CONFIG = "config"
 RECORD = "kernel.json"
-# A build takes minutes on a laptop and an hour on a small busy machine.
+# A build takes minutes on a laptop and an hour on a small busy host.
 LOCK_WAIT_S = 2 * 3600.0
 
 
 class Store:
-    """The build store below one directory.  Reading never locks: finished entries only appear."""
+    """The build store in one directory.  Readers take no lock: finished entries are published
+    whole.
+    """
 
     def __init__(self, root: Path | None = None) -> None:
         self.root = (root or default_root()).absolute()
-
-    @property
-    def sources(self) -> Path:
-        """Unpacked source trees, one per revision; the journals of those that are patched."""
-        return self.root / "sources"
-
-    @property
-    def objects(self) -> Path:
-        """kbuild output directories, kept so that the next build makes only what differs."""
-        return self.root / "objects"
-
-    @property
-    def modules(self) -> Path:
-        """Modules that were built for kernels of the store."""
-        return self.root / "modules"
-
-    @property
-    def apt(self) -> Path:
-        """apt's state when the host's own does not serve."""
-        return self.root / "apt"
-
-    @property
-    def ccache(self) -> Path:
-        """ccache by the compilers' names; what it caches is elsewhere, and the user's."""
-        return self.root / "ccache"
-
-    @property
-    def trees(self) -> Path:
-        """What is known of users' trees."""
-        return self.root / "trees"
-
-    @property
-    def downloads(self) -> Path:
-        """Tarballs on their way here, those that broke off too."""
-        return self.root / "downloads"
-
-    @property
-    def initramfs(self) -> Path:
-        """What images with modules begin with, by the digest of their content."""
-        return self.root / "initramfs"
-
-    @property
-    def logs(self) -> Path:
-        """make's output, per key."""
-        return self.root / "logs"
+        # Unpacked source trees, one per revision; the journals of those that are patched.
+        self.sources = self.root / "sources"
+        # kbuild's output directories, kept so that the next build compiles only what differs.
+        self.objects = self.root / "objects"
+        self.modules = self.root / "modules"
+        # apt's state if the host's own does not do.
+        self.apt = self.root / "apt"
+        # Links to ccache by the compilers' names; the cache itself is the user's.
+        self.ccache = self.root / "ccache"
+        self.trees = self.root / "trees"
+        # Tarballs on their way, interrupted ones included.
+        self.downloads = self.root / "downloads"
+        # Initial archives of images with modules, by the digest of their content.
+        self.initramfs = self.root / "initramfs"
+        self.logs = self.root / "logs"
 
     def lookup(self, entry: KernelEntry) -> BuiltKernel | None:
-        """The kernel that this entry meant when last built, unless entry or compiler changed.
+        """The kernel that this entry stood for when last built, unless entry or compiler changed.
 
-        Reads two small files; starts a process only when gcc's or ld's file is another one.
+        Reads two small files; starts a process only if gcc's or ld's file changed.
         """
         name = read_record(self._name_file(entry.kernel_id))
         if name is None or name.get("entry") != entry.digest():
@@ -110,9 +82,10 @@ class Store:
         return self.load(entry, str(name.get("key")))
 
     def remembered_revision(self, entry: KernelEntry) -> str | None:
-        """The revision this entry's name was last resolved to; else what it was made from.
+        """The revision that this entry's name was last resolved to; else that of the entry without
+        additions, or of its base.
 
-        Where a revision was asked for, only what that very revision was resolved to.
+        An entry with a revision has only that one.
         """
         plain = replace(entry, label="")
         base = replace(plain, name=entry.of or entry.name)
@@ -123,7 +96,7 @@ class Store:
         return None
 
     def remembered_key(self, entry: KernelEntry) -> str | None:
-        """The key that this entry's name led to when it was last built, whatever changed since."""
+        """The key of the last build of this entry, whatever changed since."""
         name = read_record(self._name_file(entry.kernel_id))
         return None if name is None else str(name.get("key"))
 
@@ -151,7 +124,7 @@ class Store:
         )
 
     def configuration(self, sha256: str) -> str | None:
-        """The text of a kept configuration with this digest, None where no kernel has it."""
+        """The text of the stored configuration with this digest, or None."""
         for record in sorted((self.root / "kernels").glob(f"*/{RECORD}")):
             if (read_record(record) or {}).get("config_sha256") == sha256:
                 with suppress(OSError):
@@ -159,16 +132,15 @@ class Store:
         return None
 
     def used(self, path: Path) -> None:
-        """Stamp something of the store as used now, for whoever bounds its size.
+        """Stamp an item as used now, for garbage collection.
 
-        The stamp is its modification time, which nothing else needs once it is finished.  A
-        store that may only be read is not bounded by us.
+        The stamp is the modification time, which nothing else uses.  Read-only stores are skipped.
         """
         with suppress(OSError):
             os.utime(path)
 
     def recipe(self, kernel: BuiltKernel) -> Recipe:
-        """What a kernel of this store was made from."""
+        """The recipe of a kernel of this store."""
         record = json.loads((kernel.image.parent / RECORD).read_text(encoding="utf-8"))
         return Recipe(
             package=record["package"],
@@ -180,7 +152,7 @@ class Store:
         )
 
     def publish(self, recipe: Recipe, product: Product) -> None:
-        """Make a finished build appear under its key, whole and on disk, or not at all."""
+        """Publish a finished build under its key: whole and on disk, or not at all."""
         config = product.config.read_bytes()
         record = {
             "schema": SCHEMA,
@@ -209,7 +181,7 @@ class Store:
             sync(target.parent)
 
     def remember(self, entry: KernelEntry, recipe: Recipe, stamp: str) -> None:
-        """Let this entry's name lead to the recipe's kernel from now on."""
+        """Let this entry's name lead to the recipe's kernel."""
         record = {
             "entry": entry.digest(),
             "package": recipe.package,
@@ -224,7 +196,7 @@ class Store:
 
     @contextmanager
     def workspace(self, what: str) -> Iterator[Path]:
-        """A scratch directory on the store's file system, gone at the end if still there."""
+        """A scratch directory on the store's file system."""
         parent = self.root / "work"
         parent.mkdir(parents=True, exist_ok=True)
         directory = Path(tempfile.mkdtemp(prefix=f"{what}-", dir=parent))
@@ -235,17 +207,17 @@ class Store:
 
     @contextmanager
     def locked(self, what: str, progress: Progress, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
-        """Hold the store's only lock: one build at a time, as each uses every core anyway.
+        """Hold the store's lock: one build at a time, as each uses all processors.
 
-        The lock dies with its holder, so what a killed builder left in `work/` is swept here.
-        Raises StoreBusy naming the holder, StoreUnusable.
+        The kernel releases the lock when its holder dies; `work/` of a killed builder is swept
+        here. Raises StoreBusy naming the holder, StoreUnusable.
         """
         if re.search(r"[\s:]", str(self.root)):
             raise StoreUnusable(self.root, "kbuild refuses paths with a space or a colon")
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             if _is_of_others(self.root):
-                why = "others can have put into it what we would run: it is no directory of yours"
+                why = "it is not your directory: others may have put programs into it"
                 raise StoreUnusable(self.root, why)
         except OSError as error:
             why = f"{error.strerror or error}, for {what}"
@@ -260,7 +232,7 @@ class Store:
             raise StoreFull(self.root, what, None, self._free()) from error
 
     def tidy(self) -> None:
-        """Remove what killed builders left behind, unless somebody builds."""
+        """Remove what killed builders left, unless a build is in progress."""
         work = self.root / "work"
         if not (work.is_dir() and any(work.iterdir())):
             return
@@ -268,13 +240,13 @@ class Store:
             pass
 
     def _sweep(self) -> None:
-        """Remove what is of no use when nobody builds; we hold the lock."""
+        """Remove remains of killed builders; the lock is held."""
         shutil.rmtree(self.root / "work", ignore_errors=True)
         for directory in (self.root / "names", *self.trees.glob("*"), self.downloads):
             sweep(directory)
 
     def require_space(self, needed_mib: int, what: str) -> None:
-        """Raise StoreFull unless that much is free for us on the store's file system."""
+        """Raise StoreFull unless that much space is free on the store's file system."""
         available = self._free()
         if available < needed_mib * MIB:
             raise StoreFull(self.root, what, needed_mib * MIB, available)
@@ -287,7 +259,7 @@ class Store:
 
 
 def _is_of_others(root: Path) -> bool:
-    """Whether it is everybody's for temporary files, or somebody was there before us.
+    """Whether other users may have written to it: a sticky directory, or one they own in such.
 
     Raises OSError.
     """
@@ -307,7 +279,7 @@ def default_root() -> Path:
 
 
 def _same_toolchain(name: dict[str, object]) -> bool:
-    """Whether today's compiler and linker are those of a name's record; none at all will do."""
+    """Whether the host's compiler is that of a name's record.  True without a compiler."""
     stamp = toolchain.stamp()
     if stamp in ("", name.get("stamp")):
         return True

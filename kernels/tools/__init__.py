@@ -1,1 +1,1 @@
-"""Host tools: child processes, locks, git, ccache."""
+"""Child processes, locks, git, ccache, and the toolchain."""

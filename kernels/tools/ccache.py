@@ -1,9 +1,8 @@
-"""ccache in front of the compiler, where this machine has it.
+"""Compile through ccache, if the host has it.
 
-It stands in by the compiler's name, first on PATH: make's command lines, which kbuild compares,
-are the same with it and without, so that installing it makes no object outdated.  The cache is
-the user's own, with the limit and the settings that he gave it (CCACHE_* pass through, so
-CCACHE_DISABLE=1 turns it off); a store shared read-only needs none.
+A link by the compiler's name comes first on PATH.  make's command lines, which kbuild compares,
+stay the same, so installing ccache outdates no object.  Cache, limit and settings are the user's:
+CCACHE_* pass through, CCACHE_DISABLE=1 turns it off.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ from pathlib import Path
 
 from kernels.tools import child_process
 
-# Programs that kbuild compiles with: CC and HOSTCC by their default names.
+# CC and HOSTCC of kbuild by default.
 _COMPILERS = ("gcc",)
-_ASKING_S = 10.0
+_ASK_S = 10.0
 
 
 def settings() -> dict[str, str]:
-    """What ccache is told by its environment: also where its cache and its settings are."""
+    """The environment for ccache, including the places of its cache and settings."""
     own = [name for name in os.environ if name.startswith("CCACHE_")]
     return child_process.inherited([*own, "XDG_CACHE_HOME", "XDG_CONFIG_HOME"])
 
 
 def in_front(directory: Path) -> dict[str, str]:
-    """Variables that put ccache in front of the compiler; none where it cannot be used.
+    """Variables that put ccache in front of the compiler; none if it cannot be used.
 
     `directory` is for links by the compiler's name.
     """
@@ -44,21 +43,21 @@ def in_front(directory: Path) -> dict[str, str]:
 
 
 def _usable(program: str) -> bool:
-    """Whether its cache can be written: without one it would fail every compilation."""
+    """Whether its cache is writable; otherwise every compilation would fail."""
     try:
-        said = subprocess.run(
+        answer = subprocess.run(
             [program, "--get-config", "cache_dir"],
             capture_output=True,
             text=True,
             check=True,
-            timeout=_ASKING_S,
-            # As make's children will be told, or it would answer for another cache.
+            timeout=_ASK_S,
+            # As for make, or ccache would name another cache.
             env=child_process.environment(**settings()),
         )
     except (OSError, subprocess.SubprocessError):
         return False
-    cache = Path(said.stdout.strip())
+    cache = Path(answer.stdout.strip())
     if not cache.is_absolute():
         return False
-    there = next(path for path in (cache, *cache.parents) if path.exists())
-    return os.access(there, os.W_OK | os.X_OK)
+    existing = next(path for path in (cache, *cache.parents) if path.exists())
+    return os.access(existing, os.W_OK | os.X_OK)

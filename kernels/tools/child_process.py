@@ -1,4 +1,4 @@
-"""Running a long child process that never outlives us, with its output line by line."""
+"""Run child processes that never outlive this one, with their output line by line."""
 
 from __future__ import annotations
 
@@ -15,33 +15,32 @@ from typing import IO, BinaryIO
 from host.deadline import Deadline
 from kernels.errors import TookTooLong
 
-# How often a silent child is looked at, and its waiting user told.
+# The interval of `on_tick` while a child is silent.
 TICK_S = 0.5
-# make needs this long to take its children down and to delete half-written targets.
+# make needs this long to end its children and to delete partial targets.
 GRACE_S = 10.0
-# What a child inherits of our environment.  Neither MAKEFLAGS of an outer make (its job
-# server's file descriptors are not ours to hand on) nor ARCH, KBUILD_* or CC may decide
-# silently what is built.
+# The variables that a child inherits.  Neither MAKEFLAGS of an outer make (whose job server is not
+# open in the child) nor ARCH, KBUILD_* or CC may change what is built.
 INHERITED = ("HOME", "PATH", "TMPDIR", "http_proxy", "https_proxy", "no_proxy")
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The environment of a child: a few inherited names, the C locale, and `more`."""
+    """The environment of a child: INHERITED, the C locale, and `more`."""
     return {**inherited(INHERITED), "LC_ALL": "C", **more}
 
 
 def inherited(names: Iterable[str]) -> dict[str, str]:
-    """Those of our variables that are set, for a program that asks for them."""
+    """Those of the variables that are set."""
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def answer(argv: Sequence[str], *, deadline: Deadline, env: Mapping[str, str] | None = None) -> str:
-    """What a child that is soon done writes to its standard output, however it ends.
+    """The standard output of a short-lived child, whatever its exit status.
 
     Raises TookTooLong.
     """
     try:
-        said = subprocess.run(
+        done = subprocess.run(
             argv,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -53,7 +52,7 @@ def answer(argv: Sequence[str], *, deadline: Deadline, env: Mapping[str, str] | 
         )
     except subprocess.TimeoutExpired:
         raise TookTooLong(deadline.what, deadline.seconds) from None
-    return said.stdout
+    return done.stdout
 
 
 def run(
@@ -66,12 +65,11 @@ def run(
     on_line: Callable[[str], None] | None = None,
     on_tick: Callable[[], None] | None = None,
 ) -> int:
-    """Run argv to its end and return its exit status (negative: ended by that signal).
+    """Run a child and return its exit status (negative: killed by that signal).
 
-    The child leads a process group of its own, so that Ctrl-C reaches only us and we take the
-    whole group down.  If we die without a word (SIGKILL), the kernel sends it SIGTERM, on
-    which make ends its own children; a recipe's compiler may finish its one file.
-    Raises TookTooLong.
+    It leads a process group: Ctrl-C reaches only this process, which ends the group.  If this
+    process is killed, the kernel sends the child SIGTERM, and make ends its own children. Raises
+    TookTooLong.
     """
     child = subprocess.Popen(
         ["setpriv", "--pdeathsig", "TERM", "--", *argv],
@@ -99,7 +97,7 @@ def run(
                 if child.stdout in files and not output.read():
                     selector.unregister(child.stdout)
                 elif ended in files:
-                    # Its output is all read: whoever else holds the pipe is not waited for.
+                    # All output is read; do not wait for other processes that hold the pipe.
                     break
                 if on_tick is not None:
                     on_tick()
@@ -110,7 +108,7 @@ def run(
 
 
 class _Output:
-    """What a child says: to the log as it is, to the listener line by line."""
+    """The output of a child: to the log unchanged, to the listener by lines."""
 
     def __init__(
         self, stream: IO[bytes], log: BinaryIO | None, on_line: Callable[[str], None] | None
@@ -121,29 +119,29 @@ class _Output:
         self._rest = b""
 
     def read(self) -> bool:
-        """Pass one block on; False at the end of the stream."""
+        """Handle one block; False at the end of the stream."""
         block = os.read(self._stream.fileno(), 65536)
         if self._log is not None:
             self._log.write(block)
         *lines, self._rest = (self._rest + block).split(b"\n")
         for line in lines:
-            self._say(line)
+            self._pass_on(line)
         return bool(block)
 
     def finish(self) -> None:
-        """Pass a last line without a newline on."""
+        """Handle a last line without a newline."""
         if self._rest:
-            self._say(self._rest)
+            self._pass_on(self._rest)
 
-    def _say(self, line: bytes) -> None:
+    def _pass_on(self, line: bytes) -> None:
         if self._on_line is not None:
             self._on_line(line.decode(errors="replace"))
 
 
 def _end_group(child: subprocess.Popen[bytes]) -> None:
-    """Ask, wait a little, then insist: no member of the group is left.
+    """End all members of the group: SIGTERM, some time, then SIGKILL.
 
-    The child is not reaped before: until then its number cannot become another group's.
+    The child is not reaped before, so that no other group gets its number.
     """
     deadline = Deadline(GRACE_S, "end of a child")
     with suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""A lock on a file that says who holds it, and dies with whoever does."""
+"""A file lock that names its holder, and is released when its holder dies."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from kernels.errors import StoreBusy, StoreUnusable
 
 @contextmanager
 def held(file: Path, what: str, progress: Progress, wait_s: float) -> Iterator[None]:
-    """Hold the lock for some work, waiting for it for so many seconds.
+    """Hold the lock, after waiting for at most `wait_s`.
 
     Raises StoreBusy naming the holder, StoreUnusable.
     """
-    from filelock import FileLock, Timeout  # 90 ms that a warm look-up does not need
+    from filelock import FileLock, Timeout  # 90 ms that a look-up in the store does not need
 
     note = file.with_name(f"{file.name}.holder")
     deadline = Deadline(wait_s, "the build store's lock")
@@ -32,8 +32,8 @@ def held(file: Path, what: str, progress: Progress, wait_s: float) -> Iterator[N
             except Timeout:
                 if deadline.expired:
                     raise StoreBusy(_holder(note), wait_s) from None
-                told = f"waiting for {_holder(note)}"
-                progress(Step(told, elapsed_s=deadline.elapsed, passing=True))
+                phase = f"waiting for {_holder(note)}"
+                progress(Step(phase, elapsed_s=deadline.elapsed, passing=True))
     except OSError as error:
         why = f"{error.strerror or error}, for {what}"
         raise StoreUnusable(file.parent, why) from error

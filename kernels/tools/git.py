@@ -1,4 +1,4 @@
-"""git as a tool: whose repository it looks at, what it may write, and how long it may take."""
+"""Run git: with which repository, what it may write, and with a deadline."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from kernels.tools import child_process
 
 TOOLS = ("git", "setpriv")
 
-# Somebody else's repository is only read: no index is refreshed, no program of theirs is run.
+# The user's repository is only read: no index is refreshed, none of its programs is run.
 _READING = ("--no-optional-locks", "-c", "safe.directory=*", "-c", "core.fsmonitor=false")
-# Files as they are, whatever the user's own repositories do with theirs.
+# Files unchanged, whatever the user's configuration does with line ends and attributes.
 _LITERALLY = {
     "core.autocrlf": "false",
     "core.fileMode": "true",
@@ -33,24 +33,24 @@ _NO_ATTRIBUTES = "* -text -eol -ident -filter -working-tree-encoding\n"
 
 
 class GitFailed(Exception):
-    """git ended with an error; str() is the last thing it said."""
+    """git exited with an error; str() is its last line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """git with some options and variables, given a deadline at each call."""
+    """git with options and variables."""
 
     options: tuple[str, ...]
     variables: Mapping[str, str] = field(default_factory=dict)
     progress: Progress = silent
 
     def at(self, work_tree: Path, index: Path) -> Git:
-        """The same with a work tree, in which it runs, and an index, which need not exist."""
+        """The same with a work tree, which is its directory, and an index, which need not exist."""
         places = {"GIT_WORK_TREE": str(work_tree), "GIT_INDEX_FILE": str(index)}
         return replace(self, variables={**self.variables, **places})
 
     def run(self, *arguments: str, deadline: Deadline, given: bytes = b"") -> bytes:
-        """What a command writes to its standard output.  Raises GitFailed, TookTooLong."""
+        """The standard output of a command.  Raises GitFailed, TookTooLong."""
         tick = ticking(self.progress, deadline)
         with TemporaryFile() as handed:
             handed.write(given)
@@ -66,30 +66,30 @@ class Git:
             )
         with process:
             try:
-                said, complaint = _communicate(process, deadline, tick)
+                output, errors = _communicate(process, deadline, tick)
             except BaseException:
                 process.kill()
                 raise
         if process.returncode:
-            lines = complaint.decode(errors="replace").strip().splitlines()
+            lines = errors.decode(errors="replace").strip().splitlines()
             status = f"git ended with status {process.returncode}"
             raise GitFailed(lines[-1] if lines else status)
-        return said
+        return output
 
     def line(self, *arguments: str, deadline: Deadline) -> str:
-        """The same, of a command that writes one line."""
+        """The one line of output of a command."""
         return os.fsdecode(self.run(*arguments, deadline=deadline)).rstrip("\n")
 
 
 def reading(directory: Path, progress: Progress = silent) -> Git:
-    """git in a directory of the user's, whose repository it leaves as it is."""
-    # Nor are objects fetched that a partial clone left behind.
+    """git in a directory of the user, whose repository stays unchanged."""
+    # Do not fetch objects that a partial clone lacks.
     variables = {**_excludes(), "GIT_NO_LAZY_FETCH": "1"}
     return Git((*_READING, "-C", str(directory)), variables, progress)
 
 
 def private(git_directory: Path, alternates: Path | None, progress: Progress = silent) -> Git:
-    """git with a repository of ours, which is all it writes to; `alternates` is only read."""
+    """git with a repository of ours; `alternates` is only read."""
     settings = [word for name, value in _LITERALLY.items() for word in ("-c", f"{name}={value}")]
     variables = {**_NO_CONFIGURATION}
     if alternates is not None:
@@ -108,7 +108,7 @@ def make(git_directory: Path, object_format: str, deadline: Deadline) -> None:
 def _communicate(
     process: subprocess.Popen[bytes], deadline: Deadline, tick: Callable[[], None]
 ) -> tuple[bytes, bytes]:
-    """What a process says on its outputs.  Raises TookTooLong."""
+    """The outputs of a process.  Raises TookTooLong."""
     while not deadline.expired:
         with suppress(subprocess.TimeoutExpired):
             return process.communicate(timeout=min(child_process.TICK_S, deadline.remaining()))
@@ -117,6 +117,6 @@ def _communicate(
 
 
 def _excludes() -> dict[str, str]:
-    """Where the user's own list of files to ignore is found, which git looks up by this name."""
+    """Where git finds the user's global ignore file."""
     home = os.environ.get("XDG_CONFIG_HOME")
     return {"XDG_CONFIG_HOME": home} if home else {}

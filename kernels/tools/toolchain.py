@@ -1,4 +1,4 @@
-"""The compiler and linker, and the tools that a step requires."""
+"""The host's compiler and linker, and the tools that a step requires."""
 
 from __future__ import annotations
 

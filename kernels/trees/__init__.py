@@ -1,1 +1,1 @@
-"""The user's kernel trees: snapshots, worktrees, git bisect."""
+"""The user's kernel trees: snapshots, copies in the store, git bisect."""

@@ -40,12 +40,12 @@ class Answer(StrEnum):
 
 
 class NotBetween(UserMistake):
-    """Two commits that have nothing to find between them."""
+    """Two commits without a history between them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit: its full id, title, author ("name <address>"), day, and files it touches."""
+    """A commit: full id, title, author ("name <address>"), day, and the files it touches."""
 
     sha: str
     title: str
@@ -55,10 +55,10 @@ class Commit:
 
 
 class Bisection:
-    """One walk between two commits.
+    """One bisection between two commits.
 
-    `good` and `bad` are full ids in the repository of `directory`, `paths` what the commits between
-    them have to touch, from the top of that repository; `scratch` is an empty directory of ours.
+    `good` and `bad` are full ids in the repository of `directory`; only commits that touch `paths`,
+    relative to the top of the repository, are considered; `scratch` is an empty directory of ours.
     Raises NotBetween.
     """
 
@@ -74,11 +74,11 @@ class Bisection:
         shallow = self._line("rev-parse", "--git-path", "shallow")
         git.make(self._place, kind, _deadline())
         with suppress(FileNotFoundError):
-            # Where a history was cut off its parents are not missing.
+            # Parents beyond the end of a shallow history are not missing.
             shutil.copyfile(directory / shallow, self._place / "shallow")
         self._git = git.private(self._place, (directory / objects).absolute())
         self._require_order(good, bad)
-        # A bisection begins somewhere; what is there plays no part.
+        # git bisect needs a HEAD.
         self._line("update-ref", "--no-deref", "HEAD", bad)
 
     @property
@@ -88,23 +88,23 @@ class Bisection:
         return int(self._line("rev-list", "--count", bad, f"^{good}", "--", *self._paths))
 
     def commit(self, sha: str) -> Commit:
-        """What there is to know of a commit."""
+        """Details of a commit."""
         title, author, day = self._line(
             "show", "--no-patch", "--format=%s%x00%an <%ae>%x00%as", sha
         ).split("\0")
         words = ("diff-tree", "-r", "-z", "--name-only", "--no-commit-id", "--root")
-        # Of a merge what it brought to its first parent.
+        # For a merge: the changes to its first parent.
         files = self._line(*words, "-m", "--first-parent", sha).split("\0")
         return Commit(sha, title, author, day, tuple(each for each in files if each))
 
     def title(self, sha: str) -> str:
-        """The first line of what a commit says."""
+        """The title of a commit."""
         return self._line("show", "--no-patch", "--format=%s", sha)
 
     def keep_log(self, file: Path) -> None:
-        """Write what was answered so far as `git bisect replay` reads it, if anything was.
+        """Write the log for `git bisect replay`, if there is one.
 
-        A replay is for a repository with a working tree, and checks commits out in it.
+        A replay needs a repository with a working tree, and checks commits out there.
         """
         log = self._log.replace("git bisect start '--no-checkout' ", "git bisect start ", 1)
         if log:
@@ -119,7 +119,7 @@ class Bisection:
 
     @property
     def steps(self) -> int:
-        """About how many commits are still to be asked after the one that is, as git guesses."""
+        """git's estimate of the commits to judge after the current one."""
         goods = self._refs("refs/bisect/good-*")
         words = ("rev-list", "--bisect-vars", "refs/bisect/bad", "--not", *goods)
         found = _STEPS.search(self._line(*words, "--", *self._paths))
@@ -127,7 +127,7 @@ class Bisection:
 
     @property
     def suspects(self) -> tuple[str, ...]:
-        """The ids of which one is the first bad commit; none while it goes on."""
+        """The ids of the possible first bad commits; none during the walk."""
         return tuple(found[2] for found in _OUTCOME.finditer(self._log))
 
     def walk(self, judge: Callable[[str], Answer]) -> None:
@@ -163,7 +163,7 @@ class Bisection:
             return
         what = f"the good commit {good[:12]} is no ancestor of the bad one {bad[:12]}"
         if base == bad:
-            raise NotBetween(f"{what}, but the other way round", "swap them")
+            raise NotBetween(f"{what}, but its descendant", "swap them")
         hint = f"name their common ancestor {base[:12]} as good" if base else "name one that is"
         raise NotBetween(what, hint)
 
@@ -171,20 +171,19 @@ class Bisection:
         return self._line("for-each-ref", "--format=%(refname)", pattern).split()
 
     def _line(self, *words: str) -> str:
-        """What git answers.  Raises HostTrouble."""
+        """One line of git's output.  Raises HostTrouble."""
         try:
             return self._git.line(*words, deadline=_deadline())
         except GitFailed as error:
-            hint = "see that the repository has all of it: git fsck"
+            hint = "check that the repository is complete: git fsck"
             raise HostTrouble(f"git {words[0]}: {error}", hint) from error
 
 
 @contextmanager
 def workspace(store: Store, progress: Progress = silent) -> Iterator[Path]:
-    """A directory for one bisection, gone at its end; what a killed one left is swept before.
+    """A directory for one bisection; those of killed ones are swept first.
 
-    It is not one of those of a build, which are swept whenever a kernel is built.  Raises
-    StoreBusy, StoreUnusable.
+    It is not in `work/`, which every build sweeps.  Raises StoreBusy, StoreUnusable.
     """
     parent = store.root / "bisect"
     try:
@@ -205,7 +204,7 @@ def workspace(store: Store, progress: Progress = silent) -> Iterator[Path]:
 
 @contextmanager
 def _alone(directory: Path) -> Iterator[bool]:
-    """Hold a lock on a directory itself, which dies with us; whether we have it."""
+    """Try to lock a directory, and yield whether that succeeded."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
     try:
         try:

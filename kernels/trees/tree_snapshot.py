@@ -1,8 +1,8 @@
-"""What a user's tree contains at one moment, or did in a commit, as one of git's tree ids.
+"""The content of a user's working tree or commit, as a git tree id.
 
-Nothing is written to the tree or to a repository in it.  Of a working tree only the ids of its
-files are computed and kept, in an index of ours: git knows by size, times and inode which of them
-it need not read again, and is careful about those written in the same second as its index.
+Neither the tree nor its repository is written to.  Of a working tree only the ids of files are
+computed, in an index of ours: git skips files whose size, times and inode are unchanged, and
+handles those written in the same second as the index.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from kernels.tools.git import Git, GitFailed
 READ_S = 900.0
 
 _MAKEFILE = b"Makefile"
-# What every Linux has and nobody else who took over its Makefile.
+# Linux has it; other projects that copied its Makefile do not.
 _LINUX = "init/main.c"
 _NUMBER = re.compile(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION) *= *(\S*)$", re.MULTILINE)
-# Lines by which the .gitignore of a packaged source ignores the source itself.
+# Lines by which .gitignore of a packaged source ignores the source itself.
 _IGNORE_ALL = frozenset({"*", "/*"})
 
 
 class NoKernelTree(UserMistake):
-    """A directory, or a commit, that does not hold a kernel's source."""
+    """A directory or commit without a kernel's source."""
 
     def __init__(self, where: object, why: str) -> None:
-        super().__init__(f"{where} is no kernel tree: {why}", "name the top directory of a Linux")
+        super().__init__(f"{where} is no kernel tree: {why}", "name the top of a Linux source")
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """`tree` is git's id of the content, `number` the release that its Makefile says.
+    """`tree` is git's id of the content, `number` the release in its Makefile.
 
-    `commit` is the full id of the commit it is of; None for a working tree.
+    `commit` is the full id of the commit; None for a working tree.
     """
 
     tree: str
@@ -51,7 +51,7 @@ class Snapshot:
 
 
 class UsersTree:
-    """A directory of the user's, or a commit of the repository in it, as it is read."""
+    """A directory of the user, or a commit of its repository, for reading."""
 
     def __init__(self, source: Source, store: Store, progress: Progress) -> None:
         assert source.tree is not None
@@ -61,7 +61,7 @@ class UsersTree:
         self._progress = progress
 
     def snapshot(self) -> Snapshot:
-        """Read it.  Call with the lock of its home held.  Raises UserMistake, TookTooLong."""
+        """Read it; the lock of its home must be held.  Raises UserMistake, TookTooLong."""
         deadline = Deadline(READ_S, f"reading {self.directory}")
         try:
             if self._ref is not None:
@@ -70,20 +70,20 @@ class UsersTree:
         except GitFailed as error:
             raise UserMistake(
                 f"git cannot read {self.directory}: {error}",
-                "see that you can read all of its files, then try again",
+                "make all of its files readable, then try again",
             ) from error
 
     def ours(self, deadline: Deadline, *, with_theirs: bool) -> Git:
         """git with our repository for this tree.
 
-        With theirs it finds their objects too, and may only read: what it would write and they
-        have, it would not write but give a new time, in their repository.
+        `with_theirs` borrows the objects of the user's repository and is for reading only: writing
+        an object that exists there would change its time there.
         """
         theirs = self._theirs()
         try:
             kind = theirs.line("rev-parse", "--show-object-format", deadline=deadline)
-            said = theirs.line("rev-parse", "--git-path", "objects", deadline=deadline)
-            objects = (self.directory / said).absolute()
+            place = theirs.line("rev-parse", "--git-path", "objects", deadline=deadline)
+            objects = (self.directory / place).absolute()
         except GitFailed:
             kind, objects = "sha1", None
         directory = self._home / f"{kind}.git"
@@ -94,11 +94,11 @@ class UsersTree:
     def _theirs(self) -> Git:
         return git.reading(self.directory, self._progress)
 
-    # A working tree
+    # Working tree
 
     def _of_directory(self, deadline: Deadline) -> Snapshot:
         if not self.directory.is_dir():
-            raise NoKernelTree(self.directory, "there is no such directory")
+            raise NoKernelTree(self.directory, "no such directory")
         try:
             makefile = (self.directory / "Makefile").read_text("utf-8", errors="replace")
             (self.directory / _LINUX).stat()
@@ -110,7 +110,7 @@ class UsersTree:
         number = _number(makefile, self.directory)
         ours = self.ours(deadline, with_theirs=False)
         listing = self._listing(ours, deadline)
-        # Left by a git that was killed: whoever holds our lock is alone with it.
+        # Left by a killed git: the lock of the home is held.
         (self._home / "index.lock").unlink(missing_ok=True)
         ours = ours.at(self.directory, self._home / "index")
         kept = self._home / "listing"
@@ -132,10 +132,10 @@ class UsersTree:
         return Snapshot(tree.decode().strip(), number)
 
     def _listing(self, ours: Git, deadline: Deadline) -> bytes:
-        """The files that are sources, each with a NUL behind it.
+        """The source files, each followed by a NUL.
 
-        In a checkout these are those that git tracks or would; elsewhere those that the
-        kernel's own .gitignore files do not call products of a build.
+        In a checkout: those that git tracks or would track.  Elsewhere: those that the kernel's
+        .gitignore files do not exclude.
         """
         wanted = ("ls-files", "-z", "--others", "--exclude-standard")
         try:
@@ -143,7 +143,7 @@ class UsersTree:
             if _MAKEFILE in found:
                 return _joined(found)
         except GitFailed:
-            pass  # no checkout
+            pass  # not a checkout
         ours = ours.at(self.directory, self._home / "no-index")
         found = _files(ours.run(*wanted, deadline=deadline))
         if _MAKEFILE not in found:
@@ -153,7 +153,7 @@ class UsersTree:
             raise NoKernelTree(self.directory, "its .gitignore leaves out the Makefile")
         return _joined(found)
 
-    # A commit
+    # Commit
 
     def _of_commit(self, ref: str, deadline: Deadline) -> Snapshot:
         theirs = self._theirs()
@@ -162,7 +162,7 @@ class UsersTree:
         except GitFailed as error:
             raise UserMistake(
                 f"{self.directory} is no git repository: {error}",
-                "leave out --ref to judge the tree as it is",
+                "omit --ref to test the working tree",
             ) from error
         try:
             if ref.startswith("-"):
@@ -183,16 +183,16 @@ class UsersTree:
         return Snapshot(tree, number, commit)
 
     def _unknown(self, ref: str, deadline: Deadline) -> UserMistake:
-        said = self._theirs().run("for-each-ref", "--format=%(refname:short)", deadline=deadline)
-        close = closest(ref, said.decode(errors="replace").split())
-        hint = "name a commit, tag or branch that is in it, or fetch it there first"
+        refs = self._theirs().run("for-each-ref", "--format=%(refname:short)", deadline=deadline)
+        close = closest(ref, refs.decode(errors="replace").split())
+        hint = "name a commit, tag or branch of it, or fetch it there first"
         return UserMistake(
             f"{self.directory} has no commit {ref!r}", f"did you mean {close}?" if close else hint
         )
 
 
 def _files(listing: bytes) -> set[bytes]:
-    """The paths of a listing, less other repositories, which end in a slash."""
+    """The paths of a listing without nested repositories, which end in a slash."""
     return {path for path in listing.split(b"\0") if path and not path.endswith(b"/")}
 
 
@@ -202,21 +202,21 @@ def _joined(paths: Iterable[bytes]) -> bytes:
 
 def _number(makefile: str, where: object) -> str:
     """VERSION.PATCHLEVEL[.SUBLEVEL][EXTRAVERSION], without a SUBLEVEL of 0 ("6.13-rc2")."""
-    # The first four assignments are those at its beginning.
-    said = dict(reversed(_NUMBER.findall(makefile)))
-    version, level = said.get("VERSION", ""), said.get("PATCHLEVEL", "")
+    # The first assignments are those at the beginning.
+    numbers = dict(reversed(_NUMBER.findall(makefile)))
+    version, level = numbers.get("VERSION", ""), numbers.get("PATCHLEVEL", "")
     if not (version.isdecimal() and level.isdecimal()):
         raise NoKernelTree(where, "its Makefile names no VERSION and PATCHLEVEL")
-    sublevel = said.get("SUBLEVEL", "") or "0"
+    sublevel = numbers.get("SUBLEVEL", "") or "0"
     last = "" if sublevel == "0" else f".{sublevel}"
-    return f"{version}.{level}{last}{said.get('EXTRAVERSION', '')}"
+    return f"{version}.{level}{last}{numbers.get('EXTRAVERSION', '')}"
 
 
 def _top_level_rules(directory: Path) -> list[str]:
-    """Rules for a tree whose own .gitignore ignores all of it, as Debian's sources do.
+    """Exclude rules for a tree whose own .gitignore ignores everything, as in Debian's sources.
 
-    They come before those of any file: everything at the top is a source, but for what another
-    line of that file says about the top.
+    They precede those of all files: everything at the top is a source, except what another line of
+    that .gitignore excludes there.
     """
     text = (directory / ".gitignore").read_text("utf-8", errors="replace")
     rules = ["!/*"]

@@ -1,4 +1,4 @@
-"""A tree of the user's as a kernel to build: its content, and what its release needs."""
+"""A user's tree as a catalog entry."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from kernels.trees.worktrees import WorkTree
 
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]+")
 _SHORT = 12
-# The end of a package's name, so that trees of the same name have copies of their own.
+# Digits that distinguish trees of the same name.
 _PLACE = 8
 
 
 def entry_of(directory: Path, ref: str | None, store: Store, progress: Progress) -> KernelEntry:
-    """What a tree is at this moment, or at a commit of its repository.
+    """The entry of a tree as it is now, or at a commit of its repository.
 
     Its name is `tree-RELEASE` or `tree-RELEASE-COMMIT`, its revision the id of the content.
-    Raises MissingTool, UserMistake for what is no kernel tree, too old, or no commit.
+    Raises MissingTool, UserMistake if it is no kernel tree, too old, or has no such commit.
     """
     toolchain.require(TOOLS)
     directory = directory.resolve()
@@ -36,7 +36,7 @@ def entry_of(directory: Path, ref: str | None, store: Store, progress: Progress)
     template = catalog.like(snapshot.number)
     if template is None:
         raise UserMistake(
-            f"{directory} is Linux {snapshot.number}, and the catalog begins with {catalog.first}",
+            f"{directory} is Linux {snapshot.number}, but the catalog starts with {catalog.first}",
             f"give a tree of Linux {catalog.first} or later, or a built image: --image FILE",
         )
     name = f"tree-{_NOT_IN_NAMES.sub('-', snapshot.number.lower())}"
@@ -46,7 +46,7 @@ def entry_of(directory: Path, ref: str | None, store: Store, progress: Progress)
         template,
         name=name,
         abi=ABI_OF_RELEASE,
-        # The commit itself from now on: a branch moves.
+        # The commit from now on: a branch moves.
         source=replace(source, ref=snapshot.commit),
         default=False,
         revision=snapshot.tree,

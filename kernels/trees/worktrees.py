@@ -1,7 +1,7 @@
-"""Copies of users' trees in the store: one path per tree, so that its objects stay valid.
+"""Copies of users' trees in the store: one path per tree, so that objects stay valid.
 
-A copy is brought from one content to the next, and only files whose content differs are written,
-with the time of that moment: make rebuilds what depends on them and nothing else.
+Updating a copy writes only files whose content differs, with the current time: make rebuilds what
+depends on them and nothing else.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from kernels.tools.git import Git, GitFailed
 from kernels.trees.tree_snapshot import Snapshot, UsersTree
 
 COPY_S = 1800.0
-# An editor that saves while we read is met once; whatever writes all the time, again and again.
+# One retry is enough for an editor; a program that writes all the time exhausts them.
 _ROUNDS = 5
 
-# A file that is gone, or a directory or no link any more.
+# The path was removed, or is now of another kind.
 _ANOTHER_KIND = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL)
 
 _SYMLINK = "120000"
@@ -38,13 +38,13 @@ _SUBMODULE = "160000"
 _EXECUTABLE = "100755"
 
 
-class _Moved(Exception):
-    """A file is no more what it was when the snapshot was taken; str() is the file."""
+class _Changed(Exception):
+    """A file changed since the snapshot; str() is the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of one path; `mode` is git's, "000000" for a path that is to go."""
+    """The change of one path; `mode` is git's, "000000" for removal."""
 
     path: str
     mode: str
@@ -53,12 +53,12 @@ class Change:
 
     @property
     def gone(self) -> bool:
-        """Whether nothing of ours is to be at the path."""
+        """Whether the copy has nothing at this path."""
         return self.mode in ("000000", _SUBMODULE)
 
 
 class WorkTree:
-    """The copy of one tree, and what it was last brought to."""
+    """The copy of one tree, and its record."""
 
     def __init__(self, source: Source, store: Store, progress: Progress) -> None:
         self.path = store.sources / source.package
@@ -68,7 +68,7 @@ class WorkTree:
         self._users = UsersTree(source, store, progress)
 
     def snapshot(self) -> Snapshot:
-        """What the user's tree is now.  Raises UserMistake, StoreBusy, StoreUnusable."""
+        """The user's tree as it is now.  Raises UserMistake, StoreBusy, StoreUnusable."""
         try:
             self._home.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -78,31 +78,31 @@ class WorkTree:
             return self._users.snapshot()
 
     def follow(self, tree_mib: int) -> str:
-        """Make the copy what the user's tree is now, and return that content's id.
+        """Update the copy to the user's tree, and return the id of its content.
 
-        A new copy takes about so many MiB.  Call with the store locked.
-        Raises what `snapshot` raises, and StoreFull.
+        A new copy takes about `tree_mib`.  The store must be locked. Raises what `snapshot` raises,
+        and StoreFull.
         """
         applying.undo(self.path, self._store)
-        moved = ""
+        changed = ""
         for _ in range(_ROUNDS):
             snapshot = self.snapshot()
             try:
-                self._bring_to(snapshot, tree_mib)
-            except _Moved as error:
-                moved = str(error)
+                self._update(snapshot, tree_mib)
+            except _Changed as error:
+                changed = str(error)
                 continue
             return snapshot.tree
         raise HostTrouble(
-            f"{self._users.directory} changes faster than it can be read, last {moved}",
-            "wait until whatever writes to it has ended, then try again",
+            f"{self._users.directory} changes faster than it can be read: {changed}",
+            "stop the program that writes to it, then try again",
         )
 
     @property
     def _record(self) -> Path:
         return self._home / "content.json"
 
-    def _bring_to(self, snapshot: Snapshot, tree_mib: int) -> None:
+    def _update(self, snapshot: Snapshot, tree_mib: int) -> None:
         content = self._content()
         if content == (snapshot.tree, ()):
             return
@@ -113,9 +113,9 @@ class WorkTree:
                 raise GitFailed
             changes = _changes(ours, *content, snapshot.tree, deadline)
         except GitFailed:
-            # There is no copy, or what it was is known no more: a commit that they have pruned.
-            self._begin_anew(tree_mib)
-            content = _nothing(ours, deadline), ()
+            # There is no copy, or its content is a commit that the user has pruned.
+            self._start_over(tree_mib)
+            content = _empty_tree(ours, deadline), ()
             changes = _changes(ours, *content, snapshot.tree, deadline)
         before, begun = content
         self._note(before, sorted({*begun, snapshot.tree}))
@@ -123,7 +123,7 @@ class WorkTree:
         self._note(snapshot.tree, ())
 
     def _content(self) -> tuple[str, tuple[str, ...]] | None:
-        """What the copy is, and what it was perhaps half brought to since; None without one."""
+        """The content of the copy and of interrupted updates; None without a copy."""
         record = read_record(self._record)
         if record is None or not self.path.is_dir():
             return None
@@ -131,15 +131,15 @@ class WorkTree:
         assert isinstance(begun, list)
         return str(record["tree"]), tuple(begun)
 
-    def _begin_anew(self, tree_mib: int) -> None:
+    def _start_over(self, tree_mib: int) -> None:
         self._store.require_space(tree_mib, f"a copy of {self._users.directory}")
         if self.path.exists():
-            with self._store.workspace("tree") as grave:
-                self.path.rename(grave / "tree")
+            with self._store.workspace("tree") as trash:
+                self.path.rename(trash / "tree")
         self.path.mkdir(parents=True)
 
     def _note(self, tree: str, begun: Sequence[str]) -> None:
-        """Record what `_content` returns."""
+        """Write the record that `_content` reads."""
         write_record(self._record, {"tree": tree, "begun": list(begun)})
 
     def _change(
@@ -164,7 +164,7 @@ class WorkTree:
             self._check_out(rewritten, snapshot, ours, deadline)
 
     def _prune(self, gone: Iterable[str]) -> None:
-        """Remove the directories that are empty now."""
+        """Remove empty directories."""
         parents = {parent for path in gone for parent in Path(path).parents if parent.name}
         for parent in sorted(parents, key=lambda path: -len(path.parts)):
             directory = self.path / parent
@@ -172,18 +172,18 @@ class WorkTree:
                 directory.rmdir()
 
     def _copy(self, changes: Sequence[Change], deadline: Deadline) -> None:
-        """Copy files of the user's working tree, each checked to be what the snapshot has."""
-        told = 0.0
+        """Copy files of the user's working tree, and check each against the snapshot."""
+        reported = 0.0
         for directory in {Path(change.path).parent for change in changes}:
             (self.path / directory).mkdir(parents=True, exist_ok=True)
-        # As plain texts: with 90,000 files, paths as objects take longer than the disk.
+        # Plain strings: for 90,000 files, path objects take longer than the disk.
         source, target = f"{self._users.directory}/", f"{self.path}/"
         for change in changes:
             if deadline.expired:
                 raise TookTooLong(deadline.what, deadline.seconds)
-            if deadline.elapsed - told >= TICK_S:
-                told = deadline.elapsed
-                self._progress(Step(deadline.what, elapsed_s=told, passing=True))
+            if deadline.elapsed - reported >= TICK_S:
+                reported = deadline.elapsed
+                self._progress(Step(deadline.what, elapsed_s=reported, passing=True))
             _copy_one(source + change.path, target + change.path, change)
 
     def _check_out(
@@ -204,14 +204,14 @@ class WorkTree:
             self._store.require_space(1, deadline.what)
             raise UserMistake(
                 f"{snapshot.commit} of {self._users.directory} cannot be read: {error}",
-                "see that the repository has all of it: git fsck, or git fetch --refetch",
+                "check that the repository is complete: git fsck, or git fetch --refetch",
             ) from error
         finally:
             index.unlink(missing_ok=True)
 
 
 def _copy_one(source: str, target: str, change: Change) -> None:
-    """Raises _Moved when the file is not what the change says, OSError where it cannot be read."""
+    """Copy a file.  Raises _Changed if it differs from the snapshot, OSError if unreadable."""
     link = change.mode == _SYMLINK
     try:
         if link:
@@ -222,9 +222,9 @@ def _copy_one(source: str, target: str, change: Change) -> None:
     except OSError as error:
         if error.errno not in _ANOTHER_KIND:
             raise
-        raise _Moved(change.path) from error
+        raise _Changed(change.path) from error
     if _blob(content, change.blob) != change.blob:
-        raise _Moved(change.path)
+        raise _Changed(change.path)
     if link:
         os.symlink(os.fsdecode(content), target)  # noqa: PTH211
         return
@@ -247,32 +247,32 @@ def _remove(path: Path) -> None:
 def _changes(
     ours: Git, before: str, begun: Sequence[str], after: str, deadline: Deadline
 ) -> list[Change]:
-    """What leads to a content from another, or from any mixture of it with those begun."""
+    """The changes from a content, or from any mixture of it with interrupted updates."""
     found = {change.path: change for change in _diff(ours, before, after, deadline)}
     for tree in begun:
         for change in _diff(ours, tree, after, deadline):
-            # The file may be this one already, or not: its time says nothing.
+            # The file may have either content, so its time is meaningless.
             found[change.path] = replace(change, same_content=False)
     return list(found.values())
 
 
 def _diff(ours: Git, before: str, after: str, deadline: Deadline) -> Iterator[Change]:
-    """What leads from one content to another; the files themselves are not needed for it."""
+    """The changes from one content to another, without reading files."""
     words = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", before, after)
-    said = ours.run(*words, deadline=deadline).split(b"\0")
-    for what, path in zip(said[0::2], said[1::2], strict=False):
+    fields = ours.run(*words, deadline=deadline).split(b"\0")
+    for what, path in zip(fields[0::2], fields[1::2], strict=False):
         old_mode, mode, old_blob, blob, _ = what.decode("ascii").removeprefix(":").split()
         plain = _SYMLINK not in (old_mode, mode)
         yield Change(os.fsdecode(path), mode, blob, plain and old_blob == blob)
 
 
-def _nothing(ours: Git, deadline: Deadline) -> str:
-    """The id of the content that has no files."""
+def _empty_tree(ours: Git, deadline: Deadline) -> str:
+    """The id of the empty tree."""
     return ours.run("hash-object", "-t", "tree", "--stdin", deadline=deadline).decode().strip()
 
 
 def _blob(content: bytes, like: str) -> str:
-    """git's id of a file's content, of the same kind as another."""
+    """git's id of a file's content, with the hash algorithm of another id."""
     digest = hashlib.new("sha256" if len(like) == 64 else "sha1", usedforsecurity=False)
     digest.update(b"blob %d\0" % len(content) + content)
     return digest.hexdigest()

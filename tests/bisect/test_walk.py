@@ -83,7 +83,7 @@ def test_only_the_cases_asked_about_count(session: Session, history: Callable[..
         ("none", "built without user_events"),
         ("error", "no verdict"),
         ("good@6.1", "is not for the ABI of 6.1"),
-        ("good@5.10", "catalog begins with"),
+        ("good@5.10", "catalog starts with"),
     ],
 )
 def test_what_is_not_judged_is_skipped(

@@ -159,5 +159,5 @@ def test_no_main_archive(etc: FakeEtc, tmp_path: Path, text: str) -> None:
     etc.list.write_text(text)
     with pytest.raises(SourceUnavailable, match="has the suite bookworm") as caught:
         written(tmp_path)
-    assert "add trixie-backports to this machine's apt sources" in caught.value.hint
+    assert "add trixie-backports to this host's apt sources" in caught.value.hint
     assert not apt_suites.path(tmp_path).exists()

@@ -103,8 +103,8 @@ def test_offered_by_the_hosts_lists(entry: KernelEntry, store: Store, apt: FakeA
 
 def test_not_offered(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
     assert str(only(entry, store)) == (
-        "cannot be built here: linux-source-9.9 is not offered by this machine's package lists;"
-        " uevt kernels build 9.9 asks anew"
+        "cannot be built here: linux-source-9.9 is not in this host's package lists;"
+        " uevt kernels build 9.9 updates them"
     )
 
 
@@ -114,7 +114,7 @@ def test_offered_by_the_private_lists_of_its_suite(
     apt.lists("private", "9.9.3-1~bpo1")
     of_suite = replace(entry, source=SUITE)
     assert only(of_suite, store).state is State.UNBUILDABLE
-    assert "linux-source-9.9 in other-backports is not offered" in str(only(of_suite, store))
+    assert "linux-source-9.9 in other-backports is not in" in str(only(of_suite, store))
     (store.apt / "suites/other-backports/lists").mkdir(parents=True)
     assert only(of_suite, store).state is State.BUILDABLE
 
@@ -139,7 +139,7 @@ def test_missing_tools_are_named(
     monkeypatch.setattr(packages, "missing", missing)
     needs = replace(entry.needs, tools=("gcc", "bison"))
     said = str(only(replace(entry, needs=needs, patches=(Patch("fix", "text"),)), store))
-    assert said.startswith("cannot be built here: missing on this machine: bison, patch; install")
+    assert said.startswith("cannot be built here: missing on this host: bison, patch; install")
     assert only(entry, store).state is State.BUILDABLE
 
 
@@ -148,14 +148,14 @@ def test_a_machine_without_apt_asks_nobody(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert str(only(entry, store)) == (
-        "cannot be built here: linux-source-9.9 is a package of a Debian archive, and this machine"
-        " has no apt; judge an image of your own (--image), or a release from a tarball"
+        "cannot be built here: linux-source-9.9 is a Debian package, but this host"
+        " has no apt; test a built image (--image), or a release from a tarball"
         " (UEVT_TARBALLS)"
     )
-    with pytest.raises(SourceUnavailable, match="this machine has no apt"):
+    with pytest.raises(SourceUnavailable, match="this host has no apt"):
         build.ensure(entry, store)
     of_series = replace(entry, source=Source("tarball", "linux", series="5.19"))
-    assert "missing on this machine: gcc" in str(only(of_series, store))
+    assert "missing on this host: gcc" in str(only(of_series, store))
 
 
 UBUNTU = """\
@@ -183,7 +183,7 @@ def test_ubuntus_lists_offer_no_kernel_of_the_catalog(
     (store.root.parent / "fake-apt" / "host").write_text(UBUNTU)
     for name in ("linux-source-6.12", "linux-source-6.8"):
         absent = replace(entry, source=Source("debian-source", name))
-        assert f"{name} is not offered by this machine's package lists" in str(only(absent, store))
+        assert f"{name} is not in this host's package lists" in str(only(absent, store))
     own = replace(entry, source=Source("debian-source", "linux-source-6.8.0"))
     assert only(own, store).state is State.BUILDABLE
     assert only(replace(own, revision="6.8.0-31.31"), store).state is State.BUILDABLE
@@ -242,9 +242,8 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
         "9.9-x variant of 9.9 can be built",
         "9.8 linux-source-9.8 cannot be built here [1]",
         "9.7 linux-source-9.9 can be built",
-        "[1] linux-source-9.8 is not offered by this machine's package lists; "
-        "uevt kernels build 9.8 asks",
-        "anew",
+        "[1] linux-source-9.8 is not in this host's package lists; "
+        "uevt kernels build 9.8 updates them",
     ]
 
 
@@ -263,8 +262,8 @@ def test_the_list_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert (variant["kernel"], variant["of"], variant["state"]) == ("9.9-x", "9.9", "can be built")
     assert (built["release"], built["revision"], built["of"]) == ("9.9.3", "9.9.3-1", None)
     assert Path(built["image"]).is_file()
-    assert "not offered" in absent["why"]
-    assert "asks anew" in absent["hint"]
+    assert "package lists" in absent["why"]
+    assert "updates them" in absent["hint"]
 
 
 @pytest.mark.usefixtures("command")

@@ -140,7 +140,7 @@ def test_ends_between_which_nothing_is(tmp_path: Path, history: History) -> None
     for number, (good, bad, said) in enumerate(
         [
             (ids[1], ids[1], "are the same"),
-            (ids[2], ids[1], "the other way round"),
+            (ids[2], ids[1], "but its descendant"),
             (other, ids[3], "is no ancestor"),
             (side, ids[3], "is no ancestor"),
         ]

@@ -76,7 +76,7 @@ def test_modules_of_another_release(root: Path) -> None:
 def test_what_holds_no_modules(tmp_path: Path) -> None:
     with pytest.raises(NoModules, match="it has no modules of"):
         ModulesDirectory(tmp_path, RELEASE)
-    with pytest.raises(NoModules, match="there is no such directory"):
+    with pytest.raises(NoModules, match="no such directory"):
         ModulesDirectory(tmp_path / "absent", RELEASE)
 
 

@@ -145,7 +145,7 @@ def test_a_directory_is_one_module(
 def test_a_directory_without_a_kbuild_file(
     built_before: KernelEntry, store: Store, make: FakeMake, tmp_path: Path
 ) -> None:
-    with pytest.raises(UserMistake, match="no directory of a module"):
+    with pytest.raises(UserMistake, match="not a module's directory"):
         ensure_module(built_before, tmp_path, store)
     assert make.diary == []
 

@@ -75,8 +75,8 @@ def test_a_series_is_in_the_order_of_its_numbers() -> None:
 @pytest.mark.parametrize(
     ("name", "note"),
     [
-        ("two_versions.mbox", "two_versions.mbox: v2 is taken, v1 left out"),
-        ("resent.mbox", "resent.mbox: 2/2 is there more than once, the last is taken"),
+        ("two_versions.mbox", "two_versions.mbox: v2 is used, v1 ignored"),
+        ("resent.mbox", "resent.mbox: 2/2 occurs more than once, the last one is used"),
         ("single_mail.patch", "single_mail.patch: is 1/2 of its series"),
         (
             "format_flowed.patch",
@@ -94,12 +94,12 @@ def test_what_was_chosen_is_said(name: str, note: str) -> None:
     [
         ("missing_first.mbox", r"lacks \[PATCH 1/2\]"),
         ("two_series.mbox", "several series: of 2, of 3"),
-        ("only_replies.mbox", r"of its mails \(2\) none but replies has a diff"),
+        ("only_replies.mbox", r"none of its 2 mails except replies has a diff"),
         (
             "wrapped_by_mailer.patch",
-            r"EPERM': line 16: no line of a hunk \(wrapped by a mailer\?\)",
+            r"EPERM': line 16: not in hunk syntax \(wrapped by a mailer\?\)",
         ),
-        ("cut_off.diff", "line 14: the text ends before this hunk does"),
+        ("cut_off.diff", "line 14: the text ends within this hunk"),
         ("merge.diff", "line 5: the combined diff of a merge"),
         ("binary.diff", "line 3: a change of a binary file"),
         ("not_a_patch.txt", "is no patch: it has neither a diff nor a mail with one"),

@@ -259,7 +259,7 @@ def test_a_warm_look_up_takes_less_than_three_tenths_of_a_second(
     real = load_catalog().find("6.12")
     filled(store, real, tmp_path)
     script = (
-        "from kernels.catalog.entries import load_catalog\n"
+        "from kernels.catalog.catalog import load_catalog\n"
         "from kernels.store.store import Store\n"
         "import kernels.build.build\n"
         "print(Store().lookup(load_catalog().find('6.12')).image)\n"
@@ -283,7 +283,7 @@ def test_a_directory_of_everybodys_is_no_store(tmp_path: Path) -> None:
     """Whoever else can write there could have us run what is his."""
     tmp_path.chmod(0o1777)
     with (
-        pytest.raises(StoreUnusable, match="no directory of yours"),
+        pytest.raises(StoreUnusable, match="it is not your directory"),
         Store(tmp_path).locked("a test", silent),
     ):
         pytest.fail("it was used")
@@ -302,7 +302,7 @@ def test_a_store_that_somebody_made_before_us(
     else:
         monkeypatch.setattr(os, "geteuid", lambda: 12345)
     with (
-        pytest.raises(StoreUnusable, match="no directory of yours"),
+        pytest.raises(StoreUnusable, match="it is not your directory"),
         Store(tmp_path / "taken").locked("a test", silent),
     ):
         pytest.fail("it was used")

@@ -21,7 +21,7 @@ def test_all_missing_tools_are_named_at_once(
     with pytest.raises(MissingTool) as caught:
         require(("make", "flex", "bison", "flex"))
     assert caught.value.names == ("bison", "flex")
-    assert str(caught.value) == "missing on this machine: bison, flex"
+    assert str(caught.value) == "missing on this host: bison, flex"
     assert "install bison flex" in caught.value.hint
     assert isinstance(caught.value, HostTrouble)
 

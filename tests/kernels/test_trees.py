@@ -51,11 +51,11 @@ def test_the_same_content_is_the_same_kernel(checkout: Path, store: Store) -> No
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("rm -r linux", "linux is no kernel tree: there is no such directory"),
+        ("rm -r linux", "linux is no kernel tree: no such directory"),
         ("rm linux/Makefile", "is no kernel tree: it has no Makefile"),
         ("rm linux/init/main.c", "is no kernel tree: it has no init/main.c"),
         ("echo all: > linux/Makefile", "its Makefile names no VERSION"),
-        ("sed -i s/13/4/ linux/Makefile; sed -i s/6/4/ linux/Makefile", "is Linux 4.4-rc2, and"),
+        ("sed -i s/13/4/ linux/Makefile; sed -i s/6/4/ linux/Makefile", "is Linux 4.4-rc2, but"),
     ],
 )
 def test_what_is_no_tree_to_judge(tree: Path, store: Store, change: str, said: str) -> None:
@@ -75,7 +75,7 @@ def test_a_ref_that_is_not_there(checkout: Path, store: Store, tmp_path: Path) -
     shutil.rmtree(checkout / ".git")
     with pytest.raises(UserMistake, match="is no git repository") as caught:
         entry_of(checkout, "HEAD", store, silent)
-    assert "leave out --ref" in caught.value.hint
+    assert "omit --ref" in caught.value.hint
 
 
 def test_a_kernel_of_a_tree_says_so(tree: Path, store: Store) -> None:

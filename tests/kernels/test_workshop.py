@@ -286,7 +286,7 @@ def test_a_program_that_was_killed_says_nothing_about_the_kernel(
     """The out-of-memory killer takes compilers first, and make ends by itself."""
     said = "gcc: fatal error: Killed signal terminated program cc1"
     (make.directory / "fail").write_text(f"{said}\ncompilation terminated.\n")
-    with pytest.raises(Killed, match=r"compiling 9\.9 was cut short") as caught:
+    with pytest.raises(Killed, match=r"compiling 9\.9 was interrupted") as caught:
         ensure(built_before, store)
     assert "out-of-memory killer" in caught.value.hint
     (make.directory / "fail").unlink()

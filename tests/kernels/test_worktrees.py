@@ -111,7 +111,7 @@ def test_a_tree_that_changes_while_it_is_copied(
         assert len(rounds) == 3
         wanted = 1 << 30
         (tree / "kernel/fork.c").write_text("once more\n")
-        with pytest.raises(HostTrouble, match="changes faster than it can be read, last kernel"):
+        with pytest.raises(HostTrouble, match="changes faster than it can be read: kernel"):
             work.follow(1)
 
 
