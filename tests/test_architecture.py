@@ -210,7 +210,7 @@ def test_every_package_has_a_docstring() -> None:
     ("importer", "imported"),
     [
         ("conformance.model.state.events", "conformance.client.lockstep"),
-        ("conformance.abi.uapi", "conformance.ops.syscalls"),
+        ("conformance.abi.uapi", "conformance.ops.operation"),
         ("conformance.results.directory", "conformance.report.export.ktap"),
         ("conformance.report.failure", "conformance.runner.runner"),
         ("conformance.cases.write.test_write", "conformance.session.plugin"),
@@ -232,7 +232,7 @@ def test_imports_are_found_wherever_they_stand() -> None:
     source = """
 from typing import TYPE_CHECKING
 from .. import abi
-from ..ops.syscalls import Operation
+from ..ops.operation import Operation
 if TYPE_CHECKING:
     from conformance.client import lockstep
 def late():
@@ -240,6 +240,6 @@ def late():
 """
     found = {i.imported for i in imports_of("conformance.model.events", source)}
     assert found == {
-        *("typing", "conformance.abi", "conformance.ops.syscalls"),
+        *("typing", "conformance.abi", "conformance.ops.operation"),
         *("conformance.client.lockstep", "vm.machine"),
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from conformance import ops
 from conformance.abi.bpf import (
     ATTR_SIZE,
     MAP_CREATE,
@@ -21,10 +22,9 @@ from conformance.client.addresses import BUFFER, PAGE, SCRATCH, SCRATCH_LENGTH, 
 from conformance.client.bpf_program import LogBuffer, Program
 from conformance.client.process import Process
 from conformance.client.sockets import Pair
+from conformance.ops import Observation
 from conformance.ops import bpf_assembler as bpf
-from conformance.ops import syscalls as op
 from conformance.ops.bpf_assembler import INSTRUCTION_SIZE, Piece
-from conformance.ops.syscalls import Observation
 
 _KEY = BUFFER
 _VALUE = BUFFER + PAGE
@@ -48,8 +48,8 @@ class Bpf:
         """Put attributes into memory, and numbers of descriptors (offset, slot) into them."""
         actor = self.actor
         self.process.queue(
-            op.Store(actor, STRUCT, attributes),
-            *(op.StoreDescriptor(actor, STRUCT + offset, slot) for offset, slot in descriptors),
+            ops.Store(actor, STRUCT, attributes),
+            *(ops.StoreDescriptor(actor, STRUCT + offset, slot) for offset, slot in descriptors),
         )
         return STRUCT
 
@@ -67,9 +67,9 @@ class Bpf:
         told = len(attributes) if size is None else size
         return self.process.run(self.operation(command, address, told, slot))
 
-    def operation(self, command: int, address: int, size: int, slot: int | None) -> op.Bpf:
+    def operation(self, command: int, address: int, size: int, slot: int | None) -> ops.Bpf:
         """A command with attributes that are in memory already."""
-        return op.Bpf(self.actor, command, address, size, slot)
+        return ops.Bpf(self.actor, command, address, size, slot)
 
     # Maps
 
@@ -120,10 +120,10 @@ class Bpf:
             raise ValueError("a program of that length needs memory of its own")
         actor = self.actor
         self.process.queue(
-            op.Store(actor, _INSTRUCTIONS, code),
-            op.Store(actor, STRING, license),
+            ops.Store(actor, _INSTRUCTIONS, code),
+            ops.Store(actor, STRING, license),
             *(
-                op.StoreDescriptor(actor, _INSTRUCTIONS + offset, slot)
+                ops.StoreDescriptor(actor, _INSTRUCTIONS + offset, slot)
                 for offset, slot in bpf.descriptors(program)
             ),
         )
@@ -152,12 +152,12 @@ class Bpf:
     def pair(self) -> Pair:
         """Two connected datagram sockets."""
         slot, other = self.process.free_slot(), self.process.free_slot()
-        self.process.queue(op.Socketpair(self.actor, slot, other))
+        self.process.queue(ops.Socketpair(self.actor, slot, other))
         return Pair(self.process, slot, other)
 
     def close(self, program: Program) -> Observation:
         """close(2) of a program's descriptor."""
-        return self.process.run(op.Close(self.actor, program.slot))
+        return self.process.run(ops.Close(self.actor, program.slot))
 
     def run(self, program: Program, datagram: bytes = b"datagram") -> bytes | None:
         """What a filter leaves of a datagram; None where it drops it."""
@@ -192,7 +192,7 @@ class Map:
 
     def _place(self, address: int, content: bytes) -> None:
         process = self.bpf.process
-        process.queue(op.Store(process.actor, address, content))
+        process.queue(ops.Store(process.actor, address, content))
 
     def update(self, key: bytes, value: bytes, flags: int = 0) -> Observation:
         """BPF_MAP_UPDATE_ELEM."""
@@ -241,27 +241,27 @@ class Map:
     def close(self) -> Observation:
         """close(2) of the descriptor."""
         process = self.bpf.process
-        return process.run(op.Close(process.actor, self.slot))
+        return process.run(ops.Close(process.actor, self.slot))
 
     def read(self, count: int) -> Observation:
         """read(2) of the descriptor."""
         process = self.bpf.process
-        return process.run(op.Read(process.actor, self.slot, count))
+        return process.run(ops.Read(process.actor, self.slot, count))
 
     def write(self, data: bytes) -> Observation:
         """write(2) to it."""
         self._place(_VALUE, data)
         process = self.bpf.process
-        return process.run(op.Write(process.actor, self.slot, _VALUE, len(data)))
+        return process.run(ops.Write(process.actor, self.slot, _VALUE, len(data)))
 
     def ioctl(self, request: int) -> Observation:
         """ioctl(2) of it."""
         process = self.bpf.process
-        return process.run(op.Ioctl(process.actor, self.slot, request, 0))
+        return process.run(ops.Ioctl(process.actor, self.slot, request, 0))
 
     def dup(self) -> Map:
         """dup(2) of it."""
         process = self.bpf.process
         slot = process.free_slot()
-        created = process.run(op.Dup(process.actor, self.slot, slot))
+        created = process.run(ops.Dup(process.actor, self.slot, slot))
         return Map(self.bpf, created, slot, self.key_size, self.value_size)

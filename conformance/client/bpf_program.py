@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conformance.ops.syscalls import Observation
+from conformance.ops import Observation
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 
+from conformance import ops
 from conformance.client.data_file import DataFile
 from conformance.client.process import Process
-from conformance.ops import credentials, file_attributes
-from conformance.ops import syscalls as op
+from conformance.ops import Observation, View, credentials
 from conformance.ops.credentials import Capability
-from conformance.ops.syscalls import Observation, View
 
 
 class Rights:
@@ -88,32 +87,32 @@ class Rights:
 
     def make_file(self, path: str) -> Observation:
         """mknod(2)."""
-        return self._process.run(file_attributes.Mknod(self._actor, path))
+        return self._process.run(ops.Mknod(self._actor, path))
 
     def make_directory(self, path: str) -> Observation:
         """mkdir(2)."""
-        return self._process.run(file_attributes.Mkdir(self._actor, path))
+        return self._process.run(ops.Mkdir(self._actor, path))
 
     def chmod(self, path: str, mode: int) -> Observation:
         """chmod(2)."""
-        return self._process.run(file_attributes.Chmod(self._actor, path, mode))
+        return self._process.run(ops.Chmod(self._actor, path, mode))
 
     def chown(self, path: str, uid: int = -1, gid: int = -1) -> Observation:
         """chown(2)."""
-        return self._process.run(file_attributes.Chown(self._actor, path, uid, gid))
+        return self._process.run(ops.Chown(self._actor, path, uid, gid))
 
     def owner(self, path: str) -> str:
         """``uid:gid`` of a path."""
-        return self._process.run(file_attributes.Ownership(self._actor, path)).text
+        return self._process.run(ops.Ownership(self._actor, path)).text
 
     def mode(self, path: str) -> int:
         """Permission bits of a path."""
-        return self._process.run(op.Stat(self._actor, path)).value
+        return self._process.run(ops.Stat(self._actor, path)).value
 
     def read(self, path: str, prefix: str = "") -> Observation:
         """A whole file, or its lines about events whose names begin with ``prefix``."""
         view = View.OWN if prefix else View.EXACT
-        return self._process.run(op.ReadFile(self._actor, path, view, prefix))
+        return self._process.run(ops.ReadFile(self._actor, path, view, prefix))
 
     def data(self, path: str, flags: int = os.O_RDWR) -> DataFile:
         """user_events_data, opened by another path."""
@@ -121,7 +120,7 @@ class Rights:
 
     def write(self, path: str, text: str) -> Observation:
         """open for writing, one write(2), close."""
-        return self._process.run(op.WriteFile(self._actor, path, text.encode(), os.O_WRONLY))
+        return self._process.run(ops.WriteFile(self._actor, path, text.encode(), os.O_WRONLY))
 
 
 class Directory:
@@ -134,9 +133,7 @@ class Directory:
 
     def next(self) -> Observation:
         """getdents64(2), once: more names, or nothing any more."""
-        return self._process.run(
-            file_attributes.Getdents(self._process.actor, self._slot, self._prefix)
-        )
+        return self._process.run(ops.Getdents(self._process.actor, self._slot, self._prefix))
 
     def names(self) -> list[str]:
         """The names that one getdents64(2) gave, sorted."""

@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from conformance import ops
 from conformance.abi import uapi
 from conformance.abi.profile import PLACE_MEMBER, USER_REG_OF, Profile
 from conformance.client.addresses import BUFFER, STRING, STRUCT
-from conformance.ops import syscalls as op
-from conformance.ops import tracing
-from conformance.ops.syscalls import Observation
+from conformance.ops import Observation
 
 # What the write index holds before the kernel fills it in.
 _UNSET = 0xFFFFFFFF
@@ -33,19 +32,19 @@ class Caller(Protocol):
         """The contract this kernel is judged by."""
         ...
 
-    def run_all(self, *program: op.Operation) -> list[Observation]:
+    def run_all(self, *program: ops.Operation) -> list[Observation]:
         """Run operations; one observation each."""
         ...
 
-    def run(self, *program: op.Operation) -> Observation:
+    def run(self, *program: ops.Operation) -> Observation:
         """Run operations; the observation of the last."""
         ...
 
-    def queue(self, *program: op.Operation) -> None:
+    def queue(self, *program: ops.Operation) -> None:
         """Operations to run together with the next ones."""
         ...
 
-    def eventually(self, operation: op.Operation) -> Observation:
+    def eventually(self, operation: ops.Operation) -> Observation:
         """Repeat an operation until nothing is pending that changes its answer."""
         ...
 
@@ -81,7 +80,7 @@ class Word:
 
     def wait(self) -> int:
         """The word once everything the kernel still has to do about it is done."""
-        seen = self.process.eventually(op.Load(self.process.actor, self.address, self.size))
+        seen = self.process.eventually(ops.Load(self.process.actor, self.address, self.size))
         return int.from_bytes(seen.data or b"", "little")
 
 
@@ -125,7 +124,7 @@ class DataFile:
 
     def ioctl(self, request: int, argument: int) -> Observation:
         """Any ioctl(2)."""
-        return self.process.run(op.Ioctl(self.process.actor, self.slot, request, argument))
+        return self.process.run(ops.Ioctl(self.process.actor, self.slot, request, argument))
 
     def register(
         self,
@@ -167,11 +166,11 @@ class DataFile:
             word = None
             members[PLACE_MEMBER[profile.generation]] = _UNSET
         actor = self.process.actor
-        program: list[op.Operation] = [
-            op.Store(actor, at, layout.pack(members) + tail),
-            op.Store(actor, STRING, _c_string(definition)),
-            op.Ioctl(actor, self.slot, uapi.DIAG_IOCSREG, at),
-            op.Load(actor, at, layout.size),
+        program: list[ops.Operation] = [
+            ops.Store(actor, at, layout.pack(members) + tail),
+            ops.Store(actor, STRING, _c_string(definition)),
+            ops.Ioctl(actor, self.slot, uapi.DIAG_IOCSREG, at),
+            ops.Load(actor, at, layout.size),
         ]
         seen = self.process.run_all(*program)
         raw = seen[3].data
@@ -201,8 +200,8 @@ class DataFile:
         }
         actor = self.process.actor
         return self.process.run(
-            op.Store(actor, at, uapi.USER_UNREG.pack(members) + tail),
-            op.Ioctl(actor, self.slot, uapi.DIAG_IOCSUNREG, at),
+            ops.Store(actor, at, uapi.USER_UNREG.pack(members) + tail),
+            ops.Ioctl(actor, self.slot, uapi.DIAG_IOCSUNREG, at),
         )
 
     def delete(self, name: str | bytes, *, eventually: bool = False) -> Observation:
@@ -211,20 +210,20 @@ class DataFile:
         ``eventually`` repeats it until references that are dropped later are gone.
         """
         actor = self.process.actor
-        self.process.queue(op.Store(actor, STRING, _c_string(name)))
-        call = op.Ioctl(actor, self.slot, uapi.DIAG_IOCSDEL, STRING)
+        self.process.queue(ops.Store(actor, STRING, _c_string(name)))
+        call = ops.Ioctl(actor, self.slot, uapi.DIAG_IOCSDEL, STRING)
         return self.process.eventually(call) if eventually else self.process.run(call)
 
     def write(self, data: bytes) -> Observation:
         """write(2) of raw bytes: write index and payload."""
         actor = self.process.actor
         return self.process.run(
-            op.Store(actor, BUFFER, data), op.Write(actor, self.slot, BUFFER, len(data))
+            ops.Store(actor, BUFFER, data), ops.Write(actor, self.slot, BUFFER, len(data))
         )
 
     def write_at(self, address: int, count: int) -> Observation:
         """write(2) of whatever lies at an address."""
-        return self.process.run(op.Write(self.process.actor, self.slot, address, count))
+        return self.process.run(ops.Write(self.process.actor, self.slot, address, count))
 
     def write_event(self, index: int, payload: bytes = b"") -> Observation:
         """write(2) of a write index (signed, 32 bits) and a payload."""
@@ -234,75 +233,73 @@ class DataFile:
         """pwrite(2) of raw bytes at a file offset."""
         actor = self.process.actor
         return self.process.run(
-            op.Store(actor, BUFFER, data),
-            op.Pwrite(actor, self.slot, BUFFER, len(data), offset),
+            ops.Store(actor, BUFFER, data),
+            ops.Pwrite(actor, self.slot, BUFFER, len(data), offset),
         )
 
     def pwrite_at(self, address: int, count: int, offset: int) -> Observation:
         """pwrite(2) of whatever lies at an address, at a file offset."""
-        return self.process.run(op.Pwrite(self.process.actor, self.slot, address, count, offset))
+        return self.process.run(ops.Pwrite(self.process.actor, self.slot, address, count, offset))
 
     def writev(self, parts: Sequence[bytes]) -> Observation:
         """writev(2) with one iovec per part."""
         program, vector = self._gather(parts)
-        call = op.Writev(self.process.actor, self.slot, vector, len(parts))
+        call = ops.Writev(self.process.actor, self.slot, vector, len(parts))
         return self.process.run(*program, call)
 
     def writev_at(self, segments: Sequence[tuple[int, int]]) -> Observation:
         """writev(2) of iovecs with these addresses and lengths, whatever lies there."""
         actor = self.process.actor
         vector = b"".join(struct.pack("<QQ", *segment) for segment in segments)
-        call = op.Writev(actor, self.slot, STRUCT, len(segments))
-        return self.process.run(op.Store(actor, STRUCT, vector), call)
+        call = ops.Writev(actor, self.slot, STRUCT, len(segments))
+        return self.process.run(ops.Store(actor, STRUCT, vector), call)
 
     def pwritev(self, parts: Sequence[bytes], offset: int) -> Observation:
         """pwritev(2) with one iovec per part at a file offset."""
         program, vector = self._gather(parts)
-        call = op.Pwritev(self.process.actor, self.slot, vector, len(parts), offset)
+        call = ops.Pwritev(self.process.actor, self.slot, vector, len(parts), offset)
         return self.process.run(*program, call)
 
     def submit(self, data: bytes, *, offset: int = 0) -> Observation:
         """A write of raw bytes through io_uring."""
         actor = self.process.actor
-        self.process.queue(op.Store(actor, BUFFER, data))
-        return self.process.run(tracing.SubmitWrite(actor, self.slot, BUFFER, len(data), offset))
+        self.process.queue(ops.Store(actor, BUFFER, data))
+        return self.process.run(ops.SubmitWrite(actor, self.slot, BUFFER, len(data), offset))
 
     def submit_at(self, address: int, count: int, *, vector: bool = False) -> Observation:
         """A write through io_uring of whatever lies at an address: bytes or iovecs."""
         actor = self.process.actor
-        return self.process.run(
-            tracing.SubmitWrite(actor, self.slot, address, count, vector=vector)
-        )
+        return self.process.run(ops.SubmitWrite(actor, self.slot, address, count, vector=vector))
 
     def submitv(self, parts: Sequence[bytes]) -> Observation:
         """A writev through io_uring with one iovec per part."""
         program, vector = self._gather(parts)
-        call = tracing.SubmitWrite(self.process.actor, self.slot, vector, len(parts), vector=True)
+        call = ops.SubmitWrite(self.process.actor, self.slot, vector, len(parts), vector=True)
         return self.process.run(*program, call)
 
-    def _gather(self, parts: Sequence[bytes]) -> tuple[list[op.Operation], int]:
+    def _gather(self, parts: Sequence[bytes]) -> tuple[list[ops.Operation], int]:
         """Stores of the parts and of iovecs that point to them."""
         actor = self.process.actor
-        program: list[op.Operation] = []
+        program: list[ops.Operation] = []
         vector = b""
         position = BUFFER
         for part in parts:
             if part:
-                program.append(op.Store(actor, position, part))
+                program.append(ops.Store(actor, position, part))
             vector += struct.pack("<QQ", position, len(part))
             position += len(part)
         if vector:
-            program.append(op.Store(actor, STRUCT, vector))
+            program.append(ops.Store(actor, STRUCT, vector))
         return program, STRUCT
 
     def close(self) -> Observation:
         """close(2)."""
-        return self.process.run(op.Close(self.process.actor, self.slot))
+        return self.process.run(ops.Close(self.process.actor, self.slot))
 
     def dup(self) -> DataFile:
         """A second descriptor of the same open file."""
         slot = self.process.free_slot()
-        self.process.run(op.Dup(self.process.actor, self.slot, slot))
+        self.process.run(ops.Dup(self.process.actor, self.slot, slot))
         return DataFile(self.process, slot)
 
     def of(self, process: Caller) -> DataFile:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from conformance.model.machine import Model
-from conformance.ops.syscalls import Observation, Operation, Watch
+from conformance.ops import Observation, Operation, Watch
 
 
 class Deadline(Protocol):

@@ -6,10 +6,10 @@ import copy
 import mmap
 import os
 
+from conformance import ops
 from conformance.client.addresses import PAGE
 from conformance.client.process import Process
-from conformance.ops import syscalls as op
-from conformance.ops.syscalls import Observation
+from conformance.ops import Observation
 
 
 class File:
@@ -27,27 +27,27 @@ class File:
 
     def read(self, count: int = PAGE) -> Observation:
         """read(2) of at most ``count`` bytes."""
-        return self._process.run(op.Read(self._process.actor, self._slot, count))
+        return self._process.run(ops.Read(self._process.actor, self._slot, count))
 
     def write(self, data: bytes) -> Observation:
         """write(2) of raw bytes."""
         actor = self._process.actor
         buffer = self._process.map(len(data) // PAGE + 1)
         return self._process.run(
-            op.Store(actor, buffer, data), op.Write(actor, self._slot, buffer, len(data))
+            ops.Store(actor, buffer, data), ops.Write(actor, self._slot, buffer, len(data))
         )
 
     def write_at(self, address: int, count: int) -> Observation:
         """write(2) of whatever lies at an address."""
-        return self._process.run(op.Write(self._process.actor, self._slot, address, count))
+        return self._process.run(ops.Write(self._process.actor, self._slot, address, count))
 
     def lseek(self, offset: int, whence: int = os.SEEK_SET) -> Observation:
         """lseek(2)."""
-        return self._process.run(op.Lseek(self._process.actor, self._slot, offset, whence))
+        return self._process.run(ops.Lseek(self._process.actor, self._slot, offset, whence))
 
     def map(self, protection: int = mmap.PROT_READ, flags: int = mmap.MAP_SHARED) -> Observation:
         """mmap(2) of the first page, where a page is free."""
         address = self._process.map()
         self._process.unmap(address)
         actor = self._process.actor
-        return self._process.run(op.Mmap(actor, address, PAGE, protection, flags, self._slot))
+        return self._process.run(ops.Mmap(actor, address, PAGE, protection, flags, self._slot))

@@ -11,13 +11,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from conformance import ops
 from conformance.client.executor import Executor
 from conformance.model.answers import Answer, Difference, differences
 from conformance.model.machine import Model
-from conformance.ops import syscalls as op
 from conformance.ops.c_text import literal, statement
 
-_LOOKING = (op.ReadFile, op.Load, op.Stat, op.Read, op.ReadRing)
+_LOOKING = (ops.ReadFile, ops.Load, ops.Stat, ops.Read, ops.ReadRing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class Step:
     """
 
     number: int
-    operation: op.Operation
+    operation: ops.Operation
     allowed: tuple[Answer, ...]
-    seen: op.Observation
+    seen: ops.Observation
     differences: tuple[Difference, ...]
     waited_s: float | None = None
 
@@ -53,7 +53,7 @@ class Divergence(AssertionError):
         self.step = step
 
 
-def shown(seen: op.Observation | Answer) -> str:
+def shown(seen: ops.Observation | Answer) -> str:
     """An answer or observation as text: errno, value, data."""
     if seen.errno:
         return f"-1 {seen.errno}"
@@ -68,8 +68,8 @@ class Lockstep:
         self.model = model
         self.steps: list[Step] = []
         self._executor = executor
-        self._watches: list[op.Watch] = []
-        self._queue: list[op.Operation] = []
+        self._watches: list[ops.Watch] = []
+        self._queue: list[ops.Operation] = []
 
     @property
     def mismatches(self) -> list[Step]:
@@ -77,7 +77,7 @@ class Lockstep:
         return [step for step in self.steps if step.differences]
 
     @property
-    def program(self) -> list[op.Operation]:
+    def program(self) -> list[ops.Operation]:
         """The operations so far."""
         return [step.operation for step in self.steps]
 
@@ -89,7 +89,7 @@ class Lockstep:
         found = [w for w in self._watches if (w.actor, w.address) == (actor, address)]
         longest = max([length, *(watch.length for watch in found)])
         self._watches = [watch for watch in self._watches if watch not in found]
-        self._watches.append(op.Watch(actor, address, longest))
+        self._watches.append(ops.Watch(actor, address, longest))
 
     def unwatch(self, actor: str) -> None:
         """Stop looking at an actor that is gone."""
@@ -100,18 +100,18 @@ class Lockstep:
         """The actors of which memory is compared."""
         return {watch.actor for watch in self._watches}
 
-    def watches_of(self, actor: str) -> list[op.Watch]:
+    def watches_of(self, actor: str) -> list[ops.Watch]:
         """The ranges of an actor that are compared."""
         return [watch for watch in self._watches if watch.actor == actor]
 
-    def queue(self, *program: op.Operation) -> None:
+    def queue(self, *program: ops.Operation) -> None:
         """Operations to run before the next ones, in one batch with them.
 
         For operations whose answers nobody waits for; they are compared all the same.
         """
         self._queue += program
 
-    def run(self, *program: op.Operation) -> list[op.Observation]:
+    def run(self, *program: ops.Operation) -> list[ops.Observation]:
         """Run operations, as one batch where the executor can; one observation each.
 
         Raises Divergence at the first operation that does more than look and is answered
@@ -126,7 +126,7 @@ class Lockstep:
             self._judge(operation, allowed, seen)
         return observations[len(observations) - len(program) :]
 
-    def eventually(self, operation: op.Operation, seconds: float) -> op.Observation:
+    def eventually(self, operation: ops.Operation, seconds: float) -> ops.Observation:
         """Repeat an operation until it is answered as when nothing is pending any more.
 
         The operation must be one that changes nothing until it succeeds.  ``seconds`` are
@@ -151,9 +151,9 @@ class Lockstep:
 
     def _judge(
         self,
-        operation: op.Operation,
+        operation: ops.Operation,
         allowed: Sequence[Answer],
-        seen: op.Observation,
+        seen: ops.Observation,
         waited_s: float | None = None,
     ) -> None:
         found = self.model.narrow(operation, seen)
@@ -164,6 +164,6 @@ class Lockstep:
             raise Divergence(step)
 
 
-def _conforms(seen: op.Observation, answers: Sequence[Answer]) -> bool:
+def _conforms(seen: ops.Observation, answers: Sequence[Answer]) -> bool:
     """Whether an observation is one of these answers."""
     return any(not differences(answer, seen) for answer in answers)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import mmap
 from dataclasses import dataclass
 
+from conformance import ops
 from conformance.client.addresses import PAGE, READ_WRITE
 from conformance.client.process import Process
-from conformance.ops import mapping
-from conformance.ops import syscalls as op
-from conformance.ops.syscalls import Observation
+from conformance.ops import Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class MemoryFile:
 
     def truncate(self, pages: int) -> Observation:
         """ftruncate(2)."""
-        return self.process.run(mapping.Truncate(self.process.actor, self.slot, pages * PAGE))
+        return self.process.run(ops.Truncate(self.process.actor, self.slot, pages * PAGE))
 
     def map(
         self,
@@ -39,7 +38,7 @@ class MemoryFile:
         where = self.process.room(pages) if address is None else address
         flags = mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE
         self.process.run(
-            op.Mmap(self.process.actor, where, pages * PAGE, protection, flags, self.slot)
+            ops.Mmap(self.process.actor, where, pages * PAGE, protection, flags, self.slot)
         )
         return where
 
@@ -47,7 +46,7 @@ class MemoryFile:
 def memory_file(process: Process, pages: int = 1) -> MemoryFile:
     """A file of so many pages, all zero."""
     file = MemoryFile(process, process.free_slot())
-    process.run(mapping.MemoryFile(process.actor, file.slot))
+    process.run(ops.MemoryFile(process.actor, file.slot))
     file.truncate(pages)
     return file
 
@@ -61,9 +60,9 @@ def move(process: Process, address: int) -> int:
 
 def move_to(process: Process, address: int, where: int) -> Observation:
     """mremap(2) of a page to where nothing is mapped."""
-    return process.run(mapping.Mremap(process.actor, address, PAGE, where))
+    return process.run(ops.Mremap(process.actor, address, PAGE, where))
 
 
 def discard(process: Process, address: int) -> Observation:
     """madvise(2) of a page: MADV_DONTNEED."""
-    return process.run(mapping.Discard(process.actor, address, PAGE))
+    return process.run(ops.Discard(process.actor, address, PAGE))

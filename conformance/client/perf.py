@@ -8,13 +8,13 @@ from __future__ import annotations
 import mmap
 from dataclasses import dataclass
 
+from conformance import ops
 from conformance.abi import perf
 from conformance.client.addresses import ATTR, PAGE, READ_WRITE, STRING
 from conformance.client.data_file import Caller
 from conformance.client.process import Process
 from conformance.client.tracefs import ROOT, SYSTEM
-from conformance.ops import syscalls as op
-from conformance.ops.syscalls import Observation
+from conformance.ops import Observation
 
 IP = perf.PERF_SAMPLE_IP
 RAW = perf.PERF_SAMPLE_RAW
@@ -73,7 +73,7 @@ class Ring:
 
     def lines(self) -> list[str]:
         """How far it was written and read, and the records in between (program.ring)."""
-        operation = op.ReadRing(
+        operation = ops.ReadRing(
             self.process.actor, self.address, self.pages * PAGE, self.sample_type
         )
         return self.process.run(operation).text.splitlines()
@@ -112,7 +112,7 @@ class PerfEvent:
 
     def read(self, count: int = 8) -> Observation:
         """read(2) of at most ``count`` bytes."""
-        return self.process.run(op.Read(self.process.actor, self.slot, count))
+        return self.process.run(ops.Read(self.process.actor, self.slot, count))
 
     def map(
         self, pages: int = 2, *, protection: int = READ_WRITE, shared: bool = True, offset: int = 0
@@ -122,13 +122,13 @@ class PerfEvent:
         address = self.process.room(pages)
         actor = self.process.actor
         mapped = self.process.run(
-            op.Mmap(actor, address, pages * PAGE, protection, flags, self.slot, offset)
+            ops.Mmap(actor, address, pages * PAGE, protection, flags, self.slot, offset)
         )
         return Ring(self.process, mapped, address, pages, self._sample_type)
 
     def ioctl(self, request: int, argument: int = 0) -> Observation:
         """Any ioctl(2)."""
-        return self.process.run(op.Ioctl(self.process.actor, self.slot, request, argument))
+        return self.process.run(ops.Ioctl(self.process.actor, self.slot, request, argument))
 
     def enable(self) -> Observation:
         """Count from now on."""
@@ -144,13 +144,13 @@ class PerfEvent:
 
     def set_filter(self, text: str) -> Observation:
         """Look only at records for which an expression holds."""
-        self.process.queue(op.Store(self.process.actor, STRING, text.encode() + b"\0"))
+        self.process.queue(ops.Store(self.process.actor, STRING, text.encode() + b"\0"))
         return self.ioctl(perf.PERF_EVENT_IOC_SET_FILTER, STRING)
 
     def set_program(self, slot: int) -> Observation:
         """Run a program of bpf(2), by its slot, whenever the event happens."""
         request = perf.PERF_EVENT_IOC_SET_BPF
-        return self.process.run(op.IoctlDescriptor(self.process.actor, self.slot, request, slot))
+        return self.process.run(ops.IoctlDescriptor(self.process.actor, self.slot, request, slot))
 
     def of(self, process: Process) -> PerfEvent:
         """The copy of this descriptor that a forked process has."""
@@ -158,7 +158,7 @@ class PerfEvent:
 
     def close(self) -> Observation:
         """close(2)."""
-        return self.process.run(op.Close(self.process.actor, self.slot))
+        return self.process.run(ops.Close(self.process.actor, self.slot))
 
 
 def id_path(name: str, system: str = SYSTEM) -> str:
@@ -171,18 +171,18 @@ def store_id(process: Caller, name: str, wish: Wish, system: str = SYSTEM) -> Ob
     return process.run(*_storing_id(process.actor, name, wish, system))
 
 
-def _storing_id(actor: str, name: str, wish: Wish, system: str) -> tuple[op.Operation, ...]:
+def _storing_id(actor: str, name: str, wish: Wish, system: str) -> tuple[ops.Operation, ...]:
     config = ATTR + perf.PERF_EVENT_ATTR.member("config").offset
     return (
-        op.Store(actor, ATTR, wish.packed(perf.PERF_TYPE_TRACEPOINT, 0)),
-        op.StoreNumber(actor, config, id_path(name, system)),
+        ops.Store(actor, ATTR, wish.packed(perf.PERF_TYPE_TRACEPOINT, 0)),
+        ops.StoreNumber(actor, config, id_path(name, system)),
     )
 
 
 def open_stored(process: Process, wish: Wish, *, pid: int = 0, cpu: int = -1) -> PerfEvent:
     """perf_event_open(2) with the perf_event_attr that is ready."""
     slot = process.free_slot()
-    opened = process.run(op.PerfEventOpen(process.actor, slot, ATTR, pid, cpu))
+    opened = process.run(ops.PerfEventOpen(process.actor, slot, ATTR, pid, cpu))
     return PerfEvent(process, slot, opened, wish.sample_type)
 
 
@@ -202,5 +202,5 @@ def listen(
 
 def open_raw(process: Process, kind: int, config: int, wish: Wish = COUNTING) -> PerfEvent:
     """perf_event_open(2) of any type and number."""
-    process.queue(op.Store(process.actor, ATTR, wish.packed(kind, config)))
+    process.queue(ops.Store(process.actor, ATTR, wish.packed(kind, config)))
     return open_stored(process, wish)

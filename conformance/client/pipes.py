@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
+from conformance import ops
 from conformance.client.process import Process
 from conformance.client.tracefs import Tracefs
-from conformance.ops import tracing
+from conformance.ops import Observation
 from conformance.ops.decoding import trace_page
-from conformance.ops.syscalls import Observation
 
 
 class Pipe:
@@ -23,7 +23,7 @@ class Pipe:
     def read(self) -> Observation:
         """read(2): the bodies of the lines of own events, which are gone then."""
         return self._process.run(
-            tracing.ReadPipe(
+            ops.ReadPipe(
                 self._process.actor,
                 self._slot,
                 trace_page.SIZE,
@@ -51,7 +51,7 @@ class RawPipe:
         """read(2) of a page, as text: see program/page.py."""
         sizes = self._files.recorded_sizes
         return self._process.run(
-            tracing.ReadPage(self._process.actor, self._slot, self._id_path, sizes)
+            ops.ReadPage(self._process.actor, self._slot, self._id_path, sizes)
         )
 
     def close(self) -> Observation:

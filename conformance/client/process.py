@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 
+from conformance import ops
 from conformance.abi.profile import Profile
 from conformance.client.addresses import (
     FREE,
@@ -20,9 +21,7 @@ from conformance.client.addresses import (
 from conformance.client.data_file import DataFile, Word
 from conformance.client.lockstep import Lockstep
 from conformance.client.tracefs import DATA
-from conformance.ops import syscalls as op
-from conformance.ops import tracing
-from conformance.ops.syscalls import Observation
+from conformance.ops import Observation
 
 # How long, in seconds of an idle machine, the kernel may take for work it does later:
 # RCU grace periods and work queues; the references of user_events need the longest.
@@ -44,31 +43,31 @@ class Process:
         """The contract this kernel is judged by."""
         return self._lockstep.model.profile
 
-    def run_all(self, *program: op.Operation) -> list[Observation]:
+    def run_all(self, *program: ops.Operation) -> list[Observation]:
         """Run operations of this process; one observation each."""
         return self._lockstep.run(*program)
 
-    def run(self, *program: op.Operation) -> Observation:
+    def run(self, *program: ops.Operation) -> Observation:
         """Run operations of this process; the observation of the last."""
         return self._lockstep.run(*program)[-1]
 
-    def queue(self, *program: op.Operation) -> None:
+    def queue(self, *program: ops.Operation) -> None:
         """Operations to run together with the next ones: nobody waits for their answers."""
         self._lockstep.queue(*program)
 
-    def eventually(self, operation: op.Operation) -> Observation:
+    def eventually(self, operation: ops.Operation) -> Observation:
         """Repeat an operation until nothing is pending that changes its answer."""
         return self._lockstep.eventually(operation, EVENTUALLY)
 
     def prepare(self) -> None:
         """Come into being and map what the methods of this module need."""
-        self.queue(op.Spawn(self.actor), *self.furnishing())
+        self.queue(ops.Spawn(self.actor), *self.furnishing())
 
-    def furnishing(self) -> tuple[op.Operation, ...]:
+    def furnishing(self) -> tuple[ops.Operation, ...]:
         """Map what the methods of this module need."""
         return (
-            op.Mmap(self.actor, SCRATCH, SCRATCH_LENGTH, READ_WRITE, mmap.MAP_PRIVATE),
-            op.Mmap(self.actor, WORDS, PAGE, READ_WRITE, mmap.MAP_PRIVATE),
+            ops.Mmap(self.actor, SCRATCH, SCRATCH_LENGTH, READ_WRITE, mmap.MAP_PRIVATE),
+            ops.Mmap(self.actor, WORDS, PAGE, READ_WRITE, mmap.MAP_PRIVATE),
         )
 
     def free_slot(self) -> int:
@@ -79,16 +78,16 @@ class Process:
     def open(self, path: str, flags: int = os.O_RDWR) -> tuple[Observation, int]:
         """open(2) of any path; what was observed and the slot."""
         slot = self.free_slot()
-        return self.run(op.Open(self.actor, slot, path, flags)), slot
+        return self.run(ops.Open(self.actor, slot, path, flags)), slot
 
     def close(self, slot: int) -> Observation:
         """close(2)."""
-        return self.run(op.Close(self.actor, slot))
+        return self.run(ops.Close(self.actor, slot))
 
     def open_data(self, flags: int = os.O_RDWR) -> DataFile:
         """Open user_events_data."""
         slot = self.free_slot()
-        self.queue(op.Open(self.actor, slot, DATA, flags))
+        self.queue(ops.Open(self.actor, slot, DATA, flags))
         return DataFile(self, slot)
 
     def word(self, size: int = 4, *, value: int = 0, offset: int = 0) -> Word:
@@ -103,13 +102,13 @@ class Process:
             raise ValueError("a program has room for 62 words; map more memory")
         guard = bytes([GUARD]) * GUARD_LENGTH
         content = guard + value.to_bytes(size, "little") + guard
-        self.queue(op.Store(self.actor, address - GUARD_LENGTH, content))
+        self.queue(ops.Store(self.actor, address - GUARD_LENGTH, content))
         return self.word_at(address, size, value=None)
 
     def word_at(self, address: int, size: int = 4, *, value: int | None = 0) -> Word:
         """A word at an address of the case's own; stored unless ``value`` is None."""
         if value is not None:
-            self.queue(op.Store(self.actor, address, value.to_bytes(size, "little")))
+            self.queue(ops.Store(self.actor, address, value.to_bytes(size, "little")))
         guarded = WORDS <= address < WORDS + PAGE
         margin = GUARD_LENGTH if guarded else 0
         self._lockstep.watch(self.actor, address - margin, size + 2 * margin)
@@ -119,13 +118,13 @@ class Process:
         """Anonymous memory, not touched yet; its address.  A free page follows it."""
         address = self.room(pages)
         flags = mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE
-        self.queue(op.Mmap(self.actor, address, pages * PAGE, protection, flags))
+        self.queue(ops.Mmap(self.actor, address, pages * PAGE, protection, flags))
         return address
 
     def map_again(self, address: int, pages: int = 1, *, shared: bool = False) -> Observation:
         """Fresh memory at an address that was unmapped before."""
         flags = mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE
-        return self.run(op.Mmap(self.actor, address, pages * PAGE, READ_WRITE, flags))
+        return self.run(ops.Mmap(self.actor, address, pages * PAGE, READ_WRITE, flags))
 
     def map_status(
         self,
@@ -140,7 +139,7 @@ class Process:
         address = self._free
         self._free += (length // PAGE + 2) * PAGE
         flags = mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE
-        seen = self.run(op.Mmap(self.actor, address, length, protection, flags, file, offset))
+        seen = self.run(ops.Mmap(self.actor, address, length, protection, flags, file, offset))
         return seen, address
 
     def room(self, pages: int) -> int:
@@ -151,34 +150,34 @@ class Process:
 
     def write_pid(self, path: str, flags: int = os.O_WRONLY) -> Observation:
         """Write the process's own number to a file."""
-        return self.run(tracing.WritePid(self.actor, path, flags))
+        return self.run(ops.WritePid(self.actor, path, flags))
 
     def pin(self, cpu: int = 0) -> Observation:
         """Run on one processor only, for good."""
-        return self.run(op.Pin(self.actor, cpu))
+        return self.run(ops.Pin(self.actor, cpu))
 
     def place(self, data: bytes) -> int:
         """Store bytes at the end of fresh memory with nothing behind; their address."""
         pages = (len(data) + PAGE - 1) // PAGE or 1
         address = self.map(pages) + pages * PAGE - len(data)
-        self.queue(op.Store(self.actor, address, data))
+        self.queue(ops.Store(self.actor, address, data))
         return address
 
     def unmap(self, address: int, pages: int = 1) -> Observation:
         """munmap(2) of whole pages."""
-        return self.run(op.Munmap(self.actor, address, pages * PAGE))
+        return self.run(ops.Munmap(self.actor, address, pages * PAGE))
 
     def protect(self, address: int, protection: int, pages: int = 1) -> Observation:
         """mprotect(2) of whole pages."""
-        return self.run(op.Mprotect(self.actor, address, pages * PAGE, protection))
+        return self.run(ops.Mprotect(self.actor, address, pages * PAGE, protection))
 
     def store(self, address: int, data: bytes) -> Observation:
         """Write memory."""
-        return self.run(op.Store(self.actor, address, data))
+        return self.run(ops.Store(self.actor, address, data))
 
     def load(self, address: int, length: int) -> Observation:
         """Read memory."""
-        return self.run(op.Load(self.actor, address, length))
+        return self.run(ops.Load(self.actor, address, length))
 
     def load_number(self, address: int, size: int) -> int:
         """Read an unsigned number of ``size`` bytes."""
@@ -186,11 +185,11 @@ class Process:
 
     def setuid(self, uid: int = 1000) -> Observation:
         """Become an ordinary user, without capabilities, for good."""
-        return self.run(op.Setuid(self.actor, uid))
+        return self.run(ops.Setuid(self.actor, uid))
 
     def fork(self, child: str) -> Process:
         """fork(2); the watched memory is watched in the child as well."""
-        self.run(op.Fork(self.actor, child))
+        self.run(ops.Fork(self.actor, child))
         copy = Process(self._lockstep, child)
         copy._slots, copy._words, copy._free = self._slots, self._words, self._free
         for watch in self._lockstep.watches_of(self.actor):
@@ -200,4 +199,4 @@ class Process:
     def exit(self, status: int = 0) -> Observation:
         """_exit(2)."""
         self._lockstep.unwatch(self.actor)
-        return self.run(op.Exit(self.actor, status))
+        return self.run(ops.Exit(self.actor, status))

@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 import struct
 
+from conformance import ops
 from conformance.abi import uapi
 from conformance.abi.profile import PLACE_MEMBER, USER_REG_OF
 from conformance.client.data_file import DataFile, Word
 from conformance.client.tasks import Task
 from conformance.ops import race as races
-from conformance.ops import syscalls as op
 from conformance.ops.race import Race, Tally, Track
 from conformance.ops.tasks import ExitTask
 
 _UNSET = 0xFFFFFFFF
-_ENDS = (op.Exit, ExitTask)
+_ENDS = (ops.Exit, ExitTask)
 
 
-def track(task: Task, *steps: op.Operation, passes: int = 1) -> Track:
+def track(task: Task, *steps: ops.Operation, passes: int = 1) -> Track:
     """What a task does in a race."""
     return Track(task.actor, steps, passes)
 
@@ -49,7 +49,7 @@ class Prepared:
         word: Word | None = None,
         bit: int = 0,
         flags: int = 0,
-    ) -> op.Ioctl:
+    ) -> ops.Ioctl:
         """DIAG_IOCSREG through a descriptor, as ``DataFile.register`` makes it."""
         profile = self._task.profile
         layout = USER_REG_OF[profile.generation]
@@ -70,7 +70,7 @@ class Prepared:
             members[PLACE_MEMBER[profile.generation]] = _UNSET
         return self._ioctl(data, uapi.DIAG_IOCSREG, layout.pack(members))
 
-    def unregister(self, data: DataFile, word: Word, bit: int = 0) -> op.Ioctl:
+    def unregister(self, data: DataFile, word: Word, bit: int = 0) -> ops.Ioctl:
         """DIAG_IOCSUNREG of a word and bit."""
         members = {
             "size": uapi.USER_UNREG.size,
@@ -79,37 +79,37 @@ class Prepared:
         }
         return self._ioctl(data, uapi.DIAG_IOCSUNREG, uapi.USER_UNREG.pack(members))
 
-    def delete(self, data: DataFile, name: str) -> op.Ioctl:
+    def delete(self, data: DataFile, name: str) -> ops.Ioctl:
         """DIAG_IOCSDEL of a name."""
         return self._ioctl(data, uapi.DIAG_IOCSDEL, name.encode() + b"\0")
 
-    def _ioctl(self, data: DataFile, request: int, content: bytes) -> op.Ioctl:
-        return op.Ioctl(self._task.actor, data.slot, request, self._task.place(content))
+    def _ioctl(self, data: DataFile, request: int, content: bytes) -> ops.Ioctl:
+        return ops.Ioctl(self._task.actor, data.slot, request, self._task.place(content))
 
-    def write(self, data: DataFile, index: int, payload: bytes = b"") -> op.Write:
+    def write(self, data: DataFile, index: int, payload: bytes = b"") -> ops.Write:
         """write(2) of a write index and a payload."""
         raw = struct.pack("<i", index) + payload
-        return op.Write(self._task.actor, data.slot, self._task.place(raw), len(raw))
+        return ops.Write(self._task.actor, data.slot, self._task.place(raw), len(raw))
 
-    def switch(self, path: str) -> tuple[op.Write, op.Write]:
+    def switch(self, path: str) -> tuple[ops.Write, ops.Write]:
         """Writing 1, and writing 0, to a file of tracefs that is opened now."""
         _, slot = self._task.open(path, os.O_WRONLY)
         actor = self._task.actor
         return (
-            op.Write(actor, slot, self._task.place(b"1"), 1),
-            op.Write(actor, slot, self._task.place(b"0"), 1),
+            ops.Write(actor, slot, self._task.place(b"1"), 1),
+            ops.Write(actor, slot, self._task.place(b"0"), 1),
         )
 
-    def command(self, path: str, text: str) -> op.Write:
+    def command(self, path: str, text: str) -> ops.Write:
         """A text written to a file of tracefs that is opened now."""
         _, slot = self._task.open(path, os.O_WRONLY)
         raw = text.encode()
-        return op.Write(self._task.actor, slot, self._task.place(raw), len(raw))
+        return ops.Write(self._task.actor, slot, self._task.place(raw), len(raw))
 
-    def close(self, data: DataFile) -> op.Close:
+    def close(self, data: DataFile) -> ops.Close:
         """close(2)."""
-        return op.Close(self._task.actor, data.slot)
+        return ops.Close(self._task.actor, data.slot)
 
-    def open(self, path: str, flags: int = os.O_RDONLY) -> op.Open:
+    def open(self, path: str, flags: int = os.O_RDONLY) -> ops.Open:
         """open(2)."""
-        return op.Open(self._task.actor, self._task.free_slot(), path, flags)
+        return ops.Open(self._task.actor, self._task.free_slot(), path, flags)

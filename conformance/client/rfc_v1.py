@@ -5,11 +5,11 @@ Writing, deleting and closing are those of ``DataFile``.
 
 from __future__ import annotations
 
+from conformance import ops
 from conformance.abi import rfc_v1
 from conformance.client.addresses import STRING
 from conformance.client.data_file import DataFile
-from conformance.ops import syscalls as op
-from conformance.ops.syscalls import Observation
+from conformance.ops import Observation
 
 
 def register(data: DataFile, definition: str | bytes) -> Observation:
@@ -17,8 +17,8 @@ def register(data: DataFile, definition: str | bytes) -> Observation:
     raw = definition.encode() if isinstance(definition, str) else definition
     actor = data.process.actor
     return data.process.run(
-        op.Store(actor, STRING, raw + b"\0"),
-        op.Ioctl(actor, data.slot, rfc_v1.DIAG_IOCSREG, STRING),
+        ops.Store(actor, STRING, raw + b"\0"),
+        ops.Ioctl(actor, data.slot, rfc_v1.DIAG_IOCSREG, STRING),
     )
 
 

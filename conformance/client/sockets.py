@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from conformance import ops
 from conformance.client.addresses import BUFFER, PAGE, STRUCT
 from conformance.client.bpf_program import Program
 from conformance.client.process import Process
-from conformance.ops import syscalls as op
-from conformance.ops.syscalls import Observation
+from conformance.ops import Observation
 
 _SOL_SOCKET = 1
 _SO_ATTACH_BPF = 50
@@ -29,12 +29,12 @@ class Pair:
     def attach(self, program: Program) -> Observation:
         """SO_ATTACH_BPF: a filter for what arrives at the second one."""
         actor = self.process.actor
-        self.process.queue(op.StoreDescriptor(actor, STRUCT, program.slot))
+        self.process.queue(ops.StoreDescriptor(actor, STRUCT, program.slot))
         return self.set_option(STRUCT, 4)
 
     def set_option(self, address: int, length: int) -> Observation:
         """setsockopt(2) of SO_ATTACH_BPF with an address of one's own."""
-        operation = op.Setsockopt(
+        operation = ops.Setsockopt(
             self.process.actor, self.other, _SOL_SOCKET, _SO_ATTACH_BPF, address, length
         )
         return self.process.run(operation)
@@ -42,12 +42,12 @@ class Pair:
     def send(self, datagram: bytes) -> Observation:
         """write(2) to the first one."""
         actor = self.process.actor
-        self.process.queue(op.Store(actor, BUFFER, datagram))
-        return self.process.run(op.Write(actor, self.slot, BUFFER, len(datagram)))
+        self.process.queue(ops.Store(actor, BUFFER, datagram))
+        return self.process.run(ops.Write(actor, self.slot, BUFFER, len(datagram)))
 
     def receive(self) -> Observation:
         """read(2) from the second one."""
-        return self.process.run(op.Read(self.process.actor, self.other, PAGE))
+        return self.process.run(ops.Read(self.process.actor, self.other, PAGE))
 
     def through(self, datagram: bytes) -> bytes | None:
         """What arrives of a datagram; None where nothing does."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import mmap
 
+from conformance import ops
 from conformance.client.addresses import PAGE, READ_WRITE
 from conformance.client.data_file import DataFile
 from conformance.client.lockstep import Lockstep
 from conformance.client.process import Process
 from conformance.client.user_events import UserEvents
-from conformance.ops import compat, tasks
-from conformance.ops import syscalls as op
-from conformance.ops.syscalls import Observation
+from conformance.ops import Observation, compat, tasks
 from conformance.ops.tasks import THREAD, VFORK, Clone
 
 # Where a 32-bit task has what it hands to the kernel: below 4 GiB, two pages.
@@ -75,13 +74,13 @@ class Task(Process):
 
     def exit(self, status: int = 0) -> Observation:
         """exit_group(2): all threads of this task's process end."""
-        return self._last(op.Exit(self.actor, status))
+        return self._last(ops.Exit(self.actor, status))
 
     def die(self) -> Observation:
         """SIGKILL for the process of this task."""
         return self._last(tasks.Die(self.actor))
 
-    def _last(self, end: op.Operation) -> Observation:
+    def _last(self, end: ops.Operation) -> Observation:
         self._lockstep.unwatch(self.actor)
         seen = self.run(end)
         self._forget_the_dead()
@@ -101,7 +100,7 @@ class Task(Process):
 
     def map_low(self) -> int:
         """Two pages below 4 GiB; their address."""
-        self.run(op.Mmap(self.actor, LOW, 2 * PAGE, READ_WRITE, mmap.MAP_PRIVATE))
+        self.run(ops.Mmap(self.actor, LOW, 2 * PAGE, READ_WRITE, mmap.MAP_PRIVATE))
         return LOW
 
     def ioctl32(self, slot: int, request: int, argument: int) -> Observation:
@@ -120,7 +119,7 @@ class Task(Process):
 
     def write32(self, slot: int, data: bytes) -> Observation:
         """write(2) of bytes that are put into low memory."""
-        self.queue(op.Store(self.actor, LOW, data))
+        self.queue(ops.Store(self.actor, LOW, data))
         return self.run(compat.Write32(self.actor, slot, LOW, len(data)))
 
     def writev32(self, slot: int, parts: list[bytes]) -> Observation:
@@ -130,14 +129,14 @@ class Task(Process):
         for part in parts:
             vector += position.to_bytes(4, "little") + len(part).to_bytes(4, "little")
             if part:
-                self.queue(op.Store(self.actor, position, part))
+                self.queue(ops.Store(self.actor, position, part))
             position += len(part)
         return self.writev32_at(slot, vector, len(parts))
 
     def writev32_at(self, slot: int, vector: bytes, count: int) -> Observation:
         """writev(2) with iovecs as they are given."""
         if vector:
-            self.queue(op.Store(self.actor, LOW, vector))
+            self.queue(ops.Store(self.actor, LOW, vector))
         return self.run(compat.Writev32(self.actor, slot, LOW, count))
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from conformance import ops
 from conformance.client.lockstep import Lockstep
 from conformance.model.state.trace_instance import TOP, Record
-from conformance.ops import syscalls as op
-from conformance.ops import tracing
-from conformance.ops.syscalls import Observation, View
+from conformance.ops import Observation, View
 
 ROOT = "/sys/kernel/tracing"
 DATA = f"{ROOT}/user_events_data"
@@ -58,7 +57,7 @@ class Tracefs:
 
     def read(self, path: str, view: View = View.EXACT, *, eventually: bool = False) -> Observation:
         """Read a whole file."""
-        operation = op.ReadFile(self._actor, path, view, self.prefix)
+        operation = ops.ReadFile(self._actor, path, view, self.prefix)
         if eventually:
             return self._lockstep.eventually(operation, self._patience_s)
         return self._lockstep.run(operation)[0]
@@ -66,7 +65,7 @@ class Tracefs:
     def write(self, path: str, data: str | bytes, flags: int = os.O_WRONLY) -> Observation:
         """Open a file, give data to one write(2), close it."""
         raw = data.encode() if isinstance(data, str) else data
-        return self._lockstep.run(op.WriteFile(self._actor, path, raw, flags))[0]
+        return self._lockstep.run(ops.WriteFile(self._actor, path, raw, flags))[0]
 
     def status(self, *, whole: bool = False, eventually: bool = False) -> str:
         """user_events_status: own lines, or all of it with the totals."""
@@ -80,7 +79,7 @@ class Tracefs:
 
     def definitions(self, *, whole: bool = False) -> str:
         """dynamic_events of the first version, without who listens to the events."""
-        operation = op.ReadFile(
+        operation = ops.ReadFile(
             self._actor, DYNAMIC_EVENTS, View.DEFINITIONS, "" if whole else self.prefix
         )
         return self._lockstep.run(operation)[0].text
@@ -99,7 +98,7 @@ class Tracefs:
         if not eventually:
             return self.write(DYNAMIC_EVENTS, text, flags)
         raw = text.encode() if isinstance(text, str) else text
-        operation = op.WriteFile(self._actor, DYNAMIC_EVENTS, raw, flags)
+        operation = ops.WriteFile(self._actor, DYNAMIC_EVENTS, raw, flags)
         return self._lockstep.eventually(operation, self._patience_s)
 
     def event_path(self, name: str, file: str, system: str = SYSTEM) -> str:
@@ -168,12 +167,12 @@ class Tracefs:
         return self._records(self.path("snapshot"), View.RECORDS, self.prefix, self._dumped(spare))
 
     def _records(self, path: str, view: View, prefix: str, sizes: tuple[int, ...]) -> list[str]:
-        operation = op.ReadFile(self._actor, path, view, prefix, sizes)
+        operation = ops.ReadFile(self._actor, path, view, prefix, sizes)
         return self._lockstep.run(operation)[0].text.splitlines()
 
     def bodies(self, *, eventually: bool = False) -> list[str]:
         """Bodies of all trace lines, oldest first; a type that is unknown has the number N."""
-        operation = op.ReadFile(
+        operation = ops.ReadFile(
             self._actor, self.path("trace"), View.BODIES, self.prefix, self.sizes
         )
         if eventually:
@@ -198,11 +197,11 @@ class Tracefs:
 
     def make_directory(self, file: str) -> Observation:
         """mkdir(2) within the instance."""
-        return self._lockstep.run(tracing.MakeDirectory(self._actor, self.path(file)))[0]
+        return self._lockstep.run(ops.MakeDirectory(self._actor, self.path(file)))[0]
 
     def remove_directory(self, file: str) -> Observation:
         """rmdir(2) within the instance."""
-        return self._lockstep.run(tracing.RemoveDirectory(self._actor, self.path(file)))[0]
+        return self._lockstep.run(ops.RemoveDirectory(self._actor, self.path(file)))[0]
 
     def errors(self) -> str:
         """What `error_log` shows, without the times."""
@@ -227,7 +226,7 @@ class Tracefs:
 
     def mode(self, path: str) -> int:
         """Permission bits of a path."""
-        return self._lockstep.run(op.Stat(self._actor, path))[0].value
+        return self._lockstep.run(ops.Stat(self._actor, path))[0].value
 
 
 class Instance(Tracefs):
@@ -235,7 +234,7 @@ class Instance(Tracefs):
 
     def make(self) -> Observation:
         """mkdir(2)."""
-        return self._lockstep.run(tracing.MakeDirectory(self._actor, self.root))[0]
+        return self._lockstep.run(ops.MakeDirectory(self._actor, self.root))[0]
 
     def of(self, actor: str) -> Instance:
         """The same, used by another process."""
@@ -243,7 +242,7 @@ class Instance(Tracefs):
 
     def remove(self) -> Observation:
         """rmdir(2)."""
-        return self._lockstep.run(tracing.RemoveDirectory(self._actor, self.root))[0]
+        return self._lockstep.run(ops.RemoveDirectory(self._actor, self.root))[0]
 
 
 class EventDirectory:

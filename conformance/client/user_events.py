@@ -6,13 +6,13 @@ import os
 from dataclasses import dataclass
 from typing import TypeVar
 
+from conformance import ops
 from conformance.abi.profile import Profile
 from conformance.client.data_file import DataFile, Registration, Word
 from conformance.client.lockstep import Lockstep
 from conformance.client.process import EVENTUALLY, Process
 from conformance.client.tracefs import EventDirectory, Instance, Tracefs
-from conformance.ops import syscalls as op
-from conformance.ops.syscalls import Observation
+from conformance.ops import Observation
 
 T = TypeVar("T")
 
@@ -103,7 +103,7 @@ class UserEvents:
     def tracefs(self) -> Tracefs:
         """The files of tracefs, used by a root process that registers nothing."""
         if self._tracefs is None:
-            self.lockstep.queue(op.Spawn("root"))
+            self.lockstep.queue(ops.Spawn("root"))
             self._tracefs = Tracefs(self.lockstep, "root", self.prefix, EVENTUALLY)
         return self._tracefs
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from conformance.ops import Observation
 from conformance.ops.race import fits
-from conformance.ops.syscalls import Observation
 
 Memory = Mapping[tuple[str, int], bytes | None]
 

@@ -11,6 +11,6 @@ from typing import Any
 
 from conformance.model.answers import Answer
 from conformance.model.state.world import World
-from conformance.ops.syscalls import Operation
+from conformance.ops import Operation
 
 Handlers = Mapping[type[Operation], Callable[[World, Any], Answer]]

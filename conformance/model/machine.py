@@ -10,6 +10,7 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from conformance import ops
 from conformance.abi.profile import Generation, Profile
 from conformance.model.answers import Answer, Difference, differences
 from conformance.model.errors import Errno, TooManyStates
@@ -20,7 +21,6 @@ from conformance.model.syscalls.bpf import choices
 from conformance.model.syscalls.dispatch import perform
 from conformance.model.tracefs import files
 from conformance.model.tracing import kernel_events
-from conformance.ops import syscalls as op
 from conformance.ops.race import Race
 
 # Limit of states; programs settle long before.
@@ -51,7 +51,7 @@ class Model:
         """The possible state with the least pending work done."""
         return self._worlds[0]
 
-    def step(self, operation: op.Operation, watches: Sequence[op.Watch] = ()) -> list[Answer]:
+    def step(self, operation: ops.Operation, watches: Sequence[ops.Watch] = ()) -> list[Answer]:
         """All allowed answers to an operation, without duplicates.
 
         Call ``narrow`` with the observation before the next step.  Raises ModelError for what is
@@ -60,12 +60,12 @@ class Model:
         self._candidates = _candidates(self._worlds, operation, watches)
         return _distinct([candidate.answer for candidate in self._candidates])
 
-    def foresee(self, operation: op.Operation, watches: Sequence[op.Watch] = ()) -> list[Answer]:
+    def foresee(self, operation: ops.Operation, watches: Sequence[ops.Watch] = ()) -> list[Answer]:
         """The answers that ``step`` would return, without taking the step."""
         copies: list[World] = pickle.loads(_frozen(self._worlds))
         return _distinct([each.answer for each in _candidates(copies, operation, watches)])
 
-    def narrow(self, operation: op.Operation, seen: op.Observation) -> list[Difference]:
+    def narrow(self, operation: ops.Operation, seen: ops.Observation) -> list[Difference]:
         """Keep the states that explain an observation.
 
         If there is none, return the differences to the closest answer and continue from its state,
@@ -87,22 +87,22 @@ class Model:
                 world.apply(world.pending[0])
         self._worlds = _unique(self._worlds)
 
-    def _bind(self, operation: op.Operation, data: bytes) -> None:
+    def _bind(self, operation: ops.Operation, data: bytes) -> None:
         """Learn content that the kernel chooses from its first read."""
         for world in self._worlds:
             match operation:
-                case op.ReadFile(path=path) if files.is_first_id(world, path):
+                case ops.ReadFile(path=path) if files.is_first_id(world, path):
                     world.table.first_id = int(data)
-                case op.ReadFile(path=path) if kernel_events.is_opaque(path):
+                case ops.ReadFile(path=path) if kernel_events.is_opaque(path):
                     world.kernel_file_texts.setdefault(path, data)
-                case op.Load(actor=actor, address=address):
+                case ops.Load(actor=actor, address=address):
                     world.process(actor).memory.learn(address, data)
 
 
 def _candidates(
     worlds: Sequence[World],
-    operation: op.Operation,
-    watches: Sequence[op.Watch],
+    operation: ops.Operation,
+    watches: Sequence[ops.Watch],
     *,
     fixing: bool = True,
 ) -> list[_Candidate]:
@@ -130,27 +130,27 @@ def _candidates(
     return candidates
 
 
-def _step(world: World, operation: op.Operation, fixing: bool) -> list[tuple[Answer, World]]:
+def _step(world: World, operation: ops.Operation, fixing: bool) -> list[tuple[Answer, World]]:
     """The answers and next states of one step of a race."""
     found = _candidates([world], operation, (), fixing=fixing)
     return [(each.answer, each.world) for each in found]
 
 
-def _watching(answer: Answer, world: World, watches: Sequence[op.Watch]) -> Answer:
+def _watching(answer: Answer, world: World, watches: Sequence[ops.Watch]) -> Answer:
     """The answer with the watched memory of a state."""
     if not watches:
         return answer
     return replace(answer, memory={(w.actor, w.address): _watched(world, w) for w in watches})
 
 
-def _overtaken(world: World, operation: op.Operation) -> World | None:
+def _overtaken(world: World, operation: ops.Operation) -> World | None:
     """The state if the removal of an event overtakes open(2) of one of its files.
 
     open(2) finds the directory entry, waits for event_mutex, then finds the file marked as freed:
     trace.c:tracing_open_file_tr and trace_events.c:f_start return ENODEV.  None if no removal of
     that event is pending.
     """
-    if not isinstance(operation, (op.Open, op.ReadFile, op.WriteFile)):
+    if not isinstance(operation, (ops.Open, ops.ReadFile, ops.WriteFile)):
         return None
     event = files.event_at(world, operation.path)
     if event is None or Remove(event.serial) not in world.pending:
@@ -205,7 +205,7 @@ def _distinct(answers: list[Answer]) -> list[Answer]:
     return kept
 
 
-def _watched(world: World, watch: op.Watch) -> bytes | None:
+def _watched(world: World, watch: ops.Watch) -> bytes | None:
     process = world.processes.get(watch.actor)
     if process is None:
         return None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from conformance import ops
 from conformance.abi.profile import Profile
 from conformance.cases.case import Case
 from conformance.client.executor import Executor
@@ -14,7 +15,6 @@ from conformance.client.lockstep import Lockstep, Step, shown
 from conformance.client.user_events import UserEvents
 from conformance.model.errors import ModelError
 from conformance.model.machine import Model
-from conformance.ops import syscalls as op
 from conformance.ops.calls import Call
 from conformance.ops.digest import identify
 from conformance.results.case_result import (
@@ -94,7 +94,7 @@ class CaseRun:
         return self._lockstep.steps if self._lockstep else []
 
     @property
-    def program(self) -> list[op.Operation]:
+    def program(self) -> list[ops.Operation]:
         """The operations so far."""
         return [step.operation for step in self._steps]
 

@@ -37,12 +37,12 @@ from collections.abc import Sequence
 from errno import EBUSY
 from typing import Any
 
+from conformance import ops
 from conformance.abi import grammar, rfc_v1, uapi
 from conformance.client import tracefs
 from conformance.model.state.events import DEFAULT_MAX_EVENTS
-from conformance.ops import credentials, file_attributes
+from conformance.ops import Operation, credentials
 from conformance.ops.calls import Call, Request, fd, path_in, sys_call
-from conformance.ops.operation import Operation
 from conformance.runner.guest_executor import Channel
 from conformance.runner.guest_invariants import GUARDED, GuestInvariants
 from conformance.runner.guest_setup import (
@@ -154,8 +154,8 @@ class Cleanup:
         for path in GUARDED if left.modes else ():
             if (attributes := self._invariants.attributes(path)) is not None:
                 mode, user, group = attributes
-                operations.append(file_attributes.Chown(ACTOR, path, user, group))
-                operations.append(file_attributes.Chmod(ACTOR, path, mode))
+                operations.append(ops.Chown(ACTOR, path, user, group))
+                operations.append(ops.Chmod(ACTOR, path, mode))
         return [call for operation in operations for call in operation.calls()]
 
     def _settings(self, left: Leftovers) -> list[Call]:

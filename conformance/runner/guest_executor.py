@@ -7,9 +7,9 @@ from errno import errorcode
 from itertools import groupby
 from typing import Any, Protocol
 
+from conformance import ops
 from conformance.client.executor import Deadline
 from conformance.ops import race, tasks
-from conformance.ops import syscalls as op
 from conformance.ops.calls import Call
 from conformance.ops.operation import Reply
 from conformance.runner.process_pool import Enablers, PooledProcess, ProcessPool
@@ -17,8 +17,8 @@ from conformance.runner.process_pool import Enablers, PooledProcess, ProcessPool
 # In the place of watched memory after a call that is not the last one of an operation.
 _NOT_WATCHED = "-"
 _UNWATCHABLE = frozenset({"sys", "peek", "poke", "put_fd", "take_fd"})
-_SPAWNS = (op.Spawn, tasks.SpawnDriver)
-_ENDS = (op.Exit, tasks.ExitTask, tasks.Die)
+_SPAWNS = (ops.Spawn, tasks.SpawnDriver)
+_ENDS = (ops.Exit, tasks.ExitTask, tasks.Die)
 
 
 class Channel(Protocol):
@@ -51,13 +51,13 @@ class GuestExecutor:
         self._processes: dict[str, PooledProcess] = {}
 
     def execute(
-        self, operations: Sequence[op.Operation], watches: Sequence[op.Watch]
-    ) -> list[op.Observation]:
+        self, operations: Sequence[ops.Operation], watches: Sequence[ops.Watch]
+    ) -> list[ops.Observation]:
         """Perform operations; consecutive ones of one actor are one batch.
 
         Raises the channel's errors if the guest does not answer.
         """
-        seen: list[op.Observation] = []
+        seen: list[ops.Observation] = []
         for actor, batch in groupby(operations, key=lambda operation: operation.actor):
             for spawns, part in groupby(batch, key=lambda each: isinstance(each, _SPAWNS)):
                 if spawns:
@@ -66,16 +66,16 @@ class GuestExecutor:
                     seen += self._batch(self._processes[actor], list(part), watches)
         return seen
 
-    def _spawn(self, operation: op.Operation) -> op.Observation:
+    def _spawn(self, operation: ops.Operation) -> ops.Observation:
         fresh = isinstance(operation, tasks.SpawnDriver)
         self._processes[operation.actor] = self._pool.borrow(operation.actor, fresh=fresh)
-        return op.Observation(0)
+        return ops.Observation(0)
 
     def _batch(
-        self, process: PooledProcess, batch: list[op.Operation], watches: Sequence[op.Watch]
-    ) -> list[op.Observation]:
+        self, process: PooledProcess, batch: list[ops.Operation], watches: Sequence[ops.Watch]
+    ) -> list[ops.Observation]:
         for step in (step for each in batch for step in race.steps_of(each)):
-            if isinstance(step, op.Fork):
+            if isinstance(step, ops.Fork):
                 self._processes[step.child] = self._pool.child()
             elif isinstance(step, tasks.Clone):
                 self._processes[step.child] = self._pool.task(process)
@@ -126,8 +126,8 @@ def _watched_last(calls: Sequence[Call]) -> list[Call]:
 
 
 def _observation(
-    operation: op.Operation, results: list[dict[str, Any]], watches: Sequence[op.Watch]
-) -> op.Observation:
+    operation: ops.Operation, results: list[dict[str, Any]], watches: Sequence[ops.Watch]
+) -> ops.Observation:
     watched = tuple(
         ((w.actor, w.address), None if text is None else bytes.fromhex(text))
         for w, text in zip(watches, results[-1]["watch"], strict=True)
@@ -136,9 +136,9 @@ def _observation(
     replies = [_reply(result) for result in results]
     number = next((reply.errno for reply in replies if reply.errno), 0)
     if number:
-        return op.Observation(-1, errorcode.get(number, f"errno {number}"), None, watched)
+        return ops.Observation(-1, errorcode.get(number, f"errno {number}"), None, watched)
     value, data = operation.decode(replies)
-    return op.Observation(value, "", data, watched)
+    return ops.Observation(value, "", data, watched)
 
 
 def _reply(result: dict[str, Any]) -> Reply:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from conformance import ops
 from conformance.client import tracefs
 from conformance.ops import race
-from conformance.ops import syscalls as op
 from conformance.ops.calls import Call, Request
 from conformance.runner.guest_executor import Channel
 from conformance.runner.guest_setup import ACTOR
@@ -91,7 +91,7 @@ class GuestInvariants:
         found = re.fullmatch(r"([0-7]+) (\d+):(\d+)", self._before[f"the mode of {path}"])
         return (int(found[1], 8) & 0o7777, int(found[2]), int(found[3])) if found else None
 
-    def calls(self, program: Iterable[op.Operation], *, passed: bool) -> list[Call]:
+    def calls(self, program: Iterable[ops.Operation], *, passed: bool) -> list[Call]:
         """Calls by ``ACTOR`` after a program, whose results ``changed`` compares.
 
         Reading everything takes as long as a small case.  After a program that ``passed`` and
@@ -116,10 +116,10 @@ def _texts(results: Iterable[dict[str, Any]]) -> dict[str, str]:
     return dict(zip(_NAMES, map(_text, results), strict=False))
 
 
-def _reaches_out(operation: op.Operation) -> bool:
+def _reaches_out(operation: ops.Operation) -> bool:
     """Whether an operation may change what is not the program's own."""
     match operation:
-        case op.WriteFile(path=path, flags=flags) | op.Open(path=path, flags=flags):
+        case ops.WriteFile(path=path, flags=flags) | ops.Open(path=path, flags=flags):
             return flags & os.O_ACCMODE != os.O_RDONLY and _OWN.fullmatch(path) is None
     return operation.changes_guest
 

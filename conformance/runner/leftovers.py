@@ -9,12 +9,12 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 
+from conformance import ops
 from conformance.client import tracefs
 from conformance.model.state.events import DEFAULT_MAX_EVENTS
 from conformance.model.state.trace_instance import TOP
 from conformance.model.state.world import World
-from conformance.ops import credentials, file_attributes, race, tracing
-from conformance.ops import syscalls as op
+from conformance.ops import credentials, race
 from conformance.runner.guest_invariants import SETTINGS
 
 # debugfs mounts tracefs there on first access.
@@ -50,7 +50,7 @@ class Leftovers:
         return any(getattr(self, each.name) for each in fields(self))
 
 
-def of_program(program: Sequence[op.Operation], world: World | None) -> Leftovers:
+def of_program(program: Sequence[ops.Operation], world: World | None) -> Leftovers:
     """What a program left.
 
     ``world`` is the state of the model at its end, None where the kernel deviated from the model:
@@ -95,14 +95,14 @@ def _triggers(written: Iterable[str]) -> tuple[str, ...]:
     return tuple(path for path in written if path.endswith("/trigger"))
 
 
-def _written(operations: Iterable[op.Operation]) -> Iterator[str]:
+def _written(operations: Iterable[ops.Operation]) -> Iterator[str]:
     """Paths that were opened for writing, in the order of the program."""
     for operation in operations:
         match operation:
             case (
-                op.WriteFile(path=path, flags=flags)
-                | op.Open(path=path, flags=flags)
-                | tracing.WritePid(path=path, flags=flags)
+                ops.WriteFile(path=path, flags=flags)
+                | ops.Open(path=path, flags=flags)
+                | ops.WritePid(path=path, flags=flags)
             ) if flags & os.O_ACCMODE != os.O_RDONLY:
                 if path.startswith(f"{_AUTOMOUNT}/"):
                     path = tracefs.ROOT + path.removeprefix(_AUTOMOUNT)
@@ -119,7 +119,7 @@ def _outlives_events(path: str) -> bool:
     return not event or system not in _OWN_SYSTEMS
 
 
-def _reconfigures(operation: op.Operation) -> bool:
+def _reconfigures(operation: ops.Operation) -> bool:
     """Whether a mount changes the superblock of tracefs, which all mounts of it share."""
     match operation:
         case credentials.Mount(kind=kind, flags=flags):
@@ -128,5 +128,5 @@ def _reconfigures(operation: op.Operation) -> bool:
     return False
 
 
-def _changes_modes(operation: op.Operation) -> bool:
-    return isinstance(operation, file_attributes.Chmod | file_attributes.Chown)
+def _changes_modes(operation: ops.Operation) -> bool:
+    return isinstance(operation, ops.Chmod | ops.Chown)

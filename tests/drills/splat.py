@@ -6,7 +6,7 @@ import os
 
 from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
-from conformance.ops.syscalls import WriteFile
+from conformance.ops import WriteFile
 
 case = surface(
     "drill",

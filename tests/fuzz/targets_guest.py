@@ -11,10 +11,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from conformance.ops import file_attributes, tracing
-from conformance.ops import syscalls as op
+from conformance import ops
+from conformance.ops import ReadFile, View
 from conformance.ops.decoding import file_views, perf_ring, trace_page
-from conformance.ops.syscalls import ReadFile, View
 from conformance.runner.cleanup import Cleanup
 from conformance.runner.guest_executor import GuestExecutor
 from conformance.runner.guest_invariants import GuestInvariants
@@ -206,13 +205,13 @@ TEXTS = (
 )
 LYING = (
     *(ReadFile("a", "/f", view, "t00001_", (4, 0)) for view in View),
-    op.ReadRing("a", 4096, 8192, 0x402),
-    op.Read("a", 3, 100),
-    op.Stat("a", "/f"),
-    tracing.ReadPipe("a", 3, 100, "t00001_", (4,)),
-    tracing.ReadPage("a", 3, "/id", (4,)),
-    file_attributes.Ownership("a", "/f"),
-    file_attributes.Getdents("a", 3, "t"),
+    ops.ReadRing("a", 4096, 8192, 0x402),
+    ops.Read("a", 3, 100),
+    ops.Stat("a", "/f"),
+    ops.ReadPipe("a", 3, 100, "t00001_", (4,)),
+    ops.ReadPage("a", 3, "/id", (4,)),
+    ops.Ownership("a", "/f"),
+    ops.Getdents("a", 3, "t"),
 )
 
 
@@ -243,8 +242,8 @@ def observe(data: bytes) -> None:
     """Each operation makes an observation of whatever the kernel gives it."""
     channel = Answering(data)
     executor = GuestExecutor(channel, ProcessPool(channel, standing="root"))
-    executor.execute([op.Spawn("a")], ())
-    seen = executor.execute(LYING, (op.Watch("a", 4096, 4),))
+    executor.execute([ops.Spawn("a")], ())
+    seen = executor.execute(LYING, (ops.Watch("a", 4096, 4),))
     assert len(seen) == len(LYING)
 
 

@@ -12,11 +12,10 @@ import os
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from conformance import ops
 from conformance.abi import grammar, rfc_v1, uapi
 from conformance.client import tracefs
-from conformance.ops import syscalls as op
-from conformance.ops import tracing
-from conformance.ops.syscalls import Operation, View
+from conformance.ops import Operation, View
 
 # Deterministic: a test that fails on one machine fails on all.
 STEADY = settings(
@@ -37,7 +36,7 @@ READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
 ACTORS = ("p1", "p2")
 SLOTS = (3, 4)
 Pieces = st.SearchStrategy[list[Operation]]
-WATCHES = tuple(op.Watch(actor, WORDS, 16) for actor in ACTORS)
+WATCHES = tuple(ops.Watch(actor, WORDS, 16) for actor in ACTORS)
 
 addresses = st.sampled_from(
     [
@@ -103,9 +102,9 @@ def _registration(members: tuple[str, str, int, int, int, int]) -> list[Operatio
         }
     )
     return [
-        op.Store(actor, STRUCT, reg),
-        op.Store(actor, STRING, definition.encode()[:600] + b"\0"),
-        op.Ioctl(actor, SLOTS[0], uapi.DIAG_IOCSREG, STRUCT),
+        ops.Store(actor, STRUCT, reg),
+        ops.Store(actor, STRING, definition.encode()[:600] + b"\0"),
+        ops.Ioctl(actor, SLOTS[0], uapi.DIAG_IOCSREG, STRUCT),
     ]
 
 
@@ -113,8 +112,8 @@ def _first_version(members: tuple[str, str]) -> list[Operation]:
     """A registration of rfc-v1; other ABIs reject its number."""
     actor, definition = members
     return [
-        op.Store(actor, STRING, definition.encode()[:600] + b"\0"),
-        op.Ioctl(actor, SLOTS[0], rfc_v1.DIAG_IOCSREG, STRING),
+        ops.Store(actor, STRING, definition.encode()[:600] + b"\0"),
+        ops.Ioctl(actor, SLOTS[0], rfc_v1.DIAG_IOCSREG, STRING),
     ]
 
 
@@ -122,23 +121,23 @@ def _unregistration(members: tuple[str, int, int]) -> list[Operation]:
     actor, address, bit = members
     unreg = uapi.USER_UNREG.pack({"size": 16, "disable_bit": bit, "disable_addr": address})
     return [
-        op.Store(actor, STRUCT, unreg),
-        op.Ioctl(actor, SLOTS[0], uapi.DIAG_IOCSUNREG, STRUCT),
+        ops.Store(actor, STRUCT, unreg),
+        ops.Ioctl(actor, SLOTS[0], uapi.DIAG_IOCSUNREG, STRUCT),
     ]
 
 
 def _deletion(members: tuple[str, str]) -> list[Operation]:
     actor, name = members
     return [
-        op.Store(actor, STRING, name.encode() + b"\0"),
-        op.Ioctl(actor, SLOTS[0], uapi.DIAG_IOCSDEL, STRING),
+        ops.Store(actor, STRING, name.encode() + b"\0"),
+        ops.Ioctl(actor, SLOTS[0], uapi.DIAG_IOCSDEL, STRING),
     ]
 
 
 def _writing(members: tuple[str, int, bytes]) -> list[Operation]:
     actor, index, payload = members
     data = index.to_bytes(4, "little", signed=True) + payload
-    return [op.Store(actor, BUFFER, data), op.Write(actor, SLOTS[0], BUFFER, len(data))]
+    return [ops.Store(actor, BUFFER, data), ops.Write(actor, SLOTS[0], BUFFER, len(data))]
 
 
 actors = st.sampled_from(ACTORS)
@@ -167,11 +166,11 @@ commands = st.one_of(
 _INSTANCE = f"{tracefs.ROOT}/instances/i"
 # Instances and enabling.
 listening: st.SearchStrategy[Operation] = st.one_of(
-    st.sampled_from([tracing.MakeDirectory, tracing.RemoveDirectory]).map(
+    st.sampled_from([ops.MakeDirectory, ops.RemoveDirectory]).map(
         lambda kind: kind("root", _INSTANCE)
     ),
     st.builds(
-        op.WriteFile,
+        ops.WriteFile,
         st.just("root"),
         st.sampled_from(
             [
@@ -184,7 +183,7 @@ listening: st.SearchStrategy[Operation] = st.one_of(
         st.just(os.O_WRONLY),
     ),
     st.builds(
-        op.WriteFile,
+        ops.WriteFile,
         st.just("root"),
         st.sampled_from([f"{_INSTANCE}/set_event", f"{tracefs.ROOT}/set_event"]),
         st.sampled_from([b"one", b"!user_events:one", b"user_events:", b"none"]),
@@ -215,19 +214,19 @@ useful = _mixed(
     (3, st.tuples(actors, st.integers(0, 1), st.binary(max_size=12)).map(_writing)),
     (
         3,
-        st.builds(op.WriteFile, st.just("root"), enable_paths, switches, st.just(os.O_WRONLY)).map(
+        st.builds(ops.WriteFile, st.just("root"), enable_paths, switches, st.just(os.O_WRONLY)).map(
             alone
         ),
     ),
     (2, listening.map(alone)),
-    (1, st.builds(op.Close, actors, st.just(SLOTS[0])).map(alone)),
+    (1, st.builds(ops.Close, actors, st.just(SLOTS[0])).map(alone)),
     (
         1,
-        st.builds(op.ReadFile, st.just("root"), paths, st.just(View.STRUCTURE)).map(alone),
+        st.builds(ops.ReadFile, st.just("root"), paths, st.just(View.STRUCTURE)).map(alone),
     ),
     (
         1,
-        st.sampled_from([op.Exit("p2"), op.Fork("p1", "p3"), op.Exit("p3")]).map(alone),
+        st.sampled_from([ops.Exit("p2"), ops.Fork("p1", "p3"), ops.Exit("p3")]).map(alone),
     ),
 )
 # Operations with bad arguments.
@@ -238,37 +237,37 @@ hostile = st.one_of(
     ).map(_registration),
     st.tuples(actors, first_definitions).map(_first_version),
     st.one_of(
-        st.builds(op.Ioctl, actors, slots, st.sampled_from([*uapi.IOCTL_NAMES, 0]), addresses),
-        st.builds(op.Store, actors, addresses, st.binary(max_size=64)),
-        st.builds(op.Load, actors, addresses, st.sampled_from([0, 1, 8, PAGE, 3 * PAGE])),
-        st.builds(op.Write, actors, slots, addresses, counts),
-        st.builds(op.Pwrite, actors, slots, addresses, counts, st.integers(-1, 1)),
-        st.builds(op.Writev, actors, slots, addresses, st.sampled_from([0, 1, 2, 1024, 1025])),
-        st.builds(op.Pwritev, actors, slots, addresses, st.just(1), st.integers(-1, 1)),
-        st.builds(op.Read, actors, slots, st.just(64)),
-        st.builds(op.Lseek, actors, slots, st.integers(-1, 2), st.integers(0, 2)),
-        st.builds(op.Close, actors, slots),
-        st.builds(op.Munmap, actors, addresses, st.sampled_from([0, PAGE, 2 * PAGE])),
+        st.builds(ops.Ioctl, actors, slots, st.sampled_from([*uapi.IOCTL_NAMES, 0]), addresses),
+        st.builds(ops.Store, actors, addresses, st.binary(max_size=64)),
+        st.builds(ops.Load, actors, addresses, st.sampled_from([0, 1, 8, PAGE, 3 * PAGE])),
+        st.builds(ops.Write, actors, slots, addresses, counts),
+        st.builds(ops.Pwrite, actors, slots, addresses, counts, st.integers(-1, 1)),
+        st.builds(ops.Writev, actors, slots, addresses, st.sampled_from([0, 1, 2, 1024, 1025])),
+        st.builds(ops.Pwritev, actors, slots, addresses, st.just(1), st.integers(-1, 1)),
+        st.builds(ops.Read, actors, slots, st.just(64)),
+        st.builds(ops.Lseek, actors, slots, st.integers(-1, 2), st.integers(0, 2)),
+        st.builds(ops.Close, actors, slots),
+        st.builds(ops.Munmap, actors, addresses, st.sampled_from([0, PAGE, 2 * PAGE])),
         st.builds(
-            op.Mprotect, actors, st.sampled_from([MEMORY, WORDS, SHARED]),
+            ops.Mprotect, actors, st.sampled_from([MEMORY, WORDS, SHARED]),
             st.sampled_from([PAGE, 2 * PAGE]), st.sampled_from([0, mmap.PROT_READ, READ_WRITE]),
         ),
-        st.builds(op.ReadFile, st.just("root"), paths, st.sampled_from(View), st.just("o")),
+        st.builds(ops.ReadFile, st.just("root"), paths, st.sampled_from(View), st.just("o")),
         st.builds(
-            op.WriteFile, st.just("root"), st.just(tracefs.DYNAMIC_EVENTS), commands,
+            ops.WriteFile, st.just("root"), st.just(tracefs.DYNAMIC_EVENTS), commands,
             st.sampled_from([os.O_WRONLY, os.O_WRONLY | os.O_APPEND, os.O_WRONLY | os.O_TRUNC]),
         ),
         st.builds(
-            op.WriteFile, st.just("root"), st.just(tracefs.MAXIMUM),
+            ops.WriteFile, st.just("root"), st.just(tracefs.MAXIMUM),
             st.sampled_from([b"0", b"1", b"32768", b"-1", b"99999999999", b"x"]),
             st.just(os.O_WRONLY),
         ),
         st.builds(
-            op.WriteFile, st.just("root"), st.just(tracefs.TRACE), st.just(b"\n"),
+            ops.WriteFile, st.just("root"), st.just(tracefs.TRACE), st.just(b"\n"),
             st.just(os.O_WRONLY | os.O_TRUNC),
         ),
-        st.builds(op.Stat, st.just("root"), paths),
-        st.builds(op.Setuid, st.just("p2"), st.just(1000)),
+        st.builds(ops.Stat, st.just("root"), paths),
+        st.builds(ops.Setuid, st.just("p2"), st.just(1000)),
     ).map(alone),
 )  # fmt: skip
 
@@ -277,14 +276,14 @@ def prelude() -> list[Operation]:
     """Root, a process with a registered event, and its child."""
     first, second = ACTORS
     return [
-        op.Spawn("root"),
-        op.Spawn(first),
-        op.Mmap(first, MEMORY, PRIVATE_PAGES * PAGE, READ_WRITE, mmap.MAP_PRIVATE),
-        op.Mmap(first, SHARED, PAGE, READ_WRITE, mmap.MAP_SHARED),
-        op.Open(first, SLOTS[0], tracefs.DATA, os.O_RDWR),
+        ops.Spawn("root"),
+        ops.Spawn(first),
+        ops.Mmap(first, MEMORY, PRIVATE_PAGES * PAGE, READ_WRITE, mmap.MAP_PRIVATE),
+        ops.Mmap(first, SHARED, PAGE, READ_WRITE, mmap.MAP_SHARED),
+        ops.Open(first, SLOTS[0], tracefs.DATA, os.O_RDWR),
         *_registration((first, "one", WORDS, 0, 0, 28)),
-        op.Fork(first, second),
-        op.Open(second, SLOTS[1], tracefs.STATUS, os.O_RDONLY),
+        ops.Fork(first, second),
+        ops.Open(second, SLOTS[1], tracefs.STATUS, os.O_RDONLY),
     ]
 
 
@@ -302,11 +301,11 @@ def _sensible(pieces: list[list[Operation]]) -> list[Operation]:
     for operation in (each for piece in pieces for each in piece):
         if operation.actor not in born - dead:
             continue
-        if isinstance(operation, op.Fork):
+        if isinstance(operation, ops.Fork):
             if operation.child in born:
                 continue
             born.add(operation.child)
-        elif isinstance(operation, op.Exit):
+        elif isinstance(operation, ops.Exit):
             dead.add(operation.actor)
         program.append(operation)
     return program

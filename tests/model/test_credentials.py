@@ -6,11 +6,10 @@ import os
 
 import pytest
 
+from conformance import ops
 from conformance.abi.profile import profile_for
 from conformance.model.machine import Model
-from conformance.ops import credentials, file_attributes
-from conformance.ops import syscalls as op
-from conformance.ops.syscalls import Operation
+from conformance.ops import Operation, credentials
 
 # On the model
 
@@ -19,9 +18,9 @@ def answers(*program: Operation) -> list[str]:
     """The errno of each operation of a process that starts as root."""
     model = Model(profile_for("6.12.117"))
     errnos = []
-    for operation in (op.Spawn("p"), *program):
+    for operation in (ops.Spawn("p"), *program):
         (answer,) = model.step(operation)
-        model.narrow(operation, op.Observation(answer.value or 0, answer.errno, answer.data))
+        model.narrow(operation, ops.Observation(answer.value or 0, answer.errno, answer.data))
         errnos.append(answer.errno)
     return errnos[1:]
 
@@ -33,10 +32,10 @@ RW = os.O_RDWR
 @pytest.mark.parametrize(
     ("program", "errno"),
     [
-        pytest.param([op.Open("p", 4, DATA, RW)], "", id="root"),
-        pytest.param([op.Setuid("p", 7), op.Open("p", 4, DATA, RW)], "EACCES", id="user"),
+        pytest.param([ops.Open("p", 4, DATA, RW)], "", id="root"),
+        pytest.param([ops.Setuid("p", 7), ops.Open("p", 4, DATA, RW)], "EACCES", id="user"),
         pytest.param(
-            [file_attributes.Chmod("p", "/proc/sys/kernel/user_events_max", 0o666)],
+            [ops.Chmod("p", "/proc/sys/kernel/user_events_max", 0o666)],
             "EPERM",
             id="sysctl",
         ),
@@ -73,7 +72,7 @@ RW = os.O_RDWR
                 credentials.Unshare("p", credentials.CLONE_NEWNS),
                 credentials.Mount("p", "tmpfs", "/sys/kernel/tracing", "tmpfs"),
                 credentials.Umount("p", "/sys/kernel/tracing"),
-                op.Open("p", 4, DATA, RW),
+                ops.Open("p", 4, DATA, RW),
             ],
             "",
             id="unmounted",
@@ -82,8 +81,8 @@ RW = os.O_RDWR
             [
                 credentials.Unshare("p", credentials.CLONE_NEWNS),
                 credentials.Mount("p", "tmpfs", "/run", "tmpfs"),
-                file_attributes.Mknod("p", "/run/f"),
-                file_attributes.Mknod("p", "/run/f"),
+                ops.Mknod("p", "/run/f"),
+                ops.Mknod("p", "/run/f"),
             ],
             "EEXIST",
             id="made-twice",
@@ -100,9 +99,9 @@ def test_a_child_inherits_credentials_and_seccomp() -> None:
         credentials.Capset("p", 0, 0),
         credentials.NoNewPrivileges("p"),
         credentials.Seccomp("p", ("ioctl",), "ENOLINK"),
-        op.Open("p", 4, DATA, RW),
-        op.Fork("p", "c"),
-        op.Ioctl("c", 4, 0xC0082A00, 0),
+        ops.Open("p", 4, DATA, RW),
+        ops.Fork("p", "c"),
+        ops.Ioctl("c", 4, 0xC0082A00, 0),
         credentials.Capset("c", 1, 1),
     )
     assert errnos == ["", "", "", "", "", "ENOLINK", "EPERM"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
+from conformance import ops
 from conformance.abi import grammar
 from conformance.abi.profile import profile_for
 from conformance.client.executor import ModelExecutor
@@ -17,7 +18,6 @@ from conformance.model.text import definition
 from conformance.model.text.definition import Command, Field, parse_fields
 from conformance.model.text.jhash import bucket, bucket_bits, jhash
 from conformance.model.text.numbers import parse_unsigned
-from conformance.ops import syscalls as op
 from tests.cases.variants import PROFILE
 from tests.model.generated import STEADY, arguments, fields
 
@@ -166,7 +166,7 @@ def test_status_is_in_bucket_order() -> None:
     names = [f"n{number}" for number in range(40)]
     for name in names:
         assert data.register(name).errno == ""
-    seen = ue.lockstep.run(op.ReadFile("p1", "/sys/kernel/tracing/user_events_status"))[0]
+    seen = ue.lockstep.run(ops.ReadFile("p1", "/sys/kernel/tracing/user_events_status"))[0]
     shown = seen.text.partition("\n\n")[0].split("\n")
     assert sorted(shown) == sorted(names)
     buckets = [bucket(name.encode(), 8) for name in shown]

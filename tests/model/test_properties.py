@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance import ops
 from conformance.abi.profile import Profile, profile_for
 from conformance.client.executor import ModelExecutor
 from conformance.client.lockstep import Lockstep
@@ -17,8 +18,7 @@ from conformance.model.answers import Answer, differences
 from conformance.model.errors import ModelError
 from conformance.model.machine import Model
 from conformance.model.state.world import Release
-from conformance.ops import syscalls as op
-from conformance.ops.syscalls import Observation, Operation
+from conformance.ops import Observation, Operation
 from tests.cases.variants import PROFILE
 from tests.model.generated import STEADY, WATCHES, programs
 
@@ -104,7 +104,7 @@ class RandomKernel(ModelExecutor):
         self._system = model
 
     def execute(
-        self, operations: Sequence[Operation], watches: Sequence[op.Watch]
+        self, operations: Sequence[Operation], watches: Sequence[ops.Watch]
     ) -> list[Observation]:
         """Perform operations, before some of them all pending work."""
         seen = []
@@ -190,7 +190,7 @@ def test_an_excluded_state_does_not_return(eager: bool) -> None:
     word = data.register(ue.name()).word
     data.close()
     ue.open_data().unregister(word)
-    look = op.ReadFile("root", "/sys/kernel/tracing/user_events_status", op.View.OWN, ue.prefix)
+    look = ops.ReadFile("root", "/sys/kernel/tracing/user_events_status", ops.View.OWN, ue.prefix)
     ue.tracefs.mode("/sys/kernel/tracing/user_events_status")
     there, gone = f"{ue.name()}\n".encode(), b""
     assert {answer.data for answer in model.foresee(look)} == {there, gone}

@@ -6,13 +6,13 @@ import os
 
 import pytest
 
+from conformance import ops
 from conformance.abi.profile import profile_for
 from conformance.client.tracefs import STATUS
 from conformance.model.answers import Answer, differences
 from conformance.model.errors import TooManyStates
 from conformance.model.machine import Model
 from conformance.ops import race as races
-from conformance.ops import syscalls as op
 from conformance.ops.race import Add, Race, Track
 from conformance.ops.tasks import THREAD, Clone, SpawnDriver
 
@@ -26,12 +26,12 @@ def two_tasks() -> Model:
         SpawnDriver("d"),
         Clone("d", "a", 0),
         Clone("a", "b", THREAD),
-        op.Mmap("a", ADDRESS, 4096, 3, 2),
-        op.Open("a", 7, STATUS, os.O_RDONLY),
-        op.Open("a", 8, STATUS, os.O_RDONLY),
+        ops.Mmap("a", ADDRESS, 4096, 3, 2),
+        ops.Open("a", 7, STATUS, os.O_RDONLY),
+        ops.Open("a", 8, STATUS, os.O_RDONLY),
     ):
         model.step(operation)
-        model.narrow(operation, op.Observation(0))
+        model.narrow(operation, ops.Observation(0))
     return model
 
 
@@ -40,7 +40,7 @@ def answers(model: Model, *tracks: Track) -> list[Answer]:
 
 
 def test_one_of_two_closes_succeeds() -> None:
-    close = [Track(actor, (op.Close(actor, 7),)) for actor in ("a", "b")]
+    close = [Track(actor, (ops.Close(actor, 7),)) for actor in ("a", "b")]
     results = {(each.data or b"").decode() for each in answers(two_tasks(), *close)}
     assert results == {"a.0: 0 *1\nb.0: EBADF *1\n", "a.0: EBADF *1\nb.0: 0 *1\n"}
 
@@ -48,17 +48,17 @@ def test_one_of_two_closes_succeeds() -> None:
 def test_a_result_selects_the_next_states() -> None:
     model = two_tasks()
     race = Race(
-        "a", (Track("a", (op.Close("a", 7), op.Close("a", 8))), Track("b", (op.Close("b", 8),)))
+        "a", (Track("a", (ops.Close("a", 7), ops.Close("a", 8))), Track("b", (ops.Close("b", 8),)))
     )
     assert len(model.step(race)) == 2
     results = b"a.0: 0 *1\na.1: EBADF *1\nb.0: 0 *1\n"
-    assert model.narrow(race, op.Observation(0, "", results)) == []
-    assert [each.errno for each in model.step(op.Close("a", 7))] == ["EBADF"]
+    assert model.narrow(race, ops.Observation(0, "", results)) == []
+    assert [each.errno for each in model.step(ops.Close("a", 7))] == ["EBADF"]
 
 
 def test_results_of_many_passes_are_sets() -> None:
     model = two_tasks()
-    looking, closing = Track("a", (op.Lseek("a", 7, 0, 0),), 50), Track("b", (op.Close("b", 7),))
+    looking, closing = Track("a", (ops.Lseek("a", 7, 0, 0),), 50), Track("b", (ops.Close("b", 7),))
     answer, *others = answers(model, looking, closing)
     assert {each.data for each in others} <= {answer.data}
     assert answer.counted
@@ -70,7 +70,7 @@ def test_results_of_many_passes_are_sets() -> None:
         (b"a.0: 0 *3, EIO *47\nb.0: 0 *1\n", 1),
         (b"", 1),
     ):
-        assert len(differences(answer, op.Observation(0, "", seen))) == wrong
+        assert len(differences(answer, ops.Observation(0, "", seen))) == wrong
 
 
 def test_no_addition_is_lost() -> None:
@@ -79,15 +79,15 @@ def test_no_addition_is_lost() -> None:
         "a", (Track("a", (Add("a", ADDRESS, 1),), 40), Track("b", (Add("b", ADDRESS, 256, 3),), 5))
     )
     (answer,) = model.step(race)
-    model.narrow(race, op.Observation(0, "", answer.example))
-    (memory,) = model.step(op.Load("a", ADDRESS, 4))
+    model.narrow(race, ops.Observation(0, "", answer.example))
+    (memory,) = model.step(ops.Load("a", ADDRESS, 4))
     assert memory.data == (40 + 5 * 3 * 256).to_bytes(4, "little")
 
 
 def test_too_many_interleavings_are_refused() -> None:
     """The final content depends on the last store at each address."""
     steps = {
-        actor: tuple(op.Store(actor, ADDRESS + n, actor.encode()) for n in range(16))
+        actor: tuple(ops.Store(actor, ADDRESS + n, actor.encode()) for n in range(16))
         for actor in ("a", "b")
     }
     with pytest.raises(TooManyStates):
@@ -95,6 +95,6 @@ def test_too_many_interleavings_are_refused() -> None:
 
 
 def test_the_example_has_counts() -> None:
-    race = Race("a", (Track("a", (op.Close("a", 9),), 30), Track("b", (op.Close("b", 7),))))
+    race = Race("a", (Track("a", (ops.Close("a", 9),), 30), Track("b", (ops.Close("b", 7),))))
     (answer,) = two_tasks().step(race)
     assert races.tallies((answer.example or b"").decode()) == [[{"EBADF": 30}], [{"0": 1}]]

@@ -16,7 +16,7 @@ from conformance.client.tracefs import DYNAMIC_EVENTS
 from conformance.client.user_events import UserEvents
 from conformance.model.errors import NotModelled
 from conformance.model.machine import Model
-from conformance.ops.syscalls import Load, Observation, Operation, ReadFile, Watch
+from conformance.ops import Load, Observation, Operation, ReadFile, Watch
 
 PROFILE = profile_for("rfc-v1")
 

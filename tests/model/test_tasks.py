@@ -4,48 +4,48 @@ from __future__ import annotations
 
 import pytest
 
+from conformance import ops
 from conformance.abi.profile import profile_for
 from conformance.client.executor import ModelExecutor
 from conformance.model.errors import NotModelled
 from conformance.model.machine import Model
-from conformance.ops import syscalls as op
 from conformance.ops import tasks
 from conformance.ops.tasks import THREAD, VFORK
 
 
-def run(*program: op.Operation) -> list[op.Observation]:
+def run(*program: ops.Operation) -> list[ops.Observation]:
     """Run a program on the model."""
     return ModelExecutor(Model(profile_for("6.12"))).execute(program, ())
 
 
-START = (op.Spawn("d"), tasks.Clone("d", "a", 0))
+START = (ops.Spawn("d"), tasks.Clone("d", "a", 0))
 
 
 def test_a_vfork_parent_waits_for_its_child() -> None:
     forked = (*START, tasks.Clone("a", "b", VFORK))
-    act = op.Mmap("a", 0x10000, 4096, 3, 2)
+    act = ops.Mmap("a", 0x10000, 4096, 3, 2)
     with pytest.raises(NotModelled, match="waits for its vfork child"):
         run(*forked, act)
-    for end in (op.Exit("b"), tasks.Die("b"), tasks.Exec("b"), tasks.ExitTask("b")):
+    for end in (ops.Exit("b"), tasks.Die("b"), tasks.Exec("b"), tasks.ExitTask("b")):
         assert run(*forked, end, act)[-1].value == 0x10000
     assert run(*forked, tasks.Die("a"))[-1].ok
 
 
 def test_a_driver_outlives_its_tasks() -> None:
     with pytest.raises(NotModelled, match="drives tasks"):
-        run(*START, op.Exit("d"))
-    assert run(*START, op.Exit("a"), op.Exit("d"))[-1].ok
+        run(*START, ops.Exit("d"))
+    assert run(*START, ops.Exit("a"), ops.Exit("d"))[-1].ok
 
 
 def test_a_driver_does_not_vfork() -> None:
     with pytest.raises(NotModelled, match="drives tasks"):
-        run(op.Spawn("d"), tasks.Clone("d", "a", VFORK))
+        run(ops.Spawn("d"), tasks.Clone("d", "a", VFORK))
 
 
-@pytest.mark.parametrize("end", [op.Exit("b"), tasks.Die("b"), tasks.Exec("b")])
-def test_threads_end_together(end: op.Operation) -> None:
+@pytest.mark.parametrize("end", [ops.Exit("b"), tasks.Die("b"), tasks.Exec("b")])
+def test_threads_end_together(end: ops.Operation) -> None:
     program = (*START, tasks.Clone("a", "b", THREAD), tasks.Clone("b", "c", THREAD), end)
     with pytest.raises(NotModelled, match="'a' does not exist"):
-        run(*program, op.Load("a", 0, 1))
+        run(*program, ops.Load("a", 0, 1))
     with pytest.raises(NotModelled, match="'c' does not exist"):
-        run(*program, op.Load("c", 0, 1))
+        run(*program, ops.Load("c", 0, 1))

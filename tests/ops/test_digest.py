@@ -7,13 +7,9 @@ import os
 
 from hypothesis import given
 
-from conformance.ops import (
-    digest,
-    race,
-)
-from conformance.ops import syscalls as op
+from conformance import ops
+from conformance.ops import Operation, View, digest, race
 from conformance.ops.c_text import statement
-from conformance.ops.syscalls import Operation, View
 from tests.cases.variants import Outcome
 from tests.model.generated import STEADY, programs
 
@@ -36,9 +32,9 @@ def test_the_serial_of_a_name_is_incidental() -> None:
     def program(serial: str, stem: str) -> list[Operation]:
         name = f"t{serial}_{stem}"
         return [
-            op.Store("p1", 0x1000, b"\x1c\0\0\0" + name.encode() + b" u32 a\0\xff"),
-            op.WriteFile("root", f"/events/user_events/{name}/enable", b"1", os.O_WRONLY),
-            op.ReadFile("root", "/status", View.OWN, f"t{serial}_"),
+            ops.Store("p1", 0x1000, b"\x1c\0\0\0" + name.encode() + b" u32 a\0\xff"),
+            ops.WriteFile("root", f"/events/user_events/{name}/enable", b"1", os.O_WRONLY),
+            ops.ReadFile("root", "/status", View.OWN, f"t{serial}_"),
         ]
 
     assert digest.digest(program("00001", "e")) == digest.digest(program("00731", "e"))
@@ -46,10 +42,10 @@ def test_the_serial_of_a_name_is_incidental() -> None:
 
 
 def test_numbers_and_order_are_not_incidental() -> None:
-    first, second = op.Load("p1", 0x1000, 4), op.Load("p1", 0x1000, 8)
+    first, second = ops.Load("p1", 0x1000, 4), ops.Load("p1", 0x1000, 8)
     assert digest.digest([first, second]) != digest.digest([second, first])
     assert digest.digest([first]) != digest.digest([second])
-    assert digest.digest([op.Load("p2", 0x1000, 4)]) != digest.digest([first])
+    assert digest.digest([ops.Load("p2", 0x1000, 4)]) != digest.digest([first])
 
 
 def test_every_step_of_every_case_can_be_told(recorded: dict[str, Outcome]) -> None:
@@ -61,7 +57,7 @@ def test_every_step_of_every_case_can_be_told(recorded: dict[str, Outcome]) -> N
 
 def files_of(*names: str) -> list[Operation]:
     """A program that reads one file of each event."""
-    return [op.ReadFile("root", f"/events/user_events_multi/{name}/enable") for name in names]
+    return [ops.ReadFile("root", f"/events/user_events_multi/{name}/enable") for name in names]
 
 
 def test_the_digest_does_not_know_what_ran_before() -> None:
@@ -73,7 +69,7 @@ def test_the_digest_does_not_know_what_ran_before() -> None:
 
 def test_the_digest_does_not_know_what_ran_before_a_race() -> None:
     first, later = (
-        race.Race("p1", (race.Track("p1", (op.Open("p1", 4, f"/events/{name}/enable", 1),)),))
+        race.Race("p1", (race.Track("p1", (ops.Open("p1", 4, f"/events/{name}/enable", 1),)),))
         for name in ("t00001_e", "t00207_e")
     )
     assert digest.digest([first]) == digest.digest([later])

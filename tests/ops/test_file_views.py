@@ -12,8 +12,8 @@ from conformance.client.lockstep import Lockstep
 from conformance.client.user_events import UserEvents
 from conformance.model.errors import NotModelled
 from conformance.model.machine import Model
+from conformance.ops import View
 from conformance.ops.decoding.file_views import read
-from conformance.ops.syscalls import View
 from tests.model.generated import STEADY
 
 PREFIX = "t00001_"

@@ -9,18 +9,9 @@ import struct
 
 import pytest
 
+from conformance import ops
 from conformance.model.syscalls import dispatch
-from conformance.ops import (
-    compat,
-    credentials,
-    file_attributes,
-    mapping,
-    race,
-    sockets,
-    tasks,
-    tracing,
-)
-from conformance.ops import syscalls as op
+from conformance.ops import compat, credentials, race, tasks
 from conformance.ops.c_text import literal, statement
 from conformance.ops.credentials import Capability
 from conformance.ops.operation import Operation, Reply
@@ -29,58 +20,58 @@ from tests.model.generated import READ_WRITE
 RACE = race.Race(
     "p1",
     (
-        race.Track("p1", (op.Close("p1", 4), race.Add("p1", 0x1000, 5, 2)), 3),
-        race.Track("p2", (op.Close("p2", 5),)),
+        race.Track("p1", (ops.Close("p1", 4), race.Add("p1", 0x1000, 5, 2)), 3),
+        race.Track("p2", (ops.Close("p2", 5),)),
     ),
 )
 
 EXAMPLES: dict[str, Operation] = {
-    "p1: /* new process */;": op.Spawn("p1"),
-    "p1: p2 = fork();": op.Fork("p1", "p2"),
-    "p1: _exit(3);": op.Exit("p1", 3),
-    "p1: setresgid(7, 7, 7); setresuid(7, 7, 7);": op.Setuid("p1", 7),
-    'p1: fd4 = open("/f", O_RDONLY | O_TRUNC);': op.Open("p1", 4, "/f", os.O_TRUNC),
-    "p1: close(fd4);": op.Close("p1", 4),
-    "p1: fd5 = dup(fd4);": op.Dup("p1", 4, 5),
-    "p1: ioctl(fd4, 0xc0082a00, 0x1000);": op.Ioctl("p1", 4, 0xC0082A00, 0x1000),
-    "p1: read(fd4, buffer, 9);": op.Read("p1", 4, 9),
-    "p1: write(fd4, (void *)0x1000, 9);": op.Write("p1", 4, 0x1000, 9),
-    "p1: pwrite(fd4, (void *)0x1000, 9, -1);": op.Pwrite("p1", 4, 0x1000, 9, -1),
-    "p1: writev(fd4, (struct iovec *)0x1000, 2);": op.Writev("p1", 4, 0x1000, 2),
-    "p1: pwritev(fd4, (struct iovec *)0x1000, 2, 1);": op.Pwritev("p1", 4, 0x1000, 2, 1),
-    "p1: lseek(fd4, 1, 2);": op.Lseek("p1", 4, 1, 2),
+    "p1: /* new process */;": ops.Spawn("p1"),
+    "p1: p2 = fork();": ops.Fork("p1", "p2"),
+    "p1: _exit(3);": ops.Exit("p1", 3),
+    "p1: setresgid(7, 7, 7); setresuid(7, 7, 7);": ops.Setuid("p1", 7),
+    'p1: fd4 = open("/f", O_RDONLY | O_TRUNC);': ops.Open("p1", 4, "/f", os.O_TRUNC),
+    "p1: close(fd4);": ops.Close("p1", 4),
+    "p1: fd5 = dup(fd4);": ops.Dup("p1", 4, 5),
+    "p1: ioctl(fd4, 0xc0082a00, 0x1000);": ops.Ioctl("p1", 4, 0xC0082A00, 0x1000),
+    "p1: read(fd4, buffer, 9);": ops.Read("p1", 4, 9),
+    "p1: write(fd4, (void *)0x1000, 9);": ops.Write("p1", 4, 0x1000, 9),
+    "p1: pwrite(fd4, (void *)0x1000, 9, -1);": ops.Pwrite("p1", 4, 0x1000, 9, -1),
+    "p1: writev(fd4, (struct iovec *)0x1000, 2);": ops.Writev("p1", 4, 0x1000, 2),
+    "p1: pwritev(fd4, (struct iovec *)0x1000, 2, 1);": ops.Pwritev("p1", 4, 0x1000, 2, 1),
+    "p1: lseek(fd4, 1, 2);": ops.Lseek("p1", 4, 1, 2),
     "p1: mmap((void *)0x1000, 0x2000, PROT_READ | PROT_WRITE, "
-    "MAP_FIXED_NOREPLACE | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);": op.Mmap(
+    "MAP_FIXED_NOREPLACE | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);": ops.Mmap(
         "p1", 0x1000, 0x2000, READ_WRITE, mmap.MAP_PRIVATE
     ),
     "p1: mmap((void *)0x1000, 0x1000, PROT_READ, "
-    "MAP_FIXED_NOREPLACE | MAP_SHARED, fd4, 0);": op.Mmap(
+    "MAP_FIXED_NOREPLACE | MAP_SHARED, fd4, 0);": ops.Mmap(
         "p1", 0x1000, 0x1000, mmap.PROT_READ, mmap.MAP_SHARED, 4
     ),
-    "p1: munmap((void *)0x1000, 0x1000);": op.Munmap("p1", 0x1000, 0x1000),
-    "p1: mprotect((void *)0x1000, 0x1000, PROT_NONE);": op.Mprotect("p1", 0x1000, 0x1000, 0),
-    'p1: memcpy((void *)0x1000, "a\\000\\042", 3);': op.Store("p1", 0x1000, b'a\0"'),
-    "p1: memcpy(buffer, (void *)0x1000, 3);": op.Load("p1", 0x1000, 3),
-    'p1: cat("/f");': op.ReadFile("p1", "/f"),
-    'p1: echo(open("/f", O_WRONLY | O_APPEND), "1\\012");': op.WriteFile(
+    "p1: munmap((void *)0x1000, 0x1000);": ops.Munmap("p1", 0x1000, 0x1000),
+    "p1: mprotect((void *)0x1000, 0x1000, PROT_NONE);": ops.Mprotect("p1", 0x1000, 0x1000, 0),
+    'p1: memcpy((void *)0x1000, "a\\000\\042", 3);': ops.Store("p1", 0x1000, b'a\0"'),
+    "p1: memcpy(buffer, (void *)0x1000, 3);": ops.Load("p1", 0x1000, 3),
+    'p1: cat("/f");': ops.ReadFile("p1", "/f"),
+    'p1: echo(open("/f", O_WRONLY | O_APPEND), "1\\012");': ops.WriteFile(
         "p1", "/f", b"1\n", os.O_WRONLY | os.O_APPEND
     ),
-    'p1: stat("/f", &st);': op.Stat("p1", "/f"),
-    "p1: fd4 = bpf(5, (union bpf_attr *)0x1000, 48);": op.Bpf("p1", 5, 0x1000, 48, 4),
-    "p1: bpf(1, (union bpf_attr *)0x1000, 32);": op.Bpf("p1", 1, 0x1000, 32),
-    "p1: *(int *)0x1000 = fd4;": op.StoreDescriptor("p1", 0x1000, 4),
-    "p1: socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, {&fd4, &fd5});": op.Socketpair(
+    'p1: stat("/f", &st);': ops.Stat("p1", "/f"),
+    "p1: fd4 = bpf(5, (union bpf_attr *)0x1000, 48);": ops.Bpf("p1", 5, 0x1000, 48, 4),
+    "p1: bpf(1, (union bpf_attr *)0x1000, 32);": ops.Bpf("p1", 1, 0x1000, 32),
+    "p1: *(int *)0x1000 = fd4;": ops.StoreDescriptor("p1", 0x1000, 4),
+    "p1: socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, {&fd4, &fd5});": ops.Socketpair(
         "p1", 4, 5
     ),
-    "p1: setsockopt(fd4, 1, 50, (void *)0x1000, 4);": op.Setsockopt("p1", 4, 1, 50, 0x1000, 4),
+    "p1: setsockopt(fd4, 1, 50, (void *)0x1000, 4);": ops.Setsockopt("p1", 4, 1, 50, 0x1000, 4),
     "p1: fd4 = perf_event_open((struct perf_event_attr *)0x1000, -1, 0, -1, "
-    "PERF_FLAG_FD_CLOEXEC);": op.PerfEventOpen("p1", 4, 0x1000, -1, 0),
-    "p1: ioctl(fd4, 0x40042408, fd5);": op.IoctlDescriptor("p1", 4, 0x40042408, 5),
-    'p1: *(long *)0x1000 = atol(cat("/id"));': op.StoreNumber("p1", 0x1000, "/id"),
-    "p1: memcpy(buffer, (struct perf_event_mmap_page *)0x1000, 8192);": op.ReadRing(
+    "PERF_FLAG_FD_CLOEXEC);": ops.PerfEventOpen("p1", 4, 0x1000, -1, 0),
+    "p1: ioctl(fd4, 0x40042408, fd5);": ops.IoctlDescriptor("p1", 4, 0x40042408, 5),
+    'p1: *(long *)0x1000 = atol(cat("/id"));': ops.StoreNumber("p1", 0x1000, "/id"),
+    "p1: memcpy(buffer, (struct perf_event_mmap_page *)0x1000, 8192);": ops.ReadRing(
         "p1", 0x1000, 8192, 1024
     ),
-    "p1: sched_setaffinity(0, 8, &(long){1 << 1});": op.Pin("p1", 1),
+    "p1: sched_setaffinity(0, 8, &(long){1 << 1});": ops.Pin("p1", 1),
     "d: /* new process */;": tasks.SpawnDriver("d"),
     "p1: p2 = clone(CLONE_VM | CLONE_VFORK | SIGCHLD, 0, 0, 0, 0);": tasks.Clone(
         "p1", "p2", tasks.VFORK
@@ -103,8 +94,8 @@ EXAMPLES: dict[str, Operation] = {
     ),
     "p1: /* int $0x80: */ mmap2((void *)0x1000, 0x1000, PROT_READ, "
     "MAP_FIXED_NOREPLACE | MAP_SHARED, fd4, 0);": compat.Mmap32("p1", 0x1000, 0x1000, 1, 1, 4),
-    "p1: sendmsg(fd4, SCM_RIGHTS(fd5), 0);": sockets.SendDescriptor("p1", 4, 5),
-    "p1: fd5 = SCM_RIGHTS(recvmsg(fd4, &message, MSG_CMSG_CLOEXEC));": sockets.ReceiveDescriptor(
+    "p1: sendmsg(fd4, SCM_RIGHTS(fd5), 0);": ops.SendDescriptor("p1", 4, 5),
+    "p1: fd5 = SCM_RIGHTS(recvmsg(fd4, &message, MSG_CMSG_CLOEXEC));": ops.ReceiveDescriptor(
         "p1", 4, 5
     ),
     "p1: for (int i = 0; i < 3; i++) { close(fd4); for (int n = 0; n < 2; n++) "
@@ -113,20 +104,20 @@ EXAMPLES: dict[str, Operation] = {
     "p1: for (int n = 0; n < 1; n++) "
     "__atomic_fetch_add((int *)0x1000, 5, __ATOMIC_SEQ_CST);": race.Add("p1", 0x1000, 5),
     "p1: mremap((void *)0x1000, 0x1000, 0x1000, MREMAP_MAYMOVE | MREMAP_FIXED, 0x3000);": (
-        mapping.Mremap("p1", 0x1000, 0x1000, 0x3000)
+        ops.Mremap("p1", 0x1000, 0x1000, 0x3000)
     ),
-    "p1: madvise((void *)0x1000, 0x1000, MADV_DONTNEED);": mapping.Discard("p1", 0x1000, 0x1000),
-    'p1: fd4 = memfd_create("", MFD_CLOEXEC);': mapping.MemoryFile("p1", 4),
-    "p1: ftruncate(fd4, 0x1000);": mapping.Truncate("p1", 4, 0x1000),
-    'p1: mkdir("/d", 0755);': tracing.MakeDirectory("p1", "/d"),
-    'p1: rmdir("/d");': tracing.RemoveDirectory("p1", "/d"),
-    'p1: echo(open("/f", O_WRONLY), getpid());': tracing.WritePid("p1", "/f", os.O_WRONLY),
-    "p1: read(fd4, buffer, 512);": tracing.ReadPipe("p1", 4, 512, "t1_"),
-    "p1: read(fd4, buffer, getpagesize());": tracing.ReadPage("p1", 4, "/id"),
-    "p1: io_uring_prep_write(sqe, fd4, (void *)0x1000, 9, -1);": tracing.SubmitWrite(
+    "p1: madvise((void *)0x1000, 0x1000, MADV_DONTNEED);": ops.Discard("p1", 0x1000, 0x1000),
+    'p1: fd4 = memfd_create("", MFD_CLOEXEC);': ops.MemoryFile("p1", 4),
+    "p1: ftruncate(fd4, 0x1000);": ops.Truncate("p1", 4, 0x1000),
+    'p1: mkdir("/d", 0755);': ops.MakeDirectory("p1", "/d"),
+    'p1: rmdir("/d");': ops.RemoveDirectory("p1", "/d"),
+    'p1: echo(open("/f", O_WRONLY), getpid());': ops.WritePid("p1", "/f", os.O_WRONLY),
+    "p1: read(fd4, buffer, 512);": ops.ReadPipe("p1", 4, 512, "t1_"),
+    "p1: read(fd4, buffer, getpagesize());": ops.ReadPage("p1", 4, "/id"),
+    "p1: io_uring_prep_write(sqe, fd4, (void *)0x1000, 9, -1);": ops.SubmitWrite(
         "p1", 4, 0x1000, 9, -1
     ),
-    "p1: io_uring_prep_writev(sqe, fd4, (void *)0x1000, 2, 0);": tracing.SubmitWrite(
+    "p1: io_uring_prep_writev(sqe, fd4, (void *)0x1000, 2, 0);": ops.SubmitWrite(
         "p1", 4, 0x1000, 2, vector=True
     ),
     "p1: setgroups(2, (gid_t[]){5, 6}); "
@@ -153,12 +144,12 @@ EXAMPLES: dict[str, Operation] = {
         "p1", "none", "/t", "", credentials.MS_REMOUNT, "gid=7"
     ),
     'p1: umount2("/t", MNT_DETACH);': credentials.Umount("p1", "/t"),
-    'p1: mknod("/run/f", S_IFREG | 0600, 0);': file_attributes.Mknod("p1", "/run/f"),
-    'p1: mkdir("/run/d", 0755);': file_attributes.Mkdir("p1", "/run/d"),
-    'p1: chmod("/f", 0604);': file_attributes.Chmod("p1", "/f", 0o604),
-    'p1: chown("/f", -1, 7);': file_attributes.Chown("p1", "/f", gid=7),
-    'p1: stat("/f", &st), st.st_uid, st.st_gid;': file_attributes.Ownership("p1", "/f"),
-    "p1: getdents64(fd4, buffer, sizeof(buffer));": file_attributes.Getdents("p1", 4),
+    'p1: mknod("/run/f", S_IFREG | 0600, 0);': ops.Mknod("p1", "/run/f"),
+    'p1: mkdir("/run/d", 0755);': ops.Mkdir("p1", "/run/d"),
+    'p1: chmod("/f", 0604);': ops.Chmod("p1", "/f", 0o604),
+    'p1: chown("/f", -1, 7);': ops.Chown("p1", "/f", gid=7),
+    'p1: stat("/f", &st), st.st_uid, st.st_gid;': ops.Ownership("p1", "/f"),
+    "p1: getdents64(fd4, buffer, sizeof(buffer));": ops.Getdents("p1", 4),
 }
 
 
@@ -236,5 +227,5 @@ def test_directory_entries_are_parsed() -> None:
     for name in names:
         length = (19 + len(name) + 1 + 7) // 8 * 8
         raw += (struct.pack("<QqHB", 1, 2, length, 4) + name).ljust(length, b"\0")
-    assert file_attributes.Getdents("p1", 4).decode([Reply(96, 0, raw)])[1] == b".\nabcdefgh\nb\n"
-    assert file_attributes.Getdents("p1", 4, "a").decode([Reply(96, 0, raw)])[1] == b"abcdefgh\n"
+    assert ops.Getdents("p1", 4).decode([Reply(96, 0, raw)])[1] == b".\nabcdefgh\nb\n"
+    assert ops.Getdents("p1", 4, "a").decode([Reply(96, 0, raw)])[1] == b"abcdefgh\n"

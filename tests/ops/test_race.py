@@ -6,14 +6,14 @@ import json
 
 import pytest
 
+from conformance import ops
 from conformance.ops import digest, race
-from conformance.ops import syscalls as op
 
 RACE = race.Race(
     "p1",
     (
-        race.Track("p1", (op.Close("p1", 4), race.Add("p1", 0x1000, 5, 2)), 3),
-        race.Track("p2", (op.Close("p2", 5),)),
+        race.Track("p1", (ops.Close("p1", 4), race.Add("p1", 0x1000, 5, 2)), 3),
+        race.Track("p2", (ops.Close("p2", 5),)),
     ),
 )
 
@@ -44,7 +44,7 @@ def test_what_a_race_told_fits_what_is_allowed(text: str, fits: bool) -> None:
 
 
 def test_the_steps_of_a_race_are_in_its_digest() -> None:
-    other = race.Race("p1", (RACE.tracks[0], race.Track("p2", (op.Close("p2", 6),))))
+    other = race.Race("p1", (RACE.tracks[0], race.Track("p2", (ops.Close("p2", 6),))))
     assert digest.digest([RACE]) != digest.digest([other])
     assert json.dumps(RACE.encode()).count('"op"') == 4
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from conformance.client.executor import Deadline, ModelExecutor
 from conformance.client.lockstep import Step
 from conformance.model.machine import Model
-from conformance.ops.syscalls import Observation, Operation, Watch
+from conformance.ops import Observation, Operation, Watch
 from tests.cases.variants import PROFILE, Attempt, Outcome, Variant
 
 # Errors that user_events itself knows: a lie is to be a plausible one.

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
+from conformance import ops
 from conformance.client import tracefs
-from conformance.ops import file_attributes, tracing
-from conformance.ops import syscalls as op
 from conformance.ops.calls import Call
 from conformance.runner.guest_invariants import GuestInvariants
 from conformance.runner.guest_setup import ACTOR
@@ -41,7 +40,7 @@ class Kept(Guest):
 
 
 def changed(
-    around: GuestInvariants, guest: Guest, program: Sequence[op.Operation], *, passed: bool
+    around: GuestInvariants, guest: Guest, program: Sequence[ops.Operation], *, passed: bool
 ) -> list[str]:
     """What is not as it was after a program."""
     return around.changed(guest.call(ACTOR, around.calls(program, passed=passed)))
@@ -62,19 +61,21 @@ def test_a_mode_or_owner_that_was_left_is_told(status: str) -> None:
 @pytest.mark.parametrize(
     ("operation", "told"),
     [
-        (op.Open("p1", 3, tracefs.DATA, os.O_RDWR), False),
-        (op.Open("p1", 3, tracefs.TRACING_ON, os.O_RDONLY), False),
-        (op.WriteFile("p1", PATH, b"1", os.O_WRONLY), False),
-        (op.WriteFile("p1", tracefs.DYNAMIC_EVENTS, b"u:e", os.O_WRONLY), False),
-        (op.WriteFile("p1", tracefs.TRACING_ON, b"1", os.O_WRONLY), True),
-        (op.Open("p1", 3, tracefs.TRACING_ON, os.O_RDWR), True),
-        (op.WriteFile("p1", f"{tracefs.ROOT}/events/enable", b"0", os.O_WRONLY), True),
-        (tracing.MakeDirectory("p1", "/d"), True),
-        (file_attributes.Chmod("p1", tracefs.DATA, 0o666), True),
+        (ops.Open("p1", 3, tracefs.DATA, os.O_RDWR), False),
+        (ops.Open("p1", 3, tracefs.TRACING_ON, os.O_RDONLY), False),
+        (ops.WriteFile("p1", PATH, b"1", os.O_WRONLY), False),
+        (ops.WriteFile("p1", tracefs.DYNAMIC_EVENTS, b"u:e", os.O_WRONLY), False),
+        (ops.WriteFile("p1", tracefs.TRACING_ON, b"1", os.O_WRONLY), True),
+        (ops.Open("p1", 3, tracefs.TRACING_ON, os.O_RDWR), True),
+        (ops.WriteFile("p1", f"{tracefs.ROOT}/events/enable", b"0", os.O_WRONLY), True),
+        (ops.MakeDirectory("p1", "/d"), True),
+        (ops.Chmod("p1", tracefs.DATA, 0o666), True),
     ],
     ids=str,
 )
-def test_it_is_looked_where_a_program_may_have_reached(operation: op.Operation, told: bool) -> None:
+def test_it_is_looked_where_a_program_may_have_reached(
+    operation: ops.Operation, told: bool
+) -> None:
     guest = Kept({})
     around = GuestInvariants(guest)
     guest.status = "100666 0:0"

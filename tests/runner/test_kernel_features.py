@@ -8,15 +8,14 @@ from collections.abc import Iterator, Sequence
 from errno import EFAULT, ENOENT, ENOSYS
 from typing import Any
 
+from conformance import ops
 from conformance.abi.bpf import PROG_LOAD, Command, ProgramType
 from conformance.abi.profile import profile_for
 from conformance.cases.case import Case, Facility, Isolation, Tier
 from conformance.client import tracefs
-from conformance.ops import syscalls as op
+from conformance.ops import SubmitWrite, View
 from conformance.ops.calls import Call
 from conformance.ops.race import Race
-from conformance.ops.syscalls import View
-from conformance.ops.tracing import SubmitWrite
 from conformance.results.case_result import Outcome as Came
 from conformance.results.case_result import SkipReason
 from conformance.runner.kernel_features import facilities_of, promised_by
@@ -44,47 +43,47 @@ def with_implied(facilities: set[Facility]) -> set[Facility]:
     return facilities.union(*(IMPLIED.get(each, set()) for each in facilities))
 
 
-def used(program: Sequence[op.Operation]) -> Iterator[Facility]:
+def used(program: Sequence[ops.Operation]) -> Iterator[Facility]:
     """What the operations of a program need the kernel to be built with."""
     stored: dict[tuple[str, int], bytes] = {}
     for operation in program:
         match operation:
-            case op.Store(actor=actor, address=address, data=data):
+            case ops.Store(actor=actor, address=address, data=data):
                 stored[actor, address] = data
-            case op.PerfEventOpen():
+            case ops.PerfEventOpen():
                 yield Facility.PERF
-            case op.IoctlDescriptor():
+            case ops.IoctlDescriptor():
                 yield Facility.BPF_TRACING
-            case op.Bpf(actor=actor, command=command, address=address):
+            case ops.Bpf(actor=actor, command=command, address=address):
                 yield Facility.BPF
                 attributes = stored.get((actor, address), b"")
                 kind = int.from_bytes(attributes[: PROG_LOAD.member("prog_type").size], "little")
                 tracing = (ProgramType.KPROBE, ProgramType.TRACEPOINT)
                 if command == Command.PROG_LOAD and kind in tracing:
                     yield Facility.BPF_TRACING
-            case op.WriteFile(path=tracefs.KPROBE_EVENTS):
+            case ops.WriteFile(path=tracefs.KPROBE_EVENTS):
                 yield Facility.KPROBES
             case Race():
                 yield Facility.SMP
             case SubmitWrite():
                 yield Facility.IO_URING
-            case op.WriteFile(path=tracefs.DYNAMIC_EVENTS, data=data) if data.startswith(b"e:"):
+            case ops.WriteFile(path=tracefs.DYNAMIC_EVENTS, data=data) if data.startswith(b"e:"):
                 yield Facility.EPROBES
-            case op.ReadFile(path=tracefs.SNAPSHOT) | op.WriteFile(path=tracefs.SNAPSHOT):
+            case ops.ReadFile(path=tracefs.SNAPSHOT) | ops.WriteFile(path=tracefs.SNAPSHOT):
                 yield Facility.SNAPSHOT
-            case op.WriteFile(path=path, data=data) if path.endswith("/filter"):
+            case ops.WriteFile(path=path, data=data) if path.endswith("/filter"):
                 # What the kernel makes of a set depends on how many processors there are.
                 if SEVERAL_PROCESSORS.search(data):
                     yield Facility.SMP
-            case op.WriteFile(path=path, data=data) if path.endswith("/trigger"):
+            case ops.WriteFile(path=path, data=data) if path.endswith("/trigger"):
                 # What takes something away is refused as well where it is not known.
                 for facility in (Facility.HIST, Facility.SNAPSHOT):
                     name = facility.value.encode()
                     if data.startswith((name, b"enable_" + name, b"disable_" + name)):
                         yield facility
-            case op.ReadFile(path=path) if path.endswith("/hist"):
+            case ops.ReadFile(path=path) if path.endswith("/hist"):
                 yield Facility.HIST
-            case op.ReadFile(path=path, view=View.EXACT) if path.endswith("/trigger"):
+            case ops.ReadFile(path=path, view=View.EXACT) if path.endswith("/trigger"):
                 # The list of all that there are.
                 yield from (Facility.HIST, Facility.SNAPSHOT)
 

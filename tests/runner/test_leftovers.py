@@ -6,11 +6,11 @@ import os
 
 import pytest
 
+from conformance import ops
 from conformance.abi.profile import profile_for
 from conformance.client import tracefs
 from conformance.model.state.world import World
-from conformance.ops import credentials, file_attributes, race
-from conformance.ops import syscalls as op
+from conformance.ops import credentials, race
 from conformance.ops.credentials import MS_BIND, MS_RDONLY, MS_REMOUNT
 from conformance.runner.leftovers import Leftovers, of_program
 
@@ -25,8 +25,8 @@ def fresh() -> World:
     return World.fresh(profile_for("6.12.117"))
 
 
-def write(path: str) -> op.WriteFile:
-    return op.WriteFile("p1", path, b"1", os.O_WRONLY)
+def write(path: str) -> ops.WriteFile:
+    return ops.WriteFile("p1", path, b"1", os.O_WRONLY)
 
 
 def mount(flags: int = 0, kind: str = "") -> credentials.Mount:
@@ -40,26 +40,26 @@ def mount(flags: int = 0, kind: str = "") -> credentials.Mount:
         ([write(tracefs.DYNAMIC_EVENTS)], Leftovers()),
         ([write(CPUMASK)], Leftovers(settings=(CPUMASK,))),
         ([write("/sys/kernel/debug/tracing/tracing_cpumask")], Leftovers(settings=(CPUMASK,))),
-        ([op.Open("p1", 3, CPUMASK, os.O_RDWR)], Leftovers(settings=(CPUMASK,))),
-        ([op.Open("p1", 3, CPUMASK, os.O_RDONLY)], Leftovers()),
+        ([ops.Open("p1", 3, CPUMASK, os.O_RDWR)], Leftovers(settings=(CPUMASK,))),
+        ([ops.Open("p1", 3, CPUMASK, os.O_RDONLY)], Leftovers()),
         ([write(SYSTEM_FILTER)], Leftovers(filters=(SYSTEM_FILTER,))),
         ([write(KERNEL_FILTER)], Leftovers(filters=(KERNEL_FILTER,))),
         ([write(f"{ROOT}/events/user_events/e/filter")], Leftovers()),
         # The model has no trigger any more.
         ([write(TRIGGER)], Leftovers()),
-        ([file_attributes.Chmod("p1", tracefs.DATA, 0o666)], Leftovers(modes=True)),
+        ([ops.Chmod("p1", tracefs.DATA, 0o666)], Leftovers(modes=True)),
         ([mount(MS_REMOUNT | MS_RDONLY)], Leftovers(modes=True, superblock=True)),
         ([mount(MS_REMOUNT | MS_BIND)], Leftovers()),
         ([mount(kind="tmpfs")], Leftovers()),
         ([mount(kind="tracefs")], Leftovers(modes=True, superblock=True)),
         (
-            [race.Race("p1", (race.Track("p1", (op.Open("p1", 3, CPUMASK, os.O_RDWR),)),))],
+            [race.Race("p1", (race.Track("p1", (ops.Open("p1", 3, CPUMASK, os.O_RDWR),)),))],
             Leftovers(settings=(CPUMASK,)),
         ),
     ],
     ids=str,
 )
-def test_operations_that_leave_something(operations: list[op.Operation], left: Leftovers) -> None:
+def test_operations_that_leave_something(operations: list[ops.Operation], left: Leftovers) -> None:
     found = of_program(operations, fresh())
     assert found == left
     assert bool(found) is (left != Leftovers())

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
+from conformance import ops
 from conformance.abi.profile import profile_for
 from conformance.client.lockstep import Divergence
-from conformance.ops import syscalls as op
 from tests.cases.variants import Outcome, Variant, honest
 from tests.runner.liar import Lie, lies, tell
 
@@ -142,7 +142,7 @@ def test_a_lie_about_more_than_looking_ends_the_program(
 ) -> None:
     variant = next(each for each in variants if each.id == "unregister.twice")
     steps = recorded[variant.id].lockstep.steps
-    ioctl = next(step for step in steps if isinstance(step.operation, op.Ioctl))
+    ioctl = next(step for step in steps if isinstance(step.operation, ops.Ioctl))
     lie = next(lie for lie in lies([ioctl]) if lie.kind == "errno")
     outcome = tell(variant, lie)
     assert isinstance(outcome.raised, Divergence)
@@ -156,7 +156,7 @@ def test_lies_of_different_looks_are_all_kept(
 ) -> None:
     variant = next(each for each in variants if each.id == "unregister.size.16")
     loads = [
-        step for step in recorded[variant.id].lockstep.steps if isinstance(step.operation, op.Load)
+        step for step in recorded[variant.id].lockstep.steps if isinstance(step.operation, ops.Load)
     ]
     lie = next(lie for lie in lies(loads[:1]) if lie.kind.startswith("text"))
     outcome = tell(variant, lie)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conformance.ops import syscalls as op
+from conformance import ops
 from conformance.ops.calls import Call
 from conformance.runner.process_pool import PooledProcess, ProcessPool
 
@@ -31,7 +31,7 @@ class Asked:
 def borrowed(pool: ProcessPool, *, reusable: bool = True) -> PooledProcess:
     """A process with a descriptor that is open."""
     process = pool.borrow("p")
-    process.note(op.Open("p", 3, "/x", 0), ok=True)
+    process.note(ops.Open("p", 3, "/x", 0), ok=True)
     process.reusable = reusable
     return process
 

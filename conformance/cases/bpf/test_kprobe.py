@@ -6,6 +6,7 @@ called: here by a write(2) to user_events_data.
 
 from __future__ import annotations
 
+from conformance import ops
 from conformance.cases.case import surface, variants
 from conformance.cases.support.kprobes import (
     SAMPLE,
@@ -17,7 +18,6 @@ from conformance.cases.support.kprobes import (
 )
 from conformance.client.bpf import Bpf
 from conformance.client.user_events import UserEvents
-from conformance.ops import syscalls as op
 
 case = surface(
     "bpf",
@@ -81,7 +81,7 @@ def test_kprobe_keeps_program(ue: UserEvents) -> None:
     program, counts = load_counting(Bpf(ue.process))
     event = listen_to(ue.process, name)
     event.set_program(program.slot)
-    ue.process.run(op.Close(ue.process.actor, program.slot))
+    ue.process.run(ops.Close(ue.process.actor, program.slot))
     hit(data)
     hit(data)
     assert counted(counts) == 2

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 
+from conformance import ops
 from conformance.abi.uapi import DIAG_IOCSUNREG
 from conformance.cases.case import surface
 from conformance.cases.support.format_text import print_fmt_of
@@ -17,7 +18,6 @@ from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
 from conformance.client.addresses import PAGE
 from conformance.client.tracefs import STATUS
 from conformance.client.user_events import UserEvents
-from conformance.ops import syscalls as op
 
 case = surface("dated", spec="trace_events_user.c", doc="Documentation/trace/user_events.rst@v6.12")
 
@@ -133,6 +133,6 @@ def test_deferred_release(ue: UserEvents) -> None:
     owner.register(ue.name(), word=word, flags=PERSIST)
     owner.close()
     # In one batch: only an RCU grace period lies between the two, and it may be over.
-    process.queue(op.Ioctl(process.actor, data.slot, DIAG_IOCSUNREG, unreg))
+    process.queue(ops.Ioctl(process.actor, data.slot, DIAG_IOCSUNREG, unreg))
     deleted = data.delete(ue.name()).errno
     assert deleted in ue.dated("deferred_release", since=("", "EBUSY"), before=("",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conformance import ops
 from conformance.abi.bpf import ProgramType
 from conformance.cases.case import surface, variants
 from conformance.cases.support.bpf_context import DATA, IN_USER, PAYLOAD, WRITTEN
@@ -9,7 +10,6 @@ from conformance.cases.support.bpf_recorder import Recorder
 from conformance.client.bpf import Bpf
 from conformance.client.perf import listen
 from conformance.client.user_events import UserEvents
-from conformance.ops import syscalls as op
 from conformance.ops.bpf_assembler import R0, R1, Size, exit_insn, ldx_mem
 
 case = surface(
@@ -31,7 +31,7 @@ def test_detached(ue: UserEvents) -> None:
     event = listen(ue.process, ue.name())
     recorder = Recorder(ue.process)
     recorder.attach(event)
-    ue.process.run(op.Close(ue.process.actor, recorder.program.slot))
+    ue.process.run(ops.Close(ue.process.actor, recorder.program.slot))
     data.write(WRITTEN)
     assert recorder.take().runs == 1
     assert ue.tracefs.status() == ue.status_line(place, ue.name(), "perf")

@@ -10,8 +10,8 @@ from conformance.client.credentials import Rights
 from conformance.client.perf import RAW, TID, Wish, listen
 from conformance.client.tasks import Task, first_task
 from conformance.client.user_events import UserEvents
+from conformance.ops import WriteFile
 from conformance.ops.credentials import CLONE_NEWPID
-from conformance.ops.syscalls import WriteFile
 
 case = surface(
     "pid_namespace",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conformance import ops
 from conformance.cases.case import surface, variants
 from conformance.cases.support.doomed_event import passing_event
 from conformance.client.data_file import DataFile
@@ -9,9 +10,7 @@ from conformance.client.process import Process
 from conformance.client.tasks import first_task
 from conformance.client.tracefs import DATA
 from conformance.client.user_events import UserEvents
-from conformance.ops import sockets, tasks
-from conformance.ops import syscalls as op
-from conformance.ops.syscalls import Observation
+from conformance.ops import Observation, tasks
 
 case = surface(
     "tasks",
@@ -27,19 +26,19 @@ NEAR, FAR = 40, 41
 def connected(ue: UserEvents) -> tuple[Process, Process]:
     """Two processes connected by a socket, NEAR in the first and FAR in the second."""
     sender = ue.process
-    sender.run(op.Socketpair(sender.actor, NEAR, FAR))
+    sender.run(ops.Socketpair(sender.actor, NEAR, FAR))
     return sender, ue.fork(sender)
 
 
 def send(data: DataFile) -> Observation:
     """Send a descriptor from the first process."""
-    return data.process.run(sockets.SendDescriptor(data.process.actor, NEAR, data.slot))
+    return data.process.run(ops.SendDescriptor(data.process.actor, NEAR, data.slot))
 
 
 def receive(receiver: Process) -> DataFile:
     """The descriptor that the second process receives."""
     slot = receiver.free_slot()
-    seen = receiver.run(sockets.ReceiveDescriptor(receiver.actor, FAR, slot))
+    seen = receiver.run(ops.ReceiveDescriptor(receiver.actor, FAR, slot))
     assert seen.errno == ""
     return DataFile(receiver, slot)
 
@@ -128,14 +127,14 @@ def test_passed_to_nobody(ue: UserEvents) -> None:
     """Closing the socket drops a descriptor in flight, and its events."""
     passing = passing_event(ue)
     sender, receiver = connected(ue)
-    sender.run(op.Close(sender.actor, FAR))
+    sender.run(ops.Close(sender.actor, FAR))
     data = sender.open_data()
     data.register(ue.name())
     send(data)
     sender.exit()
     passing.exit()
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
-    receiver.run(op.Close(receiver.actor, FAR))
+    receiver.run(ops.Close(receiver.actor, FAR))
     assert ue.tracefs.status(eventually=True) == ""
 
 

@@ -8,8 +8,7 @@ from conformance.client.addresses import PAGE
 from conformance.client.data_file import Word
 from conformance.client.races import race, track
 from conformance.client.user_events import UserEvents
-from conformance.ops.mapping import Discard, Mremap
-from conformance.ops.syscalls import Exit, Mprotect, Munmap
+from conformance.ops import Discard, Exit, Mprotect, Mremap, Munmap
 from conformance.ops.tasks import CLONE_VM, THREAD, ExitTask
 
 case = surface(

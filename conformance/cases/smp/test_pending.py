@@ -14,9 +14,8 @@ from conformance.client.races import Prepared, race, track
 from conformance.client.tasks import Task
 from conformance.client.tracefs import EVENTS
 from conformance.client.user_events import UserEvents
-from conformance.ops.mapping import Discard
+from conformance.ops import Discard, Operation
 from conformance.ops.race import Track
-from conformance.ops.syscalls import Operation
 from conformance.ops.tasks import THREAD
 
 case = surface(

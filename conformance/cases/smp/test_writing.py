@@ -8,7 +8,7 @@ from conformance.cases.case import surface, variants
 from conformance.cases.support.smp import Racers, enable_file
 from conformance.client.races import race, track
 from conformance.client.user_events import UserEvents
-from conformance.ops.syscalls import View
+from conformance.ops import View
 from conformance.ops.tasks import THREAD
 
 case = surface(

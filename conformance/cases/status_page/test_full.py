@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from conformance import ops
 from conformance.cases.case import surface
 from conformance.cases.support.status_page import map_page
 from conformance.client.user_events import UserEvents
-from conformance.ops import syscalls as op
 
 case = surface(
     "status_page",
@@ -41,9 +41,9 @@ def delete(ue: UserEvents, numbers: Iterable[int]) -> None:
     room = process.map(_BATCH * 8 // 4096 + 1)
     for start in range(0, len(names), _BATCH):
         batch = names[start : start + _BATCH]
-        process.queue(op.Store(process.actor, room, b"".join(batch)))
+        process.queue(ops.Store(process.actor, room, b"".join(batch)))
         places = range(room, room + 8 * len(batch), 8)
-        process.run(*(op.Ioctl(process.actor, data.slot, _DELETE, place) for place in places))
+        process.run(*(ops.Ioctl(process.actor, data.slot, _DELETE, place) for place in places))
 
 
 @case(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
+from conformance import ops
 from conformance.cases.case import surface, variants
 from conformance.cases.support.status_page import READ_WRITE, length_of, map_page
 from conformance.client.user_events import UserEvents
-from conformance.ops import syscalls as op
 
 case = surface(
     "status_page",
@@ -68,7 +68,7 @@ def test_unmapped(ue: UserEvents, length: int) -> None:
     """Unmapping leaves nothing mapped, and does not affect another mapping."""
     gone, kept = map_page(ue.process), map_page(ue.process)
     place = ue.event(enabled=True).place
-    assert ue.process.run(op.Munmap(ue.process.actor, gone.address, length)).value == 0
+    assert ue.process.run(ops.Munmap(ue.process.actor, gone.address, length)).value == 0
     assert gone.load(0, 1).errno == "EFAULT"
     assert kept.shows(place) == 1
 
@@ -99,7 +99,7 @@ def test_mapped_after_reading(ue: UserEvents) -> None:
     """A descriptor that was read as text can be mapped, and still read."""
     place = ue.event(enabled=True).place
     page = map_page(ue.process)
-    read = op.Read(ue.process.actor, page.slot, 1)
+    read = ops.Read(ue.process.actor, page.slot, 1)
     assert ue.process.run(read).value == 1
     seen, address = ue.process.map_status(page.slot, length=length_of(ue.process))
     assert seen.errno == ""

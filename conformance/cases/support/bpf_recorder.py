@@ -9,6 +9,7 @@ from conformance.abi.bpf import Helper, ProgramType
 from conformance.client.bpf import Bpf
 from conformance.client.perf import PerfEvent
 from conformance.client.process import Process
+from conformance.ops import Observation
 from conformance.ops.bpf_assembler import (
     R0,
     R1,
@@ -38,7 +39,6 @@ from conformance.ops.bpf_assembler import (
     stx_mem,
     stx_xadd,
 )
-from conformance.ops.syscalls import Observation
 
 # The value of the map: how often the program ran, its context, what that leads to.
 RUNS = 0

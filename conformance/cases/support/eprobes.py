@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.client.tracefs import KPROBES, SYSTEM
 from conformance.client.user_events import UserEvents
-from conformance.ops.syscalls import Observation
+from conformance.ops import Observation
 
 
 def add(

@@ -9,8 +9,8 @@ from conformance.client.races import Prepared, race, track
 from conformance.client.tasks import first_task
 from conformance.client.tracefs import EVENTS
 from conformance.client.user_events import UserEvents
+from conformance.ops import Operation
 from conformance.ops.race import Tally
-from conformance.ops.syscalls import Operation
 from conformance.ops.tasks import THREAD
 
 

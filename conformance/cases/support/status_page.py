@@ -6,11 +6,11 @@ import mmap
 import os
 from dataclasses import dataclass, replace
 
+from conformance import ops
 from conformance.client.addresses import PAGE
 from conformance.client.process import Process
 from conformance.client.tracefs import STATUS
-from conformance.ops import syscalls as op
-from conformance.ops.syscalls import Observation
+from conformance.ops import Observation
 
 PROT_READ = mmap.PROT_READ
 PROT_WRITE = mmap.PROT_WRITE
@@ -54,7 +54,7 @@ class StatusPage:
 
     def close(self) -> Observation:
         """close(2) of the descriptor it was made with."""
-        return self.process.run(op.Close(self.process.actor, self.slot))
+        return self.process.run(ops.Close(self.process.actor, self.slot))
 
 
 def length_of(process: Process) -> int:

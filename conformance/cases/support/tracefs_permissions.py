@@ -8,7 +8,7 @@ from conformance.client.credentials import Rights
 from conformance.client.process import Process
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, ROOT, STATUS
 from conformance.client.user_events import UserEvents
-from conformance.ops.syscalls import Observation
+from conformance.ops import Observation
 
 USER = 1000
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.cases.case import surface, variants
 from conformance.cases.support.format_text import fields_of, print_fmt_of
 from conformance.client.user_events import UserEvents
-from conformance.ops.syscalls import View
+from conformance.ops import View
 
 case = surface(
     "format",

@@ -7,7 +7,7 @@ from conformance.cases.support.instances import made
 from conformance.client.perf import listen
 from conformance.client.tracefs import Instance
 from conformance.client.user_events import UserEvents
-from conformance.ops.syscalls import View
+from conformance.ops import View
 
 case = surface(
     "trace_full",

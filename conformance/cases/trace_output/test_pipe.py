@@ -7,7 +7,7 @@ from conformance.cases.support.instances import enabled_in, made
 from conformance.client.pipes import Pipe
 from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
-from conformance.ops.syscalls import View
+from conformance.ops import View
 
 case = surface(
     "trace_pipe",

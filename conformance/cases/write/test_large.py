@@ -8,8 +8,7 @@ from conformance.cases.case import surface
 from conformance.client.addresses import PAGE
 from conformance.client.data_file import Word
 from conformance.client.user_events import UserEvents
-from conformance.ops.mapping import Discard
-from conformance.ops.syscalls import Write
+from conformance.ops import Discard, Write
 
 case = surface(
     "write",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import struct
 
+from conformance import ops
 from conformance.cases.case import surface, variants
 from conformance.cases.support.error_pairs import pairs
 from conformance.client.addresses import KERNEL_HALF
 from conformance.client.data_file import DataFile
 from conformance.client.user_events import UserEvents
-from conformance.ops import syscalls as op
 
 case = surface(
     "write",
@@ -123,7 +123,7 @@ def test_pairs_of_parts(ue: UserEvents, first: str, second: str, errno: str) -> 
         vector = vector[:-1]
     where = ue.process.place(vector)
     count = 1025 if "too-many-parts" in mistakes else 2
-    seen = ue.process.run(op.Writev(ue.process.actor, data.slot, where, count))
+    seen = ue.process.run(ops.Writev(ue.process.actor, data.slot, where, count))
     # Old kernels return the length for a disabled event.
     unheard = ue.dated("ebadf_when_disabled", since="EBADF", before="")
     assert seen.errno == (unheard if first == "nobody-listens" else errno)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Mapping
 
+from conformance import ops
 from conformance.abi.bpf import BPF_F_STRICT_ALIGNMENT, Command
 from conformance.model.answers import Answer
 from conformance.model.bpf import maps, programs
@@ -18,7 +19,6 @@ from conformance.model.handlers import Handlers
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
 from conformance.model.syscalls import bpf_attributes
-from conformance.ops import syscalls as op
 
 _BY_KEY = (
     Command.MAP_LOOKUP_ELEM,
@@ -33,7 +33,7 @@ _NO_COMMANDS = 1000
 _COMMAND_FLAGS = 1 << 16
 
 
-def bpf(world: World, operation: op.Bpf) -> Answer:
+def bpf(world: World, operation: ops.Bpf) -> Answer:
     """One command.  Raises Errno, NotModelled."""
     process = world.process(operation.actor)
     command, attributes = _command_of(world, process, operation)
@@ -48,7 +48,7 @@ def bpf(world: World, operation: op.Bpf) -> Answer:
 
 
 def _command_of(
-    world: World, process: Process, operation: op.Bpf
+    world: World, process: Process, operation: ops.Bpf
 ) -> tuple[Command, Mapping[str, int]]:
     if _NO_COMMANDS <= operation.command < _COMMAND_FLAGS:
         bpf_attributes.fetch(process.memory, operation.address, operation.size)
@@ -173,9 +173,9 @@ def _key_before(process: Process, map_: Map, attributes: Mapping[str, int]) -> b
     return process.memory.read(address, map_.key_size) if address else None
 
 
-def choices(world: World, operation: op.Operation) -> list[World]:
+def choices(world: World, operation: ops.Operation) -> list[World]:
     """One state for every key that may come next when a hash is walked."""
-    if not isinstance(operation, op.Bpf) or operation.command != Command.MAP_GET_NEXT_KEY:
+    if not isinstance(operation, ops.Bpf) or operation.command != Command.MAP_GET_NEXT_KEY:
         return [world]
     try:
         map_, key = _walked(world, operation)
@@ -194,11 +194,11 @@ def choices(world: World, operation: op.Operation) -> list[World]:
     return chosen
 
 
-def _walked(world: World, operation: op.Bpf) -> tuple[Map, bytes | None]:
+def _walked(world: World, operation: ops.Bpf) -> tuple[Map, bytes | None]:
     process = world.process(operation.actor)
     _, attributes = _command_of(world, process, operation)
     map_ = _map_of(process, attributes["map_fd"])
     return map_, _key_before(process, map_, attributes)
 
 
-HANDLERS: Handlers = {op.Bpf: bpf}
+HANDLERS: Handlers = {ops.Bpf: bpf}

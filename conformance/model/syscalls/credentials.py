@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from typing import TypeVar
 
+from conformance import ops
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.handlers import Handlers
@@ -21,18 +22,17 @@ from conformance.model.state.namespaces import (
 from conformance.model.state.process import PidNamespace, Process
 from conformance.model.state.world import World
 from conformance.model.tracefs import files as tracefs
-from conformance.ops import credentials, file_attributes
-from conformance.ops import syscalls as op
+from conformance.ops import credentials
 from conformance.ops.credentials import Capability
 
-Pathed = op.Open | op.ReadFile | op.WriteFile | op.Stat | op.StoreNumber
-AnyOperation = TypeVar("AnyOperation", bound=op.Operation)
+Pathed = ops.Open | ops.ReadFile | ops.WriteFile | ops.Stat | ops.StoreNumber
+AnyOperation = TypeVar("AnyOperation", bound=ops.Operation)
 
 _FILTERED = {
-    op.Ioctl: "ioctl",
-    op.Writev: "writev",
-    op.Pwritev: "pwritev",
-    op.Pwrite: "pwrite64",
+    ops.Ioctl: "ioctl",
+    ops.Writev: "writev",
+    ops.Pwritev: "pwritev",
+    ops.Pwrite: "pwrite64",
 }
 _SECURITYFS = "/sys/kernel/security"
 
@@ -58,9 +58,9 @@ def enter(world: World, operation: AnyOperation) -> AnyOperation:
 def _access(operation: Pathed) -> int:
     """The access that an operation needs; 0 for stat(2)."""
     match operation:
-        case op.Stat():
+        case ops.Stat():
             return 0
-        case op.Open(flags=flags) | op.WriteFile(flags=flags):
+        case ops.Open(flags=flags) | ops.WriteFile(flags=flags):
             access = (MAY_READ, MAY_WRITE, MAY_READ | MAY_WRITE)[flags & os.O_ACCMODE]
             return access | (MAY_WRITE if flags & os.O_TRUNC else 0)
     return MAY_READ
@@ -278,7 +278,7 @@ def _umount(world: World, operation: credentials.Umount) -> Answer:
     return Answer(0)
 
 
-def _create_node(world: World, operation: file_attributes.Mknod | file_attributes.Mkdir) -> Answer:
+def _create_node(world: World, operation: ops.Mknod | ops.Mkdir) -> Answer:
     path = resolve(world, world.process(operation.actor), operation.path, 0)
     if not path.startswith("tmpfs"):
         raise NotModelled(f"making {path}")
@@ -297,7 +297,7 @@ def _check_exists(world: World, path: str) -> None:
 # Modes and owners
 
 
-def _chmod(world: World, operation: file_attributes.Chmod) -> Answer:
+def _chmod(world: World, operation: ops.Chmod) -> Answer:
     before, path = _changed_attributes(world, operation)
     who = world.process(operation.actor).credentials
     if who.uid != before.uid and not who.has(Capability.FOWNER):
@@ -306,7 +306,7 @@ def _chmod(world: World, operation: file_attributes.Chmod) -> Answer:
     return Answer(0)
 
 
-def _chown(world: World, operation: file_attributes.Chown) -> Answer:
+def _chown(world: World, operation: ops.Chown) -> Answer:
     before, path = _changed_attributes(world, operation)
     who = world.process(operation.actor).credentials
     uid = before.uid if operation.uid == -1 else operation.uid
@@ -318,9 +318,7 @@ def _chown(world: World, operation: file_attributes.Chown) -> Answer:
     return Answer(0)
 
 
-def _changed_attributes(
-    world: World, operation: file_attributes.Chmod | file_attributes.Chown
-) -> tuple[Attributes, str]:
+def _changed_attributes(world: World, operation: ops.Chmod | ops.Chown) -> tuple[Attributes, str]:
     """The attributes and path of a file.  Raises Errno: EROFS, or EPERM for a sysctl."""
     process = world.process(operation.actor)
     path = resolve(world, process, operation.path, 0)
@@ -333,20 +331,20 @@ def _changed_attributes(
     return attributes(world, path), path
 
 
-def _ownership(world: World, operation: file_attributes.Ownership) -> Answer:
+def _ownership(world: World, operation: ops.Ownership) -> Answer:
     path = resolve(world, world.process(operation.actor), operation.path, 0)
     owned = attributes(world, path)
     return Answer(None, "", b"%d:%d" % (owned.uid, owned.gid))
 
 
-def _setuid(world: World, operation: op.Setuid) -> Answer:
+def _setuid(world: World, operation: ops.Setuid) -> Answer:
     who = world.process(operation.actor).credentials
     who.become(operation.uid, operation.uid, (), keep=False)
     return Answer(0)
 
 
 HANDLERS: Handlers = {
-    op.Setuid: _setuid,
+    ops.Setuid: _setuid,
     credentials.Become: _become,
     credentials.Capset: _capset,
     credentials.NoNewPrivileges: _no_new_privileges,
@@ -355,9 +353,9 @@ HANDLERS: Handlers = {
     credentials.Chroot: _chroot,
     credentials.Mount: _mount,
     credentials.Umount: _umount,
-    file_attributes.Mknod: _create_node,
-    file_attributes.Mkdir: _create_node,
-    file_attributes.Chmod: _chmod,
-    file_attributes.Chown: _chown,
-    file_attributes.Ownership: _ownership,
+    ops.Mknod: _create_node,
+    ops.Mkdir: _create_node,
+    ops.Chmod: _chmod,
+    ops.Chown: _chown,
+    ops.Ownership: _ownership,
 }

@@ -22,7 +22,7 @@ from conformance.model.syscalls import (
 )
 from conformance.model.tracefs import directories, enabling, trace_pipe
 from conformance.model.tracing import instances
-from conformance.ops.syscalls import Operation
+from conformance.ops import Operation
 
 HANDLERS: Handlers = {
     kind: handler

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from conformance import ops
 from conformance.abi.perf import PERF_EVENT_IOC_SET_BPF
 from conformance.abi.profile import Generation
 from conformance.model.answers import Answer
@@ -16,11 +17,10 @@ from conformance.model.state.world import World
 from conformance.model.syscalls import lifecycle, perf, sockets
 from conformance.model.tracefs import descriptors, dynamic_events, files
 from conformance.model.user_events import registration, writing
-from conformance.ops import syscalls as op
 from conformance.ops.compat import Read32, Write32
 
 
-def _open(world: World, operation: op.Open) -> Answer:
+def _open(world: World, operation: ops.Open) -> Answer:
     process = world.process(operation.actor)
     lifecycle.check_room(process)
     files.check_open(world, process, operation.path, operation.flags)
@@ -31,7 +31,7 @@ def _open(world: World, operation: op.Open) -> Answer:
     return Answer(0)
 
 
-def _close(world: World, operation: op.Close) -> Answer:
+def _close(world: World, operation: ops.Close) -> Answer:
     process = world.process(operation.actor)
     file = process.file(operation.slot)
     del process.slots[operation.slot]
@@ -40,20 +40,20 @@ def _close(world: World, operation: op.Close) -> Answer:
     return Answer(0)
 
 
-def _dup(world: World, operation: op.Dup) -> Answer:
+def _dup(world: World, operation: ops.Dup) -> Answer:
     process = world.process(operation.actor)
     process.slots[operation.new_slot] = process.file(operation.slot)
     return Answer(0)
 
 
-def _store_descriptor(world: World, operation: op.StoreDescriptor) -> Answer:
+def _store_descriptor(world: World, operation: ops.StoreDescriptor) -> Answer:
     process = world.process(operation.actor)
     number = process.fd_of(operation.slot).to_bytes(4, "little")
     process.memory.store(operation.address, number)
     return Answer(len(number))
 
 
-def _ioctl(world: World, operation: op.Ioctl) -> Answer:
+def _ioctl(world: World, operation: ops.Ioctl) -> Answer:
     process = world.process(operation.actor)
     file = process.file(operation.slot)
     event = perf_event_of(file)
@@ -67,7 +67,7 @@ def _ioctl(world: World, operation: op.Ioctl) -> Answer:
     return Answer(ioctl(world, process, file, operation.request, operation.argument))
 
 
-def _ioctl_descriptor(world: World, operation: op.IoctlDescriptor) -> Answer:
+def _ioctl_descriptor(world: World, operation: ops.IoctlDescriptor) -> Answer:
     process = world.process(operation.actor)
     event = perf_event_of(process.file(operation.slot))
     if event is None or operation.request != PERF_EVENT_IOC_SET_BPF:
@@ -75,7 +75,7 @@ def _ioctl_descriptor(world: World, operation: op.IoctlDescriptor) -> Answer:
     return Answer(perf.set_program(world, process, event, operation.argument_slot))
 
 
-def _read(world: World, operation: op.Read) -> Answer:
+def _read(world: World, operation: ops.Read) -> Answer:
     file = world.process(operation.actor).file(operation.slot)
     if isinstance(file.object, sockets.Socket):
         datagram = file.object.receive(operation.count)
@@ -102,7 +102,7 @@ def _refuse_nameless(file: OpenFile) -> None:
         raise Errno("EINVAL")
 
 
-def _write(world: World, operation: op.Write) -> Answer:
+def _write(world: World, operation: ops.Write) -> Answer:
     process = world.process(operation.actor)
     file = process.file(operation.slot)
     if isinstance(file.object, sockets.Socket):
@@ -124,7 +124,7 @@ def _write(world: World, operation: op.Write) -> Answer:
     return Answer(write(world, process, file, segment))
 
 
-def _pwrite(world: World, operation: op.Pwrite) -> Answer:
+def _pwrite(world: World, operation: ops.Pwrite) -> Answer:
     if operation.offset < 0:
         raise Errno("EINVAL")
     process, file = _data_file(world, operation.actor, operation.slot)
@@ -133,14 +133,14 @@ def _pwrite(world: World, operation: op.Pwrite) -> Answer:
     return Answer(write(world, process, file, segment, operation.offset))
 
 
-def _writev(world: World, operation: op.Writev) -> Answer:
+def _writev(world: World, operation: ops.Writev) -> Answer:
     process, file = _data_file(world, operation.actor, operation.slot)
     vector = (operation.address, operation.count)
     writev = rfc_v1.writev if _is_rfc(world) else writing.writev
     return Answer(writev(world, process, file, vector))
 
 
-def _pwritev(world: World, operation: op.Pwritev) -> Answer:
+def _pwritev(world: World, operation: ops.Pwritev) -> Answer:
     if operation.offset < 0:
         raise Errno("EINVAL")
     process, file = _data_file(world, operation.actor, operation.slot)
@@ -167,7 +167,7 @@ def _is_rfc(world: World) -> bool:
     return world.profile.generation is Generation.RFC_V1
 
 
-def _lseek(world: World, operation: op.Lseek) -> Answer:
+def _lseek(world: World, operation: ops.Lseek) -> Answer:
     file = world.process(operation.actor).file(operation.slot)
     if file.path in (files.DATA, files.MMAP):
         # user_data_fops has no llseek, nor had user_events_mmap_fops.
@@ -176,18 +176,18 @@ def _lseek(world: World, operation: op.Lseek) -> Answer:
 
 
 HANDLERS: Handlers = {
-    op.Open: _open,
-    op.Close: _close,
-    op.Dup: _dup,
-    op.StoreDescriptor: _store_descriptor,
-    op.Ioctl: _ioctl,
-    op.IoctlDescriptor: _ioctl_descriptor,
-    op.Read: _read,
+    ops.Open: _open,
+    ops.Close: _close,
+    ops.Dup: _dup,
+    ops.StoreDescriptor: _store_descriptor,
+    ops.Ioctl: _ioctl,
+    ops.IoctlDescriptor: _ioctl_descriptor,
+    ops.Read: _read,
     Read32: _read,
-    op.Write: _write,
+    ops.Write: _write,
     Write32: _write,
-    op.Pwrite: _pwrite,
-    op.Writev: _writev,
-    op.Pwritev: _pwritev,
-    op.Lseek: _lseek,
+    ops.Pwrite: _pwrite,
+    ops.Writev: _writev,
+    ops.Pwritev: _pwritev,
+    ops.Lseek: _lseek,
 }

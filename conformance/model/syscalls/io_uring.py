@@ -8,19 +8,19 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
+from conformance import ops
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.handlers import Handlers
 from conformance.model.state.world import World
 from conformance.model.tracefs import files
 from conformance.model.user_events import writing
-from conformance.ops import tracing
 
 # Use the position of the file.
 _HERE = -1
 
 
-def submit_write(world: World, operation: tracing.SubmitWrite) -> Answer:
+def submit_write(world: World, operation: ops.SubmitWrite) -> Answer:
     """The result of a completion.
 
     IORING_OP_WRITE and IORING_OP_WRITEV both call user_events_write_iter(), even for no bytes.
@@ -45,5 +45,5 @@ def submit_write(world: World, operation: tracing.SubmitWrite) -> Answer:
 
 
 HANDLERS: Handlers = {
-    tracing.SubmitWrite: submit_write,
+    ops.SubmitWrite: submit_write,
 }

@@ -7,6 +7,7 @@ fs/exec.c:bprm_execve, begin_new_exec; net/core/scm.c; fs/ioctl.c:compat_sys_ioc
 
 from __future__ import annotations
 
+from conformance import ops
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.handlers import Handlers
@@ -16,22 +17,20 @@ from conformance.model.state.world import World
 from conformance.model.syscalls.sockets import Socket
 from conformance.model.tracefs import files
 from conformance.model.user_events import writing
-from conformance.ops import syscalls as op
-from conformance.ops import tasks
+from conformance.ops import ReceiveDescriptor, SendDescriptor, tasks
 from conformance.ops.compat import Ioctl32, Writev32
-from conformance.ops.sockets import ReceiveDescriptor, SendDescriptor
 
 # Paths that execve(2) refuses.
 _REFUSED = {"/nonexistent": "ENOENT", "/proc": "EACCES", files.STATUS: "EACCES"}
 
 
-def spawn(world: World, operation: op.Spawn | tasks.SpawnDriver) -> Answer:
+def spawn(world: World, operation: ops.Spawn | tasks.SpawnDriver) -> Answer:
     """A new process of root."""
     world.processes[operation.actor] = Process()
     return Answer(None)
 
 
-def fork(world: World, operation: op.Fork) -> Answer:
+def fork(world: World, operation: ops.Fork) -> Answer:
     """fork(2): memory, descriptors and enablers are copied."""
     parent = world.process(operation.actor)
     if parent.pid_namespace_for_children is not parent.pid_namespace:
@@ -108,7 +107,7 @@ def execute(world: World, operation: tasks.Exec) -> Answer:
     return Answer(None)
 
 
-def exit_group(world: World, operation: op.Exit | tasks.Die) -> Answer:
+def exit_group(world: World, operation: ops.Exit | tasks.Die) -> Answer:
     """exit_group(2), or SIGKILL: all threads of a process end.
 
     With process 1 all of its PID namespace ends (pid_namespace.c:zap_pid_ns_processes).
@@ -156,16 +155,16 @@ def _end(world: World, actor: str) -> None:
     world.remove_enablers(process)
 
 
-def pin(world: World, operation: op.Pin) -> Answer:
+def pin(world: World, operation: ops.Pin) -> Answer:
     """sched_setaffinity(2) with one CPU."""
     world.process(operation.actor).cpu = operation.cpu
     return Answer(0)
 
 
-def check_awake(world: World, operation: op.Operation) -> None:
+def check_awake(world: World, operation: ops.Operation) -> None:
     """Raise NotModelled for operations of a vfork parent that waits for its child."""
     process = world.processes.get(operation.actor)
-    outside = isinstance(operation, (op.Load, op.Store, tasks.Die))
+    outside = isinstance(operation, (ops.Load, ops.Store, tasks.Die))
     if process is not None and process.waits_for is not None and not outside:
         raise NotModelled(f"{operation.actor!r} waits for its vfork child")
 
@@ -266,10 +265,10 @@ def writev32(world: World, operation: Writev32) -> Answer:
 
 
 HANDLERS: Handlers = {
-    op.Spawn: spawn,
-    op.Fork: fork,
-    op.Exit: exit_group,
-    op.Pin: pin,
+    ops.Spawn: spawn,
+    ops.Fork: fork,
+    ops.Exit: exit_group,
+    ops.Pin: pin,
     tasks.SpawnDriver: spawn,
     tasks.Clone: clone,
     tasks.Exec: execute,

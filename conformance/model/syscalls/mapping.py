@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 
+from conformance import ops
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.handlers import Handlers
@@ -19,7 +20,6 @@ from conformance.model.state.world import World
 from conformance.model.syscalls import perf
 from conformance.model.tracefs import files
 from conformance.ops import memory as mapping
-from conformance.ops import syscalls as op
 from conformance.ops.compat import Mmap32
 
 
@@ -56,7 +56,7 @@ def truncate(world: World, operation: mapping.Truncate) -> Answer:
     return Answer(0)
 
 
-def map_file(world: World, operation: op.Mmap, content: Content, entry: Entry) -> Answer:
+def map_file(world: World, operation: ops.Mmap, content: Content, entry: Entry) -> Answer:
     """mmap(2) of a memfd; pages beyond its end can be mapped, not accessed."""
     memory = world.process(operation.actor).memory
     first = operation.offset // PAGE_SIZE
@@ -65,7 +65,7 @@ def map_file(world: World, operation: op.Mmap, content: Content, entry: Entry) -
     return Answer(operation.address)
 
 
-def map_memory(world: World, operation: op.Mmap) -> Answer:
+def map_memory(world: World, operation: ops.Mmap) -> Answer:
     """mmap(2) to a free range: memory, a memfd, a perf ring or the status page."""
     process = world.process(operation.actor)
     shared = bool(operation.flags & mmap.MAP_SHARED)
@@ -95,7 +95,7 @@ def map_memory(world: World, operation: op.Mmap) -> Answer:
     return Answer(operation.address)
 
 
-def _file_mapping(file: OpenFile, operation: op.Mmap, *, shared: bool) -> Entry:
+def _file_mapping(file: OpenFile, operation: ops.Mmap, *, shared: bool) -> Entry:
     """do_mmap(): the mode of the descriptor bounds the protection."""
     access = file.flags & os.O_ACCMODE
     may_write = access == os.O_RDWR or not shared
@@ -104,7 +104,7 @@ def _file_mapping(file: OpenFile, operation: op.Mmap, *, shared: bool) -> Entry:
     return Entry(operation.protection, shared, may_write=may_write)
 
 
-def munmap(world: World, operation: op.Munmap) -> Answer:
+def munmap(world: World, operation: ops.Munmap) -> Answer:
     """munmap(2); the last mapping frees a perf ring."""
     memory = world.process(operation.actor).memory
     owners = memory.owners(pages_of(operation.address, operation.length))
@@ -115,19 +115,19 @@ def munmap(world: World, operation: op.Munmap) -> Answer:
     return Answer(0)
 
 
-def mprotect(world: World, operation: op.Mprotect) -> Answer:
+def mprotect(world: World, operation: ops.Mprotect) -> Answer:
     """mprotect(2)."""
     memory = world.process(operation.actor).memory
     memory.protect(operation.address, operation.length, operation.protection)
     return Answer(0)
 
 
-def _store(world: World, operation: op.Store) -> Answer:
+def _store(world: World, operation: ops.Store) -> Answer:
     world.process(operation.actor).memory.store(operation.address, operation.data)
     return Answer(len(operation.data))
 
 
-def _load(world: World, operation: op.Load) -> Answer:
+def _load(world: World, operation: ops.Load) -> Answer:
     memory = world.process(operation.actor).memory
     data = memory.read(operation.address, operation.length)
     if memory.is_unspecified(operation.address, operation.length):
@@ -137,12 +137,12 @@ def _load(world: World, operation: op.Load) -> Answer:
 
 
 HANDLERS: Handlers = {
-    op.Store: _store,
-    op.Load: _load,
-    op.Mmap: map_memory,
+    ops.Store: _store,
+    ops.Load: _load,
+    ops.Mmap: map_memory,
     Mmap32: map_memory,
-    op.Munmap: munmap,
-    op.Mprotect: mprotect,
+    ops.Munmap: munmap,
+    ops.Mprotect: mprotect,
     mapping.Mremap: mremap,
     mapping.Discard: discard,
     mapping.MemoryFile: memory_file,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 
+from conformance import ops
 from conformance.abi import perf
 from conformance.abi.bpf import ProgramType
 from conformance.model import memory
@@ -23,7 +24,6 @@ from conformance.model.state.probes import Kprobe
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
 from conformance.model.text import filter_parser
-from conformance.ops import syscalls as op
 from conformance.ops.decoding import perf_ring
 
 _ATTR = perf.PERF_EVENT_ATTR
@@ -46,7 +46,7 @@ _MAX_CPUS = 8192
 _MAX_FILTER = PAGE_SIZE
 
 
-def open_event(world: World, process: Process, operation: op.PerfEventOpen) -> OpenFile:
+def open_event(world: World, process: Process, operation: ops.PerfEventOpen) -> OpenFile:
     """perf_event_open(2), for the caller or for a processor."""
     attr = _attr(process, operation.address)
     flags, sample_type = attr["flags"], attr["sample_type"]
@@ -199,7 +199,7 @@ def read(event: PerfEvent, count: int) -> bytes:
     return event.count.to_bytes(_COUNT_SIZE, "little")
 
 
-def map_ring(process: Process, file: OpenFile, operation: op.Mmap) -> None:
+def map_ring(process: Process, file: OpenFile, operation: ops.Mmap) -> None:
     """perf_mmap(): the control page, and 2^n data pages or none."""
     event = perf_event_of(file)
     assert event is not None
@@ -220,17 +220,17 @@ def map_ring(process: Process, file: OpenFile, operation: op.Mmap) -> None:
     process.memory.map_frames(numbers, event.ring.pages, entry)
 
 
-def _perf_event_open(world: World, operation: op.PerfEventOpen) -> Answer:
+def _perf_event_open(world: World, operation: ops.PerfEventOpen) -> Answer:
     process = world.process(operation.actor)
     process.slots[operation.slot] = open_event(world, process, operation)
     return Answer(0)
 
 
-def _read_ring(world: World, operation: op.ReadRing) -> Answer:
+def _read_ring(world: World, operation: ops.ReadRing) -> Answer:
     space = world.process(operation.actor).memory
     mapping = space.read(operation.address, operation.length)
     text = perf_ring.shown(mapping, operation.sample_type)
     return Answer(operation.length, "", text.encode())
 
 
-HANDLERS: Handlers = {op.PerfEventOpen: _perf_event_open, op.ReadRing: _read_ring}
+HANDLERS: Handlers = {ops.PerfEventOpen: _perf_event_open, ops.ReadRing: _read_ring}

@@ -20,9 +20,9 @@ from conformance.model.errors import NotModelled, TooManyStates
 from conformance.model.handlers import Handlers
 from conformance.model.state.world import World
 from conformance.model.tracefs import files
+from conformance.ops import Open, Operation
 from conformance.ops import race as races
 from conformance.ops.race import Add, Race
-from conformance.ops.syscalls import Open, Operation
 
 # Applies an operation to a state: the answers, each with the next state.  The flag allows pending
 # page fix-ups to happen first.

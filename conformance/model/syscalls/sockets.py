@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from conformance import ops
 from conformance.abi.bpf import ProgramType
 from conformance.model.answers import Answer
 from conformance.model.bpf.programs import Program
@@ -14,7 +15,6 @@ from conformance.model.errors import Errno, NotModelled
 from conformance.model.handlers import Handlers
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
-from conformance.ops import syscalls as op
 
 SOL_SOCKET = 1
 SO_ATTACH_BPF = 50
@@ -57,7 +57,7 @@ class Socket:
             self.waiting.append(datagram[:length])
 
 
-def socketpair(world: World, operation: op.Socketpair) -> Answer:
+def socketpair(world: World, operation: ops.Socketpair) -> Answer:
     """socketpair(2)."""
     process = world.process(operation.actor)
     one, other = Socket(), Socket()
@@ -67,7 +67,7 @@ def socketpair(world: World, operation: op.Socketpair) -> Answer:
     return Answer(0)
 
 
-def setsockopt(world: World, operation: op.Setsockopt) -> Answer:
+def setsockopt(world: World, operation: ops.Setsockopt) -> Answer:
     """setsockopt(2) of SO_ATTACH_BPF.  Raises Errno, NotModelled."""
     process = world.process(operation.actor)
     socket = process.file(operation.slot).object
@@ -92,4 +92,4 @@ def _program(process: Process, number: int) -> Program:
     return program
 
 
-HANDLERS: Handlers = {op.Socketpair: socketpair, op.Setsockopt: setsockopt}
+HANDLERS: Handlers = {ops.Socketpair: socketpair, ops.Setsockopt: setsockopt}

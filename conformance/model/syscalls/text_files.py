@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from conformance import ops
 from conformance.abi.profile import Generation
 from conformance.model.answers import Answer
 from conformance.model.errors import NotModelled
@@ -10,14 +11,13 @@ from conformance.model.historical import rfc_v1
 from conformance.model.state.world import World
 from conformance.model.syscalls import credentials
 from conformance.model.tracefs import files
-from conformance.ops import syscalls as op
-from conformance.ops.syscalls import View
+from conformance.ops import View
 
 # What the model as an executor reads from an `id`.
 _SOME_ID = b"65000\n"
 
 
-def _read_file(world: World, operation: op.ReadFile) -> Answer:
+def _read_file(world: World, operation: ops.ReadFile) -> Answer:
     text = files.read(world, world.process(operation.actor), operation.path)
     if files.is_first_id(world, operation.path):
         return Answer(None, example=_SOME_ID)
@@ -30,23 +30,23 @@ def _read_file(world: World, operation: op.ReadFile) -> Answer:
     return Answer(None, "", operation.compared(text))
 
 
-def _says_too_much(world: World, operation: op.ReadFile) -> bool:
+def _says_too_much(world: World, operation: ops.ReadFile) -> bool:
     """Whether the text shows bytes of the status page that nobody knows."""
     shown = operation.path == files.DYNAMIC_EVENTS and operation.view is not View.DEFINITIONS
     is_rfc = world.profile.generation is Generation.RFC_V1
     return shown and is_rfc and rfc_v1.anything_unknown(world)
 
 
-def _write_file(world: World, operation: op.WriteFile) -> Answer:
+def _write_file(world: World, operation: ops.WriteFile) -> Answer:
     process = world.process(operation.actor)
     return Answer(files.write(world, process, operation.path, operation.data, operation.flags))
 
 
-def _stat(world: World, operation: op.Stat) -> Answer:
+def _stat(world: World, operation: ops.Stat) -> Answer:
     return Answer(credentials.attributes(world, operation.path).mode)
 
 
-def _store_number(world: World, operation: op.StoreNumber) -> Answer:
+def _store_number(world: World, operation: ops.StoreNumber) -> Answer:
     process = world.process(operation.actor)
     raw = files.number(world, process, operation.path).to_bytes(8, "little")
     process.memory.write(operation.address, raw)
@@ -54,8 +54,8 @@ def _store_number(world: World, operation: op.StoreNumber) -> Answer:
 
 
 HANDLERS: Handlers = {
-    op.ReadFile: _read_file,
-    op.WriteFile: _write_file,
-    op.Stat: _stat,
-    op.StoreNumber: _store_number,
+    ops.ReadFile: _read_file,
+    ops.WriteFile: _write_file,
+    ops.Stat: _stat,
+    ops.StoreNumber: _store_number,
 }

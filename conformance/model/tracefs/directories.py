@@ -13,7 +13,7 @@ from conformance.model.errors import Errno, NotModelled
 from conformance.model.handlers import Handlers
 from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.world import World
-from conformance.ops.file_attributes import Getdents
+from conformance.ops import Getdents
 
 _SYSTEM = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})")
 # Entries of every system's directory.

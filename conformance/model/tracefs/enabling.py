@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 
+from conformance import ops
 from conformance.abi import grammar
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
@@ -20,7 +21,6 @@ from conformance.model.state.world import World
 from conformance.model.text import definition
 from conformance.model.text.numbers import parse_unsigned
 from conformance.model.tracing import event_files, instances, kernel_events
-from conformance.ops import tracing
 
 SET_EVENT = f"{TRACEFS}/set_event"
 _PIDS = f"{TRACEFS}/set_event_pid"
@@ -210,7 +210,7 @@ def _check_kernel_events(pattern: str) -> None:
         raise NotModelled(f"enabling {pattern}")
 
 
-def write_pid(world: World, operation: tracing.WritePid) -> Answer:
+def write_pid(world: World, operation: ops.WritePid) -> Answer:
     """event_pid_write(): append the pid of the caller to a list."""
     process = world.process(operation.actor)
     if process.uid != 0:
@@ -228,4 +228,4 @@ def write_pid(world: World, operation: tracing.WritePid) -> Answer:
     return Answer(None)
 
 
-HANDLERS: Handlers = {tracing.WritePid: write_pid}
+HANDLERS: Handlers = {ops.WritePid: write_pid}

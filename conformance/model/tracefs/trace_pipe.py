@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 
+from conformance import ops
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.handlers import Handlers
@@ -18,7 +19,6 @@ from conformance.model.state.trace_instance import Instance, Record
 from conformance.model.state.world import World
 from conformance.model.tracefs import files
 from conformance.model.tracing import instances
-from conformance.ops import tracing
 from conformance.ops.decoding import trace_page
 
 _PIPE = re.compile(rf"{TRACEFS}/(?:per_cpu/cpu(\d+)/)?trace_pipe")
@@ -27,7 +27,7 @@ _RAW = re.compile(rf"{TRACEFS}/per_cpu/cpu(\d+)/trace_pipe_raw")
 _SURE_TEXT = 2048
 
 
-def read_pipe(world: World, operation: tracing.ReadPipe) -> Answer:
+def read_pipe(world: World, operation: ops.ReadPipe) -> Answer:
     """tracing_read_pipe(): whole lines; the records are consumed."""
     file = world.process(operation.actor).file(operation.slot)
     instance, cpu = _consumed(world, file, _PIPE)
@@ -41,7 +41,7 @@ def read_pipe(world: World, operation: tracing.ReadPipe) -> Answer:
     return Answer(None, "", operation.compared(text))
 
 
-def read_page(world: World, operation: tracing.ReadPage) -> Answer:
+def read_page(world: World, operation: ops.ReadPage) -> Answer:
     """tracing_buffers_read(): one page of raw records."""
     process = world.process(operation.actor)
     file = process.file(operation.slot)
@@ -87,6 +87,6 @@ def _check_waiting(file: OpenFile, records: list[Record]) -> None:
 
 
 HANDLERS: Handlers = {
-    tracing.ReadPipe: read_pipe,
-    tracing.ReadPage: read_page,
+    ops.ReadPipe: read_pipe,
+    ops.ReadPage: read_page,
 }

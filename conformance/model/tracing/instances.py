@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from conformance import ops
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno
 from conformance.model.handlers import Handlers
@@ -15,7 +16,6 @@ from conformance.model.state.namespaces import CONFIDENTIALITY, TRACEFS
 from conformance.model.state.process import Process
 from conformance.model.state.trace_instance import TOP, Instance
 from conformance.model.state.world import World
-from conformance.ops import tracing
 
 _DIRECTORY = f"{TRACEFS}/instances"
 _PATH = re.compile(rf"{_DIRECTORY}/([^/]+)(/.+)?")
@@ -46,7 +46,7 @@ def reset_after_deletion(world: World) -> None:
         instance.clear_trace = False
 
 
-def make_directory(world: World, operation: tracing.MakeDirectory) -> Answer:
+def make_directory(world: World, operation: ops.MakeDirectory) -> Answer:
     """mkdir(2) in tracefs, which only creates instances."""
     name = _instance_name(world, operation)
     if name in world.instances:
@@ -60,7 +60,7 @@ def make_directory(world: World, operation: tracing.MakeDirectory) -> Answer:
     return Answer(0)
 
 
-def remove_directory(world: World, operation: tracing.RemoveDirectory) -> Answer:
+def remove_directory(world: World, operation: ops.RemoveDirectory) -> Answer:
     """rmdir(2) in tracefs: disables all events of the instance."""
     name = _instance_name(world, operation)
     if world.tracefs_readonly:
@@ -80,7 +80,7 @@ def remove_directory(world: World, operation: tracing.RemoveDirectory) -> Answer
     return Answer(0)
 
 
-def _instance_name(world: World, operation: tracing.MakeDirectory | tracing.RemoveDirectory) -> str:
+def _instance_name(world: World, operation: ops.MakeDirectory | ops.RemoveDirectory) -> str:
     """The instance name in a path.
 
     Raises Errno("EPERM") for other directories, which have no mkdir and rmdir.
@@ -113,6 +113,6 @@ def actor_of(world: World, process: Process) -> str:
 
 
 HANDLERS: Handlers = {
-    tracing.MakeDirectory: make_directory,
-    tracing.RemoveDirectory: remove_directory,
+    ops.MakeDirectory: make_directory,
+    ops.RemoveDirectory: remove_directory,
 }
