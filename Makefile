@@ -92,11 +92,3 @@ example: setup ## docs/example anew: a report on quick runs of four kernels, and
 torture: setup ## three hundred faults in runs on 6.12; the table is kept in docs/reliability.md
 	@$(BIN)/uevt kernels build $(KERNEL) >/dev/null
 	@$(BIN)/python -m tests.torture --keep
-
-.PHONY: kills
-kills: setup ## kill runs, builders and guests by chance, and see that the next one is right; takes an hour
-	@$(BIN)/uevt kernels build $(KERNEL) >/dev/null
-	@$(BIN)/python -m tests.bench.store_kills --kills 30
-	@$(BIN)/python -m tests.bench.state_kills $(KERNEL)
-	@$(BIN)/python -m tests.bench.kills --kills 25 -- -k 'status or write'
-	@$(BIN)/python -m tests.bench.kills --kernel $(KERNEL) --kills 5 -- -k 'status or dated' -n 2

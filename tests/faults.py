@@ -1,11 +1,17 @@
-"""The faults, as a table: what each may do to the case that it hits, and how long that may take.
+"""Every fault that `make torture` injects: what it breaks, how, and what it may do to a case.
 
-Whom it hits or not, all other cases end as in a run that nobody disturbs.
+Cases that a fault does not hit end as in an undisturbed run.
 """
 
 from __future__ import annotations
 
+import os
+import signal
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
 
 from conformance.results.case_result import Blame, Outcome
 
@@ -14,69 +20,83 @@ Verdict = tuple[Outcome, Blame]
 PASS = (Outcome.PASS, Blame.NONE)
 CRASH = (Outcome.CRASH, Blame.KERNEL)
 TIMEOUT = (Outcome.TIMEOUT, Blame.KERNEL)
-COMPLAINED = (Outcome.FAIL, Blame.KERNEL)
+WARNED = (Outcome.FAIL, Blame.KERNEL)
 GUEST = (Outcome.ERROR, Blame.GUEST)
 HOST = (Outcome.ERROR, Blame.HOST)
 
 
+class Part(StrEnum):
+    """What a fault breaks."""
+
+    QEMU = "QEMU"
+    AGENT = "agent"
+    CHANNEL = "channel"
+    KERNEL = "kernel"
+    RUN = "run"
+    BUILD = "build"
+    STATE = "saved state"
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A way to disturb a run.
+    """A fault.
 
-    ``stands`` are what the case that is hit may end with, beside what it ends with undisturbed;
-    ``first`` what its first attempt may end with where the second stands.  ``weight`` says how
-    often it is among others, ``allowance_s`` how much longer a run may take, in seconds of a
-    busy machine without KVM.  ``module`` needs the hazard module in the guest; a fault may be
-    ``alone`` in its run, which it ``ends``.
+    ``stands`` are results that the hit case may end with, besides its undisturbed one; ``first``
+    those of a first attempt whose rerun stands.  ``weight`` is its share among the others,
+    ``allowance_s`` how much longer a run may take, on a busy machine without KVM.  ``hazard`` is
+    a word of the hazard module that causes it.  An ``alone`` fault has a run of its own; one that
+    ``ends`` it makes a resume necessary.
     """
 
     name: str
-    what: str
-    stands: frozenset[Verdict] = frozenset()
-    first: frozenset[Verdict] = frozenset()
+    breaks: Part
+    how: str
+    stands: tuple[Verdict, ...] = ()
+    first: tuple[Verdict, ...] = ()
     weight: int = 1
     allowance_s: float = 60.0
-    module: bool = False
+    hazard: str = ""
     ends: bool = False
     alone: bool = False
 
 
-def _fault(
-    weight: int,
-    name: str,
-    what: str,
-    *stands: Verdict,
-    first: tuple[Verdict, ...] = (),
-    **others: object,
-) -> Fault:
-    return Fault(name, what, frozenset(stands), frozenset(first), weight, **others)  # type: ignore[arg-type]
-
-
 FAULTS = (
-    _fault(6, "qemu-killed", "SIGKILL to QEMU", first=(HOST,)),
-    _fault(1, "qemu-stopped", "SIGSTOP to QEMU, for good", first=(HOST,), allowance_s=240),
-    _fault(4, "qemu-paused", "SIGSTOP to QEMU, SIGCONT a second later"),
-    _fault(6, "agent-killed", "SIGKILL to all actors in the guest", first=(GUEST,)),
-    _fault(6, "frame-flipped", "a bit of a frame", first=(GUEST,)),
-    _fault(2, "frame-dropped", "a frame is lost", first=(GUEST,), allowance_s=240),
-    _fault(4, "frame-doubled", "a frame comes twice", first=(GUEST,)),
-    _fault(4, "frame-delayed", "a frame comes up to a second late"),
-    _fault(6, "panic", "sysrq c", CRASH),
-    _fault(6, "oops", "a NULL pointer in a module", CRASH, module=True),
-    _fault(6, "warning", "WARN() in a module", COMPLAINED, module=True),
-    _fault(1, "hang", "a module that never returns", TIMEOUT, module=True, allowance_s=240),
-    _fault(5, "worker-killed", "SIGKILL to a pytest process", first=(HOST,)),
-    _fault(2, "controller-killed", "SIGKILL to the process that records", ends=True, alone=True),
-    _fault(
-        1,
-        "disk-full",
-        "the disk of the results fills up",
-        # Tried twice, and full both times.
-        HOST,
-        first=(HOST,),
-        ends=True,
-        alone=True,
-    ),
-    _fault(4, "make-killed", "SIGKILL to a build", alone=True),
-)
+    Fault("qemu-killed", Part.QEMU, "SIGKILL", first=(HOST,), weight=6),
+    Fault("qemu-stopped", Part.QEMU, "SIGSTOP", first=(HOST,), allowance_s=240),
+    Fault("qemu-paused", Part.QEMU, "SIGSTOP, SIGCONT one second later", weight=4),
+    Fault("agent-killed", Part.AGENT, "SIGKILL to all actors", first=(GUEST,), weight=6),
+    Fault("frame-flipped", Part.CHANNEL, "flip a bit", first=(GUEST,), weight=6),
+    Fault("frame-dropped", Part.CHANNEL, "drop a frame", first=(GUEST,), weight=2, allowance_s=240),
+    Fault("frame-doubled", Part.CHANNEL, "repeat a frame", first=(GUEST,), weight=4),
+    Fault("frame-delayed", Part.CHANNEL, "delay a frame up to one second", weight=4),
+    Fault("panic", Part.KERNEL, "sysrq c", (CRASH,), weight=6),
+    Fault("oops", Part.KERNEL, "NULL pointer", (CRASH,), weight=6, hazard="null"),
+    Fault("warning", Part.KERNEL, "WARN()", (WARNED,), weight=6, hazard="warn"),
+    Fault("hang", Part.KERNEL, "spin with interrupts off", (TIMEOUT,), allowance_s=240,
+          hazard="spin_irqs_off"),
+    Fault("worker-killed", Part.RUN, "SIGKILL to a worker", first=(HOST,), weight=5),
+    Fault("controller-killed", Part.RUN, "SIGKILL to the controller", weight=2, ends=True,
+          alone=True),
+    Fault("run-killed", Part.RUN, "SIGKILL to the process group", weight=2, ends=True, alone=True),
+    # The case may be tried twice on a full disk.
+    Fault("disk-full", Part.RUN, "fill the disk of the results", (HOST,), (HOST,), ends=True,
+          alone=True),
+    Fault("make-killed", Part.BUILD, "SIGKILL to a builder or its programs", weight=4, alone=True),
+    Fault("state-killed", Part.STATE, "SIGKILL while it is saved or restored", alone=True),
+)  # fmt: skip
 BY_NAME = {fault.name: fault for fault in FAULTS}
+
+
+def kill_all(pids: Iterable[int]) -> bool:
+    """SIGKILL to processes; whether any existed."""
+    killed = False
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            killed = True
+    return killed
+
+
+def exists(pid: int) -> bool:
+    """Whether a process exists."""
+    return Path(f"/proc/{pid}").exists()

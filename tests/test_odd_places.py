@@ -13,15 +13,14 @@ import pytest
 from conformance.results.replay import read_journal
 from conformance.session.preflight.open_file_limit import require_open_files
 from kernels.errors import HostTrouble
-from tests.bench.kills import Place
-from tests.enclosure import ROOT, UEVT
+from tests.enclosure import ROOT, UEVT, Runs
 
 FEW = ("--kernel=model", "-k", "status.")
 PATIENCE = 60.0
 
 
 def test_a_full_disk_ends_a_run_in_one_line_and_it_can_go_on(tmp_path: Path) -> None:
-    place, out = Place(tmp_path, "model"), tmp_path / "out"
+    place, out = Runs(tmp_path, "model"), tmp_path / "out"
     # Python, as of 3.11, does not notice that half of a module's byte code is missing.
     for package in ("conformance", "kernels", "vm"):
         compileall.compile_dir(ROOT / package, quiet=2)

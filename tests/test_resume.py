@@ -12,7 +12,7 @@ import pytest
 
 from conformance.results.journal import JournalWriter
 from conformance.results.replay import read_journal
-from tests.bench.kills import Place, shown
+from tests.enclosure import Runs, comparable
 
 FEW = ("--kernel=model", "-k", "status.")
 PATIENCE = 60.0
@@ -23,18 +23,18 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that has ended, to be copied."""
     directory = tmp_path_factory.mktemp("finished")
     out = directory / "out"
-    assert Place(directory, "model").run(*FEW, f"--out={out}") == (0, "")
+    assert Runs(directory, "model").run(*FEW, f"--out={out}") == (0, "")
     return out
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path) -> Runs:
     """Directories of our own."""
-    return Place(tmp_path, "model")
+    return Runs(tmp_path, "model")
 
 
 @pytest.fixture
-def out(place: Place, finished: Path) -> Path:
+def out(place: Runs, finished: Path) -> Path:
     """A run that has ended."""
     return shutil.copytree(finished, place.directory / "out")
 
@@ -48,21 +48,21 @@ def cut(out: Path, lines: int) -> None:
         (out / name).unlink()
 
 
-def test_killed_anywhere_it_ends_as_if_nothing_had_happened(place: Place, out: Path) -> None:
+def test_killed_anywhere_it_ends_as_if_nothing_had_happened(place: Runs, out: Path) -> None:
     """Between two cases, and after the last one."""
-    undisturbed = shown(out)
+    undisturbed = comparable(out)
     lines = len((out / "journal.jsonl").read_bytes().splitlines())
     for kept in (8, lines - 1):
         cut(out, kept)
         assert place.run(f"--resume={out}")[0] == 0
-        assert shown(out) == undisturbed
+        assert comparable(out) == undisturbed
         for name in ("junit.xml", "results.ktap"):
             assert "status.totals.one_idle" in (out / name).read_text()
         assert place.left() == []
     assert json.loads((out / "results.json").read_text())["host"]["resumed"] == "2 times"
 
 
-def test_a_run_that_is_killed_leaves_nothing_else(place: Place) -> None:
+def test_a_run_that_is_killed_leaves_nothing_else(place: Runs) -> None:
     out = place.directory / "out"
     what = ("--kernel=model", "-k", "write")
     with place.start(*what, f"--out={out}") as process:
@@ -77,19 +77,19 @@ def test_a_run_that_is_killed_leaves_nothing_else(place: Place) -> None:
     assert place.left() == []
 
 
-def test_a_run_that_has_ended_says_so(place: Place, out: Path) -> None:
-    expected = shown(out)
+def test_a_run_that_has_ended_says_so(place: Runs, out: Path) -> None:
+    expected = comparable(out)
     journal = (out / "journal.jsonl").read_bytes()
     (out / "results.json").unlink()
     code, said = place.run(f"--resume={out}")
     assert code == 0
     assert said == f"uevt: {out} had ended; its reports are written again\n"
-    assert shown(out) == expected
+    assert comparable(out) == expected
     assert (out / "journal.jsonl").read_bytes() == journal
 
 
-def test_a_case_in_which_a_run_died_twice_is_not_tried_again(place: Place, out: Path) -> None:
-    undisturbed = shown(out)["cases"]
+def test_a_case_in_which_a_run_died_twice_is_not_tried_again(place: Runs, out: Path) -> None:
+    undisturbed = comparable(out)["cases"]
     path = out / "journal.jsonl"
     head = read_journal(path).head
     assert head is not None
@@ -100,7 +100,7 @@ def test_a_case_in_which_a_run_died_twice_is_not_tried_again(place: Place, out: 
             journal.plan(len(undisturbed))
             journal.running("status.file_mode", "quick")
     assert place.run(f"--resume={out}")[0] == 3
-    cases = shown(out)["cases"]
+    cases = comparable(out)["cases"]
     abandoned_cases = cases["status.file_mode"]
     assert (abandoned_cases["outcome"], abandoned_cases["blame"]) == ("ERROR", "harness")
     assert abandoned_cases["reason"].startswith("2 times the process that ran it died")
@@ -108,7 +108,7 @@ def test_a_case_in_which_a_run_died_twice_is_not_tried_again(place: Place, out: 
     assert {name: cases[name] for name in others} == {name: undisturbed[name] for name in others}
 
 
-def test_of_two_that_go_on_with_a_run_one_is_refused(place: Place, out: Path) -> None:
+def test_of_two_that_go_on_with_a_run_one_is_refused(place: Runs, out: Path) -> None:
     cut(out, 4)
     before = (out / "journal.jsonl").read_bytes()
     with JournalWriter(out / "journal.jsonl"):
@@ -120,7 +120,7 @@ def test_of_two_that_go_on_with_a_run_one_is_refused(place: Place, out: Path) ->
     assert (out / "journal.jsonl").read_bytes() == before
 
 
-def test_another_run_is_refused(place: Place, out: Path) -> None:
+def test_another_run_is_refused(place: Runs, out: Path) -> None:
     cut(out, 4)
     before = (out / "journal.jsonl").read_bytes()
     code, told = place.run(f"--resume={out}", "--tier=full", "--abi=6.8")
@@ -133,7 +133,7 @@ def test_another_run_is_refused(place: Place, out: Path) -> None:
     assert (out / "journal.jsonl").read_bytes() == before
 
 
-def test_damage_is_named_and_nothing_is_lost(place: Place, out: Path) -> None:
+def test_damage_is_named_and_nothing_is_lost(place: Runs, out: Path) -> None:
     path = out / "journal.jsonl"
     damaged = path.read_bytes().replace(b"PASS", b"FAIL", 1)
     path.write_bytes(damaged)
@@ -147,7 +147,7 @@ def test_damage_is_named_and_nothing_is_lost(place: Place, out: Path) -> None:
 
 
 def test_several_kernels_go_on_each_where_it_was(
-    place: Place, out: Path, monkeypatch: pytest.MonkeyPatch
+    place: Runs, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was not begun begins; what cannot be judged is told as ever."""
     cut(out, 4)
@@ -156,7 +156,7 @@ def test_several_kernels_go_on_each_where_it_was(
     code, said = place.run("--kernel=model", "--kernel=5.19", f"--resume={place.directory}")
     assert code == 3
     assert "5.19" in said
-    assert shown(place.directory / "model")["summary"]["self_check"] == "ok"
+    assert comparable(place.directory / "model")["summary"]["self_check"] == "ok"
 
 
 def _count(out: Path) -> int:

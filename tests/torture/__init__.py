@@ -1,1 +1,1 @@
-"""Runs that are disturbed on purpose, and what has become of their results."""
+"""Fault injection into runs, builds and saved states."""

@@ -1,4 +1,4 @@
-"""Meddling with one frame on its way between host and guest."""
+"""Tamper with one frame between host and guest."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from vm.machine import Machine
 
 
 class Meddler:
-    """Flips, drops, doubles or delays the next frame, in one direction or the other."""
+    """Flips, drops, doubles or delays the next frame, in a random direction."""
 
     def __init__(self, way: str, seed: int) -> None:
         self._way = way
         self._random = Random(seed)
 
     def meddle(self, machine: Machine) -> None:
-        """Stand between the ends of all ports until one frame has passed."""
+        """Wrap the host's ends of all ports until one frame has passed."""
         assert machine._power is not None
         incoming = self._random.random() < 0.5
         pending = [True]
         for channel in machine._power.agent._channels:
             end = channel._socket
             if isinstance(end, _Between):
-                # An earlier fault of this guest's has passed.
+                # A wrapper of an earlier fault.
                 end = end._end
             between = _Between(end, self._way, self._random, pending, incoming=incoming)
             channel._socket = between  # type: ignore[assignment]
 
 
 class _Between:
-    """A socket that tampers with the next piece of its stream; a piece is a frame or several."""
+    """A socket that tampers with the next chunk of its stream, one frame or several."""
 
     def __init__(
         self, end: socket.socket, way: str, random: Random, pending: list[bool], *, incoming: bool

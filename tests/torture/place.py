@@ -1,4 +1,4 @@
-"""The place of tortured runs, which knows what each run has said."""
+"""The place of disturbed runs, with the output of each."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from tests.enclosure import ROOT, Enclosure
 
 
 class Place(Enclosure):
-    """A build store with the kernels of the real one, and places for temporary files."""
+    """An enclosure that starts Python programs and keeps their output."""
 
     def start(self, argv: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        """Start a Python of ours in a session of its own; its output is in `said`."""
-        with self.said.open("wb") as said:
+        """Start Python in a session of its own; `output` holds its output."""
+        with self.output.open("wb") as output:
             return subprocess.Popen(
                 [sys.executable, *argv],
                 cwd=ROOT,
                 env={**self.environment(), **environment},
                 stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
+                stdout=output,
+                stderr=output,
                 start_new_session=True,
             )
 
     def close(self, *, keep: bool = False) -> None:
-        """Remove everything, or ``keep`` what can be looked at."""
+        """Remove everything, or with ``keep`` all but the results."""
         if not keep:
             shutil.rmtree(self.directory, ignore_errors=True)
             return
@@ -36,14 +36,14 @@ class Place(Enclosure):
             shutil.rmtree(name, ignore_errors=True)
 
     @property
-    def said(self) -> Path:
-        """What the last one that was started has said."""
-        return self.directory / "said"
+    def output(self) -> Path:
+        """The output of the program that was started last."""
+        return self.directory / "output"
 
     def left(self, out: Path | None = None) -> list[str]:
-        """What is there and should not be, once nobody runs; ``out`` are the results of a run."""
+        """Leftover processes and files, also in the results ``out`` of a run."""
         found = super().left()
         if out is not None:
-            # Consoles are joined, and files appear whole.
+            # Consoles of guests are joined at the end, and files are renamed into place.
             found += [str(each) for each in (*out.glob("gw*"), *out.glob(".*"))]
         return found

@@ -1,8 +1,8 @@
-"""Disturbs the pytest session that it is loaded into, by faults around calls of its processes.
+"""Pytest plugin that injects faults around calls of the session's worker processes.
 
-UEVT_TORTURE holds the plan as JSON.  What happened is told in the plan's diary, a line of JSON
-each: when a case begins, when a fault is let loose.  A fault waits for a case that none before it
-can have hit, so that a case and its re-run do not come to harm by two.
+UEVT_TORTURE holds the plan as JSON.  The plan's diary has a line of JSON for each case that
+begins and each fault that is injected.  A fault waits for a case that no earlier fault can hit,
+so that two faults never hit a case and its rerun.
 """
 
 from __future__ import annotations
@@ -36,18 +36,17 @@ from vm.machine import Machine
 VARIABLE = "UEVT_TORTURE"
 _NANOSLEEP, _KILL = 35, 62
 _CALL_S = 1.5
-# What a guest needs more to begin with a fault on a host that is busy.
+# How much later a guest may start a fault when its host is busy.
 _LATE_S = 0.1
-# Until then another process has begun with the case whose process was killed.
+# By then another worker has begun the case whose worker was killed.
 _REPLACED_S = 1.0
-_WORDS = {"oops": "null", "warning": "warn", "hang": "spin_irqs_off"}
 
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """One fault: from the `case`-th case of a process on, around its `call`-th call and `ms` after.
+    """When to inject a fault: in a worker's `case`-th case, `ms` after its `call`-th call.
 
-    A case has fewer calls than that, or comes too soon after another fault: a later one is hit.
+    It waits for a later case if this one has fewer calls, or is too close to another fault.
     """
 
     fault: str
@@ -67,21 +66,21 @@ class Plan:
     module: Path
 
     def to_environment(self) -> dict[str, str]:
-        """What a session needs to be disturbed."""
+        """The environment of a session to disturb."""
         strikes = [asdict(strike) for strike in self.strikes]
-        said = {"strikes": strikes, "diary": str(self.diary), "module": str(self.module)}
-        return {"PYTEST_PLUGINS": __name__, VARIABLE: json.dumps(said)}
+        plan = {"strikes": strikes, "diary": str(self.diary), "module": str(self.module)}
+        return {"PYTEST_PLUGINS": __name__, VARIABLE: json.dumps(plan)}
 
     @classmethod
     def from_environment(cls) -> Self:
-        """The plan that this process is part of."""
-        said = json.loads(os.environ[VARIABLE])
-        strikes = tuple(Strike(**strike) for strike in said["strikes"])
-        return cls(strikes, Path(said["diary"]), Path(said["module"]))
+        """The plan in this process's environment."""
+        plan = json.loads(os.environ[VARIABLE])
+        strikes = tuple(Strike(**strike) for strike in plan["strikes"])
+        return cls(strikes, Path(plan["diary"]), Path(plan["module"]))
 
 
 class Disturber:
-    """Counts cases and calls of one process, and strikes when it is time."""
+    """Counts cases and calls of one worker, and injects faults when they are due."""
 
     def __init__(self, plan: Plan, worker: str) -> None:
         self._plan = plan
@@ -91,14 +90,14 @@ class Disturber:
         self._case = ""
         self._inserting = False
         self._call = Machine.call
-        # Much of the time of a disturbed run is spent in waiting for who will not answer.
+        # A disturbed run mostly waits for sides that do not answer.
         vm.machine._CALL_S = _CALL_S
         Machine.wait_ready = self._with_module()  # type: ignore[method-assign,assignment]
         Machine.call = self._counted()  # type: ignore[method-assign]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Write down which case begins."""
+        """Record that a case begins."""
         _, self._case = named(item)
         self._cases += 1
         self._calls = self._attempts = 0
@@ -107,7 +106,7 @@ class Disturber:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self) -> None:
-        """Count how often the case has begun."""
+        """Count the attempts of the case."""
         self._attempts += 1
 
     def _with_module(self) -> Callable[[Machine, Deadline], None]:
@@ -115,12 +114,12 @@ class Disturber:
 
         def ready(machine: Machine, deadline: Deadline) -> None:
             wait_ready(machine, deadline)
-            if any(BY_NAME[strike.fault].module for strike in self._pending):
-                # Before the runner looks round: it is there from the beginning.
+            if any(BY_NAME[strike.fault].hazard for strike in self._pending):
+                # Before the runner records guest-wide state, which includes modules.
                 self._inserting = True
                 try:
                     provoke.insert(machine, self._plan.module)
-                    # How it is around cases is asked anew.
+                    # The answers to the opening requests are stale now.
                     del machine.opened[len(guest_setup.OPENING) :]
                 finally:
                     self._inserting = False
@@ -145,11 +144,11 @@ class Disturber:
         return counted
 
     def _announce(self, strike: Strike) -> bool:
-        """Write down that a fault is let loose, unless another may hit the same case."""
+        """Record a fault, unless another may hit the same case."""
         with self._plan.diary.open("a+") as diary:
             fcntl.flock(diary, fcntl.LOCK_EX)
             diary.seek(0)
-            # The last line may be on its way.
+            # The last line may be incomplete.
             lines = [json.loads(line) for line in diary if line.endswith("\n")]
             if not alone(lines, self._worker, self._case):
                 return False
@@ -171,12 +170,16 @@ class Disturber:
                 _later(strike, lambda: os.kill(os.getpid(), signal.SIGKILL))
             case "controller-killed":
                 _later(strike, lambda: os.kill(os.getppid(), signal.SIGKILL))
+            case "run-killed":
+                _later(strike, lambda: os.killpg(os.getpgrp(), signal.SIGKILL))
             case "agent-killed":
                 _in_guest(machine, strike, ["sys", _KILL, [-1, int(signal.SIGKILL)], None])
             case "panic":
                 _in_guest(machine, strike, _spill("/proc/sysrq-trigger", "c"))
             case "oops" | "warning" | "hang":
-                _in_guest(machine, strike, _spill("/proc/uevt_hazard", _WORDS[strike.fault]))
+                _in_guest(
+                    machine, strike, _spill("/proc/uevt_hazard", BY_NAME[strike.fault].hazard)
+                )
             case _:
                 Meddler(strike.fault.removeprefix("frame-"), strike.seed).meddle(machine)
 
@@ -188,10 +191,10 @@ class Disturber:
 
 
 def alone(lines: Sequence[Mapping[str, Any]], worker: str, case: str) -> bool:
-    """Whether no fault in a diary can hit a case that has begun in a process.
+    """Whether no fault in a diary can hit a case that has begun in a worker.
 
-    One hits the case in which it is let loose, the next of its process, and those that begin
-    before its latest moment; a case whose process it killed begins again in another.
+    A fault may hit its own case, the next of its worker, and those that begin before its latest
+    moment; a case whose worker it killed begins again in another.
     """
     began = [line["at"] for line in lines if (line["what"], line["case"]) == ("begins", case)]
     strikes = [line for line in lines if line["what"] == "strikes"]
@@ -203,7 +206,7 @@ def alone(lines: Sequence[Mapping[str, Any]], worker: str, case: str) -> bool:
 
 def _later(strike: Strike, act: Callable[[], None]) -> None:
     def late() -> None:
-        # QEMU may have been killed before.
+        # QEMU may be gone already.
         with suppress(ProcessLookupError):
             act()
 
@@ -217,7 +220,7 @@ def _pause(pid: int) -> None:
 
 
 def _in_guest(machine: Machine, strike: Strike, call: Sequence[Any]) -> None:
-    """Have a process of the guest wait and then do it; nobody waits for its answer."""
+    """Let a process of the guest wait and then perform a call, without waiting for the reply."""
     assert machine._power is not None
     agent = machine._power.agent
     limit = machine.deadline(_CALL_S, "provoking process")
@@ -230,7 +233,7 @@ def _in_guest(machine: Machine, strike: Strike, call: Sequence[Any]) -> None:
         calls = [["sys", _NANOSLEEP, [{"in": pause.hex()}, 0], None], list(call)]
         agent._channels[port].send(encoding.request(agent._number, calls, []), limit)
     except VmError:
-        # The guest is gone already: an earlier fault was faster.
+        # An earlier fault killed the guest.
         return
 
 
@@ -239,6 +242,6 @@ def _spill(path: str, text: str) -> list[Any]:
 
 
 def pytest_plugin_registered(plugin: object, manager: pytest.PytestPluginManager) -> None:
-    """Disturb this process once it is one that runs cases."""
+    """Disturb this process if it is a worker."""
     if isinstance(plugin, ReportForwarder):
         manager.register(Disturber(Plan.from_environment(), plugin.name), "uevt-torture")

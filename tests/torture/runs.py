@@ -1,4 +1,4 @@
-"""One disturbed run: how it is started, when it is disturbed, and what was wrong with it."""
+"""One disturbed run: start it, time its faults, and check its results."""
 
 from __future__ import annotations
 
@@ -21,31 +21,27 @@ from tests.torture.place import Place
 from tests.torture.plugin import Plan, Strike
 
 KERNEL = "6.12"
-# Quick cases of several surfaces, among them some that wait for the kernel.
-FILES = (
-    *("registration", "status", "status_file"),
-    *("enable", "enable_bit", "enable_registration", "enable_several"),
-    *("delete", "delete_busy", "delete_formats", "delete_name", "delete_permission"),
-)
+# Quick cases of several surfaces, some of which wait for the kernel.
+FOLDERS = ("registration", "status", "enable", "delete")
 KEYWORD = "registration. or delete. or status. or enable."
 WORKERS = ("gw0", "gw1")
-# Of the cases of a process so many pass between two faults, or more: see the plugin.
+# Cases of a worker between two faults, at least: see the plugin.
 APART = 3
-# Calls of a case, about.
+# Approximate calls of a case.
 _CALLS = 30
 _MOST_MS = 30
-# A small disk, in KiB: enough for an undisturbed run.
+# In KiB; enough for an undisturbed run.
 _DISK_KIB = 8192
 _LIMIT_S = 900.0
-# The exit code of uevt for a run that could not judge a case, and for trouble of the host.
+# uevt's exit code for a run without a verdict, and for host trouble.
 _NO_VERDICT = 3
 
 
 @dataclass(slots=True)
 class Report:
-    """What became of a run with some faults; sentences for each kind of mistake.
+    """The mistakes of a disturbed run, as sentences by kind.
 
-    ``faults`` are those that were let loose: a process that was killed comes to no other.
+    ``faults`` are those that were injected: a killed worker receives no other.
     """
 
     faults: tuple[Fault, ...]
@@ -63,14 +59,14 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Undisturbed:
-    """A run that nobody disturbs: what its cases end with, and how long it takes."""
+    """An undisturbed run: verdicts of its cases, and its duration."""
 
     cases: Mapping[str, Verdict]
     seconds: float
 
 
 class Runs:
-    """Runs of one selection of cases, one after the other."""
+    """Consecutive runs of one selection of cases."""
 
     def __init__(self, place: Place, module: Path) -> None:
         self._place = place
@@ -78,9 +74,9 @@ class Runs:
         self._number = 0
 
     def undisturbed(self) -> Undisturbed:
-        """The second of two runs: the first saves the state of a guest.
+        """The second of two undisturbed runs; the first saves the guest's state.
 
-        Raises RuntimeError unless all is well with it.
+        Raises RuntimeError if anything is wrong.
         """
         for _ in range(2):
             out = self._next()
@@ -88,13 +84,13 @@ class Runs:
             code = self._start(out, self._plan(()), "--out")
             seconds = time.monotonic() - began
             if code != 0:
-                raise RuntimeError(f"undisturbed, and exit code {code}: {self._said()}")
+                raise RuntimeError(f"undisturbed run: exit code {code}: {self._output()}")
         if left := self._place.left(out):
-            raise RuntimeError(f"undisturbed, and there is left: {left}")
+            raise RuntimeError(f"undisturbed run left {left}")
         return Undisturbed(_cases(out), seconds)
 
     def disturbed(self, faults: Sequence[Fault], by: Undisturbed, random: Random) -> Report:
-        """Disturb one run and look at what became of it."""
+        """Disturb one run and check its results."""
         report = Report(tuple(faults))
         out = self._next()
         plan = self._plan(_strikes(faults, len(by.cases) // len(WORKERS), random))
@@ -109,17 +105,17 @@ class Runs:
             if report.seconds > limit:
                 report.late.append(f"{report.seconds:.0f} s, undisturbed {by.seconds:.0f} s")
             if any(fault.ends for fault in faults):
-                self._go_on(out, by, report)
+                self._resume(out, by, report)
             windows = _windows(_lines(plan.diary), faults)
             report.faults = tuple(fault for fault, _ in windows)
-            self._run_cases(out, by, report, windows)
+            self._judge(out, by, report, windows)
             report.leaked += self._place.left(out)
         if not report.wrong:
             shutil.rmtree(out, ignore_errors=True)
         return report
 
-    def _go_on(self, out: Path, by: Undisturbed, report: Report) -> None:
-        """Complete a run whose end a fault was, if it was; what it had recorded has to stand."""
+    def _resume(self, out: Path, by: Undisturbed, report: Report) -> None:
+        """Resume a run that a fault ended; recorded results must stand."""
         report.leaked += self._place.left()
         (out / "ballast").unlink(missing_ok=True)
         allowed = {verdict for fault in report.faults for verdict in (*fault.stands, *fault.first)}
@@ -128,12 +124,12 @@ class Runs:
                 found = (each.outcome, each.blame)
                 if found != by.cases.get(each.id) and found not in allowed:
                     report.blamed.append(f"{each.id} ended with {' '.join(found)} in the journal")
-        # A run that had ended without a verdict on a case has none when it is told again.
+        # A run that had already ended without a verdict has none when resumed.
         fine = {0, _NO_VERDICT} if any(fault.stands for fault in report.faults) else {0}
         if (code := self._start(out, self._plan(()), "--resume")) not in fine:
-            report.lost.append(f"going on ended with {code}: {self._said()}")
+            report.lost.append(f"the resumed run ended with {code}: {self._output()}")
 
-    def _run_cases(
+    def _judge(
         self,
         out: Path,
         by: Undisturbed,
@@ -144,13 +140,13 @@ class Runs:
         try:
             found, reruns = _cases(out), _reruns(out)
         except (OSError, ValueError, AssertionError) as error:
-            report.lost.append(f"{error}: {self._said()}")
+            report.lost.append(f"{error}: {self._output()}")
             return
         report.lost += [f"{case} has no result" for case in by.cases.keys() - found.keys()]
         for case, verdict in found.items():
             if verdict == by.cases.get(case):
                 continue
-            # What the kernel says between two cases is a result of its own.
+            # A splat between two cases has a result of its own.
             known = case in by.cases
             hitting = [
                 f for f, near in windows if verdict in f.stands and (case in near or not known)
@@ -159,7 +155,9 @@ class Runs:
                 report.blamed.append(f"{case} ended with {' '.join(verdict)}")
         for case, first in reruns.items():
             if not any(case in near and first in fault.first for fault, near in windows):
-                report.blamed.append(f"{case} was run twice, the first time {' '.join(first)}")
+                report.blamed.append(
+                    f"{case} was run twice; the first attempt was {' '.join(first)}"
+                )
 
     def _next(self) -> Path:
         self._number += 1
@@ -170,7 +168,7 @@ class Runs:
         return Plan(strikes, diary, self._module)
 
     def _start(self, out: Path, plan: Plan, option: str, fill_after_s: float | None = None) -> int:
-        argv = ["-m", "pytest", *(f"conformance/cases/test_{name}.py" for name in FILES)]
+        argv = ["-m", "pytest", *(f"conformance/cases/{name}" for name in FOLDERS)]
         for plugin in ("cacheprovider", "terminalreporter", "hypothesispytest", "tmpdir"):
             argv += ["-p", f"no:{plugin}"]
         argv += ["--tb=no", f"--kernel={KERNEL}", "--guests=2"]
@@ -186,15 +184,15 @@ class Runs:
                 process.kill()
                 return -1
 
-    def _said(self) -> str:
-        return self._place.said.read_text(errors="replace").strip()[-400:]
+    def _output(self) -> str:
+        return self._place.output.read_text(errors="replace").strip()[-400:]
 
 
 def _strikes(faults: Sequence[Fault], cases: int, random: Random) -> tuple[Strike, ...]:
-    """When each fault comes: far enough from the one before it in the same process."""
+    """Time the faults, far enough apart within a worker."""
     turns = [(worker, case) for case in range(1, cases - 1, APART) for worker in WORKERS]
     chosen = sorted(random.sample(turns, min(len(faults), len(turns))), key=lambda turn: turn[1])
-    # A process that was killed comes to no other fault.
+    # A killed worker receives no further fault.
     order = sorted(faults, key=lambda fault: fault.name == "worker-killed")
     return tuple(
         Strike(
@@ -213,9 +211,9 @@ def _strikes(faults: Sequence[Fault], cases: int, random: Random) -> tuple[Strik
 def _windows(
     lines: Sequence[Mapping[str, Any]], faults: Sequence[Fault]
 ) -> list[tuple[Fault, set[str]]]:
-    """The cases that each fault can have hit: the one that ran, and the next of its process.
+    """The cases that each fault may have hit: the running one, and the next of its worker.
 
-    With them those that began before the fault did, which may be late.  A disk fills up under all.
+    Also those that began before the fault took effect.  A full disk may hit every case.
     """
     by_name = {fault.name: fault for fault in faults}
     everywhere = {line["case"] for line in lines}
@@ -234,7 +232,7 @@ def _windows(
 
 
 def _cases(out: Path) -> dict[str, Verdict]:
-    """Outcome and blame of each case; of each there is one result."""
+    """Outcome and blame by case; a case has one result."""
     cases = _results(out)
     found = {each["id"]: (Outcome(each["outcome"]), Blame(each["blame"])) for each in cases}
     assert len(found) == len(cases), "a case has two results"
@@ -242,7 +240,7 @@ def _cases(out: Path) -> dict[str, Verdict]:
 
 
 def _reruns(out: Path) -> dict[str, Verdict]:
-    """What the first runs of cases came to that were run twice and whose second stands."""
+    """Verdicts of first attempts whose rerun stands."""
     return {
         each["id"]: (Outcome(each["rerun"]["outcome"]), Blame(each["rerun"]["blame"]))
         for each in _results(out)

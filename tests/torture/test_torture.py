@@ -1,4 +1,4 @@
-"""The short form of `make torture`, and whether torture would notice what it is to notice."""
+"""The short form of `make torture`, and tests of its checks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.torture.plugin import alone
 from tests.torture.runs import Report, Runs, Undisturbed
 
 CASES = {"write.a": PASS, "write.b": PASS, "write.c": PASS}
-# Those for which nobody waits until a deadline.
+# Faults that nothing waits for until a deadline.
 SHORT = ("qemu-killed", "agent-killed", "frame-flipped", "frame-doubled", "frame-delayed", "panic",
          "oops", "warning", "worker-killed", "make-killed")  # fmt: skip
 
@@ -39,20 +39,20 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 @pytest.mark.usefixtures("built_kernel")
 def test_thirty_faults(tmp_path: Path) -> None:
-    """No result is lost, none blames the wrong one, nothing is left and nothing late."""
+    """No result is lost, no blame is wrong, nothing leaks and nothing is late."""
     reports = torture(Place(tmp_path / "torture"), chosen(30, 6_12, SHORT), 6_12)
     assert [wrong for report in reports for wrong in report.wrong] == [], table(reports)
     assert sum(len(report.faults) for report in reports) == 30
 
 
-def test_every_kind_is_among_the_first_and_the_same_seed_gives_the_same() -> None:
+def test_a_seed_fixes_the_faults_and_every_kind_is_among_them() -> None:
     assert {fault.name for fault in chosen(len(FAULTS), 1)} == set(BY_NAME)
     assert chosen(300, 1) == chosen(300, 1) != chosen(300, 2)
     counted = Counter(fault.name for fault in chosen(300, 1))
     assert counted["panic"] > 4 * counted["hang"] > 0
 
 
-def test_what_ends_a_run_is_alone_in_it() -> None:
+def test_a_fault_that_ends_a_run_is_alone_in_it() -> None:
     faults = chosen(300, 1)
     runs = together(faults)
     assert Counter(fault for run in runs for fault in run) == Counter(faults)
@@ -61,7 +61,7 @@ def test_what_ends_a_run_is_alone_in_it() -> None:
 
 
 def results(out: Path, cases: Mapping[str, Verdict], rerun: Verdict | None = None) -> None:
-    """The results of a run, in which write.a was run twice if it was."""
+    """Write the results of a run, with an optional rerun of write.a."""
     out.mkdir(exist_ok=True)
     found = []
     for name, (outcome, blame) in cases.items():
@@ -78,7 +78,7 @@ def results(out: Path, cases: Mapping[str, Verdict], rerun: Verdict | None = Non
     [
         ("qemu-killed", CASES, None, ""),
         ("qemu-killed", CASES, HOST, ""),
-        ("qemu-killed", CASES, GUEST, "the first time ERROR guest"),
+        ("qemu-killed", CASES, GUEST, "the first attempt was ERROR guest"),
         ("qemu-killed", CASES | {"write.a": HOST}, None, "write.a ended with ERROR host"),
         ("qemu-killed", CASES | {"write.a": CRASH}, None, "write.a ended with CRASH kernel"),
         ("panic", CASES | {"write.a": CRASH}, None, ""),
@@ -88,10 +88,10 @@ def results(out: Path, cases: Mapping[str, Verdict], rerun: Verdict | None = Non
         ("worker-killed", {}, None, "write.a has no result"),
     ],
 )
-def test_a_wrong_result_is_noticed(
+def test_a_wrong_result_is_reported(
     place: Place, fault: str, found: Mapping[str, Verdict], rerun: Verdict | None, wrong: str
 ) -> None:
-    """The fault was let loose in write.a, and write.b came next in that process."""
+    """The fault hit write.a, and write.b came next in that worker."""
     lines = [
         {"what": "begins", "worker": "gw0", "case": "write.a", "at": 1.0},
         {
@@ -107,11 +107,11 @@ def test_a_wrong_result_is_noticed(
         {"what": "begins", "worker": "gw0", "case": "write.d", "at": 1.6},
     ]
     out = place.directory / "out"
-    place.said.write_text("")
+    place.output.write_text("")
     results(out, found, rerun)
     report = Report((BY_NAME[fault],))
     windows = torture_runs._windows(lines, report.faults)
-    Runs(place, Path("no module"))._run_cases(out, Undisturbed(CASES, 1.0), report, windows)
+    Runs(place, Path("no module"))._judge(out, Undisturbed(CASES, 1.0), report, windows)
     assert wrong in "; ".join(report.wrong)
     assert bool(report.wrong) is bool(wrong)
 
@@ -127,7 +127,7 @@ def test_a_wrong_result_is_noticed(
     ],
 )
 def test_a_fault_waits_for_a_case_that_no_other_can_hit(case: str, worker: str, free: bool) -> None:
-    """One was let loose in write.hit, whose process it killed: that is run once more in gw1."""
+    """A fault killed the worker of write.hit, which is run again in gw1."""
     begins = [
         ("gw0", "write.hit", 1.0),
         ("gw1", "write.soon", 1.1),
@@ -145,7 +145,7 @@ def test_a_fault_waits_for_a_case_that_no_other_can_hit(case: str, worker: str, 
     assert alone(lines[: until + 1], worker, case) is free
 
 
-def test_what_is_left_is_noticed(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leftovers_are_found(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.enclosure._GONE_S", 0.1)
     assert place.left() == []
     (place.temporary / "forgotten").touch()
@@ -165,7 +165,7 @@ def test_what_is_left_is_noticed(place: Place, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_killed_build_is_made_again(place: Place) -> None:
-    """With a make that is none, at several moments."""
+    """At several moments."""
     for seed in range(3):
         assert disturbed_build(BY_NAME["make-killed"], place, Random(seed)).wrong == []
 
@@ -175,6 +175,6 @@ def test_the_table_counts_faults_and_mistakes() -> None:
     text = table(
         [Report((killed, panic, panic), 3.0, blamed=["x"]), Report((killed,), 2.0)],
     )
-    assert "| qemu-killed | SIGKILL to QEMU | 2 | 0 | 1 | 0 | 0 | 3.0 s |" in text
-    assert "| panic | sysrq c | 2 | 0 | 1 | 0 | 0 | 3.0 s |" in text
+    assert "| qemu-killed | QEMU: SIGKILL | 2 | 0 | 1 | 0 | 0 | 3.0 s |" in text
+    assert "| panic | kernel: sysrq c | 2 | 0 | 1 | 0 | 0 | 3.0 s |" in text
     assert text.splitlines()[-1] == "| all | 2 runs | 4 | 0 | 1 | 0 | 0 | 3.0 s |"

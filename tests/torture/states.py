@@ -1,0 +1,99 @@
+"""Kill a machine while it saves or restores its state: the next machine must come up.
+
+``python -m tests.torture.states DIRECTORY`` brings one machine up and down, and prints how.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+from conformance.session.options import apply_defaults, declare
+from conformance.session.target.target import resolve
+from conformance.session.worker.machine_guest import BOOT_S, machine_spec
+from host.deadline import Deadline
+from tests.faults import Fault, kill_all
+from tests.torture.place import Place
+from tests.torture.runs import KERNEL, Report
+from vm.machine import Machine
+from vm.snapshots.files import Snapshots
+from vm.snapshots.policy import RESTORED
+
+_LIMIT_S = 300.0
+# Seconds, from the start of Python, within which a state is saved or restored.
+_MAKE_S, _RESTORE_S = 12.0, 2.5
+
+
+def disturbed_state(fault: Fault, place: Place, random: Random) -> Report:
+    """Kill the owner, its QEMU, or both, at a random moment; then bring up two machines."""
+    report = Report((fault,))
+    directory = place.directory / "states"
+    making = not directory.exists() or random.random() < 0.5
+    if making:
+        shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(exist_ok=True)
+    began = time.monotonic()
+    with place.start(["-m", __name__, str(directory)], {}) as process:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(random.uniform(0.5, _MAKE_S if making else _RESTORE_S))
+        qemus = [pid for pid, words in place.processes().items() if "qemu-system" in words]
+        kill_all(random.choice(([process.pid], qemus, [process.pid, *qemus])))
+        process.wait(_LIMIT_S)
+    report.blamed += [f"a damaged state was found: {key}" for key in _damaged(directory)]
+    for _ in range(2):
+        with place.start(["-m", __name__, str(directory)], {}) as process:
+            code = process.wait(_LIMIT_S)
+        output = place.output.read_text(errors="replace").strip()
+        if code:
+            report.lost.append(f"no machine came up: {output[-300:]}")
+    if not report.lost and output != RESTORED:
+        report.lost.append(f"the second machine was not restored but {output}")
+    report.seconds = time.monotonic() - began
+    report.leaked += place.left()
+    if report.seconds > fault.allowance_s + 2 * _MAKE_S:
+        report.late.append(f"{report.seconds:.1f} s")
+    return report
+
+
+def _damaged(directory: Path) -> list[str]:
+    """Keys of states that are found although they are not whole."""
+    snapshots, keys = Snapshots(directory), []
+    for entry in directory.iterdir():
+        found = snapshots.find(entry.name) if entry.is_dir() else None
+        if found is not None:
+            descriptor = os.open(found.state, os.O_RDONLY)
+            keys += [] if found.intact(descriptor) else [entry.name]
+            os.close(descriptor)
+    return keys
+
+
+def bring_up(directory: Path) -> str:
+    """Bring a machine up and down; how it came up.  Raises VmError."""
+    parser = argparse.ArgumentParser()
+    declare(parser.add_argument)
+    options = parser.parse_args([])
+    apply_defaults(options)
+    options.kernel = KERNEL
+    spec, why = machine_spec(resolve(options))
+    assert not why, why
+    deadline = Deadline(BOOT_S * spec.accelerator.slowness, "machine")
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        Machine.boot(
+            spec, directory=Path(scratch), deadline=deadline, snapshots=Snapshots(directory)
+        ) as machine,
+    ):
+        assert machine.healthy()
+        return machine.start
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{bring_up(Path(sys.argv[1]))}\n")
