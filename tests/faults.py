@@ -34,7 +34,7 @@ class Part(StrEnum):
     KERNEL = "kernel"
     RUN = "run"
     BUILD = "build"
-    STATE = "saved state"
+    SNAPSHOT = "snapshot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ FAULTS = (
     Fault("disk-full", Part.RUN, "fill the disk of the results", (HOST,), (HOST,), ends=True,
           alone=True),
     Fault("make-killed", Part.BUILD, "SIGKILL to a builder or its programs", weight=4, alone=True),
-    Fault("state-killed", Part.STATE, "SIGKILL while it is saved or restored", alone=True),
+    Fault("snapshot-killed", Part.SNAPSHOT, "SIGKILL while it is made or restored", alone=True),
 )  # fmt: skip
 BY_NAME = {fault.name: fault for fault in FAULTS}
 

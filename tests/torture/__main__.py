@@ -17,7 +17,7 @@ from tests.faults import BY_NAME, FAULTS, Fault, Part
 from tests.torture.builds import disturbed_build
 from tests.torture.place import Place
 from tests.torture.runs import KERNEL, Report, Runs
-from tests.torture.states import disturbed_state
+from tests.torture.snapshots import disturbed_snapshot
 
 FILE = Path(__file__).parents[2] / "docs" / "reliability.md"
 # Faults per run, except those that need a run of their own.
@@ -85,8 +85,8 @@ def torture(place: Place, faults: Sequence[Fault], seed: int) -> list[Report]:
             match each[0].breaks:
                 case Part.BUILD:
                     report = disturbed_build(each[0], place, random)
-                case Part.STATE:
-                    report = disturbed_state(each[0], place, random)
+                case Part.SNAPSHOT:
+                    report = disturbed_snapshot(each[0], place, random)
                 case _:
                     report = runs.disturbed(each, undisturbed, random)
             reports.append(report)

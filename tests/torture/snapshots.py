@@ -1,6 +1,6 @@
-"""Kill a machine while it saves or restores its state: the next machine must come up.
+"""Kill a machine while it makes or restores a snapshot: the next machine must come up.
 
-``python -m tests.torture.states DIRECTORY`` brings one machine up and down, and prints how.
+``python -m tests.torture.snapshots DIRECTORY`` brings one machine up and down, and prints how.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from vm.snapshots.files import Snapshots
 from vm.snapshots.policy import RESTORED
 
 _LIMIT_S = 300.0
-# Seconds, from the start of Python, within which a state is saved or restored.
+# Seconds, from the start of Python, within which a snapshot is made or restored.
 _MAKE_S, _RESTORE_S = 12.0, 2.5
 
 
-def disturbed_state(fault: Fault, place: Place, random: Random) -> Report:
+def disturbed_snapshot(fault: Fault, place: Place, random: Random) -> Report:
     """Kill the owner, its QEMU, or both, at a random moment; then bring up two machines."""
     report = Report((fault,))
-    directory = place.directory / "states"
+    directory = place.directory / "snapshots"
     making = not directory.exists() or random.random() < 0.5
     if making:
         shutil.rmtree(directory, ignore_errors=True)
@@ -47,7 +47,7 @@ def disturbed_state(fault: Fault, place: Place, random: Random) -> Report:
         qemus = [pid for pid, words in place.processes().items() if "qemu-system" in words]
         kill_all(random.choice(([process.pid], qemus, [process.pid, *qemus])))
         process.wait(_LIMIT_S)
-    report.blamed += [f"a damaged state was found: {key}" for key in _damaged(directory)]
+    report.blamed += [f"a damaged snapshot was found: {key}" for key in _damaged(directory)]
     for _ in range(2):
         with place.start(["-m", __name__, str(directory)], {}) as process:
             code = process.wait(_LIMIT_S)
@@ -64,7 +64,7 @@ def disturbed_state(fault: Fault, place: Place, random: Random) -> Report:
 
 
 def _damaged(directory: Path) -> list[str]:
-    """Keys of states that are found although they are not whole."""
+    """Keys of snapshots that are found although they are damaged."""
     snapshots, keys = Snapshots(directory), []
     for entry in directory.iterdir():
         found = snapshots.find(entry.name) if entry.is_dir() else None
