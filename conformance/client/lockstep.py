@@ -38,7 +38,7 @@ class Step:
     def text(self) -> str:
         """One line: statement and result."""
         waited = "" if self.waited_s is None else f"  /* after {self.waited_s:.3f} s */"
-        return f"{self.number}. {statement(self.operation)} = {shown(self.seen)}{waited}"
+        return f"{self.number}. {statement(self.operation)} = {result_text(self.seen)}{waited}"
 
 
 class Divergence(AssertionError):
@@ -53,7 +53,7 @@ class Divergence(AssertionError):
         self.step = step
 
 
-def shown(seen: ops.Observation | Answer) -> str:
+def result_text(seen: ops.Observation | Answer) -> str:
     """An answer or observation as text: errno, value, data."""
     if seen.errno:
         return f"-1 {seen.errno}"

@@ -32,7 +32,7 @@ def race(first: Task, *tracks: Track) -> list[list[Tally]]:
         if isinstance(each.steps[-1], _ENDS):
             first.unwatch(each.actor)
     seen = first.run(Race(tracks[0].actor, tracks))
-    return races.tallies(seen.text)
+    return races.parse_tallies(seen.text)
 
 
 class Prepared:

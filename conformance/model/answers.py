@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from conformance.ops import Observation
-from conformance.ops.race import fits
+from conformance.ops.race import conforms
 
 Memory = Mapping[tuple[str, int], bytes | None]
 
@@ -60,7 +60,7 @@ def differences(answer: Answer, seen: Observation) -> list[Difference]:
 
 def _fits(answer: Answer, data: bytes) -> bool:
     if answer.counted and answer.data is not None:
-        return fits(answer.data.decode(), data.decode())
+        return conforms(answer.data.decode(), data.decode())
     return answer.data == data
 
 

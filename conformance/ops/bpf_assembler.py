@@ -1,9 +1,8 @@
-"""An assembler of eBPF programs: typed instructions, eight bytes each.
+"""Assembler for eBPF programs: typed instructions of eight bytes.
 
-Functions are named after the macros of the kernel's samples.  A jump goes to a label or
-over a number of instructions; a map is named by the slot of its descriptor, whose number
-is put in before the program is loaded.  Encodings are those of ``bpf.h`` and
-``bpf_common.h``.
+Functions are named after the macros of the kernel's samples.  A jump targets a label or a number
+of instructions.  A map is named by the slot of its descriptor; its number is filled in before
+the program is loaded.  Encodings are those of ``bpf.h`` and ``bpf_common.h``.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ class Size(IntEnum):
 
     @property
     def bytes(self) -> int:
-        """How many bytes are loaded or stored."""
+        """Size in bytes."""
         return {Size.W: 4, Size.H: 2, Size.B: 1, Size.DW: 8}[self]
 
 
 class Alu(IntEnum):
-    """Operations of arithmetic."""
+    """Arithmetic operations."""
 
     ADD = 0x00
     SUB = 0x10
@@ -64,7 +63,7 @@ class Alu(IntEnum):
 
 
 class Jump(IntEnum):
-    """Operations of jumps."""
+    """Jump operations."""
 
     JA = 0x00
     JEQ = 0x10
@@ -78,7 +77,7 @@ class Jump(IntEnum):
     EXIT = 0x90
 
 
-# Modes of loads and stores, and where an operand comes from.
+# Modes of loads and stores, and the source of an operand.
 IMM = 0x00
 MEM = 0x60
 XADD = 0xC0
@@ -93,7 +92,7 @@ R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10 = range(11)
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One struct bpf_insn.  ``target`` and ``slot`` become ``off`` and ``imm`` later."""
+    """One struct bpf_insn; ``target`` and ``slot`` are resolved to ``off`` and ``imm`` later."""
 
     code: int
     dst: int = 0
@@ -104,9 +103,9 @@ class Instruction:
     slot: int | None = None
 
     def encode(self) -> bytes:
-        """Eight bytes: opcode, source and destination register, offset, immediate number.
+        """Eight bytes: opcode, destination and source register, offset, immediate.
 
-        Raises struct.error for a number that has no room.
+        Raises struct.error for a number out of range.
         """
         return struct.pack("<BBhi", self.code, self.src << 4 | self.dst, self.off, self.imm)
 
@@ -119,23 +118,23 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A place that jumps go to; it takes no room."""
+    """A jump target; it has no encoding."""
 
     name: str
 
 
 Item = Instruction | Label
-# What functions give of which a program is made: two instructions, or one.
+# The parts of a program: a label, one instruction, or two.
 Piece = Item | tuple[Instruction, Instruction]
 
 
 def assemble(program: Sequence[Piece]) -> bytes:
-    """The bytes of a program.  Raises KeyError for a label that is not there."""
+    """The bytes of a program.  Raises KeyError for an unknown label."""
     return b"".join(each.encode() for each in resolve(program))
 
 
 def resolve(program: Sequence[Piece]) -> list[Instruction]:
-    """The instructions of a program, with the offsets of jumps to labels."""
+    """The instructions of a program, with jumps to labels resolved."""
     places: dict[str, int] = {}
     instructions: list[Instruction] = []
     for item in _flat(program):
@@ -150,7 +149,7 @@ def resolve(program: Sequence[Piece]) -> list[Instruction]:
 
 
 def descriptors(program: Sequence[Piece]) -> list[tuple[int, int]]:
-    """(offset in bytes, slot) of every descriptor whose number belongs into a program."""
+    """(offset in bytes, slot) of every descriptor number in a program."""
     return [
         (number * INSTRUCTION_SIZE + 4, each.slot)
         for number, each in enumerate(resolve(program))
@@ -170,42 +169,42 @@ def _flat(program: Sequence[Piece]) -> Iterator[Item]:
 
 
 def alu64_imm(operation: Alu, dst: int, imm: int) -> Instruction:
-    """A 64-bit operation with an immediate number, whose sign is extended."""
+    """64-bit operation with a sign-extended immediate."""
     return Instruction(Class.ALU64 | operation | K, dst, imm=imm)
 
 
 def alu64_reg(operation: Alu, dst: int, src: int) -> Instruction:
-    """A 64-bit operation with a register."""
+    """64-bit operation with a register."""
     return Instruction(Class.ALU64 | operation | X, dst, src)
 
 
 def alu32_imm(operation: Alu, dst: int, imm: int) -> Instruction:
-    """A 32-bit operation with an immediate number; the upper half becomes zero."""
+    """32-bit operation with an immediate; clears the upper half."""
     return Instruction(Class.ALU | operation | K, dst, imm=imm)
 
 
 def alu32_reg(operation: Alu, dst: int, src: int) -> Instruction:
-    """A 32-bit operation with a register; the upper half becomes zero."""
+    """32-bit operation with a register; clears the upper half."""
     return Instruction(Class.ALU | operation | X, dst, src)
 
 
 def mov64_imm(dst: int, imm: int) -> Instruction:
-    """A register is an immediate number, whose sign is extended."""
+    """dst = imm, sign-extended."""
     return alu64_imm(Alu.MOV, dst, imm)
 
 
 def mov64_reg(dst: int, src: int) -> Instruction:
-    """A register is another."""
+    """dst = src."""
     return alu64_reg(Alu.MOV, dst, src)
 
 
 def neg64(dst: int) -> Instruction:
-    """A register is its negative."""
+    """dst = -dst."""
     return alu64_imm(Alu.NEG, dst, 0)
 
 
 def endian(direction: int, dst: int, bits: int) -> Instruction:
-    """The low bits of a register in an order of bytes, ``TO_LE`` or ``TO_BE``."""
+    """Convert the low bits of a register to a byte order, ``TO_LE`` or ``TO_BE``."""
     return Instruction(Class.ALU | Alu.END | direction, dst, imm=bits)
 
 
@@ -228,18 +227,18 @@ def st_mem(size: Size, dst: int, off: int, imm: int) -> Instruction:
 
 
 def stx_xadd(size: Size, dst: int, src: int, off: int) -> Instruction:
-    """*(dst + off) += src, at once."""
+    """*(dst + off) += src, atomically."""
     return Instruction(Class.STX | size | XADD, dst, src, off)
 
 
 def ld_imm64(dst: int, value: int) -> tuple[Instruction, Instruction]:
-    """A 64-bit number, in the immediate numbers of two instructions."""
+    """dst = imm with 64 bits, in two instructions."""
     low, high = struct.unpack("<ii", (value & (1 << 64) - 1).to_bytes(8, "little"))
     return Instruction(Class.LD | Size.DW | IMM, dst, imm=low), Instruction(0, imm=high)
 
 
 def ld_map_fd(dst: int, slot: int) -> tuple[Instruction, Instruction]:
-    """A map, named by the slot of its descriptor."""
+    """dst = map, by the slot of its descriptor."""
     load = Instruction(Class.LD | Size.DW | IMM, dst, PSEUDO_MAP_FD, slot=slot)
     return load, Instruction(0)
 
@@ -254,25 +253,25 @@ def _to(code: int, dst: int, src: int, to: str | int, imm: int = 0) -> Instructi
 
 
 def jmp_imm(operation: Jump, dst: int, imm: int, to: str | int) -> Instruction:
-    """Jump if a register compares so with an immediate number, whose sign is extended."""
+    """Jump if the comparison with a sign-extended immediate holds."""
     return _to(Class.JMP | operation | K, dst, 0, to, imm)
 
 
 def jmp_reg(operation: Jump, dst: int, src: int, to: str | int) -> Instruction:
-    """Jump if a register compares so with another."""
+    """Jump if the comparison with a register holds."""
     return _to(Class.JMP | operation | X, dst, src, to)
 
 
 def ja(to: str | int) -> Instruction:
-    """Jump."""
+    """Unconditional jump."""
     return _to(Class.JMP | Jump.JA, 0, 0, to)
 
 
 def call(helper: Helper | int) -> Instruction:
-    """Call a helper with R1 to R5; R0 is its answer."""
+    """Call a helper with R1 to R5; the result is in R0."""
     return Instruction(Class.JMP | Jump.CALL, imm=helper)
 
 
 def exit_insn() -> Instruction:
-    """The end; R0 is the program's answer."""
+    """Return R0."""
     return Instruction(Class.JMP | Jump.EXIT)

@@ -1,4 +1,4 @@
-"""Serialising programs: JSON for evidence, and a digest that knows what is incidental."""
+"""Digest of a program: equal for equal programs, whatever has run in the guest before."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from typing import Any
 
 from conformance.ops.operation import Operation
 
-# Names that programs make up themselves look like t00012_name (see sut.user_events); the
-# tracepoint of a multi-format event has a number behind it that the whole system counts.
+# Generated event names look like t00012_name (see client.user_events); the tracepoint of a
+# multi-format event ends in a number that the whole system counts.
 _GENERATED = re.compile(r"\b(t)\d+(_[\w-]*)(?:\.([0-9a-f]+)\b)?", re.IGNORECASE)
 
-COURSE = 200
+COURSE_OPERATIONS = 200
 """Operations of a program that its course tells of."""
 
 
 def digest(program: Iterable[Operation]) -> str:
-    """SHA-256 of what a program does, whatever else has run in its guest.
+    """SHA-256 of the operations of a program.
 
-    Generated event names are reduced to their stems, and the numbers of multi-format
-    events to the order in which they come up.  Actors, slots and addresses need no such
-    care: programs number them from the start every time.
+    Generated event names are reduced to their stems, and the numbers of multi-format events to
+    their order of appearance.  Actors, slots and addresses start from the same values in every
+    program.
     """
-    return identify(program)[0]
+    return digest_and_course(program)[0]
 
 
-def identify(program: Iterable[Operation]) -> tuple[str, str]:
-    """The digest of a program, and its course: two digits of the digest after each operation.
+def digest_and_course(program: Iterable[Operation]) -> tuple[str, str]:
+    """The digest of a program and its course: two digits of the digest after each operation.
 
-    A program that ended early has the beginning of the course of the whole.  Only the first
-    operations have a part in it: a storm has thousands.
+    A program that ended early has a prefix of the full program's course.  Only the first operations
+    count; stress programs have thousands.
     """
     summary = hashlib.sha256()
     names = _Names()
@@ -40,26 +40,26 @@ def identify(program: Iterable[Operation]) -> tuple[str, str]:
     for number, operation in enumerate(program):
         text = json.dumps(names.reduced(operation.encode()), sort_keys=True)
         summary.update(text.encode() + b"\n")
-        if number < COURSE:
+        if number < COURSE_OPERATIONS:
             course += summary.hexdigest()[:2]
     return summary.hexdigest(), course
 
 
 class _Names:
-    """The generated names of one program."""
+    """Generated names of one program."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
     def reduced(self, shown: dict[str, Any]) -> dict[str, Any]:
-        """An encoded operation without what is incidental in its names."""
+        """An encoded operation with names reduced."""
         return {key: self._plain(value) for key, value in shown.items()}
 
     def _plain(self, value: Any) -> Any:
         if isinstance(value, str):
             return _GENERATED.sub(self._stem, value)
         if isinstance(value, list):
-            # What the tasks of a race do.
+            # The tracks of a race.
             return [self._plain(each) for each in value]
         if isinstance(value, dict) and value.keys() == {"hex"}:
             text = bytes.fromhex(value["hex"]).decode("latin-1")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cache
 from typing import Any, ClassVar
@@ -77,6 +77,8 @@ def _field_names(kind: Any) -> tuple[str, ...]:
 
 
 def _encoded(value: Any) -> Any:
+    if value is None or type(value) in (int, str, bool):
+        return value
     if isinstance(value, bytes):
         return {"hex": value.hex()}
     if isinstance(value, Enum):
@@ -85,7 +87,7 @@ def _encoded(value: Any) -> Any:
         return [_encoded(each) for each in value]
     if isinstance(value, Operation):
         return value.encode()
-    return _encoded_fields(value) if is_dataclass(value) else value
+    return _encoded_fields(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,4 +58,4 @@ class ReadRing(Operation):
 
     def decode(self, replies: Sequence[Reply]) -> tuple[int, bytes | None]:
         last = replies[-1]
-        return last.value, perf_ring.shown(last.data or b"", self.sample_type).encode()
+        return last.value, perf_ring.describe(last.data or b"", self.sample_type).encode()

@@ -1,7 +1,6 @@
-"""Tasks that run at once: what each does, and how their answers are told.
+"""Races: tasks that run at the same time, and the tally of their answers.
 
-A race is one operation.  What comes back is a line for every step of every track: how often it was
-answered in which way.
+A race is one operation.  Its data is one line per step of each track: how often each answer came.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from conformance.ops.calls import Call
 from conformance.ops.operation import Operation, Reply
 from conformance.ops.tasks import Clone
 
-# In the place of the answers that came after the first four kinds of them.
+# The agent counts four different answers of a step; all others together have this name.
 OTHERS = "others"
-# How often each answer of one step came: a value in decimal digits, or the name of an error.
+# Answer to count: a value in decimal digits, or the name of an error.
 Tally = Mapping[str, int]
 
 
@@ -71,7 +70,7 @@ class Race(Operation):
         return [["race", [track.call() for track in self.tracks]], *ids]
 
     def decode(self, replies: Sequence[Reply]) -> tuple[int, bytes | None]:
-        return 0, shown(self, replies[0].data or b"").encode()
+        return 0, decode_tallies(self, replies[0].data or b"").encode()
 
     def renamed(self, name: Callable[[str], str]) -> Race:
         return Race(name(self.actor), tuple(track.renamed(name) for track in self.tracks))
@@ -94,23 +93,23 @@ class Add(Operation):
 
 
 def steps_of(operation: Operation) -> Iterable[Operation]:
-    """The operations of a race, in no order; any other is its own."""
+    """The operations of a race, or the operation itself."""
     if not isinstance(operation, Race):
         return (operation,)
     return tuple(step for track in operation.tracks for step in track.steps)
 
 
-def told(race: Race, tallies: Iterable[Iterable[Tally]]) -> str:
+def format_tallies(race: Race, tallies: Iterable[Iterable[Tally]]) -> str:
     """The answers as text: ``p2.0: 0 *998, EBUSY *2``, numbers before names."""
     return "".join(
-        f"{track.actor}.{number}: {_shown(tally)}\n"
+        f"{track.actor}.{number}: {_format_tally(tally)}\n"
         for track, steps in zip(race.tracks, tallies, strict=True)
         for number, (tally, _) in enumerate(zip(steps, track.steps, strict=True))
     )
 
 
-def allowed(race: Race, answers: Iterable[Iterable[Iterable[str]]]) -> str:
-    """What may come as text: ``p2.0: 0|EBUSY *1000``."""
+def format_allowed(race: Race, answers: Iterable[Iterable[Iterable[str]]]) -> str:
+    """The allowed answers as text: ``p2.0: 0|EBUSY *1000``."""
     return "".join(
         f"{track.actor}.{number}: {'|'.join(sorted(may))} *{track.passes}\n"
         for track, steps in zip(race.tracks, answers, strict=True)
@@ -118,8 +117,8 @@ def allowed(race: Race, answers: Iterable[Iterable[Iterable[str]]]) -> str:
     )
 
 
-def tallies(text: str) -> list[list[Tally]]:
-    """What ``told`` made text of."""
+def parse_tallies(text: str) -> list[list[Tally]]:
+    """The tallies in a text of ``format_tallies``."""
     found: dict[str, list[Tally]] = {}
     for line in text.splitlines():
         step, _, shown = line.partition(": ")
@@ -130,15 +129,15 @@ def tallies(text: str) -> list[list[Tally]]:
     return list(found.values())
 
 
-def fits(may: str, text: str) -> bool:
-    """Whether answers that were told are among those allowed, as often as there were passes."""
+def conforms(may: str, text: str) -> bool:
+    """Whether all answers are allowed ones, as many as there were passes."""
     allowed_lines, lines = may.splitlines(), text.splitlines()
     if len(allowed_lines) != len(lines):
         return False
     for one, other in zip(allowed_lines, lines, strict=True):
         (step, _, answers), (same, _, shown) = one.partition(": "), other.partition(": ")
         which, _, times = answers.rpartition(" *")
-        ((seen,),) = tallies(f"{same}: {shown}\n")
+        ((seen,),) = parse_tallies(f"{same}: {shown}\n")
         if step != same or sum(seen.values()) != int(times):
             return False
         if not set(seen) <= set(which.split("|")):
@@ -146,13 +145,14 @@ def fits(may: str, text: str) -> bool:
     return True
 
 
-def shown(race: Race, raw: bytes) -> str:
-    """What a guest told, JSON of (how often, value) with None for all others, as text.
+def decode_tallies(race: Race, raw: bytes) -> str:
+    """The tallies from the agent as text, "" if malformed.
 
-    "" where it is anything else.
+    The input is JSON: for each track and step, pairs (count, value), with value null for all
+    others.
     """
     try:
-        return told(
+        return format_tallies(
             race,
             [
                 [{_answer(value): int(n) for n, value in step} for step in each]
@@ -171,14 +171,14 @@ def _answer(value: object) -> str:
     return errorcode.get(-value, str(value)) if -4096 < value < 0 else str(value)
 
 
-def _shown(tally: Tally) -> str:
+def _format_tally(tally: Tally) -> str:
     ordered = sorted(tally, key=lambda answer: (not answer.isdigit(), len(answer), answer))
     return ", ".join(f"{answer} *{tally[answer]}" for answer in ordered)
 
 
-def unrolled(race: Race, most: int) -> list[list[tuple[int, Operation]]]:
-    """For every track its steps with their numbers, of at most so many passes."""
+def unroll(race: Race, max_passes: int) -> list[list[tuple[int, Operation]]]:
+    """Numbered steps of each track, repeated for at most ``max_passes`` passes."""
     return [
-        [pair for _ in range(min(track.passes, most)) for pair in zip(count(), track.steps)]
+        [pair for _ in range(min(track.passes, max_passes)) for pair in zip(count(), track.steps)]
         for track in race.tracks
     ]

@@ -65,7 +65,7 @@ class ReadPage(Operation):
     def decode(self, replies: Sequence[Reply]) -> tuple[int, bytes | None]:
         id_text, pid, page = replies
         event_id = _number(id_text.data or b"")
-        text = trace_page.shown(page.data or b"", event_id, pid.value, self.sizes)
+        text = trace_page.describe(page.data or b"", event_id, pid.value, self.sizes)
         return page.value, text.encode()
 
 

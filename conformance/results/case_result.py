@@ -181,8 +181,8 @@ class CaseResult:
 
     ``reason`` is one line for people, for SKIP a ``SkipReason``.  ``adapted`` names the measured
     switches that the case depends on and that differ from the profile.  ``digest`` identifies the
-    program that ran, independent of names and addresses, ``course`` its beginning: see
-    ``conformance.ops.digest.identify``.  ``reports`` are the kernel's reports on the console;
+    program that ran, independent of names and addresses, ``course`` its beginning (see
+    ``conformance.ops.digest``).  ``reports`` are the kernel's reports on the console;
     ``sentence`` is what the case proves.  ``file`` and ``line`` locate the failing line of the
     case, else its function; they are empty for results as expected.  Raises ValueError for an
     invalid id, a SKIP without a reason code, or an invalid duration.

@@ -11,12 +11,12 @@ from conformance import ops
 from conformance.abi.profile import Profile
 from conformance.cases.case import Case
 from conformance.client.executor import Executor
-from conformance.client.lockstep import Lockstep, Step, shown
+from conformance.client.lockstep import Lockstep, Step, result_text
 from conformance.client.user_events import UserEvents
 from conformance.model.errors import ModelError
 from conformance.model.machine import Model
 from conformance.ops.calls import Call
-from conformance.ops.digest import identify
+from conformance.ops.digest import digest_and_course
 from conformance.results.case_result import (
     Blame,
     CaseResult,
@@ -147,7 +147,7 @@ class CaseRun:
         place = f"{found.place}: " if found.place else ""
         if not found.expected:
             return Mismatch(0, "literal", expected, observed), f"{place}{observed} ({_AGREEMENT})"
-        last = shown(self._steps[-1].seen) if self._steps else "nothing"
+        last = result_text(self._steps[-1].seen) if self._steps else "nothing"
         expected, observed = found.expected, found.value or last
         reason = f"{place}the case expects {expected}, the kernel returned {observed}"
         return Mismatch(0, "literal", expected, observed), f"{reason} ({_AGREEMENT})"
@@ -176,12 +176,12 @@ class CaseRun:
         evidence = Evidence(
             steps=() if judgement.outcome is Outcome.PASS else tuple(s.text for s in self._steps),
             model="\n".join(f"step {s.number}: {_allowed(s)}" for s in wrong),
-            kernel="\n".join(f"step {s.number}: {shown(s.seen)}" for s in wrong),
+            kernel="\n".join(f"step {s.number}: {result_text(s.seen)}" for s in wrong),
             docs=case.doc,
             spec=case.spec,
             console=judgement.console,
         )
-        identity, course = identify(self.program)
+        identity, course = digest_and_course(self.program)
         adapted = self._profile.asked if isinstance(self._profile, AdaptedProfile) else ()
         return CaseResult(
             id=case_id,
@@ -216,4 +216,4 @@ def _judgement_of(error: BaseException | None) -> Judgement:
 
 def _allowed(step: Step) -> str:
     """The answers that the model allows at a step."""
-    return " or ".join(dict.fromkeys(shown(answer) for answer in step.allowed))
+    return " or ".join(dict.fromkeys(result_text(answer) for answer in step.allowed))

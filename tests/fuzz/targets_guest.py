@@ -276,7 +276,7 @@ def rings() -> list[bytes]:
 def read_ring(mapping: bytes) -> None:
     """Lines, whatever the sample type."""
     for sample_type in (0, 0x402, 0x502, (1 << 64) - 1):
-        assert perf_ring.shown(mapping, sample_type).endswith("\n")
+        assert perf_ring.describe(mapping, sample_type).endswith("\n")
 
 
 def pages() -> list[bytes]:
@@ -291,7 +291,7 @@ def pages() -> list[bytes]:
 def read_page(raw: bytes) -> None:
     """Lines, whatever the sizes that are expected."""
     for sizes in ((), (4, 4), (0, 4000)):
-        assert trace_page.shown(raw, 400, 77, sizes).endswith("\n")
+        assert trace_page.describe(raw, 400, 77, sizes).endswith("\n")
 
 
 def texts() -> list[bytes]:

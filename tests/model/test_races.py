@@ -97,4 +97,4 @@ def test_too_many_interleavings_are_refused() -> None:
 def test_the_example_has_counts() -> None:
     race = Race("a", (Track("a", (ops.Close("a", 9),), 30), Track("b", (ops.Close("b", 7),))))
     (answer,) = two_tasks().step(race)
-    assert races.tallies((answer.example or b"").decode()) == [[{"EBADF": 30}], [{"0": 1}]]
+    assert races.parse_tallies((answer.example or b"").decode()) == [[{"EBADF": 30}], [{"0": 1}]]

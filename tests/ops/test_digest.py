@@ -77,14 +77,14 @@ def test_the_digest_does_not_know_what_ran_before_a_race() -> None:
 
 def test_the_course_of_a_program_begins_like_that_of_one_that_ended_early() -> None:
     program = files_of("t00001_e", "t00001_f", "t00001_g")
-    whole, early = digest.identify(program)[1], digest.identify(program[:2])[1]
+    whole, early = digest.digest_and_course(program)[1], digest.digest_and_course(program[:2])[1]
     assert (len(whole), whole[:4]) == (6, early)
     # What ran before is not in it, and from where two programs part they are different.
     again = files_of("t00099_e", "t00099_x", "t00099_g")
-    assert digest.identify(again)[1][:2] == whole[:2]
-    assert digest.identify(again)[1][2:] != whole[2:]
-    storm = files_of(*["t00001_e"] * (digest.COURSE + 50))
-    assert len(digest.identify(storm)[1]) == 2 * digest.COURSE
+    assert digest.digest_and_course(again)[1][:2] == whole[:2]
+    assert digest.digest_and_course(again)[1][2:] != whole[2:]
+    storm = files_of(*["t00001_e"] * (digest.COURSE_OPERATIONS + 50))
+    assert len(digest.digest_and_course(storm)[1]) == 2 * digest.COURSE_OPERATIONS
 
 
 # Races

@@ -45,31 +45,31 @@ def sample(body: bytes) -> bytes:
     ],
 )
 def test_a_sample_is_shown(sample_type: int, body: bytes, text: str) -> None:
-    shown = perf_ring.shown(mapping(sample(body)), sample_type)
+    shown = perf_ring.describe(mapping(sample(body)), sample_type)
     assert shown == f"head {8 + len(body)} tail 0\nSAMPLE misc 1 size {8 + len(body)} {text}\n"
 
 
 def test_what_the_kernel_chooses_is_left_out() -> None:
     one = sample(b"\x0c\0\0\0" + b"\1\1\1\1\1\1\1\1" + b"abcd")
     other = sample(b"\x0c\0\0\0" + b"\2\2\2\2\2\2\2\2" + b"abcd")
-    assert perf_ring.shown(mapping(one), RAW) == perf_ring.shown(mapping(other), RAW)
+    assert perf_ring.describe(mapping(one), RAW) == perf_ring.describe(mapping(other), RAW)
 
 
 def test_lost_and_unknown_records_are_shown() -> None:
     lost = struct.pack("<IHHQQ", 2, 0, 24, 77, 3)
     other = struct.pack("<IHH", 3, 0, 10) + b"ab"
-    shown = perf_ring.shown(mapping(lost + other), RAW)
+    shown = perf_ring.describe(mapping(lost + other), RAW)
     assert shown.splitlines()[1:] == ["LOST misc 0 size 24 lost 3", "record 3 misc 0 size 10 61 62"]
 
 
 @pytest.mark.parametrize("size", [0, 7, 4000])
 def test_a_size_that_cannot_be_is_called_corrupt(size: int) -> None:
     record = struct.pack("<IHH", 9, 1, size) + bytes(16)
-    assert "corrupt" in perf_ring.shown(mapping(record), RAW)
+    assert "corrupt" in perf_ring.describe(mapping(record), RAW)
 
 
 def test_a_reader_that_was_too_slow_sees_that() -> None:
-    assert perf_ring.shown(mapping(b"", head=5000), RAW) == "head 5000 tail 0\noverwritten\n"
+    assert perf_ring.describe(mapping(b"", head=5000), RAW) == "head 5000 tail 0\noverwritten\n"
 
 
 @STEADY
@@ -83,7 +83,7 @@ def test_what_the_model_writes_can_be_read(lengths: list[int], reading: list[boo
     fate = ""
     for length, reads in zip(lengths, reading, strict=False):
         event.deliver(bytes(8) + bytes([length % 251]) * length)
-        shown = perf_ring.shown(b"".join(bytes(page.content) for page in buffer.pages), RAW)
+        shown = perf_ring.describe(b"".join(bytes(page.content) for page in buffer.pages), RAW)
         assert "corrupt" not in shown
         assert "overwritten" not in shown
         fate = shown

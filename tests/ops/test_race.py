@@ -20,9 +20,9 @@ RACE = race.Race(
 
 def test_what_a_race_told_is_read_again() -> None:
     tallies = [[{"EBADF": 2, "8": 1, "10": 4}, {"0": 3}], [{race.OTHERS: 1}]]
-    text = race.told(RACE, tallies)
+    text = race.format_tallies(RACE, tallies)
     assert text == "p1.0: 8 *1, 10 *4, EBADF *2\np1.1: 0 *3\np2.0: others *1\n"
-    assert race.tallies(text) == tallies
+    assert race.parse_tallies(text) == tallies
 
 
 @pytest.mark.parametrize(
@@ -38,9 +38,9 @@ def test_what_a_race_told_is_read_again() -> None:
     ],
 )
 def test_what_a_race_told_fits_what_is_allowed(text: str, fits: bool) -> None:
-    may = race.allowed(RACE, [[["EBADF", "0"], ["0"]], [["0"]]])
+    may = race.format_allowed(RACE, [[["EBADF", "0"], ["0"]], [["0"]]])
     assert may == "p1.0: 0|EBADF *3\np1.1: 0 *3\np2.0: 0 *1\n"
-    assert race.fits(may, text) is fits
+    assert race.conforms(may, text) is fits
 
 
 def test_the_steps_of_a_race_are_in_its_digest() -> None:
@@ -66,5 +66,5 @@ def test_the_steps_of_a_race_are_in_its_digest() -> None:
     ],
 )
 def test_what_a_guest_tells_of_a_race_may_be_anything(raw: bytes, text: str) -> None:
-    shown = race.shown(RACE, raw)
+    shown = race.decode_tallies(RACE, raw)
     assert shown.splitlines(keepends=True)[:1] == [text] * bool(text)

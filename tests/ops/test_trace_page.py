@@ -34,15 +34,16 @@ def raw(data: bytes, *, bits: int = 0, rest: bytes = b"") -> bytes:
 def test_model_and_page_agree(size: int) -> None:
     payload = bytes(range(256)) * 4
     found = record(payload[:size])
-    told = trace_page.text([trace_page.Shown(own_type=True, own_pid=True, record=found)])
-    assert trace_page.shown(raw(event(found)), OWN, PID, [size]) == told
+    own = trace_page.PageRecord(own_type=True, own_pid=True, record=found)
+    text = trace_page.describe_records([own])
+    assert trace_page.describe(raw(event(found)), OWN, PID, [size]) == text
 
 
 def test_numbers_and_times_are_left_out() -> None:
     extend = struct.pack("<II", 30 | 5 << 5, 1)
     stamp = struct.pack("<II", 31 | 5 << 5, 1)
     data = extend + event(record(b"abcd"), delta=99) + stamp + event(record(b"efgh", pid=1))
-    text = trace_page.shown(raw(data), OWN, PID, [4, 4])
+    text = trace_page.describe(raw(data), OWN, PID, [4, 4])
     assert text == (
         "commit 32\n"
         "type_len 3 length 12 type own flags 0 pid own: 61 62 63 64\n"
@@ -65,19 +66,21 @@ def test_numbers_and_times_are_left_out() -> None:
     ],
 )
 def test_what_is_odd_is_shown(data: bytes, line: str) -> None:
-    assert line in trace_page.shown(raw(data), OWN, PID, [4])
+    assert line in trace_page.describe(raw(data), OWN, PID, [4])
 
 
 def test_what_was_missed_and_what_is_left_behind_is_shown() -> None:
     data = event(record(b"abcd"))
-    text = trace_page.shown(raw(data, bits=1 << 31, rest=b"\0\7"), OWN, PID, [4])
+    text = trace_page.describe(raw(data, bits=1 << 31, rest=b"\0\7"), OWN, PID, [4])
     assert text.startswith("commit 16\nmissed\n")
     assert "rest 00 07 00" in text
 
 
 def test_what_is_no_page_is_shown() -> None:
-    assert trace_page.shown(b"", OWN, PID, []) == "0 bytes\n"
+    assert trace_page.describe(b"", OWN, PID, []) == "0 bytes\n"
 
 
 def test_padding_is_shown_where_the_payload_is_not_known() -> None:
-    assert "61 62 63 64 65 ee ee ee" in trace_page.shown(raw(event(record(b"abcde"))), OWN, PID, [])
+    assert "61 62 63 64 65 ee ee ee" in trace_page.describe(
+        raw(event(record(b"abcde"))), OWN, PID, []
+    )

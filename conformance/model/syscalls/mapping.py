@@ -19,31 +19,30 @@ from conformance.model.state.process import OpenFile
 from conformance.model.state.world import World
 from conformance.model.syscalls import perf
 from conformance.model.tracefs import files
-from conformance.ops import memory as mapping
 from conformance.ops.compat import Mmap32
 
 
-def mremap(world: World, operation: mapping.Mremap) -> Answer:
+def mremap(world: World, operation: ops.Mremap) -> Answer:
     """mremap(2) with MREMAP_MAYMOVE | MREMAP_FIXED to a free range."""
     memory = world.process(operation.actor).memory
     memory.move(operation.address, operation.length, operation.new_address)
     return Answer(operation.new_address)
 
 
-def discard(world: World, operation: mapping.Discard) -> Answer:
+def discard(world: World, operation: ops.Discard) -> Answer:
     """madvise(2): private pages are dropped."""
     world.process(operation.actor).memory.discard(operation.address, operation.length)
     return Answer(0)
 
 
-def memory_file(world: World, operation: mapping.MemoryFile) -> Answer:
+def memory_file(world: World, operation: ops.MemoryFile) -> Answer:
     """memfd_create(2)."""
     process = world.process(operation.actor)
     process.slots[operation.slot] = OpenFile("memfd:", os.O_RDWR, object=Content())
     return Answer(0)
 
 
-def truncate(world: World, operation: mapping.Truncate) -> Answer:
+def truncate(world: World, operation: ops.Truncate) -> Answer:
     """ftruncate(2): private copies of pages beyond the end are dropped too."""
     content = world.process(operation.actor).file(operation.slot).object
     if not isinstance(content, Content) or operation.length % PAGE_SIZE:
@@ -143,8 +142,8 @@ HANDLERS: Handlers = {
     Mmap32: map_memory,
     ops.Munmap: munmap,
     ops.Mprotect: mprotect,
-    mapping.Mremap: mremap,
-    mapping.Discard: discard,
-    mapping.MemoryFile: memory_file,
-    mapping.Truncate: truncate,
+    ops.Mremap: mremap,
+    ops.Discard: discard,
+    ops.MemoryFile: memory_file,
+    ops.Truncate: truncate,
 }

@@ -229,7 +229,7 @@ def _perf_event_open(world: World, operation: ops.PerfEventOpen) -> Answer:
 def _read_ring(world: World, operation: ops.ReadRing) -> Answer:
     space = world.process(operation.actor).memory
     mapping = space.read(operation.address, operation.length)
-    text = perf_ring.shown(mapping, operation.sample_type)
+    text = perf_ring.describe(mapping, operation.sample_type)
     return Answer(operation.length, "", text.encode())
 
 

@@ -53,7 +53,7 @@ def outcomes(world: World, race: Race, step: Step) -> list[tuple[Answer, World]]
         ]
         for track_number, track in enumerate(race.tracks)
     ]
-    allowed = races.allowed(race, may).encode()
+    allowed = races.format_allowed(race, may).encode()
     return [
         (Answer(0, "", allowed, example=_tallies_text(race, answers), counted=True), after)
         for answers, after in runs
@@ -78,7 +78,7 @@ def _tallies_text(race: Race, answers: Iterable[tuple[int, int, str]]) -> bytes:
         ]
         for track_number, track in enumerate(race.tracks)
     ]
-    return races.told(race, tallies).encode()
+    return races.format_tallies(race, tallies).encode()
 
 
 def _every_order(
@@ -89,7 +89,7 @@ def _every_order(
     ``together`` merges the results of all interleavings, and leaves page fix-ups pending, which
     change no answer.
     """
-    tracks = races.unrolled(race, _PASSES)
+    tracks = races.unroll(race, _PASSES)
     start = (0,) * len(tracks)
     level: dict[tuple[tuple[int, ...], _Answers, bytes], None] = {
         (start, (), pickle.dumps(world)): None

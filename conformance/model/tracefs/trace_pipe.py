@@ -52,7 +52,7 @@ def read_page(world: World, operation: ops.ReadPage) -> Answer:
     taken = instance.records_of(cpu)
     _check_waiting(file, taken)
     shown = [
-        trace_page.Shown(
+        trace_page.PageRecord(
             own_type=record.id == event.id,
             own_pid=record.actor == operation.actor,
             record=record.raw,
@@ -63,7 +63,7 @@ def read_page(world: World, operation: ops.ReadPage) -> Answer:
         raise NotModelled("more records than fit on one page in every release")
     for record in taken:
         instance.consume(record)
-    return Answer(trace_page.SIZE, "", trace_page.text(shown).encode())
+    return Answer(trace_page.SIZE, "", trace_page.describe_records(shown).encode())
 
 
 def _consumed(world: World, file: OpenFile, kind: re.Pattern[str]) -> tuple[Instance, int | None]:

@@ -1,4 +1,4 @@
-"""Reading a text file the way it is to be compared: a pure function of text and view."""
+"""Views: the part of a text file that is compared."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from enum import StrEnum
 _TRACE_LINE = re.compile(r"^ *.{1,24}-\d+ +(?:\([ \d-]+\) +)?\[\d+\] \S+ +[\d.]+: (.*)$")
 # A line of a dump: offset, up to 16 bytes, and their text from column 59 on.
 _DUMP_LINE = re.compile(r"^[0-9a-f]{8}: ((?:[0-9a-f]{2} | {3}){16}) ")
-# The common fields in front of the payload, and the unit and least size of a record in the
-# ring buffer (ring_buffer.c: no record of eight bytes can be told from a padding).
+# The common fields, the alignment and the minimum size of a record in the ring buffer
+# (ring_buffer.c: a record of eight bytes would look like padding).
 _HEADER, _UNIT, _LEAST = 8, 4, 12
 _LINE_START = re.compile(rb"^(?:ue?:|\d+:)")
-# Behind a definition of the first version; a status of which no bit means anything shows nobody.
+# Suffix of a definition in the first version, which shows the status bits of listeners.
 _USED_BY = re.compile(rb" \(Used by(?: ftrace)?(?: perf)?(?: other)?\)$", re.MULTILINE)
 # trace.c:print_trace_fmt: a record of an event that is gone.
 _UNKNOWN_TYPE = re.compile(rb"^Unknown type \d+$", re.MULTILINE)
@@ -23,44 +23,43 @@ _COUNT = re.compile(
 )
 # trace.c:tracing_err_log_seq_show
 _ERROR_TIME = re.compile(rb"^\[ *\d+\.\d{6}\] ", re.MULTILINE)
-# trace_output.c:trace_stack_print; the functions on the lines behind it begin otherwise.
+# trace_output.c:trace_stack_print; the lines of functions start differently.
 _STACK = "<stack trace>"
 _FORMAT_ID = re.compile(rb"^ID: \d+$", re.MULTILINE)
-# "\tfield:char msg[20];\toffset:8;": the brackets of an array field behind its name.  The
-# __data_loc form keeps its brackets with the type, where the kernel prints the text as is.
-# What is longer is no declaration of the kernel's, and takes its time.
+# "\tfield:char msg[20];\toffset:8;": the brackets of an array after the field's name.  A __data_loc
+# field keeps its brackets in the type.  The limits keep the time for malformed input linear.
 _ARRAY_LENGTH = re.compile(
     rb"^(\tfield:(?!__data_loc)[^;\n]{0,600})\[[^\]\n]{0,40}\](;\toffset:)", re.MULTILINE
 )
 
 
 class View(StrEnum):
-    """How the text of a file is read before it is compared (see ``views.read``)."""
+    """Which part of a text file is compared."""
 
     EXACT = "exact"
-    # Only the lines of the program's own events: others may linger from earlier programs.
+    # Lines of the program's own events; others may remain from earlier programs.
     OWN = "own"
-    # The definitions of the program's own events in dynamic_events, without what the first
-    # version of user_events shows behind them: who listens.
+    # Definitions of the program's own events in dynamic_events, without the listeners that the
+    # first version of user_events appends.
     DEFINITIONS = "definitions"
-    # The structure of a `format` file: its id and the text of array lengths left out.
+    # A `format` file without its id and without the lengths of arrays.
     STRUCTURE = "structure"
     # A `format` file without its id.
     ARRAYS = "arrays"
-    # The bodies of trace lines: what follows the time stamp.  Of a record that is dumped
-    # its payload, as hexadecimal bytes.
+    # Bodies of trace lines, after the time stamp; the payload of a dumped record as hexadecimal
+    # bytes.
     RECORDS = "records"
-    # The same, each once and sorted: who recorded first, and how often, is left open.
+    # RECORDS, sorted and each once: order and number of concurrent records are unspecified.
     DISTINCT = "distinct"
-    # The bodies of all trace lines, whoever's; the number of a type that is unknown is left out.
+    # Bodies of all trace lines; the number of an unknown type is replaced by N.
     BODIES = "bodies"
-    # The counts of per_cpu/cpuN/stats, without bytes and times.
+    # The counts in per_cpu/cpuN/stats, without bytes and times.
     COUNTS = "counts"
-    # The same, and where among them a stack was recorded.
+    # RECORDS, and a line where a stack was recorded.
     STACKS = "stacks"
-    # The triggers in `trigger`, without the list of what there could be.
+    # The lines of `trigger`, without the comment that lists available triggers.
     TRIGGERS = "triggers"
-    # What `error_log` says, without the times.
+    # `error_log` without the times.
     ERRORS = "errors"
 
 
@@ -96,9 +95,9 @@ def read(view: View, data: bytes, prefix: str = "", sizes: tuple[int, ...] = ())
 
 
 def _own_lines(data: bytes, prefix: bytes) -> bytes:
-    """Lines of user_events_status or dynamic_events whose event name starts with prefix.
+    """Lines of user_events_status or dynamic_events of events whose name starts with ``prefix``.
 
-    A line of the status of kernels before 6.4 has the event's index in front.
+    Before 6.4 a status line starts with the event's index.
     """
     lines = (line + b"\n" for line in data.split(b"\n") if line)
     return b"".join(line for line in lines if _LINE_START.sub(b"", line).startswith(prefix))
@@ -109,13 +108,13 @@ def _without_id(data: bytes) -> bytes:
 
 
 def _records(data: bytes, prefixes: tuple[str, ...], sizes: tuple[int, ...]) -> bytes:
-    """Bodies of the trace lines that begin in one of several ways, one per line."""
+    """Bodies of the trace lines that start with one of ``prefixes``, one per line."""
     bodies: list[str] = []
     dumps: list[str] = []
     for line in data.decode("utf-8", "surrogateescape").split("\n"):
         dumped = _DUMP_LINE.match(line)
         if dumped is not None and dumps:
-            # A line that says anything beside its bytes is left as it is, to be seen.
+            # A dump line that does not match its bytes is kept as it is, so that it differs.
             right = line == _dump_line(len(dumps[-1].split()), bytes.fromhex(dumped[1]))
             dumps[-1] += dumped[1] if right else line
             continue
@@ -132,13 +131,13 @@ def _records(data: bytes, prefixes: tuple[str, ...], sizes: tuple[int, ...]) -> 
 
 
 def _dump_line(offset: int, row: bytes) -> str:
-    """How lib/hexdump.c shows a row of a record: offset, bytes, and their text."""
+    """A row of lib/hexdump.c: offset, bytes, and their text."""
     shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
     return f"{offset:08x}: {row.hex(' '):<48} {shown}"
 
 
 def _payload(dump: str, number: int, sizes: tuple[int, ...]) -> str:
-    """The payload of a dumped record, less padding if its length is that of the record."""
+    """The payload of a dumped record, without padding if the size is the expected one."""
     raw = dump.split()
     if number < len(sizes):
         record = _HEADER + sizes[number]

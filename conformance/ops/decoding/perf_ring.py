@@ -1,7 +1,7 @@
-"""The records in a mapped perf ring buffer as text, a line each: a pure function of bytes.
+"""Text of a mapped perf ring buffer, one line per record.
 
-What differs from run to run is left out: the common fields of a raw record, which number
-its event and its process, and the number of an event of perf.
+Omitted because they differ between runs: the common fields of a raw record, with the ids of
+event and process, and the id of the perf event.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _LOST = struct.Struct("<QQ")
 _WORDS = struct.Struct("<II")
 
 
-def shown(mapping: bytes, sample_type: int) -> str:
-    """The mapping's first line is how far it was written and read, then its records.
+def describe(mapping: bytes, sample_type: int) -> str:
+    """Head and tail, then the records between them.
 
-    ``sample_type`` says what the samples hold, of it RAW, PERIOD, TID and IP are understood.
-    A buffer that its reader has not kept pace with shows no more than what is left of it.
+    Understands RAW, PERIOD, TID and IP of ``sample_type``.  Shows "overwritten" if the reader was
+    too slow.
     """
     data = mapping[PAGE_SIZE:]
     if not data or len(data) % PAGE_SIZE:
@@ -46,14 +46,14 @@ def _records(data: bytes, head: int, tail: int, sample_type: int) -> Iterator[st
         try:
             shown = _body(kind, body, sample_type)
         except struct.error:
-            # Shorter than what it says it holds.
+            # Shorter than its header says.
             shown = f" corrupt: {body.hex(' ')}"
         yield f"{_name(kind)} misc {misc} size {size}{shown}"
         position += size
 
 
 def _piece(data: bytes, position: int, length: int) -> bytes:
-    """Bytes of a buffer whose end goes on at its start."""
+    """Bytes of the ring, which wraps around."""
     start = position % len(data)
     return (data[start:] + data[:start])[:length]
 
@@ -88,13 +88,13 @@ def _body(kind: int, body: bytes, sample_type: int) -> str:
 
 
 def _raw(body: bytes, thread: int | None) -> str:
-    """The size of a raw record with its padding, and what is behind its common fields."""
+    """The size of a raw record with its padding, and the payload after its common fields."""
     size = int.from_bytes(body[:4], "little")
     record = body[4 : 4 + size]
     entry, payload = record[:TRACE_ENTRY_SIZE], record[TRACE_ENTRY_SIZE:]
     common = int.from_bytes(entry[4:8], "little")
     stranger = "" if thread in (None, common) else f" common_pid {common} of {thread}"
     if thread == 1 and stranger:
-        # In a namespace; its number in the system is anything.
+        # In a PID namespace; the global pid is arbitrary.
         stranger = " of process 1"
     return f" raw {size}{stranger}: {payload.hex(' ')}"

@@ -1,9 +1,9 @@
-"""A page of trace_pipe_raw as text, a line for each record: pure functions of bytes.
+"""Text of a page of trace_pipe_raw, one line per record.
 
 Source: ring_buffer.c: struct buffer_data_page, rb_calculate_event_length, rb_update_event,
-ring_buffer_read_page; include/linux/ring_buffer.h: struct ring_buffer_event.  Times, and the
-numbers of events and processes, differ from run to run and are left out.  So are the flag
-that the scheduler wants another task and the count of preemption, which the configuration decides.
+ring_buffer_read_page; include/linux/ring_buffer.h: struct ring_buffer_event.  Omitted because
+they differ between runs or configurations: times, ids of events and processes, the flag
+need_resched and the preemption count.
 """
 
 from __future__ import annotations
@@ -19,27 +19,28 @@ _HEADER = struct.Struct("<QQ")
 DATA_SIZE = SIZE - _HEADER.size
 _WORD = 4
 _LENGTH_BITS = 5
-# Kinds of events by their first five bits; up to 28 these are the length in words.
+# type_len, the first five bits of an event; up to 28 it is the length in words.
 _LONGEST_SMALL = 28
 _PADDING, _TIME_EXTEND, _TIME_STAMP = 29, 30, 31
-# Of the commit: that events were missed, and that their number is stored behind the last.
+# Bits of the commit field: events were missed, and their number is stored after the last one.
 _MISSED = 3 << 30
-# struct trace_entry, and of its flags: interrupts off, hard, soft, non-maskable and bottom halves.
+# struct trace_entry, and the flags that are compared: interrupts off; hard, soft and non-maskable
+# interrupt; bottom halves off.
 _ENTRY = struct.Struct("<HBBi")
 _FLAGS = 0x01 | 0x08 | 0x10 | 0x40 | 0x80
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A record to show: whether its type and process are those asked for, and its bytes."""
+class PageRecord:
+    """A record's bytes, and whether type and process are the reader's own."""
 
     own_type: bool
     own_pid: bool
     record: bytes
 
 
-def text(records: Sequence[Shown]) -> str:
-    """What a page with these records, and nothing else, is shown as."""
+def describe_records(records: Sequence[PageRecord]) -> str:
+    """Text of a page with exactly these records."""
     lines = []
     used = 0
     for shown in records:
@@ -50,21 +51,21 @@ def text(records: Sequence[Shown]) -> str:
 
 
 def _measured(size: int) -> tuple[int, int]:
-    """Bytes that a record takes with its padding, and the five bits in front of it."""
-    # An event of 12 bytes could not be told from a time extend and what it belongs to.
+    """The length of a record with its padding, and its type_len."""
+    # An event of 12 bytes could not be distinguished from a time extend and its event.
     length = max(-(-size // _WORD) * _WORD, TRACE_ENTRY_SIZE + _WORD)
     small = length <= _LONGEST_SMALL * _WORD
     return length, length // _WORD if small else 0
 
 
-def _line(kind: int, length: int, shown: Shown, flags: int = 0) -> str:
+def _line(kind: int, length: int, shown: PageRecord, flags: int = 0) -> str:
     type_, pid = ("own" if own else "other" for own in (shown.own_type, shown.own_pid))
     payload = shown.record[TRACE_ENTRY_SIZE:].hex(" ")
     return f"type_len {kind} length {length} type {type_} flags {flags} pid {pid}: {payload}"
 
 
-def shown(raw: bytes, type_: int, pid: int, sizes: Sequence[int]) -> str:
-    """The text of a page that was read; ``type_`` and ``pid`` are those called one's own."""
+def describe(raw: bytes, type_: int, pid: int, sizes: Sequence[int]) -> str:
+    """Text of a page; ``type_`` and ``pid`` are the ids of the own event and process."""
     if len(raw) < _HEADER.size:
         return f"{len(raw)} bytes\n"
     _, word = _HEADER.unpack_from(raw)
@@ -83,14 +84,14 @@ def shown(raw: bytes, type_: int, pid: int, sizes: Sequence[int]) -> str:
         found, flags, _, process = _ENTRY.unpack_from(body)
         size = sizes[records] + TRACE_ENTRY_SIZE if records < len(sizes) else len(body)
         records += 1
-        record = Shown(found == type_, process == pid, body[:size])
+        record = PageRecord(found == type_, process == pid, body[:size])
         lines.append(_line(kind, len(body), record, flags & _FLAGS))
     rest = "rest zero" if not any(data[commit:]) else f"rest {data[commit:].hex(' ')}"
     return "".join(f"{line}\n" for line in (f"commit {commit - extended}", *lines, rest))
 
 
 def _events(data: bytes) -> Iterator[tuple[int, bytes, int]]:
-    """Kind, content and place of the events of a page."""
+    """type_len, content and position of the events of a page."""
     position = 0
     while position < len(data):
         start = position
@@ -99,7 +100,7 @@ def _events(data: bytes) -> Iterator[tuple[int, bytes, int]]:
         if kind in (_TIME_EXTEND, _TIME_STAMP):
             length = _WORD
         elif kind == 0 or kind == _PADDING:
-            # The length counts the word that it stands in.
+            # The length includes its own word.
             length = max(int.from_bytes(data[position : position + _WORD], "little") - _WORD, 0)
             position += _WORD
         else:
