@@ -1,4 +1,4 @@
-"""Dated changes of events: creation, display and deletion.
+"""Dated changes of events and bpf(2).
 
 Each switch has the smallest program that shows it, here and in the other files of this folder.  A
 run probes the kernel with these programs before its first case.  They hold a literal for both sides
@@ -16,8 +16,12 @@ from conformance.cases.case import surface
 from conformance.cases.support.format_text import print_fmt_of
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
 from conformance.client.addresses import PAGE
-from conformance.client.tracefs import STATUS
+from conformance.client.bpf import Bpf
+from conformance.client.bpf_program import LogBuffer
+from conformance.client.credentials import Directory
+from conformance.client.tracefs import EVENTS, STATUS
 from conformance.client.user_events import UserEvents
+from conformance.ops.bpf_assembler import R0, exit_insn, mov64_imm
 
 case = surface("dated", spec="trace_events_user.c", doc="Documentation/trace/user_events.rst@v6.12")
 
@@ -136,3 +140,97 @@ def test_deferred_release(ue: UserEvents) -> None:
     process.queue(ops.Ioctl(process.actor, data.slot, DIAG_IOCSUNREG, unreg))
     deleted = data.delete(ue.name()).errno
     assert deleted in ue.dated("deferred_release", since=("", "EBUSY"), before=("",))
+
+
+@case(
+    spec="fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:verify_dirent_name",
+    doc="Registering: events appear below events/ in tracefs; nothing is said of names that cannot",
+    switch="directories_of_any_name",
+)
+def test_directories_of_any_name(ue: UserEvents) -> None:
+    """An event with a slash in its name is left out of events/; later, listing fails at it."""
+    ue.open_data().register(ue.name() + "/b")
+    ue.new_process().open_data().register(ue.name("good"))
+    directory = Directory(ue.process, EVENTS, ue.prefix)
+    directory.next()
+    since = ue.dated("listing_ends_with_einval", since="EINVAL", before="EIO")
+    assert directory.next().errno == ue.dated("directories_of_any_name", since=since, before="")
+
+
+@case(
+    spec="fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:filldir64",
+    doc="Registering: events appear below events/ in tracefs; nothing is said of names that cannot",
+    profiles="6.8..",
+    needs="directories_of_any_name",
+    switch="listing_ends_with_einval",
+)
+def test_listing_ends_with_einval(ue: UserEvents) -> None:
+    """Listing fails at a name with a slash: EIO, and EINVAL since 7.1."""
+    ue.open_data().register(ue.name() + "/")
+    directory = Directory(ue.process, EVENTS, ue.prefix)
+    assert directory.names() == []
+    errno = ue.dated("listing_ends_with_einval", since="EINVAL", before="EIO")
+    assert directory.next().errno == errno
+
+
+GOOD = [mov64_imm(R0, 0), exit_insn()]
+
+
+@case(
+    spec="kernel/bpf/syscall.c:__sys_bpf",
+    doc="include/uapi/linux/bpf.h@v4.1: silent about rights",
+    isolation="none",
+    switch="bpf_descriptor_suffices",
+    facilities="bpf",
+)
+def test_bpf_descriptor_suffices(ue: UserEvents) -> None:
+    """A process without capabilities can use a map by descriptor; in old kernels it cannot."""
+    map_ = Bpf(ue.process).map()
+    ue.process.setuid()
+    errno = ue.dated("bpf_descriptor_suffices", since="ENOENT", before="EPERM")
+    assert map_.lookup(b"key.").errno == errno
+
+
+@case(
+    spec="kernel/bpf/log.c:bpf_verifier_log_attr_valid",
+    doc="include/uapi/linux/bpf.h@v4.1: log_buf is the buffer of user space, log_size its size",
+    isolation="none",
+    switch="bpf_log_without_buffer",
+    facilities="bpf",
+)
+def test_bpf_log_without_buffer(ue: UserEvents) -> None:
+    """A log level needs no buffer, and a buffer may have one byte; both were EINVAL."""
+    system = Bpf(ue.process)
+    alone = ue.dated("bpf_log_without_buffer", since="", before="EINVAL")
+    short = ue.dated("bpf_log_without_buffer", since="ENOSPC", before="EINVAL")
+    assert system.load(GOOD, log=LogBuffer(1)).errno == alone
+    assert system.load(GOOD, log=LogBuffer(1, 1, ue.process.place(bytes(8)))).errno == short
+
+
+@case(
+    spec="kernel/bpf/syscall.c:__sys_bpf",
+    doc="include/uapi/linux/bpf.h@v4.1: silent about rights",
+    isolation="none",
+    switch="bpf_attributes_before_rights",
+    facilities="bpf",
+)
+def test_bpf_attributes_before_rights(ue: UserEvents) -> None:
+    """An unprivileged user gets the error of the map attributes; old kernels return EPERM first."""
+    ue.process.setuid()
+    errno = ue.dated("bpf_attributes_before_rights", since="EINVAL", before="EPERM")
+    assert Bpf(ue.process).map(key_size=0).errno == errno
+
+
+@case(
+    spec="kernel/bpf/syscall.c:bpf_prog_load",
+    doc="include/uapi/linux/bpf.h@v4.1: prog_type, insns and license are used by BPF_PROG_LOAD",
+    isolation="none",
+    switch="bpf_license_read_last",
+    facilities="bpf",
+)
+def test_bpf_license_read_last(ue: UserEvents) -> None:
+    """All-zero attributes are E2BIG for lack of instructions; old kernels check the license
+    first.
+    """
+    errno = ue.dated("bpf_license_read_last", since="E2BIG", before="EFAULT")
+    assert Bpf(ue.process).call(5, bytes(48), slot=20).errno == errno

@@ -1,23 +1,27 @@
-"""DIAG_IOCSDEL of an unreferenced event: what is removed and what stays."""
+"""DIAG_IOCSDEL: what keeps an event from being deleted, and what is removed.
+
+More cases of formats are in registration/test_multi_format_delete.
+"""
 
 from __future__ import annotations
 
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.registration import abandoned
+from conformance.cases.support.registration import MULTI_FORMAT, PERSIST, abandoned, lasting
 from conformance.client.user_events import UserEvents
 
 case = surface(
     "delete",
-    spec="trace_events_user.c:delete_user_event",
+    spec="trace_events_user.c",
     doc="Documentation/trace/user_events.rst@v6.12: Deleting: succeeds only when neither user "
     "nor kernel space holds a reference",
     needs="lasting_events",
+    tier="full",
 )
 
 
-@case(tier="full")
+@case(spec="delete_user_event")
 @variants({"read-write": os.O_RDWR, "read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
 def test_removes(ue: UserEvents, flags: int) -> None:
     """An unreferenced event is deleted at once, whatever the open mode of the descriptor."""
@@ -29,7 +33,7 @@ def test_removes(ue: UserEvents, flags: int) -> None:
     assert data.delete(ue.name()).errno == "ENOENT"
 
 
-@case(spec="trace_events_user.c:destroy_user_event")
+@case(spec="destroy_user_event", tier="quick")
 def test_removes_directory(ue: UserEvents) -> None:
     """Deleting an event removes its directory below events/user_events."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
@@ -38,7 +42,7 @@ def test_removes_directory(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
 
 
-@case
+@case(spec="delete_user_event", tier="quick")
 def test_name_is_free(ue: UserEvents) -> None:
     """A deleted name can be registered with other fields."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
@@ -52,8 +56,10 @@ def test_name_is_free(ue: UserEvents) -> None:
 
 
 @case(
+    spec="delete_user_event",
     doc="Documentation/trace/user_events.rst@v6.12: Deleting: the argument is a string, the name "
-    "of the event"
+    "of the event",
+    tier="quick",
 )
 def test_only_the_name(ue: UserEvents) -> None:
     """Events whose names share a prefix with the deleted name stay."""
@@ -61,3 +67,158 @@ def test_only_the_name(ue: UserEvents) -> None:
         ue.tracefs.command(f"u:{ue.name(stem)}")
     assert ue.open_data().delete(ue.name("ee")).value == 0
     assert ue.tracefs.dynamic_events() == f"u:{ue.name('e')}\nu:{ue.name('eee')}\n"
+
+
+@case(spec="user_event_last_ref", needs="", tier="quick")
+def test_busy_own_descriptor(ue: UserEvents) -> None:
+    """The descriptor that registered the event holds a reference: EBUSY."""
+    event = ue.event()
+    assert event.delete().errno == "EBUSY"
+    if ue.profile.has("remote_enable"):
+        event.unregister()
+    assert event.delete().errno == "EBUSY"
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+
+
+@case(spec="user_event_last_ref", needs="")
+def test_busy_other_process(ue: UserEvents) -> None:
+    """An event that another process has registered is EBUSY."""
+    ue.new_process().open_data().register(ue.name())
+    assert ue.open_data().delete(ue.name()).errno == "EBUSY"
+
+
+@case(spec="user_event_last_ref", profiles="6.4..", needs="persist", tier="quick")
+def test_busy_enabler(ue: UserEvents) -> None:
+    """After close, a registered word alone holds the event: EBUSY until it is unregistered."""
+    owner, other = ue.open_data(), ue.open_data()
+    word = owner.register(ue.name(), flags=PERSIST).word
+    owner.close()
+    assert other.delete(ue.name()).errno == "EBUSY"
+    other.unregister(word)
+    assert other.delete(ue.name(), eventually=True).value == 0
+    assert ue.tracefs.status() == ""
+
+
+@case(spec="user_event_last_ref", tier="quick")
+def test_busy_descriptor_alone(ue: UserEvents) -> None:
+    """A descriptor without a registered word holds the event: EBUSY until it is closed."""
+    owner, other = ue.open_data(), ue.open_data()
+    owner.register(ue.name(), flags=lasting(ue), enable_addr=0)
+    assert other.delete(ue.name()).errno == "EBUSY"
+    copy = owner.dup()
+    owner.close()
+    assert other.delete(ue.name()).errno == "EBUSY"
+    copy.close()
+    assert other.delete(ue.name()).value == 0
+
+
+@case(spec="user_event_enabler_dup")
+def test_busy_child(ue: UserEvents) -> None:
+    """A forked child holds what its parent registered: EBUSY until the child exits."""
+    parent = ue.new_process()
+    parent.open_data().register(ue.name(), flags=lasting(ue))
+    child = ue.fork(parent)
+    parent.exit()
+    data = ue.open_data()
+    assert data.delete(ue.name()).errno == "EBUSY"
+    child.exit()
+    assert data.delete(ue.name(), eventually=True).value == 0
+
+
+@case(spec="user_event_reg")
+def test_busy_tracer(ue: UserEvents) -> None:
+    """A tracer that enabled the event holds a reference: EBUSY until it is disabled."""
+    ue.tracefs.command(f"u:{ue.name()} u32 a")
+    ue.tracefs.enable(ue.name())
+    data = ue.open_data()
+    assert data.delete(ue.name()).errno == "EBUSY"
+    ue.tracefs.disable(ue.name())
+    assert data.delete(ue.name()).value == 0
+
+
+@case(
+    spec="user_event_last_ref",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: by default an event is deleted "
+    "with its last reference",
+    profiles="6.4..",
+    needs="auto_delete",
+)
+def test_auto_delete(ue: UserEvents) -> None:
+    """An auto-delete event is EBUSY while it exists and ENOENT afterwards."""
+    process = ue.new_process()
+    process.open_data().register(ue.name())
+    data = ue.open_data()
+    assert data.delete(ue.name()).errno == "EBUSY"
+    process.exit()
+    assert data.delete(ue.name(), eventually=True).errno == "ENOENT"
+
+
+@case(spec="user_event_reg", profiles="6.4..", needs="auto_delete")
+def test_auto_delete_while_traced(ue: UserEvents) -> None:
+    """An event that is no longer registered is held by its tracer: EBUSY until disabled."""
+    process = ue.new_process()
+    process.open_data().register(ue.name())
+    ue.tracefs.enable(ue.name())
+    process.exit()
+    assert ue.tracefs.status() == f"{ue.name()} # Used by ftrace\n"
+    data = ue.open_data()
+    assert data.delete(ue.name()).errno == "EBUSY"
+    ue.tracefs.disable(ue.name())
+    assert data.delete(ue.name(), eventually=True).errno == "ENOENT"
+
+
+@case(
+    spec="delete_user_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: all formats of a name are attempted",
+    profiles="6.4..",
+    needs="multi_format arguments_matched persist",
+)
+def test_all_formats(ue: UserEvents) -> None:
+    """All formats of a name are deleted, and so is the single-format event of that name."""
+    data = ue.open_data()
+    for fields, flags in (("u32 a", 3), ("u64 b", 3), ("u8 c", PERSIST)):
+        data.register(f"{ue.name()} {fields}", flags=flags, enable_addr=0)
+    data.close()
+    assert ue.open_data().delete(ue.name()).value == 0
+    assert ue.tracefs.dynamic_events() == ""
+
+
+@case(
+    spec="delete_user_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: all formats of a name are attempted",
+    profiles="6.4..",
+    needs="multi_format arguments_matched persist",
+)
+@variants(
+    ("oldest-busy", 0, ["u32 a"]),
+    ("middle-busy", 1, ["u32 a", "u64 b"]),
+    ("newest-busy", 2, ["u32 a", "u64 b", "u8 c"]),
+)
+def test_formats_up_to_the_busy_one(ue: UserEvents, held: int, left: list[str]) -> None:
+    """Formats are deleted newest first up to one in use; the call still fails with EBUSY."""
+    files = [ue.open_data() for _ in range(3)]
+    for data, fields in zip(files, ("u32 a", "u64 b", "u8 c"), strict=True):
+        data.register(f"{ue.name()} {fields}", flags=PERSIST | MULTI_FORMAT, enable_addr=0)
+    for data in files:
+        if data is not files[held]:
+            data.close()
+    assert ue.open_data().delete(ue.name()).errno == "EBUSY"
+    assert ue.tracefs.dynamic_events() == "".join(f"u:{ue.name()} {text}\n" for text in left)
+
+
+@case(
+    spec="delete_user_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: all formats of a name are attempted",
+    profiles="6.4..",
+    needs="multi_format arguments_matched persist",
+)
+def test_formats_forbidden(ue: UserEvents) -> None:
+    """If the newest format may not be deleted the call fails with EPERM and all formats stay."""
+    keeper = ue.open_data()
+    for fields in ("u32 a", "u64 b"):
+        keeper.register(f"{ue.name()} {fields}", flags=PERSIST | MULTI_FORMAT, enable_addr=0)
+    data = ue.open_data()
+    keeper.close()
+    ue.process.setuid(1000)
+    assert data.delete(ue.name()).errno == "EPERM"
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u32 a\nu:{ue.name()} u64 b\n"

@@ -1,4 +1,4 @@
-"""DIAG_IOCSDEL: the argument is a NUL-terminated event name."""
+"""DIAG_IOCSDEL: its argument, the permission it needs, and each pair of errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import mmap
 
 from conformance.abi.uapi import DIAG_IOCSDEL
 from conformance.cases.case import surface, variants
-from conformance.cases.support.registration import abandoned
+from conformance.cases.support.error_pairs import pairs
+from conformance.cases.support.registration import PERSIST, abandoned
 from conformance.client.addresses import PROT_NONE
 from conformance.client.user_events import UserEvents
 
@@ -86,3 +87,113 @@ def test_longest_name(ue: UserEvents) -> None:
     abandoned(ue, name)
     assert ue.tracefs.dynamic_events() == f"u:{name}\n"
     assert ue.open_data().delete(name, eventually=True).value == 0
+
+
+@case(
+    spec="trace_events_user.c:user_event_capable",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: deleting an event that persists "
+    "requires CAP_PERFMON, else EPERM",
+    profiles="6.4..",
+    needs="persist",
+    tier="full",
+)
+def test_forbidden(ue: UserEvents) -> None:
+    """Without CAP_PERFMON a persistent event cannot be deleted: EPERM."""
+    ue.tracefs.command(f"u:{ue.name()} u32 a")
+    data = ue.open_data()
+    ue.process.setuid(1000)
+    assert data.delete(ue.name()).errno == "EPERM"
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u32 a\n"
+    assert ue.new_process().open_data().delete(ue.name()).value == 0
+
+
+@case(
+    spec="trace_events_user.c:delete_user_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: deleting an event that persists "
+    "requires CAP_PERFMON, else EPERM",
+    profiles="6.4..",
+    needs="persist",
+)
+def test_busy_before_forbidden(ue: UserEvents) -> None:
+    """References are checked before permission: EBUSY, then EPERM."""
+    owner = ue.open_data()
+    owner.register(ue.name(), flags=PERSIST, enable_addr=0)
+    data = ue.open_data()
+    ue.process.setuid(1000)
+    assert data.delete(ue.name()).errno == "EBUSY"
+    owner.close()
+    assert data.delete(ue.name()).errno == "EPERM"
+
+
+@case(
+    spec="trace_events_user.c:delete_user_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: deleting an event that persists "
+    "requires CAP_PERFMON, else EPERM",
+    tier="full",
+)
+def test_unknown_before_forbidden(ue: UserEvents) -> None:
+    """A name that was never registered is ENOENT without capabilities, too."""
+    data = ue.open_data()
+    ue.process.setuid(1000)
+    assert data.delete(ue.name()).errno == "ENOENT"
+
+
+@case(
+    spec="trace_events_user.c:user_event_set_call_visible",
+    doc="Documentation/trace/user_events.rst@v6.1: silent; a process that may open the file may "
+    "delete",
+    profiles="5.18..6.4",
+    without="auto_delete persist",
+    tier="full",
+)
+def test_allowed_to_everybody(ue: UserEvents) -> None:
+    """Before persistent events existed, deleting an event needed no capability."""
+    ue.tracefs.command(f"u:{ue.name()} u32 a")
+    data = ue.open_data()
+    ue.process.setuid(1000)
+    assert data.delete(ue.name()).errno == ""
+    assert ue.tracefs.dynamic_events() == ""
+    assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
+
+
+# In the order in which the kernel checks.
+ORDER = (
+    ("unreadable", "EFAULT"),
+    ("too-long", "EINVAL"),
+    ("unknown", "ENOENT"),
+    ("busy", "EBUSY"),
+    ("permission", "EPERM"),
+)
+# There is one name, or none.
+APART = (
+    ("unreadable", "too-long"),
+    ("unreadable", "unknown"),
+    ("unreadable", "busy"),
+    ("too-long", "busy"),
+    ("unknown", "busy"),
+)
+
+
+@case(
+    spec="trace_events_user.c:user_events_ioctl_del, delete_user_event",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: does not say which of two errors "
+    "is reported",
+    profiles="6.4..",
+    needs="persist",
+)
+@variants(pairs(ORDER, APART))
+def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
+    """If two checks fail, errno is that of the first, and the event stays."""
+    mistakes = (first, second)
+    process, data = ue.process, ue.open_data()
+    ue.tracefs.command(f"u:{ue.name()}\n")
+    if "busy" in mistakes:
+        ue.tracefs.enable(ue.name())
+    name = ue.name("f" if "unknown" in mistakes else "e").encode()
+    text = name.ljust(512, b"x") if "too-long" in mistakes else name
+    # The unreadable byte replaces the end of the name.
+    place = process.place(text + (b"" if "unreadable" in mistakes else b"\0"))
+    if "permission" in mistakes:
+        process.setuid()
+    assert data.ioctl(DIAG_IOCSDEL, place).errno == errno
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"

@@ -1,11 +1,12 @@
-"""Enable word: the bit follows the tracers of the event.
+"""Enable word: the registered bit, and nothing else, follows the tracers of the event.
 
 Several processes, fork and changing memory are in test_memory.
 """
 
 from __future__ import annotations
 
-from conformance.cases.case import surface
+from conformance.cases.case import surface, variants
+from conformance.client.addresses import PAGE
 from conformance.client.perf import listen
 from conformance.client.user_events import UserEvents
 
@@ -14,11 +15,14 @@ case = surface(
     spec="trace_events_user.c",
     doc="Documentation/trace/user_events.rst@v6.12",
     profiles="6.4..",
-    tier="full",
 )
 
 
-@case(spec="user_event_enabler_update", doc="Status: the bit is updated as tools attach and detach")
+@case(
+    spec="user_event_enabler_update",
+    doc="Status: the bit is updated as tools attach and detach",
+    tier="full",
+)
 def test_every_change(ue: UserEvents) -> None:
     """The bit is set when the event is enabled and cleared when it is disabled, each time."""
     word = ue.event(bit=5).word
@@ -34,6 +38,7 @@ def test_every_change(ue: UserEvents) -> None:
 @case(
     spec="trace_events.c:__ftrace_event_enable_disable",
     doc="Status: silent about enabling what is enabled",
+    tier="full",
 )
 def test_twice(ue: UserEvents) -> None:
     """Enabling an enabled event succeeds and adds nothing: one disable clears the bit."""
@@ -50,6 +55,7 @@ def test_twice(ue: UserEvents) -> None:
 @case(
     spec="user_event_enabler_update runs on changes only",
     doc="Status: the word is ordinary memory of the program",
+    tier="full",
 )
 def test_not_restored(ue: UserEvents) -> None:
     """A value that the process stores in its word stays until the event changes again."""
@@ -66,6 +72,7 @@ def test_not_restored(ue: UserEvents) -> None:
 @case(
     spec="user_event_enabler_update: words of the event alone",
     doc="Status: the word is ordinary memory of the program",
+    tier="full",
 )
 def test_not_restored_by_others(ue: UserEvents) -> None:
     """A value that the process stores in its word stays when its other events change."""
@@ -83,6 +90,7 @@ def test_not_restored_by_others(ue: UserEvents) -> None:
 @case(
     spec="user_event_enabler_update runs whenever a listener comes or goes",
     doc="Status: silent about a second tracer",
+    tier="full",
     facilities="perf",
 )
 def test_restored_by_each_listener(ue: UserEvents) -> None:
@@ -96,7 +104,7 @@ def test_restored_by_each_listener(ue: UserEvents) -> None:
     assert word.value == 10
 
 
-@case(spec="user_event_enabler_destroy", doc="Unregistering ends updates of the word")
+@case(spec="user_event_enabler_destroy", doc="Unregistering ends updates of the word", tier="full")
 def test_after_unregister(ue: UserEvents) -> None:
     """An unregistered word no longer changes; other bits still follow the event."""
     data = ue.open_data()
@@ -108,3 +116,159 @@ def test_after_unregister(ue: UserEvents) -> None:
     ue.process.store(word.address, b"\xff\xff\xff\xff")
     ue.tracefs.disable(ue.name())
     assert word.value == 0xFFFFFFFD
+
+
+GUARD = b"\xa5" * 8
+
+
+@case(
+    spec="user_event_enabler_write: set_bit, clear_bit",
+    doc="Status: the bit that was registered is updated when tools attach and detach",
+    tier="full",
+)
+@variants(0, 7, 8, 15, 16, 23, 24, 31)
+def test_bit_of_32(ue: UserEvents, bit: int) -> None:
+    """Enabling sets only the registered bit of a 4-byte word; disabling clears only that bit."""
+    word = ue.event(bit=bit).word
+    assert word.value == 0
+    ue.tracefs.enable(ue.name())
+    assert word.value == 1 << bit
+    ue.process.store(word.address, b"\xff\xff\xff\xff")
+    ue.tracefs.disable(ue.name())
+    assert word.value == 0xFFFFFFFF - (1 << bit)
+
+
+@case(spec="user_event_enabler_write: set_bit, clear_bit", doc="enable_size: 8 on 64-bit kernels")
+@variants(*range(64))
+def test_bit_of_64(ue: UserEvents, bit: int) -> None:
+    """Enabling sets only the registered bit of an 8-byte word; disabling clears only that bit."""
+    data = ue.open_data()
+    word = data.register(ue.name(), bit=bit, word=ue.process.word(8)).word
+    assert word.value == 0
+    ue.tracefs.enable(ue.name())
+    assert word.value == 1 << bit
+    ue.process.store(word.address, b"\xff\xff\xff\xff\xff\xff\xff\xff")
+    ue.tracefs.disable(ue.name())
+    assert word.value == 0xFFFFFFFFFFFFFFFF - (1 << bit)
+
+
+@case(
+    spec="user_event_enabler_write: align_addr_bit",
+    doc="Status: the kernel updates the registered bit",
+)
+@variants(
+    ("4.first", 4, 0, 0, b"\1\0\0\0"),
+    ("4.last", 4, 0, 31, b"\0\0\0\x80"),
+    ("4_at_4.first", 4, 4, 0, b"\1\0\0\0"),
+    ("4_at_4.last", 4, 4, 31, b"\0\0\0\x80"),
+    ("8.first", 8, 0, 0, b"\1\0\0\0\0\0\0\0"),
+    ("8.last", 8, 0, 63, b"\0\0\0\0\0\0\0\x80"),
+)
+def test_neighbours(ue: UserEvents, size: int, offset: int, bit: int, enabled: bytes) -> None:
+    """The eight bytes before and after the word do not change."""
+    data = ue.open_data()
+    word = data.register(ue.name(), bit=bit, word=ue.process.word(size, offset=offset)).word
+    ue.tracefs.enable(ue.name())
+    around = ue.process.load(word.address - 8, size + 16).data
+    assert around == b"\xa5" * 8 + enabled + b"\xa5" * 8
+    ue.tracefs.disable(ue.name())
+    assert ue.process.load(word.address - 8, size + 16).data == GUARD + bytes(size) + GUARD
+
+
+@case(spec="align_addr_bit", doc="enable_addr is naturally aligned")
+@variants((0, 0x1), (16, 0x10000), (31, 0x80000000))
+def test_at_4_mod_8(ue: UserEvents, bit: int, alone: int) -> None:
+    """4-byte words in both halves of an aligned 8-byte unit do not affect each other."""
+    data = ue.open_data()
+    low = ue.process.word()
+    high = ue.process.word_at(low.address + 4)
+    data.register(ue.name("a"), bit=bit, word=low)
+    data.register(ue.name("b"), bit=bit, word=high)
+    ue.tracefs.enable(ue.name("b"))
+    assert (low.value, high.value) == (0, alone)
+    ue.tracefs.enable(ue.name("a"))
+    ue.tracefs.disable(ue.name("b"))
+    assert (low.value, high.value) == (alone, 0)
+
+
+@case(spec="user_event_enabler_write: uaddr & ~PAGE_MASK", doc="enable_addr is naturally aligned")
+@variants(("4.first", 4, 0), ("4.last", 4, 4092), ("8.first", 8, 0), ("8.last", 8, 4088))
+def test_place_in_page(ue: UserEvents, size: int, place: int) -> None:
+    """A word may lie at the start or end of a page; the adjacent pages need not be mapped."""
+    data = ue.open_data()
+    word = ue.process.word_at(ue.process.map() + place, size)
+    assert data.register(ue.name(), bit=1, word=word).value == 0
+    ue.tracefs.enable(ue.name())
+    assert word.value == 2
+
+
+@case(
+    spec="user_event_enabler_create: the present state is reflected",
+    doc="Status: the bit says whether something is attached",
+)
+@variants(
+    ("4.clear", 4, 0, 0, 1),
+    ("4.others", 4, 4, 0xFFFFFFEF, 0xFFFFFFFF),
+    ("4.already", 4, 31, 0x80000001, 0x80000001),
+    ("8.clear", 8, 40, 0, 0x10000000000),
+    ("8.others", 8, 63, 0x7FFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF),
+)
+def test_set_at_registration(
+    ue: UserEvents, size: int, bit: int, preset: int, registered: int
+) -> None:
+    """Registering an enabled event sets the registered bit at once, and no other bit."""
+    data = ue.open_data()
+    data.register(ue.name())
+    ue.tracefs.enable(ue.name())
+    word = ue.process.word(size, value=preset)
+    data.register(ue.name(), bit=bit, word=word)
+    assert word.value == registered
+
+
+@case(
+    spec="user_event_enabler_create: the present state is reflected",
+    doc="Status: the bit says whether something is attached",
+)
+@variants(
+    ("4.only", 4, 0, 1, 0),
+    ("4.among_others", 4, 3, 0xFFFFFFFF, 0xFFFFFFF7),
+    ("4.others", 4, 31, 0x12345678, 0x12345678),
+    ("8.low", 8, 7, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF7F),
+    ("8.high", 8, 32, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFEFFFFFFFF),
+)
+def test_cleared_at_registration(
+    ue: UserEvents, size: int, bit: int, preset: int, registered: int
+) -> None:
+    """Registering a disabled event clears the registered bit at once, and no other bit."""
+    data = ue.open_data()
+    word = ue.process.word(size, value=preset)
+    data.register(ue.name(), bit=bit, word=word)
+    assert word.value == registered
+
+
+@case(spec="user_event_enabler_create", doc="Unregistering ends updates of the word", tier="full")
+def test_again_after_unregister(ue: UserEvents) -> None:
+    """A word registered again for an enabled event is set again and followed again."""
+    data = ue.open_data()
+    word = data.register(ue.name(), bit=2).word
+    ue.tracefs.enable(ue.name())
+    data.unregister(word, bit=2)
+    assert word.value == 0
+    data.register(ue.name(), bit=2, word=word)
+    assert word.value == 4
+    ue.tracefs.disable(ue.name())
+    assert word.value == 0
+
+
+@case(
+    spec="user_event_enabler_create: user_event_mm_fault_in and retry",
+    doc="enable_addr is write accessible",
+)
+def test_untouched_page(ue: UserEvents) -> None:
+    """Registration faults in a page that was never touched; the word is followed from then on."""
+    data = ue.open_data()
+    word = ue.process.word_at(ue.process.map() + 64, value=None)
+    assert data.register(ue.name(), bit=9, word=word).value == 0
+    ue.tracefs.enable(ue.name())
+    assert word.value == 0x200
+    assert ue.process.load(word.address - 64, PAGE).data == bytes(65) + b"\2" + bytes(PAGE - 66)

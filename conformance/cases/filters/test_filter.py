@@ -1,4 +1,4 @@
-"""ftrace filters on the fields of user events: which records pass."""
+"""ftrace filters on the fields of user events: which records pass, and the filter of a system."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from conformance.cases.case import surface, variants
 from conformance.client.perf import listen
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "filter",
-    spec="trace_events_filter.c:select_comparison_fn",
-    doc="Documentation/trace/events.rst@v6.12: Event filtering",
+case = surface("filter", spec="trace_events_filter.c", doc="Documentation/trace/events.rst@v6.12")
+
+
+@case(
+    spec="select_comparison_fn",
+    doc="Event filtering: ==, !=, <, <=, >, >= and & for numeric fields",
 )
-
-
-@case(doc="==, !=, <, <=, >, >= and & for numeric fields")
 @variants(
     ("u32-equal", "u32", "a == 65", b"\x41\0\0\0", b"\x42\0\0\0", "0x41 (65)"),
     ("u32-unequal", "u32", "a != 65", b"\x42\0\0\0", b"\x41\0\0\0", "0x42 (66)"),
@@ -75,8 +74,8 @@ def test_number(
 
 
 @case(
-    spec="trace_events_filter.c:predicate_parse",
-    doc="&& and ||, grouped with parentheses, negated with !",
+    spec="predicate_parse",
+    doc="Event filtering: && and ||, grouped with parentheses, negated with !",
 )
 @variants(
     ("precedence", "a == 1 || a == 0 && b == 1", [(0, 1), (1, 0), (1, 1)]),
@@ -109,7 +108,11 @@ def test_expression(ue: UserEvents, text: str, kept: list[tuple[int, int]]) -> N
     assert ue.tracefs.records() == lines
 
 
-@case(doc="numeric fields; of fields of other sizes it says nothing", tier="full")
+@case(
+    spec="select_comparison_fn",
+    doc="Event filtering: numeric fields; of fields of other sizes it says nothing",
+    tier="full",
+)
 @variants(
     ("equal", " struct s a 3; u8 b", "a == 0", b"\0\0\0\1"),
     ("unequal", " struct s a 3", "a != 0", b"\0\0\0"),
@@ -127,7 +130,7 @@ def test_other_sizes(ue: UserEvents, fields: str, text: str, payload: bytes) -> 
 
 @case(
     spec="trace_events.c:trace_find_event_field; trace_events_user.c:user_event_add_field",
-    doc="fields are known by their names",
+    doc="Event filtering: fields are known by their names",
 )
 def test_two_fields_of_a_name(ue: UserEvents) -> None:
     """Of two fields of the same name a filter uses the one defined last."""
@@ -140,7 +143,7 @@ def test_two_fields_of_a_name(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events.c:trace_define_common_fields",
-    doc="the common fields of all events may be used",
+    doc="Event filtering: the common fields of all events may be used",
     tier="full",
 )
 @variants(
@@ -179,3 +182,109 @@ def test_not_for_perf(ue: UserEvents) -> None:
     data.write_event(0, b"\1")
     assert event.count == 2
     assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
+
+
+@case(
+    spec="trace_events_user.c:user_event_validate",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: dynamic fields are checked",
+    needs="dynamic_fields_validated",
+)
+def test_checked_first(ue: UserEvents) -> None:
+    """A record that the filter would reject is validated first: EFAULT if it is malformed."""
+    event = ue.event("u8 a; __rel_loc char[] s", enabled=True)
+    assert event.directory.set_filter("a == 1").errno == ""
+    assert event.write(b"\2\0\0\2\0x\0").value == 11
+    assert event.write(b"\2\0\0\2\0xx").errno == "EFAULT"
+    assert event.write(b"\1\0\0\3\0x\0").errno == "EFAULT"
+    assert ue.tracefs.records() == []
+
+
+@case(
+    spec="trace.c:trace_event_buffer_lock_reserve",
+    doc="Documentation/trace/ftrace.rst@v6.12: tracing_on: 0 stops recording",
+    needs="dynamic_fields_validated",
+    isolation="global",
+)
+def test_checked_while_tracing_is_off(ue: UserEvents) -> None:
+    """With tracing off a malformed payload is not validated, unless there is a filter."""
+    event = ue.event("__rel_loc char[] s", enabled=True)
+    ue.tracefs.write("/sys/kernel/tracing/tracing_on", "0\n")
+    assert event.write(b"\0\0\2\0xx").value == 10
+    event.directory.set_filter("common_pid > 1")
+    assert event.write(b"\0\0\2\0xx").errno == "EFAULT"
+    assert event.write(b"\0\0\2\0x\0").value == 10
+    ue.tracefs.write("/sys/kernel/tracing/tracing_on", "1\n")
+    assert ue.tracefs.records() == []
+
+
+@case(
+    spec="trace.c:trace_event_buffer_lock_reserve: max_len",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: documents no limit",
+    needs="dynamic_fields_validated",
+)
+@variants(("checked", 4080, "EFAULT"), ("dropped", 4081, ""))
+def test_long_records(ue: UserEvents, size: int, errno: str) -> None:
+    """With a filter, payloads of up to 4080 bytes are validated, though over 4064 none is
+    recorded.
+    """
+    event = ue.event("__rel_loc char[] s", enabled=True)
+    event.directory.set_filter("common_pid > 1")
+    assert event.write(b"\0\0\4\0".ljust(size, b"x")).errno == errno
+    assert event.write(b"\0\0\4\0".ljust(size, b"\0")).value == size + 4
+    assert ue.tracefs.records() == []
+
+
+SYSTEM_FILTER = "/sys/kernel/tracing/events/user_events/filter"
+GLOBAL = (
+    "### global filter ###\n"
+    "# Use this to set filters for multiple events.\n"
+    "# Only events with the given fields will be affected.\n"
+    "# If no events are modified, an error message will be displayed here\n"
+)
+NOT_IN_ALL = "^\nparse_error: Couldn't find or set field in one of a subsystem's events\n"
+
+
+@case(
+    spec="process_system_preds",
+    doc="Subsystem filters: for events with the field",
+    tier="full",
+    isolation="global",
+)
+def test_system(ue: UserEvents) -> None:
+    """The filter of the system is set on each user event, or shown there with its error."""
+    data = ue.open_data()
+    data.register(ue.name() + " u8 a")
+    data.register(ue.name("other") + " u8 b")
+    for stem in ("e", "other"):
+        ue.tracefs.enable(ue.name(stem))
+    first, second = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
+    second.set_filter("b == 1")
+    assert ue.tracefs.write(SYSTEM_FILTER, "a == 1\n").value == 7
+    assert first.filter == "a == 1\n"
+    assert second.filter == f"a == 1\n{NOT_IN_ALL}\n"
+    data.write_event(0, b"\2")
+    data.write_event(1, b"\2")
+    assert ue.tracefs.records() == [ue.line("b=(2)", dump="02", name="other")]
+    assert ue.tracefs.read(SYSTEM_FILTER).text == GLOBAL
+    assert ue.tracefs.write(SYSTEM_FILTER, "0\n").errno == ""
+    assert (first.filter, second.filter) == ("none\n", "none\n")
+    data.write_event(0, b"\2")
+    lines = [ue.line("b=(2)", dump="02", name="other"), ue.line("a=(2)", dump="02")]
+    assert ue.tracefs.records() == lines
+
+
+@case(
+    spec="apply_subsystem_event_filter",
+    doc="Subsystem filters: an error where no event has it",
+    tier="full",
+    isolation="global",
+)
+def test_system_of_nothing(ue: UserEvents) -> None:
+    """A filter that no event of the system accepts is stored, and the events lose theirs."""
+    directory = ue.event("u8 a").directory
+    directory.set_filter("a == 1")
+    assert ue.tracefs.write(SYSTEM_FILTER, "nothing\n").value == 8
+    assert directory.filter == f"nothing\n{NOT_IN_ALL}\n"
+    assert ue.tracefs.read(SYSTEM_FILTER).text == GLOBAL
+    multi = SYSTEM_FILTER.replace("user_events", "user_events_multi")
+    assert ue.tracefs.write(multi, "a == 1\n").errno == "ENOENT"

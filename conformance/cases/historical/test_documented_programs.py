@@ -1,14 +1,17 @@
-"""The programs of the founding documents of user_events, call by call.
+"""The programs of the founding documents, and requests from the review of the first version.
 
-A program checks its status page, since 6.4 its enable word.
+A program checks its status page, since 6.4 its enable word.  docs/seeds.md lists the statements of
+the review, and other cases for them.
 """
 
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Callable
 
-from conformance.cases.case import surface
+from conformance.cases.case import surface, variants
+from conformance.cases.support.format_text import fields_of
 from conformance.cases.support.status_page import map_page
 from conformance.client.data_file import Registration
 from conformance.client.user_events import UserEvents
@@ -35,7 +38,7 @@ def asked(ue: UserEvents, opened: int) -> Callable[[Registration], int]:
 
 @case(
     doc="trace_events_user.c@v5.18, message of its first commit: map the page, register `test`, "
-    "look at its byte, then writev index and payload"
+    "look at its byte, then writev index and payload",
 )
 def test_typical_use(ue: UserEvents) -> None:
     """The typical program finds its event disabled, then enabled, and its writes are recorded."""
@@ -89,7 +92,7 @@ def test_sample_program_of_two(ue: UserEvents) -> None:
 
 @case(
     doc="Documentation/trace/user_events.rst@v5.18 and its proposal: write_index stands first, "
-    "then the payload; the program counts what it wrote"
+    "then the payload; the program counts what it wrote",
 )
 def test_sample_program_mended(ue: UserEvents) -> None:
     """With the write index the sample program records its counter while the event is enabled."""
@@ -110,3 +113,79 @@ def test_sample_program_mended(ue: UserEvents) -> None:
         since=["test: count=0x0 (0)", "test: count=0x1 (1)", "test: count=0x2 (2)"],
         before=["00 00 00 00", "01 00 00 00", "02 00 00 00"],
     )
+
+
+FOO = " u64 mydata; __data_loc char[] msg"
+TEXT = b"Hello world\0"
+
+
+@case(
+    spec="trace_events.c:f_show; trace_events_user.c:user_event_parse_field",
+    doc="trace_events_user.c@rfc-v1, the review of it: `foo` with a number of 64 bits and a text "
+    "shows these offsets and sizes",
+    needs="lasting_events",
+)
+def test_listing(ue: UserEvents) -> None:
+    """The fields of `foo` are laid out as in the example, if msg is declared as a location."""
+    assert ue.tracefs.command("u:foo u64 mydata; char[] msg\n").errno == "EINVAL"
+    assert ue.tracefs.command(f"u:foo{FOO}\n").errno == ""
+    assert fields_of(ue.tracefs.format("foo")) == [
+        "field:u64 mydata; offset:8; size:8; signed:0;",
+        "field:__data_loc char[] msg; offset:16; size:4; signed:1;",
+    ]
+
+
+@case(
+    spec="trace_events_user.c:user_events_write_core; trace_events_user.c:user_event_validate",
+    doc="trace_events_user.c@rfc-v1, the review of it: a packet is number, data, length and "
+    "offset of the text, and the text; the kernel checks and mends the offset",
+    isolation="events",
+)
+@variants(
+    # As released: the offset from the start of the record, then the length.
+    ("as-released", (20, 12), True),
+    # As in the example: the length, then an offset that is neither adjusted nor right.
+    ("as-reviewed", (12, 16), False),
+    # The same with the halves swapped back: it would have to be adjusted.
+    ("as-meant", (16, 12), False),
+)
+def test_packet(ue: UserEvents, location: tuple[int, int], taken: bool) -> None:
+    """The location of the example's text has this offset, which the writer has to know."""
+    data = ue.open_data()
+    data.register(ue.name() + FOO)
+    ue.tracefs.enable(ue.name())
+    payload = struct.pack("<QHH", 0xDEADBEEF, *location) + TEXT
+    errno = "" if taken else ue.dated("dynamic_fields_validated", since="EFAULT", before="")
+    assert data.write_event(0, payload).errno == errno
+
+
+@case(
+    doc="trace_events_user.c@rfc-v1, the review of it: the number in front is the ID that "
+    "`format` shows, such as 1234",
+    tier="full",
+    isolation="events",
+)
+def test_packet_of_an_id(ue: UserEvents) -> None:
+    """The number before the data is the descriptor's own index for the event, and no id."""
+    data = ue.open_data()
+    assert data.register(ue.name() + FOO).index == 0
+    ue.tracefs.enable(ue.name())
+    payload = struct.pack("<QHH", 0xDEADBEEF, 20, 12) + TEXT
+    assert data.write_event(1234, payload).errno == "ENOENT"
+    assert data.write_event(0, payload).value == 28
+
+
+@case(
+    spec="trace_events_user.c:user_event_show",
+    doc="trace_events_user.c@rfc-v1, the review of it: dynamic_events defines events; their "
+    "tracers are not to be shown there",
+    isolation="events",
+)
+def test_definitions_alone(ue: UserEvents) -> None:
+    """dynamic_events shows an event as it was defined, enabled or not."""
+    ue.open_data().register(ue.name() + FOO)
+    ue.tracefs.enable(ue.name())
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u64 mydata; __data_loc char[] msg\n"
+    assert ue.tracefs.command(f"u:{ue.name('x')} (Used by ftrace)\n").errno == "EINVAL"
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u64 mydata; __data_loc char[] msg\n"

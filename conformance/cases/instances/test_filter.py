@@ -1,4 +1,4 @@
-"""Filters in tracefs instances: each instance has its own."""
+"""Files of tracefs instances: filters and triggers, and no files to create events with."""
 
 from __future__ import annotations
 
@@ -77,3 +77,136 @@ def test_filter_makes_it_look(ue: UserEvents) -> None:
     instance.directory(ue.name()).set_filter("a == 2")
     assert data.write_event(0, b"\1\0\0\2\0xx").errno == "EFAULT"
     assert data.write_event(0, b"\1\0\0\2\0x\0").value == 11
+
+
+@case(spec="trace_events.c:__trace_add_event_dirs, __add_event_to_tracers")
+def test_directory_of_an_event(ue: UserEvents) -> None:
+    """Events created before and after the instance have directories in it, with one format."""
+    data = ue.open_data()
+    data.register(ue.name("old") + " u32 a; char[4] b")
+    instance = made(ue)
+    data.register(ue.name("new") + " u32 a; char[4] b")
+    for stem in ("old", "new"):
+        shown = instance.format(ue.name(stem))
+        assert "\tfield:u32 a;\toffset:8;\tsize:4;\tsigned:0;\n" in shown
+        assert shown == ue.tracefs.format(ue.name(stem))
+        assert instance.mode(instance.event_path(ue.name(stem), "enable")) == 0o640
+        assert instance.mode(instance.event_path(ue.name(stem), "format")) == 0o440
+
+
+@case(
+    spec="trace_events.c:remove_event_from_tracers",
+    doc="Documentation/trace/user_events.rst@v6.12: Deleting: a deleted event is gone for every "
+    "tool",
+    needs="lasting_events",
+)
+def test_directory_goes(ue: UserEvents) -> None:
+    """Deleting an event removes its directory from every instance."""
+    ue.tracefs.command(f"u:{ue.name()}\n")
+    instance = made(ue)
+    assert instance.enabled(ue.name()).text == "0\n"
+    assert ue.open_data().delete(ue.name()).value == 0
+    assert instance.enabled(ue.name()).errno == "ENOENT"
+    assert instance.enable(ue.name()).errno == "ENOENT"
+
+
+@case(
+    spec="fs/namei.c:vfs_mkdir, vfs_rmdir",
+    doc="Documentation/trace/user_events.rst@v6.12: events are registered through a file",
+)
+@variants("top", "instance")
+def test_no_directory_makes_an_event(ue: UserEvents, where: str) -> None:
+    """mkdir below events/ creates no event, and rmdir deletes none: EPERM."""
+    instance = made(ue)
+    ue.event()
+    files = instance if where == "instance" else ue.tracefs
+    assert files.make_directory(f"events/user_events/{ue.name('new')}").errno == "EPERM"
+    assert files.remove_directory(f"events/user_events/{ue.name()}").errno == "EPERM"
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+
+
+@case(
+    spec="trace_events_user.c:create_user_tracefs; trace_dynevent.c:init_dynamic_event",
+    doc="Documentation/trace/user_events.rst@v6.12: the files of user events are at the top",
+)
+@variants(
+    ("data", "user_events_data"),
+    ("status", "user_events_status"),
+    ("dynamic_events", "dynamic_events"),
+)
+def test_files_of_the_system(ue: UserEvents, file: str) -> None:
+    """An instance has no user_events_data, user_events_status or dynamic_events."""
+    instance = made(ue)
+    assert ue.process.open(instance.path(file))[0].errno == "ENOENT"
+
+
+@case(
+    spec="trace_dynevent.c:init_dynamic_event",
+    doc="trace_dynevent.c@v6.12: dynamic events are those of the system",
+    needs="lasting_events",
+)
+def test_dynamic_events_not_its_own(ue: UserEvents) -> None:
+    """An event created through dynamic_events appears in every instance at once."""
+    instance = made(ue)
+    assert ue.tracefs.command(f"u:{ue.name()} u16 a\n").errno == ""
+    instance.enable(ue.name())
+    assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+    instance.disable(ue.name())
+    ue.tracefs.command(f"-:{ue.name()} u16 a\n")
+    assert instance.enabled(ue.name()).errno == "ENOENT"
+
+
+@case(
+    spec="trace_events_trigger.c:event_trigger_regex_write; trace_events.c:find_event_file",
+    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own, "
+    "with what is set on them",
+    tier="quick",
+)
+def test_hooks_of_nothing(ue: UserEvents) -> None:
+    """An instance rejects filters and triggers of an event, or on a field, that does not exist."""
+    instance = made(ue)
+    ue.event("u8 a")
+    nothing, directory = instance.directory(ue.name("none")), instance.directory(ue.name())
+    assert nothing.set_filter("a == 1").errno == "ENOENT"
+    assert nothing.trigger("traceon").errno == "ENOENT"
+    unknown = f"enable_event:user_events:{ue.name('none')}"
+    assert directory.trigger(unknown).errno == "EINVAL"
+    assert directory.trigger(f"!{unknown}").errno == "EINVAL"
+    assert directory.enabled == "0\n"
+    instance.remove()
+    assert directory.set_filter("a == 1").errno == "ENOENT"
+    assert directory.trigger("traceon").errno == "ENOENT"
+
+
+@case(
+    spec="fs/namei.c:may_lookup; fs/tracefs/inode.c: the root directory has mode 0700",
+    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own, "
+    "with what is set on them",
+)
+def test_hooks_of_an_ordinary_user(ue: UserEvents) -> None:
+    """Without permission nothing can be set in an instance, valid or not: EACCES."""
+    instance = made(ue)
+    ue.event("u8 a")
+    ue.process.setuid()
+    directory = instance.of(ue.process.actor).directory(ue.name())
+    assert directory.set_filter("a == 1").errno == "EACCES"
+    assert directory.set_filter("nonsense").errno == "EACCES"
+    assert directory.trigger("traceon").errno == "EACCES"
+    assert instance.directory(ue.name()).filter == "none\n"
+
+
+@case(spec="trace_events.c:__trace_remove_event_dirs, __add_event_to_tracers")
+def test_filter_goes_with_it(ue: UserEvents) -> None:
+    """An instance created again under its old name has none of its filters and triggers."""
+    instance = made(ue)
+    event = ue.event("u8 a")
+    directory = instance.directory(ue.name())
+    directory.set_filter("a == 2")
+    directory.trigger("traceon if a == 1")
+    assert instance.remove().value == 0
+    made(ue)
+    assert directory.filter == "none\n"
+    assert directory.triggers == ""
+    assert directory.enabled == "0\n"
+    if ue.profile.has("remote_enable"):
+        assert event.word.value == 0

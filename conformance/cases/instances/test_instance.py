@@ -1,6 +1,8 @@
-"""tracefs instances as tracers: each has its own `enable` for every user event."""
+"""tracefs instances as tracers: each has its own `enable`, which holds the event."""
 
 from __future__ import annotations
+
+import os
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.instances import made
@@ -10,7 +12,7 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "instance",
     spec="trace_events_user.c",
-    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own",
+    doc="Documentation/trace/user_events.rst@v6.12",
     tier="full",
     isolation="global",
 )
@@ -21,7 +23,11 @@ def one(ue: UserEvents, name: str = "e") -> str:
     return ue.line("a=0x1 (1)", name=name, dump="01 00")
 
 
-@case(spec="user_event_reg; trace_events.c:event_enable_write", tier="quick")
+@case(
+    spec="user_event_reg; trace_events.c:event_enable_write",
+    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own",
+    tier="quick",
+)
 def test_has_its_own_switch(ue: UserEvents) -> None:
     """Enabling an event in an instance sets its enable word, and enables it nowhere else."""
     instance = made(ue)
@@ -40,10 +46,7 @@ def test_has_its_own_switch(ue: UserEvents) -> None:
     assert instance.remove().errno == ""
 
 
-@case(
-    spec="update_enable_bit_for",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: the tracers of an event are shown",
-)
+@case(spec="update_enable_bit_for", doc="Status: the tracers of an event are shown")
 @variants("instance", "top")
 def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
     """An event enabled at the top and in an instance is shown as used once, until both disable
@@ -72,7 +75,10 @@ def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
     assert first.records() == []
 
 
-@case(spec="user_event_ftrace")
+@case(
+    spec="user_event_ftrace",
+    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own",
+)
 def test_records(ue: UserEvents) -> None:
     """One write is recorded once in each instance that has the event enabled, and in no other."""
     first, second = made(ue, "i"), made(ue, "j")
@@ -94,8 +100,7 @@ def test_records(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_set_tp_name; trace_events.c:__add_event_to_tracers",
-    doc="Documentation/trace/user_events.rst@v6.12: formats of one name are apart in "
-    "user_events_multi",
+    doc="formats of one name are apart in user_events_multi",
     profiles="6.4..",
     needs="multi_format",
 )
@@ -112,3 +117,93 @@ def test_multi_format(ue: UserEvents) -> None:
     assert data.write_event(first.index, b"\1\0").value == 6
     assert data.write_event(second.index, b"\1").errno == "EBADF"
     assert instance.records() == [f"{names[0]}: a=0x1 (1)"]
+
+
+@case(
+    spec="user_event_reg; trace_events_user.c:user_event_free",
+    doc="Deleting: an event in use is not deleted",
+    needs="lasting_events",
+    tier="quick",
+)
+@variants(
+    ("ioctl", "ioctl", 1),
+    ("ioctl.two", "ioctl", 2),
+    ("dynamic_events", "dynamic_events", 1),
+    ("truncation", "truncation", 1),
+)
+def test_keeps_an_event(ue: UserEvents, way: str, listeners: int) -> None:
+    """An event enabled only in instances cannot be deleted: EBUSY, until the last one disables
+    it.
+    """
+    ue.tracefs.command(f"u:{ue.name()}\n")
+    data = ue.open_data()
+    instances = [made(ue, stem) for stem in ("i", "j")[:listeners]]
+
+    def delete() -> str:
+        if way == "ioctl":
+            return data.delete(ue.name()).errno
+        if way == "truncation":
+            return ue.tracefs.command("\n", os.O_WRONLY | os.O_TRUNC).errno
+        return ue.tracefs.command(f"-:{ue.name()}\n").errno
+
+    for instance in instances:
+        instance.enable(ue.name())
+    for instance in instances:
+        assert delete() == "EBUSY"
+        assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
+        instance.disable(ue.name())
+    assert delete() == ""
+    assert ue.tracefs.status() == ""
+
+
+@case(
+    spec="trace.c:__remove_instance; trace_events.c:event_trace_del_tracer; "
+    "trace_events_user.c:user_event_put",
+    doc="Deleting: events go with their last reference",
+    profiles="6.4..",
+    needs="auto_delete",
+)
+def test_removal_takes_the_last_reference(ue: UserEvents) -> None:
+    """An event held only by an instance is deleted when the instance is removed."""
+    instance = made(ue)
+    ue.event()
+    instance.enable(ue.name())
+    ue.process.exit()
+    assert ue.tracefs.status(eventually=True) == f"{ue.name()} # Used by ftrace\n"
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"
+    assert instance.remove().value == 0
+    assert ue.tracefs.status(eventually=True) == ""
+    assert ue.tracefs.dynamic_events() == ""
+
+
+@case(
+    spec="user_event_reg; trace_events_user.c:user_event_put",
+    doc="Deleting: events go with their last reference",
+    profiles="6.4..",
+    needs="auto_delete",
+)
+@variants("instance", "top")
+def test_last_of_two(ue: UserEvents, last: str) -> None:
+    """An event without a program stays, with its fields, until the last instance disables it."""
+    instance = made(ue)
+    event = ue.event("u16 a")
+    instance.enable(ue.name())
+    event.enable()
+    ue.process.exit()
+    listeners: dict[str, Tracefs] = {"top": ue.tracefs, "instance": instance}
+    stays = listeners.pop(last)
+    (goes,) = listeners.values()
+    goes.disable(ue.name())
+    data = ue.new_process().open_data()
+    assert data.delete(ue.name()).errno == "EBUSY"
+    assert ue.tracefs.status() == f"{ue.name()} # Used by ftrace\n"
+    # The next program finds the enabled event, and no other of its name.
+    assert data.register(ue.name() + " u32 b").errno == "EADDRINUSE"
+    word = data.register(ue.name() + " u16 a").word
+    assert word.value == 1
+    assert data.write_event(0, b"\1\0").value == 6
+    assert stays.records() == [ue.line("a=0x1 (1)", dump="01 00")]
+    data.unregister(word)
+    data.close()
+    stays.disable(ue.name())
+    assert ue.tracefs.status(eventually=True) == ""

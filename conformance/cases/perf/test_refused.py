@@ -1,18 +1,18 @@
-"""Records that perf does not get, and the result of the write."""
+"""Records that perf does not get: filters, invalid payloads, and the result of the write."""
 
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.perf_samples import A
 from conformance.client.addresses import PAGE
-from conformance.client.perf import listen
+from conformance.client.perf import PERIOD, Wish, listen
 from conformance.client.user_events import UserEvents
 
 case = surface(
     "perf",
     spec="trace_events_user.c",
     doc="Documentation/trace/user_events.rst@v6.12",
-    needs="perf_sink long_records_kept",
+    needs="perf_sink",
     facilities="perf",
 )
 
@@ -73,7 +73,11 @@ def test_short(ue: UserEvents) -> None:
     assert event.count == 0
 
 
-@case(spec="trace_event_perf.c:perf_trace_buf_alloc", doc="silent about the longest payload")
+@case(
+    spec="trace_event_perf.c:perf_trace_buf_alloc",
+    doc="silent about the longest payload",
+    needs="perf_sink long_records_kept",
+)
 @variants((8184, 0, 8208), (4065, 0, 4088), (4064, 1, 4088))
 def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
     """perf takes payloads of 8184 bytes, ftrace drops those over 4064; both silently."""
@@ -89,7 +93,13 @@ def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
     assert event.count == 1
 
 
-@case(spec="user_event_perf", doc="silent about two tracers", tier="full", isolation="global")
+@case(
+    spec="user_event_perf",
+    doc="silent about two tracers",
+    needs="perf_sink long_records_kept",
+    tier="full",
+    isolation="global",
+)
 @variants(("too_long", 1, 4065), ("tracing_off", 0, 13))
 def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
     """perf validates a record that ftrace drops silently: the write fails because of perf."""
@@ -102,7 +112,7 @@ def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
     assert event.count == 0
 
 
-@case(spec="user_event_perf", doc="silent about two tracers", needs="perf_sink")
+@case(spec="user_event_perf", doc="silent about two tracers")
 def test_dropped_by_perf(ue: UserEvents) -> None:
     """A record that perf has no room for, or that its filter rejects, still reaches ftrace."""
     event = ue.event("u32 a", enabled=True)
@@ -113,3 +123,70 @@ def test_dropped_by_perf(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="41 00 00 00")]
     assert (full.count, filtered.count) == (1, 0)
     assert ue.process.load(ring.address + 1024, 8).data == bytes(8)
+
+
+@case(
+    spec="trace_events_filter.c:ftrace_profile_set_filter",
+    doc="Documentation/trace/events.rst@v6.12: Event filtering: field, operator, value",
+)
+@variants(
+    ("equal", "a == 66", 1),
+    ("unequal", "a != 66", 2),
+    ("greater", "a > 65", 2),
+    # The field is signed.
+    ("negative", "b < 0", 1),
+    ("none", "a == 0", 0),
+)
+def test_filter(ue: UserEvents, text: str, count: int) -> None:
+    """With a numeric filter only records that match are sampled and counted."""
+    data = ue.event("u32 a; s16 b").data
+    event = listen(ue.process, ue.name(), Wish(sample_type=PERIOD))
+    ring = event.map()
+    assert event.set_filter(text).value == 0
+    for payload in (b"\x41\0\0\0\0\0", b"\x42\0\0\0\xff\xff", b"\x43\0\0\0\1\0"):
+        assert data.write_event(0, payload).value == 10
+    assert ring.records() == ["SAMPLE misc 1 size 16 period 1"] * count
+    assert event.count == count
+
+
+@case(
+    spec="trace_events_filter.c:parse_pred",
+    doc="Documentation/trace/events.rst@v6.12: Event filtering: strings with ==, != and ~",
+)
+@variants(
+    ("char", " char[4] s", [b"hi\0\0", b"ho\0\0"]),
+    ("rel_loc", " __rel_loc char[] s", [b"\0\0\3\0hi\0", b"\0\0\3\0ho\0"]),
+    ("data_loc", " __data_loc char[] s", [b"\x0c\0\3\0hi\0", b"\x0c\0\3\0ho\0"]),
+)
+def test_filter_string(ue: UserEvents, fields: str, payloads: list[bytes]) -> None:
+    """Strings can be filtered since 6.4; before, no field is typed as a string: EINVAL."""
+    data = ue.open_data()
+    data.register(ue.name() + fields)
+    event = listen(ue.process, ue.name())
+    errno = ue.dated("remote_enable", since="", before="EINVAL")
+    assert event.set_filter('s == "ho"').errno == errno
+    for payload in payloads:
+        data.write_event(0, payload)
+    assert event.count == ue.dated("remote_enable", since=1, before=2)
+
+
+@case(
+    spec="trace_events_filter.c:ftrace_profile_set_filter",
+    doc="Documentation/trace/events.rst@v6.12: Event filtering",
+    tier="full",
+)
+def test_filter_refused(ue: UserEvents) -> None:
+    """A filter on an unknown field is EINVAL, one at a bad address EFAULT, a second one EEXIST."""
+    data = ue.event("u32 a").data
+    event = listen(ue.process, ue.name())
+    assert event.set_filter("b == 1").errno == "EINVAL"
+    assert event.set_filter('a == "x"').errno == "EINVAL"
+    assert event.ioctl(0x40082406, 0).errno == "EFAULT"
+    # The rejected filters left none behind.
+    data.write_event(0, A)
+    assert event.count == 1
+    assert event.set_filter("a == 1").value == 0
+    assert event.set_filter("a == 65").errno == "EEXIST"
+    assert event.set_filter("b == 1").errno == "EEXIST"
+    data.write_event(0, A)
+    assert event.count == 1

@@ -1,13 +1,15 @@
-"""DIAG_IOCSREG of 5.18 to 6.3 with each pair of errors."""
+"""DIAG_IOCSREG of 5.18 to 6.3 with two errors: the first check decides."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 
 from conformance.abi.uapi import DIAG_IOCSREG
 from conformance.cases.case import surface, variants
 from conformance.cases.support.error_pairs import pairs
-from conformance.cases.support.status_page_registration import over, reg_of
+from conformance.cases.support.registration import refused
+from conformance.cases.support.status_page_registration import answer, over, reg_of
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -15,6 +17,7 @@ case = surface(
     spec="trace_events_user.c:user_reg_get, user_events_ioctl_reg, user_event_parse",
     doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Registering: nothing is said about "
     "which of two errors is reported",
+    profiles="5.18..6.3",
 )
 
 
@@ -73,3 +76,43 @@ def test_byte_status_pairs(ue: UserEvents, first: str, second: str, errno: str) 
     """If two checks fail, errno is that of the first, where no structure is too small."""
     assert register(ue, first, second) == errno
     assert ue.tracefs.dynamic_events() == ""
+
+
+@case(spec="trace_events_user.c:user_reg_get")
+@variants(
+    ("too-big-before-unreadable", 4097, 4, {"byte-status": "E2BIG", "bit-status": "E2BIG"}),
+    ("too-small-before-unreadable", 19, 4, {"byte-status": "EFAULT", "bit-status": "EINVAL"}),
+    ("none-before-unreadable", 0, 4, {"byte-status": "EFAULT", "bit-status": "EINVAL"}),
+    ("unreadable-size", 4097, 3, {"byte-status": "EFAULT", "bit-status": "EFAULT"}),
+)
+def test_status_order_size(
+    ue: UserEvents, size: int, present: int, errno: Mapping[str, str]
+) -> None:
+    """The size is checked before the rest of the structure is read."""
+    raw = over(reg_of(ue, ue.name()), 0, struct.pack("<I", size))
+    assert answer(ue.open_data(), raw[:present]) == errno[ue.profile.generation]
+
+
+@case(spec="trace_events_user.c:user_events_ioctl_reg")
+@variants(
+    ("too-big", 4097, {"byte-status": "E2BIG", "bit-status": "E2BIG"}),
+    ("too-small", 19, {"byte-status": "EFAULT", "bit-status": "EINVAL"}),
+)
+def test_status_order_string(ue: UserEvents, size: int, errno: Mapping[str, str]) -> None:
+    """The size is checked before a string that cannot be read."""
+    seen = ue.open_data().register(ue.name(), struct_size=size, name_args=0)
+    assert refused(seen) == errno[ue.profile.generation]
+
+
+@case(spec="trace_events_user.c:user_events_ioctl_reg")
+@variants(
+    ("string-too-long", "e u32 a;" + " " * 600, "EINVAL"),
+    ("existing-before-bad-field", "e long a", ""),
+    ("bad-field", "f long a", "EINVAL"),
+)
+def test_status_order_name(ue: UserEvents, definition: str, errno: str) -> None:
+    """Order of checks: length of the string, the name, the fields."""
+    data = ue.open_data()
+    data.register(f"{ue.name('e')} u8 z")
+    assert data.register(ue.name(definition)).errno == errno
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name('e')} u8 z\n"

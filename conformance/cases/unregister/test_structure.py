@@ -1,4 +1,4 @@
-"""DIAG_IOCSUNREG: the structure, its size and its reserved members."""
+"""DIAG_IOCSUNREG: the structure, its reserved members, and each pair of errors."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import mmap
 
 from conformance.abi.uapi import DIAG_IOCSUNREG, USER_UNREG
 from conformance.cases.case import surface, variants
+from conformance.cases.support.error_pairs import pairs
+from conformance.client.data_file import DataFile
 from conformance.client.user_events import UserEvents
 
 case = surface(
     "unregister",
     spec="trace_events_user.c:user_unreg_get",
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: size is that of struct "
-    "user_unreg",
+    doc="Documentation/trace/user_events.rst@v6.12: Unregistering",
     profiles="6.4..",
 )
 
 
-@case(tier="full")
+@case(doc="size is that of struct user_unreg", tier="full")
 @variants(
     ("0", 0, b"", "EINVAL"),
     ("4", 4, b"", "EINVAL"),
@@ -39,7 +40,7 @@ def test_size(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
     assert data.register(ue.name(), word=word).errno == ("EADDRINUSE" if errno else "")
 
 
-@case
+@case(doc="size is that of struct user_unreg")
 @variants({"null": 0, "first-page": 0x300, "kernel-half": 0xFFFF_8880_0000_0000})
 def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     """A structure that cannot be read is EFAULT."""
@@ -47,7 +48,7 @@ def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     assert data.ioctl(DIAG_IOCSUNREG, address).errno == "EFAULT"
 
 
-@case(tier="full")
+@case(doc="size is that of struct user_unreg", tier="full")
 def test_struct_read_only(ue: UserEvents) -> None:
     """The structure is only read: it may lie in read-only memory."""
     event = ue.event()
@@ -57,10 +58,7 @@ def test_struct_read_only(ue: UserEvents) -> None:
     assert event.data.ioctl(DIAG_IOCSUNREG, at).value == 0
 
 
-@case(
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: the reserved members are to "
-    "be zero"
-)
+@case(doc="the reserved members are to be zero")
 @variants(
     ("byte-1", 1, 0), ("short-1", 0, 1), ("byte-80", 0x80, 0), ("short-8000", 0, 0x8000), quick=2
 )
@@ -73,10 +71,7 @@ def test_reserved(ue: UserEvents, reserved: int, reserved2: int) -> None:
     assert event.unregister().errno == ""
 
 
-@case(
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: nothing is said about two "
-    "mistakes at once"
-)
+@case(doc="nothing is said about two mistakes at once")
 @variants(
     ("too-big-before-unreadable", 4097, 0, 4, "E2BIG"),
     ("too-small-before-unreadable", 15, 0, 4, "EINVAL"),
@@ -91,10 +86,68 @@ def test_order(ue: UserEvents, size: int, reserved: int, present: int, errno: st
     assert data.ioctl(DIAG_IOCSUNREG, ue.process.place(raw[:present])).errno == errno
 
 
-@case
+@case(doc="size is that of struct user_unreg")
 def test_tail_before_unknown(ue: UserEvents) -> None:
     """Bytes that must be zero are checked before the word is looked up: E2BIG."""
     data = ue.open_data()
     word = ue.process.word()
     assert data.unregister(word, struct_size=24, tail=bytes(7) + b"\x01").errno == "E2BIG"
     assert data.unregister(word, struct_size=24, tail=bytes(8)).errno == "ENOENT"
+
+
+# In the order in which the kernel checks.  Of a structure that cannot be copied whole, the reserved
+# members that were copied are checked.
+ORDER = (
+    ("too-big", "E2BIG"),
+    ("too-small", "EINVAL"),
+    ("tail", "E2BIG"),
+    ("reserved", "EINVAL"),
+    ("cut-off", "EFAULT"),
+    ("unknown", "ENOENT"),
+    ("unwritable", "EFAULT"),
+)
+APART = (("too-small", "tail"), ("tail", "cut-off"))
+
+
+def unregister(ue: UserEvents, data: DataFile, *mistakes: str) -> tuple[str, bool]:
+    """Errno of an unregistration with the given errors, and whether the word was unregistered."""
+    process = ue.process
+    page = process.map()
+    process.store(page, bytes(16))
+    word = process.word_at(page, value=None)
+    data.register(ue.name(), word=word)
+    size = 16
+    if "too-big" in mistakes:
+        size = 4097
+    elif "too-small" in mistakes:
+        size = 15
+    elif "tail" in mistakes:
+        size = 24
+    members = {"size": size, "disable_addr": page + (4 if "unknown" in mistakes else 0)}
+    raw = USER_UNREG.pack(members | ({"__reserved": 1} if "reserved" in mistakes else {}))
+    if "cut-off" in mistakes:
+        raw = raw[:-1]
+    place = process.place(raw + (bytes(7) + b"\1" if "tail" in mistakes else b""))
+    if "unwritable" in mistakes:
+        process.unmap(page)
+    errno = data.ioctl(DIAG_IOCSUNREG, place).errno
+    return errno, data.unregister(word).errno == "ENOENT"
+
+
+@case(
+    spec="trace_events_user.c:user_unreg_get, user_events_ioctl_unreg",
+    doc="nothing is said about which of two errors is reported",
+)
+@variants(pairs(ORDER, APART))
+def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
+    """If two checks fail, errno is that of the first, and the word stays registered."""
+    assert unregister(ue, ue.open_data(), first, second) == (errno, False)
+
+
+@case(
+    spec="trace_events_user.c:user_unreg_get, user_events_ioctl_unreg",
+    doc="nothing is said about which of two errors is reported",
+)
+def test_unwritable_alone(ue: UserEvents) -> None:
+    """An unwritable word is EFAULT only if all checks pass, and it is unregistered."""
+    assert unregister(ue, ue.open_data(), "unwritable") == ("EFAULT", True)

@@ -1,25 +1,30 @@
-"""write(): length of a payload, and how much of it is recorded.
+"""write(): length of a payload and how much of it is recorded, and large numbers.
 
 test_validators covers what the kernel checks within a payload.
 """
 
 from __future__ import annotations
 
+import struct
+
 from conformance.cases.case import surface, variants
 from conformance.cases.support.writing import INDEX, RECORD
+from conformance.client.addresses import PAGE
+from conformance.client.data_file import Word
 from conformance.client.user_events import UserEvents
+from conformance.ops import Discard, Write
 
 case = surface(
     "write",
     spec="trace_events_user.c",
     doc="Documentation/trace/user_events.rst@v6.12: Writing Data",
+    tier="full",
 )
 
 
 @case(
     spec="user_events_write_core: i->count < user->min_size",
     doc="the payload holds the fields of the event",
-    tier="full",
 )
 @variants(
     ("u8.0", " u8 a", b"", b"\1"),
@@ -55,7 +60,6 @@ def test_short_payload(ue: UserEvents, fields: str, payload: bytes, missing: byt
     doc="silent about fields that are larger than what can be written",
     profiles="6.4..",
     needs="payload_size_checked ebadf_when_disabled",
-    tier="full",
 )
 def test_least_size_wraps(ue: UserEvents) -> None:
     """The minimum size is the end of the last field: small again if offsets wrap."""
@@ -68,11 +72,7 @@ def test_least_size_wraps(ue: UserEvents) -> None:
     assert data.write_event(0, bytes(8)).errno == "EBADF"
 
 
-@case(
-    spec="user_event_ftrace copies i->count bytes",
-    doc="silent about bytes after the last field",
-    tier="full",
-)
+@case(spec="user_event_ftrace copies i->count bytes", doc="silent about bytes after the last field")
 @variants(
     (1, 9, "41 00 00 00 ff"),
     # A dump of more than a page is left out.
@@ -89,6 +89,7 @@ def test_longer_payload(ue: UserEvents, extra: int, returned: int, dump: str) ->
     spec="ring_buffer.c:rb_reserve_next_event, BUF_MAX_DATA_SIZE of a sub-buffer",
     doc="silent about the longest payload",
     needs="long_records_kept",
+    tier="quick",
 )
 @variants(
     (4064, 4068, 1),
@@ -111,6 +112,7 @@ def test_longest_record(ue: UserEvents, length: int, returned: int, records: int
     spec="user_event_ftrace returns before it validates",
     doc="silent about the longest payload",
     needs="long_records_kept",
+    tier="quick",
 )
 def test_dropped_is_not_validated(ue: UserEvents) -> None:
     """A payload too long to be recorded succeeds even if it is malformed."""
@@ -125,7 +127,9 @@ def test_dropped_is_not_validated(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_event_ftrace: i->count 0 needs no copy", doc="an event without fields has no payload"
+    spec="user_event_ftrace: i->count 0 needs no copy",
+    doc="an event without fields has no payload",
+    tier="quick",
 )
 @variants(
     ("index", [b"\0\0\0\0"], 4, []),
@@ -143,3 +147,66 @@ def test_no_fields(ue: UserEvents, parts: list[bytes], returned: int, dumps: lis
     shown = ue.dated("empty_payload", since=text, before=text if dumps else [])
     dumped = ue.dated("empty_payload", since=dumps or [""], before=dumps)
     assert ue.tracefs.records() == ue.dated("remote_enable", since=shown, before=dumped)
+
+
+@case(spec="user_events_write_core: refs->events", doc="by the index that the registration gave")
+def test_index_beyond_a_byte(ue: UserEvents) -> None:
+    """A descriptor with 258 events writes each by its own index, and returns it again."""
+    data = ue.open_data()
+    words = ue.process.map()
+    indices = [
+        data.register(f"{ue.name(f'n{n}')} u8 v", word=Word(ue.process, words + 4 * n)).index
+        for n in range(258)
+    ]
+    assert indices[255:] == [255, 256, 257]
+    again = data.register(f"{ue.name('n257')} u8 v", word=Word(ue.process, words + 4 * 258))
+    assert again.index == 257
+    ue.tracefs.enable(ue.name("n257"))
+    ue.tracefs.enable(ue.name("n1"))
+    assert data.write_event(257, b"\7").value == 5
+    assert data.write_event(258, b"\7").errno == "ENOENT"
+    assert ue.tracefs.records() == [ue.line("v=(7)", dump="07", name="n257")]
+
+
+@case(
+    spec="user_events_write_core: fault_in_iov_iter_readable of all that is written",
+    doc="nothing is said of memory that is not there yet",
+    profiles="6.4..",
+    needs="ebadf_when_disabled",
+)
+def test_page_behind_is_away(ue: UserEvents) -> None:
+    """A long payload is read to its end, even if its last page is not present yet."""
+    data = ue.event("struct s a 3896; u32 b", enabled=True).data
+    ue.tracefs.directory(ue.name()).set_filter("b == 67305985")
+    at = ue.process.map(2, shared=True)
+    ue.process.store(at + PAGE, bytes([1, 2, 3, 4]))
+    start = at + PAGE - 3900
+    ue.process.store(start, bytes(3900))
+    ue.process.run(Discard(ue.process.actor, at + PAGE, PAGE))
+    assert ue.process.run(Write(ue.process.actor, data.slot, start, 3904)).value == 3904
+    assert len(ue.tracefs.records()) == 1
+
+
+@case(
+    spec="user_events_write_core: min_size",
+    doc="nothing is said of a payload that is too short",
+    profiles="6.4..",
+)
+def test_shorter_than_64_kib(ue: UserEvents) -> None:
+    """An event of 65540 bytes accepts nothing shorter: EINVAL."""
+    event = ue.event("struct large v 65540", enabled=True)
+    assert event.write(bytes(100)).errno == "EINVAL"
+
+
+@case(
+    spec="user_event_validate: validator->offset",
+    doc="nothing is said of data that lies outside of the payload",
+    profiles="6.4..",
+    needs="dynamic_fields_validated",
+)
+def test_location_far_behind(ue: UserEvents) -> None:
+    """Dynamic data is validated at any offset, past 300 bytes as well."""
+    event = ue.event("char[300] a; __rel_loc char[] s", enabled=True)
+    text = b"x\0"
+    assert event.write(bytes(300) + struct.pack("<HH", 0, 2) + text).value == 310
+    assert event.write(bytes(300) + struct.pack("<HH", 0, 3) + text).errno == "EFAULT"

@@ -1,22 +1,26 @@
-"""write() on user_events_data: a write is one record, and needs an enabled event."""
+"""write() and writev() on user_events_data: a write is one record, and needs an enabled event."""
 
 from __future__ import annotations
 
+import os
+
 from conformance.cases.case import surface, variants
 from conformance.cases.support.writing import INDEX, RECORD
-from conformance.client.tracefs import TRACING_ON
+from conformance.client.addresses import PAGE, SCRATCH
+from conformance.client.files import File
+from conformance.client.tracefs import DATA, TRACING_ON
 from conformance.client.user_events import UserEvents
 
 case = surface(
     "write",
-    spec="trace_events_user.c:user_events_write_core",
-    doc="Documentation/trace/user_events.rst@v6.12",
-    tier="full",
+    spec="trace_events_user.c",
+    doc="Documentation/trace/user_events.rst@v6.12: Writing Data",
 )
 
 
 @case(
-    doc="Writing Data: the data begin with the write index, the rest is the payload", tier="quick"
+    spec="user_events_write_core",
+    doc="the data begin with the write index, the rest is the payload",
 )
 @variants(
     ("u8", " u8 a", b"\1", 5),
@@ -32,7 +36,7 @@ def test_returns_all_bytes(ue: UserEvents, fields: str, payload: bytes, returned
     assert len(ue.tracefs.records()) == 1
 
 
-@case(doc="Writing Data: every write is an entry of its own")
+@case(spec="user_events_write_core", doc="every write is an entry of its own", tier="full")
 def test_records_in_order(ue: UserEvents) -> None:
     """Every write is one record, in the order of writing, whatever the system call."""
     data = ue.event("u16 n", enabled=True).data
@@ -49,10 +53,11 @@ def test_records_in_order(ue: UserEvents) -> None:
 
 
 @case(
-    spec="the tracepoint decides, not the word",
-    doc="Status: programs check the bit themselves",
+    spec="user_events_write_core: the tracepoint decides, not the word",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: programs check the bit themselves",
     profiles="6.4..",
     needs="ebadf_when_disabled",
+    tier="full",
 )
 def test_word_not_consulted(ue: UserEvents) -> None:
     """The kernel does not read the enable word: clearing or setting it does not affect a write."""
@@ -66,7 +71,9 @@ def test_word_not_consulted(ue: UserEvents) -> None:
 
 
 @case(
-    spec="tp->key.enabled", doc="Writing Data: silent about what a write without a listener returns"
+    spec="user_events_write_core: tp->key.enabled",
+    doc="silent about what a write without a listener returns",
+    tier="full",
 )
 @variants({"exact": b"\1\0\0\0", "longer": b"\1\0\0\0more"})
 def test_nobody_listens(ue: UserEvents, payload: bytes) -> None:
@@ -82,9 +89,8 @@ def test_nobody_listens(ue: UserEvents, payload: bytes) -> None:
 
 
 @case(
-    spec="each event has a tracepoint of its own",
-    doc="Status: a tool attaches to one event",
-    tier="quick",
+    spec="user_events_write_core: each event has a tracepoint of its own",
+    doc="Documentation/trace/user_events.rst@v6.12: Status: a tool attaches to one event",
 )
 def test_listener_of_another_event(ue: UserEvents) -> None:
     """A tracer of one event gets no records of another event of the same file."""
@@ -100,7 +106,8 @@ def test_listener_of_another_event(ue: UserEvents) -> None:
 
 @case(
     spec="ring_buffer.c:ring_buffer_lock_reserve, trace_events_user.c:user_event_ftrace",
-    doc="Writing Data: silent about tracing_on",
+    doc="silent about tracing_on",
+    tier="full",
     isolation="global",
 )
 def test_tracing_off(ue: UserEvents) -> None:
@@ -118,3 +125,149 @@ def test_tracing_off(ue: UserEvents) -> None:
     assert data.write_event(1, b"\xff\xff\xff\xff").errno == errno
     dumps = ue.dated("dynamic_fields_validated", since=[], before=["ff ff ff ff"])
     assert ue.tracefs.records() == dumps
+
+
+@case(
+    spec="user_events_write_iter",
+    doc="writev() may carry the index in one vector and the payload in others",
+)
+def test_equals_writev(ue: UserEvents) -> None:
+    """The same bytes through write and writev give the same result and the same record."""
+    data = ue.event("u32 a; char[4] b", enabled=True).data
+    assert data.write(b"\0\0\0\0\7\0\0\0abc\0").value == 12
+    assert data.writev([b"\0\0\0\0", b"\7\0\0\0abc\0"]).value == 12
+    line = ue.line("a=0x7 (7)", "b=abc", dump="07 00 00 00 61 62 63 00")
+    assert ue.tracefs.records() == [line, line]
+
+
+@case(
+    spec="user_events_write_core, lib/iov_iter.c:copy_from_iter",
+    doc="vectors are the pieces of one index and payload",
+)
+@variants(
+    ("one", [b"\0\0\0\0\x44\x33\x22\x11"]),
+    ("index_1_3", [b"\0", b"\0\0\0", b"\x44\x33\x22\x11"]),
+    ("index_bytes", [b"\0", b"\0", b"\0", b"\0", b"\x44\x33\x22\x11"]),
+    ("all_bytes", [b"\0", b"\0", b"\0", b"\0", b"\x44", b"\x33", b"\x22", b"\x11"]),
+    ("empty_first", [b"", b"\0\0\0\0", b"\x44\x33\x22\x11"]),
+    ("empty_between", [b"\0\0", b"", b"\0\0", b"", b"\x44\x33\x22\x11"]),
+    ("empty_last", [b"\0\0\0\0", b"\x44\x33\x22\x11", b""]),
+)
+def test_parts(ue: UserEvents, parts: list[bytes]) -> None:
+    """Index and payload may be split into iovecs anywhere: it is one record."""
+    data = ue.event("u32 a", enabled=True).data
+    assert data.writev(parts).value == 8
+    assert ue.tracefs.records() == [ue.line("a=0x11223344 (287454020)", dump="44 33 22 11")]
+
+
+@case(spec="user_events_write_core", doc="the write index must stand at the start of the data")
+@variants(
+    ("one", [b"\0"]), ("one_and_two", [b"\0", b"\0\0"]), ("three_and_empty", [b"\0\0\0", b""])
+)
+def test_parts_too_short_for_index(ue: UserEvents, parts: list[bytes]) -> None:
+    """iovecs of one to three bytes in total are EFAULT."""
+    data = ue.event(enabled=True).data
+    assert data.writev(parts).errno == "EFAULT"
+    assert ue.tracefs.records() == []
+
+
+@case(
+    spec="fs/read_write.c:do_iter_readv_writev is not reached without a byte",
+    doc="silent about empty vectors",
+)
+@variants({"no_parts": [], "one_empty": [b""], "three_empty": [b"", b"", b""]})
+def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
+    """writev of zero bytes returns 0, where write is EFAULT."""
+    data = ue.open_data()
+    assert data.writev(parts).value == 0
+    assert data.write(b"").errno == "EFAULT"
+
+
+@case(
+    spec="lib/iov_iter.c:iovec_from_user, copy_iovec_from_user",
+    doc="silent; writev(2) has limits of its own",
+    tier="full",
+)
+def test_iovec_limits(ue: UserEvents) -> None:
+    """1024 iovecs are accepted; 1025, or one of negative length, are EINVAL."""
+    data = ue.event("u32 a", enabled=True).data
+    ue.process.store(SCRATCH + PAGE * 40, RECORD)
+    whole, empty = (SCRATCH + PAGE * 40, 8), (SCRATCH, 0)
+    assert data.writev_at([empty] * 1023 + [whole]).value == 8
+    assert data.writev_at([empty] * 1024 + [whole]).errno == "EINVAL"
+    assert data.writev_at([whole, (SCRATCH, 1 << 63)]).errno == "EINVAL"
+    assert len(ue.tracefs.records()) == 1
+
+
+@case(spec="user_data_fops; fs/read_write.c:vfs_llseek", doc="the file is for ioctl and write")
+def test_no_position(ue: UserEvents) -> None:
+    """The data file cannot be seeked, ESPIPE, or read, EINVAL."""
+    file = File(ue.process, DATA, os.O_RDWR)
+    assert file.lseek(0).errno == "ESPIPE"
+    assert file.lseek(0, os.SEEK_END).errno == "ESPIPE"
+    assert file.read(4).errno == "EINVAL"
+
+
+@case(
+    spec="fs/read_write.c:vfs_write, do_iter_write: FMODE_WRITE",
+    doc="events are written with write() or writev() on the descriptor",
+    tier="full",
+)
+def test_read_only_descriptor(ue: UserEvents) -> None:
+    """A read-only descriptor registers events and cannot write them: EBADF."""
+    data = ue.open_data(os.O_RDONLY)
+    assert data.register(ue.name() + " u32 a").value == 0
+    ue.tracefs.enable(ue.name())
+    assert data.write(RECORD).errno == "EBADF"
+    assert data.writev([INDEX, b"\1\0\0\0"]).errno == "EBADF"
+    assert data.writev([]).errno == "EBADF"
+    assert ue.tracefs.records() == []
+
+
+@case(spec="user_data_fops", doc="the descriptor that registered an event writes it")
+def test_write_only_descriptor(ue: UserEvents) -> None:
+    """A write-only descriptor registers and writes."""
+    data = ue.open_data(os.O_WRONLY)
+    assert data.register(ue.name() + " u32 a").value == 0
+    ue.tracefs.enable(ue.name())
+    assert data.write(RECORD).value == 8
+    assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="41 00 00 00")]
+
+
+@case(spec="user_events_write: *ppos != 0", doc="names write() and writev() only")
+@variants(
+    ("0", 0, ""),
+    ("1", 1, "EFAULT"),
+    ("8", 8, "EFAULT"),
+    ("2_to_40", 1 << 40, "EFAULT"),
+    ("minus_1", -1, "EINVAL"),
+)
+def test_pwrite_position(ue: UserEvents, offset: int, errno: str) -> None:
+    """pwrite works at offset 0 only."""
+    data = ue.event("u32 a", enabled=True).data
+    assert data.pwrite(RECORD, offset).errno == errno
+    assert len(ue.tracefs.records()) == (1 if errno == "" else 0)
+
+
+@case(spec="user_events_write_iter looks at no position", doc="names write() and writev() only")
+@variants(
+    ("0", 0, ""), ("1", 1, ""), ("8", 8, ""), ("2_to_40", 1 << 40, ""), ("minus_2", -2, "EINVAL")
+)
+def test_pwritev_position(ue: UserEvents, offset: int, errno: str) -> None:
+    """pwritev works at any nonnegative offset."""
+    data = ue.event("u32 a", enabled=True).data
+    assert data.pwritev([INDEX, b"\1\0\0\0"], offset).errno == errno
+    assert len(ue.tracefs.records()) == (1 if errno == "" else 0)
+
+
+@case(
+    spec="user_events_write does not advance *ppos",
+    doc="the descriptor takes one entry after the other",
+    tier="full",
+)
+def test_position_stays(ue: UserEvents) -> None:
+    """Writing does not move the file position: a third write succeeds like the first."""
+    data = ue.event("u32 a", enabled=True).data
+    assert [data.write(RECORD).value for _ in range(3)] == [8, 8, 8]
+    assert data.pwrite(RECORD, 8).errno == "EFAULT"
+    assert len(ue.tracefs.records()) == 3
