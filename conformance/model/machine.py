@@ -7,24 +7,31 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from conformance import ops
 from conformance.abi.profile import Generation, Profile
 from conformance.model.answers import Answer, Difference, differences
 from conformance.model.errors import Errno, TooManyStates
+from conformance.model.handlers import Handlers
+from conformance.model.historical import rfc_v1
 from conformance.model.historical.rfc_v1_events import RfcTable
 from conformance.model.state.world import FixUp, Release, Remove, Transition, World
 from conformance.model.syscalls import races
 from conformance.model.syscalls.bpf import choices
-from conformance.model.syscalls.dispatch import perform
+from conformance.model.syscalls.dispatch import HANDLERS, perform
 from conformance.model.tracefs import files
 from conformance.model.tracing import kernel_events
 from conformance.ops.race import Race
 
 # Limit of states; programs settle long before.
 MAX_STATES = 256
+
+# Operations that a generation handles differently.
+_HISTORICAL: Mapping[Generation, Handlers] = {
+    Generation.RFC_V1: {**HANDLERS, **rfc_v1.HANDLERS},
+}
 
 Kinds = tuple[type[Transition], ...]
 
@@ -121,13 +128,17 @@ def _candidates(
                     candidates.append(_Candidate(_watching(raced, after, watches), after))
             continue
         overtaken = _overtaken(world, operation)
-        answer = perform(world, operation)
+        answer = perform(world, operation, _handlers(world.profile))
         if overtaken is not None:
             refused = Answer(-1, "ENODEV")
             candidates.append(_Candidate(_watching(refused, overtaken, watches), overtaken))
         for after in _reachable([world], (FixUp,)) if watches else [world]:
             candidates.append(_Candidate(_watching(answer, after, watches), after))
     return candidates
+
+
+def _handlers(profile: Profile) -> Handlers:
+    return _HISTORICAL.get(profile.generation, HANDLERS)
 
 
 def _step(world: World, operation: ops.Operation, fixing: bool) -> list[tuple[Answer, World]]:

@@ -7,16 +7,22 @@ vfs_write, do_loop_readv_writev.
 
 from __future__ import annotations
 
+from conformance import ops
 from conformance.abi import grammar, rfc_v1
+from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
+from conformance.model.handlers import Handlers
 from conformance.model.state.events import Event
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
+from conformance.model.syscalls import file_io, text_files
+from conformance.model.tracefs import files
 from conformance.model.tracing import recording
 from conformance.model.user_events import bpf_context, writing
 from conformance.model.user_events.registration import copy_string
-from conformance.model.user_events.status_file import USERS
 from conformance.model.user_events.writing import Segment
+from conformance.ops import View
+from conformance.ops.compat import Write32
 
 
 def ioctl(world: World, process: Process, file: OpenFile, request: int, argument: int) -> int:
@@ -138,23 +144,74 @@ def _record(world: World, process: Process, event: Event, segment: Segment) -> N
     writing.record(world, process, event, process.memory.read(address, count))
 
 
-# dynamic_events
+# Operations
 
 
-def definition_line(world: World, event: Event) -> str:
-    """user_event_show(): the fields last first, and the probes.
-
-    A status that is not determined shows no probe; see ``anything_unknown``.
-    """
-    assert world.status_page is not None
-    fields = "".join(f";{field.type} {field.name}" for field in reversed(event.fields))
-    status = world.status_page.byte(event.index)
-    users = "".join(f" {user}" for bit, user in USERS.items() if status & bit)
-    used = f" (Used by{users})" if status else ""
-    return f"{rfc_v1.PREFIX}{event.name}{fields}{used}\n"
+def _ioctl(world: World, operation: ops.Ioctl) -> Answer:
+    process = world.process(operation.actor)
+    file = process.file(operation.slot)
+    if file.path != files.DATA:
+        return file_io.ioctl(world, operation)
+    return Answer(ioctl(world, process, file, operation.request, operation.argument))
 
 
-def anything_unknown(world: World) -> bool:
-    """Whether a line depends on a status that is not determined."""
+def _write(world: World, operation: ops.Write) -> Answer:
+    process = world.process(operation.actor)
+    file = process.file(operation.slot)
+    if file.path != files.DATA:
+        return file_io.write(world, operation)
+    return Answer(write(world, process, file, (operation.address, operation.count)))
+
+
+def _pwrite(world: World, operation: ops.Pwrite) -> Answer:
+    if operation.offset < 0:
+        raise Errno("EINVAL")
+    process = world.process(operation.actor)
+    file = process.file(operation.slot)
+    if file.path != files.DATA:
+        return file_io.pwrite(world, operation)
+    segment = (operation.address, operation.count)
+    return Answer(write(world, process, file, segment, operation.offset))
+
+
+def _writev(world: World, operation: ops.Writev) -> Answer:
+    process = world.process(operation.actor)
+    file = process.file(operation.slot)
+    if file.path != files.DATA:
+        return file_io.writev(world, operation)
+    return Answer(writev(world, process, file, (operation.address, operation.count)))
+
+
+def _pwritev(world: World, operation: ops.Pwritev) -> Answer:
+    if operation.offset < 0:
+        raise Errno("EINVAL")
+    process = world.process(operation.actor)
+    file = process.file(operation.slot)
+    if file.path != files.DATA:
+        return file_io.pwritev(world, operation)
+    vector = (operation.address, operation.count)
+    return Answer(writev(world, process, file, vector, operation.offset))
+
+
+def _read_file(world: World, operation: ops.ReadFile) -> Answer:
+    answer = text_files.read_file(world, operation)
+    shows_status = operation.path == files.DYNAMIC_EVENTS and operation.view is not View.DEFINITIONS
+    return Answer(None) if shows_status and _has_unknown_status(world) else answer
+
+
+def _has_unknown_status(world: World) -> bool:
+    """Whether the status of an event is not determined: the page was never cleared."""
     page = world.status_page
     return page is not None and not all(page.is_known(e.index) for e in world.table.events)
+
+
+# Operations that rfc-v1 handles differently.
+HANDLERS: Handlers = {
+    ops.Ioctl: _ioctl,
+    ops.Write: _write,
+    Write32: _write,
+    ops.Pwrite: _pwrite,
+    ops.Writev: _writev,
+    ops.Pwritev: _pwritev,
+    ops.ReadFile: _read_file,
+}

@@ -12,8 +12,10 @@ from conformance.abi import grammar, rfc_v1
 from conformance.abi.profile import Profile
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.events import Event, EventTable
+from conformance.model.state.status_page import StatusPage
 from conformance.model.text.definition import Field
 from conformance.model.text.numbers import parse_unsigned
+from conformance.model.user_events.status_file import USERS
 
 _U32 = 1 << 32
 # NAME_MAX, and names that cannot be directories (lookup_one_len).
@@ -74,13 +76,25 @@ def _numbers(columns: list[str]) -> tuple[int, int | None]:
 class RfcEvent(Event):
     """An event of rfc-v1."""
 
-    definition: Definition = Definition()
+    parsed: Definition = Definition()
+
+    def definition(self, page: StatusPage | None) -> str:
+        """user_event_show(): the fields last first, and the probes.
+
+        A status that is not determined shows no probe.
+        """
+        assert page is not None
+        fields = "".join(f";{field.type} {field.name}" for field in reversed(self.fields))
+        status = page.byte(self.index)
+        users = "".join(f" {user}" for bit, user in USERS.items() if status & bit)
+        used = f" (Used by{users})" if status else ""
+        return f"{rfc_v1.PREFIX}{self.name}{fields}{used}\n"
 
     def print_format(self, profile: Profile) -> str:
         """The print fmt of `format`."""
-        if not self.definition.exact:
+        if not self.parsed.exact:
             raise NotModelled("the offset of a field without one")
-        return self.definition.print_fmt
+        return self.parsed.print_fmt
 
 
 class RfcTable(EventTable):
@@ -106,7 +120,7 @@ class RfcTable(EventTable):
             self_reference=True,
             has_directory=has_directory,
             index=index,
-            definition=defined,
+            parsed=defined,
         )
         self._add(event)
         return event

@@ -16,8 +16,8 @@ from conformance.abi.uapi import (
     USER_EVENT_REG_PERSIST,
 )
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.state import status_page
 from conformance.model.state.event_file import EventFile
+from conformance.model.state.status_page import Indexes, StatusPage
 from conformance.model.state.trace_instance import TOP
 from conformance.model.text import definition
 from conformance.model.text.definition import Command, Field
@@ -95,6 +95,11 @@ class Event:
         """Whether the tracepoint is enabled, that is, any probe is attached to it."""
         return bool(self.tracers) or self.other_attached or bool(self.status & 1 << EVENT_BIT_PERF)
 
+    def definition(self, page: StatusPage | None) -> str:
+        """The line in dynamic_events (user_event_show); only rfc-v1 shows the status."""
+        fields = "; ".join(field.text for field in self.fields)
+        return f"{grammar.PREFIX}{self.name}" + (f" {fields}" if fields else "") + "\n"
+
     def print_format(self, profile: Profile) -> str:
         """The print fmt of `format`."""
         return definition.print_format(self.fields, profile)
@@ -124,7 +129,7 @@ class EventTable:
         self._freed_ids: list[int] = []
         self._by_serial: dict[int, Event] = {}
         self._by_name: dict[str, list[Event]] = {}
-        self._indexes = status_page.Indexes(profile)
+        self._indexes = Indexes(profile)
 
     @property
     def created(self) -> int:

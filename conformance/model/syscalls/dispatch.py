@@ -46,12 +46,12 @@ HANDLERS: Handlers = {
 }
 
 
-def perform(world: World, operation: Operation) -> Answer:
+def perform(world: World, operation: Operation, handlers: Handlers) -> Answer:
     """Apply an operation to one state and return that state's answer.
 
     Raises NotModelled for what the model does not know.
     """
-    handler = HANDLERS.get(type(operation))
+    handler = handlers.get(type(operation))
     if handler is None:
         raise NotModelled(f"operation {type(operation).__name__}")
     lifecycle.check_awake(world, operation)

@@ -1,4 +1,4 @@
-"""Descriptors: open, close, ioctl, read, write and their kin, by the kind of file."""
+"""Operations on descriptors: open, close, dup, ioctl, read, write, lseek."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import os
 
 from conformance import ops
 from conformance.abi.perf import PERF_EVENT_IOC_SET_BPF
-from conformance.abi.profile import Generation
 from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.handlers import Handlers
-from conformance.model.historical import rfc_v1
 from conformance.model.state.perf_event import perf_event_of
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
@@ -53,7 +51,8 @@ def _store_descriptor(world: World, operation: ops.StoreDescriptor) -> Answer:
     return Answer(len(number))
 
 
-def _ioctl(world: World, operation: ops.Ioctl) -> Answer:
+def ioctl(world: World, operation: ops.Ioctl) -> Answer:
+    """ioctl(2), by the kind of file."""
     process = world.process(operation.actor)
     file = process.file(operation.slot)
     event = perf_event_of(file)
@@ -63,8 +62,8 @@ def _ioctl(world: World, operation: ops.Ioctl) -> Answer:
     if file.path != files.DATA:
         # Neither user_events_status nor the other files of tracefs have an ioctl.
         raise Errno("ENOTTY")
-    ioctl = rfc_v1.ioctl if _is_rfc(world) else registration.ioctl
-    return Answer(ioctl(world, process, file, operation.request, operation.argument))
+    request, argument = operation.request, operation.argument
+    return Answer(registration.ioctl(world, process, file, request, argument))
 
 
 def _ioctl_descriptor(world: World, operation: ops.IoctlDescriptor) -> Answer:
@@ -84,7 +83,7 @@ def _read(world: World, operation: ops.Read) -> Answer:
     if event is not None:
         count = perf.read(event, operation.count)
         return Answer(len(count), "", count)
-    _refuse_nameless(file)
+    _refuse_anonymous(file)
     if file.flags & os.O_ACCMODE == os.O_WRONLY:
         raise Errno("EBADF")
     if file.path in (files.DATA, files.MMAP):
@@ -93,60 +92,59 @@ def _read(world: World, operation: ops.Read) -> Answer:
     return Answer(len(data), "", data)
 
 
-def _refuse_nameless(file: OpenFile) -> None:
-    """bpf_dummy_read(), bpf_dummy_write(): maps and programs are opened for both, in vain.
+def _refuse_anonymous(file: OpenFile) -> None:
+    """Refuse read(2) and write(2) of BPF maps and programs, and write(2) of a perf event.
 
-    perf_fops has no write at all.
+    Source: bpf_dummy_read(), bpf_dummy_write(); perf_fops has no write.
     """
     if file.object is not None:
         raise Errno("EINVAL")
 
 
-def _write(world: World, operation: ops.Write) -> Answer:
+def write(world: World, operation: ops.Write) -> Answer:
+    """write(2), by the kind of file."""
     process = world.process(operation.actor)
     file = process.file(operation.slot)
     if isinstance(file.object, sockets.Socket):
         datagram = process.memory.read(operation.address, operation.count)
         return Answer(file.object.send(datagram))
-    _refuse_nameless(file)
+    _refuse_anonymous(file)
     if file.path == files.DYNAMIC_EVENTS and file.flags & os.O_ACCMODE != os.O_RDONLY:
         reach = process.memory.readable(operation.address, operation.count)
         commands = process.memory.read(operation.address, reach).decode("latin-1")
         run = dynamic_events.run_commands
         return Answer(run(world, process, commands, operation.count))
-    to_be_set = descriptors.is_switch(world, file.path) or descriptors.is_filter(world, file.path)
-    if to_be_set and file.flags & os.O_ACCMODE != os.O_RDONLY:
+    is_control = descriptors.is_switch(world, file.path) or descriptors.is_filter(world, file.path)
+    if is_control and file.flags & os.O_ACCMODE != os.O_RDONLY:
         text = process.memory.read(operation.address, operation.count)
         return Answer(descriptors.write(world, file, text.decode("latin-1")))
     process, file = _data_file(world, operation.actor, operation.slot)
     segment = (operation.address, operation.count)
-    write = rfc_v1.write if _is_rfc(world) else writing.write
-    return Answer(write(world, process, file, segment))
+    return Answer(writing.write(world, process, file, segment))
 
 
-def _pwrite(world: World, operation: ops.Pwrite) -> Answer:
+def pwrite(world: World, operation: ops.Pwrite) -> Answer:
+    """pwrite64(2)."""
     if operation.offset < 0:
         raise Errno("EINVAL")
     process, file = _data_file(world, operation.actor, operation.slot)
     segment = (operation.address, operation.count)
-    write = rfc_v1.write if _is_rfc(world) else writing.write
-    return Answer(write(world, process, file, segment, operation.offset))
+    return Answer(writing.write(world, process, file, segment, operation.offset))
 
 
-def _writev(world: World, operation: ops.Writev) -> Answer:
+def writev(world: World, operation: ops.Writev) -> Answer:
+    """writev(2)."""
     process, file = _data_file(world, operation.actor, operation.slot)
-    vector = (operation.address, operation.count)
-    writev = rfc_v1.writev if _is_rfc(world) else writing.writev
-    return Answer(writev(world, process, file, vector))
+    return Answer(writing.writev(world, process, file, (operation.address, operation.count)))
 
 
-def _pwritev(world: World, operation: ops.Pwritev) -> Answer:
+def pwritev(world: World, operation: ops.Pwritev) -> Answer:
+    """pwritev(2)."""
     if operation.offset < 0:
         raise Errno("EINVAL")
     process, file = _data_file(world, operation.actor, operation.slot)
     vector = (operation.address, operation.count)
-    writev = rfc_v1.writev if _is_rfc(world) else writing.writev
-    return Answer(writev(world, process, file, vector, operation.offset))
+    return Answer(writing.writev(world, process, file, vector, operation.offset))
 
 
 def _data_file(world: World, actor: str, slot: int) -> tuple[Process, OpenFile]:
@@ -156,21 +154,16 @@ def _data_file(world: World, actor: str, slot: int) -> tuple[Process, OpenFile]:
         if file.flags & os.O_ACCMODE == os.O_RDONLY:
             raise Errno("EBADF")
         if file.path == files.page_file(world):
-            # user_status_fops has no write, nor has user_events_mmap_fops.
+            # Neither user_status_fops nor user_events_mmap_fops has a write.
             raise Errno("EINVAL")
         raise NotModelled(f"writing a descriptor of {file.path}")
     return process, file
 
 
-def _is_rfc(world: World) -> bool:
-    """Whether the data file is that of the first version."""
-    return world.profile.generation is Generation.RFC_V1
-
-
 def _lseek(world: World, operation: ops.Lseek) -> Answer:
     file = world.process(operation.actor).file(operation.slot)
     if file.path in (files.DATA, files.MMAP):
-        # user_data_fops has no llseek, nor had user_events_mmap_fops.
+        # Neither user_data_fops nor user_events_mmap_fops has a llseek.
         raise Errno("ESPIPE")
     return Answer(descriptors.seek(world, file, operation.offset, operation.whence))
 
@@ -180,14 +173,14 @@ HANDLERS: Handlers = {
     ops.Close: _close,
     ops.Dup: _dup,
     ops.StoreDescriptor: _store_descriptor,
-    ops.Ioctl: _ioctl,
+    ops.Ioctl: ioctl,
     ops.IoctlDescriptor: _ioctl_descriptor,
     ops.Read: _read,
     Read32: _read,
-    ops.Write: _write,
-    Write32: _write,
-    ops.Pwrite: _pwrite,
-    ops.Writev: _writev,
-    ops.Pwritev: _pwritev,
+    ops.Write: write,
+    Write32: write,
+    ops.Pwrite: pwrite,
+    ops.Writev: writev,
+    ops.Pwritev: pwritev,
     ops.Lseek: _lseek,
 }

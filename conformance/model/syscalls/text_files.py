@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from conformance import ops
-from conformance.abi.profile import Generation
 from conformance.model.answers import Answer
 from conformance.model.errors import NotModelled
 from conformance.model.handlers import Handlers
-from conformance.model.historical import rfc_v1
 from conformance.model.state.world import World
 from conformance.model.syscalls import credentials
 from conformance.model.tracefs import files
@@ -17,24 +15,16 @@ from conformance.ops import View
 _SOME_ID = b"65000\n"
 
 
-def _read_file(world: World, operation: ops.ReadFile) -> Answer:
+def read_file(world: World, operation: ops.ReadFile) -> Answer:
+    """The whole text of a file."""
     text = files.read(world, world.process(operation.actor), operation.path)
     if files.is_first_id(world, operation.path):
         return Answer(None, example=_SOME_ID)
     if text is None:
         return Answer(None, example=files.example(world, operation.path))
-    if _says_too_much(world, operation):
-        return Answer(None)
     if operation.view is View.EXACT and files.shows_id(world, operation.path):
         raise NotModelled(f"the ID in {operation.path}: read it with a view without it")
     return Answer(None, "", operation.compared(text))
-
-
-def _says_too_much(world: World, operation: ops.ReadFile) -> bool:
-    """Whether the text shows bytes of the status page that nobody knows."""
-    shown = operation.path == files.DYNAMIC_EVENTS and operation.view is not View.DEFINITIONS
-    is_rfc = world.profile.generation is Generation.RFC_V1
-    return shown and is_rfc and rfc_v1.anything_unknown(world)
 
 
 def _write_file(world: World, operation: ops.WriteFile) -> Answer:
@@ -54,7 +44,7 @@ def _store_number(world: World, operation: ops.StoreNumber) -> Answer:
 
 
 HANDLERS: Handlers = {
-    ops.ReadFile: _read_file,
+    ops.ReadFile: read_file,
     ops.WriteFile: _write_file,
     ops.Stat: _stat,
     ops.StoreNumber: _store_number,

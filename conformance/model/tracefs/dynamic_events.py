@@ -11,7 +11,6 @@ from conformance.abi import rfc_v1 as abi_rfc
 from conformance.abi.profile import Generation
 from conformance.abi.uapi import USER_EVENT_REG_PERSIST
 from conformance.model.errors import Errno, NotModelled
-from conformance.model.historical import rfc_v1
 from conformance.model.state import probes, synthetic_event
 from conformance.model.state.events import Event
 from conformance.model.state.process import Process
@@ -24,17 +23,11 @@ def text(world: World) -> str:
     """One line for each event, oldest first."""
     if world.kprobes:
         raise NotModelled("dynamic_events with kprobes")
-    lines = [(float(event.serial), _definition_line(world, event)) for event in world.table.events]
+    page = world.status_page
+    lines = [(float(event.serial), event.definition(page)) for event in world.table.events]
     lines += [(probe.after - 0.5, probe.definition) for probe in world.eprobes.values()]
     lines += [(each.after - 0.5, each.definition) for each in world.synthetic_events.values()]
     return "".join(line for _, line in sorted(lines, key=lambda each: each[0]))
-
-
-def _definition_line(world: World, event: Event) -> str:
-    if world.profile.generation is Generation.RFC_V1:
-        return rfc_v1.definition_line(world, event)
-    fields = "; ".join(field.text for field in event.fields)
-    return f"{grammar.PREFIX}{event.name}" + (f" {fields}" if fields else "") + "\n"
 
 
 def run_commands(world: World, process: Process, text: str, count: int | None = None) -> int:
