@@ -1,4 +1,4 @@
-"""`uevt compare`: what changed from one kernel to another, told by their runs."""
+"""`uevt compare`: differences between two runs."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from conformance.results.stored_runs import find_run, require_kernel, runs_below
 from host.text import one_line, use_colour
 from kernels import kconfig
 
-# Runs of one kernel that are looked at for what is flaky, the newest.
+# The newest runs of a kernel that are read to find flaky cases.
 _MOST_RUNS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One kernel: the run that is compared, and others of the very same kernel."""
+    """One kernel: the run to compare, and other runs of the same build."""
 
     path: Path
     record: RunRecord
@@ -59,7 +59,7 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 
 def _perform(arguments: argparse.Namespace) -> int:
-    """1 for a regression, 3 where a run gave no verdict.  Raises ReportError."""
+    """1 for a regression, 3 for a run without a verdict.  Raises ReportError."""
     base = side(arguments.base, arguments.more_base)
     new = side(arguments.new, arguments.more_new)
     comparison = compared(base, new)
@@ -81,22 +81,22 @@ def show(comparison: Comparison) -> None:
 
 
 def compared(base: Side, new: Side) -> Comparison:
-    """The comparison of two kernels, their configurations included."""
+    """Compare two kernels with their configurations."""
     return compare(base.record, new.record, base.others, new.others, _options(base, new))
 
 
 def side(path: Path, more: Sequence[Path] = ()) -> Side:
-    """What a user means by ``path``, a run or a directory of runs of one kernel, and by others.
+    """The runs in ``path``, a run or a directory of runs of one kernel, and in ``more``.
 
-    Of several runs the one that ``latest`` names is compared, or else the newest.  Raises
-    ReportError for a path without a run of a kernel, several kernels, or a run of another one.
+    The run of ``latest``, else the newest, is compared.  Raises ReportError for a path without a
+    run, or with runs of several kernels.
     """
     beside = _runs_beside(path)
     main = _main(path, beside)
     record = read_results(main)
     require_kernel(record, main)
     kernel = record.head.kernel
-    # Another revision of the suite may judge the same answers otherwise.
+    # Another revision of the suite may judge differently.
     others = [
         each
         for each in beside
@@ -114,7 +114,7 @@ def side(path: Path, more: Sequence[Path] = ()) -> Side:
 
 
 def _runs_beside(path: Path) -> list[RunOutcomes]:
-    """The runs in a directory of runs, the newest; those that cannot be read are named."""
+    """The newest runs in a directory; unreadable ones are reported and ignored."""
     if path.is_file() or (path / NAME).is_file():
         return []
     newest = sorted(runs_below(path), key=lambda run: run.stat().st_mtime, reverse=True)
@@ -128,7 +128,7 @@ def _runs_beside(path: Path) -> list[RunOutcomes]:
 
 
 def _main(path: Path, beside: Sequence[RunOutcomes]) -> Path:
-    """The run that is compared."""
+    """The run to compare."""
     kernels = [each.head.kernel for each in beside if each.verdict is not None]
     one = bool(kernels) and all(same_kernel(kernels[0], each) for each in kernels)
     if not one or (path / LATEST / NAME).is_file():
@@ -139,7 +139,7 @@ def _main(path: Path, beside: Sequence[RunOutcomes]) -> Path:
 
 
 def _options(base: Side, new: Side) -> Options | None:
-    """How the configurations differ, None where one of them was not kept."""
+    """The options that differ, None if a configuration is unknown."""
     before, after = _configuration(base), _configuration(new)
     if before is None or after is None:
         return None
@@ -148,7 +148,7 @@ def _options(base: Side, new: Side) -> Options | None:
         name: (was.get(name, kconfig.NOT_SET), now.get(name, kconfig.NOT_SET))
         for name in kconfig.changed(before, after)
     }
-    # An option that one of them does not mention is off in both.
+    # An option that one configuration does not mention is off in both.
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 

@@ -1,4 +1,4 @@
-"""`uevt history`: when an outcome changed, asked of a directory of runs."""
+"""`uevt history`: releases between which an outcome changed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from conformance.results.exit_codes import Ending, exit_code
 from host.text import one_line
 
 STORE = Path(__file__).parents[2] / "results"
-# More runs than these are worth a word: reading them takes a while.
+# Reading more new runs than this takes a while.
 _MANY = 50
 
 
@@ -33,7 +33,7 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 
 def _perform(arguments: argparse.Namespace) -> int:
-    """Raises ReportError for a subject of which the store has nothing."""
+    """Raises ReportError for a subject that the store does not have."""
     subject: str = arguments.subject
     with Store(arguments.store, _reading) as store:
         for path, why in store.unreadable:
@@ -74,7 +74,7 @@ def _cases(store: Store, cases: Sequence[str], runs: Sequence[StoredRun], *, as_
 
 
 def _named(store: Store, directory: Path, subject: str) -> list[str]:
-    """The case of that id, or the variants of that function.  Raises ReportError."""
+    """The case with this id, or the variants of this function.  Raises ReportError."""
     cases = store.cases()
     if subject in cases:
         return [subject]

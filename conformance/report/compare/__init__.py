@@ -1,1 +1,1 @@
-"""Two runs told apart: ``compare`` finds what changed, ``page`` and ``markdown`` show it."""
+"""Compare two runs: ``compare`` finds the changes, ``text`` and ``markdown`` show them."""

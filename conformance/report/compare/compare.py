@@ -1,9 +1,8 @@
-"""What changed from one run to another: cases by what they say of the kernel, not by words.
+"""Compare two runs: cases by what their outcomes say about the kernel.
 
-The cases of BASE and NEW are paired by id.  What a case says of its kernel is one of four things:
-right (PASS, XPASS), deviating as somebody has explained (XFAIL), wrong (FAIL, TIMEOUT, CRASH), or
-nothing (SKIP, ERROR).  A regression is what BASE does not show to be wrong and NEW does: by the
-same program, and not only now and then.
+Cases of BASE and NEW are paired by id.  An outcome is conforming (PASS, XPASS), a known deviation
+(XFAIL), wrong (FAIL, TIMEOUT, CRASH), or no verdict (SKIP, ERROR).  A regression is wrong in NEW
+and not in BASE, with the same program, and not flaky.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ Options = Mapping[str, tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One case that differs; ``base`` or ``new`` is None where its run has no result for it.
+    """One case that differs; ``base`` or ``new`` is None if its run has no result.
 
-    ``rewritten`` says whether the two ran different programs, None where nobody can tell.
+    ``program_changed`` is None if unknown.
     """
 
     kind: Kind
@@ -40,18 +39,18 @@ class Change:
 
     @property
     def id(self) -> str:
-        """The case's id."""
+        """The id of the case."""
         return self.result.id
 
     @property
     def result(self) -> CaseResult:
-        """The result that says what is different: NEW's, if there is one."""
+        """The result to describe: that of NEW, if there is one."""
         result = self.new or self.base
         assert result is not None
         return result
 
     def to_json(self) -> dict[str, Any]:
-        """For programs: what differs, and the whole of neither result."""
+        """The difference as JSON, without the evidence."""
         return {
             "case": self.id,
             "kind": self.kind.value,
@@ -64,13 +63,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All that differs between two runs; ``same`` counts the cases that do not.
+    """The differences between two runs; ``same`` counts the cases without any.
 
-    ``still`` are those among them that are wrong in both, ``flaky`` what runs of one kernel
-    disagree about (and is in none of the others), ``rewritten`` how many cases of both ran
-    different programs.  ``contradicted`` are dated switches that only NEW contradicts, ``kept``
-    those that only BASE did.  ``unbuilt`` says that NEW has no user_events and BASE has.
-    ``options`` is None where one of the configurations was not kept.
+    ``still_failing`` are the cases that fail equally in both; ``flaky`` those on which runs of one
+    kernel disagree (they are in no other list).  ``programs_changed`` counts cases with different
+    programs.  ``lost_user_events``: NEW has no user_events, BASE has.  ``options`` is None if a
+    configuration is unknown.
     """
 
     base: RunRecord
@@ -88,7 +86,7 @@ class Comparison:
 
     @property
     def regression(self) -> bool:
-        """Whether anything got worse."""
+        """Whether NEW is worse."""
         return (
             self.lost_user_events
             or bool(self.newly_contradicted)
@@ -98,7 +96,7 @@ class Comparison:
 
     @property
     def decided(self) -> bool:
-        """Whether both runs gave a verdict."""
+        """Whether both runs have a verdict."""
         return RunVerdict.ERROR not in (self.base.verdict, self.new.verdict)
 
     @property
@@ -108,12 +106,12 @@ class Comparison:
         return bool(self.changes or self.flaky or contradictions or self.lost_user_events)
 
     def of(self, kind: Kind) -> tuple[Change, ...]:
-        """The changes of one kind, by case id."""
+        """The changes of one kind, sorted by case id."""
         found = self.still_failing if kind is Kind.STILL else self.changes
         return tuple(change for change in found if change.kind is kind)
 
     def to_json(self) -> dict[str, Any]:
-        """The comparison for programs."""
+        """The document of --json."""
         base, new = ({**_head(each), "runs": number} for each, number in self._sides())
         return {
             "schema": SCHEMA,
@@ -143,7 +141,7 @@ def compare(
     more_new: Sequence[RunOutcomes] = (),
     options: Options | None = None,
 ) -> Comparison:
-    """What is different in ``new``; further runs of the same two kernels tell what is flaky."""
+    """The differences; further runs of the same two kernels show which cases are flaky."""
     before = {case.id: case for case in base.cases}
     after = {case.id: case for case in new.cases}
     both = before.keys() & after.keys()
@@ -178,7 +176,7 @@ def compare(
 
 
 def is_one_kernel(base: KernelFacts, new: KernelFacts) -> bool:
-    """Whether both are known to be the very same kernel, judged by the same contract."""
+    """Whether both runs are known to be of one build, judged by the same ABI."""
     return base.build is not None and new.build is not None and same_kernel(base, new)
 
 
@@ -203,7 +201,7 @@ def _changes(
 
 
 def _suite_differs(base: RunRecord, new: RunRecord) -> bool:
-    """Whether the suite may have changed a program: another contract has others of its own."""
+    """Whether the suite may have changed programs; with another profile, programs differ anyway."""
     if base.head.kernel.profile != new.head.kernel.profile:
         return False
     unclean = base.head.suite.endswith("-dirty") or base.head.suite == "unknown"

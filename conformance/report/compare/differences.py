@@ -1,4 +1,4 @@
-"""What else than the kernel's behaviour differs between two runs, and may be why."""
+"""Differences between two runs other than outcomes, which may be the cause."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from conformance.report.compare.compare import Comparison, is_one_kernel
 from conformance.results.run import KernelFacts
 from host.text import one_line
 
-# Options told one by one.
+# Options that are named.
 _OPTIONS = 12
 _DIGITS = 12
 _DETECTED = re.compile(r"CONFIG_(ARCH|HAVE|HAS|CC|GCC|CLANG|AS|LD|GENERIC|RUSTC|PAHOLE|TOOLS)_")
 
 
 def differences(comparison: Comparison) -> Iterator[str]:
-    """A sentence for each thing, printable and of any length."""
+    """One printable sentence of any length for each difference."""
     base, new = comparison.base.head, comparison.new.head
     for what, before, after in (
         ("profile", base.kernel.profile, new.kernel.profile),

@@ -1,4 +1,4 @@
-"""What a reader needs to judge a regression for himself: operation, model, kernel, docs."""
+"""Evidence of a regression: operation, model, kernel, documentation."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from conformance.report.compare.kinds import without_run_specifics
 from conformance.results.case_result import CaseResult, Mismatch
 from host.text import one_line
 
-# Lines of a text that differs: enough to see how, and the rest is in results.json.
+# Lines of a text that are shown; results.json has all.
 _MOST = 8
 _LONGEST = 240
-# "11. p1: pwrite(fd4, (void *)0x200010000000, 4, 4); = -1 EINVAL", of which the kernel's part
-# is told apart.
+# "11. p1: pwrite(fd4, (void *)0x200010000000, 4, 4); = -1 EINVAL" without the kernel's answer.
 _STEP = re.compile(r"\d+\. (?P<actor>\S+): (?P<said>.*?);? = [^=]*", re.DOTALL)
 _CALL = re.compile(r"\w+(?=\()")
 
@@ -24,16 +23,16 @@ Evidence = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def evidence_of(result: CaseResult, base: CaseResult | None = None) -> Evidence:
-    """The evidence of a result that deviates: its first difference, and how many more.
+    """The evidence of a deviating result: its first difference, and the number of others.
 
-    What ``base`` showed as well comes behind all others.
+    Differences that ``base`` has as well come last.
     """
     found = _new_first(result, base)
     return tuple((name, tuple(lines)) for name, lines in _parts(result, found) if any(lines))
 
 
 def symptom(result: CaseResult, base: CaseResult | None = None) -> tuple[str, ...]:
-    """What cases have in common that fail for the same reason, as far as anybody can see."""
+    """A key that is equal for cases that seem to fail for the same reason."""
     if not result.mismatches:
         return result.outcome, without_run_specifics(result.reason)
     first = _new_first(result, base)[0]
@@ -43,7 +42,7 @@ def symptom(result: CaseResult, base: CaseResult | None = None) -> tuple[str, ..
 
 
 def _new_first(result: CaseResult, base: CaseResult | None) -> list[Mismatch]:
-    """The differences of a result, first those that its base had not."""
+    """The differences of a result, those that its base does not have first."""
     known = {_key(each) for each in base.mismatches} if base else set()
     return sorted(result.mismatches, key=lambda each: _key(each) in known)
 
@@ -75,7 +74,7 @@ def _parts(result: CaseResult, found: Sequence[Mismatch]) -> Iterable[tuple[str,
 
 
 def _operation(result: CaseResult, mismatch: Mismatch) -> str:
-    """What was done at the step of a mismatch; its result is what the mismatch tells."""
+    """The operation at the step of a mismatch, without its answer."""
     steps = result.evidence.steps
     if not 0 < mismatch.step <= len(steps):
         return ""
@@ -88,7 +87,7 @@ def _difference(mismatch: Mismatch) -> list[str]:
     changes = difflib.unified_diff(
         mismatch.allowed.splitlines(), mismatch.observed.splitlines(), n=0, lineterm=""
     )
-    # The first two lines name files, which these texts are not; others say where in them.
+    # The first two lines of a unified diff are file names.
     lines = [cut(line) for line in list(changes)[2:] if not line.startswith("@@")]
     if len(lines) > _MOST:
         return [*lines[:_MOST], f"[{len(lines) - _MOST} lines left out]"]
@@ -96,6 +95,6 @@ def _difference(mismatch: Mismatch) -> list[str]:
 
 
 def cut(text: str) -> str:
-    """A text on one line of a bearable length, printable."""
+    """A text on one printable line, shortened."""
     text = one_line(text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,4 +1,4 @@
-"""How the results of one case differ between two runs."""
+"""Classify how the results of one case differ between two runs."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from conformance.results.case_result import (
 
 
 class Kind(StrEnum):
-    """How a case differs between two runs, in the order of telling."""
+    """How a case differs between two runs, in order of importance."""
 
-    BROKEN = "broken"  # wrong now, and was not
-    WORSE = "worse"  # wrong before, and now takes its guest with it
-    REWRITTEN = "rewritten"  # wrong now, and was not, but the suite has changed its program
-    UNEXPLAINED = "unexplained"  # deviates as before, and no expectation says so any more
-    CHANGED = "changed"  # wrong in both, in another way
-    REWORDED = "reworded"  # wrong in both, at the same place with another text
-    STILL = "still"  # wrong in both, and no different
-    UNDECIDED = "undecided"  # judged before, and now neither right nor wrong
-    EXPLAINED = "explained"  # wrong before, and now a known deviation
-    FIXED = "fixed"  # wrong or deviating before, and now right
+    BROKEN = "broken"  # wrong, was not
+    WORSE = "worse"  # was wrong, now crashes or hangs its guest
+    REWRITTEN = "rewritten"  # wrong, was not, but the suite changed its program
+    UNEXPLAINED = "unexplained"  # deviates as before, but no longer expected
+    CHANGED = "changed"  # wrong in both, differently
+    REWORDED = "reworded"  # wrong in both, at the same step with another text
+    STILL = "still"  # wrong in both, equally
+    UNDECIDED = "undecided"  # was judged, now has no verdict
+    EXPLAINED = "explained"  # was wrong, now a known deviation
+    FIXED = "fixed"  # was wrong or deviating, now conforming
     APPEARED = "appeared"  # only in NEW
     VANISHED = "vanished"  # only in BASE
-    OTHERWISE = "otherwise"  # right or explained in both, with another outcome or switches
+    OTHERWISE = "otherwise"  # conforming or expected in both; outcome or switches differ
 
 
 REGRESSIONS = frozenset({Kind.BROKEN, Kind.WORSE})
 _WRONG = frozenset({Outcome.FAIL, Outcome.TIMEOUT, Outcome.CRASH})
 _GUEST_LOST = frozenset({Outcome.TIMEOUT, Outcome.CRASH})
-# Names that a run gives its events, times of the console, and addresses.
+# Event names, console timestamps and addresses, which differ from run to run.
 _VARYING = re.compile(r"\b[tT]\d+_|0x[0-9a-f]+|\[ *\d+\.\d+\]")
-# Parts of an answer that are words: the others are numbers and names of errors.
+# Fields that hold free text; the others hold numbers and errno names.
 _TEXTS = frozenset({"data", "console", "literal"})
 
 
 def kind_of(base: CaseResult | None, new: CaseResult | None, *, rewritten: bool) -> Kind | None:
     """How a case differs, None if it does not.
 
-    ``rewritten`` says that the suite has changed the case's program.
+    ``rewritten`` means that the suite changed its program.
     """
     if base is None:
         return Kind.APPEARED
@@ -89,7 +89,7 @@ def _same_deviation(base: CaseResult, new: CaseResult) -> bool:
 
 
 def _places(result: CaseResult) -> list[tuple[object, ...]]:
-    """Where a case deviates, and with which numbers and errors; what is text is left out."""
+    """Steps and fields that deviate, with numbers and errno names, without texts."""
     return [
         (each.step, *(() if _is_text(each) else _text_of(each)), without_run_specifics(each.field))
         for each in result.mismatches
@@ -109,5 +109,5 @@ def _is_text(mismatch: Mismatch) -> bool:
 
 
 def without_run_specifics(text: str) -> str:
-    """A text without what is another in every run."""
+    """A text without the parts that differ from run to run."""
     return _VARYING.sub("*", text)

@@ -1,4 +1,4 @@
-"""A comparison in Markdown, for a comment on a change."""
+"""A comparison in Markdown, for a code review."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from conformance.report.markdown import escaped, fenced
 
 
 def render_markdown(comparison: Comparison) -> str:
-    """The same as the page; what it comes to is the heading."""
+    """The page, with the conclusion as heading."""
     names, word, numbers = sentence(comparison)
     lines = [f"## {escaped(names)}: {word}", "", f"{escaped(numbers.lstrip(': '))}", ""]
     sides = (("base", comparison.base), ("new", comparison.new))
@@ -41,6 +41,6 @@ def _item(item: Item) -> list[str]:
 
 
 def _code(name: str) -> str:
-    """A case's id, with what may be said behind it."""
+    """A case id, and what follows it, as Markdown."""
     id, space, more = name.partition(" ")
     return f"`{id}`{space}{escaped(more)}" if "." in id else escaped(name)

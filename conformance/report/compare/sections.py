@@ -1,4 +1,4 @@
-"""A comparison as sections, in the order in which a maintainer asks; pages are made of them."""
+"""A comparison as sections, shared by the text and Markdown pages."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from conformance.results.case_result import UNEXPECTED, Outcome
 from conformance.results.run import RunRecord
 from host.text import one_line
 
-# Of one kind so many are told; a kernel that breaks everything is read in its own report.
+# Items of one section; a kernel that breaks everything needs a report of its own.
 _MOST = 20
-# Ids of cases of which there is no more to tell.
+# Ids in a list without details.
 _MOST_IDS = 40
 _TITLES = {
     Kind.BROKEN: "newly failing",
@@ -47,15 +47,15 @@ _SHORT = {
     Kind.VANISHED: "gone",
     Kind.OTHERWISE: "with other differences",
 }
-# What was not so before is told with what shows it.
+# Items with evidence.
 _WITH_EVIDENCE = frozenset({Kind.BROKEN, Kind.WORSE, Kind.REWRITTEN})
-# Of these the ids say it.
+# Sections of ids only.
 _IDS_ONLY = frozenset({Kind.STILL, Kind.REWORDED})
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One case: what it was and is, and what shows it; ``alike`` are others that show the same."""
+    """One case with its outcomes and evidence; ``alike`` are cases with the same symptom."""
 
     id: str
     text: str
@@ -65,7 +65,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Cases of one kind; ``ids`` are told by name alone, ``notes`` are about the rest."""
+    """Cases of one kind; ``ids`` are listed without details, ``notes`` describe the rest."""
 
     title: str
     items: tuple[Item, ...] = ()
@@ -74,7 +74,7 @@ class Section:
 
 
 def head(title: str, record: RunRecord, runs: int) -> str:
-    """One run in a line of any length."""
+    """A run on one line of any length."""
     kernel = record.head.kernel
     parts = [f"{record.count(Outcome.PASS)} passed", f"{record.count(Outcome.XFAIL)} known"]
     parts.append(f"{record.count(*UNEXPECTED)} unexpected")
@@ -90,7 +90,7 @@ def head(title: str, record: RunRecord, runs: int) -> str:
 
 
 def remarks(comparison: Comparison) -> Iterator[str]:
-    """What is to be said before any case."""
+    """Differences that concern the kernel as a whole."""
     if comparison.lost_user_events:
         yield "the new kernel has no user_events: no case was judged"
     for found, title in (
@@ -102,7 +102,7 @@ def remarks(comparison: Comparison) -> Iterator[str]:
 
 
 def sections(comparison: Comparison) -> Iterator[Section]:
-    """All that are not empty."""
+    """The sections that are not empty."""
     for kind in Kind:
         if found := comparison.of(kind):
             yield _section(kind, found)
@@ -111,7 +111,7 @@ def sections(comparison: Comparison) -> Iterator[Section]:
 
 
 def sentence(comparison: Comparison) -> tuple[str, str, str]:
-    """What it comes to: which kernels, the word, and the numbers."""
+    """The conclusion: names of the kernels, verdict, and numbers."""
     base, new = comparison.base.head.kernel, comparison.new.head.kernel
     names = f"{one_line(new.id)} against {one_line(base.id)}"
     if base.id == new.id:
@@ -165,7 +165,7 @@ def _flaky(comparison: Comparison) -> Section:
 
 
 def _grouped(changes: Sequence[Change]) -> list[Item]:
-    """Cases that fail for one reason are one item, the first of them with its evidence."""
+    """Group cases with the same symptom; the first of each group has the evidence."""
     groups: dict[tuple[object, ...], list[Change]] = {}
     for change in changes:
         was = change.base.outcome if change.base else None
@@ -182,7 +182,7 @@ def _grouped(changes: Sequence[Change]) -> list[Item]:
 
 
 def _severity(group: Sequence[Change]) -> tuple[bool, int]:
-    """Whoever panics comes first, then what many cases show: it is nearest to the cause."""
+    """Crashes first, then the largest group, which is nearest to the cause."""
     return group[0].result.outcome is not Outcome.CRASH, -len(group)
 
 
@@ -216,7 +216,7 @@ def _second_run(change: Change) -> str:
 
 
 def _reason(change: Change) -> str:
-    """Why the case is what it is; where it is right now, what was wrong with it."""
+    """The reason of the outcome; for a fixed case, the reason of the failure."""
     base, new = change.base, change.new
     if new is not None and new.outcome is Outcome.XPASS:
         gone = "the deviation is gone, remove its expectation"
@@ -247,7 +247,7 @@ def _only_adapted(change: Change) -> bool:
 
 
 def _adapted(changes: Sequence[Change]) -> list[str]:
-    """Cases whose only difference is which switches they were judged with: there can be many."""
+    """Counts of cases that differ only in measured switches."""
     counted = Counter(
         (change.base.adapted, change.new.adapted)
         for change in changes
@@ -264,7 +264,7 @@ def _names(switches: Iterable[str]) -> str:
 
 
 def _expected(changes: Sequence[Change]) -> list[str]:
-    """Of cases that are in one run only those that went as they should are counted."""
+    """Counts by surface of the other cases of a section."""
     if not changes:
         return []
     counted = Counter[str](change.result.surface for change in changes)

@@ -1,4 +1,4 @@
-"""A comparison of two runs for people: what a maintainer asks first comes first."""
+"""A comparison of two runs as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INDENT = 4
 
 
 def render_page(comparison: Comparison, *, colour: bool = False) -> str:
-    """The page; its last line says it all."""
+    """The page; its last line is the conclusion."""
     sides = (("base", comparison.base), ("new", comparison.new))
     lines: list[str] = []
     for (title, record), runs in zip(sides, comparison.runs, strict=True):
@@ -29,7 +29,7 @@ def render_page(comparison: Comparison, *, colour: bool = False) -> str:
     for section in sections(comparison):
         lines += [*_section(section), ""]
     names, word, numbers = sentence(comparison)
-    # Escapes have no width: the word is coloured when the lines are there.
+    # Escape sequences have no width: colour the word after wrapping.
     last = _wrapped(f"uevt: {names}: {word}{numbers}", 0)
     bad = comparison.regression
     painted = coloured(word, "bad" if bad else "good", enabled=colour)
@@ -48,7 +48,7 @@ def _section(section: Section) -> list[str]:
 
 
 def _item(item: Item) -> list[str]:
-    """The id to copy, then what it was, what it is, and what shows it."""
+    """The id on a line of its own, to be copied, then outcomes and evidence."""
     lines = [f"  {item.id}", *_wrapped(item.text, _INDENT)]
     lines += [" " * _INDENT + line for line in evidence_lines(item.evidence)]
     if item.alike:
@@ -57,7 +57,7 @@ def _item(item: Item) -> list[str]:
 
 
 def evidence_lines(evidence: Evidence) -> list[str]:
-    """Evidence with its names as a column."""
+    """Evidence with its labels in a column."""
     lines = []
     for name, (first, *others) in evidence:
         label = name if len(name) <= _LABEL else f"{name}:"

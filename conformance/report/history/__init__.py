@@ -1,1 +1,1 @@
-"""Many runs in a directory: which there are, what they say in brief, and since when."""
+"""The history of outcomes over many runs."""

@@ -1,8 +1,7 @@
-"""When an outcome changed: the runs of a store in the order of what they judged.
+"""When the outcome of a case changed, over the runs of a store.
 
-Kernels are ordered by release, runs of one kernel by date.  Only kernels as they were released
-make a range of releases: what a patch, a variant of ours, a module or a flavour shows says nothing
-of the release it is made from.
+Kernels are ordered by release, runs of one kernel by date.  Only unchanged kernels form ranges of
+releases: a patch, variant, module or flavour says nothing about its release.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from conformance.results.stored_runs import release_key
 SCHEMA = 1
 """Version of the JSON written here."""
 
-# What is in the name or the release of a kernel that somebody has changed.
+# In the id or release of a changed kernel.
 _CHANGED = re.compile(r"[+~]|dirty")
 NOT_JUDGED = "not judged"
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Runs of one kernel, one after the other, in which a case came to the same."""
+    """Consecutive runs of one kernel with the same outcome of a case."""
 
     outcome: Outcome
     runs: tuple[StoredRun, ...]
@@ -38,10 +37,9 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class KernelHistory:
-    """What one case came to on one kernel: stretches by date.
+    """The outcomes of one case on one kernel, as stretches by date.
 
-    ``tally`` counts the newest build as the newest suite judged it, so that it tells whether the
-    case is flaky.
+    ``tally`` counts the newest build under the newest suite, to show whether the case is flaky.
     """
 
     kernel: KernelFacts
@@ -50,19 +48,19 @@ class KernelHistory:
 
     @property
     def runs(self) -> int:
-        """How many runs had the case."""
+        """The number of runs of the case."""
         return sum(len(each.runs) for each in self.stretches)
 
     @property
     def plain(self) -> bool:
-        """Whether it is a kernel as it was released, judged by what its release promises."""
+        """Whether the kernel is unchanged and judged by the ABI of its release."""
         names = f"{self.kernel.id} {self.kernel.release}"
         changed = _CHANGED.search(names) or "," in self.kernel.profile
         return self.kernel.variant is None and not changed
 
     @property
     def state(self) -> str:
-        """What stands: the newest outcome that says something, or that there is none."""
+        """The newest outcome with a verdict, "flaky", or that there is none."""
         if self.tally.disagree:
             return "flaky"
         judged = [each.outcome for each in self.stretches if each.outcome not in NO_VERDICT]
@@ -70,7 +68,7 @@ class KernelHistory:
 
     @property
     def suite(self) -> str:
-        """The revision of the suite that judged it last."""
+        """The revision of the suite in the last run."""
         return self.stretches[-1].runs[-1].suite
 
 
@@ -83,12 +81,12 @@ class CaseHistory:
 
     @property
     def comparable(self) -> list[KernelHistory]:
-        """The kernels that make a range of releases."""
+        """The unchanged kernels with a verdict, which form ranges."""
         return [each for each in self.kernels if each.plain and each.state != NOT_JUDGED]
 
     @property
     def suite_differs(self) -> list[tuple[KernelHistory, KernelHistory]]:
-        """Neighbours of which one or the other may be the suite's doing, not the kernel's."""
+        """Neighbours with different outcomes and different suites: the suite may be the cause."""
         return [
             (one, other)
             for one, other in pairwise(self.comparable)
@@ -97,7 +95,7 @@ class CaseHistory:
 
     @property
     def sentence(self) -> str:
-        """Between which releases its outcome changed."""
+        """The ranges of releases with their outcomes."""
         ranges = [
             (state, [self.named(each) for each in group])
             for state, group in groupby(self.comparable, lambda each: each.state)
@@ -113,7 +111,7 @@ class CaseHistory:
         return ", ".join([*parts, f"{last} from {newest[0]}"])
 
     def named(self, past: KernelHistory) -> str:
-        """A kernel by its release; by its id as well where another has the same."""
+        """The release of a kernel, with its id if another kernel has the same release."""
         kernel = past.kernel
         alike = [each for each in self.comparable if each.kernel.release == kernel.release]
         if not kernel.release:
@@ -121,7 +119,7 @@ class CaseHistory:
         return f"{kernel.release} ({kernel.id})" if len(alike) > 1 else kernel.release
 
     def to_json(self) -> dict[str, object]:
-        """For programs."""
+        """The document of --json."""
         return {
             "schema": SCHEMA,
             "case": self.case,
@@ -132,9 +130,9 @@ class CaseHistory:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeChange:
-    """A case that came to something else than when it last ran on this kernel.
+    """A case whose outcome differs from its last run on this kernel.
 
-    ``flaky`` says that nothing but flaky can be why: build, suite and program are the same.
+    ``flaky``: build, suite and program are the same.
     """
 
     case: str
@@ -145,10 +143,10 @@ class OutcomeChange:
 
 @dataclass(frozen=True, slots=True)
 class RunChanges:
-    """One run of a kernel, and what it shows differently from those before it.
+    """One run of a kernel, and the outcomes that changed in it.
 
-    ``fresh`` counts the cases that never ran on this kernel before.  ``same_kernel`` and
-    ``same_suite`` compare it with the run before; both are True for the first.
+    ``new_cases`` counts cases that never ran on this kernel before.  ``same_kernel`` and
+    ``same_suite`` compare with the previous run; both are True for the first.
     """
 
     run: StoredRun
@@ -159,7 +157,7 @@ class RunChanges:
     same_suite: bool = True
 
     def to_json(self) -> dict[str, object]:
-        """For programs."""
+        """One run of the document of --json."""
         run = self.run
         return {
             "path": run.path,
@@ -187,7 +185,7 @@ class RunChanges:
 
 
 def case_history(store: Store, case: str, runs: Sequence[StoredRun]) -> CaseHistory:
-    """The history of a case in these runs of a store, which are in the order of their dates."""
+    """The history of a case in these runs of a store, sorted by date."""
     shown = store.outcomes_of(case)
     by_kernel: dict[tuple[str, str, str], list[tuple[StoredRun, CaseOutcome]]] = {}
     for run in runs:
@@ -199,7 +197,7 @@ def case_history(store: Store, case: str, runs: Sequence[StoredRun]) -> CaseHist
 
 
 def kernel_history(store: Store, runs: Iterable[StoredRun]) -> list[RunChanges]:
-    """The history of a kernel: its runs by release, and by date where that is the same."""
+    """The runs of a kernel by release, then by date."""
     past: list[RunChanges] = []
     walk = _Walk(store)
     for run in sorted(runs, key=lambda run: (release_key(run.kernel.release), run.started)):
@@ -212,21 +210,21 @@ def kernel_history(store: Store, runs: Iterable[StoredRun]) -> list[RunChanges]:
 
 
 class _Walk:
-    """Goes through runs and remembers what each case came to when it last ran."""
+    """Walk through runs, remembering the last run of each case."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        # By the number of a case: the last run that had it.
+        # Case number to the last run that had the case.
         self._last: dict[int, tuple[StoredRun, Contents]] = {}
-        # The cases that did not pass there.
+        # Cases that did not pass in their last run.
         self._unusual: set[int] = set()
 
     def new_cases(self, contents: Contents) -> int:
-        """How many cases have not run before."""
+        """The number of cases that have not run before."""
         return len(contents.all - self._last.keys())
 
     def changes(self, run: StoredRun, contents: Contents) -> tuple[OutcomeChange, ...]:
-        """The cases that come to something else now; from now on they are known as they are."""
+        """The cases whose outcome changed; then remember this run."""
         candidates = (contents.other.keys() | self._unusual) & contents.all & self._last.keys()
         found = [self._change(run, contents, case) for case in candidates]
         self._unusual = (self._unusual - contents.passed.keys()) | contents.other.keys()

@@ -1,4 +1,4 @@
-"""Cases that one kernel answers now so and now otherwise: told by runs of it, not by a guess."""
+"""Flaky cases: runs of one kernel with the same program disagree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from conformance.results.case_result import Outcome
 from conformance.results.outcomes import CaseOutcome
 
-# What outcomes say of a kernel; what an expectation explains deviates all the same.
+# An expected deviation is a deviation all the same.
 _CLASSES = {
     Outcome.PASS: "right",
     Outcome.XPASS: "right",
@@ -23,13 +23,13 @@ _CLASSES = {
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How often one kernel showed what in one case; runs without a statement do not count."""
+    """The outcomes of one case on one kernel, counted; SKIP and ERROR do not count."""
 
     outcomes: Mapping[Outcome, int]
 
     @classmethod
     def of(cls, outcomes: Iterable[CaseOutcome]) -> Tally:
-        """Count those that ran the program of the first of them."""
+        """Count the outcomes of the same program as the first."""
         counted: Counter[Outcome] = Counter()
         first: CaseOutcome | None = None
         for each in outcomes:
@@ -40,17 +40,17 @@ class Tally:
 
     @property
     def runs(self) -> int:
-        """How many runs said something."""
+        """The number of runs with a verdict."""
         return sum(self.outcomes.values())
 
     @property
     def disagree(self) -> bool:
-        """Whether they disagree about the kernel."""
+        """Whether the runs disagree."""
         return len({_CLASSES[outcome] for outcome in self.outcomes}) > 1
 
     @property
     def crashed(self) -> bool:
-        """Whether the case took a guest with it at least once."""
+        """Whether the case crashed a guest at least once."""
         return Outcome.CRASH in self.outcomes
 
     def __str__(self) -> str:
@@ -63,9 +63,9 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Flaky:
-    """A case whose outcome differs among runs of the same kernel.
+    """A case whose outcome differs among runs of one kernel.
 
-    ``one_kernel`` says that both sides are runs of one and the same.
+    ``one_kernel``: base and new are the same kernel.
     """
 
     id: str
@@ -75,7 +75,7 @@ class Flaky:
 
     @property
     def regression(self) -> bool:
-        """A kernel that panics now and then is no better than one that always does."""
+        """Whether only NEW crashes: an occasional panic is as bad as a certain one."""
         return self.new.crashed and not self.base.crashed and not self.one_kernel
 
 
@@ -85,9 +85,9 @@ def flaky_cases(
     *,
     one_kernel: bool = False,
 ) -> tuple[Flaky, ...]:
-    """The cases on which the runs of one kernel disagree; those that count come first.
+    """The flaky cases, regressions first.
 
-    There are two kernels, unless both sides are runs of ``one_kernel``.
+    With ``one_kernel`` both sides are runs of the same kernel.
     """
     sides = [list(base), list(new)]
     found = []

@@ -1,9 +1,8 @@
-"""The index of a directory of runs: what they say in brief, in an SQLite file there.
+"""The index of a directory of runs: their outcomes in an SQLite file.
 
-results.json takes milliseconds to read, and a directory may have a thousand.  The index knows each
-by path, size and time of change: what differs is read again, what is gone is forgotten.  It can be
-deleted at any time.  Where it cannot be written, or somebody else holds it for too long, a copy in
-memory serves.
+Reading a results.json takes milliseconds, and a directory may have a thousand.  The index knows
+each by path, size and mtime; changed files are read again, removed ones dropped.  It can be
+deleted at any time.  If it is locked for too long or cannot be written, a copy in memory is used.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from conformance.results.outcomes import CaseOutcome, Program, RunOutcomes, read
 from conformance.results.stored_runs import runs_below
 
 NAME = ".history.sqlite3"
-# An index of another layout is made anew.
+# An index of another layout is rebuilt.
 _LAYOUT = 1
-# Runs that become known together: who is interrupted keeps what was read.
+# Runs of one transaction: an interrupted refresh keeps the earlier ones.
 _BATCH = 25
 _PATIENCE_S = 10.0
-# Of a reason, in characters: the whole is in results.json.
+# Characters of a reason; results.json has all.
 _REASON = 160
 _TABLES = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -52,7 +51,7 @@ _COLUMNS = 16
 
 
 def opened(directory: Path) -> sqlite3.Connection:
-    """The index of a directory; one in memory where there can be none on the disk."""
+    """Open the index of a directory; in memory if it cannot be written."""
     file = directory / NAME
     for _ in range(2):
         try:
@@ -60,14 +59,14 @@ def opened(directory: Path) -> sqlite3.Connection:
         except sqlite3.OperationalError:
             break
         except sqlite3.DatabaseError:
-            # Damaged, or of another layout.
+            # Damaged, or of another layout: rebuild it.
             with suppress(OSError):
                 file.unlink()
     return copied(directory)
 
 
 def copied(directory: Path) -> sqlite3.Connection:
-    """A copy of the index in memory, which nobody else has; empty where none can be read."""
+    """A private copy of the index in memory; empty if the file is unreadable."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     with suppress(sqlite3.DatabaseError):
         uri = f"{(directory / NAME).absolute().as_uri()}?mode=ro"
@@ -82,7 +81,7 @@ def copied(directory: Path) -> sqlite3.Connection:
 def refresh(
     connection: sqlite3.Connection, directory: Path, progress: Callable[[int], None]
 ) -> None:
-    """Let the index say what the files say; ``progress`` is told how many have to be read.
+    """Bring the index up to date; ``progress`` gets the number of files to read.
 
     Raises sqlite3.DatabaseError.
     """
@@ -99,7 +98,7 @@ def refresh(
         progress(len(stale))
     rest = iter(stale)
     while batch := list(islice(rest, _BATCH)):
-        # Read before the lock is taken: it is held for milliseconds.
+        # Read before taking the lock, which is then held for milliseconds.
         read = {path: _read(files[path]) for path in batch}
         with connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -114,7 +113,7 @@ def refresh(
 
 
 def programs_of(content: bytes) -> Mapping[int, int]:
-    """The numbers of cases that passed, and of their programs."""
+    """Numbers of the cases that passed to those of their programs."""
     numbers = array("I", zlib.decompress(content))
     half = len(numbers) // 2
     return dict(zip(numbers[:half], numbers[half:], strict=True))
@@ -140,7 +139,7 @@ def _on_disk(file: Path) -> sqlite3.Connection:
 
 
 def _check(connection: sqlite3.Connection) -> None:
-    """Raise sqlite3.DatabaseError for a file that somebody has cut or written into."""
+    """Raise sqlite3.DatabaseError for a damaged file."""
     (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     tables = "SELECT count(*) FROM sqlite_master WHERE type = 'table'"
     if said != "ok" or connection.execute(tables).fetchone() != (_TABLES.count("TABLE IF"),):
@@ -158,12 +157,12 @@ def _known(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
 
 
 def _text(text: str) -> str:
-    """A text that SQLite takes: names of files and JSON may hold halves of characters."""
+    """Text for SQLite, which refuses surrogates; file names and JSON may have some."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _read(path: Path) -> RunOutcomes | str:
-    """A run in brief, or what keeps it from being read."""
+    """The outcomes of a run, or why it cannot be read."""
     try:
         return read_outcomes(path)
     except ReportError as error:
@@ -226,7 +225,7 @@ def _program(connection: sqlite3.Connection, program: Program) -> int:
 def _number(
     connection: sqlite3.Connection, table: str, names: Sequence[str], values: Sequence[object]
 ) -> int:
-    """The number of a row, which is added where there is none."""
+    """The number of a row, added if missing."""
     where = " AND ".join(f"{name} = ?" for name in names)
     row = connection.execute(f"SELECT id FROM {table} WHERE {where}", values).fetchone()
     if row is not None:

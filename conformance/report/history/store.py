@@ -1,4 +1,4 @@
-"""Many runs in a directory, and what can be asked of them."""
+"""Queries over many runs in a directory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KERNEL = "kernel, release, profile, variant, config, source, build"
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """What is known of a run beside its cases; ``path`` is that of its directory in the store."""
+    """A run without its cases; ``path`` is its directory, relative to the store."""
 
     number: int
     path: str
@@ -35,7 +35,7 @@ class StoredRun:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The cases of a run by numbers: programs of those that passed, and all others."""
+    """The cases of a run by number: programs of those that passed, and all others."""
 
     passed: Mapping[int, int]
     other: Mapping[int, tuple[str, int, str]]
@@ -52,9 +52,9 @@ class Store:
     def __init__(
         self, directory: Path, progress: Callable[[int], None] = lambda number: None
     ) -> None:
-        """Open a directory, and read what is new; ``progress`` is told how many runs that are.
+        """Open a directory and read new runs; ``progress`` gets their number.
 
-        Raises ReportError without a directory.
+        Raises ReportError if it is not a directory.
         """
         if not directory.is_dir():
             raise ReportError(
@@ -64,7 +64,7 @@ class Store:
         try:
             index.refresh(self._connection, directory, progress)
         except sqlite3.DatabaseError:
-            # Locked for too long, read-only, full or damaged: what is on the disk is for others.
+            # Locked for too long, read-only, full or damaged: leave the file to others.
             self._connection.close()
             self._connection = index.copied(directory)
             index.refresh(self._connection, directory, progress)
@@ -83,11 +83,11 @@ class Store:
 
     @property
     def unreadable(self) -> list[tuple[str, str]]:
-        """The results.json that cannot be read, and why."""
+        """The unreadable results.json files, and why."""
         return list(self._rows("SELECT path, trouble FROM runs WHERE trouble <> '' ORDER BY path"))
 
     def kernels(self) -> list[str]:
-        """The ids of all kernels, and their releases."""
+        """The ids and releases of all kernels."""
         rows = self._rows("SELECT DISTINCT kernel, release FROM runs WHERE verdict <> ''")
         return sorted({name for row in rows for name in row if name})
 
@@ -96,14 +96,14 @@ class Store:
         return [name for (name,) in self._rows("SELECT name FROM cases ORDER BY name")]
 
     def runs(self) -> list[StoredRun]:
-        """All runs of kernels by the time they started; self-checks are none."""
+        """All runs by start time, without self-checks."""
         rows = self._rows(
             f"SELECT {_FACTS}, {_KERNEL} FROM runs WHERE verdict <> '' ORDER BY started, path"
         )
         return [_run(row) for row in rows]
 
     def outcomes_of(self, case: str) -> dict[int, CaseOutcome]:
-        """What a case came to, by the numbers of runs."""
+        """The outcomes of a case by number of the run."""
         row = next(self._rows("SELECT id FROM cases WHERE name = ?", case), None)
         if row is None:
             return {}
@@ -127,7 +127,7 @@ class Store:
         return Contents(self._passed(number), other)
 
     def shown(self, contents: Contents, case: int) -> CaseOutcome:
-        """What a case of a run came to, by its number."""
+        """The outcome of a case of a run, by number."""
         if case in contents.passed:
             return CaseOutcome(Outcome.PASS, self._program(contents.passed[case]))
         return self._shown(*contents.other[case])
@@ -156,7 +156,7 @@ class Store:
 
 
 def count(contents: Contents) -> dict[Outcome, int]:
-    """How many cases came to what."""
+    """The number of cases by outcome."""
     counted = Counter(Outcome(outcome) for outcome, _, _ in contents.other.values())
     return {Outcome.PASS: len(contents.passed), **counted}
 

@@ -1,4 +1,4 @@
-"""The history of a case or a kernel for people; the last line says what it comes to."""
+"""The history of a case or a kernel as text; its last line is the conclusion."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from conformance.results.case_result import Outcome
 from host.text import one_line, wrapped
 
 WIDTH = 78
-# Cases of one change that are named.
+# Cases that are named for one change.
 _MOST = 12
 _INDENT = 4
-# Why an outcome that changed says nothing of the kernel; whether the suite is "-dirty".
+# Why a change of outcome is not the kernel's, by whether the suite is "-dirty".
 _WHY = {
     False: "same build and suite",
     True: "same build; the suite may have changed: it had uncommitted changes",
 }
-# Columns of a release, and of a kernel's id.
+# Maximal columns of a release and of a kernel id.
 _COLUMN = 28
 
 
 def render_case(past: CaseHistory) -> str:
-    """The kernels that had the case, those that nobody changed first."""
+    """The kernels that ran the case, unchanged ones first."""
     lines: list[str] = []
     plain = [each for each in past.kernels if each.plain]
     others = [each for each in past.kernels if not each.plain]
@@ -44,7 +44,7 @@ def render_case(past: CaseHistory) -> str:
 
 
 def render_variants(pasts: Sequence[CaseHistory]) -> str:
-    """Several cases: those of which the same is to be said are told together."""
+    """Several cases, grouped by conclusion."""
     lines: list[str] = []
     ordered = sorted(pasts, key=lambda past: past.sentence)
     for sentence, group in groupby(ordered, key=lambda past: past.sentence):
@@ -55,12 +55,12 @@ def render_variants(pasts: Sequence[CaseHistory]) -> str:
 
 
 def sentence_of(past: CaseHistory) -> str:
-    """What the history of a case comes to."""
+    """The conclusion about a case."""
     return f"uevt: {past.case}: {one_line(past.sentence)}"
 
 
 def render_kernel(name: str, past: Sequence[RunChanges]) -> str:
-    """The runs of a kernel, and which cases changed from one to the next."""
+    """The runs of a kernel, and the cases that changed between them."""
     lines: list[str] = []
     for each in past:
         lines += _run(each)
@@ -72,7 +72,7 @@ def render_kernel(name: str, past: Sequence[RunChanges]) -> str:
 
 
 def _table(kernels: Sequence[KernelHistory]) -> list[str]:
-    """A line for each kernel, and what is about it in a column where there is room."""
+    """One line for each kernel, continued in its last column."""
     names = [(one_line(each.kernel.release), one_line(each.kernel.id)) for each in kernels]
     first, second = (min(_COLUMN, max(map(len, column))) for column in zip(*names, strict=True))
     lines = []
@@ -83,7 +83,7 @@ def _table(kernels: Sequence[KernelHistory]) -> list[str]:
 
 
 def _outcome_of(past: KernelHistory) -> str:
-    """What the runs came to, and by which contract where another was asked for."""
+    """The outcome, and the ABI if it is not that of the kernel."""
     kernel = past.kernel
     usual = not kernel.release or kernel.profile in (kernel.release, kernel.id)
     return _came_to(past) + ("" if usual else f" (judged as {one_line(kernel.profile)})")
