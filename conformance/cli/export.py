@@ -113,10 +113,10 @@ def _annotate(records: Sequence[RunRecord], out: Path | None) -> None:
         print(f"uevt: no summary: neither --out nor {variable} names a file", file=sys.stderr)
         return
     try:
-        unheard = github.append_summary(path, records)
+        omitted = github.append_summary(path, records)
     except OSError as error:
         raise _unwritable(path, error) from error
-    for record in unheard:
+    for record in omitted:
         kernel = record.head.kernel.id
         print(f"uevt: {path}: no room for the summary of {kernel}", file=sys.stderr)
 

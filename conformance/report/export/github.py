@@ -1,7 +1,6 @@
-"""A run for a workflow of GitHub Actions: annotations, and a summary of its step in Markdown.
+"""A run for GitHub Actions: annotations, and a step summary in Markdown.
 
-What GitHub says of them: a command is a line of output, escaped; of the annotations of a step it
-shows ten of each kind; a summary of more than 1 MiB is refused as a whole.
+GitHub shows ten annotations of each kind for a step, and refuses a summary of more than 1 MiB.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 
-from conformance.report.export.ktap import BAD, RUN_ID, not_built_reason
+from conformance.report.export.ktap import RUN_ID, not_built_reason
 from conformance.report.failure import render_failure, rerun_line
-from conformance.results.case_result import CaseResult, Outcome
+from conformance.results.case_result import NOT_OK, CaseResult, Outcome
 from conformance.results.run import RunRecord
 from conformance.results.verdict import case_line, verdict_line
 from host.text import one_line, printable
@@ -26,35 +25,35 @@ SUMMARY_FILE = "GITHUB_STEP_SUMMARY"
 """The variable that names the file a summary is appended to."""
 _SHARE = "UEVT_ANNOTATIONS"
 
-# Its runner cuts messages; titles are bounded by the interface of checks.
+# The runner cuts messages; the checks API limits titles.
 _MESSAGE = 4096
 _TITLE = 255
-# Bytes for the sentence about what had no room.
+# Bytes for the note about omitted blocks.
 _NOTE = 160
 _COMMAND = re.compile(r"(?m)^([^\S\n]*):(?=:)|#(?=#\[)")
 
 
 def in_workflow(environment: Mapping[str, str]) -> bool:
-    """Whether a workflow of GitHub reads what is printed."""
+    """Whether the output is read by GitHub Actions."""
     return environment.get("GITHUB_ACTIONS") == "true"
 
 
 def share(environment: MutableMapping[str, str], runs: int) -> None:
-    """Let the processes that come have so many runs in one step: each may annotate its part."""
+    """Divide the annotations of a step among child processes, one for each run."""
     environment[_SHARE] = str(max(1, ANNOTATIONS // runs))
 
 
 def shared(environment: Mapping[str, str]) -> int:
-    """How many annotations of a kind this process may make."""
+    """How many annotations of a kind this process may print."""
     given = environment.get(_SHARE, "")
     return int(given) if given.isdecimal() else ANNOTATIONS
 
 
 def harmless(text: str) -> str:
-    """Lines to print in a workflow, none of them a command.
+    """Text for a workflow log without any command.
 
-    The runner also obeys ``::command::`` behind white space and ``##[command]`` anywhere, and
-    what a kernel prints on its console may be either.
+    The runner also obeys ``::command::`` after white space and ``##[command]`` anywhere, and a
+    kernel's console may contain either.
     """
     return _COMMAND.sub(lambda found: f"{found[1]}\\x3a" if found[1] is not None else r"\x23", text)
 
@@ -62,10 +61,10 @@ def harmless(text: str) -> str:
 def annotate(
     records: Iterable[RunRecord], most: int = ANNOTATIONS, *, require: bool = False
 ) -> list[str]:
-    """Commands, one a line: an error for each result that is not as expected.
+    """Workflow commands, one a line: an error for each unexpected result.
 
-    Of more than ``most`` errors the last one says how many are left out.  A kernel without
-    user_events is a notice, with ``require`` an error.
+    Of more than ``most`` errors the last one counts the others.  A kernel without user_events is a
+    notice, with ``require`` an error.
     """
     errors: list[str] = []
     notices: list[str] = []
@@ -73,8 +72,8 @@ def annotate(
         errors += _errors(record)
         if record.not_built:
             title = f"{record.verdict} {record.head.kernel.id}"
-            kind, told = ("error", errors) if require else ("notice", notices)
-            told.append(_command(kind, title, one_line(not_built_reason(record))))
+            kind, commands = ("error", errors) if require else ("notice", notices)
+            commands.append(_command(kind, title, one_line(not_built_reason(record))))
     if left_out := len(errors[most:]):
         what = f"{left_out + 1} more unexpected results"
         errors[most - 1 :] = [_command("error", what, f"{what} are in the summary of this step.")]
@@ -84,14 +83,14 @@ def annotate(
 def _errors(record: RunRecord) -> Iterator[str]:
     kernel = record.head.kernel.id
     for case in record.cases:
-        if case.outcome in BAD:
-            yield _command("error", f"{case.outcome} {case.id} on {kernel}", _briefly(case))
+        if case.outcome in NOT_OK:
+            yield _command("error", f"{case.outcome} {case.id} on {kernel}", _message_of(case))
     if record.trouble:
         yield _command("error", f"{record.verdict} {RUN_ID} on {kernel}", one_line(record.trouble))
 
 
-def _briefly(case: CaseResult) -> str:
-    """Why, and what differs; the summary of the step has the whole story."""
+def _message_of(case: CaseResult) -> str:
+    """Reason and differences; the step summary has the details."""
     reasons = [one_line(case.reason)] if case.reason else []
     reasons += [printable(str(each)) for each in case.mismatches if str(each) != case.reason]
     return "\n".join(reasons + ([rerun_line(case.rerun)] if case.rerun else []))
@@ -110,56 +109,55 @@ def _property(text: str) -> str:
 
 
 def append_summary(path: Path, records: Iterable[RunRecord]) -> list[RunRecord]:
-    """Append summaries to what is in the file already; those that had no room.  Raises OSError."""
-    unheard = []
+    """Append summaries to a file; return the runs that did not fit.  Raises OSError."""
+    omitted = []
     with path.open("ab") as file:
         for record in records:
             text = render_summary(record, SUMMARY - file.tell())
             file.write(text.encode("utf-8"))
             if not text:
-                unheard.append(record)
-    return unheard
+                omitted.append(record)
+    return omitted
 
 
 def render_summary(record: RunRecord, room: int = SUMMARY) -> str:
-    """A run in Markdown, of at most ``room`` bytes: the verdict, and each unexpected result.
+    """A run in Markdown of at most ``room`` bytes: the verdict, and each unexpected result.
 
-    Texts of kernels are in elements of HTML, in which nothing is Markdown.  "" where there is no
-    room at all.
+    Texts of kernels are inside HTML elements, where Markdown has no effect.  "" if nothing fits.
     """
     blocks = list(_blocks(record))
     text = ""
     for number, block in enumerate(blocks):
         last = number == len(blocks) - 1
         if len((text + block).encode("utf-8")) + (0 if last else _NOTE) > room:
-            left_out = f"<p>{len(blocks) - number} more had no room: see results.json.</p>\n\n"
+            left_out = f"<p>{len(blocks) - number} more left out: see results.json.</p>\n\n"
             return text + left_out if text else ""
         text += block
     return text
 
 
 def _blocks(record: RunRecord) -> Iterator[str]:
-    """What may be left out, from the end; the first is the verdict."""
+    """The parts, most important first; the first is the verdict."""
     head = f"<h3>{_text(verdict_line(record))}</h3>\n\n"
     if record.trouble:
         head += f"<p><b>{_text(record.trouble)}</b></p>\n\n"
     yield head
     for case in record.cases:
-        if case.outcome in BAD:
-            yield _detail(_told(case), render_failure(case, record.head)[1:])
+        if case.outcome in NOT_OK:
+            yield _detail(_summary_of(case), render_failure(case, record.head)[1:])
     known = [case for case in record.cases if case.outcome is Outcome.XFAIL]
     if known:
         count = f"{len(known)} known deviation{'' if len(known) == 1 else 's'}"
         yield _detail(count, [case_line(case) for case in known])
 
 
-def _told(case: CaseResult) -> str:
+def _summary_of(case: CaseResult) -> str:
     reason = f": {_text(case.reason)}" if case.reason else ""
     return f"{case.outcome} <code>{case.id}</code>{reason}"
 
 
 def _detail(summary: str, lines: Iterable[str]) -> str:
-    """Something to be opened.  Only a <pre> that begins a line may have empty lines in it."""
+    """A collapsed section.  Only a <pre> that begins a line may contain empty lines."""
     content = html.escape("\n".join(lines), quote=False)
     return f"<details><summary>{summary}</summary>\n\n<pre>\n{content}\n</pre>\n\n</details>\n\n"
 

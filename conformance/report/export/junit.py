@@ -1,7 +1,7 @@
-"""junit.xml: runs in JUnit's xunit2 form, as Jenkins, GitLab and others read it.
+"""junit.xml: runs in JUnit's xunit2 form, for Jenkins, GitLab and others.
 
-The shape is that of Jenkins' xunit plugin (junit-10.xsd), pytest's ``xunit2``.  pytest's
-own ``--junitxml`` knows neither case ids nor the difference between CRASH and ERROR.
+The schema is that of Jenkins' xunit plugin (junit-10.xsd), pytest's ``xunit2``.  pytest's own
+``--junitxml`` has neither case ids nor separate CRASH and ERROR.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
 def write_junit(record: RunRecord, path: Path) -> None:
-    """Replace ``path`` by the run in JUnit XML.  Raises OSError."""
+    """Write a run as JUnit XML, atomically.  Raises OSError."""
     write_atomically(path, render_junit([record]))
 
 
 def render_junit(records: Iterable[RunRecord]) -> str:
-    """Runs as ``testsuite`` elements in ``testsuites``, ending with a newline.
+    """Runs as ``testsuite`` elements in ``testsuites``.
 
-    Of several, the class names begin with that of the kernel, by which readers tell entries apart.
+    With several runs class names begin with the kernel, since readers identify entries by them.
     """
     runs = named(records)
     root = Element("testsuites", {"name": "uevt"})
@@ -47,7 +47,7 @@ def render_junit(records: Iterable[RunRecord]) -> str:
         _add_suite(root, record, name, f"{one_line(name)}." if len(runs) > 1 else "")
     root.set("time", f"{sum(record.duration_s for _, record in runs):.3f}")
     root.set("tests", str(len(root.findall(".//testcase"))))
-    # The schema has no "skipped" here.
+    # The schema has no attribute "skipped" here.
     for attribute in ("failures", "errors"):
         root.set(attribute, str(len(root.findall(f".//{_COUNTED[attribute]}"))))
     ElementTree.indent(root, " ")
@@ -64,8 +64,8 @@ def _add_suite(root: Element, record: RunRecord, name: str, prefix: str) -> None
         _add_case(suite, case, prefix, record.head)
     if record.not_built and not record.cases:
         entry = _entry(suite, prefix + RUN_CLASS, RUN_NAME, 0.0)
-        said = one_line(record.note) or SkipReason.NOT_BUILT.sentence
-        SubElement(entry, "skipped", {"type": record.verdict.value, "message": said})
+        reason = one_line(record.note) or SkipReason.NOT_BUILT.sentence
+        SubElement(entry, "skipped", {"type": record.verdict.value, "message": reason})
     elif record.trouble:
         entry = _entry(suite, prefix + RUN_CLASS, RUN_NAME, 0.0)
         SubElement(entry, "error", {"type": "ERROR", "message": one_line(record.trouble)})
@@ -95,21 +95,21 @@ def _add_case(suite: Element, case: CaseResult, prefix: str, head: RunHead) -> N
         message = one_line(case.reason or "; ".join(str(each) for each in case.mismatches))
         if case.outcome is Outcome.SKIP:
             message = f"{message}: {SkipReason(case.reason).sentence}"
-        told = SubElement(entry, tag, {"type": case.outcome.value, "message": message})
+        element = SubElement(entry, tag, {"type": case.outcome.value, "message": message})
         if tag != "skipped":
-            told.text = "\n".join(render_failure(case, head))
+            element.text = "\n".join(render_failure(case, head))
     if case.adapted:
         SubElement(entry, "system-out").text = one_line(adapted_line(case))
     if case.rerun and (other := _tag_of_rerun(case, case.rerun)):
-        said = {"type": case.rerun.outcome.value, "message": one_line(case.rerun.reason)}
-        SubElement(entry, other, said)
+        attributes = {"type": case.rerun.outcome.value, "message": one_line(case.rerun.reason)}
+        SubElement(entry, other, attributes)
 
 
 def _tag_of_rerun(case: CaseResult, rerun: Rerun) -> str:
-    """What the other run of a case is, as Surefire has it; "" for one that went well.
+    """The element for the other run of a case, as Surefire writes it; "" if it went well.
 
-    "flaky" is for cases that are right in the end; others have a failure or an error of their
-    own, beside which each further one is a "rerun".
+    "flaky" is for cases that finally passed; others have a failure or error, and a "rerun" for each
+    further one.
     """
     error = rerun.outcome is Outcome.ERROR
     if not error and rerun.outcome not in UNEXPECTED:

@@ -1,17 +1,15 @@
-"""Runs as a document of KCIDB, the kernel community's database of results: its schema 5.3.
+"""Runs as a KCIDB document, the kernel community's database of results, schema 5.3.
 
-What a status means there is written in kcidb-io's schema, and decides what ours become:
+kcidb-io's schema defines the statuses.  Ours map to them as follows:
 
-- FAIL: the test says that the tested code is faulty.  FAIL, CRASH and TIMEOUT; XFAIL too, for the
-  kernel does contradict its documentation.  That this is known, and no news, is what KCIDB has
-  issues for: such a test has an incident of an issue.
-- ERROR: the fault is the test's own.  A FAIL that is blamed on the suite, an ERROR of a case; and
-  XPASS, which is right as far as the kernel goes, and an expectation of ours that has to go: with
-  an incident that says that the issue is not present.
-- MISS: the harness did not get as far as the test.  An ERROR of host or guest, a run cut off.
-- SKIP: does not apply.  SKIP, and a kernel without user_events.  Nothing becomes DONE.
+- FAIL, the tested code is faulty: FAIL, CRASH and TIMEOUT; also XFAIL, since the kernel does
+  contradict its documentation.  An incident of an issue marks it as known.
+- ERROR, the test is faulty: a FAIL blamed on the suite, an ERROR of a case; also XPASS, an outdated
+  expectation, with an incident that says that the issue is not present.
+- MISS, the harness did not run the test: an ERROR of host or guest, a run that was cut off.
+- SKIP, not applicable: SKIP, and a kernel without user_events.  Nothing becomes DONE.
 
-Beside its cases a run is a test of its own, `user_events`: of each status the gravest.
+In addition the run as a whole is a test, `user_events`, with the gravest status of its cases.
 """
 
 from __future__ import annotations
@@ -25,9 +23,15 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
-from conformance.report.export.ktap import BAD
 from conformance.report.failure import render_failure
-from conformance.results.case_result import Blame, CaseResult, Outcome, RunVerdict, SkipReason
+from conformance.results.case_result import (
+    NOT_OK,
+    Blame,
+    CaseResult,
+    Outcome,
+    RunVerdict,
+    SkipReason,
+)
 from conformance.results.json_codec import encode
 from conformance.results.run import RunRecord, named
 from conformance.results.verdict import verdict_line
@@ -45,19 +49,19 @@ EXCERPT = 16384
 """Characters of an excerpt, by the schema; also of each part of the evidence, by us."""
 
 _DIGITS = 24
-# Files of a run, the one with the overview first.
+# Files of a run, the overview first.
 _FILES = ("results.ktap", "results.json", "junit.xml", "console.log")
 _LEFT_OUT = "\n[{} characters left out; results.json has them]\n"
-# NUL, and halves of surrogate pairs.
+# NUL and lone surrogates.
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
-# Who answers for a test that is wrong, and not the kernel.
+# Blame for the suite instead of the kernel.
 _OURS = {Blame.MODEL, Blame.CASE, Blame.HARNESS}
-# A kernel that a patch, a tree or an image of the user's went into: results.json has no digest.
+# Kernels from a patch, tree or image of the user: results.json may have no digest.
 _OWN = re.compile(r"\+|^(tree|image)-")
 
 
 class Status(StrEnum):
-    """Those of the schema, the gravest first."""
+    """The statuses of the schema, the gravest first."""
 
     FAIL = "FAIL"
     ERROR = "ERROR"
@@ -69,10 +73,10 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who sends a document: ``origin`` is the name KCIDB knows the CI system by.
+    """The sender of a document: ``origin`` is the name of the CI system in KCIDB.
 
-    ``files`` is the address below which that keeps each run's files, "" for nowhere.
-    ``build`` is the id of a build that KCIDB knows already, which was judged.
+    ``files`` is the URL below which each run's files are stored, "" for none.  ``build`` is the id
+    of the tested build, if KCIDB has it already.
     """
 
     origin: str
@@ -81,9 +85,9 @@ class Sender:
 
 
 def render_kcidb(records: Iterable[RunRecord], sender: Sender) -> str:
-    """Runs as a document to submit, ending with a newline.
+    """Runs as a document to submit.
 
-    The same run has the same ids whenever it is rendered.
+    Rendering a run again gives the same ids.
     """
     runs = named(records)
     found: dict[str, dict[str, Any]] = {}
@@ -91,7 +95,7 @@ def render_kcidb(records: Iterable[RunRecord], sender: Sender) -> str:
         below = f"{sender.files.rstrip('/')}/{quote(name)}" if sender.files else ""
         own = replace(sender, files=below) if len(runs) > 1 else sender
         for kind, objects in _Run(record, own).objects().items():
-            # Builds and issues are those of several runs.
+            # Several runs may share builds and issues.
             found.setdefault(kind, {}).update({each["id"]: each for each in objects})
     document: dict[str, Any] = {"version": {"major": MAJOR, "minor": MINOR}}
     document |= {kind: list(objects.values()) for kind, objects in found.items()}
@@ -99,7 +103,7 @@ def render_kcidb(records: Iterable[RunRecord], sender: Sender) -> str:
 
 
 def status_of(case: CaseResult) -> Status:
-    """What a case's result is in the schema's words; see above."""
+    """The status of a case: see above."""
     match case.outcome:
         case Outcome.PASS:
             return Status.PASS
@@ -114,7 +118,7 @@ def status_of(case: CaseResult) -> Status:
 
 
 def status_of_run(record: RunRecord) -> Status:
-    """The gravest of its cases' that are no known deviations, and of its own trouble."""
+    """The gravest status of its cases without known deviations, and of the run itself."""
     if record.not_built:
         return Status.SKIP
     found = {status_of(case) for case in record.cases if case.outcome is not Outcome.XFAIL}
@@ -133,7 +137,7 @@ class _Run:
         self._origin = sender.origin
         head, kernel = record.head, record.head.kernel
         shown = [[case.id, case.outcome, case.duration_s, case.adapted] for case in record.cases]
-        # Of what never changes: later versions of schema 1 may have more to tell of the same run.
+        # Only facts that never change: later versions of schema 1 may record more of a run.
         run = [head.started, head.suite, record.selected, record.duration_s, record.note]
         self._id = _digest([kernel.id, *run, shown])
         facts = [kernel.id, kernel.release, kernel.source, kernel.config_sha256]
@@ -142,7 +146,7 @@ class _Run:
         self._build = sender.build or f"{self._origin}:{_digest(facts)}"
 
     def objects(self) -> dict[str, list[dict[str, Any]]]:
-        """What there is, by the schema's names."""
+        """The objects by the names of the schema."""
         told = [case for case in self._record.cases if not self._record.not_built]
         known = [case for case in told if case.outcome in (Outcome.XFAIL, Outcome.XPASS)]
         found = {"tests": [self._whole(), *map(self._test, told)]}
@@ -164,7 +168,7 @@ class _Run:
 
     def _built(self) -> dict[str, Any]:
         kernel = self._record.head.kernel
-        # By which contract it was judged is the run's.
+        # The profile belongs to the run.
         facts = {name: value for name, value in encode(kernel).items() if name != "profile"}
         return {
             "id": self._build,
@@ -205,7 +209,7 @@ class _Run:
             test["comment"] = SkipReason(case.reason).sentence
         elif case.reason:
             test["comment"] = case.reason
-        if case.outcome in BAD or case.outcome is Outcome.XFAIL:
+        if case.outcome in NOT_OK or case.outcome is Outcome.XFAIL:
             test["log_excerpt"] = _excerpt(
                 printable("\n".join(render_failure(case, self._record.head)))
             )
@@ -215,7 +219,7 @@ class _Run:
         return test
 
     def _common(self, path: str, status: Status, duration_s: float) -> dict[str, Any]:
-        """What every test has; that it started with its run is all that is known of a case."""
+        """The members of every test; of a case only the start of its run is known."""
         test: dict[str, Any] = {
             "id": self._test_id(path),
             "build_id": self._build,
@@ -266,7 +270,7 @@ def _digest(data: object) -> str:
 
 
 def _excerpt(text: str) -> str:
-    """Both ends of a text that is too long."""
+    """The beginning and end of a text that is too long."""
     if len(text) <= EXCERPT:
         return text
     kept = (EXCERPT - len(_LEFT_OUT) - len(str(len(text)))) // 2
@@ -274,7 +278,7 @@ def _excerpt(text: str) -> str:
 
 
 def _clean(value: Any) -> Any:
-    """Without what a database of text refuses."""
+    """Without characters that the database refuses."""
     if isinstance(value, str):
         return _NO_TEXT.sub(lambda found: printable(found[0]), value)
     if isinstance(value, dict):

@@ -1,9 +1,9 @@
-"""Runs as `run_kselftest.sh` prints them: each surface as if it were a program of user_events.
+"""Runs in the format of `run_kselftest.sh`: each surface is a program of user_events.
 
-tools/testing/selftests/kselftest/runner.sh names each program, has what it says behind "# ", and
-judges it by its exit code; what a program says is TAP again, as kselftest.h prints it.  Readers of
-that (LAVA's and LKFT's, openQA, NIPA) take each comment for TAP of a level deeper, and what follows
-SKIP for a part of the name: so evidence stands behind a "|", and reasons are not on result lines.
+tools/testing/selftests/kselftest/runner.sh names each program, prefixes its output with "# ", and
+judges it by its exit code; the output is TAP again, as of kselftest.h.  Readers (LAVA, LKFT,
+openQA, NIPA) take each comment for nested TAP, and text after SKIP for a part of the name: so
+evidence follows a "|", and result lines have no reasons.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from conformance.report.export.ktap import BAD, RUN_ID, by_surface, head_lines, not_built_reason
+from conformance.report.export.ktap import RUN_ID, by_surface, head_lines, not_built_reason
 from conformance.report.failure import adapted_line, render_failure
-from conformance.results.case_result import CaseResult, Outcome, SkipReason
+from conformance.results.case_result import NOT_OK, CaseResult, Outcome, SkipReason
 from conformance.results.run import RunHead, RunRecord, named
 from host.text import one_line
 
 VERSION = "TAP version 13"
 COLLECTION = "user_events"
 
-# The words of kselftest.h's last line, and what it counts there.
+# The words of kselftest.h's last line, and the outcomes that it counts.
 _TOTALS = {
     "pass": {Outcome.PASS},
     "fail": {Outcome.FAIL, Outcome.CRASH, Outcome.TIMEOUT},
@@ -36,17 +36,17 @@ _FAILED = "exit=1"
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """What the runner would have started: its lines, and what stands behind its result's "#"."""
+    """A program with its output, and the text after "#" of its result line."""
 
     name: str
-    said: Sequence[str]
+    output: Sequence[str]
     ended: str = ""
 
 
 def render_kselftest(records: Iterable[RunRecord]) -> str:
-    """Runs in the runner's words, ending with a newline.
+    """Render runs.
 
-    Of several, each is a collection of its own, below the name of its kernel.
+    Several runs are collections of their own, named by their kernels.
     """
     runs = named(records)
     lines: list[str] = []
@@ -57,7 +57,7 @@ def render_kselftest(records: Iterable[RunRecord]) -> str:
         for program in _programs(record):
             planned += 1
             header = f"selftests: {COLLECTION}{below}: {program.name}"
-            lines += [f"# {header}", *(f"# {line}" for line in program.said)]
+            lines += [f"# {header}", *(f"# {line}" for line in program.output)]
             word = "not ok" if program.ended == _FAILED else "ok"
             ended = f" # {program.ended}" if program.ended else ""
             lines.append(f"{word} {planned} {header}{ended}")
@@ -67,8 +67,8 @@ def render_kselftest(records: Iterable[RunRecord]) -> str:
 def _programs(record: RunRecord) -> Iterator[_Program]:
     for surface, cases in by_surface(record).items():
         outcomes = {case.outcome for case in cases}
-        ended = _FAILED if outcomes & BAD else "SKIP" if outcomes == {Outcome.SKIP} else ""
-        yield _Program(surface, list(_said(cases, record.head)), ended)
+        ended = _FAILED if outcomes & NOT_OK else "SKIP" if outcomes == {Outcome.SKIP} else ""
+        yield _Program(surface, list(_output(cases, record.head)), ended)
     if record.not_built:
         skipped = f"1..0 # SKIP {one_line(not_built_reason(record))}"
         yield _Program(RUN_ID, [VERSION, skipped], "SKIP")
@@ -76,14 +76,14 @@ def _programs(record: RunRecord) -> Iterator[_Program]:
         yield _Program(RUN_ID, [f"Bail out! {one_line(record.trouble)}"], _FAILED)
 
 
-def _said(cases: Sequence[CaseResult], head: RunHead) -> Iterator[str]:
-    """What kselftest.h would print for these cases."""
+def _output(cases: Sequence[CaseResult], head: RunHead) -> Iterator[str]:
+    """The output of kselftest.h for these cases."""
     yield VERSION
     yield f"1..{len(cases)}"
     for number, case in enumerate(cases, start=1):
         for line in _evidence(case, head):
             yield f"# | {line}"
-        word = "not ok" if case.outcome in BAD else "ok"
+        word = "not ok" if case.outcome in NOT_OK else "ok"
         plain = case.outcome in {Outcome.PASS, Outcome.FAIL}
         yield f"{word} {number} {case.id}" + ("" if plain else f" # {case.outcome}")
     counts = (
@@ -94,7 +94,7 @@ def _said(cases: Sequence[CaseResult], head: RunHead) -> Iterator[str]:
 
 
 def _evidence(case: CaseResult, head: RunHead) -> list[str]:
-    if case.outcome in BAD:
+    if case.outcome in NOT_OK:
         return render_failure(case, head)
     lines = [one_line(case.reason)] if case.reason else []
     if case.outcome is Outcome.SKIP:

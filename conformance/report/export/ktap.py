@@ -1,7 +1,7 @@
 """results.ktap: runs in KTAP version 1, one nested test per surface.
 
-The format is Documentation/dev-tools/ktap.rst; what its readers make of it: tests/report/export.
-Case ids appear as they are: they hold nothing that a reader would have to escape.
+The format is Documentation/dev-tools/ktap.rst; tests/report/export has its readers.  Case ids need
+no escaping.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from conformance.report.failure import adapted_line, render_failure
-from conformance.results.case_result import UNEXPECTED, CaseResult, Outcome, SkipReason
+from conformance.results.case_result import NOT_OK, CaseResult, Outcome, SkipReason
 from conformance.results.run import RunHead, RunRecord, named
 from host.files import write_atomically
 from host.text import one_line
@@ -20,31 +20,28 @@ VERSION = "KTAP version 1"
 RUN_ID = "uevt.run"
 """Name of the entry that stands for the run as a whole when no case tells its trouble."""
 
-BAD = UNEXPECTED | {Outcome.ERROR}
-"""Outcomes that are "not ok"."""
-# ktap.rst knows SKIP, TODO, XFAIL, TIMEOUT and ERROR; a reader falls back to "not ok" for
-# the words it does not know.
+# ktap.rst has SKIP, TODO, XFAIL, TIMEOUT and ERROR; for other words readers go by "not ok".
 _WITHOUT_DIRECTIVE = {Outcome.PASS, Outcome.FAIL}
-# kunit.py looks for "# SKIP" anywhere in a line, and other readers for "#" and the word.
+# kunit.py searches for "# SKIP" anywhere in a line, other readers for "#" and a word.
 _LIKE_A_DIRECTIVE = re.compile(r"#(?=\s*[A-Za-z])")
 
 
 def write_ktap(record: RunRecord, path: Path) -> None:
-    """Replace ``path`` by the run in KTAP.  Raises OSError."""
+    """Write a run as KTAP, atomically.  Raises OSError."""
     write_atomically(path, render_ktap([record]))
 
 
 def render_ktap(records: Iterable[RunRecord]) -> str:
-    """Runs in KTAP, ending with a newline; of several, each is a subtest with its kernel's name."""
+    """Render runs; several are subtests named by their kernels."""
     runs = named(records)
     if len(runs) == 1:
         return "\n".join(_run(runs[0][1])) + "\n"
     lines = [VERSION, f"1..{len(runs)}"]
     for number, (name, record) in enumerate(runs, start=1):
-        # A description must not have it at all.
+        # A description must not contain it.
         name = one_line(name).replace("#", r"\x23")
         lines += [f"  {line}" for line in _run(record, name)]
-        bad = bool(record.trouble) or any(case.outcome in BAD for case in record.cases)
+        bad = bool(record.trouble) or any(case.outcome in NOT_OK for case in record.cases)
         if record.not_built:
             lines.append(result_line(number, name, "SKIP", detail(not_built_reason(record))))
         else:
@@ -55,7 +52,8 @@ def render_ktap(records: Iterable[RunRecord]) -> str:
 def _run(record: RunRecord, name: str = "") -> list[str]:
     surfaces = by_surface(record)
     trouble = detail(record.trouble)
-    # Nothing but "# Subtest" between version and plan: kunit.py of 6.1 takes it for no plan.
+    # Only "# Subtest" may stand between version and plan: kunit.py of 6.1 misses the plan
+    # otherwise.
     lines = [VERSION, f"# Subtest: {name}"] if name else [VERSION]
     lines.append(f"1..{len(surfaces) + (bool(trouble) or record.not_built)}")
     lines += head_lines(record.head)
@@ -72,7 +70,7 @@ def _run(record: RunRecord, name: str = "") -> list[str]:
 
 
 def by_surface(record: RunRecord) -> dict[str, list[CaseResult]]:
-    """The cases by surface, in the order in which they ended; none of a kernel without any."""
+    """The cases by surface, in the order in which they ended; none if user_events is not built."""
     surfaces: dict[str, list[CaseResult]] = {}
     for case in () if record.not_built else record.cases:
         surfaces.setdefault(case.surface, []).append(case)
@@ -80,12 +78,12 @@ def by_surface(record: RunRecord) -> dict[str, list[CaseResult]]:
 
 
 def not_built_reason(record: RunRecord) -> str:
-    """Why nothing of a kernel without user_events was judged."""
+    """Why no case of a kernel without user_events was judged."""
     return record.note.strip() or SkipReason.NOT_BUILT.sentence
 
 
 def head_lines(head: RunHead) -> list[str]:
-    """What is known of a run before its first case, as diagnostic lines."""
+    """The facts known before the first case, as diagnostic lines."""
     facts = {
         "kernel": head.kernel.id,
         "release": head.kernel.release,
@@ -103,15 +101,14 @@ def _surface(surface: str, cases: list[CaseResult], head: RunHead) -> list[str]:
 
 
 def case_lines(number: int, case: CaseResult, head: RunHead) -> list[str]:
-    """The result line of a case behind its diagnostic lines."""
+    """The result line of a case after its diagnostic lines."""
     lines = []
-    if case.outcome in BAD:
-        # Evidence is indented behind its "#", so that no text of a kernel can be
-        # taken for a "# Subtest:" line.
+    if case.outcome in NOT_OK:
+        # Evidence is indented after "#", so that no kernel text reads as a "# Subtest:" line.
         lines = [f"# {line}" for line in render_failure(case, head)]
     elif case.adapted:
         lines = [f"# {one_line(adapted_line(case))}"]
-    ok = case.outcome not in BAD
+    ok = case.outcome not in NOT_OK
     if case.outcome in _WITHOUT_DIRECTIVE:
         return [*lines, result_line(number, case.id, ok=ok)]
     reason = case.reason
@@ -121,20 +118,20 @@ def case_lines(number: int, case: CaseResult, head: RunHead) -> list[str]:
 
 
 def result_line(
-    number: int, name: str, directive: str = "", said: str = "", *, ok: bool = True
+    number: int, name: str, directive: str = "", text: str = "", *, ok: bool = True
 ) -> str:
-    """One result; ``name`` and ``said`` are free of directives, see ``detail``."""
+    """One result line; ``name`` and ``text`` must be free of directives, see ``detail``."""
     line = f"{'ok' if ok else 'not ok'} {number} {name}"
-    return f"{line} # {directive} {said}".rstrip() if directive else line
+    return f"{line} # {directive} {text}".rstrip() if directive else line
 
 
 def detail(text: str) -> str:
-    """A text on one line, in which no reader finds a directive."""
+    """A text on one line, without anything that readers take for a directive."""
     return _LIKE_A_DIRECTIVE.sub(r"\\x23", one_line(text))
 
 
 def _surface_result(number: int, surface: str, cases: list[CaseResult]) -> str:
-    if any(case.outcome in BAD for case in cases):
+    if any(case.outcome in NOT_OK for case in cases):
         return result_line(number, surface, ok=False)
     if all(case.outcome is Outcome.SKIP for case in cases):
         return result_line(number, surface, "SKIP", "every case was skipped")

@@ -1,8 +1,7 @@
-"""A run in KTAP version 1 while it runs: each case as it ends, so nothing is sorted or nested.
+"""A run in KTAP version 1 as it happens: cases in the order in which they end, not nested.
 
-The plan counts the selected cases and one more, `uevt.run`: what is wrong with the run as a
-whole and is told by no case, as a case that never ended.  A stream that stops before that
-entry is a run that was cut off, which every reader notices by the plan.
+The plan counts the selected cases and one more, `uevt.run`, for problems of the whole run that no
+case shows.  Readers detect a run that was cut off by the missing entry.
 """
 
 from __future__ import annotations
@@ -16,10 +15,20 @@ from conformance.results.run import RunHead, RunRecord
 from host.text import Outlet, one_line
 
 
-class KtapStream:
-    """Writes one run.  ``require`` makes a kernel without user_events a failure.
+class _Lines:
+    """Lines written to a stream at once."""
 
-    ``escape`` is as Outlet has it.  Methods raise OSError when the disk refuses.
+    def __init__(self, stream: TextIO, escape: Callable[[str], str] = str) -> None:
+        self._outlet = Outlet(stream, escape)
+
+    def _say(self, *lines: str) -> None:
+        self._outlet.write("".join(f"{line}\n" for line in lines))
+
+
+class KtapStream(_Lines):
+    """Write one run.  ``require`` makes a kernel without user_events a failure.
+
+    ``escape`` is that of Outlet.  Methods raise OSError if the disk is full.
     """
 
     def __init__(
@@ -30,7 +39,7 @@ class KtapStream:
         require: bool = False,
         escape: Callable[[str], str] = str,
     ) -> None:
-        self._outlet = Outlet(stream, escape)
+        super().__init__(stream, escape)
         self._head = head
         self._require = require
         self._ended = 0
@@ -38,75 +47,70 @@ class KtapStream:
         self._remarks: list[str] = []
 
     def begin(self, selected: int) -> None:
-        """So many cases will end."""
+        """The number of cases is known."""
         self._begun = True
-        # Nothing between version and plan: kunit.py of 6.1 takes it for no plan.
-        self._say([VERSION, f"1..{selected + 1}", *head_lines(self._head)])
+        # Nothing may stand between version and plan: kunit.py of 6.1 misses the plan otherwise.
+        self._say(VERSION, f"1..{selected + 1}", *head_lines(self._head))
 
     def case(self, result: CaseResult) -> None:
         """A case ended."""
         self._ended += 1
-        self._say(case_lines(self._ended, result, self._head))
+        self._say(*case_lines(self._ended, result, self._head))
 
     def remark(self, result: CaseResult) -> None:
-        """Something ended that is no selected case, and that the plan does not count."""
+        """A result that is not of a selected case, and not in the plan."""
         self._remarks.append(f"{result.id} {result.outcome}")
-        self._say(case_lines(0, result, self._head)[:-1])
+        self._say(*case_lines(0, result, self._head)[:-1])
 
     def end(self, record: RunRecord | None) -> None:
-        """The run is over; None where it has no result."""
+        """The run ended; None without a result."""
         if not self._begun:
             return
         name = f"{self._ended + 1} {RUN_ID}"
         if record is None:
-            self._say(["Bail out! the run ended without a result"])
+            self._say("Bail out! the run ended without a result")
         elif record.not_built:
-            said = detail(record.note)
-            line = f"not ok {name} # ERROR {said}" if self._require else f"ok {name} # SKIP {said}"
-            self._say([line])
+            note = detail(record.note)
+            self._say(
+                f"not ok {name} # ERROR {note}" if self._require else f"ok {name} # SKIP {note}"
+            )
         elif trouble := detail(record.trouble or ", ".join(self._remarks)):
-            self._say([f"not ok {name} # ERROR {trouble}"])
+            self._say(f"not ok {name} # ERROR {trouble}")
             if record.missing:
-                self._say([f"Bail out! {trouble}"])
+                self._say(f"Bail out! {trouble}")
         else:
-            self._say([f"ok {name}"])
+            self._say(f"ok {name}")
         self._begun = False
 
-    def _say(self, lines: Iterable[str]) -> None:
-        self._outlet.write("".join(f"{line}\n" for line in lines))
 
-
-class KtapRuns:
-    """Writes several runs, each one subtest: its lines as they come, two columns deeper."""
+class KtapRuns(_Lines):
+    """Write several runs as subtests, their lines indented as they come."""
 
     def __init__(self, stream: TextIO, planned: int) -> None:
-        self._outlet = Outlet(stream)
+        super().__init__(stream)
         self._number = 0
-        self._say([VERSION, f"1..{planned}"])
+        self._say(VERSION, f"1..{planned}")
 
     def bail_out(self, why: str) -> None:
-        """The runs that are left will not come."""
-        self._say([f"Bail out! {why}"])
+        """The remaining runs will not come."""
+        self._say(f"Bail out! {why}")
 
     def run(self, name: str, lines: Iterable[str]) -> None:
-        """Pass the lines of one run on, and judge it by them."""
+        """Copy the lines of one run, and judge it by them."""
         self._number += 1
         results = []
         bad = False
         for line in lines:
-            self._say([f"  {line.rstrip()}"])
+            self._say(f"  {line.rstrip()}")
             bad = bad or line.startswith(("not ok ", "Bail out!"))
             if line.startswith(("ok ", "not ok ")):
                 results.append(line)
         number = f"{self._number} {one_line(name)}"
         if not results:
-            self._say([f"not ok {number} # ERROR it did not begin"])
+            self._say(f"not ok {number} # ERROR it did not begin")
         elif bad or RUN_ID not in results[-1].split():
-            self._say([f"not ok {number}"])
+            self._say(f"not ok {number}")
         elif all(" # SKIP" in line for line in results):
-            self._say([f"ok {number} # SKIP every case was skipped"])
+            self._say(f"ok {number} # SKIP every case was skipped")
         else:
-            self._say([f"ok {number}"])
-
-    def _say(self, lines: Iterable[str]) -> None:
-        self._outlet.write("".join(f"{line}\n" for line in lines))
+            self._say(f"ok {number}")

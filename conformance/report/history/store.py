@@ -57,9 +57,7 @@ class Store:
         Raises ReportError if it is not a directory.
         """
         if not directory.is_dir():
-            raise ReportError(
-                directory, "is not a directory", "name one: --store DIR"
-            )
+            raise ReportError(directory, "is not a directory", "name one: --store DIR")
         self._connection = index.opened(directory)
         try:
             index.refresh(self._connection, directory, progress)

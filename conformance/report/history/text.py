@@ -37,9 +37,7 @@ def render_case(past: CaseHistory) -> str:
             lines.append("")
     for one, other in past.suite_differs:
         sides = [f"{past.named(each)} by suite {each.suite}" for each in (one, other)]
-        lines += _wrapped(
-            f"judged by two revisions of the suite: {one_line(', '.join(sides))}"
-        )
+        lines += _wrapped(f"judged by two revisions of the suite: {one_line(', '.join(sides))}")
     return "\n".join([*lines, *_wrapped(sentence_of(past))]) + "\n"
 
 

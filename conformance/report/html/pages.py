@@ -1,7 +1,7 @@
-"""Pages of HTML: one file each that needs no network, from templates/ with Jinja.
+"""HTML pages as single files that need no network, from templates/ with Jinja.
 
-Style and scripts are files beside the templates and become part of the page, which allows itself
-these very texts and nothing else (Content-Security-Policy), whatever the data on it say.
+Styles and scripts are inlined from files next to the templates.  The Content-Security-Policy of
+the page allows exactly these, whatever its data contain.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 TEMPLATES = Path(__file__).parent / "templates"
 
-# Of every page.
+# On every page.
 _STYLE = "page.css"
 _SCRIPT = "page.js"
 
@@ -24,7 +24,7 @@ _SCRIPT = "page.js"
 def render_page(
     template: str, *, styles: tuple[str, ...] = (), scripts: tuple[str, ...] = (), **data: object
 ) -> str:
-    """The page that a template makes of ``data``, with these files of style and script in it."""
+    """Render a template with ``data``, inlining these styles and scripts."""
     style = _joined((_STYLE, *styles))
     script = _joined((_SCRIPT, *scripts))
     policy = "; ".join(
@@ -61,5 +61,5 @@ def _joined(names: tuple[str, ...]) -> str:
 
 
 def _digest(text: str) -> str:
-    """A source expression that allows this very text."""
+    """A CSP source expression for this text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,4 +1,4 @@
-"""docs/findings.md as data: what is known about a case where kernel and documentation disagree."""
+"""docs/findings.md as data: the known disagreements between kernel and documentation."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 FILE = Path(__file__).parents[3] / "docs" / "findings.md"
 
 _HEADING = re.compile(r"^## +(.+?) *$", re.MULTILINE)
-# `surface.name`, or `surface.name…` for all cases whose ids begin so.
+# `surface.name`, or `surface.name…` for all ids with this prefix.
 _NAMED = re.compile(r"`([a-z0-9_-]+\.[a-z0-9_.-]*)(…?)`")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One section: its heading, its text in Markdown, and the cases that it names."""
+    """One section: heading, text in Markdown, and the cases that it names."""
 
     title: str
     text: str
@@ -23,7 +23,7 @@ class Finding:
     beginnings: tuple[str, ...] = ()
 
     def names(self, id: str) -> bool:
-        """Whether it names a case, or the function that this is a variant of."""
+        """Whether it names a case, or the function of a variant."""
         while id:
             if id in self.cases or id.startswith(self.beginnings):
                 return True
@@ -32,7 +32,7 @@ class Finding:
 
 
 def read_findings(path: Path = FILE) -> list[Finding]:
-    """The sections in their order; none where the suite came without its documentation."""
+    """The sections in order; empty if the documentation is not installed."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError:

@@ -1,8 +1,7 @@
-"""The report as one page of HTML: the story as text, and the matrix as data for a script.
+"""The report as one HTML page: the text, and the matrix as data for a script.
 
-The data are compact, for there may be many kernels and thousands of cases: what every result has
-is a letter and a number, evidence is there once however many results share it, and lines of
-operations are numbers of a table of lines.
+The data are compact, since there may be many kernels and thousands of cases: a result is a letter
+and a number, equal evidence is stored once, and lines of operations are indexes into a table.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ from conformance.report.matrix.story import (
     contradictions,
     counted,
     facts,
+    grouped_results,
     nothing_unexpected,
     options,
     run_trouble,
     slowest,
-    steps,
     time_of,
-    told,
+    transitions,
 )
-from conformance.report.matrix.table import TROUBLE, Absence, Cell, Matrix, Row
-from conformance.results.case_result import Blame, CaseResult, Outcome
+from conformance.report.matrix.table import Absence, Cell, Matrix, Row
+from conformance.results.case_result import NOT_OK, Blame, CaseResult, Outcome
 from conformance.results.json_codec import encode
 from conformance.results.summary import short_digest
 
-# A cell in the data, and what it shows where there is no room for the word.
+# Code of an outcome in the data, and the sign to show if there is no room for the word.
 _CODES = {
     Outcome.PASS: ("P", "✓"),
     Outcome.FAIL: ("F", "F"),
@@ -49,12 +48,12 @@ _CODES = {
 }
 _ABSENT = {Absence.NOT_FOR_IT: (".", "·"), Absence.NOT_RUN: ("-", "-")}
 _SLOWEST = 20
-# Of one kind so many are told on top; the matrix has all.
+# Entries of one section; the list of cases has all.
 _MOST = 40
 
 
 def render_html(matrix: Matrix, findings: Sequence[Finding]) -> str:
-    """The page."""
+    """Render the page."""
     known = [each for each in findings if any(each.names(row.id) for row in matrix.rows)]
     by_surface = matrix.surfaces.items()
     return render_page(
@@ -64,9 +63,9 @@ def render_html(matrix: Matrix, findings: Sequence[Finding]) -> str:
         matrix=matrix,
         data=payload(matrix, known),
         title=title(matrix),
-        trouble=told(matrix, TROUBLE),
-        deviations=told(matrix, {Outcome.XFAIL}),
-        steps=steps(matrix),
+        trouble=grouped_results(matrix, NOT_OK),
+        deviations=grouped_results(matrix, {Outcome.XFAIL}),
+        transitions=transitions(matrix),
         contradictions=contradictions(matrix),
         facts=facts(matrix),
         options=options(matrix),
@@ -84,7 +83,7 @@ def render_html(matrix: Matrix, findings: Sequence[Finding]) -> str:
 
 
 def title(matrix: Matrix) -> str:
-    """What the report is about."""
+    """The title of the page."""
     labels = [column.label for column in matrix.columns]
     if len(labels) <= 4:
         return f"user_events on {', '.join(labels)}"
@@ -93,7 +92,7 @@ def title(matrix: Matrix) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A finding as HTML, and the number it is referred to by."""
+    """A finding as HTML with its number."""
 
     number: int
     title: Markup
@@ -109,7 +108,7 @@ def _shown(findings: Sequence[Finding]) -> Iterator[_Shown]:
 
 
 def payload(matrix: Matrix, findings: Sequence[Finding]) -> dict[str, Any]:
-    """What the script is given; see report.js for who reads what."""
+    """The data of the page; matrix.js describes the keys."""
     tables = _Tables(findings)
     surfaces = list(matrix.surfaces)
     rows = [_row(row, surfaces.index(row.surface), tables) for row in matrix.rows]
@@ -118,7 +117,7 @@ def payload(matrix: Matrix, findings: Sequence[Finding]) -> dict[str, Any]:
             {"label": column.label, "release": column.record.head.kernel.release}
             for column in matrix.columns
         ],
-        "outcomes": [[*_CODES[each], each.value, each in TROUBLE] for each in Outcome],
+        "outcomes": [[*_CODES[each], each.value, each in NOT_OK] for each in Outcome],
         "absent": [[*codes, absence.value] for absence, codes in _ABSENT.items()],
         "surfaces": surfaces,
         "functions": tables.functions.values,
@@ -129,14 +128,14 @@ def payload(matrix: Matrix, findings: Sequence[Finding]) -> dict[str, Any]:
 
 
 class _Table:
-    """Things numbered in the order in which they come; the same thing has one number."""
+    """Values numbered in order; equal values have one number."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
         self._numbers: dict[str, int] = {}
 
     def number(self, value: Any) -> int:
-        """The number of something that JSON can say."""
+        """The number of a JSON value."""
         key = value if isinstance(value, str) else json.dumps(value)
         if key not in self._numbers:
             self._numbers[key] = len(self.values)
@@ -153,7 +152,7 @@ class _Tables:
 
 
 def _row(row: Row, surface: int, tables: _Tables) -> list[Any]:
-    """Surface, function, id, tier, letters, milliseconds, digests, and what there is to tell."""
+    """Surface, function, id, tier, letters, milliseconds, digests, and details."""
     named = [place for place, each in enumerate(tables.findings) if each.names(row.id)]
     function = [row.sentence, row.docs, _conditions(row.case), named]
     digests = [short_digest(each.digest or "") for each in row.results]
@@ -168,7 +167,7 @@ def _row(row: Row, surface: int, tables: _Tables) -> list[Any]:
         {
             place: tables.details.number(_detail(cell.result, tables))
             for place, cell in enumerate(row.cells)
-            if cell.result is not None and (cell.result.outcome is not Outcome.PASS or _told(cell))
+            if cell.result is not None and _has_details(cell.result)
         },
     ]
 
@@ -179,14 +178,13 @@ def _letter(cell: Cell) -> str:
     return _ABSENT[cell.absence or Absence.NOT_RUN][0]
 
 
-def _told(cell: Cell) -> bool:
-    """Whether a result that passed has more to tell than that."""
-    result = cell.result
-    return result is not None and bool(result.adapted or result.rerun or result.reason)
+def _has_details(result: CaseResult) -> bool:
+    passed = result.outcome is Outcome.PASS
+    return not passed or bool(result.adapted or result.rerun or result.reason)
 
 
 def _detail(result: CaseResult, tables: _Tables) -> dict[str, Any]:
-    """What explains a result; what is empty is left out."""
+    """What explains a result; empty parts are left out."""
     evidence = result.evidence
     found = {
         "blame": "" if result.blame is Blame.NONE else result.blame.value,
@@ -199,12 +197,13 @@ def _detail(result: CaseResult, tables: _Tables) -> dict[str, Any]:
         "console": evidence.console,
         "rerun": rerun_line(result.rerun) if result.rerun else "",
         "adapted": list(result.adapted),
+        "source": result.location,
     }
     return {name: value for name, value in found.items() if value}
 
 
 def _conditions(case: Case | None) -> str:
-    """For which kernels a case holds, in words."""
+    """The kernels that a case applies to, in words."""
     if case is None:
         return ""
     parts = [case.profiles, *(f"with {name}" for name in case.needs)]

@@ -1,4 +1,4 @@
-"""The report in Markdown, as GitHub and GitLab show it in a summary or a comment."""
+"""The report in Markdown, for a step summary or a comment on GitHub or GitLab."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from collections.abc import Iterator, Sequence
 from conformance.report.markdown import escaped
 from conformance.report.matrix.findings import Finding
 from conformance.report.matrix.story import (
-    Step,
-    Told,
+    GroupedResult,
+    Transition,
     contradictions,
     counted,
+    grouped_results,
     nothing_unexpected,
     run_trouble,
-    steps,
-    told,
+    transitions,
 )
-from conformance.report.matrix.table import TROUBLE, Matrix
-from conformance.results.case_result import Outcome
+from conformance.report.matrix.table import Matrix
+from conformance.results.case_result import NOT_OK, Outcome
 from host.text import one_line
 
-# A step summary of GitHub's holds 1 MiB, and nobody reads that much.
+# GitHub refuses step summaries above 1 MiB.
 _MOST = 30
 _REASON = 300
 _HEAD = ("kernel", "release", "judged as", "verdict")
 
 
 def render_markdown(matrix: Matrix, findings: Sequence[Finding] = ()) -> str:
-    """The report: kernels, what is unexpected, what changed, what is known."""
+    """Render kernels, unexpected results, changes, and known deviations."""
     lines = ["# user_events", "", *_kernels(matrix), ""]
     for column in matrix.columns:
         if trouble := run_trouble(column):
             lines += [f"**{escaped(column.label)}**: {escaped(trouble)}", ""]
         for covered in column.run.covered:
-            lines += [f"{escaped(column.label)} executed of {escaped(str(covered))}", ""]
-    unexpected = told(matrix, TROUBLE)
+            lines += [f"{escaped(column.label)} covered {escaped(str(covered))}", ""]
+    unexpected = grouped_results(matrix, NOT_OK)
     lines += _section("Unexpected", unexpected, findings)
     if not unexpected:
         lines += [f"{nothing_unexpected(matrix).capitalize()}.", ""]
@@ -45,11 +45,11 @@ def render_markdown(matrix: Matrix, findings: Sequence[Finding] = ()) -> str:
                 f"- {_code(found.switch)} on {escaped(column.label)}: {escaped(found.says)}"
             )
         lines.append("")
-    changes = steps(matrix)
+    changes = transitions(matrix)
     lines += ["## What changed", ""] if changes else []
     for step in reversed(changes):
         lines += _step(step, findings)
-    lines += _section("Known deviations", told(matrix, {Outcome.XFAIL}), findings)
+    lines += _section("Known deviations", grouped_results(matrix, {Outcome.XFAIL}), findings)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -61,39 +61,39 @@ def _kernels(matrix: Matrix) -> Iterator[str]:
     for place, column in enumerate(matrix.columns):
         kernel = column.record.head.kernel
         facts = [escaped(column.label), escaped(kernel.release), escaped(kernel.profile)]
-        yield _row([*facts, f"**{column.said}**", *(str(each[place]) for _, each in counts)])
+        yield _row([*facts, f"**{column.verdict}**", *(str(each[place]) for _, each in counts)])
 
 
-def _step(step: Step, findings: Sequence[Finding]) -> list[str]:
+def _step(step: Transition, findings: Sequence[Finding]) -> list[str]:
     lines = [f"### {escaped(step.earlier.label)} → {escaped(step.later.label)}", ""]
     lines += [f"{step.summary.capitalize()}.", "", *_list(step.changes, findings)]
-    if step.turned:
+    if step.switch_changes:
         lines += ["<details><summary>dated changes of the ABI</summary>", ""]
-        for turned in step.turned:
-            no = "" if turned.on else "no longer: "
-            since = f" (since {turned.since})" if turned.since and turned.on else ""
-            commit = f" (“{escaped(turned.switch.commit)}”)"
-            lines.append(f"- {_code(turned.switch.name)}{since}: {no}{turned.switch.says}{commit}")
+        for change in step.switch_changes:
+            no = "" if change.on else "no longer: "
+            since = f" (since {change.since})" if change.since and change.on else ""
+            commit = f" (“{escaped(change.switch.commit)}”)"
+            lines.append(f"- {_code(change.switch.name)}{since}: {no}{change.switch.says}{commit}")
         lines += ["", "</details>", ""]
     return lines
 
 
-def _section(title: str, found: Sequence[Told], findings: Sequence[Finding]) -> list[str]:
+def _section(title: str, found: Sequence[GroupedResult], findings: Sequence[Finding]) -> list[str]:
     return [f"## {title}", "", *_list(found, findings)] if found else []
 
 
-def _list(found: Sequence[Told], findings: Sequence[Finding]) -> list[str]:
+def _list(found: Sequence[GroupedResult], findings: Sequence[Finding]) -> list[str]:
     lines = [line for each in found[:_MOST] for line in _item(each, findings)]
     if len(found) > _MOST:
         lines.append(f"- and {len(found) - _MOST} more")
     return [*lines, ""] if lines else []
 
 
-def _item(each: Told, findings: Sequence[Finding]) -> Iterator[str]:
+def _item(each: GroupedResult, findings: Sequence[Finding]) -> Iterator[str]:
     outcome, where = str(each.outcome), f"on {', '.join(one.label for one in each.columns)}"
     if each.before is not None:
         outcome = f"{each.before} → {each.outcome}"
-        where = f"({each.before} on {each.elsewhere})" if each.elsewhere else ""
+        where = f"({each.before} on {each.before_on})" if each.before_on else ""
     often = f"({number} variants)" if (number := len(each.group.rows)) > 1 else ""
     reason = one_line(each.reason)
     if len(reason) > _REASON:
@@ -113,5 +113,5 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _code(name: str) -> str:
-    """A name that cannot hold a backtick."""
+    """An id in a code span; ids have no backticks."""
     return f"`{one_line(name)}`"

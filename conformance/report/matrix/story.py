@@ -1,8 +1,7 @@
-"""What there is to tell of a matrix, in the order in which a maintainer asks for it.
+"""The contents of the report, as data for its text, Markdown and HTML forms.
 
-Trouble first, then what changed from one kernel to the next, known deviations, where the kernels
-and runs themselves differ, and where the time went.  All of it is data; each form of the report
-words it for itself.
+Unexpected results, changes from one kernel to the next, known deviations, differences between
+kernels and runs, and the time that cases took.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from conformance.results.case_result import (
     SkipReason,
 )
 
-# Of a run and not of what was run: they are no difference.
-_PASSING = frozenset({"guests", "began", "took", "results"})
+# Facts of a run that differ every time.
+_OF_A_RUN = frozenset({"guests", "began", "took", "results"})
 _SKIPPED = {reason.value: reason.sentence for reason in SkipReason}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """Variants of one function that showed the same, for one reason, on these kernels.
+class GroupedResult:
+    """Variants of one function with the same outcome for the same reason, on these kernels.
 
-    ``before`` is what they showed on the kernel before, where that is what is told;
-    ``elsewhere`` names an earlier one where the kernel before has no result of them.
+    For a changed outcome ``before`` is that of the previous kernel; if that did not run them,
+    ``before_on`` names the earlier kernel that did.
     """
 
     group: Group
@@ -38,15 +37,15 @@ class Told:
     reason: str
     columns: tuple[Column, ...]
     before: Outcome | None = None
-    elsewhere: str = ""
+    before_on: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
-    """A dated switch that two kernels have differently; ``case`` is the id of the one about it.
+class SwitchChange:
+    """A dated switch that differs between two kernels; ``case`` is the id of its case.
 
-    ``since`` is the release that began it, in the later kernel's own series where stable got it;
-    "" where no release did.
+    ``since`` is the first release with the change, in the series of the later kernel if it was
+    backported there; "" if no release has it.
     """
 
     switch: Switch
@@ -56,23 +55,23 @@ class Turned:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Transition:
     """From one kernel to the next.
 
-    ``begin`` and ``end`` count the cases that hold for the later kernel only, and for the earlier
-    one only; ``turned`` are the dated switches in which their contracts differ.
+    ``begin`` and ``end`` count the cases that apply only to the later, and only to the earlier
+    kernel; ``switch_changes`` are the dated switches that differ between their profiles.
     """
 
     earlier: Column
     later: Column
-    changes: tuple[Told, ...]
-    turned: tuple[Turned, ...]
+    changes: tuple[GroupedResult, ...]
+    switch_changes: tuple[SwitchChange, ...]
     begin: int
     end: int
 
     @property
     def summary(self) -> str:
-        """How many cases have another outcome, begin to hold and end to."""
+        """The numbers of changed cases and of those that begin or cease to apply."""
         changed = sum(len(each.group.rows) for each in self.changes)
         parts = [f"{_cases(changed)} with another outcome"]
         parts += [f"{self.begin} begin to hold"] if self.begin else []
@@ -82,19 +81,19 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One fact of every run, in the order of columns; "" where a run does not say."""
+    """One fact of every run, in the order of columns; "" if unknown."""
 
     name: str
     values: tuple[str, ...]
 
     @property
     def differs(self) -> bool:
-        """Whether any two runs differ in it, and that may be why they show something else."""
-        return self.name not in _PASSING and len(set(self.values)) > 1
+        """Whether it differs between runs, and may explain different outcomes."""
+        return self.name not in _OF_A_RUN and len(set(self.values)) > 1
 
 
-def told(matrix: Matrix, outcomes: Collection[Outcome]) -> list[Told]:
-    """All results with one of these outcomes, those together that say the same."""
+def grouped_results(matrix: Matrix, outcomes: Collection[Outcome]) -> list[GroupedResult]:
+    """All results with one of these outcomes, equal ones grouped."""
     found: dict[tuple[Outcome, str], dict[str, tuple[Row, list[Column]]]] = {}
     for row in matrix.rows:
         for column, cell in zip(matrix.columns, row.cells, strict=True):
@@ -102,16 +101,16 @@ def told(matrix: Matrix, outcomes: Collection[Outcome]) -> list[Told]:
                 key = cell.result.outcome, _reason(cell)
                 found.setdefault(key, {}).setdefault(row.id, (row, []))[1].append(column)
     return [
-        Told(group, outcome, reason, columns)
+        GroupedResult(group, outcome, reason, columns)
         for (outcome, reason), rows in found.items()
         for columns, group in _by_columns(rows.values())
     ]
 
 
-def steps(matrix: Matrix) -> list[Step]:
-    """What changed from each kernel to the one after it."""
+def transitions(matrix: Matrix) -> list[Transition]:
+    """The changes from each kernel to the next."""
     pairs = zip(matrix.columns, matrix.columns[1:], strict=False)
-    return [_step(matrix, place, *pair) for place, pair in enumerate(pairs, start=1)]
+    return [_transition(matrix, place, *pair) for place, pair in enumerate(pairs, start=1)]
 
 
 def contradictions(matrix: Matrix) -> list[tuple[Column, Contradiction]]:
@@ -120,7 +119,7 @@ def contradictions(matrix: Matrix) -> list[tuple[Column, Contradiction]]:
 
 
 def facts(matrix: Matrix) -> list[Fact]:
-    """What is known of kernels, hosts and runs; a fact that no run has is left out."""
+    """Facts about kernels, hosts and runs, without those unknown of all runs."""
     runs = [dict(_facts(column)) for column in matrix.columns]
     names = dict.fromkeys(name for run in runs for name in run)
     rows = [Fact(name, tuple(run.get(name, "") for run in runs)) for name in names]
@@ -128,10 +127,10 @@ def facts(matrix: Matrix) -> list[Fact]:
 
 
 def options(matrix: Matrix) -> list[Fact]:
-    """The options in which the configurations differ that are at hand.
+    """The options that differ between the known configurations.
 
-    Only those that each of them has or could have: what a release does not know, or another
-    option hides, says nothing.
+    Only options that each of them has: one that a release lacks, or that depends on another, says
+    nothing.
     """
     known = [column.run.options for column in matrix.columns]
     at_hand = [each for each in known if each]
@@ -141,18 +140,18 @@ def options(matrix: Matrix) -> list[Fact]:
 
 
 def slowest(matrix: Matrix, most: int) -> list[tuple[Row, Column, float]]:
-    """The cases that took longest, each with the kernel on which it did, and its seconds."""
+    """The slowest cases, each with its slowest kernel and the seconds."""
     found = [max(_seconds(matrix, row), key=lambda each: each[2]) for row in matrix.rows]
     return sorted(found, key=lambda each: -each[2])[:most]
 
 
 def time_of(rows: Iterable[Row], place: int) -> float:
-    """The seconds that rows took on the kernel in that column."""
+    """The total seconds of rows on the kernel of a column."""
     return sum(result.duration_s for row in rows if (result := row.cells[place].result) is not None)
 
 
 def counted(matrix: Matrix) -> list[tuple[str, list[int]]]:
-    """How many cases every kernel passed, and what others; a count of nothing is left out."""
+    """The number of cases for every kernel by outcome, without counts that are all zero."""
     records = [column.record for column in matrix.columns]
     always = {
         "passed": [record.count(Outcome.PASS) for record in records],
@@ -168,7 +167,7 @@ def counted(matrix: Matrix) -> list[tuple[str, list[int]]]:
 
 
 def run_trouble(column: Column) -> str:
-    """What is wrong with a run and is told by no case; "" when nothing is."""
+    """A problem of a run that no case shows, "" if there is none."""
     record = column.record
     if record.verdict is RunVerdict.NOT_BUILT:
         return record.note or _SKIPPED[SkipReason.NOT_BUILT]
@@ -180,12 +179,12 @@ def _cases(number: int) -> str:
 
 
 def nothing_unexpected(matrix: Matrix) -> str:
-    """What to say where no case has trouble: no more than was judged."""
+    """The sentence for a matrix without unexpected results, which covers judged cases only."""
     judged = all(column.record.verdict is not RunVerdict.ERROR for column in matrix.columns)
-    return "nothing unexpected" + ("" if judged else " in what was judged")
+    return "nothing unexpected" + ("" if judged else " among the judged cases")
 
 
-def _step(matrix: Matrix, place: int, earlier: Column, later: Column) -> Step:
+def _transition(matrix: Matrix, place: int, earlier: Column, later: Column) -> Transition:
     changed: dict[tuple[str, Outcome, Outcome, str], list[Row]] = {}
     begin = end = 0
     for row in matrix.rows:
@@ -194,19 +193,19 @@ def _step(matrix: Matrix, place: int, earlier: Column, later: Column) -> Step:
         end += cell.absence is Absence.NOT_FOR_IT and last.result is not None
         if cell.result is not None and cell.before is not None:
             seen = cell.before.column
-            elsewhere = "" if seen is earlier else seen.label
-            key = elsewhere, cell.before.outcome, cell.result.outcome, _reason(cell)
+            before_on = "" if seen is earlier else seen.label
+            key = before_on, cell.before.outcome, cell.result.outcome, _reason(cell)
             changed.setdefault(key, []).append(row)
     changes = tuple(
-        Told(group, outcome, reason, (later,), before, elsewhere)
-        for (elsewhere, before, outcome, reason), rows in changed.items()
+        GroupedResult(group, outcome, reason, (later,), before, before_on)
+        for (before_on, before, outcome, reason), rows in changed.items()
         for group in grouped(rows)
     )
-    turned = tuple(_turned(earlier, later, matrix.rows))
-    return Step(earlier, later, changes, turned, begin, end)
+    switches = tuple(_switch_changes(earlier, later, matrix.rows))
+    return Transition(earlier, later, changes, switches, begin, end)
 
 
-def _turned(earlier: Column, later: Column, rows: Iterable[Row]) -> Iterator[Turned]:
+def _switch_changes(earlier: Column, later: Column, rows: Iterable[Row]) -> Iterator[SwitchChange]:
     if earlier.profile is None or later.profile is None:
         return
     about = {row.case.switch: row.case.id for row in rows if row.case and row.case.switch}
@@ -214,7 +213,7 @@ def _turned(earlier: Column, later: Column, rows: Iterable[Row]) -> Iterator[Tur
     for switch in SWITCHES:
         if switch.name in differing:
             on = switch.name in later.profile.switches
-            yield Turned(switch, on, _since(switch, later), about.get(switch.name, ""))
+            yield SwitchChange(switch, on, _since(switch, later), about.get(switch.name, ""))
 
 
 def _since(switch: Switch, column: Column) -> str:
@@ -227,7 +226,7 @@ def _since(switch: Switch, column: Column) -> str:
 def _by_columns(
     rows: Iterable[tuple[Row, list[Column]]],
 ) -> Iterator[tuple[tuple[Column, ...], Group]]:
-    """Groups of rows that are about the same kernels."""
+    """Groups of rows with the same kernels."""
     found: dict[tuple[str, ...], tuple[list[Column], list[Row]]] = {}
     for row, columns in rows:
         labels = tuple(column.label for column in columns)
@@ -261,11 +260,11 @@ def _facts(column: Column) -> Iterator[tuple[str, str]]:
     yield "judged as", kernel.profile.replace(",", ", ")
     yield "variant", kernel.variant or ""
     yield "source", kernel.source or ""
-    # Sixty-four digits: that they differ is all there is to say.
+    # Of 64 digits, to show that configurations differ.
     yield "configuration", (kernel.config_sha256 or "")[:12]
     yield "accelerator", host["accel"]
     yield "why that one", host.get("accel_reason", "")
-    # Of the host itself nothing is told: a page is handed on.
+    # No facts about the host itself: the page is meant for publication.
     yield "guests", host.get("guests", "")
     yield "suite", head.suite
     yield "began", head.started

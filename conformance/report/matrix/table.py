@@ -1,8 +1,7 @@
-"""Kernels by cases: what every case showed on every kernel, as data for all forms of the report.
+"""The matrix of kernels and cases, as data for all forms of the report.
 
-Columns are runs, ordered by the release that was booted, then by the ABI it is judged by.  Rows
-are cases by surface.  A cell without a result says why, as far as the suite knows: its case does
-not hold for that kernel, or was not run.
+Columns are runs, sorted by booted release, then by the ABI that they are judged by.  Rows are
+cases by surface.  An empty cell says whether its case does not apply to the kernel or did not run.
 """
 
 from __future__ import annotations
@@ -21,10 +20,7 @@ from conformance.results.case_result import CaseResult, Outcome
 from conformance.results.run import KernelFacts, RunRecord, self_check_of
 from conformance.results.stored_runs import Run
 
-TROUBLE = frozenset(Outcome) - {Outcome.PASS, Outcome.XFAIL, Outcome.SKIP}
-"""Outcomes that somebody has to look at: something unexpected, or no verdict."""
-
-# A kernel whose release says nothing is told last.
+# Sorts kernels of unknown release last.
 _UNKNOWN = Release(1 << 16, 0)
 
 
@@ -37,9 +33,9 @@ class Absence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One run; ``label`` is its kernel, with its time where several runs are of one kernel.
+    """One run; ``label`` is its kernel, with the time if several runs are of one kernel.
 
-    ``profile`` is None where its name says nothing to this suite.
+    ``profile`` is None if this suite does not know it.
     """
 
     label: str
@@ -48,7 +44,7 @@ class Column:
 
     @property
     def record(self) -> RunRecord:
-        """What the run showed."""
+        """The run of the column."""
         return self.run.record
 
     def series(self, kind: Kind) -> tuple[int, int]:
@@ -57,8 +53,8 @@ class Column:
         return (abi if kind is Kind.USER_EVENTS else release).series
 
     @property
-    def said(self) -> str:
-        """The verdict in a word; of a self-check, which is none, how it ended."""
+    def verdict(self) -> str:
+        """The verdict, or the result of a self-check."""
         record = self.record
         if record.head.self_check:
             return f"self-check {self_check_of(record)}"
@@ -67,7 +63,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """The outcome on the nearest earlier kernel with a result, and which kernel that was."""
+    """The outcome on the nearest earlier kernel with a result."""
 
     outcome: Outcome
     column: Column
@@ -77,7 +73,7 @@ class Before:
 class Cell:
     """A case on a kernel: a result, or why there is none.
 
-    ``before`` is there where the kernel before showed another outcome.
+    ``before`` is set if the outcome differs from that of the kernel before.
     """
 
     result: CaseResult | None
@@ -87,7 +83,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A case on all kernels; ``case`` is what this suite knows of its function, if anything."""
+    """A case on all kernels; ``case`` is its function in this suite, if it has one."""
 
     id: str
     case: Case | None
@@ -95,7 +91,7 @@ class Row:
 
     @property
     def results(self) -> list[CaseResult]:
-        """Those that there are."""
+        """The results of the row."""
         return [cell.result for cell in self.cells if cell.result is not None]
 
     @property
@@ -105,33 +101,33 @@ class Row:
 
     @property
     def tier(self) -> str:
-        """Its tier on the newest kernel that ran it."""
+        """The tier on the newest kernel that ran it."""
         return self.results[-1].tier
 
     @property
     def sentence(self) -> str:
-        """What it proves, as the newest run has it."""
-        told = [each.sentence for each in self.results if each.sentence]
-        return told[-1] if told else self.case.sentence if self.case else ""
+        """What it proves, from the newest run."""
+        found = [each.sentence for each in self.results if each.sentence]
+        return found[-1] if found else self.case.sentence if self.case else ""
 
     @property
     def docs(self) -> str:
-        """What the kernel's documentation says, as the newest run that judged it has it."""
+        """The documentation, from the newest run that judged it."""
         judged = [each for each in self.results if each.outcome is not Outcome.SKIP]
-        told = [each.evidence.reference for each in judged if each.evidence.docs]
-        return told[-1] if told else ""
+        found = [each.evidence.reference for each in judged if each.evidence.docs]
+        return found[-1] if found else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """The whole of it."""
+    """All columns and rows."""
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
 
     @property
     def surfaces(self) -> dict[str, list[Row]]:
-        """The rows by surface, in the order of telling."""
+        """The rows by surface, in order."""
         found: dict[str, list[Row]] = {}
         for row in self.rows:
             found.setdefault(row.surface, []).append(row)
@@ -140,14 +136,14 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Variants of one function that say the same; ``name`` is what their ids have in common."""
+    """Variants with the same sentence; ``name`` is the common part of their ids."""
 
     name: str
     rows: tuple[Row, ...]
 
 
 def matrix(runs: Iterable[Run], cases: Mapping[str, Case] | None = None) -> Matrix:
-    """What these runs showed; ``cases`` are the functions this suite has, by id."""
+    """The matrix of these runs; ``cases`` are the functions of this suite by id."""
     columns = tuple(sorted(_columns(list(runs)), key=_age))
     results = [{case.id: case for case in column.record.cases} for column in columns]
     ids = sorted({id for each in results for id in each}, key=lambda id: (place(_surface(id)), id))
@@ -159,7 +155,7 @@ def matrix(runs: Iterable[Run], cases: Mapping[str, Case] | None = None) -> Matr
 
 
 def grouped(rows: Iterable[Row]) -> list[Group]:
-    """Rows put together by the sentence that they prove, in their order."""
+    """Rows grouped by sentence, in order."""
     found: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
         sentence = row.sentence
@@ -168,7 +164,7 @@ def grouped(rows: Iterable[Row]) -> list[Group]:
 
 
 def _common(ids: Sequence[str]) -> str:
-    """The parts that all ids begin with; the first id where that is a surface alone."""
+    """The common parts of ids; the first id if only the surface is common."""
     shared = []
     for parts in zip(*(id.split(".") for id in ids), strict=False):
         if len(set(parts)) > 1:
@@ -184,13 +180,13 @@ def _columns(runs: Sequence[Run]) -> Iterator[Column]:
         head = run.record.head
         label = head.kernel.id if often[head.kernel.id] == 1 else f"{head.kernel.id} {head.started}"
         labels[label] += 1
-        # Two that began within one second.
+        # Two runs that began within one second.
         numbered = label if labels[label] == 1 else f"{label} ({labels[label]})"
         yield Column(numbered, run, _profile(head.kernel))
 
 
 def _profile(kernel: KernelFacts) -> Profile | None:
-    # An image may call its release whatever it likes.
+    # The release of an image may be any text.
     for base in (kernel.release, None):
         with suppress(ProfileError):
             return profile_for(kernel.profile, base=base)
@@ -227,7 +223,7 @@ def _absence(profile: Profile | None, case: Case | None) -> Absence:
 
 
 def _case(id: str, cases: Mapping[str, Case]) -> Case | None:
-    """The function that a case is, or is a variant of."""
+    """The function of a case or variant."""
     while id:
         if id in cases:
             return cases[id]

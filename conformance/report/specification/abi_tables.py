@@ -1,7 +1,7 @@
-"""docs/abi.md: the dated switches, the generations, and the cases about them, as tables.
+"""docs/abi.md: dated switches, generations, and the cases about them, as tables.
 
-``python -m conformance.report.specification.abi_tables`` writes the file from
-``conformance/abi`` and the declared cases.
+``python -m conformance.report.specification.abi_tables`` writes the file from ``conformance/abi``
+and the declared cases.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ Cases may need these like switches.
 
 
 def render(cases: Sequence[Case]) -> str:
-    """The text of the file, ending with a newline."""
+    """Render the file."""
     parts = (
         _INTRODUCTION,
         _SWITCHES,
@@ -106,7 +106,7 @@ def _switch_row(switch: Switch, cases: Sequence[Case]) -> tuple[str, ...]:
 
 
 def _count(name: str, cases: Sequence[Case]) -> str:
-    """How many cases need something on or off, the one about it left aside."""
+    """How many cases need the switch on or off, without the case about it."""
     needing = sum(name in (*case.needs, *case.without) and case.switch != name for case in cases)
     return str(needing or "")
 
@@ -142,13 +142,10 @@ def _name_rows() -> Iterator[tuple[str, ...]]:
 
 
 def releases() -> Iterator[Profile]:
-    """The profiles of all mainline releases that there may be."""
+    """The profiles of mainline releases."""
     for release in (f"{major}.{minor}" for major in range(5, 8) for minor in range(20)):
         with contextlib.suppress(ProfileError):
             yield profile_for(release)
-
-
-# Markdown
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -161,7 +158,7 @@ def _code(name: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Text with what Markdown would take for markup escaped; `code` in it stays code."""
+    """Escape Markdown, but not in `code`."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return _plain(text)

@@ -1,7 +1,7 @@
-"""The cases as the specification of user_events: one page of their sentences, to be browsed.
+"""The cases as the specification of user_events: an HTML page of their sentences.
 
-``python -m conformance.report.specification.page FILE`` writes it; the page is one file and needs
-no network.
+``python -m conformance.report.specification.page FILE`` writes it as one file that needs no
+network.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from conformance.report.specification.abi_tables import releases
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """What one case proves: a sentence, and what goes on after it; ids of its variants."""
+    """What one case proves: its sentence, further paragraphs, and the ids of its variants."""
 
     case: Case
     text: str
@@ -35,7 +35,7 @@ class Sentence:
 
     @property
     def conditions(self) -> list[tuple[str, str]]:
-        """What a kernel must have and must not, and what each of that says."""
+        """The switches that a kernel must have or lack, each with its description."""
         says = {**{name: each.says for name, each in BY_NAME.items()}, **DERIVED}
         on = [(name, says[name]) for name in self.case.needs]
         return on + [(f"not {name}", says[name]) for name in self.case.without]
@@ -43,7 +43,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """The sentences of one module of cases."""
+    """The sentences of one case file."""
 
     title: str
     name: str
@@ -52,19 +52,19 @@ class Chapter:
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """The chapters whose cases share the first part of their ids."""
+    """The chapters whose case ids begin with the same word."""
 
     name: str
     chapters: tuple[Chapter, ...]
 
     @property
     def sentences(self) -> int:
-        """How many there are."""
+        """The number of sentences."""
         return sum(len(chapter.sentences) for chapter in self.chapters)
 
 
 def surfaces(modules: Sequence[ModuleType]) -> list[Surface]:
-    """All sentences by surface; chapters in the order of files."""
+    """All sentences by surface, chapters in the order of files."""
     found: dict[str, list[Chapter]] = {}
     for module in modules:
         sentences = sorted(_sentences(module), key=lambda each: each.case.surface)
@@ -83,13 +83,13 @@ def _sentences(module: ModuleType) -> Iterator[Sentence]:
 
 
 def _docstring(documented: object) -> tuple[str, str]:
-    """The sentence, on one line, and the paragraphs behind it."""
+    """The first paragraph on one line, and the other paragraphs."""
     first, _, more = (inspect.getdoc(documented) or "").partition("\n\n")
     return " ".join(first.split()), more.strip()
 
 
 def _variants(function: Callable[..., None]) -> Iterator[str]:
-    """The last parts of the ids of a case's variants; none where it has only itself."""
+    """The variant parts of the ids of a case; empty if it has no variants."""
     marks = [
         each for each in getattr(function, "pytestmark", ()) if each.name == VARIANTS_MARK.name
     ]
@@ -98,16 +98,16 @@ def _variants(function: Callable[..., None]) -> Iterator[str]:
 
 
 def profiles() -> list[Profile]:
-    """Every contract that a reader may want to see alone: the unreleased ones, then releases."""
+    """The ABIs of the filter: unreleased ones, then releases."""
     return [*map(profile_for, NAMED), *releases()]
 
 
 def render(found: Sequence[Surface]) -> str:
-    """The page."""
+    """Render the page."""
     known = profiles()
 
     def kernels(case: Case) -> str:
-        """The numbers of the contracts that a case holds for."""
+        """The numbers of the ABIs that a case applies to."""
         return " ".join(str(place) for place, each in enumerate(known) if case.applies(each))
 
     sentences = [each for one in found for chapter in one.chapters for each in chapter.sentences]
@@ -124,7 +124,7 @@ def render(found: Sequence[Surface]) -> str:
 
 
 def main() -> None:
-    """Write the page where the first argument says."""
+    """Write the page to the file of the first argument."""
     parser = argparse.ArgumentParser(prog="python -m conformance.report.specification.page")
     parser.add_argument("file", type=Path)
     file: Path = parser.parse_args().file

@@ -1,7 +1,7 @@
-"""What a person sees of a run while it runs, and at its end; the verdict is the last line.
+"""Live output of a run for a person; the last line is the verdict.
 
-Each unexpected case is told as it ends: its first line begins with the outcome and the id of the
-case, what explains it is indented.  On a terminal one more line moves, and is gone at the end.
+Each unexpected case is printed as it ends: the first line has outcome and id, its evidence is
+indented.  On a terminal a progress line is updated in place, and removed at the end.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from pathlib import Path
 from typing import TextIO
 
 from conformance.report.failure import render_failure
-from conformance.report.terminal.summary import DETAILED, TOLD, render_summary
-from conformance.results.case_result import CaseResult
+from conformance.report.terminal.summary import DETAILED, render_summary
+from conformance.results.case_result import NOT_OK, CaseResult
 from conformance.results.run import RunHead, RunRecord
 from conformance.results.verdict import case_line, verdict_line
 from host.text import Outlet, one_line
 
-# Seconds between two states of the line that moves: more of them nobody can read.
+# Seconds between updates of the progress line.
 _INTERVAL = 0.1
 _ERASE = "\r\x1b[K"
 
 
 class Live:
-    """Tells a run to ``stream``.
+    """Print a run to ``stream``.
 
-    ``stale`` finds the expectations that a run shows to be of no use.  ``moving`` allows a line
-    that is rewritten; ``quiet`` leaves out all but one line for each unexpected case and the
-    verdict; ``escape`` is as Outlet has it.
+    ``stale`` finds the expectations that a run shows to be unneeded.  ``moving`` enables the
+    progress line; ``quiet`` prints one line for each unexpected case and the verdict; ``escape`` is
+    that of Outlet.
     """
 
     def __init__(
@@ -53,26 +53,26 @@ class Live:
         self._stale = stale
         self._selected = 0
         self._ended = 0
-        self._told = 0
+        self._failures = 0
         self._last = float("-inf")
 
     def begin(self, selected: int) -> None:
-        """So many cases will end."""
+        """The number of cases is known."""
         self._selected = selected
-        self._move("guests boot")
+        self._move("booting guests")
 
     def case(self, result: CaseResult) -> None:
         """A case ended."""
         self._ended += 1
-        self._tell(result)
+        self._show(result)
         self._move(result.id)
 
     def remark(self, result: CaseResult) -> None:
-        """Something ended that is no selected case."""
-        self._tell(result)
+        """A result that is not of a selected case."""
+        self._show(result)
 
     def end(self, record: RunRecord | None) -> None:
-        """The run is over; None where it has no result."""
+        """The run ended; None without a result."""
         if record is None:
             self._say("")
         elif self._quiet:
@@ -80,15 +80,15 @@ class Live:
         else:
             directory, colour, stale = self._directory, self._colour, self._stale(record)
             text = render_summary(
-                record, directory=directory, colour=colour, told=True, stale=stale
+                record, directory=directory, colour=colour, failures_shown=True, stale=stale
             )
             self._say(text)
 
-    def _tell(self, result: CaseResult) -> None:
-        if result.outcome not in TOLD:
+    def _show(self, result: CaseResult) -> None:
+        if result.outcome not in NOT_OK:
             return
-        self._told += 1
-        if self._quiet or self._told > DETAILED:
+        self._failures += 1
+        if self._quiet or self._failures > DETAILED:
             self._say(case_line(result) + "\n")
         else:
             self._say("\n".join([*render_failure(result, self._head), "", ""]))
@@ -98,9 +98,9 @@ class Live:
         if not self._moving or (now - self._last < _INTERVAL and self._ended < self._selected):
             return
         self._last = now
-        bad = f", {self._told} unexpected" if self._told else ""
+        bad = f", {self._failures} unexpected" if self._failures else ""
         text = f"uevt: {one_line(self._head.kernel.id)} {self._ended}/{self._selected}{bad}  {what}"
-        # A line that the terminal folds cannot be taken back.
+        # A line that the terminal wraps cannot be erased.
         room = shutil.get_terminal_size().columns - 1
         self._outlet.write(f"{_ERASE}{text[:room]}")
 

@@ -1,4 +1,4 @@
-"""The summary of a run for a terminal or a log; its last line is the verdict."""
+"""The summary of a run as text; the last line is the verdict."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from conformance.report.failure import render_failure, rerun_line
 from conformance.results.case_result import (
     MODULE_SURFACE,
-    UNEXPECTED,
+    NOT_OK,
     Contradiction,
     Outcome,
     SkipReason,
@@ -24,25 +24,21 @@ DETAILED = 10
 _MANY = 50
 """More skipped cases than this for one reason are counted, not listed."""
 
-TOLD = UNEXPECTED | {Outcome.ERROR}
-"""Outcomes that a reader has to hear of."""
-
 
 def render_summary(
     record: RunRecord,
     *,
     directory: Path | None = None,
     colour: bool = False,
-    told: bool = False,
+    failures_shown: bool = False,
     stale: Sequence[str] = (),
 ) -> str:
-    """The summary, ending with the verdict line and a newline.
+    """The summary, ending with the verdict line.
 
-    ``directory`` is where the files of the run are, said just before the verdict; ``told``
-    leaves out what was unexpected, for somebody said it as the cases ended.  ``stale`` are the
-    expectations that the run shows to be of no use.
+    ``directory`` has the results of the run.  ``failures_shown`` leaves out unexpected cases, which
+    were printed as they ended.  ``stale`` are the expectations that the run shows to be unneeded.
     """
-    lines = [] if told else _failures(record)
+    lines = [] if failures_shown else _failures(record)
     lines += _facts(record)
     lines += _listed("known deviations", record, {Outcome.XFAIL})
     lines += _skipped(record)
@@ -59,12 +55,12 @@ def render_summary(
 
 
 def _failures(record: RunRecord) -> list[str]:
-    told = [case for case in record.cases if case.outcome in TOLD]
+    failures = [case for case in record.cases if case.outcome in NOT_OK]
     lines: list[str] = []
-    for case in told[:DETAILED]:
+    for case in failures[:DETAILED]:
         lines += [*render_failure(case, record.head), ""]
-    if rest := told[DETAILED:]:
-        lines.append(f"{len(rest)} more, told in results.json")
+    if rest := failures[DETAILED:]:
+        lines.append(f"{len(rest)} more; results.json has the details")
         for case in rest:
             lines += wrapped(case_line(case), indent=2, hanging=2)
         lines.append("")
@@ -79,19 +75,21 @@ def _facts(record: RunRecord) -> list[str]:
     lines += wrapped(f"host      {_host(host)}", hanging=10)
     if (guests := host.get("guests", "")).startswith("booted: "):
         lines += wrapped(f"guests    {one_line(guests)}", hanging=10)
-    told = {each.switch for each in record.contradictions}
+    contradicted = {each.switch for each in record.contradictions}
     for module in record.cases:
         if module.surface == MODULE_SURFACE and module.outcome is Outcome.PASS:
             lines += wrapped(f"module    {one_line(module.reason)}", hanging=10)
-    if measured := ", ".join(name for name in record.adapted if name not in told):
-        lines += wrapped(f"adapted   measured, not the profile's: {one_line(measured)}", hanging=10)
+    if measured := ", ".join(name for name in record.adapted if name not in contradicted):
+        lines += wrapped(
+            f"adapted   measured, not of the profile: {one_line(measured)}", hanging=10
+        )
     if record.trouble or (record.note and not record.not_built):
         lines += wrapped(f"note      {one_line(record.trouble or record.note)}", hanging=10)
     return lines
 
 
 def _host(host: Mapping[str, str]) -> str:
-    """The accelerator; the same words on each run of a host, so the long story is elsewhere."""
+    """The accelerator, and why KVM was not used."""
     reason = one_line(host.get("accel_reason", ""))
     if "kvm" in host and host["accel"] == "tcg":
         reason = f"KVM {one_line(host['kvm'])}, see uevt doctor"
@@ -113,7 +111,7 @@ def _contradictions(record: RunRecord) -> list[str]:
     for found in record.contradictions:
         lines += wrapped(_contradiction(record, found), indent=2, hanging=2)
     abi = one_line(abi_with(record.head.kernel.profile, record.contradictions))
-    return lines + wrapped(f"if that is right for this kernel: --abi {abi}", indent=2, hanging=2)
+    return lines + wrapped(f"to judge by the kernel as measured: --abi {abi}", indent=2, hanging=2)
 
 
 def _contradiction(record: RunRecord, found: Contradiction) -> str:
@@ -121,8 +119,8 @@ def _contradiction(record: RunRecord, found: Contradiction) -> str:
     touched = [case for case in record.cases if found.switch in case.adapted]
     unjudged = sum(case.outcome is Outcome.SKIP for case in touched)
     return one_line(
-        f"{found.switch}: {here} here, {dated} in the profile;"
-        f" judged as measured {len(touched) - unjudged}, not judged {unjudged}"
+        f"{found.switch}: {here}, {dated} in the profile;"
+        f" judged as measured: {len(touched) - unjudged}, not judged: {unjudged}"
     )
 
 
@@ -135,15 +133,15 @@ def _listed(title: str, record: RunRecord, outcomes: set[Outcome]) -> list[str]:
 
 
 def _skipped(record: RunRecord) -> list[str]:
-    """Why cases were skipped: a sentence for each reason, and the cases below it."""
+    """Skipped cases by reason."""
     lines: list[str] = []
     for reason in SkipReason:
         cases = [each for each in record.cases if each.skipped_for(reason)]
-        # Those without a switch are counted with the switch.
+        # Counted with their switch.
         if not cases or reason is SkipReason.CONTRADICTED:
             continue
         lines.append(f"skipped   {len(cases)}: {reason.sentence}")
-        # One cause for a whole run: their names say nothing.
+        # The whole run has one cause: do not list the ids.
         if len(cases) <= _MANY:
             for case in cases:
                 lines += wrapped(case.id, indent=2)
@@ -153,8 +151,8 @@ def _skipped(record: RunRecord) -> list[str]:
 def _reruns(record: RunRecord) -> list[str]:
     lines: list[str] = []
     for case in record.cases:
-        # A failure has told of its other run already.
-        if case.rerun and case.outcome not in TOLD:
+        # A failure has this line itself.
+        if case.rerun and case.outcome not in NOT_OK:
             lines += wrapped(
                 f"{case.id} {case.outcome}: {rerun_line(case.rerun)}", indent=2, hanging=2
             )

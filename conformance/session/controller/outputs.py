@@ -107,11 +107,11 @@ class Workflow(_AtEnd):
         Outlet(sys.stdout).write("".join(f"{line}\n" for line in lines))
         path = os.environ.get(github.SUMMARY_FILE)
         try:
-            full = path and github.append_summary(Path(path), [record])
+            omitted = path and github.append_summary(Path(path), [record])
         except OSError as error:
             sys.stderr.write(f"uevt: no summary of the step: {error}\n")
             return
-        if full:
+        if omitted:
             sys.stderr.write("uevt: no summary of the step: it has no room left\n")
 
 

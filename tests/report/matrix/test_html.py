@@ -155,7 +155,7 @@ def test_all_is_told() -> None:
         assert f"<h2>{told}</h2>" in text
     covered = Covered("kernel/trace/trace_events_user.c", 950, 95.2, 600, 81.0)
     with_coverage = render_html(matrix([Run(mixed(), covered=(covered,))]), ())
-    assert "6.12 executed of kernel/trace/trace_events_user.c: 95.2 % of 950 lines" in with_coverage
+    assert "6.12 covered kernel/trace/trace_events_user.c: 95.2 % of 950 lines" in with_coverage
 
 
 def test_a_self_check_is_no_verdict() -> None:

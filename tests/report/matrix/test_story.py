@@ -1,4 +1,4 @@
-"""What is told of a matrix."""
+"""The data behind all forms of the report."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from conformance.report.matrix.story import (
     contradictions,
     counted,
     facts,
+    grouped_results,
     nothing_unexpected,
     options,
     run_trouble,
     slowest,
-    steps,
     time_of,
-    told,
+    transitions,
 )
-from conformance.report.matrix.table import TROUBLE, Matrix, matrix
-from conformance.results.case_result import Outcome, SkipReason
+from conformance.report.matrix.table import Matrix, matrix
+from conformance.results.case_result import NOT_OK, Outcome, SkipReason
 from conformance.results.run import RunRecord
 from conformance.results.stored_runs import Run
 from tests.report.matrix.test_table import known
@@ -35,69 +35,73 @@ def failing(id: str, reason: str) -> RunRecord:
     return kernel(id, *(case(f"a.b.{n}", Outcome.FAIL, reason=reason, sentence="b") for n in "xy"))
 
 
-def test_trouble_is_told_once_for_all_kernels_that_show_it() -> None:
+def test_equal_results_of_several_kernels_are_one_group() -> None:
     found = of(failing("6.1", "it broke"), failing("6.12", "it broke"), failing("7.3", "otherwise"))
-    alike, other = told(found, TROUBLE)
+    alike, other = grouped_results(found, NOT_OK)
     assert (alike.group.name, len(alike.group.rows), alike.reason) == ("a.b", 2, "it broke")
     assert [column.label for column in alike.columns] == ["6.1", "6.12"]
     assert [column.label for column in other.columns] == ["7.3"]
 
 
-def test_a_skip_is_told_in_words() -> None:
+def test_the_reason_of_a_skip_is_a_clause() -> None:
     found = of(kernel("6.12", case("a.b", Outcome.SKIP, reason=SkipReason.CONFIG)))
-    assert told(found, {Outcome.SKIP})[0].reason == SkipReason.CONFIG.sentence
+    assert grouped_results(found, {Outcome.SKIP})[0].reason == SkipReason.CONFIG.sentence
 
 
-def test_a_step_tells_what_became_another_and_what_begins_and_ends() -> None:
-    (step,) = steps(
+def test_a_transition_has_changed_new_and_ended_cases() -> None:
+    (transition,) = transitions(
         of(
             kernel("6.1", case("a.b"), case("a.c"), case("a.old")),
             kernel("6.12", case("a.b", Outcome.XFAIL, reason="known"), case("a.c"), case("a.new")),
         )
     )
-    (change,) = step.changes
+    (change,) = transition.changes
     assert (change.before, change.outcome, change.reason) == (Outcome.PASS, Outcome.XFAIL, "known")
-    assert change.elsewhere == ""
-    assert step.summary == "1 case with another outcome, 1 begin to hold, 1 no longer hold"
+    assert change.before_on == ""
+    assert transition.summary == "1 case with another outcome, 1 begin to hold, 1 no longer hold"
 
 
-def test_a_step_says_which_kernel_showed_it_where_the_one_before_did_not_run_it() -> None:
+def test_a_transition_names_an_earlier_kernel_if_the_previous_one_did_not_run_the_case() -> None:
     records = kernel("6.1", case("a.b")), kernel("6.4"), kernel("6.12", case("a.b", Outcome.FAIL))
-    older, newer = steps(of(*records))
+    older, newer = transitions(of(*records))
     assert older.changes == ()
-    assert [(each.before, each.elsewhere) for each in newer.changes] == [(Outcome.PASS, "6.1")]
+    assert [(each.before, each.before_on) for each in newer.changes] == [(Outcome.PASS, "6.1")]
 
 
-def test_a_step_names_the_dated_changes_of_the_contract() -> None:
-    (step,) = steps(of(kernel("6.6", case("a.b")), kernel("6.8", case("dated.persist"))))
-    turned = {each.switch.name: each for each in step.turned}
-    assert turned["persist"].on
-    assert turned["persist"].case == "dated.persist"
+def test_a_transition_lists_dated_switches() -> None:
+    (transition,) = transitions(
+        of(kernel("6.6", case("a.b")), kernel("6.8", case("dated.persist")))
+    )
+    switches = {each.switch.name: each for each in transition.switch_changes}
+    assert switches["persist"].on
+    assert switches["persist"].case == "dated.persist"
     back = {"id": "without", "profile": "6.8,persist=no"}
-    (step,) = steps(of(kernel("6.8"), kernel("6.8", facts=back)))
-    assert [(each.switch.name, each.on, each.case) for each in step.turned] == [
+    (transition,) = transitions(of(kernel("6.8"), kernel("6.8", facts=back)))
+    assert [(each.switch.name, each.on, each.case) for each in transition.switch_changes] == [
         ("persist", False, "")
     ]
 
 
-def test_a_change_is_dated_by_the_series_of_the_later_kernel() -> None:
-    (stable,) = steps(of(kernel("6.1.10"), kernel("6.1.192")))
-    (mainline,) = steps(of(kernel("6.1.10"), kernel("6.12.117")))
-    dated = [{each.switch.name: each.since for each in one.turned} for one in (stable, mainline)]
+def test_a_switch_is_dated_by_the_series_of_the_later_kernel() -> None:
+    (stable,) = transitions(of(kernel("6.1.10"), kernel("6.1.192")))
+    (mainline,) = transitions(of(kernel("6.1.10"), kernel("6.12.117")))
+    dated = [
+        {each.switch.name: each.since for each in one.switch_changes} for one in (stable, mainline)
+    ]
     assert [each["ebadf_when_disabled"] for each in dated] == ["6.1.40", "6.5"]
 
 
-def test_a_contract_that_this_suite_does_not_know_has_no_dated_changes() -> None:
-    (step,) = steps(of(kernel("6.6"), kernel("6.8", facts={"profile": "unheard"})))
-    assert step.turned == ()
+def test_an_unknown_profile_has_no_switch_changes() -> None:
+    (transition,) = transitions(of(kernel("6.6"), kernel("6.8", facts={"profile": "unheard"})))
+    assert transition.switch_changes == ()
 
 
-def test_one_run_has_no_steps() -> None:
-    assert steps(of(kernel("6.12", case("a.b")))) == []
-    assert steps(of()) == []
+def test_one_run_has_no_transitions() -> None:
+    assert transitions(of(kernel("6.12", case("a.b")))) == []
+    assert transitions(of()) == []
 
 
-def test_facts_say_where_runs_differ() -> None:
+def test_facts_are_marked_if_they_differ() -> None:
     found = {each.name: each for each in facts(of(kernel("6.1"), kernel("6.12")))}
     assert found["release"].values == ("6.1", "6.12")
     assert found["release"].differs
@@ -119,14 +123,14 @@ def test_options_that_differ_are_those_that_all_configurations_know() -> None:
     assert options(matrix(runs[1:2])) == []
 
 
-def test_counts_of_nothing_are_left_out() -> None:
+def test_zero_counts_are_left_out() -> None:
     plain = counted(of(kernel("6.12", case("a.b"))))
     assert plain == [("passed", [1]), ("known", [0]), ("unexpected", [0])]
     some = counted(of(kernel("6.1"), kernel("6.12", case("a.b", Outcome.SKIP), selected=3)))
     assert some[3:] == [("skipped", [0, 1]), ("not run", [0, 2])]
 
 
-def test_time() -> None:
+def test_times() -> None:
     found = of(
         kernel("6.1", case("a.b", duration_s=0.5), case("a.c", duration_s=0.1)),
         kernel("6.12", case("a.b", duration_s=1.5)),
@@ -136,7 +140,7 @@ def test_time() -> None:
     assert [round(time_of(found.rows, place), 3) for place in (0, 1)] == [0.6, 1.5]
 
 
-def test_trouble_of_a_whole_run() -> None:
+def test_problems_of_a_whole_run() -> None:
     without = kernel("6.1", not_built=True)
     broken = kernel("6.12", case("a.b"), selected=2, note="interrupted")
     of_runs = [run_trouble(column) for column in of(without, broken).columns]
@@ -146,13 +150,13 @@ def test_trouble_of_a_whole_run() -> None:
     ]
 
 
-def test_no_more_is_called_expected_than_was_judged() -> None:
+def test_the_conclusion_covers_judged_cases_only() -> None:
     whole, part = kernel("6.1", case("a.b")), kernel("6.12", case("a.b"), selected=2)
     assert nothing_unexpected(of(whole)) == "nothing unexpected"
-    assert nothing_unexpected(of(whole, part)) == "nothing unexpected in what was judged"
+    assert nothing_unexpected(of(whole, part)) == "nothing unexpected among the judged cases"
 
 
-def test_contradictions_are_told_with_their_kernel() -> None:
+def test_contradictions_have_their_kernel() -> None:
     found = of(kernel("6.12", case("a.b"), contradictions=(contradiction(),)))
     assert [(column.label, each.switch) for column, each in contradictions(found)] == [
         ("6.12", "ebadf_when_disabled")

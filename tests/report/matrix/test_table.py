@@ -1,4 +1,4 @@
-"""Kernels by cases: order, what is another than before, and why a cell is empty."""
+"""The matrix of kernels and cases."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ def labels(found: Matrix) -> list[str]:
     return [column.label for column in found.columns]
 
 
-def test_kernels_come_by_release_then_by_abi() -> None:
+def test_kernels_are_sorted_by_release_then_abi() -> None:
     of_old = {"id": "6.1-byte-status", "profile": "byte-status", "release": "6.1.192"}
     records = [kernel(each) for each in ("6.12.117", "7.3.4", "6.1.192", "5.19")]
     found = of(*records, kernel("6.1.192", facts=of_old))
     assert labels(found) == ["5.19", "6.1-byte-status", "6.1.192", "6.12.117", "7.3.4"]
 
 
-def test_a_release_that_says_nothing_comes_by_its_abi_or_last() -> None:
+def test_an_unknown_release_is_sorted_by_its_abi_or_last() -> None:
     own = {"id": "image", "release": "unheard"}
     odd = {"id": "odd", "release": "", "profile": "unheard"}
     found = of(kernel("7.3"), kernel("6.1", facts=odd), kernel("6.8", facts=own), kernel("6.1"))
     assert labels(found) == ["6.1", "image", "7.3", "odd"]
 
 
-def test_runs_of_one_kernel_are_told_apart() -> None:
+def test_runs_of_one_kernel_have_unique_labels() -> None:
     found = of(kernel("6.1"), kernel("6.12"), kernel("6.12"))
     began = "6.12 2026-11-20T17:44:00Z"
     assert labels(found) == ["6.1", began, f"{began} (2)"]
 
 
-def test_surfaces_come_in_the_order_in_which_a_client_meets_them() -> None:
+def test_surfaces_are_in_the_order_of_use() -> None:
     ids = ("a.b", "rfc.a", "write.b", "write.a", "header.z")
     found = of(kernel("6.12", *map(case, ids)))
     assert [row.id for row in found.rows] == ["header.z", "write.a", "write.b", "a.b", "rfc.a"]
     assert [*found.surfaces] == ["header", "write", "a", "rfc"]
 
 
-def test_another_outcome_than_on_the_kernel_before_is_marked() -> None:
+def test_a_changed_outcome_is_marked() -> None:
     found = of(
         kernel("6.1", case("a.b"), case("a.c")),
         kernel("6.4", case("a.c")),
@@ -68,7 +68,7 @@ def test_another_outcome_than_on_the_kernel_before_is_marked() -> None:
     assert not any(same)
 
 
-def test_a_case_that_does_not_hold_is_told_from_one_that_was_not_run() -> None:
+def test_an_empty_cell_says_why() -> None:
     found = of(
         kernel("6.1"),
         kernel("6.12"),
@@ -83,14 +83,14 @@ def test_a_case_that_does_not_hold_is_told_from_one_that_was_not_run() -> None:
     }
 
 
-def test_the_sentence_is_what_was_run_else_what_the_suite_has() -> None:
+def test_the_sentence_is_that_of_the_run_else_of_the_suite() -> None:
     run_then = kernel("6.12", case("a.b", sentence="as it was"), case("a.c"), case("a.d"))
     cases = (known("a.b", "5.18..", sentence="today"), known("a.c", "5.18..", sentence="today"))
     found = of(run_then, cases=cases)
     assert [row.sentence for row in found.rows] == ["as it was", "today", ""]
 
 
-def test_variants_of_one_sentence_are_one_group() -> None:
+def test_variants_with_one_sentence_are_one_group() -> None:
     ids = ("a.b.x", "a.b.y-1", "a.c", "a.d")
     sentences = ("one", "one", "", "")
     cases = [case(id, sentence=each) for id, each in zip(ids, sentences, strict=True)]
@@ -98,10 +98,10 @@ def test_variants_of_one_sentence_are_one_group() -> None:
     assert [(each.name, len(each.rows)) for each in groups] == [("a.b", 2), ("a.c", 1), ("a.d", 1)]
 
 
-def test_a_group_is_never_called_by_its_surface_alone() -> None:
+def test_a_group_is_not_named_by_its_surface_only() -> None:
     cases = [case("a.b", sentence="one"), case("a.c", sentence="one")]
     assert [each.name for each in grouped(of(kernel("6.12", *cases)).rows)] == ["a.b"]
 
 
-def test_no_runs_are_an_empty_matrix() -> None:
+def test_no_runs_give_an_empty_matrix() -> None:
     assert of() == Matrix((), ())

@@ -83,7 +83,7 @@ def test_on_a_terminal_one_line_moves_and_goes(columns: Callable[[int], None]) -
     columns(80)
     text = shown(run(case("write.a"), case("write.b", Outcome.FAIL)), moving=True)
     states = text.split("\r\x1b[K")
-    assert states[:2] == ["", "uevt: 6.12 0/2  guests boot"]
+    assert states[:2] == ["", "uevt: 6.12 0/2  booting guests"]
     assert "uevt: 6.12 2/2, 1 unexpected  write.b" in states
     assert states[-1].splitlines()[-1].startswith("uevt: 6.12 (6.12.117) FAIL")
     assert "\n" not in "".join(state for state in states if state.startswith("uevt: 6.12 2/2"))

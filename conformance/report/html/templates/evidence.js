@@ -1,4 +1,4 @@
-// What explains the result of a case on a kernel: the content of the dialog.
+// The content of the dialog: what explains the result of a case on a kernel.
 const evidence = (() => {
   const FIRST_MISMATCHES = 2;
   const MOST_COMPARED = 1e6;
@@ -23,9 +23,9 @@ const evidence = (() => {
       paragraph("", summary(one, column)),
       paragraph("reason", detail.reason),
       ...mismatches,
-      more.length ? element("details", {}, element("summary", {}, `${more.length} more like it`), ...more) : "",
+      more.length ? element("details", {}, element("summary", {}, `${more.length} more`), ...more) : "",
       sides(one, detail),
-      detail.steps && section("operations performed", steps(detail)),
+      detail.steps && section("steps", steps(detail)),
       detail.console && section("console", text(detail.console)),
       detail.rerun && section("run twice", paragraph("", detail.rerun)),
       detail.adapted && section("judged with measured switches", paragraph("", detail.adapted.join(", "))),
@@ -36,19 +36,19 @@ const evidence = (() => {
 
   function summary(one, column) {
     const letter = one.letters[column], earlier = one.before(column);
-    const told = [];
-    if (!matrix.judged.has(letter)) told.push(`${matrix.columns[column].label}: ${matrix.words.get(letter)}.`);
-    if (letter === "P") told.push("Every answer was what the model allows, and what the case says.");
-    if (earlier >= 0) told.push(`On ${matrix.columns[earlier].label} it was ${matrix.words.get(one.letters[earlier])}.`);
-    return told.join(" ");
+    const lines = [];
+    if (!matrix.judged.has(letter)) lines.push(`${matrix.columns[column].label}: ${matrix.words.get(letter)}.`);
+    if (letter === "P") lines.push("Every answer was allowed by the model and by the case.");
+    if (earlier >= 0) lines.push(`On ${matrix.columns[earlier].label} it was ${matrix.words.get(one.letters[earlier])}.`);
+    return lines.join(" ");
   }
 
   function sides(one, detail) {
     const docs = detail.docs || one.docs;
     return element("div", { class: "sides" },
       detail.model && section("the model allows", text(detail.model)),
-      detail.kernel && section("the kernel said", text(detail.kernel)),
-      docs && section("the documentation says", paragraph("", docs)));
+      detail.kernel && section("the kernel returned", text(detail.kernel)),
+      docs && section("documentation", paragraph("", docs)));
   }
 
   function steps({ steps: numbers, mismatches = [] }) {
@@ -115,6 +115,7 @@ const evidence = (() => {
       ["took", judged && `${one.seconds(column).toFixed(3)} s`],
       ["blame", detail.blame],
       ["digest", judged && one.digest(column)],
+      ["source", detail.source],
       ["run it", `uevt run … -k ${one.id}${one.tier === "full" ? " --tier full" : ""}`],
     ]);
   }

@@ -1,6 +1,6 @@
-// The matrix of a report.  What html.py calls the payload lies in #data:
+// The matrix of a report, from the payload of html.py in #data:
 //   columns    label and release of each kernel, oldest first
-//   outcomes   letter, sign to show, word, and whether somebody has to look at it
+//   outcomes   letter, sign, word, and whether it is unexpected
 //   absent     letter, sign and word of cells without a result
 //   surfaces   names
 //   functions  sentence, documentation, conditions, numbers of findings
@@ -14,7 +14,7 @@ const matrix = (() => {
   const words = new Map(known.map(([letter, , word]) => [letter, word]));
   const judged = new Set(data.outcomes.map(([letter]) => letter));
   const trouble = new Set(data.outcomes.filter((each) => each[3]).map(([letter]) => letter));
-  // What a surface shows first of its cases.
+  // The order of outcomes in a folded surface.
   const severity = ["CRASH", "FAIL", "TIMEOUT", "XPASS", "ERROR", "XFAIL", "SKIP", "PASS"];
   const place = (letter) => severity.indexOf(words.get(letter));
   const worstFirst = [...judged].sort((one, other) => place(one) - place(other));
@@ -29,18 +29,18 @@ const matrix = (() => {
       return this.letters.filter((letter) => judged.has(letter));
     }
 
-    // Whether kernels showed different outcomes.
+    // Whether outcomes differ between kernels.
     get differs() {
       return new Set(this.present).size > 1;
     }
 
-    // What is searched.
+    // The text to search.
     get text() {
       if (!this.searched) this.searched = `${this.id} ${this.sentence} ${this.docs}`.toLowerCase();
       return this.searched;
     }
 
-    // The column of the nearest earlier kernel with a result, where that is another; -1 for none.
+    // The column of the nearest earlier kernel with a result, if that differs; else -1.
     before(column) {
       if (!judged.has(this.letters[column])) return -1;
       let earlier = column - 1;
@@ -48,7 +48,7 @@ const matrix = (() => {
       return this.letters[earlier] === this.letters[column] ? -1 : earlier;
     }
 
-    // The column that says most: where somebody has to look, else the last with a result.
+    // The column to open: the first unexpected one, else the last with a result.
     get telling() {
       const wrong = this.letters.findIndex((letter) => trouble.has(letter));
       if (wrong >= 0) return wrong;
@@ -67,7 +67,7 @@ const matrix = (() => {
       return typeof this.digests === "string" ? this.digests : this.ofResult(this.digests, column);
     }
 
-    // Of a list with an entry for each result, that of a column.
+    // The entry of a column in a list with one entry for each result.
     ofResult(list, column) {
       return list[this.letters.slice(0, column).filter((letter) => judged.has(letter)).length];
     }
@@ -87,7 +87,7 @@ const matrix = (() => {
   };
 })();
 
-// An element of the page.  Texts become text, whatever is in them.
+// An element of the page.  Strings become text nodes, never markup.
 function element(tag, attributes, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -97,7 +97,7 @@ function element(tag, attributes, ...children) {
   return made;
 }
 
-// An outcome: its sign, or a word, in its colour.
+// An outcome as a coloured sign or word.
 function mark(letter, text = matrix.signs.get(letter)) {
   const kind = matrix.judged.has(letter) ? matrix.words.get(letter).toLowerCase() : "absent";
   return element("span", { class: `mark ${kind}` }, text);

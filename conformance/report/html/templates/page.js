@@ -1,6 +1,6 @@
 "use strict";
 
-// Light, dark, or as the system has it; remembered where that is allowed.
+// Light, dark, or the system's theme; remembered if storage is allowed.
 (() => {
   const button = document.getElementById("theme");
   const themes = ["auto", "dark", "light"];
@@ -8,7 +8,7 @@
   let theme = "auto";
   try {
     theme = localStorage.getItem("uevt-theme") || theme;
-  } catch { /* A page of a file may have no storage. */ }
+  } catch { /* A file: page may have no storage. */ }
 
   function show() {
     root.dataset.theme = theme;
@@ -19,7 +19,7 @@
     theme = themes[(themes.indexOf(theme) + 1) % themes.length];
     try {
       localStorage.setItem("uevt-theme", theme);
-    } catch { /* It is forgotten then. */ }
+    } catch { /* Not remembered. */ }
     show();
   });
   show();

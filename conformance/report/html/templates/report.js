@@ -1,5 +1,5 @@
-// The report: views, filters, the grid and the address.  Only rows of the grid that are in sight
-// are elements of the page, so that thousands of cases are no trouble.
+// The report: views, filters, the grid and the address.  Only visible rows of the grid are elements
+// of the page, so that it stays fast with thousands of cases.
 (() => {
   const $ = (id) => document.getElementById(id);
   const { columns, cases } = matrix;
@@ -11,7 +11,7 @@
   const FILTERS = ["q", "surface", "outcome", "show"];
   const controls = { q: $("words"), surface: $("surface"), outcome: $("outcome"), show: $("show") };
 
-  // What is in the address: the view, filters, and the cell whose evidence is open.
+  // The contents of the address: the view, filters, and the cell whose evidence is open.
   let state = {};
   let folded = new Set(cases.length > FOLDED_ABOVE ? matrix.surfaces.keys() : []);
   // Entries of the grid: a surface and its cases, or one case.
@@ -64,7 +64,7 @@
     const last = Math.min(shown.length, Math.ceil((grid.scrollTop + grid.clientHeight) / height) + 10);
     const painted = shown.slice(first, last).map((entry, place) => gridRow(entry, first + place, few, !folded.has(entry.surface)));
     rowsBox.replaceChildren(...painted);
-    if (!shown.length) rowsBox.replaceChildren(element("p", { class: "nothing" }, "No case fits."));
+    if (!shown.length) rowsBox.replaceChildren(element("p", { class: "nothing" }, "No case matches."));
     const cell = activeCell();
     cell?.classList.add("active");
     if (cell) grid.setAttribute("aria-activedescendant", cell.id);
@@ -183,7 +183,7 @@
     }
     if (entered) showView();
     if (filtered) {
-      // What was asked for is to be seen.
+      // Unfold the matches.
       folded = new Set(filtering() || cases.length <= FOLDED_ABOVE ? [] : matrix.surfaces.keys());
       grid.scrollTop = 0;
       active = { row: 0, column: -1 };
@@ -264,16 +264,16 @@
   }
 
   const seen = new Set(cases.flatMap((one) => one.letters));
-  const told = matrix.letters.filter((letter) => seen.has(letter));
+  const used = matrix.letters.filter((letter) => seen.has(letter));
   options(controls.surface, "every surface", matrix.surfaces);
-  options(controls.outcome, "every outcome", told.map((letter) => matrix.words.get(letter)));
+  options(controls.outcome, "every outcome", used.map((letter) => matrix.words.get(letter)));
   grid.style.setProperty("--columns", columns.length);
   grid.classList.toggle("many", columns.length > FEW_COLUMNS);
   grid.setAttribute("aria-colcount", columns.length + 1);
   $("names").append(element("div", { role: "columnheader" }, "case"), ...columns.map(({ label, release }) =>
     element("div", { role: "columnheader", title: `${label} (${release})` }, element("strong", {}, label), element("span", { class: "dim" }, release === label ? "" : release))));
-  $("legend").append(...told.map((letter) => element("span", {}, mark(letter), ` ${matrix.words.get(letter)}`)),
-    element("span", {}, element("span", { class: "changed swatch" }), " another outcome than on the kernel before"));
+  $("legend").append(...used.map((letter) => element("span", {}, mark(letter), ` ${matrix.words.get(letter)}`)),
+    element("span", {}, element("span", { class: "changed swatch" }), " outcome differs from the previous kernel"));
   document.body.classList.add("scripted");
   read();
 })();

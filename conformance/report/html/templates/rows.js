@@ -1,6 +1,6 @@
-// Rows of the grid: a case, or a surface and what its cases come to, on each kernel.
+// Rows of the grid: a case, or a surface with the number of its cases by outcome, for each kernel.
 const gridRow = (() => {
-  // `few` kernels leave room for words; `open` says whether the cases of a surface are to be seen.
+  // `few`: room for words instead of signs; `open`: the surface is unfolded.
   function rowOf(entry, row, few, open) {
     const made = element("div", { role: "row", class: entry.cases ? "row surface" : "row", "aria-rowindex": row + 2 });
     made.style.setProperty("--at", row);
@@ -21,9 +21,9 @@ const gridRow = (() => {
       element("code", {}, one.id), element("span", { class: "dim" }, one.sentence));
     const cells = one.letters.map((letter, column) => {
       const earlier = one.before(column);
-      const told = matrix.words.get(letter) + (earlier < 0 ? "" : `, ${matrix.words.get(one.letters[earlier])} before`);
-      const cell = element("div", { role: "gridcell", class: earlier < 0 ? "" : "changed", title: told,
-        "aria-label": `${matrix.columns[column].label}: ${told}` });
+      const description = matrix.words.get(letter) + (earlier < 0 ? "" : `, ${matrix.words.get(one.letters[earlier])} before`);
+      const cell = element("div", { role: "gridcell", class: earlier < 0 ? "" : "changed", title: description,
+        "aria-label": `${matrix.columns[column].label}: ${description}` });
       cell.append(mark(letter, few && matrix.judged.has(letter) ? matrix.words.get(letter) : undefined));
       return cell;
     });
@@ -38,8 +38,8 @@ const gridRow = (() => {
       const counts = new Map();
       for (const one of own) counts.set(one.letters[column], (counts.get(one.letters[column]) || 0) + 1);
       const found = matrix.worstFirst.filter((letter) => counts.has(letter));
-      const told = found.map((letter) => `${counts.get(letter)} ${matrix.words.get(letter)}`).join(", ") || "no result";
-      const cell = element("div", { role: "gridcell", "aria-label": `${label}: ${told}`, title: told,
+      const description = found.map((letter) => `${counts.get(letter)} ${matrix.words.get(letter)}`).join(", ") || "no result";
+      const cell = element("div", { role: "gridcell", "aria-label": `${label}: ${description}`, title: description,
         class: own.some((one) => one.before(column) >= 0) ? "changed" : "" });
       for (const letter of few ? found : found.slice(0, 1)) cell.append(mark(letter, matrix.signs.get(letter) + counts.get(letter)));
       if (!found.length) cell.append(mark("."));

@@ -1,4 +1,4 @@
-// Searching the page of sentences.
+// Search the specification.
 (() => {
   const words = document.getElementById("words"), kernel = document.getElementById("kernel");
   const count = document.getElementById("count"), all = count.textContent;
