@@ -1,4 +1,4 @@
-"""A fake session in the place of the real one, and small histories of kernels."""
+"""A fake session, and small histories of kernels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Session:
     monkeypatch.setattr(command, "session", fake)
     monkeypatch.setenv("UEVT_CACHE", str(tmp_path / "cache"))
     for number in (signal.SIGTERM, signal.SIGHUP):
-        # The command changes them for its process, which here is that of all tests.
+        # The command changes signal handlers of its process, here that of all tests.
         monkeypatch.setattr(signal, "signal", lambda *_: None)
         assert signal.getsignal(number) is not None
     return fake
@@ -28,7 +28,7 @@ def session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Session:
 
 @pytest.fixture
 def history(tmp_path: Path) -> Callable[..., Path]:
-    """Makes a kernel's repository with a commit for each state."""
+    """Create a kernel repository with a commit for each state."""
 
     def make(*states: str) -> Path:
         tree = tmp_path / "linux"

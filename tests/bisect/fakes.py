@@ -1,4 +1,4 @@
-"""`uevt bisect` in tests: its command line, and a session that only says what it would show."""
+"""The command line of `uevt bisect`, and a fake session."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Caught = pytest.CaptureFixture[str]
 
 
 class Session:
-    """In the place of a session: a commit's file `state` says what its kernel shows."""
+    """A fake session: a commit's file `state` determines the results of its kernel."""
 
     def __init__(self) -> None:
         self.judged: list[str] = []
         self.options: list[Namespace] = []
-        # What each state becomes when it is asked for again.
+        # What each state becomes when it is tested again.
         self.later: dict[str, str] = {}
 
     def __call__(
@@ -60,7 +60,7 @@ class Session:
 
 
 def record_of(state: str) -> RunRecord:
-    """The run of a kernel that shows this, or whose run went so."""
+    """The results of a kernel in that state."""
     beside = case("multi_format.name.plain_too", Outcome.FAIL)
     match state:
         case "none":

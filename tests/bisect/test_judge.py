@@ -1,4 +1,4 @@
-"""What `uevt bisect` makes of a run, and of the names of cases."""
+"""Verdicts of runs, and selection of cases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.report.samples import case, run
         *((state, None) for state in ("error", "cut", "missing")),
     ],
 )
-def test_what_a_run_makes_of_its_commit(state: str, answer: Answer | None) -> None:
+def test_verdict_of_a_run(state: str, answer: Answer | None) -> None:
     record = record_of(state)
     results = tuple(each for each in record.cases if each.id == CASE)
     if answer is None:
@@ -31,8 +31,8 @@ def test_what_a_run_makes_of_its_commit(state: str, answer: Answer | None) -> No
         assert answer_of(record, results, frozenset({CASE}))[0] is answer
 
 
-def test_one_case_that_fails_is_enough() -> None:
-    """Whatever else was not judged; and what was not judged is no pass."""
+def test_one_failing_case_is_bad() -> None:
+    """Even if other cases were not judged; a case that was not judged is no pass."""
     wanted = frozenset({"a.fails", "a.passes", "a.error"})
     results = (case("a.fails", Outcome.FAIL), case("a.passes"), case("a.error", Outcome.ERROR))
     assert answer_of(run(*results), results, wanted)[0] is Answer.BAD
@@ -40,7 +40,7 @@ def test_one_case_that_fails_is_enough() -> None:
         answer_of(run(*results[1:]), results[1:], wanted - {"a.fails"})
 
 
-def test_cases_by_their_id_or_their_functions() -> None:
+def test_cases_by_id_or_function() -> None:
     whole = Chosen.named([FUNCTION])
     assert CASE in whole.cases[0][1]
     assert len(whole.cases[0][1]) > 1

@@ -1,4 +1,4 @@
-"""`uevt bisect` that finds no commit: mistakes, trouble of the host, ends alike, signals."""
+"""`uevt bisect` that finds no commit: user mistakes, host trouble, equal ends, signals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from kernels.store.store import Store
 from tests.bisect.fakes import CASE, OLD_CASE, Caught, Session, bisect
 
-# The command with a session that says that it began, and does not end.
+# The command with a session that announces its start and does not end.
 HANGING = """\
 import sys, time
 from conformance.cli.bisect import command
@@ -34,14 +34,14 @@ sys.exit(main(sys.argv[1:]))
     ("states", "said"),
     [(("bad", "bad"), "the good commit .* fails already"), (("good", "good"), "does not fail")],
 )
-def test_ends_that_do_not_differ(
+def test_ends_with_the_same_verdict(
     session: Session, history: Callable[..., Path], capsys: Caught, states: list[str], said: str
 ) -> None:
     assert bisect(history(*states)) == 1
     assert re.search(f"nothing to find: .*{said}", capsys.readouterr().out)
 
 
-def test_an_end_that_cannot_be_judged(
+def test_end_that_does_not_build(
     session: Session, history: Callable[..., Path], capsys: Caught
 ) -> None:
     assert bisect(history("broken", "bad")) == 2
@@ -49,30 +49,30 @@ def test_an_end_that_cannot_be_judged(
 
 
 @pytest.mark.parametrize("state", ["error", "cut", "host"])
-def test_the_host_cannot_judge_an_end(
+def test_end_without_a_verdict_is_host_trouble(
     session: Session, history: Callable[..., Path], state: str
 ) -> None:
     assert bisect(history("good", state)) == 3
 
 
-def test_the_host_breaks_on_the_way(
+def test_host_trouble_keeps_the_log(
     session: Session, history: Callable[..., Path], capsys: Caught, tmp_path: Path
 ) -> None:
-    """What was answered until then can be replayed."""
+    """The log up to then can be replayed."""
     assert bisect(history("good", "host", "bad", "bad", "bad")) == 3
     assert "QEMU is missing" in capsys.readouterr().err
     assert "git bisect bad" in (tmp_path / "out" / "bisect.log").read_text()
 
 
-def test_no_verdict_anywhere_is_the_hosts_trouble(
+def test_no_verdict_at_all_is_host_trouble(
     session: Session, history: Callable[..., Path], capsys: Caught
 ) -> None:
-    """The good commit is asked once more before a commit is blamed for having none."""
+    """The good commit is tested again before a commit is blamed for having no verdict."""
     session.later = {"good": "error"}
     assert bisect(history("good", "error 1", "error 2", "bad")) == 3
 
 
-def test_what_is_not_the_same_twice(
+def test_unstable_verdict_is_host_trouble(
     session: Session, history: Callable[..., Path], capsys: Caught
 ) -> None:
     session.later = {"good": "bad"}
@@ -93,7 +93,7 @@ def test_what_is_not_the_same_twice(
         (("--", "no/such/file"), "cannot begin"),
     ],
 )
-def test_mistakes(
+def test_user_mistakes(
     session: Session,
     history: Callable[..., Path],
     capsys: Caught,
@@ -108,7 +108,7 @@ def test_mistakes(
     assert not list((tmp_path / "cache" / "bisect").glob("*/"))
 
 
-def test_a_directory_that_is_not_empty(session: Session, history: Callable[..., Path]) -> None:
+def test_non_empty_directory_is_refused(session: Session, history: Callable[..., Path]) -> None:
     tree = history("good", "bad")
     (tree.parent / "out").mkdir()
     (tree.parent / "out" / "file").touch()
@@ -116,14 +116,16 @@ def test_a_directory_that_is_not_empty(session: Session, history: Callable[..., 
     assert session.judged == []
 
 
-def test_interrupted(session: Session, history: Callable[..., Path], tmp_path: Path) -> None:
+def test_interrupt_keeps_the_log(
+    session: Session, history: Callable[..., Path], tmp_path: Path
+) -> None:
     assert bisect(history("good", "good", "stopped", "bad", "bad")) == 130
     assert not list((tmp_path / "cache" / "bisect").glob("*/"))
     assert "git bisect start" in (tmp_path / "out" / "bisect.log").read_text()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_nothing_is_left_of_one_that_is_ended(
+def test_signal_leaves_no_workspace(
     history: Callable[..., Path], tmp_path: Path, number: signal.Signals
 ) -> None:
     tree = history("good", "bad")

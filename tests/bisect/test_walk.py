@@ -1,4 +1,4 @@
-"""`uevt bisect` over small histories: which commit is found, and what is asked and told."""
+"""`uevt bisect` over small histories: which commit is found and what is reported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.bisect.fakes import CASE, FUNCTION, Caught, Session, bisect
 from tests.kernels.user_trees import everything, git
 
 
-def test_the_commit_and_its_evidence(
+def test_commit_and_evidence_are_reported(
     session: Session, history: Callable[..., Path], capsys: Caught
 ) -> None:
     tree = history("good", "good", "good", "bad", "bad", "bad")
@@ -28,14 +28,14 @@ def test_the_commit_and_its_evidence(
     for part in ("  steps\n", "  decided by  ", "  documented  "):
         assert part in said
     assert "\x1b" not in said
-    # But for paths.
+    # Except for paths.
     table = said.partition("FAIL")[0].splitlines()[2:]
     assert max(map(len, table)) <= 78
     last = said.splitlines()[-1]
     assert last.startswith(f"uevt: first bad commit {sha[:12]}")
 
 
-def test_on_a_terminal_the_commit_is_told_while_it_is_judged(
+def test_terminal_shows_the_commit_being_judged(
     session: Session,
     history: Callable[..., Path],
     capsys: Caught,
@@ -49,15 +49,13 @@ def test_on_a_terminal_the_commit_is_told_while_it_is_judged(
     assert "good " in judged
 
 
-def test_a_repository_without_a_working_tree(
-    session: Session, history: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_bare_repository(session: Session, history: Callable[..., Path], tmp_path: Path) -> None:
     bare = tmp_path / "bare.git"
     git(tmp_path, "clone", "-q", "--bare", str(history("good", "good", "bad")), str(bare))
     assert bisect(bare) == 0
 
 
-def test_what_a_run_is_asked(session: Session, history: Callable[..., Path]) -> None:
+def test_arguments_of_each_run(session: Session, history: Callable[..., Path]) -> None:
     tree = history("good", "bad", "bad")
     config = tree.parent / "a.config"
     config.write_text("CONFIG_X=y\n")
@@ -71,8 +69,8 @@ def test_what_a_run_is_asked(session: Session, history: Callable[..., Path]) -> 
     assert options.ref == git(tree, "rev-list", "--max-parents=0", "HEAD")
 
 
-def test_only_the_cases_asked_about_count(session: Session, history: Callable[..., Path]) -> None:
-    """-k finds parts of ids: what else it found fails everywhere here."""
+def test_only_selected_cases_count(session: Session, history: Callable[..., Path]) -> None:
+    """-k selects parts of ids: other selected cases fail everywhere here."""
     assert bisect(history("good", "good", "bad")) == 0
 
 
@@ -86,7 +84,7 @@ def test_only_the_cases_asked_about_count(session: Session, history: Callable[..
         ("good@5.10", "catalog starts with"),
     ],
 )
-def test_what_is_not_judged_is_skipped(
+def test_unjudged_commit_is_skipped(
     session: Session, history: Callable[..., Path], capsys: Caught, state: str, why: str
 ) -> None:
     tree = history("good", state, "bad@6.13", "bad")
@@ -98,7 +96,7 @@ def test_what_is_not_judged_is_skipped(
     assert said.splitlines()[-1].startswith("uevt: one of 2 commits")
 
 
-def test_what_is_skipped_and_no_suspect_is_told(
+def test_skipped_commits_are_listed(
     session: Session, history: Callable[..., Path], capsys: Caught
 ) -> None:
     tree = history("good", "good", "good", "broken", "good", "bad", "bad")
@@ -107,6 +105,6 @@ def test_what_is_skipped_and_no_suspect_is_told(
     assert f"skipped on the way: {sha[:12]} (does not build)" in capsys.readouterr().out
 
 
-def test_a_pinned_abi_judges_all_alike(session: Session, history: Callable[..., Path]) -> None:
+def test_pinned_abi_applies_to_all_commits(session: Session, history: Callable[..., Path]) -> None:
     tree = history("good", "good@6.1", "bad@6.13", "bad")
     assert bisect(tree, "--abi", "6.12") == 0

@@ -1,4 +1,4 @@
-"""A store below tmp_path, an entry that no package source has, and a tree of the user's."""
+"""Fixtures: a store, an entry without a real source, and a tree of the user."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def entry() -> KernelEntry:
-    """A kernel to be built by a fake workshop or a fake make."""
+    """A kernel for a fake workshop or a fake make."""
     return ENTRY
 
 
 @pytest.fixture
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMake:
-    """A fake make in the place of the real one."""
+    """A fake make instead of the real one."""
     fake = FakeMake(tmp_path / "fake-make")
     monkeypatch.setenv("PATH", str(fake.directory), prepend=":")
     monkeypatch.setenv("MAKEFLAGS", "-n")
@@ -35,7 +35,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMake:
 
 @pytest.fixture
 def built_before(entry: KernelEntry, store: Store) -> KernelEntry:
-    """The entry, whose source tree is in the store and whose name remembers it."""
+    """The entry, with its source tree and its revision in the store."""
     keep_source(store)
     return entry
 
@@ -56,7 +56,7 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def checkout(tree: Path) -> Path:
-    """The same as a git repository, where one file is tracked though it is ignored."""
+    """The same as a git repository, in which an ignored file is tracked."""
     (tree / "kernel/blob.o").write_text("tracked all the same")
     git(tree, "init", "-q")
     git(tree, "add", "-A")

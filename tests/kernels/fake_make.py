@@ -1,4 +1,4 @@
-"""A kernel that no package source has, a make that makes files of a few bytes of it, and an apt."""
+"""A kernel without a real source, and fakes of make and apt that write small files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENTRY = KernelEntry(
     default=True,
 )
 
-# "olddefconfig" keeps what was appended, less what `drop` names; "bzImage" compiles two objects.
+# "olddefconfig" keeps what was appended, except what `drop` names; "bzImage" compiles two objects.
 MAKE = """\
 for argument; do
     case "$argument" in O=*) out=${{argument#O=}} ;; esac
@@ -58,7 +58,7 @@ APT_CACHE = "printf 'Package: linux-source-9.9\\nVersion: 9.9.4-1\\nSize: 1\\n'\
 
 
 class FakeMake:
-    """The directory of a fake make and what it does next."""
+    """The directory of a fake make, and its next actions."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -81,7 +81,7 @@ class FakeMake:
 
 
 def keep_source(store: Store) -> None:
-    """Let a store have the source tree of the entry, as if it had been built before."""
+    """Put the source tree of the entry into a store, as after a build."""
     tree = store.sources / "linux-source-9.9_9.9.3-1"
     tree.mkdir(parents=True)
     (tree / "Makefile").write_text("VERSION = 9\n")

@@ -1,4 +1,4 @@
-"""A mirror on the loopback device that can break off, stall, or lie."""
+"""A mirror on the loopback device that can interrupt transfers, stall, or send wrong data."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ LIST = "/v5.x/sha256sums.asc"
 
 @dataclass
 class Mirror:
-    """What it has, what it was asked, and what it does next."""
+    """The files, the requests, and the next failures."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     asked: list[tuple[str, str | None]] = field(default_factory=list)
-    # Bytes after which the next answer of a tarball ends, or falls silent.
+    # The next answers for a tarball end, or stall, after so many bytes.
     breaks: list[int] = field(default_factory=list)
     silent: threading.Event = field(default_factory=threading.Event)
     stalls: bool = False
@@ -28,18 +28,18 @@ class Mirror:
 
     @property
     def base(self) -> str:
-        """Its address."""
+        """The base address."""
         return f"http://127.0.0.1:{self.port}"
 
     def add(self, name: str, content: bytes, *, digest: str | None = None) -> None:
-        """Have a file in v5.x, with its line in the list."""
+        """Add a file to v5.x, with its line in the list."""
         self.files[f"/v5.x/{name}"] = content
         line = f"{digest or hashlib.sha256(content).hexdigest()}  {name}\n"
         self.files[LIST] = self.files.get(LIST, b"") + line.encode()
 
     @property
     def ranges(self) -> list[str | None]:
-        """The ranges that tarballs were asked for in."""
+        """The requested ranges of tarballs."""
         return [span for path, span in self.asked if path.endswith(".xz")]
 
 
@@ -51,7 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
         super().__init__(*arguments)
 
     def do_GET(self) -> None:
-        """Send a file, or what is left of it."""
+        """Send a file, or the rest of it."""
         mirror = self._mirror
         mirror.asked.append((self.path, self.headers.get("Range")))
         content = mirror.files.get(self.path)
@@ -81,12 +81,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content[begin:])
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def serving() -> Iterator[Mirror]:
-    """A mirror, and its end."""
+    """Run a mirror."""
     mirror = Mirror()
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Handler, mirror))
     server.daemon_threads = True

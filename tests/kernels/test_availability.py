@@ -1,4 +1,4 @@
-"""What `uevt kernels list` says: built, can be built, or what is in the way."""
+"""`uevt kernels list`: what is built, what can be built, and what prevents the rest."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SUITE = Source("debian-source", "linux-source-9.9", suite="other-backports")
 
 
 class FakeApt:
-    """An apt-cache that shows the host's list or a private one; whatever else is asked fails."""
+    """An apt-cache that shows the host's list or a private one; all other calls fail."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -69,7 +69,7 @@ def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeApt:
 
 
 def only(entry: KernelEntry, store: Store) -> Availability:
-    """What is said about one kernel."""
+    """The text about one kernel."""
     (found,) = survey([entry], store)
     assert found.entry == entry
     return found
@@ -85,7 +85,7 @@ def publish(entry: KernelEntry, store: Store, directory: Path) -> None:
         store.remember(entry, recipe, toolchain.stamp())
 
 
-def test_built(entry: KernelEntry, store: Store, apt: FakeApt, tmp_path: Path) -> None:
+def test_built_kernel(entry: KernelEntry, store: Store, apt: FakeApt, tmp_path: Path) -> None:
     publish(entry, store, tmp_path)
     found = only(entry, store)
     assert (found.state, str(found)) == (State.BUILT, "built, 9.9.3 (9.9.3-1)")
@@ -101,7 +101,7 @@ def test_offered_by_the_hosts_lists(entry: KernelEntry, store: Store, apt: FakeA
     assert "are: 9.9.3-1" in str(other)
 
 
-def test_not_offered(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+def test_kernel_that_no_list_offers(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
     assert str(only(entry, store)) == (
         "cannot be built here: linux-source-9.9 is not in this host's package lists;"
         " uevt kernels build 9.9 updates them"
@@ -119,7 +119,7 @@ def test_offered_by_the_private_lists_of_its_suite(
     assert only(of_suite, store).state is State.BUILDABLE
 
 
-def test_the_source_tree_of_the_remembered_revision_is_enough(
+def test_tree_of_the_remembered_revision_is_enough(
     entry: KernelEntry, store: Store, apt: FakeApt, tmp_path: Path
 ) -> None:
     publish(entry, store, tmp_path)
@@ -143,7 +143,7 @@ def test_missing_tools_are_named(
     assert only(entry, store).state is State.BUILDABLE
 
 
-def test_a_machine_without_apt_asks_nobody(
+def test_host_without_apt_runs_no_program(
     entry: KernelEntry, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -176,10 +176,10 @@ Description: Linux kernel source for version 6.8.0 with Ubuntu patches
 """
 
 
-def test_ubuntus_lists_offer_no_kernel_of_the_catalog(
+def test_lists_of_ubuntu_offer_no_kernel_of_the_catalog(
     entry: KernelEntry, store: Store, apt: FakeApt
 ) -> None:
-    """Its packages are named after three numbers, and one without a number leads to them."""
+    """Ubuntu's packages have three numbers in their names; one without a number depends on them."""
     (store.root.parent / "fake-apt" / "host").write_text(UBUNTU)
     for name in ("linux-source-6.12", "linux-source-6.8"):
         absent = replace(entry, source=Source("debian-source", name))
@@ -189,7 +189,7 @@ def test_ubuntus_lists_offer_no_kernel_of_the_catalog(
     assert only(replace(own, revision="6.8.0-31.31"), store).state is State.BUILDABLE
 
 
-def test_tarballs(
+def test_kernels_from_tarballs(
     entry: KernelEntry, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     of_series = replace(entry, source=Source("tarball", "linux", series="5.19"))
@@ -201,9 +201,7 @@ def test_tarballs(
     assert only(of_series, store).state is State.BUILDABLE
 
 
-def test_all_kernels_are_looked_at_with_one_question_each(
-    entry: KernelEntry, store: Store, apt: FakeApt
-) -> None:
+def test_one_query_serves_all_kernels(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
     apt.lists("host", "9.9.3-1")
     other = replace(entry, name="9.8", source=Source("debian-source", "linux-source-9.8"))
     found = survey([other, entry, replace(entry, name="9.9-x")], store)
@@ -219,7 +217,9 @@ def command(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The command on a catalog of a built, a buildable, an unbuildable and a shy kernel."""
+    """The command with a catalog of a built, a buildable, an unbuildable and a non-default
+    kernel.
+    """
     publish(entry, store, tmp_path)
     apt.lists("host", "9.9.3-1")
     entries = [
@@ -234,7 +234,7 @@ def command(
 
 
 @pytest.mark.usefixtures("command")
-def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_prints_each_reason_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["kernels", "list"]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines == [
@@ -248,7 +248,7 @@ def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("command")
-def test_the_names_of_those_that_can_be_judged(capsys: pytest.CaptureFixture[str]) -> None:
+def test_buildable_prints_names_only(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["kernels", "list", "--buildable"]) == 0
     assert capsys.readouterr().out.split() == ["9.9", "9.9-x"]
     assert main.main(["kernels", "list", "--buildable", "9.7", "9.8"]) == 0
@@ -256,7 +256,7 @@ def test_the_names_of_those_that_can_be_judged(capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.usefixtures("command")
-def test_the_list_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["kernels", "list", "--json", "9.9-x", "9.9", "9.8"]) == 0
     variant, built, absent = json.loads(capsys.readouterr().out)
     assert (variant["kernel"], variant["of"], variant["state"]) == ("9.9-x", "9.9", "can be built")
@@ -267,7 +267,7 @@ def test_the_list_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("command")
-def test_building_all_leaves_out_what_cannot_be_had(
+def test_build_of_all_skips_unavailable_kernels(
     entry: KernelEntry, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = Store().lookup(entry)
@@ -287,8 +287,8 @@ def test_building_all_leaves_out_what_cannot_be_had(
     assert capsys.readouterr().err == "uevt: no package sources offer it; add one\n"
 
 
-def test_the_list_of_what_ships_takes_less_than_a_second(store: Store, apt: FakeApt) -> None:
-    """The whole process, as processor time: other tests are running."""
+def test_list_takes_less_than_a_second(store: Store, apt: FakeApt) -> None:
+    """CPU time of the whole process, as other tests run meanwhile."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     said = subprocess.run(
         [sys.executable, "-c", "import conformance.cli.main as c; c.main(['kernels', 'list'])"],
@@ -304,6 +304,6 @@ def test_the_list_of_what_ships_takes_less_than_a_second(store: Store, apt: Fake
     assert spent < 1.0
 
 
-def test_the_catalog_that_ships_says_what_all_kernels_means() -> None:
+def test_default_kernels_of_the_shipped_catalog() -> None:
     default = [entry.name for entry in load_catalog().default()]
     assert default == ["6.1", "6.1-bpf-iter", "6.1-byte-status", "6.1-two-pages", "6.12", "7.3"]

@@ -1,4 +1,4 @@
-"""`ensure`: built once, by one process, and never half."""
+"""`ensure` builds a kernel once, in one process, and never publishes half of it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kernels.tools.toolchain import Toolchain
 
 @dataclass
 class FakeWorkshop:
-    """Makes an image of a few bytes, and keeps a diary of what it was asked."""
+    """Makes an image of a few bytes, and logs its calls."""
 
     directory: Path
     revision: str = "6.12.1-1"
@@ -53,7 +53,7 @@ class FakeWorkshop:
 
 
 def build_in_a_process(root: Path, takes_s: float) -> None:
-    """What the processes of these tests do (see `started`)."""
+    """The main function of child processes (see `started`)."""
     shop = FakeWorkshop(root.parent, takes_s=takes_s)
     kernel = ensure(load_catalog().find("6.12"), Store(root), workshop=shop)
     sys.stdout.write(f"{kernel.image.read_bytes().decode()}, {len(shop.diary)} steps\n")
@@ -74,7 +74,7 @@ def started(root: Path, takes_s: float) -> subprocess.Popen[str]:
 
 
 def makes(directory: Path) -> list[str]:
-    """The processes that began to make a kernel."""
+    """The processes that began to build."""
     file = directory / "makes"
     return file.read_text().split() if file.exists() else []
 
@@ -95,7 +95,7 @@ def test_a_kernel_is_built_once(store: Store, entry: KernelEntry, tmp_path: Path
     assert shop.diary == ["prepare 9.9 None", "make 6.12.1-1"]
 
 
-def test_refresh_asks_for_the_revision_again(
+def test_refresh_resolves_the_revision_again(
     store: Store, entry: KernelEntry, tmp_path: Path
 ) -> None:
     shop = FakeWorkshop(tmp_path)
@@ -114,7 +114,7 @@ def test_refresh_asks_for_the_revision_again(
     ]
 
 
-def test_a_changed_configuration_is_built_from_the_remembered_revision(
+def test_changed_configuration_keeps_the_revision(
     store: Store, entry: KernelEntry, tmp_path: Path
 ) -> None:
     shop = FakeWorkshop(tmp_path)
@@ -125,7 +125,7 @@ def test_a_changed_configuration_is_built_from_the_remembered_revision(
     assert shop.diary[-1] == "make 6.12.1-1"
 
 
-def test_going_back_to_an_earlier_configuration_builds_nothing(
+def test_earlier_configuration_is_in_the_store(
     store: Store, entry: KernelEntry, tmp_path: Path
 ) -> None:
     shop = FakeWorkshop(tmp_path)
@@ -135,9 +135,7 @@ def test_going_back_to_an_earlier_configuration_builds_nothing(
     assert len(makes(tmp_path)) == 2
 
 
-def test_a_failed_build_leaves_nothing_that_looks_finished(
-    store: Store, entry: KernelEntry, tmp_path: Path
-) -> None:
+def test_failed_build_publishes_nothing(store: Store, entry: KernelEntry, tmp_path: Path) -> None:
     shop = FakeWorkshop(tmp_path, fails=True)
     with pytest.raises(BuildFailed):
         ensure(entry, store, workshop=shop)
@@ -156,7 +154,7 @@ def test_of_two_processes_one_builds_and_one_waits(tmp_path: Path) -> None:
     assert makes(tmp_path) == [str(first.pid)]
 
 
-def test_a_builder_killed_in_the_middle_frees_the_lock_and_leaves_no_kernel(
+def test_killed_builder_frees_the_lock_and_leaves_no_kernel(
     tmp_path: Path,
 ) -> None:
     root = tmp_path / "store"
@@ -172,5 +170,5 @@ def test_a_builder_killed_in_the_middle_frees_the_lock_and_leaves_no_kernel(
     assert list((root / "work").iterdir()) == []
 
 
-def test_this_file_can_be_run_by_the_processes_it_starts() -> None:
+def test_this_module_is_importable_by_child_processes() -> None:
     assert "build_in_a_process" in runpy.run_path(__file__, run_name="builder")

@@ -1,4 +1,4 @@
-"""ccache where there is one: in front of the compiler, and nothing of a kernel's identity."""
+"""ccache comes in front of the compiler and is not part of a kernel's identity."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kernels.store.store import Store
 from kernels.tools import ccache
 from tests.kernels.fake_make import FakeMake
 
-# Says which compiler it is asked to be, and where the real one is.
+# Prints the compiler that it runs as, and the path of the real one.
 FAKE = """\
 #!/bin/sh
 if test "$1" = --get-config; then echo {cache}; exit; fi
@@ -26,7 +26,7 @@ exec {gcc} "$@"
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A ccache first on PATH; what it is called as is in the file `diary` beside it."""
+    """A ccache first on PATH; it logs its names in the file `diary`."""
     directory = tmp_path / "fake-ccache"
     directory.mkdir()
     text = FAKE.format(
@@ -38,7 +38,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return directory
 
 
-def test_it_stands_in_by_the_compilers_name(
+def test_ccache_is_linked_by_the_compilers_name(
     fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CCACHE_DIR", "/mine")
@@ -54,7 +54,7 @@ def test_it_stands_in_by_the_compilers_name(
     assert (tmp_path / "links" / "gcc").resolve() == fake / "ccache"
 
 
-def test_a_compiler_behind_it_is_asked(fake: Path, tmp_path: Path) -> None:
+def test_version_is_that_of_the_compiler(fake: Path, tmp_path: Path) -> None:
     variables = ccache.in_front(tmp_path / "links")
     said = subprocess.run(
         ["gcc", "--version"],
@@ -68,24 +68,24 @@ def test_a_compiler_behind_it_is_asked(fake: Path, tmp_path: Path) -> None:
     assert (fake / "diary").read_text().startswith("gcc CCACHE_DIR=")
 
 
-def test_none_is_no_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_host_without_ccache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert ccache.in_front(tmp_path / "links") == {}
     assert not (tmp_path / "links").exists()
 
 
 @pytest.mark.parametrize("answer", ["", "relative"])
-def test_one_without_a_cache_to_write_is_left_alone(
+def test_ccache_without_a_writable_cache_is_ignored(
     fake: Path, tmp_path: Path, answer: str
 ) -> None:
     (fake / "ccache").write_text(f"#!/bin/sh\necho {answer}\n")
     assert ccache.in_front(tmp_path / "links") == {}
 
 
-def test_it_is_asked_in_the_environment_that_make_has(
+def test_ccache_is_queried_in_the_environment_of_make(
     fake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its cache and its settings may be where the XDG variables say."""
+    """XDG variables may determine its cache and settings."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     monkeypatch.setenv("NOT_MAKES", "/relative/../..")
     answer = 'test -z "$NOT_MAKES" && echo "$XDG_CACHE_HOME/ccache"'
@@ -93,7 +93,7 @@ def test_it_is_asked_in_the_environment_that_make_has(
     assert ccache.in_front(tmp_path / "links")["XDG_CACHE_HOME"] == str(tmp_path / "xdg")
 
 
-def test_it_changes_neither_key_nor_make(
+def test_ccache_changes_neither_key_nor_make(
     built_before: KernelEntry,
     store: Store,
     make: FakeMake,

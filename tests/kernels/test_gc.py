@@ -1,4 +1,4 @@
-"""Bounding the store: what goes, in which order, and what never does."""
+"""Garbage collection: what is removed, in which order, and what always stays."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DAY = 24 * 3600.0
 
 @pytest.fixture
 def in_use(built_before: KernelEntry, store: Store, make: FakeMake) -> KernelEntry:
-    """A kernel in use, and beside it one that a user asked for, everything two days old."""
+    """A kernel in use, and one that a user requested; everything is two days old."""
     ensure(built_before, store)
     ensure(replace(built_before, label="+mine", wanted=("CONFIG_C=y",)), store)
     age(store, 2 * DAY)
@@ -37,18 +37,18 @@ def in_use(built_before: KernelEntry, store: Store, make: FakeMake) -> KernelEnt
 
 
 def age(store: Store, seconds: float) -> None:
-    """Let everything in the store be so old."""
+    """Age everything in the store."""
     then = time.time() - seconds
     for item in survey(store, ()):
         os.utime(item.path, (then, then))
 
 
 def kinds(items: tuple[Item, ...]) -> list[str]:
-    """What there is, by kind and name without revision."""
+    """The items, by kind and name without revision."""
     return sorted(f"{item.kind} {item.name.split()[0]}" for item in items if item.kind != "log")
 
 
-def test_what_a_name_in_use_needs_stays(in_use: KernelEntry, store: Store) -> None:
+def test_items_of_kernels_in_use_stay(in_use: KernelEntry, store: Store) -> None:
     done = collect(store, [in_use], Bound(keep=0))
     assert kinds(done.gone) == ["kernel 9.9+mine", "objects 9.9+mine"]
     assert kinds(done.stays) == ["kernel 9.9", "objects 9.9", "source linux-source-9.9_9.9.3-1"]
@@ -58,17 +58,15 @@ def test_what_a_name_in_use_needs_stays(in_use: KernelEntry, store: Store) -> No
     assert not any((store.root / "work").iterdir())
 
 
-def test_all_lets_everything_go(in_use: KernelEntry, store: Store) -> None:
+def test_all_removes_everything(in_use: KernelEntry, store: Store) -> None:
     collect(store, [in_use], Bound(keep=0, every=True))
     assert survey(store, [in_use]) == ()
     assert store.lookup(in_use) is None
-    # A revision that was resolved once stays resolved.
+    # A resolved revision stays resolved.
     assert store.remembered_revision(in_use) == "9.9.3-1"
 
 
-def test_the_least_recently_used_goes_first_and_no_more_than_need_be(
-    in_use: KernelEntry, store: Store
-) -> None:
+def test_least_recently_used_goes_first(in_use: KernelEntry, store: Store) -> None:
     mine = next(item for item in survey(store, ()) if item.name == "9.9+mine")
     others = [item for item in survey(store, ()) if item.path != mine.path]
     for item in others:
@@ -79,18 +77,18 @@ def test_the_least_recently_used_goes_first_and_no_more_than_need_be(
     assert done.kept == sum(item.size for item in others)
 
 
-def test_what_was_used_since_stays(in_use: KernelEntry, store: Store) -> None:
+def test_recently_used_items_stay(in_use: KernelEntry, store: Store) -> None:
     assert collect(store, (), Bound(since=time.time() - 3 * DAY)).gone == ()
     assert len(collect(store, (), Bound(since=time.time() - DAY)).gone) > 4
 
 
-def test_a_run_marks_what_it_uses(in_use: KernelEntry, store: Store) -> None:
+def test_run_stamps_what_it_uses(in_use: KernelEntry, store: Store) -> None:
     mine = replace(in_use, label="+mine", wanted=("CONFIG_C=y",))
     kernel = ensure(mine, store)
     done = collect(store, [in_use], Bound(keep=0))
     assert kinds(done.gone) == ["objects 9.9+mine"]
     assert kernel.image.is_file()
-    # Whatever is asked for, a guest may be rebooted from it yet.
+    # A guest may still be rebooted from it.
     assert collect(store, (), Bound(keep=0, every=True), now=time.time()).stays != ()
     assert GRACE_S >= 3600
 
@@ -104,7 +102,7 @@ def test_a_dry_run_changes_nothing_and_takes_no_lock(
     assert sorted(store.root.rglob("*")) == before
 
 
-def test_nothing_goes_under_a_running_build(
+def test_nothing_is_removed_during_a_build(
     in_use: KernelEntry, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kernels.build.gc._WAIT_S", 0.1)
@@ -114,13 +112,13 @@ def test_nothing_goes_under_a_running_build(
     assert store.lookup(in_use) is not None
 
 
-def test_a_killed_collector_leaves_whole_things_or_none(
+def test_killed_collector_leaves_no_partial_items(
     in_use: KernelEntry, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
         patched.setattr("kernels.build.gc.Store.workspace", _abandoned)
         collect(store, (), Bound(keep=0))
-    # Moved out of its place, and not removed yet.
+    # Moved out of its place, but not removed yet.
     assert not any((store.root / "kernels").iterdir())
     assert any((store.root / "work").iterdir())
     collect(store, (), Bound(keep=0))
@@ -135,7 +133,7 @@ def _abandoned(store: Store, what: str) -> Iterator[Path]:
     yield directory
 
 
-def test_old_builds_of_a_module_go_and_the_last_stays(
+def test_last_build_of_a_module_stays(
     in_use: KernelEntry, store: Store, make: FakeMake, tmp_path: Path
 ) -> None:
     probe = tmp_path / "probe"
@@ -153,7 +151,7 @@ def test_old_builds_of_a_module_go_and_the_last_stays(
     assert last.is_file()
 
 
-def test_the_originals_of_a_patched_tree_go_with_it(in_use: KernelEntry, store: Store) -> None:
+def test_journal_goes_with_its_tree(in_use: KernelEntry, store: Store) -> None:
     (tree,) = store.sources.iterdir()
     journal = tree.with_name(f"{tree.name}.journal")
     journal.mkdir()
@@ -162,8 +160,8 @@ def test_the_originals_of_a_patched_tree_go_with_it(in_use: KernelEntry, store: 
     assert list(store.sources.iterdir()) == []
 
 
-def test_what_else_is_in_a_store_goes_too(store: Store) -> None:
-    """Trees, downloads, and of guests what is made again."""
+def test_items_of_guests_and_downloads_go(store: Store) -> None:
+    """Trees, downloads, and files of guests that are recreated on demand."""
     wanted = {
         "tree": ["trees/tree-linux-12345678/index"],
         "download": ["downloads/linux-6.18.tar.xz.part", "downloads/linux-6.18.tar.xz.part.json"],
@@ -184,7 +182,7 @@ def test_what_else_is_in_a_store_goes_too(store: Store) -> None:
     assert {path.name for path in left} <= {"lock"}
 
 
-def test_the_name_of_a_tree_goes_with_its_kernel(in_use: KernelEntry, store: Store) -> None:
+def test_name_of_a_tree_goes_with_its_kernel(in_use: KernelEntry, store: Store) -> None:
     tree = replace(in_use, name="tree-9.9")
     record = (store.root / "names" / "9.9+mine.json").read_bytes()
     (store.root / "names" / f"{tree.kernel_id}.json").write_bytes(record)
@@ -192,7 +190,7 @@ def test_the_name_of_a_tree_goes_with_its_kernel(in_use: KernelEntry, store: Sto
     assert [file.stem for file in (store.root / "names").iterdir()] == ["9.9"]
 
 
-def test_a_directory_of_somebody_else_is_not_counted(
+def test_unreadable_directory_is_not_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_bytes(b"x" * 100_000)
@@ -208,7 +206,7 @@ def test_a_directory_of_somebody_else_is_not_counted(
     assert 100_000 <= usage(tmp_path) < 200_000
 
 
-def test_usage_counts_what_is_on_disk(tmp_path: Path) -> None:
+def test_usage_counts_disk_blocks(tmp_path: Path) -> None:
     (tmp_path / "directory").mkdir()
     (tmp_path / "directory" / "file").write_bytes(b"x" * 100_000)
     (tmp_path / "link").symlink_to("/")
@@ -220,17 +218,17 @@ def test_usage_counts_what_is_on_disk(tmp_path: Path) -> None:
     ("text", "expected"),
     [("10G", 10 << 30), ("1.5M", 3 << 19), ("800MiB", 800 << 20), ("4096", 4096), ("1k", 1024)],
 )
-def test_sizes_as_people_write_them(text: str, expected: int) -> None:
+def test_sizes_with_units(text: str, expected: int) -> None:
     assert size(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "G", "ten", "-1G", "10X"])
-def test_what_is_no_size(text: str) -> None:
+def test_malformed_size_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".*"):
         size(text)
 
 
-def test_the_command_says_what_would_go(
+def test_command_prints_what_would_go(
     in_use: KernelEntry,
     store: Store,
     monkeypatch: pytest.MonkeyPatch,

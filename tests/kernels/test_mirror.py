@@ -1,4 +1,4 @@
-"""Tarballs of a mirror: what it offers, broken transfers, wrong digests, signatures."""
+"""Tarballs of a mirror: offers, interrupted transfers, wrong digests, signatures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CONTENT = os.urandom(100_000)
 
 @pytest.fixture
 def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
-    """A mirror on this machine, and no directory of tarballs."""
+    """A mirror on this host, and no directory of tarballs."""
     monkeypatch.delenv("UEVT_TARBALLS", raising=False)
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     with serving() as mirror:
@@ -40,7 +40,7 @@ def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
 
 @pytest.fixture
 def gpg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A gpg that says what a file holds; it takes the second line of what it is given as signed."""
+    """A fake gpg with the status in a file; it takes the second line of its input as signed."""
     directory = tmp_path / "bin"
     directory.mkdir()
     program = directory / "gpg"
@@ -79,13 +79,13 @@ def obtained(entry: KernelEntry, store: Store, told: list[Step] | None = None) -
 
 
 def fetching(mirror: Mirror, directory: Path, *, silence_s: float = 10) -> Download:
-    """The file of NAME on its way."""
+    """The download of NAME."""
     directory.mkdir(exist_ok=True)
     deadline = Deadline(60, "a test")
     return Download(f"{mirror.base}/v5.x/{NAME}", directory / NAME, deadline, silent, silence_s)
 
 
-def test_the_newest_of_a_series_is_fetched_and_unpacked(
+def test_newest_of_a_series_is_fetched_and_unpacked(
     of_series: KernelEntry, store: Store, mirror: Mirror
 ) -> None:
     for version in ("5.19.9", "5.19.17", "5.18.3"):
@@ -99,7 +99,7 @@ def test_the_newest_of_a_series_is_fetched_and_unpacked(
     assert list((store.root / "work").iterdir()) == []
 
 
-def test_a_revision_is_one_of_the_mirrors(
+def test_requested_revision_is_found_on_the_mirror(
     of_series: KernelEntry, store: Store, mirror: Mirror
 ) -> None:
     for version in ("5.19.9", "5.19.17"):
@@ -111,7 +111,7 @@ def test_a_revision_is_one_of_the_mirrors(
             trees.resolve(replace(of_series, revision="5.19.8"))
 
 
-def test_a_tarball_of_the_directory_is_preferred(
+def test_tarball_of_the_directory_is_preferred(
     of_series: KernelEntry,
     store: Store,
     mirror: Mirror,
@@ -125,7 +125,7 @@ def test_a_tarball_of_the_directory_is_preferred(
     assert mirror.asked == []
 
 
-def test_the_newest_of_all_is_looked_for_in_every_newer_directory(
+def test_newest_release_is_searched_in_newer_directories(
     entry: KernelEntry, store: Store, mirror: Mirror
 ) -> None:
     newest = replace(entry, source=Source("tarball", "linux", series="newest"))
@@ -137,7 +137,7 @@ def test_the_newest_of_all_is_looked_for_in_every_newer_directory(
         assert SourceTrees(store, silent).resolve(newest).version == "8.0"
 
 
-def test_what_broke_off_goes_on_in_the_same_run(mirror: Mirror, tmp_path: Path) -> None:
+def test_interrupted_download_resumes_in_the_same_run(mirror: Mirror, tmp_path: Path) -> None:
     mirror.add(NAME, CONTENT)
     mirror.breaks = [30_000]
     assert fetching(mirror, tmp_path).run().read_bytes() == CONTENT
@@ -145,7 +145,7 @@ def test_what_broke_off_goes_on_in_the_same_run(mirror: Mirror, tmp_path: Path) 
     assert [path.name for path in tmp_path.iterdir()] == [NAME]
 
 
-def test_what_broke_off_goes_on_in_the_next_run(
+def test_interrupted_download_resumes_in_the_next_run(
     of_series: KernelEntry, store: Store, mirror: Mirror
 ) -> None:
     mirror.add(NAME, packed("5.19.2"))
@@ -159,7 +159,7 @@ def test_what_broke_off_goes_on_in_the_next_run(
     assert list(store.downloads.iterdir()) == []
 
 
-def test_a_part_of_another_version_is_not_continued(mirror: Mirror, tmp_path: Path) -> None:
+def test_part_of_another_version_is_not_resumed(mirror: Mirror, tmp_path: Path) -> None:
     mirror.add(NAME, CONTENT)
     mirror.breaks = [30_000, 0]
     with pytest.raises(Broken):
@@ -168,7 +168,7 @@ def test_a_part_of_another_version_is_not_continued(mirror: Mirror, tmp_path: Pa
     assert fetching(mirror, tmp_path).run().read_bytes() == CONTENT[::-1]
 
 
-def test_a_part_that_is_longer_than_the_file_is_thrown_away(mirror: Mirror, tmp_path: Path) -> None:
+def test_part_longer_than_the_file_is_discarded(mirror: Mirror, tmp_path: Path) -> None:
     mirror.add(NAME, CONTENT)
     mirror.breaks = [30_000, 0]
     with pytest.raises(Broken):
@@ -178,7 +178,7 @@ def test_a_part_that_is_longer_than_the_file_is_thrown_away(mirror: Mirror, tmp_
     assert fetching(mirror, tmp_path).run().read_bytes() == CONTENT
 
 
-def test_silence_has_an_end(mirror: Mirror, tmp_path: Path) -> None:
+def test_silent_server_times_out(mirror: Mirror, tmp_path: Path) -> None:
     mirror.add(NAME, CONTENT)
     mirror.breaks, mirror.stalls = [30_000, 30_000], True
     before = time.monotonic()
@@ -188,7 +188,7 @@ def test_silence_has_an_end(mirror: Mirror, tmp_path: Path) -> None:
     assert fetching(mirror, tmp_path).part.stat().st_size == 30_000
 
 
-def test_a_wrong_digest_is_refused_and_the_file_removed(
+def test_wrong_digest_is_refused_and_the_file_removed(
     of_series: KernelEntry, store: Store, mirror: Mirror
 ) -> None:
     mirror.add(NAME, packed("5.19.2"), digest="ab" * 32)
@@ -198,7 +198,7 @@ def test_a_wrong_digest_is_refused_and_the_file_removed(
     assert not (store.sources / "linux_5.19.2").exists()
 
 
-def test_a_directory_as_a_mirror(
+def test_directory_as_a_mirror(
     of_series: KernelEntry,
     store: Store,
     mirror: Mirror,
@@ -218,7 +218,7 @@ def test_a_directory_as_a_mirror(
         obtained(other, store)
 
 
-def test_a_mirror_that_does_not_answer(
+def test_mirror_that_does_not_answer_is_an_error(
     of_series: KernelEntry, store: Store, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("UEVT_MIRROR", "http://127.0.0.1:1")
@@ -229,13 +229,13 @@ def test_a_mirror_that_does_not_answer(
         obtained(of_series, store)
 
 
-def test_a_file_that_is_not_there(mirror: Mirror, tmp_path: Path) -> None:
+def test_missing_file_is_not_there(mirror: Mirror, tmp_path: Path) -> None:
     with pytest.raises(NotThere, match="404"):
         fetching(mirror, tmp_path).run()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_list_of_kernels_asks_no_mirror(
+def test_list_of_kernels_queries_no_mirror(
     of_series: KernelEntry, store: Store, mirror: Mirror
 ) -> None:
     (found,) = survey([of_series], store)
@@ -247,7 +247,7 @@ def test_the_list_of_kernels_asks_no_mirror(
     assert mirror.asked == []
 
 
-def test_without_the_key_the_signature_is_said_to_be_unchecked(
+def test_signature_is_unchecked_without_the_key(
     of_series: KernelEntry, store: Store, mirror: Mirror, gpg: Path
 ) -> None:
     mirror.add(NAME, packed("5.19.2"))
@@ -256,7 +256,7 @@ def test_without_the_key_the_signature_is_said_to_be_unchecked(
     assert any("signature not checked (your keyring lacks" in str(step) for step in told)
 
 
-def test_only_what_is_signed_is_believed(
+def test_unsigned_lines_are_ignored(
     of_series: KernelEntry, store: Store, mirror: Mirror, gpg: Path
 ) -> None:
     gpg.write_text(f"[GNUPG:] VALIDSIG 00{AUTOSIGNER[2:]} 2026 0 0 4 0 1 8 01 {AUTOSIGNER}\n")
@@ -276,7 +276,7 @@ def test_a_bad_signature_is_refused(
         obtained(of_series, store)
 
 
-def test_a_signature_by_somebody_else_is_said(
+def test_signature_of_another_key_is_reported(
     of_series: KernelEntry, store: Store, mirror: Mirror, gpg: Path
 ) -> None:
     gpg.write_text(f"[GNUPG:] VALIDSIG {'A' * 40} 2026 0 0 4 0 1 8 01 {'A' * 40}\n")
@@ -286,7 +286,7 @@ def test_a_signature_by_somebody_else_is_said(
     assert any(f"signature not checked (signed by {'A' * 40}" in str(step) for step in told)
 
 
-def test_a_transfer_that_gets_nowhere_is_not_tried_again(mirror: Mirror, tmp_path: Path) -> None:
+def test_transfer_without_progress_is_not_repeated(mirror: Mirror, tmp_path: Path) -> None:
     mirror.add(NAME, CONTENT)
     mirror.breaks = [0] * download.ATTEMPTS
     with pytest.raises(Broken):

@@ -1,4 +1,4 @@
-"""What a user asks for: names, labels, broken files, and whose fault lost options are."""
+"""Requests: kernel ids, labels, invalid files, and whom lost options are blamed on."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def fragment(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_catalog_kernel_is_itself() -> None:
+def test_kernel_without_additions_is_the_catalog_entry() -> None:
     assert Request("6.12").entry() == load_catalog().find("6.12")
 
 
-def test_the_id_names_everything_that_was_added(tmp_path: Path, fragment: Path) -> None:
+def test_id_names_all_additions(tmp_path: Path, fragment: Path) -> None:
     patch = tmp_path / "fix.patch"
     patch.write_text(PATCH)
     entry = Request("6.12@6.12.115-2", (patch,), (fragment,), "fault").entry()
@@ -40,8 +40,8 @@ def test_the_id_names_everything_that_was_added(tmp_path: Path, fragment: Path) 
     assert (entry.of, entry.variant) == (None, False)
 
 
-def test_an_id_is_a_name_of_a_file(tmp_path: Path) -> None:
-    """Five names of git format-patch are longer than a file's may be."""
+def test_id_is_a_valid_file_name(tmp_path: Path) -> None:
+    """Five names of git format-patch are longer than a file name may be."""
     patches = [tmp_path / f"000{number}-{'tracing-user_events-' * 3}.patch" for number in range(5)]
     for patch in patches:
         patch.write_text(PATCH)
@@ -50,7 +50,7 @@ def test_an_id_is_a_name_of_a_file(tmp_path: Path) -> None:
         r"6\.12\+0000-(tracing-user_events-)+[a-z_]*\+4-more-[0-9a-f]{8}~debug", name
     )
     assert len(name) < 100
-    # Others are called something else, the same the same.
+    # Other names have other labels, equal names the same.
     assert name != Request("6.12", tuple(patches[:4]), flavour="debug").entry().kernel_id
     assert name == Request("6.12", tuple(patches), flavour="debug").entry().kernel_id
     assert len(label_of(["x" * 300])) < 100
@@ -64,7 +64,7 @@ def test_a_fragment_wins_over_the_catalog_and_the_flavour(tmp_path: Path, fragme
     assert not {"CONFIG_USER_EVENTS=y", "CONFIG_KASAN=y"} & set(wanted)
 
 
-def test_what_is_added_makes_another_kernel(fragment: Path) -> None:
+def test_additions_change_the_digest(fragment: Path) -> None:
     plain, added = Request("6.12").entry(), Request("6.12", configs=(fragment,)).entry()
     assert plain.digest() != added.digest()
     fragment.write_text("CONFIG_LATENCYTOP=y\n")
@@ -81,7 +81,7 @@ def test_what_is_added_makes_another_kernel(fragment: Path) -> None:
         (b'CONFIG_A="\xff"\n', "it is not UTF-8"),
     ],
 )
-def test_a_broken_fragment_is_named(fragment: Path, content: bytes, said: str) -> None:
+def test_invalid_fragment_is_refused(fragment: Path, content: bytes, said: str) -> None:
     fragment.write_bytes(content)
     with pytest.raises(BrokenFile) as caught:
         Request("6.12", configs=(fragment,)).entry()
@@ -89,7 +89,7 @@ def test_a_broken_fragment_is_named(fragment: Path, content: bytes, said: str) -
     assert caught.value.hint
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_file_is_refused(tmp_path: Path) -> None:
     for request in (
         Request("6.12", configs=(tmp_path / "absent",)),
         Request("6.12", patches=(tmp_path / "absent",)),
@@ -99,7 +99,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
             request.entry()
 
 
-def test_an_unknown_kernel_and_an_unknown_flavour() -> None:
+def test_unknown_kernel_and_flavour_are_refused() -> None:
     with pytest.raises(UnknownKernel):
         Request("6.1200").entry()
     with pytest.raises(UserMistake, match="unknown flavour 'debgu'") as caught:
@@ -114,9 +114,7 @@ def lost(*names: str) -> LostOptions:
     return LostOptions([LostOption(name, "y", None) for name in names])
 
 
-def test_lost_options_are_the_fault_of_the_fragment_that_asks_for_them(
-    tmp_path: Path, fragment: Path
-) -> None:
+def test_lost_option_is_blamed_on_its_fragment(tmp_path: Path, fragment: Path) -> None:
     other = tmp_path / "other.config"
     other.write_text("CONFIG_OTHER=y\n")
     accused = Request("6.12", configs=(fragment, other)).accused(lost("CONFIG_OTHER"))
@@ -125,13 +123,13 @@ def test_lost_options_are_the_fault_of_the_fragment_that_asks_for_them(
     assert "CONFIG_OTHER (wanted y) is absent" in str(accused)
 
 
-def test_a_fragment_that_takes_a_dependency_away_is_named(fragment: Path) -> None:
+def test_fragment_that_disables_a_dependency_is_blamed(fragment: Path) -> None:
     accused = Request("6.12", configs=(fragment,)).accused(lost("CONFIG_9P_FS"))
     assert isinstance(accused, BrokenFile)
     assert f"{fragment}: it disables what guests and cases need: CONFIG_9P_FS" in str(accused)
 
 
-def test_without_fragments_lost_options_are_ours() -> None:
+def test_lost_options_without_fragments_are_kernel_trouble() -> None:
     error = lost("CONFIG_A")
     assert Request("6.12", flavour="debug").accused(error) is error
 
@@ -140,7 +138,7 @@ def test_without_fragments_lost_options_are_ours() -> None:
 
 
 @pytest.mark.parametrize("name", names())
-def test_a_flavour_is_whole(name: str) -> None:
+def test_flavour_changes_configuration_and_needs(name: str) -> None:
     found = flavour(name)
     assert found.memory_mib >= 512
     assert found.slowness >= 1
@@ -150,7 +148,7 @@ def test_a_flavour_is_whole(name: str) -> None:
     assert entry.needs.objects_mib >= load_catalog().find("6.12").needs.objects_mib
 
 
-def test_the_flavours_are_these() -> None:
+def test_shipped_flavours() -> None:
     assert names() == ("debug", "fault", "gcov")
     assert {file.stem for file in FLAVOURS.glob("*.toml")} == set(names())
     assert flavour("gcov").make == ("GCOV_PROFILE_trace_events_user.o=y",)
@@ -167,16 +165,16 @@ def test_the_flavours_are_these() -> None:
         ),
     ],
 )
-def test_a_flavours_table_is_checked(tmp_path: Path, table: str, said: str) -> None:
+def test_table_of_a_flavour_is_checked(tmp_path: Path, table: str, said: str) -> None:
     (tmp_path / "x.config").write_text("CONFIG_A=y\n")
     (tmp_path / "x.toml").write_text(table)
     with pytest.raises(BadCatalogEntry, match=said):
         flavour("x", tmp_path)
 
 
-def test_words_for_make_are_part_of_a_kernels_identity(entry: KernelEntry) -> None:
+def test_words_for_make_are_part_of_the_key(entry: KernelEntry) -> None:
     recipe = Recipe("linux", "9.9", ("CONFIG_A=y",), "", "gcc")
     assert replace(recipe, make=("A=y",)).key != recipe.key
     assert replace(entry, make=("A=y",)).digest() != entry.digest()
-    # What is in stores of before there were such words is found under its key.
+    # Keys of stores from before `make` existed stay valid.
     assert recipe.key == "11f5ef9f15da21e00ab74128f045204769579027871a2db0ab47b092fa3f3269"

@@ -1,4 +1,4 @@
-"""Files that users give as patches: which patches, in which order, and what is refused."""
+"""Patch files of users: which patches, in which order, and what is refused."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def tree(store: Store) -> Path:
 
 
 def outcome(name: str, tree: Path, store: Store) -> tuple[str, str]:
-    """The flags and the errno that the tree has with a fixture's patches."""
+    """Flags and errno in the tree with a fixture's patches."""
     with applying.applied(series.read(FIXTURES / name).patches, tree, store):
         flags = (tree / HEADER).read_text().split()[2]
         errno = (tree / EVENTS).read_text().partition("return -")[2].partition(";")[0]
@@ -59,11 +59,11 @@ def outcome(name: str, tree: Path, store: Store) -> tuple[str, str]:
         ("format_flowed.patch", "1", "EPERM"),
     ],
 )
-def test_what_a_tree_becomes(name: str, flags: str, errno: str, tree: Path, store: Store) -> None:
+def test_series_is_applied(name: str, flags: str, errno: str, tree: Path, store: Store) -> None:
     assert outcome(name, tree, store) == (flags, errno)
 
 
-def test_a_series_is_in_the_order_of_its_numbers() -> None:
+def test_series_is_sorted_by_number() -> None:
     found = series.read(FIXTURES / "out_of_order_with_replies.mbox")
     assert [patch.name for patch in found.patches] == [
         "out_of_order_with_replies.mbox 1/2 (events: Accept a second flag)",
@@ -85,7 +85,7 @@ def test_a_series_is_in_the_order_of_its_numbers() -> None:
         ),
     ],
 )
-def test_what_was_chosen_is_said(name: str, note: str) -> None:
+def test_choice_among_mails_is_reported(name: str, note: str) -> None:
     assert note in series.read(FIXTURES / name).notes
 
 
@@ -106,13 +106,13 @@ def test_what_was_chosen_is_said(name: str, note: str) -> None:
         ("nothing_here.diff", "No such file or directory"),
     ],
 )
-def test_what_is_refused_and_why(name: str, why: str) -> None:
+def test_unusable_files_are_refused_with_a_reason(name: str, why: str) -> None:
     with pytest.raises(BrokenFile, match=f"{name}: .*{why}") as caught:
         series.read(FIXTURES / name)
     assert caught.value.hint
 
 
-def test_bytes_that_are_no_utf_8_are_kept(tree: Path, store: Store) -> None:
+def test_bytes_that_are_not_utf_8_are_kept(tree: Path, store: Store) -> None:
     old = (tree / EVENTS).read_text().encode("latin-1")
     (tree / EVENTS).write_bytes(old)
     with applying.applied(series.read(FIXTURES / "latin1.patch").patches, tree, store):
@@ -120,7 +120,7 @@ def test_bytes_that_are_no_utf_8_are_kept(tree: Path, store: Store) -> None:
     assert (tree / EVENTS).read_bytes() == old
 
 
-def test_an_archive_s_mbox_is_compressed(tmp_path: Path) -> None:
+def test_compressed_mbox_is_read(tmp_path: Path) -> None:
     whole = FIXTURES / "two_versions.mbox"
     packed = tmp_path / "t.mbox.gz"
     packed.write_bytes(gzip.compress(whole.read_bytes()))
@@ -142,18 +142,18 @@ def test_an_archive_s_mbox_is_compressed(tmp_path: Path) -> None:
         ("notes.txt", "notes.txt"),
     ],
 )
-def test_what_a_kernel_is_called_by(path: str, stem: str) -> None:
+def test_name_of_a_patch_file(path: str, stem: str) -> None:
     assert series.stem(Path(path)) == stem
 
 
-def test_the_words_around_a_patch_are_no_part_of_it() -> None:
+def test_text_around_a_diff_is_ignored() -> None:
     (first, _) = series.read(FIXTURES / "out_of_order_with_replies.mbox").patches
     assert first.text.startswith("diff --git a/include/linux/events.h b/include/linux/events.h\n")
     assert first.text.endswith(" #define EPERM 1\n")
     assert first.file == FIXTURES / "out_of_order_with_replies.mbox"
 
 
-def test_a_semantic_patch_and_where_it_is_run() -> None:
+def test_semantic_patch_with_places() -> None:
     (everywhere,) = series.read(FIXTURES / "errno.cocci").patches
     (there,) = series.read(Path(f"{FIXTURES}/errno.cocci:kernel/trace/,fs")).patches
     assert everywhere.semantic
@@ -165,10 +165,10 @@ def test_a_semantic_patch_and_where_it_is_run() -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzipped"])
-def test_a_file_that_is_too_long(
+def test_oversized_file_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
 ) -> None:
-    """A small one can unpack to gigabytes."""
+    """A small file can expand to gigabytes."""
     monkeypatch.setattr(series, "_LONGEST", 1 << 20)
     content = b"a" * (2 << 20)
     file = tmp_path / "bomb.patch"

@@ -1,4 +1,4 @@
-"""The build store: nothing half-finished is ever found, and nobody waits without an end."""
+"""The build store: unfinished entries are never found, and every wait has an end."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def filled(store: Store, entry: KernelEntry, tmp_path: Path, stamp: str = "") ->
         store.remember(entry, RECIPE, stamp or toolchain.stamp())
 
 
-def test_a_finished_kernel_is_found(store: Store, entry: KernelEntry, tmp_path: Path) -> None:
+def test_finished_kernel_is_found(store: Store, entry: KernelEntry, tmp_path: Path) -> None:
     assert store.lookup(entry) is None
     filled(store, entry, tmp_path)
     kernel = store.lookup(entry)
@@ -65,7 +65,7 @@ def test_a_finished_kernel_is_found(store: Store, entry: KernelEntry, tmp_path: 
 
 
 @pytest.mark.parametrize("field", ["package", "revision", "wanted", "patches", "compiler"])
-def test_every_part_of_a_recipe_decides_the_key(field: str) -> None:
+def test_every_field_of_a_recipe_changes_the_key(field: str) -> None:
     other: object = ("CONFIG_Z=y",) if field == "wanted" else "other"
     changed: Recipe = replace(RECIPE, **{field: other})  # type: ignore[arg-type]
     assert changed.key != RECIPE.key
@@ -79,7 +79,7 @@ def test_a_changed_entry_is_not_found(store: Store, entry: KernelEntry, tmp_path
     assert store.lookup(entry) is not None
 
 
-def test_another_compiler_is_noticed_and_the_same_in_a_new_file_is_not(
+def test_compiler_is_compared_by_version(
     store: Store, entry: KernelEntry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled(store, entry, tmp_path, stamp="old file")
@@ -90,7 +90,7 @@ def test_another_compiler_is_noticed_and_the_same_in_a_new_file_is_not(
     assert store.lookup(entry) is None
 
 
-def test_a_machine_without_a_compiler_may_use_what_is_built(
+def test_host_without_compiler_uses_stored_kernels(
     store: Store, entry: KernelEntry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled(store, entry, tmp_path)
@@ -118,7 +118,7 @@ def test_a_damaged_entry_is_not_found_and_can_be_published_again(
     assert store.lookup(entry) is not None
 
 
-def test_the_record_says_what_was_built(store: Store, entry: KernelEntry, tmp_path: Path) -> None:
+def test_record_describes_the_build(store: Store, entry: KernelEntry, tmp_path: Path) -> None:
     filled(store, entry, tmp_path)
     text = (store.root / "kernels" / RECIPE.key / "kernel.json").read_text()
     record = json.loads(text)
@@ -135,7 +135,7 @@ def test_the_revision_is_remembered_even_when_the_configuration_changes(
     assert store.remembered_revision(replace(entry, wanted=())) == "9.9.3-1"
 
 
-def test_a_variant_takes_the_revision_of_its_base_unless_one_is_asked_for(
+def test_variant_uses_the_revision_of_its_base_by_default(
     store: Store, entry: KernelEntry, tmp_path: Path
 ) -> None:
     variant = replace(entry, name="9.9-changed", of=entry.name)
@@ -148,7 +148,7 @@ def test_a_variant_takes_the_revision_of_its_base_unless_one_is_asked_for(
     assert store.remembered_revision(replace(variant, revision="9.9.1")) == "9.9.1-4"
 
 
-def test_a_full_disk_is_noticed_before_the_work(
+def test_full_disk_is_noticed_before_the_work(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.root.mkdir()
@@ -164,7 +164,7 @@ def test_a_full_disk_is_noticed_before_the_work(
     assert isinstance(caught.value, HostTrouble)
 
 
-def test_a_disk_that_fills_up_during_the_work_is_the_same_trouble(store: Store) -> None:
+def test_disk_that_fills_up_during_the_work_is_store_full(store: Store) -> None:
     def fill_the_disk() -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -172,7 +172,7 @@ def test_a_disk_that_fills_up_during_the_work_is_the_same_trouble(store: Store) 
         fill_the_disk()
 
 
-def test_a_store_that_cannot_be_made_says_how_to_choose_another(tmp_path: Path) -> None:
+def test_unusable_store_hints_at_uevt_cache(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     store = Store(tmp_path / "file")
     with pytest.raises(StoreUnusable) as caught, store.locked("a test", silent):
@@ -181,14 +181,14 @@ def test_a_store_that_cannot_be_made_says_how_to_choose_another(tmp_path: Path) 
     assert "UEVT_CACHE" in caught.value.hint
 
 
-def test_a_path_that_kbuild_refuses_is_refused_before_the_download(tmp_path: Path) -> None:
+def test_path_with_space_or_colon_is_refused(tmp_path: Path) -> None:
     store = Store(tmp_path / "my cache")
     with pytest.raises(StoreUnusable, match="space or a colon"), store.locked("a test", silent):
         pytest.fail("locked a store that cannot build")
     assert not store.root.exists()
 
 
-def test_waiting_for_the_lock_tells_who_holds_it_and_ends(tmp_path: Path) -> None:
+def test_waiting_for_the_lock_names_its_holder_and_ends(tmp_path: Path) -> None:
     holder = subprocess.Popen(
         [
             sys.executable,
@@ -226,7 +226,7 @@ def test_the_lock_sweeps_what_a_killed_builder_left(store: Store) -> None:
         assert not left.exists()
 
 
-def test_the_next_run_sweeps_unless_somebody_builds(store: Store) -> None:
+def test_next_run_sweeps_unless_a_build_is_in_progress(store: Store) -> None:
     left = store.root / "work" / "half-built"
     left.mkdir(parents=True)
     (store.root / "names").mkdir()
@@ -242,7 +242,7 @@ def test_the_next_run_sweeps_unless_somebody_builds(store: Store) -> None:
     store.tidy()
 
 
-def test_the_place_of_the_store_can_be_chosen(
+def test_uevt_cache_is_the_place_of_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("UEVT_CACHE", str(tmp_path / "elsewhere"))
@@ -252,10 +252,8 @@ def test_the_place_of_the_store_can_be_chosen(
     assert default_root() == tmp_path / "uevt"
 
 
-def test_a_warm_look_up_takes_less_than_three_tenths_of_a_second(
-    store: Store, entry: KernelEntry, tmp_path: Path
-) -> None:
-    """The whole process, as processor time: it waits for nothing, and other tests are running."""
+def test_warm_look_up_is_fast(store: Store, entry: KernelEntry, tmp_path: Path) -> None:
+    """CPU time of the whole process, as other tests run meanwhile."""
     real = load_catalog().find("6.12")
     filled(store, real, tmp_path)
     script = (
@@ -279,22 +277,20 @@ def test_a_warm_look_up_takes_less_than_three_tenths_of_a_second(
     assert spent < 0.3
 
 
-def test_a_directory_of_everybodys_is_no_store(tmp_path: Path) -> None:
-    """Whoever else can write there could have us run what is his."""
+def test_sticky_directory_is_refused(tmp_path: Path) -> None:
+    """Other users who can write there could make this user run their programs."""
     tmp_path.chmod(0o1777)
     with (
         pytest.raises(StoreUnusable, match="it is not your directory"),
         Store(tmp_path).locked("a test", silent),
     ):
         pytest.fail("it was used")
-    # Below it one that is made now is ours.
+    # A new directory in it is safe.
     with Store(tmp_path / "ours").locked("a test", silent):
         pass
 
 
-def test_a_store_that_somebody_made_before_us(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_store_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o1777)
     (tmp_path / "taken").mkdir()
     if os.geteuid() == 0:

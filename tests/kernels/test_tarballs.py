@@ -34,7 +34,7 @@ FILES = (
 
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory of tarballs that has the name it has to have."""
+    """A directory of tarballs."""
     directory = tmp_path / "tarballs"
     directory.mkdir()
     monkeypatch.setenv("UEVT_TARBALLS", str(directory))
@@ -43,7 +43,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(autouse=True)
 def empty_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """kernel.org without a file."""
+    """A kernel.org without files."""
     monkeypatch.setenv("UEVT_MIRROR", f"file://{tmp_path}/no-mirror")
 
 
@@ -74,7 +74,7 @@ def tarball(file: Path, version: str) -> None:
         ("newest", "6.18", "6.18"),
     ],
 )
-def test_the_newest_of_a_series_or_the_one_asked_for(
+def test_newest_of_a_series_or_the_requested_one(
     entry: KernelEntry,
     store: Store,
     directory: Path,
@@ -106,14 +106,14 @@ def test_a_tarball_becomes_a_tree(
 @pytest.mark.parametrize(
     ("series", "wanted"), [("5.19", r"linux-5\.19\[\.N\]\.tar\.xz"), ("newest", r"linux-\*")]
 )
-def test_a_directory_without_the_series(
+def test_directory_without_the_series_is_an_error(
     entry: KernelEntry, store: Store, directory: Path, series: str, wanted: str
 ) -> None:
     with pytest.raises(SourceUnavailable, match=f"UEVT_TARBALLS={directory} lacks {wanted}"):
         SourceTrees(store, silent).resolve(of(entry, series))
 
 
-def test_no_directory_at_all(
+def test_unset_directory_is_an_error(
     entry: KernelEntry, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("UEVT_TARBALLS", raising=False)
@@ -125,7 +125,7 @@ def test_no_directory_at_all(
         SourceTrees(store, silent).resolve(of(entry, "5.19"))
 
 
-def test_a_revision_that_is_not_there(entry: KernelEntry, store: Store, directory: Path) -> None:
+def test_missing_revision_is_refused(entry: KernelEntry, store: Store, directory: Path) -> None:
     (directory / "linux-5.19.17.tar.xz").touch()
     with pytest.raises(UnknownRevision) as caught:
         SourceTrees(store, silent).resolve(of(entry, "5.19", "5.19.3"))
@@ -136,17 +136,17 @@ def test_a_revision_that_is_not_there(entry: KernelEntry, store: Store, director
     ("name", "compile_test"),
     [("5.18", True), ("6.3", True), ("6.4", False), ("6.18", False), ("mainline", False)],
 )
-def test_before_6_4_user_events_was_for_compile_tests(name: str, compile_test: bool) -> None:
+def test_kernels_before_6_4_need_compile_test(name: str, compile_test: bool) -> None:
     entry = load_catalog().find(name)
     assert entry.source.kind == "tarball"
     assert ("CONFIG_COMPILE_TEST=y" in entry.wanted) is compile_test
     assert not entry.default
 
 
-def test_a_tree_unpacked_again_is_not_restored_to_what_another_was(
+def test_journal_of_an_earlier_tree_is_removed(
     entry: KernelEntry, store: Store, directory: Path
 ) -> None:
-    """A killed build left a journal, and its tree was thrown away for another tarball."""
+    """A killed build left a journal, and its tree was removed for another tarball."""
     tarball(directory / "linux-6.1.tar.gz", "6.1")
     wanted, trees = of(entry, "6.1"), SourceTrees(store, silent)
     with store.locked("a test", silent):

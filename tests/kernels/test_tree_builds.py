@@ -1,4 +1,4 @@
-"""Trees of the user's are built in their copy: when again, and what they are then."""
+"""Building trees of the user in their copies."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ def times(copy: Path) -> dict[str, int]:
     return {name: (copy / name).lstat().st_mtime_ns for name in names(copy)}
 
 
-def test_a_tree_is_built_and_built_again_in_the_same_place(
-    tree: Path, store: Store, make: FakeMake
-) -> None:
+def test_edited_tree_is_rebuilt_in_place(tree: Path, store: Store, make: FakeMake) -> None:
     request = Request(tree=tree)
     before = everything(tree)
     first = ensure(request.entry(store), store)
@@ -40,9 +38,7 @@ def test_a_tree_is_built_and_built_again_in_the_same_place(
     assert len(make.diary) == 2 * made
 
 
-def test_what_was_edited_while_it_waited_is_built_as_it_is_then(
-    tree: Path, store: Store, make: FakeMake
-) -> None:
+def test_edit_during_the_wait_is_built(tree: Path, store: Store, make: FakeMake) -> None:
     entry = Request(tree=tree).entry(store)
     (tree / "kernel/fork.c").write_text("spoon\n")
     kernel = ensure(entry, store)
@@ -52,7 +48,7 @@ def test_what_was_edited_while_it_waited_is_built_as_it_is_then(
     assert store.lookup(entry) is None
 
 
-def test_a_patch_is_in_the_copy_for_the_build_only(
+def test_patch_is_applied_to_the_copy_only(
     tree: Path, store: Store, make: FakeMake, tmp_path: Path
 ) -> None:
     patch = tmp_path / "seven.patch"

@@ -1,4 +1,4 @@
-"""Copies of users' trees: what is copied again, and that the trees are but read."""
+"""Copies of users' trees: what is copied again, and that the trees are only read."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from kernels.trees.user_tree import entry_of
 from kernels.trees.worktrees import WorkTree
 from tests.kernels.user_trees import FILES, commit, everything, git
 
-# The .gitignore of a packaged source has this at its end.
+# Last lines of .gitignore in a packaged source.
 PACKAGED = "/*\n!/debian/\n"
 
 SOURCES = {*FILES, "kernel/link.c"}
 
 
 def copied(tree: Path, store: Store, ref: str | None = None) -> Path:
-    """The copy of a tree after it was brought in step."""
+    """The updated copy of a tree."""
     entry = entry_of(tree, ref, store, silent)
     work = WorkTree(entry.source, store, silent)
     with store.locked("a test", silent):
@@ -45,7 +45,7 @@ def rewritten(before: dict[str, int], copy: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("packaged", [False, True])
-def test_a_copy_has_the_sources_and_no_products(tree: Path, store: Store, packaged: bool) -> None:
+def test_copy_has_sources_and_no_products(tree: Path, store: Store, packaged: bool) -> None:
     if packaged:
         with (tree / ".gitignore").open("a") as file:
             file.write(PACKAGED)
@@ -59,7 +59,7 @@ def test_a_copy_has_the_sources_and_no_products(tree: Path, store: Store, packag
     assert everything(tree) == before
 
 
-def test_only_what_differs_is_written_again(tree: Path, store: Store) -> None:
+def test_only_differing_files_are_written(tree: Path, store: Store) -> None:
     copy = copied(tree, store)
     before = times(copy)
     os.utime(tree / "kernel/kexec.c")
@@ -70,8 +70,8 @@ def test_only_what_differs_is_written_again(tree: Path, store: Store) -> None:
     assert os.access(copy / "init/main.c", os.X_OK)
 
 
-def test_an_edit_of_the_same_size_at_once_is_seen(tree: Path, store: Store) -> None:
-    """In the second of the last reading, which is as fine as git looks."""
+def test_immediate_edit_of_the_same_size_is_noticed(tree: Path, store: Store) -> None:
+    """In the same second as the last reading, which is git's resolution."""
     copy = copied(tree, store)
     for text in ("knif\n", "spon\n", "dish\n"):
         (tree / "kernel/fork.c").write_text(text)
@@ -79,7 +79,7 @@ def test_an_edit_of_the_same_size_at_once_is_seen(tree: Path, store: Store) -> N
         assert (copy / "kernel/fork.c").read_text() == text
 
 
-def test_an_edit_of_the_same_size_with_an_old_time_is_seen(tree: Path, store: Store) -> None:
+def test_edit_with_an_old_time_is_noticed(tree: Path, store: Store) -> None:
     copy = copied(tree, store)
     status = (tree / "kernel/fork.c").stat()
     time.sleep(1.1)
@@ -89,7 +89,7 @@ def test_an_edit_of_the_same_size_with_an_old_time_is_seen(tree: Path, store: St
     assert (copy / "kernel/fork.c").read_text() == "knif\n"
 
 
-def test_a_tree_that_changes_while_it_is_copied(
+def test_tree_that_changes_while_copied(
     tree: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original = WorkTree._copy
@@ -115,7 +115,7 @@ def test_a_tree_that_changes_while_it_is_copied(
             work.follow(1)
 
 
-def test_what_is_gone_or_another_kind_of_file(tree: Path, store: Store) -> None:
+def test_removed_files_and_changed_file_types(tree: Path, store: Store) -> None:
     copy = copied(tree, store)
     shutil.rmtree(tree / "scripts")
     (tree / "kernel/kexec.c").unlink()
@@ -136,7 +136,7 @@ def test_what_is_gone_or_another_kind_of_file(tree: Path, store: Store) -> None:
     assert (copy / "kernel/kexec.c").read_text() == "kexec\n"
 
 
-def test_a_dirty_checkout(checkout: Path, store: Store) -> None:
+def test_dirty_checkout(checkout: Path, store: Store) -> None:
     (checkout / "kernel/fork.c").write_text("edited\n")
     (checkout / "kernel/new.c").write_text("new\n")
     (checkout / "kernel/kexec.c").unlink()
@@ -150,7 +150,7 @@ def test_a_dirty_checkout(checkout: Path, store: Store) -> None:
     assert not (copy / "kernel/blob.o").exists()
 
 
-def test_commits_share_the_copy_with_the_tree_as_it_is(checkout: Path, store: Store) -> None:
+def test_commits_share_the_copy_with_the_working_tree(checkout: Path, store: Store) -> None:
     (checkout / "kernel/fork.c").write_text("second\n")
     second = commit(checkout)
     (checkout / "kernel/fork.c").write_text("dirty\n")
@@ -168,7 +168,7 @@ def test_commits_share_the_copy_with_the_tree_as_it_is(checkout: Path, store: St
     assert entry.kernel_id == f"tree-6.13-rc2-{second[:12]}"
 
 
-def test_a_commit_of_a_bare_repository_and_of_a_directory_in_one(
+def test_commit_of_a_bare_repository_or_a_subdirectory(
     checkout: Path, store: Store, tmp_path: Path
 ) -> None:
     git(tmp_path, "clone", "-q", "--bare", str(checkout), "bare.git")
@@ -184,7 +184,7 @@ def test_a_commit_of_a_bare_repository_and_of_a_directory_in_one(
     assert names(copied(outer / "linux", store)) == SOURCES
 
 
-def test_a_copy_that_was_interrupted_is_completed(
+def test_interrupted_copy_is_completed(
     tree: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = copied(tree, store)
@@ -205,7 +205,7 @@ def test_a_copy_that_was_interrupted_is_completed(
     assert (copy / "kernel/kexec.c").read_text() == "spoon\n"
 
 
-def test_a_commit_that_was_pruned_is_no_obstacle(checkout: Path, store: Store) -> None:
+def test_pruned_commit_is_copied_again(checkout: Path, store: Store) -> None:
     (checkout / "kernel/fork.c").write_text("for a moment\n")
     git(checkout, "checkout", "-q", "-b", "short")
     gone = commit(checkout)

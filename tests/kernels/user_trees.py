@@ -1,4 +1,4 @@
-"""Kernel trees as users have them, small enough for tests."""
+"""Small kernel trees as users have them."""
 
 from __future__ import annotations
 

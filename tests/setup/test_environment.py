@@ -1,4 +1,4 @@
-""".ci/find-python, .ci/environment, .ci/run: one environment, made once."""
+""".ci/find-python, .ci/environment and .ci/run create one environment, once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PYPROJECT = '[project]\nname = "uevt"\n'
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout that holds the scripts and a pyproject.toml."""
+    """A checkout with the scripts and a pyproject.toml."""
     directory = tmp_path / "checkout"
     shutil.copytree(ROOT / ".ci", directory / ".ci")
     (directory / "pyproject.toml").write_text(PYPROJECT)
@@ -24,7 +24,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def interpreter(machine: FakeMachine, *, pip: str = "") -> None:
-    """A python3 whose `-m venv` makes another one, whose pip runs the shell line `pip`."""
+    """A python3 whose `-m venv` creates another one, whose pip runs the shell line `pip`."""
     inner = machine.root / "inner-python"
     inner.write_text(
         f"""#!/bin/sh
@@ -47,11 +47,11 @@ esac""",
 
 
 def verbs(machine: FakeMachine) -> list[str]:
-    """What was done, in one word each."""
+    """The first words of all calls."""
     return [call.split()[0] for call in machine.calls]
 
 
-def test_the_environment_is_made_once(machine: FakeMachine, checkout: Path) -> None:
+def test_environment_is_created_once(machine: FakeMachine, checkout: Path) -> None:
     interpreter(machine)
     answer = machine.run(checkout / ".ci/environment")
     assert (answer.code, answer.out) == (0, "")
@@ -76,10 +76,10 @@ def test_a_changed_pyproject_is_installed_into_the_same_environment(
     assert verbs(machine) == ["venv", "pip", "pip"]
 
 
-def test_a_broken_interpreter_means_a_new_environment(machine: FakeMachine, checkout: Path) -> None:
+def test_broken_interpreter_recreates_the_environment(machine: FakeMachine, checkout: Path) -> None:
     interpreter(machine)
     assert machine.run(checkout / ".ci/environment").code == 0
-    # A distribution upgrade took away what .venv/bin/python points to.
+    # A distribution upgrade removed the target of .venv/bin/python.
     (checkout / ".venv/bin/python").unlink()
     assert machine.run(checkout / ".ci/environment").code == 0
     assert verbs(machine) == ["venv", "pip", "venv", "pip"]
@@ -89,7 +89,7 @@ def test_an_environment_that_cannot_take_uevt_is_replaced(
     machine: FakeMachine, checkout: Path
 ) -> None:
     interpreter(machine)
-    # Made by hand with another tool: it starts, but has no pip or is too old.
+    # Created with another tool: it starts, but has no pip or is too old.
     python = checkout / ".venv/bin/python"
     python.parent.mkdir(parents=True)
     python.write_text("#!/bin/sh\ncase $* in *'import pip'*) exit 1 ;; esac\n")
@@ -106,9 +106,7 @@ def test_a_moved_checkout_is_installed_again(machine: FakeMachine, checkout: Pat
     assert verbs(machine)[-1] == "pip"
 
 
-def test_a_failing_pip_is_the_hosts_trouble_and_leaves_no_stamp(
-    machine: FakeMachine, checkout: Path
-) -> None:
+def test_failing_pip_leaves_no_stamp(machine: FakeMachine, checkout: Path) -> None:
     interpreter(machine, pip="echo 'ERROR: no index' >&2; exit 1")
     answer = machine.run(checkout / ".ci/environment")
     assert answer.code == 3
@@ -118,7 +116,7 @@ def test_a_failing_pip_is_the_hosts_trouble_and_leaves_no_stamp(
     assert machine.run(checkout / ".ci/environment").code == 3
 
 
-def test_two_at_once_make_one_environment(machine: FakeMachine, checkout: Path) -> None:
+def test_concurrent_calls_create_one_environment(machine: FakeMachine, checkout: Path) -> None:
     interpreter(machine, pip="sleep 0.3")
     both = [
         subprocess.Popen([checkout / ".ci/environment"], env=machine.environment())
@@ -159,7 +157,7 @@ def test_a_named_python_is_the_only_one_tried(machine: FakeMachine) -> None:
 
 
 @pytest.mark.parametrize("code", [0, 2])
-def test_ci_run_brings_make_and_ends_as_it_does(
+def test_ci_run_installs_make_and_returns_its_status(
     machine: FakeMachine, checkout: Path, code: int
 ) -> None:
     packages = checkout / ".ci/host-packages"

@@ -1,4 +1,4 @@
-"""The real workshop, with a fake make: configuration check, failures, objects left half made."""
+"""The real workshop with a fake make: configuration check, failures, interrupted builds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def objects(store: Store) -> Path:
     return directory
 
 
-def test_a_build(built_before: KernelEntry, store: Store, make: FakeMake) -> None:
+def test_kernel_is_built(built_before: KernelEntry, store: Store, make: FakeMake) -> None:
     told: list[Step] = []
     kernel = ensure(built_before, store, progress=told.append)
     assert kernel.release == "9.9.3"
@@ -53,7 +53,7 @@ def test_a_second_configuration_reuses_the_objects(
     assert told[-1].expected is None
 
 
-def test_a_lost_option_stops_the_build_before_it_starts(
+def test_lost_option_stops_the_build_before_compiling(
     built_before: KernelEntry, store: Store, make: FakeMake
 ) -> None:
     (make.directory / "drop").write_text("CONFIG_A\n")
@@ -77,7 +77,7 @@ def test_a_failed_make_shows_its_last_lines_and_keeps_the_whole_log(
     assert store.lookup(built_before) is None
 
 
-def test_a_full_disk_in_the_middle_is_the_hosts_trouble(
+def test_disk_that_fills_up_is_host_trouble(
     built_before: KernelEntry, store: Store, make: FakeMake
 ) -> None:
     (make.directory / "fail").write_text("fatal error: closing main.o: No space left on device\n")
@@ -85,7 +85,7 @@ def test_a_full_disk_in_the_middle_is_the_hosts_trouble(
         ensure(built_before, store)
 
 
-def test_a_source_tree_that_is_gone_is_resolved_anew(
+def test_missing_source_tree_is_resolved_again(
     built_before: KernelEntry, store: Store, make: FakeMake
 ) -> None:
     shop = HostWorkshop(store, silent)
@@ -107,7 +107,7 @@ def test_a_variant_is_made_from_the_patched_tree_of_its_base(
     (tree,) = store.sources.iterdir()
     assert (tree / "Makefile").read_text() == "VERSION = 9\n"
     assert (tree / "Makefile").stat().st_mtime == 0
-    # The clock's time of the patch is in no image.
+    # The patch time does not go into an image.
     assert all(line.endswith("1970") for line in make.diary)
 
 
@@ -133,11 +133,11 @@ def test_a_patch_that_does_not_apply_stops_the_build(
 
 
 def patched(entry: KernelEntry, text: str = TEN[0].text) -> KernelEntry:
-    """The entry with a patch of the user's."""
+    """The entry with a patch of the user."""
     return replace(entry, patches=(Patch("ten", text, Path("ten.diff")),), label="+ten")
 
 
-def test_objects_of_a_patched_kernel_begin_as_those_of_its_base(
+def test_objects_of_a_patched_kernel_are_seeded_from_its_base(
     built_before: KernelEntry, store: Store, make: FakeMake
 ) -> None:
     ensure(built_before, store)
@@ -177,7 +177,7 @@ def test_objects_that_do_not_fit_are_not_copied(
     assert told[-1].expected == 4
 
 
-def test_an_edited_patch_reuses_its_objects_and_its_configuration(
+def test_edited_patch_reuses_objects_and_configuration(
     built_before: KernelEntry, store: Store, make: FakeMake
 ) -> None:
     ensure(patched(built_before, SOURCE), store)
@@ -190,12 +190,12 @@ def test_an_edited_patch_reuses_its_objects_and_its_configuration(
     assert [line.split(" MAKEFLAGS")[0].split()[-1] for line in make.diary[calls:]] == ["bzImage"]
     assert told[-1].phase == "9.9+ten: 1 file differs from the last build (fork.c)"
     assert edited.image != ensure(patched(built_before, SOURCE), store).image
-    # What was made before is in the store: going back to it makes nothing.
+    # The earlier kernel is in the store: nothing is built.
     assert len(make.diary) == calls + 1
 
 
 @pytest.mark.parametrize("file", ["Kconfig", "scripts/kconfig/conf.c", "Makefile"])
-def test_a_file_that_configuring_may_read_has_it_done_again(
+def test_patch_of_kconfig_configures_again(
     built_before: KernelEntry, store: Store, make: FakeMake, file: str
 ) -> None:
     ensure(built_before, store)
@@ -219,10 +219,12 @@ def test_changed_options_are_counted_and_named(
     )
 
 
-def test_objects_of_a_failed_build_stay_and_are_not_mistaken_for_others(
+def test_objects_of_a_failed_build_are_kept(
     built_before: KernelEntry, store: Store, make: FakeMake
 ) -> None:
-    """A compiler's error is part of editing; what it left compiled is compiled again."""
+    """Compiler errors are part of editing; objects compiled by the failed build are compiled
+    again.
+    """
     ensure(patched(built_before, SOURCE), store)
     (directory,) = store.objects.glob("*/9.9+ten")
     (directory / "main.o").touch()
@@ -231,7 +233,7 @@ def test_objects_of_a_failed_build_stay_and_are_not_mistaken_for_others(
         ensure(patched(built_before, SOURCE.replace("B", "error")), store)
     (make.directory / "fail").unlink()
     assert (directory / "main.o").exists()
-    # Some object may be of the failed edit, so that even the old content is new to make.
+    # An object may be of the failed edit, so even the old content is new to make.
     told: list[Step] = []
     again = replace(patched(built_before, SOURCE), wanted=("CONFIG_A=y",))
     ensure(again, store, progress=told.append)
@@ -263,16 +265,16 @@ def test_objects_of_a_killed_make_are_not_trusted(
     assert not (objects(store) / "half.o").exists()
 
 
-def test_a_patch_that_does_not_apply_is_the_user_s_mistake(
+def test_failing_patch_of_the_user_is_a_user_mistake(
     built_before: KernelEntry, store: Store, make: FakeMake
 ) -> None:
     with pytest.raises(PatchRefused, match=r"ten does not apply to linux-source-9\.9_9\.9\.3-1"):
         ensure(patched(built_before, TEN[0].text.replace("= 9", "= 8")), store)
-    # Said before anything was copied.
+    # Reported before anything is copied.
     assert list(store.objects.glob("*/*")) == []
 
 
-def test_a_variant_is_of_the_revision_that_its_base_was_built_from(
+def test_variant_uses_the_revision_of_its_base(
     built_before: KernelEntry, store: Store, make: FakeMake
 ) -> None:
     variant = replace(built_before, name="9.9-ten", patches=TEN, of="9.9")
@@ -280,10 +282,10 @@ def test_a_variant_is_of_the_revision_that_its_base_was_built_from(
     assert store.remembered_revision(replace(variant, of=None)) is None
 
 
-def test_a_program_that_was_killed_says_nothing_about_the_kernel(
+def test_killed_program_is_host_trouble(
     built_before: KernelEntry, store: Store, make: FakeMake
 ) -> None:
-    """The out-of-memory killer takes compilers first, and make ends by itself."""
+    """The out-of-memory killer kills compilers first, and make exits by itself."""
     said = "gcc: fatal error: Killed signal terminated program cc1"
     (make.directory / "fail").write_text(f"{said}\ncompilation terminated.\n")
     with pytest.raises(Killed, match=r"compiling 9\.9 was interrupted") as caught:

@@ -1,4 +1,4 @@
-"""Wanted options: merging them, and noticing every one that did not survive."""
+"""Wanted options: merging them, and finding every one that did not survive."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kernels.kconfig import LostOption
 WANTED = ("CONFIG_A=y", "CONFIG_B=y", "CONFIG_HZ=1000", "# CONFIG_OFF is not set")
 
 
-def test_nothing_is_lost_when_all_survived() -> None:
+def test_surviving_options_are_not_lost() -> None:
     resulting = (
         "#\n# Automatically generated\n#\nCONFIG_HZ=1000\n\nCONFIG_A=y\nCONFIG_B=y\nCONFIG_C=y\n"
     )
@@ -48,7 +48,7 @@ def test_nothing_is_lost_when_all_survived() -> None:
         ),
     ],
 )
-def test_a_lost_option_says_what_it_became(resulting: str, lost: LostOption, text: str) -> None:
+def test_lost_option_names_its_result(resulting: str, lost: LostOption, text: str) -> None:
     assert kconfig.lost(WANTED, resulting) == (lost,)
     assert str(lost) == text
 
@@ -61,7 +61,7 @@ def test_the_error_names_every_lost_option() -> None:
     assert "CONFIG_HZ" in str(error)
 
 
-def test_an_option_whose_name_begins_like_a_wanted_one_does_not_count() -> None:
+def test_option_with_the_same_prefix_does_not_count() -> None:
     assert kconfig.lost(("CONFIG_NET=y",), "CONFIG_NET_9P=y") == (
         LostOption("CONFIG_NET", "y", None),
     )
@@ -73,7 +73,7 @@ def test_merge_keeps_one_line_per_option_and_the_last_wins() -> None:
     assert kconfig.merge([first, second]) == ("# CONFIG_A is not set", "CONFIG_B=y", "CONFIG_C=m")
 
 
-def test_lines_that_kconfig_would_ignore_are_found() -> None:
+def test_malformed_lines_are_found() -> None:
     assert kconfig.malformed("CONFIG_A=y\n\n# fine\nCONFIG_B\nFOO=y\n") == ("CONFIG_B", "FOO=y")
 
 
@@ -84,7 +84,7 @@ def test_every_fragment_is_well_formed(path: object) -> None:
     assert kconfig.values(text)
 
 
-def test_no_user_events_takes_out_user_events_and_nothing_else() -> None:
+def test_no_user_events_disables_user_events_only() -> None:
     full = kconfig.merge([kconfig.fragment("guest"), kconfig.fragment("user_events")])
     without = kconfig.merge(
         kconfig.fragment(name) for name in ("guest", "user_events", "no-user-events")

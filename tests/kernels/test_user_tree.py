@@ -1,4 +1,4 @@
-"""Trees of the user's: what they are built as, and what is no tree to judge."""
+"""Trees of the user as catalog entries, and directories that are refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kernels.store.store import Store
 from kernels.trees.user_tree import entry_of
 
 
-def test_what_a_tree_is_built_as(tree: Path, store: Store) -> None:
+def test_entry_of_a_tree(tree: Path, store: Store) -> None:
     entry = Request(tree=tree).entry(store)
     assert entry.kernel_id == "tree-6.13-rc2"
     assert entry.wanted == load_catalog().find("6.13").wanted
@@ -58,13 +58,15 @@ def test_the_same_content_is_the_same_kernel(checkout: Path, store: Store) -> No
         ("sed -i s/13/4/ linux/Makefile; sed -i s/6/4/ linux/Makefile", "is Linux 4.4-rc2, but"),
     ],
 )
-def test_what_is_no_tree_to_judge(tree: Path, store: Store, change: str, said: str) -> None:
+def test_directory_that_is_no_kernel_tree_is_refused(
+    tree: Path, store: Store, change: str, said: str
+) -> None:
     subprocess.run(change, shell=True, cwd=tree.parent, check=True)
     with pytest.raises(UserMistake, match=said):
         entry_of(tree, None, store, silent)
 
 
-def test_a_ref_that_is_not_there(checkout: Path, store: Store, tmp_path: Path) -> None:
+def test_unknown_ref_is_refused(checkout: Path, store: Store, tmp_path: Path) -> None:
     with pytest.raises(UserMistake, match=r"has no commit 'v6\.13-rc3'") as caught:
         entry_of(checkout, "v6.13-rc3", store, silent)
     assert caught.value.hint == "did you mean v6.13-rc2?"
@@ -78,7 +80,7 @@ def test_a_ref_that_is_not_there(checkout: Path, store: Store, tmp_path: Path) -
     assert "omit --ref" in caught.value.hint
 
 
-def test_a_kernel_of_a_tree_says_so(tree: Path, store: Store) -> None:
+def test_built_tree_names_its_source(tree: Path, store: Store) -> None:
     entry = entry_of(tree, None, store, silent)
     assert str(entry.source) == str(tree)
     assert str(replace(entry.source, ref="abc")) == f"abc of {tree}"

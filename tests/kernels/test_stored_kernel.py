@@ -1,4 +1,4 @@
-"""Linux 6.12 as it really came out of the build."""
+"""Linux 6.12 as it is in the store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store
 
 
-def test_the_image_is_a_bootable_one(built_kernel: BuiltKernel) -> None:
+def test_image_has_a_setup_header(built_kernel: BuiltKernel) -> None:
     # Documentation/arch/x86/boot.rst: the setup header's magic is at 0x202.
     assert built_kernel.image.read_bytes()[0x202:0x206] == b"HdrS"
     assert built_kernel.image.name == "bzImage"
@@ -25,7 +25,7 @@ def test_every_wanted_option_is_in_the_configuration(built_kernel: BuiltKernel) 
     assert hashlib.sha256(text.encode()).hexdigest() == built_kernel.config_sha256
 
 
-def test_it_says_exactly_what_it_is(built_kernel: BuiltKernel) -> None:
+def test_record_names_release_and_revision(built_kernel: BuiltKernel) -> None:
     assert built_kernel.kernel_id == "6.12"
     assert built_kernel.release.startswith("6.12.")
     assert built_kernel.abi == built_kernel.release
@@ -33,7 +33,7 @@ def test_it_says_exactly_what_it_is(built_kernel: BuiltKernel) -> None:
     assert built_kernel.source == f"linux-source-6.12 {built_kernel.revision}"
 
 
-def test_it_is_not_built_again(built_kernel: BuiltKernel) -> None:
+def test_stored_kernel_is_not_built_again(built_kernel: BuiltKernel) -> None:
     told: list[Step] = []
     assert ensure(load_catalog().find("6.12"), Store(), progress=told.append) == built_kernel
     assert told == []

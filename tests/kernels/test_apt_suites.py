@@ -50,7 +50,7 @@ deb http://mirror.example/debian-security bookworm-security main
 
 
 class FakeEtc:
-    """A sources.list, a sources.list.d, and the apt-config that says where they are."""
+    """A sources.list, a sources.list.d, and an apt-config that prints their places."""
 
     def __init__(self, directory: Path) -> None:
         self.list = directory / "sources.list"
@@ -115,16 +115,14 @@ def test_options_of_a_line_as_fields(tmp_path: Path) -> None:
     assert tool["signed-by"] == "/usr/share/keyrings/tool.gpg"
 
 
-def test_a_third_party_that_sorts_first_is_not_the_distribution(
-    etc: FakeEtc, tmp_path: Path
-) -> None:
+def test_third_party_source_is_not_the_distribution(etc: FakeEtc, tmp_path: Path) -> None:
     (etc.parts / "a.list").write_text("deb http://party.example bookworm main\n")
     (etc.parts / "b.list.disabled").write_text("deb http://off.example bookworm main\n")
     (etc.parts / "debian.sources").write_text(STANZAS)
     assert "uris: http://mirror.example/debian\n" in written(tmp_path)
 
 
-def test_without_updates_the_first_main_archive_is_taken(etc: FakeEtc, tmp_path: Path) -> None:
+def test_first_main_archive_is_used_without_updates(etc: FakeEtc, tmp_path: Path) -> None:
     etc.list.write_text("deb http://mirror.example/debian bookworm main\n")
     assert "uris: http://mirror.example/debian\n" in written(tmp_path)
 
@@ -144,7 +142,7 @@ Signed-By: /usr/share/keyrings/ubuntu-archive-keyring.gpg
 """
 
 
-def test_ubuntus_sources_are_read_like_debians(
+def test_sources_of_ubuntu_are_found(
     etc: FakeEtc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(platform, "freedesktop_os_release", lambda: {"VERSION_CODENAME": "noble"})
@@ -155,7 +153,7 @@ def test_ubuntus_sources_are_read_like_debians(
 
 
 @pytest.mark.parametrize("text", ["", "deb http://mirror.example/debian bullseye main\n"])
-def test_no_main_archive(etc: FakeEtc, tmp_path: Path, text: str) -> None:
+def test_missing_main_archive_is_an_error(etc: FakeEtc, tmp_path: Path, text: str) -> None:
     etc.list.write_text(text)
     with pytest.raises(SourceUnavailable, match="has the suite bookworm") as caught:
         written(tmp_path)

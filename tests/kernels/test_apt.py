@@ -1,4 +1,4 @@
-"""Obtaining a source package, with fake apt programs: the host's lists, or private ones."""
+"""Source packages from the host's lists or private ones, with fake apt programs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from kernels.store.store import Store
 
 PACKAGE = "linux-source-9.9"
 
-# Each answers from files in its own directory: `host` and `private` hold the lists' text,
-# `upstream` what an update brings, `archive` the versions that can still be downloaded.
+# Each reads files in its own directory: `host` and `private` hold the lists' text, `upstream` the
+# result of an update, `archive` the versions that can still be downloaded.
 APT_CACHE = """\
 case "$*" in
 *Dir::State=*) cat {fake}/private 2>/dev/null ;;
@@ -46,7 +46,7 @@ mkdir -p "$3/usr/src" && cp {fake}/source.tar.xz "$3/usr/src/linux-source-9.9.ta
 
 
 class FakeApt:
-    """The programs' directory and what they answer from."""
+    """The directory of the programs and their data."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -68,7 +68,7 @@ class FakeApt:
         (self.directory / which).write_text("\n".join(stanzas))
 
     def archive(self, *versions: str) -> None:
-        """Let these versions be there to download."""
+        """Make these versions available for download."""
         lines = [f"{PACKAGE}={version}\n" for version in versions]
         (self.directory / "archive").write_text("".join(lines))
 
@@ -93,7 +93,9 @@ def obtained(entry: KernelEntry, store: Store) -> Path:
         return trees.obtain(entry, trees.resolve(entry))
 
 
-def test_the_candidate_of_the_hosts_lists(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+def test_candidate_of_the_hosts_lists_is_used(
+    entry: KernelEntry, store: Store, apt: FakeApt
+) -> None:
     apt.lists("host", "9.9.3-1~deb12u1", "9.9.2-1")
     apt.archive("9.9.3-1~deb12u1", "9.9.2-1")
     tree = obtained(entry, store)
@@ -113,7 +115,7 @@ def test_the_candidate_of_the_hosts_lists(entry: KernelEntry, store: Store, apt:
         ("9.9.3-1~deb12u1", "9.9.3-1~deb12u1"),
     ],
 )
-def test_a_revision_that_was_asked_for(
+def test_requested_revision_is_used(
     entry: KernelEntry, store: Store, apt: FakeApt, asked: str, found: str
 ) -> None:
     apt.lists("host", "9.9.31-1", "9.9.3-1~deb12u1", "9.9.2-1")
@@ -122,7 +124,7 @@ def test_a_revision_that_was_asked_for(
     assert apt.diary == []
 
 
-def test_a_revision_that_nobody_offers(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+def test_unoffered_revision_is_refused(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
     apt.lists("host", "9.9.3-1", "9.9.2-1")
     with pytest.raises(UnknownRevision) as caught:
         obtained(replace(entry, revision="9.9.7"), store)
@@ -142,7 +144,7 @@ def test_absent_lists_are_replaced_by_private_ones(
     assert f"-oDir::Cache={store.apt}/cache" in options
 
 
-def test_a_suite_is_asked_of_the_hosts_own_archive(
+def test_suite_is_queried_in_the_hosts_archive(
     entry: KernelEntry, store: Store, apt: FakeApt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sources = apt.directory / "debian.sources"
@@ -164,9 +166,7 @@ def test_a_suite_is_asked_of_the_hosts_own_archive(
         assert "-oDir::Etc::sourceparts=- " in line
 
 
-def test_a_suite_that_the_host_has_is_not_asked_for(
-    entry: KernelEntry, store: Store, apt: FakeApt
-) -> None:
+def test_configured_suite_is_not_queried(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
     apt.lists("host", "9.9.3-1")
     source = replace(entry.source, suite="other-backports")
     offer = SourceTrees(store, silent).resolve(replace(entry, source=source))
@@ -174,9 +174,7 @@ def test_a_suite_that_the_host_has_is_not_asked_for(
     assert apt.diary == []
 
 
-def test_lists_older_than_the_archive_are_asked_anew(
-    entry: KernelEntry, store: Store, apt: FakeApt
-) -> None:
+def test_stale_lists_are_fetched_again(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
     apt.lists("host", "9.9.3-1")
     apt.lists("upstream", "9.9.4-1", "9.9.3-1")
     with pytest.raises(SourceUnavailable) as caught:
@@ -185,21 +183,21 @@ def test_lists_older_than_the_archive_are_asked_anew(
     assert apt.diary == [f"{PACKAGE}=9.9.3-1", "update", f"{PACKAGE}=9.9.3-1"]
 
 
-def test_no_source_at_all(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+def test_package_without_a_source_is_unavailable(
+    entry: KernelEntry, store: Store, apt: FakeApt
+) -> None:
     with pytest.raises(SourceUnavailable, match=r"do not offer linux-source-9\.9"):
         obtained(entry, store)
     assert apt.diary == ["update"]
 
 
-def test_what_dpkg_remembers_of_an_installed_package_is_no_offer(
-    entry: KernelEntry, store: Store, apt: FakeApt
-) -> None:
+def test_installed_package_is_no_offer(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
     (apt.directory / "host").write_text(f"Package: {PACKAGE}\nStatus: installed\nVersion: 9.9.1\n")
     with pytest.raises(SourceUnavailable):
         obtained(entry, store)
 
 
-def test_a_broken_archive_leaves_no_tree(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+def test_broken_archive_leaves_no_tree(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
     apt.lists("host", "9.9.3-1")
     apt.archive("9.9.3-1")
     (apt.directory / "source.tar.xz").write_bytes(b"torn")
@@ -209,7 +207,7 @@ def test_a_broken_archive_leaves_no_tree(entry: KernelEntry, store: Store, apt: 
     assert list((store.root / "work").iterdir()) == []
 
 
-def test_space_is_asked_for_before_the_download(
+def test_space_is_checked_before_the_download(
     entry: KernelEntry, store: Store, apt: FakeApt
 ) -> None:
     apt.lists("host", "9.9.3-1")
@@ -219,7 +217,7 @@ def test_space_is_asked_for_before_the_download(
     assert apt.diary == []
 
 
-def test_a_variant_has_the_tree_of_its_base(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+def test_variant_uses_the_tree_of_its_base(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
     apt.lists("host", "9.9.3-1")
     apt.archive("9.9.3-1")
     assert obtained(replace(entry, patches=(Patch("ten", "text"),)), store) == obtained(
@@ -227,7 +225,7 @@ def test_a_variant_has_the_tree_of_its_base(entry: KernelEntry, store: Store, ap
     )
 
 
-def test_every_step_says_what_it_does(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+def test_every_step_is_reported(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
     apt.lists("upstream", "9.9.4-1")
     apt.archive("9.9.4-1")
     told: list[Step] = []
@@ -243,10 +241,10 @@ def test_every_step_says_what_it_does(entry: KernelEntry, store: Store, apt: Fak
 
 
 @pytest.mark.parametrize("compression", ["xz", "bz2", "gz"])
-def test_a_package_with_a_directory_of_its_own(
+def test_tarball_in_a_directory_of_the_package(
     entry: KernelEntry, store: Store, apt: FakeApt, compression: str
 ) -> None:
-    """As Ubuntu's are: the tarball lies deeper, with a link to it where Debian has it."""
+    """As on Ubuntu: the tarball is deeper, with a link where Debian has it."""
     listing = f"/usr/src/{PACKAGE}/{PACKAGE}.tar.{compression}"
     with tarfile.open(apt.directory / "source", f"w:{compression}") as archive:  # type: ignore[call-overload]
         content = b"VERSION = 9\n"
@@ -263,7 +261,9 @@ def test_a_package_with_a_directory_of_its_own(
     assert (obtained(entry, store) / "Makefile").read_text() == "VERSION = 9\n"
 
 
-def test_a_package_without_a_tarball(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+def test_package_without_a_tarball_is_refused(
+    entry: KernelEntry, store: Store, apt: FakeApt
+) -> None:
     (apt.directory / "dpkg-deb").write_text('#!/bin/sh\nmkdir -p "$3/usr/src"\n')
     apt.lists("host", "9.9.3-1")
     apt.archive("9.9.3-1")

@@ -1,4 +1,4 @@
-"""What a waiting user sees, on a terminal and in a log file."""
+"""Progress on a terminal and in a log file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from host.progress import Step, StreamProgress
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -47,7 +47,7 @@ def test_a_terminal_has_one_line_per_phase_rewritten_in_place() -> None:
     )
 
 
-def test_a_log_file_has_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_gets_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     stream = io.StringIO()

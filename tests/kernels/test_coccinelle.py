@@ -1,4 +1,4 @@
-"""Semantic patches: spatch's diff is applied like any other; a fake spatch makes it."""
+"""Semantic patches: the diff of a fake spatch is applied like any other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RULE = Patch("errno.cocci", "@@\n@@\n- return -EINVAL;\n+ return -EPERM;\n", sem
 BEFORE = Patch(
     "before", f"--- a/{EVENTS}\n+++ b/{EVENTS}\n@@ -1 +1 @@\n-return -EIO;\n+return -EINVAL;\n"
 )
-# Notes its arguments, and changes EINVAL to EPERM wherever it stands.
+# Logs its arguments, and replaces EINVAL by EPERM.
 SPATCH = """\
 #!/bin/sh
 echo "$*" > {diary}
@@ -35,7 +35,7 @@ exit 0
 
 @pytest.fixture
 def tree(store: Store) -> Path:
-    """A source tree with tracing, a header of user_events, and something else."""
+    """A source tree with tracing, a header of user_events, and another file."""
     tree = store.sources / "linux_6.12"
     for name in (EVENTS, "kernel/trace/Makefile", "include/linux/user_events.h", "fs/open.c"):
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def tree(store: Store) -> Path:
 
 @pytest.fixture
 def diary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What spatch was called with."""
+    """The arguments of spatch."""
     program = tmp_path / "bin" / "spatch"
     program.parent.mkdir()
     program.write_text(SPATCH.format(diary=tmp_path / "diary"))
@@ -55,7 +55,7 @@ def diary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "diary"
 
 
-def test_it_sees_what_earlier_patches_made(tree: Path, store: Store, diary: Path) -> None:
+def test_semantic_patch_follows_earlier_patches(tree: Path, store: Store, diary: Path) -> None:
     with applying.applied([BEFORE, RULE], tree, store) as patched:
         assert (tree / EVENTS).read_text() == "return -EPERM;\n"
         assert patched.differing == (EVENTS,)
@@ -64,7 +64,7 @@ def test_it_sees_what_earlier_patches_made(tree: Path, store: Store, diary: Path
     assert named == ["include/linux/user_events.h", EVENTS]
 
 
-def test_it_matches_nothing(tree: Path, store: Store, diary: Path) -> None:
+def test_semantic_patch_without_a_match_is_refused(tree: Path, store: Store, diary: Path) -> None:
     with (
         pytest.raises(BrokenFile, match=r"errno\.cocci: matches nothing in kernel/trace and the"),
         applying.applied([RULE], tree, store),
@@ -72,7 +72,7 @@ def test_it_matches_nothing(tree: Path, store: Store, diary: Path) -> None:
         pytest.fail("it was applied")
 
 
-def test_it_is_refused(tree: Path, store: Store, diary: Path) -> None:
+def test_invalid_semantic_patch_is_refused(tree: Path, store: Store, diary: Path) -> None:
     diary.with_suffix(".mode").write_text("refused")
     with (
         pytest.raises(BrokenFile, match=r"spatch refuses it: bad\.cocci: parse error"),
@@ -81,7 +81,7 @@ def test_it_is_refused(tree: Path, store: Store, diary: Path) -> None:
         pytest.fail("it was applied")
 
 
-def test_a_place_that_the_tree_lacks(tree: Path, store: Store, diary: Path) -> None:
+def test_place_that_the_tree_lacks_is_refused(tree: Path, store: Store, diary: Path) -> None:
     rule = Patch("errno.cocci", RULE.text, semantic=True, places=("drivers",))
     with (
         pytest.raises(BrokenFile, match=r"linux_6\.12 has no C source in drivers"),

@@ -1,4 +1,4 @@
-"""Children: their output, their end, and that they never outlive us."""
+"""Child processes: output, exit status, and that they never outlive this process."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def wait_until_gone(pids: list[int]) -> None:
 
 
 def processes_in(directory: Path) -> list[int]:
-    """All processes whose working directory that is."""
+    """All processes with that working directory."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -51,7 +51,7 @@ def processes_in(directory: Path) -> list[int]:
     return found
 
 
-def test_a_short_answer_is_had_or_told_to_be_late() -> None:
+def test_answer_returns_output_or_times_out() -> None:
     said = child_process.answer(
         ["sh", "-c", "echo no >&2; echo one; exit 7"], deadline=Deadline(20, "one")
     )
@@ -60,7 +60,7 @@ def test_a_short_answer_is_had_or_told_to_be_late() -> None:
         child_process.answer(["sleep", "60"], deadline=Deadline(0.1, "nothing"))
 
 
-def test_status_lines_and_log(tmp_path: Path) -> None:
+def test_run_returns_status_lines_and_log(tmp_path: Path) -> None:
     lines: list[str] = []
     with (tmp_path / "log").open("wb") as log:
         status = child_process.run(
@@ -74,7 +74,7 @@ def test_status_lines_and_log(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_bytes() == b"one\ntwo\nthree"
 
 
-def test_much_output_is_passed_on_whole() -> None:
+def test_long_output_is_complete() -> None:
     lines: list[str] = []
     status = child_process.run(
         ["seq", "200000"], deadline=Deadline(60, "a test"), on_line=lines.append
@@ -84,12 +84,12 @@ def test_much_output_is_passed_on_whole() -> None:
     assert lines[-1] == "200000"
 
 
-def test_a_child_ended_by_a_signal() -> None:
+def test_signal_is_a_negative_status() -> None:
     status = child_process.run(["sh", "-c", "kill -SEGV $$"], deadline=Deadline(30, "a test"))
     assert status == -signal.SIGSEGV
 
 
-def test_a_silent_child_lets_us_tick() -> None:
+def test_silent_child_ticks() -> None:
     ticks: list[None] = []
     child_process.run(
         ["sleep", "1.2"], deadline=Deadline(30, "a test"), on_tick=lambda: ticks.append(None)
@@ -97,21 +97,21 @@ def test_a_silent_child_lets_us_tick() -> None:
     assert len(ticks) >= 2
 
 
-def test_the_deadline_ends_the_whole_group(tmp_path: Path) -> None:
+def test_deadline_kills_the_process_group(tmp_path: Path) -> None:
     deadline = Deadline(0.7, "sleeping")
     with pytest.raises(TookTooLong, match="sleeping did not end within"):
         child_process.run(["sh", "-c", "sleep 600 & wait"], deadline=deadline, cwd=tmp_path)
     wait_until_gone(processes_in(tmp_path))
 
 
-def test_nobody_waits_for_a_grandchild_that_keeps_the_pipe(tmp_path: Path) -> None:
+def test_grandchild_with_the_pipe_is_not_awaited(tmp_path: Path) -> None:
     start = time.monotonic()
     child_process.run(["sh", "-c", "sleep 600 &"], deadline=Deadline(60, "a test"), cwd=tmp_path)
     assert time.monotonic() - start < 20
     wait_until_gone(processes_in(tmp_path))
 
 
-def test_an_outer_make_does_not_decide_what_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outer_make_does_not_change_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MAKEFLAGS", "MAKELEVEL", "ARCH", "CROSS_COMPILE", "CC", "KCONFIG_CONFIG"):
         monkeypatch.setenv(name, "x")
     environment = child_process.environment(EXTRA="1")
@@ -121,7 +121,7 @@ def test_an_outer_make_does_not_decide_what_is_built(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_make_does_not_outlive_us(tmp_path: Path, way: signal.Signals) -> None:
+def test_make_dies_with_its_parent(tmp_path: Path, way: signal.Signals) -> None:
     (tmp_path / "Makefile").write_text(MAKEFILE)
     script = (
         "import pathlib, sys\n"

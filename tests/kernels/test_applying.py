@@ -1,4 +1,4 @@
-"""Patches in a tree: exactly for as long as they are wanted, and undone after any end."""
+"""Patches are in a tree only during a build, and are undone however it ends."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def content(tree: Path) -> dict[str, tuple[str, int, int]]:
 
 
 def applied_in_a_process(root: Path) -> None:
-    """What the process of a test does: apply, say so, and be killed."""
+    """Child process of a test: apply, report, and wait to be killed."""
     tree = root / "sources/linux_9.9.3"
     with applying.applied([Patch("change", CHANGE)], tree, Store(root)):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_applied_in_order_and_undone_with_times(tree: Path, store: Store) -> None:
+def test_patches_are_applied_in_order_and_undone_with_times(tree: Path, store: Store) -> None:
     before = content(tree)
     with applying.applied([Patch("change", CHANGE), Patch("second", SECOND)], tree, store):
         assert (tree / "kernel/fork.c").read_text() == "one\nTWO\nTHREE\n"
@@ -85,14 +85,14 @@ def test_applied_in_order_and_undone_with_times(tree: Path, store: Store) -> Non
     assert [path.name for path in store.sources.iterdir()] == [tree.name]
 
 
-def test_undone_when_the_build_fails(tree: Path, store: Store) -> None:
+def test_patches_are_undone_when_the_build_fails(tree: Path, store: Store) -> None:
     before = content(tree)
     with pytest.raises(ZeroDivisionError), applying.applied([Patch("change", CHANGE)], tree, store):
         raise ZeroDivisionError
     assert content(tree) == before
 
 
-def test_undone_after_a_killed_builder(tree: Path, store: Store) -> None:
+def test_patches_are_undone_after_a_killed_builder(tree: Path, store: Store) -> None:
     before = content(tree)
     script = (
         "import runpy, sys, pathlib\n"
@@ -149,7 +149,7 @@ def test_a_patch_that_does_not_apply_names_file_and_hunk(tree: Path, store: Stor
     assert content(tree) == before
 
 
-def test_a_patch_that_is_in_already(tree: Path, store: Store) -> None:
+def test_patch_that_is_applied_already_is_refused(tree: Path, store: Store) -> None:
     text = SECOND.replace("TWO", "two")
     pair = [Patch("second", text), Patch("again", text)]
     with pytest.raises(BuildFailed) as caught, applying.applied(pair, tree, store):
@@ -158,7 +158,7 @@ def test_a_patch_that_is_in_already(tree: Path, store: Store) -> None:
     assert (tree / "kernel/fork.c").read_text() == "one\ntwo\nthree\n"
 
 
-def test_what_is_no_patch_at_all(tree: Path, store: Store) -> None:
+def test_text_without_a_diff_is_refused(tree: Path, store: Store) -> None:
     with (
         pytest.raises(BuildFailed) as caught,
         applying.applied([Patch("no", "words\n")], tree, store),
@@ -178,12 +178,12 @@ def test_what_is_no_patch_at_all(tree: Path, store: Store) -> None:
         ("words\n", set()),
     ],
 )
-def test_the_files_a_patch_touches(text: str, files: set[str]) -> None:
+def test_touched_files(text: str, files: set[str]) -> None:
     assert set(applying.touched([Patch("name", text)])) == files
 
 
 @pytest.mark.parametrize("file", ["a/../../etc/passwd", "/etc/passwd", "passwd"])
-def test_a_file_outside_of_the_tree(tree: Path, store: Store, file: str) -> None:
+def test_file_outside_the_tree_is_refused(tree: Path, store: Store, file: str) -> None:
     text = f"--- {file}\n+++ {file}\n@@ -1 +1 @@\n-a\n+b\n"
     with (
         pytest.raises(KernelTrouble, match=f"patch evil names {file}"),
@@ -198,7 +198,7 @@ def test_a_file_outside_of_the_tree(tree: Path, store: Store, file: str) -> None
         "diff --git a/x b/y\nsimilarity index 100%\nrename from ../../../etc/passwd\nrename to y\n",
         "diff --git a/x b/y\nsimilarity index 100%\ncopy from /etc/passwd\ncopy to y\n",
         "diff --git a/x b/y\nsimilarity index 100%\nrename from x\nrename to ../../y\n",
-        # Written through the link that the first part makes.
+        # Written through the link that the first part creates.
         "diff --git a/d b/d\nnew file mode 120000\n--- /dev/null\n+++ b/d\n@@ -0,0 +1 @@\n+/tmp\n"
         "--- /dev/null\n+++ b/d/x\n@@ -0,0 +1 @@\n+evil\n",
         "diff --git a/sub b/sub\nindex 1111111..2222222 160000\n--- a/sub\n+++ b/sub\n"
@@ -207,7 +207,9 @@ def test_a_file_outside_of_the_tree(tree: Path, store: Store, file: str) -> None
     ],
     ids=["rename", "copy", "rename to", "link", "submodule", "directory"],
 )
-def test_no_way_out_of_the_tree(tree: Path, store: Store, tmp_path: Path, text: str) -> None:
+def test_links_out_of_the_tree_are_refused(
+    tree: Path, store: Store, tmp_path: Path, text: str
+) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "x").write_text("a\n")
@@ -221,8 +223,8 @@ def test_no_way_out_of_the_tree(tree: Path, store: Store, tmp_path: Path, text: 
     assert [(each.name, each.read_text()) for each in outside.iterdir()] == [("x", "a\n")]
 
 
-def test_names_in_quotes_lead_nowhere(tree: Path, store: Store) -> None:
-    """patch(1) reads them as git writes them; we do not."""
+def test_quoted_names_are_refused(tree: Path, store: Store) -> None:
+    """patch(1) accepts git's quoted names, this suite does not."""
     text = '--- "a/\\056\\056/evil"\n+++ "b/\\056\\056/evil"\n@@ -0,0 +1 @@\n+x\n'
     before = sorted(tree.parent.rglob("*"))
     with (
@@ -233,13 +235,13 @@ def test_names_in_quotes_lead_nowhere(tree: Path, store: Store) -> None:
     assert sorted(tree.parent.rglob("*")) == before
 
 
-def test_this_file_can_be_run_by_the_process_it_starts() -> None:
+def test_this_module_is_importable_by_child_processes() -> None:
     import runpy
 
     assert "applied_in_a_process" in runpy.run_path(__file__, run_name="builder")
 
 
-def test_a_patch_of_the_user_s_that_does_not_apply_is_the_user_s_mistake(
+def test_failing_patch_of_the_user_is_a_user_mistake(
     tree: Path, store: Store, tmp_path: Path
 ) -> None:
     before = content(tree)
@@ -254,7 +256,7 @@ def test_a_patch_of_the_user_s_that_does_not_apply_is_the_user_s_mistake(
     assert content(tree) == before
 
 
-def test_a_file_outside_of_the_tree_in_a_patch_of_the_user_s(tree: Path, store: Store) -> None:
+def test_file_outside_the_tree_is_a_user_mistake(tree: Path, store: Store) -> None:
     text = "--- a/../x\n+++ b/../x\n@@ -1 +1 @@\n-a\n+b\n"
     evil = Patch("evil", text, Path("evil.diff"))
     with (
@@ -264,7 +266,7 @@ def test_a_file_outside_of_the_tree_in_a_patch_of_the_user_s(tree: Path, store: 
         pytest.fail("it applied")
 
 
-def test_nothing_changes_before_all_patches_apply(tree: Path, store: Store) -> None:
+def test_tree_changes_only_if_all_patches_apply(tree: Path, store: Store) -> None:
     before = content(tree)
     bad = Patch("bad", SECOND.replace("three", "drei"))
     with pytest.raises(BuildFailed), applying.applied([Patch("change", CHANGE), bad], tree, store):
@@ -277,7 +279,7 @@ FORK, EXIT, NEW = "kernel/fork.c", "kernel/exit.c", "new/deep/file.c"
 
 
 def seen(tree: Path, store: Store, text: str, before: dict[str, Seen]) -> applying.Patched:
-    """What make sees with a patch, and whether it is what the tree has."""
+    """The files that make sees, and whether they differ from the tree's."""
     with applying.applied([Patch("change", text)] if text else [], tree, store, before) as patched:
         for file, each in patched.files.items():
             found = Seen.of(tree / file)
@@ -299,7 +301,7 @@ def test_times_follow_content(tree: Path, store: Store) -> None:
     assert content(tree) == pristine
 
 
-def test_a_file_that_is_not_patched_any_more_is_new_to_make(tree: Path, store: Store) -> None:
+def test_file_that_is_no_longer_patched_is_new_to_make(tree: Path, store: Store) -> None:
     pristine = content(tree)
     first = seen(tree, store, CHANGE, {})
     only = SECOND.replace("TWO", "two")
@@ -315,7 +317,7 @@ def test_a_file_that_is_not_patched_any_more_is_new_to_make(tree: Path, store: S
     assert content(tree) == pristine
 
 
-def test_a_patch_that_the_tree_has_got_meanwhile(tree: Path, store: Store) -> None:
+def test_patch_that_the_tree_contains_meanwhile(tree: Path, store: Store) -> None:
     first = seen(tree, store, CHANGE, {})
     (tree / FORK).write_text("one\nTWO\nthree\n")
     with applying.applied([], tree, store, {FORK: first.files[FORK]}) as patched:

@@ -1,4 +1,4 @@
-"""The modules of an image: which directory, what order, and whose they are."""
+"""The modules of an image: directory, load order and release."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RELEASE = "6.1.0-9-amd64"
 
 
 def ko(name: str, depends: str = "", release: str = RELEASE) -> bytes:
-    """As much of a module as is looked at."""
+    """The part of a module's file that is read."""
     info = f"\0license=GPL\0depends={depends}\0name={name}\0vermagic={release} SMP mod_unload \0"
     return b"\x7fELF" + name.encode() + info.encode()
 
@@ -38,7 +38,7 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("below", ["", f"lib/modules/{RELEASE}"])
-def test_what_is_needed_comes_first(root: Path, below: str) -> None:
+def test_dependencies_come_first(root: Path, below: str) -> None:
     modules = ModulesDirectory(root / below, RELEASE).ordered(["virtio_pci", "9pnet_virtio", "9p"])
     assert [one.name for one in modules] == [
         "9pnet",
@@ -50,7 +50,9 @@ def test_what_is_needed_comes_first(root: Path, below: str) -> None:
     assert modules[2].content == ko("9pnet_virtio", "9pnet,virtio-ring")
 
 
-def test_zstd_is_a_tool(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zstd_is_required_for_compressed_modules(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = root / "lib/modules" / RELEASE / "kernel/netfs.ko"
     file.unlink()
     packed = file.with_name("netfs.ko.zst")
@@ -65,7 +67,7 @@ def test_zstd_is_a_tool(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ModulesDirectory(root, RELEASE).ordered(["netfs"])
 
 
-def test_modules_of_another_release(root: Path) -> None:
+def test_modules_of_another_release_are_refused(root: Path) -> None:
     with pytest.raises(NoModules, match=f"has {RELEASE}, the image is 6.12.1"):
         ModulesDirectory(root, "6.12.1")
     within = root / "lib/modules" / RELEASE
@@ -73,14 +75,14 @@ def test_modules_of_another_release(root: Path) -> None:
         ModulesDirectory(within, "6.12.1").ordered(["netfs"])
 
 
-def test_what_holds_no_modules(tmp_path: Path) -> None:
+def test_directory_without_modules_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NoModules, match="it has no modules of"):
         ModulesDirectory(tmp_path, RELEASE)
     with pytest.raises(NoModules, match="no such directory"):
         ModulesDirectory(tmp_path / "absent", RELEASE)
 
 
-def test_a_damaged_module(root: Path) -> None:
+def test_damaged_module_is_refused(root: Path) -> None:
     (root / "lib/modules" / RELEASE / "kernel/9p.ko.gz").write_bytes(b"no gzip")
     with pytest.raises(NoModules, match="it cannot be read"):
         ModulesDirectory(root, RELEASE).ordered(["9p"])

@@ -1,4 +1,4 @@
-"""Out-of-tree modules: built once per kernel and source, from a directory that stays clean."""
+"""Out-of-tree modules are built once per kernel and source, from a directory that stays clean."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TEN = (Patch("ten", "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n
 
 @pytest.fixture
 def probe(tmp_path: Path) -> Path:
-    """A directory of a module's source."""
+    """A directory with a module's source."""
     directory = tmp_path / "probe"
     directory.mkdir()
     (directory / "Kbuild").write_text("obj-m := probe.o\n")
@@ -71,7 +71,7 @@ def test_a_module_is_built_once(
 
 
 @pytest.mark.parametrize("change", ["source", "new file", "kernel"])
-def test_what_changed_is_built_again(
+def test_changed_module_is_built_again(
     built_before: KernelEntry, store: Store, make: FakeMake, probe: Path, change: str
 ) -> None:
     first = ensure_module(built_before, probe, store)
@@ -86,7 +86,7 @@ def test_what_changed_is_built_again(
     assert len(module_makes(make)) == 2
 
 
-def test_a_module_of_a_variant_sees_the_patched_tree(
+def test_module_of_a_variant_is_built_in_the_patched_tree(
     built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
 ) -> None:
     ensure_module(replace(built_before, name="9.9-ten", patches=TEN, of="9.9"), probe, store)
@@ -97,7 +97,7 @@ def test_a_module_of_a_variant_sees_the_patched_tree(
     assert (tree / "Makefile").read_text() == "VERSION = 9\n"
 
 
-def test_a_store_whose_logs_were_thrown_away(
+def test_missing_log_directory_is_created(
     built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
 ) -> None:
     ensure(built_before, store)
@@ -105,7 +105,7 @@ def test_a_store_whose_logs_were_thrown_away(
     assert ensure_module(built_before, probe, store).is_file()
 
 
-def test_objects_of_another_configuration_are_not_built_against(
+def test_objects_of_another_configuration_are_not_used(
     built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
 ) -> None:
     ensure(built_before, store)
@@ -115,7 +115,7 @@ def test_objects_of_another_configuration_are_not_built_against(
     assert "CONFIG_C=y" not in module.read_text()
 
 
-def test_a_failure_names_the_module_and_shows_makes_last_lines(
+def test_failure_names_the_module_and_shows_the_last_lines(
     built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
 ) -> None:
     ensure(built_before, store)
@@ -127,14 +127,14 @@ def test_a_failure_names_the_module_and_shows_makes_last_lines(
     (make.directory / "fail").unlink()
     told: list[Step] = []
     assert ensure_module(built_before, probe, store, progress=told.append).is_file()
-    # A module that does not compile does no harm to the kernel's objects.
+    # A module that does not compile leaves the kernel's objects intact.
     assert not any(step.phase.startswith("compiling") for step in told)
 
 
 @pytest.mark.parametrize(
     ("kbuild", "found"), [("obj-y := probe.o\n", "no module"), ("obj-m := a.o b.o\n", "a.ko, b.ko")]
 )
-def test_a_directory_is_one_module(
+def test_directory_with_two_modules_is_refused(
     built_before: KernelEntry, store: Store, make: FakeMake, probe: Path, kbuild: str, found: str
 ) -> None:
     (probe / "Kbuild").write_text(kbuild)
@@ -142,7 +142,7 @@ def test_a_directory_is_one_module(
         ensure_module(built_before, probe, store)
 
 
-def test_a_directory_without_a_kbuild_file(
+def test_directory_without_a_kbuild_file_is_refused(
     built_before: KernelEntry, store: Store, make: FakeMake, tmp_path: Path
 ) -> None:
     with pytest.raises(UserMistake, match="not a module's directory"):
@@ -151,7 +151,7 @@ def test_a_directory_without_a_kbuild_file(
 
 
 def patched(entry: KernelEntry, text: str, **others: Any) -> KernelEntry:
-    """The entry with a patch of the user's."""
+    """The entry with a patch of the user."""
     return replace(entry, patches=(Patch("p", text, Path("p.diff")),), label="+p", **others)
 
 
@@ -159,10 +159,10 @@ def patched(entry: KernelEntry, text: str, **others: Any) -> KernelEntry:
     ("file", "seen"),
     [("fork.c", False), ("bounds.c", True), ("sched.h", True), ("tools/fork.c", True)],
 )
-def test_a_module_is_made_anew_for_what_modules_see(
+def test_patch_of_a_header_rebuilds_modules(
     built_before: KernelEntry, store: Store, make: FakeMake, probe: Path, file: str, seen: bool
 ) -> None:
-    """fork.c has an object of its own; bounds.c makes a header, tools/fork.c makes modules."""
+    """fork.c has an object of its own; bounds.c generates a header, tools/fork.c builds modules."""
     text = f"--- /dev/null\n+++ b/{file}\n@@ -0,0 +1 @@\n+B\n"
     built_before = replace(built_before, wanted=("CONFIG_MODULES=y",))
     ensure(patched(built_before, text), store)
@@ -177,7 +177,7 @@ def test_a_module_is_made_anew_for_what_modules_see(
 
 
 @pytest.mark.parametrize("option", ["CONFIG_RANDSTRUCT", "CONFIG_DEBUG_INFO_BTF_MODULES"])
-def test_a_module_that_is_bound_to_one_image(
+def test_module_is_bound_to_an_image_with_btf(
     built_before: KernelEntry, store: Store, make: FakeMake, probe: Path, option: str
 ) -> None:
     text = "--- /dev/null\n+++ b/fork.c\n@@ -0,0 +1 @@\n+B\n"
@@ -191,7 +191,7 @@ def test_a_module_that_is_bound_to_one_image(
     assert len(module_makes(make)) == 2
 
 
-def test_going_back_to_an_earlier_patch_has_its_objects_for_its_module(
+def test_earlier_patch_finds_its_module(
     built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
 ) -> None:
     first, second = (patched(built_before, TEN[0].text.replace("10", n)) for n in ("11", "12"))
@@ -201,7 +201,7 @@ def test_going_back_to_an_earlier_patch_has_its_objects_for_its_module(
     assert (make.directory / "seen").read_text() == "VERSION = 11\n"
 
 
-def test_what_a_build_in_place_left_is_no_source(
+def test_products_of_a_build_in_place_are_no_sources(
     built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
 ) -> None:
     first = ensure_module(built_before, probe, store)
@@ -214,7 +214,7 @@ def test_what_a_build_in_place_left_is_no_source(
     assert ensure_module(built_before, probe, store).read_text().startswith("int exit;\n")
 
 
-def test_a_module_may_use_the_symbols_of_those_before_it(
+def test_module_uses_symbols_of_earlier_modules(
     built_before: KernelEntry, store: Store, make: FakeMake, probe: Path, tmp_path: Path
 ) -> None:
     other = shutil.copytree(probe, tmp_path / "other")
@@ -228,7 +228,7 @@ def test_a_module_may_use_the_symbols_of_those_before_it(
     assert ensure_module(built_before, other, store, after=[first]) == behind
 
 
-def test_an_unreadable_directory_is_the_users_mistake(
+def test_unreadable_directory_is_a_user_mistake(
     built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
 ) -> None:
     (probe / "probe.h").symlink_to("nowhere")
@@ -238,7 +238,7 @@ def test_an_unreadable_directory_is_the_users_mistake(
 
 
 @pytest.mark.parametrize("built", [True, False])
-def test_a_store_that_may_only_be_read(
+def test_read_only_store_serves_modules(
     built_before: KernelEntry,
     store: Store,
     make: FakeMake,
@@ -252,7 +252,7 @@ def test_a_store_that_may_only_be_read(
     def refused(*_: object, **__: object) -> None:
         raise OSError(EROFS, "Read-only file system")
 
-    # root may write whatever its mode says; a file system that refuses is imitated.
+    # root can always write; imitate a read-only file system.
     for name in ("os.utime", "pathlib.Path.mkdir", "pathlib.Path.write_text", "filelock.FileLock"):
         monkeypatch.setattr(name, refused)
     if built:

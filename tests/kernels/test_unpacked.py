@@ -1,4 +1,4 @@
-"""A tarball that means harm: nothing of it comes to lie beside the tree that it is unpacked to."""
+"""A malicious tarball writes nothing outside its tree."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> tuple[tarfil
     ],
     ids=["above", "absolute", "through a link", "through a link up", "hard link", "over a link"],
 )
-def test_nothing_leaves_the_tree(
+def test_malicious_tarball_stays_in_its_tree(
     store: Store, tmp_path: Path, members: list[tuple[tarfile.TarInfo, bytes]]
 ) -> None:
     outside = tmp_path / "outside"

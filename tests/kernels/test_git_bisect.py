@@ -1,4 +1,4 @@
-"""Bisecting a user's repository: what is found, what is told, and that theirs is but read."""
+"""Bisecting a user's repository, which is only read."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.kernels.user_trees import everything, git
 History = Callable[[int], tuple[Path, list[str]]]
 
 GOOD, BAD, SKIP = Answer
-# What each commit after the first is; the first is good and the last is bad.
+# Verdicts of the commits after the first; the first is good and the last is bad.
 FOUND = [GOOD, GOOD, BAD, BAD, BAD]
 SKIPPED = [GOOD, SKIP, SKIP, BAD, BAD]
 
 
 @pytest.fixture
 def history(tmp_path: Path) -> History:
-    """Makes a repository with so many commits after the first one; all ids, oldest first."""
+    """Create a repository with so many commits after the first one; all ids, oldest first."""
 
     def make(number: int) -> tuple[Path, list[str]]:
         repository = tmp_path / "theirs"
@@ -43,7 +43,7 @@ def history(tmp_path: Path) -> History:
 def walked(
     tmp_path: Path, repository: Path, ids: list[str], answers: list[Answer], *paths: str
 ) -> tuple[Bisection, list[str]]:
-    """A bisection that has ended, and what was asked."""
+    """A finished bisection, and the commits that were judged."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     bisection = Bisection(repository, ids[0], ids[-1], scratch, paths)
@@ -58,7 +58,7 @@ def walked(
     return bisection, asked
 
 
-def test_the_first_bad_commit_is_found(tmp_path: Path, history: History) -> None:
+def test_first_bad_commit_is_found(tmp_path: Path, history: History) -> None:
     repository, ids = history(5)
     bisection, asked = walked(tmp_path, repository, ids, FOUND)
     assert bisection.between == 5
@@ -69,26 +69,26 @@ def test_the_first_bad_commit_is_found(tmp_path: Path, history: History) -> None
     assert found.files == ("1.c",)
 
 
-def test_nothing_of_theirs_is_touched(tmp_path: Path, history: History) -> None:
+def test_users_repository_is_unchanged(tmp_path: Path, history: History) -> None:
     repository, ids = history(5)
     before = everything(repository)
     walked(tmp_path, repository, ids, SKIPPED)
     assert everything(repository) == before
 
 
-def test_where_all_that_is_left_is_skipped(tmp_path: Path, history: History) -> None:
+def test_all_remaining_commits_are_skipped(tmp_path: Path, history: History) -> None:
     repository, ids = history(5)
     bisection, _ = walked(tmp_path, repository, ids, SKIPPED)
     assert set(bisection.suspects) == set(ids[2:5])
 
 
-def test_a_parent_and_its_child_need_no_question(tmp_path: Path, history: History) -> None:
+def test_adjacent_commits_need_no_judgement(tmp_path: Path, history: History) -> None:
     repository, ids = history(1)
     bisection, asked = walked(tmp_path, repository, ids, [BAD])
     assert (bisection.suspects, asked) == ((ids[1],), [])
 
 
-def test_only_commits_that_touch_a_path(tmp_path: Path, history: History) -> None:
+def test_only_commits_that_touch_a_path_are_judged(tmp_path: Path, history: History) -> None:
     repository, ids = history(9)
     bisection, asked = walked(tmp_path, repository, ids, [GOOD] * 4 + [BAD] * 5, "1.c")
     assert bisection.between == 5
@@ -96,7 +96,7 @@ def test_only_commits_that_touch_a_path(tmp_path: Path, history: History) -> Non
     assert {ids.index(sha) % 2 for sha in asked} == {1}
 
 
-def test_no_commit_touches_the_path(tmp_path: Path, history: History) -> None:
+def test_path_that_no_commit_touches_is_refused(tmp_path: Path, history: History) -> None:
     repository, ids = history(3)
     with pytest.raises(NotBetween, match="cannot begin"):
         walked(tmp_path, repository, ids, FOUND, "no/such")
@@ -104,12 +104,12 @@ def test_no_commit_touches_the_path(tmp_path: Path, history: History) -> None:
 
 @pytest.mark.parametrize("answers", [FOUND, SKIPPED], ids=["found", "skipped"])
 def test_git_replays_the_log(tmp_path: Path, history: History, answers: list[Answer]) -> None:
-    """In a repository with a working tree: the user's, if he likes."""
+    """The user can replay the log in a repository with a working tree."""
     repository, ids = history(5)
     bisection, _ = walked(tmp_path, repository, ids, answers)
     log = tmp_path / "log"
     bisection.keep_log(log)
-    # As its first run did it ends with 2 where only skipped ones are left.
+    # Like the original run, the replay exits with 2 if only skipped commits are left.
     words = ["git", "-C", str(repository), "bisect", "replay", str(log)]
     done = subprocess.run(words, capture_output=True, check=False, timeout=60)
     assert done.returncode == (0 if answers is FOUND else 2)
@@ -121,7 +121,7 @@ def test_git_replays_the_log(tmp_path: Path, history: History, answers: list[Ans
     assert not (repository / ".git" / "BISECT_HEAD").exists()
 
 
-def test_a_history_that_was_cut_off(tmp_path: Path, history: History) -> None:
+def test_shallow_history(tmp_path: Path, history: History) -> None:
     repository, ids = history(7)
     cut = tmp_path / "cut"
     git(tmp_path, "clone", "-q", "--depth=6", f"file://{repository}", str(cut))
@@ -129,7 +129,7 @@ def test_a_history_that_was_cut_off(tmp_path: Path, history: History) -> None:
     assert bisection.suspects == (ids[5],)
 
 
-def test_ends_between_which_nothing_is(tmp_path: Path, history: History) -> None:
+def test_ends_without_history_between_are_refused(tmp_path: Path, history: History) -> None:
     repository, ids = history(3)
     git(repository, "checkout", "-q", "--orphan", "other")
     git(repository, "commit", "-q", "-m", "other")
@@ -152,10 +152,10 @@ def test_ends_between_which_nothing_is(tmp_path: Path, history: History) -> None
 
 
 class Stop(Exception):
-    """What a judge raises."""
+    """An exception of a judge."""
 
 
-def test_who_cannot_judge_ends_it(tmp_path: Path, history: History) -> None:
+def test_exception_of_the_judge_ends_the_walk(tmp_path: Path, history: History) -> None:
     repository, ids = history(5)
     (tmp_path / "scratch").mkdir()
     bisection = Bisection(repository, ids[0], ids[-1], tmp_path / "scratch")
@@ -174,7 +174,7 @@ def test_who_cannot_judge_ends_it(tmp_path: Path, history: History) -> None:
     assert "git bisect good" in (tmp_path / "log").read_text()
 
 
-def test_git_that_breaks_is_the_hosts_trouble(tmp_path: Path, history: History) -> None:
+def test_failing_git_is_host_trouble(tmp_path: Path, history: History) -> None:
     repository, ids = history(5)
     (tmp_path / "scratch").mkdir()
     bisection = Bisection(repository, ids[0], ids[-1], tmp_path / "scratch")
@@ -187,7 +187,7 @@ def test_git_that_breaks_is_the_hosts_trouble(tmp_path: Path, history: History) 
         bisection.walk(judge)
 
 
-# A bisection that waits in its workspace until it is ended.
+# A bisection that waits in its workspace.
 HOLDER = """\
 import sys, time
 from pathlib import Path
@@ -200,8 +200,8 @@ with workspace(Store(Path(sys.argv[1]))) as directory:
 """
 
 
-def test_a_workspace_goes_with_its_holder(tmp_path: Path) -> None:
-    """At once, or when the next one is made; never while somebody is in it."""
+def test_workspace_is_removed_after_its_holder(tmp_path: Path) -> None:
+    """At once, or when the next one is created; never while its holder lives."""
     store = Store(tmp_path)
     with workspace(store) as directory:
         assert directory.is_dir()
