@@ -30,11 +30,11 @@ class Attributes:
     uid: int = 0
     gid: int = 0
 
-    def bits_for(self, who: Credentials) -> int:
+    def bits_for(self, cred: Credentials) -> int:
         """The rwx bits that apply to a process, its capabilities aside."""
-        if who.uid == self.uid:
+        if cred.uid == self.uid:
             return self.mode >> 6 & 7
-        if self.gid in (who.gid, *who.groups):
+        if self.gid in (cred.gid, *cred.groups):
             return self.mode >> 3 & 7
         return self.mode & 7
 
@@ -72,25 +72,25 @@ class Namespace:
         return Namespace(list(self.mounts), in_user_namespace)
 
 
-def check(attributes: Attributes, who: Credentials, access: int, *, directory: bool) -> None:
+def check(attributes: Attributes, cred: Credentials, access: int, *, directory: bool) -> None:
     """generic_permission().  Raises Errno("EACCES").
 
     Capabilities in another user namespace do not count, since no owner is mapped there
     (capable_wrt_inode_uidgid).
     """
-    if not access & ~attributes.bits_for(who):
+    if not access & ~attributes.bits_for(cred):
         return
-    if who.has(Capability.DAC_OVERRIDE):
+    if cred.has(Capability.DAC_OVERRIDE):
         return
     harmless = not access & MAY_WRITE if directory else access == MAY_READ
-    if not harmless or not who.has(Capability.DAC_READ_SEARCH):
+    if not harmless or not cred.has(Capability.DAC_READ_SEARCH):
         raise Errno("EACCES")
 
 
-def check_sysctl(who: Credentials, access: int) -> None:
+def check_sysctl(cred: Credentials, access: int) -> None:
     """test_perm() for a sysctl of mode 0644, which ignores capabilities.
 
     Raises Errno("EACCES").
     """
-    if access & ~(Attributes(0o644).bits_for(who)):
+    if access & ~(Attributes(0o644).bits_for(cred)):
         raise Errno("EACCES")

@@ -11,10 +11,13 @@ from conformance.model.state.world import World
 from conformance.model.syscalls import (
     bpf,
     credentials,
+    entry,
+    file_attributes,
     file_io,
     io_uring,
     lifecycle,
     mapping,
+    mounts,
     perf,
     races,
     sockets,
@@ -31,11 +34,13 @@ HANDLERS: Handlers = {
         credentials,
         directories,
         enabling,
+        file_attributes,
         file_io,
         instances,
         io_uring,
         lifecycle,
         mapping,
+        mounts,
         perf,
         races,
         sockets,
@@ -56,7 +61,7 @@ def perform(world: World, operation: Operation, handlers: Handlers) -> Answer:
         raise NotModelled(f"operation {type(operation).__name__}")
     lifecycle.check_awake(world, operation)
     try:
-        return handler(world, credentials.enter(world, operation))
+        return handler(world, entry.enter(world, operation))
     except Errno as error:
         return Answer(-1, error.name)
     except RawReturn as returned:

@@ -7,7 +7,7 @@ from conformance.model.answers import Answer
 from conformance.model.errors import NotModelled
 from conformance.model.handlers import Handlers
 from conformance.model.state.world import World
-from conformance.model.syscalls import credentials
+from conformance.model.syscalls import entry
 from conformance.model.tracefs import files
 from conformance.ops import View
 
@@ -33,7 +33,7 @@ def _write_file(world: World, operation: ops.WriteFile) -> Answer:
 
 
 def _stat(world: World, operation: ops.Stat) -> Answer:
-    return Answer(credentials.attributes(world, operation.path).mode)
+    return Answer(entry.attributes(world, operation.path).mode)
 
 
 def _store_number(world: World, operation: ops.StoreNumber) -> Answer:
