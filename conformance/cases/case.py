@@ -19,8 +19,8 @@ CaseFunction = TypeVar("CaseFunction", bound=Callable[..., None])
 
 _VARIANT = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 # A spec or doc that starts with a file is complete.
-_NAMES_SOURCE = re.compile(r"[\w/.-]+\.[ch]:")
-_NAMES_DOC = re.compile(r"[\w/.-]+\.(rst|c|h)(:\w+)?@")
+_SOURCE = re.compile(r"[\w/.-]+\.[ch]\b")
+_DOCUMENT = re.compile(r"[\w/.-]+\.(rst|c|h)(:\w+)?@")
 _ATTRIBUTE = "uevt_case"
 
 
@@ -169,8 +169,7 @@ def surface(name: str, **defaults: Unpack[Declaration]) -> Surface:
     ``profiles`` is a range of releases such as ``6.4..``.  ``needs`` and ``without`` name
     switches, or what is derived from them, that must be on or off; ``switch`` names the one
     whose probe the case is.  ``facilities`` names optional kernel features.  Separate several
-    words by spaces.  A ``spec`` or ``doc`` of a case that names no file continues that of the
-    surface.
+    words by spaces.  A ``spec`` or ``doc`` of a case that names no file refers to the surface's.
     """
     return Surface(name, defaults)
 
@@ -216,8 +215,8 @@ class Surface:
         _check_words("facility", facilities, Facility)
         return Case(
             id=id,
-            spec=_continued(self.defaults.get("spec", ""), stated["spec"], _NAMES_SOURCE),
-            doc=_continued(self.defaults.get("doc", ""), stated["doc"], _NAMES_DOC),
+            spec=_complete(stated["spec"], self.defaults.get("spec", ""), _SOURCE, ":"),
+            doc=_complete(stated["doc"], self.defaults.get("doc", ""), _DOCUMENT, ": "),
             profiles=stated["profiles"],
             needs=tuple(needs),
             without=tuple(without),
@@ -238,11 +237,11 @@ def _check_words(kind: str, words: Iterable[str], allowed: Iterable[str]) -> Non
             raise ValueError(f"no {kind} {word!r}; write one of {', '.join(allowed)}")
 
 
-def _continued(base: str, own: str, names_file: re.Pattern[str]) -> str:
-    """A reference of a case: complete, or continuing that of its surface."""
-    if not base or own == base or names_file.match(own):
+def _complete(own: str, default: str, file: re.Pattern[str], separator: str) -> str:
+    """A reference with its file: that of the surface's default if it names none itself."""
+    if not default or own == default or file.match(own):
         return own
-    return base + (":" if base.endswith((".c", ".h")) else ": ") + own
+    return f"{default.partition(separator)[0]}{separator}{own}"
 
 
 def declared(function: object) -> Case | None:

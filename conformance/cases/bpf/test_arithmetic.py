@@ -144,8 +144,7 @@ def test_shift_by_number(ue: UserEvents) -> None:
 
 
 @case(
-    spec="kernel/bpf/verifier.c:do_misc_fixups",
-    doc="include/uapi/linux/bpf.h@v4.1: silent; a program is not ended by it any more",
+    spec="kernel/bpf/verifier.c:do_misc_fixups", doc="silent; a program is not ended by it any more"
 )
 def test_division_by_zero(ue: UserEvents) -> None:
     """Division by zero is zero, modulo zero is the dividend; in 32 bits its low half."""
@@ -184,11 +183,7 @@ def test_negation(ue: UserEvents) -> None:
     assert computer.run(0)[:2] == [0, 0]
 
 
-@case(
-    doc="include/uapi/linux/bpf.h@v4.1: BPF_END brings a register into an order, BPF_TO_LE or "
-    "BPF_TO_BE",
-    tier="quick",
-)
+@case(doc="BPF_END brings a register into an order, BPF_TO_LE or BPF_TO_BE", tier="quick")
 def test_byte_order(ue: UserEvents) -> None:
     """To little endian truncates a register to 16, 32 or 64 bits, to big endian swaps these."""
     program = []
@@ -220,10 +215,7 @@ def test_numbers(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    doc="include/uapi/linux/bpf.h@v4.1: registers have 64 bits; arithmetic of 32 is that of "
-    "classic BPF"
-)
+@case(doc="registers have 64 bits; arithmetic of 32 is that of classic BPF")
 def test_upper_half(ue: UserEvents) -> None:
     """Every 32-bit operation clears the upper half of its register."""
     program = []

@@ -25,8 +25,7 @@ each_command = variants(("lookup", LOOK), ("update", SET), ("delete", DELETE), (
 
 @case(
     spec="kernel/bpf/hashtab.c:htab_map_update_elem",
-    doc="include/uapi/linux/bpf.h@v4.1: BPF_ANY, BPF_NOEXIST and BPF_EXIST are 0, 1 and 2; the "
-    "rest is reserved",
+    doc="BPF_ANY, BPF_NOEXIST and BPF_EXIST are 0, 1 and 2; the rest is reserved",
 )
 def test_update_any(ue: UserEvents) -> None:
     """BPF_ANY creates an element or replaces the existing one."""
@@ -39,8 +38,7 @@ def test_update_any(ue: UserEvents) -> None:
 
 @case(
     spec="kernel/bpf/hashtab.c:htab_map_update_elem",
-    doc="include/uapi/linux/bpf.h@v4.1: message of its flags: EEXIST and ENOENT where "
-    "BPF_NOEXIST or BPF_EXIST fail",
+    doc="message of its flags: EEXIST and ENOENT where BPF_NOEXIST or BPF_EXIST fail",
 )
 def test_update_noexist(ue: UserEvents) -> None:
     """BPF_NOEXIST creates an element, and is EEXIST for an existing one, which stays."""
@@ -52,8 +50,7 @@ def test_update_noexist(ue: UserEvents) -> None:
 
 @case(
     spec="kernel/bpf/hashtab.c:htab_map_update_elem",
-    doc="include/uapi/linux/bpf.h@v4.1: message of its flags: EEXIST and ENOENT where "
-    "BPF_NOEXIST or BPF_EXIST fail",
+    doc="message of its flags: EEXIST and ENOENT where BPF_NOEXIST or BPF_EXIST fail",
 )
 def test_update_exist(ue: UserEvents) -> None:
     """BPF_EXIST replaces an element, and is ENOENT for a missing one, which is not created."""
@@ -67,8 +64,7 @@ def test_update_exist(ue: UserEvents) -> None:
 
 @case(
     spec="kernel/bpf/hashtab.c:htab_map_update_elem",
-    doc="include/uapi/linux/bpf.h@v4.1: BPF_ANY, BPF_NOEXIST and BPF_EXIST are 0, 1 and 2; the "
-    "rest is reserved",
+    doc="BPF_ANY, BPF_NOEXIST and BPF_EXIST are 0, 1 and 2; the rest is reserved",
 )
 @variants(
     ("3", 3),
@@ -109,8 +105,7 @@ def test_update_full(ue: UserEvents) -> None:
 
 @case(
     spec="kernel/bpf/arraymap.c:array_map_update_elem",
-    doc="include/uapi/linux/bpf.h@v4.1: BPF_ANY, BPF_NOEXIST and BPF_EXIST are 0, 1 and 2; the "
-    "rest is reserved",
+    doc="BPF_ANY, BPF_NOEXIST and BPF_EXIST are 0, 1 and 2; the rest is reserved",
 )
 def test_update_array(ue: UserEvents) -> None:
     """All elements of an array exist: NOEXIST is EEXIST, EXIST and ANY replace."""
@@ -174,7 +169,7 @@ def test_delete(ue: UserEvents) -> None:
     assert map_.value(b"one.") == b"3......."
 
 
-@case(spec="kernel/bpf/syscall.c:__bpf_map_get")
+@case(spec="__bpf_map_get")
 @each_command
 def test_bad_descriptor(ue: UserEvents, command: int) -> None:
     """A closed descriptor is EBADF, whatever is wrong with key and value."""
@@ -183,7 +178,7 @@ def test_bad_descriptor(ue: UserEvents, command: int) -> None:
         assert system.call(command, number + bytes(44)).errno == "EBADF"
 
 
-@case(spec="kernel/bpf/syscall.c:__bpf_map_get")
+@case(spec="__bpf_map_get")
 @each_command
 def test_not_a_map(ue: UserEvents, command: int) -> None:
     """The descriptor of a file, a socket or a program is no map: EINVAL."""
@@ -226,7 +221,7 @@ def test_value_unreachable(ue: UserEvents) -> None:
     assert map_.value(b"key.") == b"a value."
 
 
-@case(spec="kernel/bpf/syscall.c: CHECK_ATTR")
+@case(spec="CHECK_ATTR")
 @variants(
     ("delete-value", DELETE, 16),
     ("delete-flags", DELETE, 24),

@@ -56,10 +56,7 @@ COMPARING = (Jump.JEQ, Jump.JNE, Jump.JGT, Jump.JGE, Jump.JSET, Jump.JSGT, Jump.
 MINUS = 0xFFFF_FFFF_FFFF_FFFF
 
 
-@case(
-    doc="include/uapi/linux/bpf.h@v4.1: BPF_JNE, and BPF_JSGT and BPF_JSGE with signs, next to "
-    "those of classic BPF"
-)
+@case(doc="BPF_JNE, and BPF_JSGT and BPF_JSGE with signs, next to those of classic BPF")
 @variants(
     ("minus-one-and-one", MINUS, 1, [0, 1, 1, 1, 1, 0, 0]),
     ("equal", 6, 6, [1, 0, 0, 1, 1, 0, 1]),
@@ -75,10 +72,7 @@ def test_jumps(ue: UserEvents, left: int, right: int, expected: list[int]) -> No
     assert computer.run(left, right)[:7] == expected
 
 
-@case(
-    doc="include/uapi/linux/bpf.h@v4.1: BPF_JNE, and BPF_JSGT and BPF_JSGE with signs, next to "
-    "those of classic BPF"
-)
+@case(doc="BPF_JNE, and BPF_JSGT and BPF_JSGE with signs, next to those of classic BPF")
 @variants(
     ("minus-two", MINUS - 1, [1, 0, 0, 1, 1, 0, 1]),
     ("minus-one", MINUS, [0, 1, 1, 1, 1, 1, 1]),
@@ -92,7 +86,7 @@ def test_jumps_by_number(ue: UserEvents, left: int, expected: list[int]) -> None
     assert computer.run(left)[:7] == expected
 
 
-@case(doc="include/uapi/linux/bpf.h@v4.1: off is signed")
+@case(doc="off is signed")
 def test_jump_back(ue: UserEvents) -> None:
     """Backward jumps are allowed if the verifier sees the end: a loop of five rounds."""
     computer = Computer(

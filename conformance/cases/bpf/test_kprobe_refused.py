@@ -79,7 +79,7 @@ def test_kprobe_no_program(ue: UserEvents) -> None:
 
 
 @case(
-    spec="kernel/events/core.c:perf_event_set_bpf_handler",
+    spec="perf_event_set_bpf_handler",
     doc="PERF_EVENT_IOC_SET_BPF takes the descriptor of a program, for events of the kernel's "
     "tracing",
     tier="quick",

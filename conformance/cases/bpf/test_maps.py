@@ -96,7 +96,7 @@ def test_attributes_longer(ue: UserEvents, size: int, tail: bytes, errno: str) -
     assert Bpf(ue.process).call(0, told, size=size, slot=20).errno == errno
 
 
-@case(spec="kernel/bpf/syscall.c: CHECK_ATTR")
+@case(spec="CHECK_ATTR")
 def test_attributes_unused(ue: UserEvents) -> None:
     """A byte that only other commands use is EINVAL, not E2BIG."""
     system = Bpf(ue.process)
@@ -119,8 +119,7 @@ def test_attributes_unreadable(ue: UserEvents) -> None:
 
 @case(
     spec="map_create, bpf_prog_load",
-    doc="include/uapi/linux/bpf.h@v4.1: silent about rights; sysctl unprivileged_bpf_disabled is "
-    "2 from the start",
+    doc="silent about rights; sysctl unprivileged_bpf_disabled is 2 from the start",
     tier="quick",
 )
 def test_ordinary_user(ue: UserEvents) -> None:
@@ -132,10 +131,7 @@ def test_ordinary_user(ue: UserEvents) -> None:
     assert system.load([]).errno == "EPERM"
 
 
-@case(
-    spec="bpf_map_release",
-    doc="include/uapi/linux/bpf.h@v4.1: a map is deleted when its descriptor is closed",
-)
+@case(spec="bpf_map_release", doc="a map is deleted when its descriptor is closed")
 def test_map_ends_with_descriptor(ue: UserEvents) -> None:
     """Closing the only descriptor of a map releases it: EBADF for every command."""
     map_ = Bpf(ue.process).map()
@@ -148,10 +144,7 @@ def test_map_ends_with_descriptor(ue: UserEvents) -> None:
     assert map_.next_key(None).errno == "EBADF"
 
 
-@case(
-    spec="bpf_map_release",
-    doc="include/uapi/linux/bpf.h@v4.1: a map is deleted when its descriptor is closed",
-)
+@case(spec="bpf_map_release", doc="a map is deleted when its descriptor is closed")
 def test_map_kept_by_duplicate(ue: UserEvents) -> None:
     """A second descriptor holds a map and its content when the first is closed."""
     map_ = Bpf(ue.process).map()
@@ -162,10 +155,7 @@ def test_map_kept_by_duplicate(ue: UserEvents) -> None:
     assert copy.value(b"key.") == b"a value."
 
 
-@case(
-    spec="bpf_map_release",
-    doc="include/uapi/linux/bpf.h@v4.1: a map is deleted when its descriptor is closed",
-)
+@case(spec="bpf_map_release", doc="a map is deleted when its descriptor is closed")
 def test_map_kept_by_child(ue: UserEvents) -> None:
     """A forked child shares the map, which outlives its parent's descriptor."""
     map_ = Bpf(ue.process).map()

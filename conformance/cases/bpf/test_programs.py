@@ -56,8 +56,8 @@ READS = [
 
 
 @case(
-    spec="kernel/bpf/syscall.c:find_prog_type",
-    doc="include/uapi/linux/bpf.h@v4.1: enum bpf_prog_type has unspec, socket filter and kprobe",
+    spec="find_prog_type",
+    doc="enum bpf_prog_type has unspec, socket filter and kprobe",
     tier="quick",
     facilities="bpf_tracing",
 )
@@ -107,7 +107,7 @@ def test_program_unreadable(ue: UserEvents) -> None:
 
 @case(
     spec="include/linux/license.h: license_is_gpl_compatible",
-    doc="include/uapi/linux/bpf.h@v4.1: a license is given with each program",
+    doc="a license is given with each program",
     tier="quick",
     facilities="bpf_tracing",
 )
@@ -129,10 +129,7 @@ def test_program_license(ue: UserEvents, license: bytes, errno: str) -> None:
     assert system.load(SEVEN, SOCKET_FILTER, license=license).errno == ""
 
 
-@case(
-    doc="include/uapi/linux/bpf.h@v4.1: programs of type kprobe, whose kern_version is checked",
-    facilities="bpf_tracing",
-)
+@case(doc="programs of type kprobe, whose kern_version is checked", facilities="bpf_tracing")
 @variants({"kprobe": KPROBE, "socket-filter": SOCKET_FILTER})
 def test_kern_version(ue: UserEvents, kind: int) -> None:
     """The kernel version is no longer checked: any number loads."""
@@ -179,7 +176,7 @@ def test_attach_replaces(ue: UserEvents) -> None:
     assert pair.turned().through(b"datagram") == b"datagram"
 
 
-@case(spec="kernel/bpf/syscall.c:bpf_prog_release")
+@case(spec="bpf_prog_release")
 def test_program_kept_by_socket(ue: UserEvents) -> None:
     """A socket keeps its filter after the program's descriptor is closed."""
     system = Bpf(ue.process)
@@ -210,8 +207,7 @@ def counting(slot: int) -> list[Piece]:
 
 
 @case(
-    spec="kernel/bpf/verifier.c: bpf_map_inc",
-    doc="include/uapi/linux/bpf.h@v4.1: a map is deleted when its descriptor is closed",
+    spec="kernel/bpf/verifier.c: bpf_map_inc", doc="a map is deleted when its descriptor is closed"
 )
 def test_map_kept_by_program(ue: UserEvents) -> None:
     """A map whose descriptor is closed lives on in the programs that use it."""
@@ -229,7 +225,7 @@ def test_map_kept_by_program(ue: UserEvents) -> None:
 
 @case(
     spec="kernel/bpf/arraymap.c:array_map_lookup_elem",
-    doc="include/uapi/linux/bpf.h@v4.1: maps share data between kernel and user space",
+    doc="maps share data between kernel and user space",
 )
 def test_map_shared_with_program(ue: UserEvents) -> None:
     """User space looks up what a program stored, and the program finds what user space stored."""

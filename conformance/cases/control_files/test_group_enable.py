@@ -206,8 +206,7 @@ def test_holds_events(ue: UserEvents) -> None:
 
 @case(
     spec="system_enable_read: EVENT_FILE_FL_ENABLED",
-    doc="Documentation/trace/events.rst@v6.12: Via the 'enable' toggle: 0, 1, X or ? is shown; "
-    "of triggers it says nothing",
+    doc="Via the 'enable' toggle: 0, 1, X or ? is shown; of triggers it says nothing",
 )
 @variants("top", "instance")
 def test_with_a_trigger(ue: UserEvents, where: str) -> None:

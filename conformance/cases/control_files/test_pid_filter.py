@@ -34,7 +34,7 @@ def emptied(files: Tracefs, file: str) -> None:
 @case(
     spec="trace_events_user.c:user_event_ftrace: trace_trigger_soft_disabled; "
     "trace_events.c:trace_event_ignore_this_pid",
-    doc="only the listed tasks are traced",
+    doc="set_event_pid: only the listed tasks are traced",
     tier="quick",
 )
 @variants(("only", ONLY, "a=0x1 (1)"), ("but", BUT, "a=0x2 (2)"))
@@ -61,7 +61,8 @@ def test_recorded(ue: UserEvents, file: str, recorded: str) -> None:
 
 @case(
     spec="event_pid_write; trace_pid.c:trace_pid_write",
-    doc="only the listed tasks are traced; written without truncation they are added",
+    doc="set_event_pid: only the listed tasks are traced; written without truncation they are "
+    "added",
 )
 @variants(("only", ONLY, (0, 1)), ("but", BUT, (2,)))
 def test_added(ue: UserEvents, file: str, kept: tuple[int, ...]) -> None:
@@ -102,7 +103,7 @@ def test_nobody_is_told(ue: UserEvents, file: str) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
 
 
-@case(spec="trace_create_new_event", doc="only the listed tasks are traced")
+@case(spec="trace_create_new_event", doc="set_event_pid: only the listed tasks are traced")
 @variants({"only": ONLY, "but": BUT})
 def test_later_event(ue: UserEvents, file: str) -> None:
     """An event registered after the list was written is filtered by it as well."""
@@ -119,7 +120,7 @@ def test_later_event(ue: UserEvents, file: str) -> None:
 
 @case(
     spec="trace_pid.c:trace_ignore_this_task",
-    doc="only the listed tasks are traced; set_event_notrace_pid has precedence",
+    doc="set_event_pid: only the listed tasks are traced; set_event_notrace_pid has precedence",
 )
 def test_both_lists(ue: UserEvents) -> None:
     """A process in both lists is not recorded."""
@@ -134,7 +135,8 @@ def test_both_lists(ue: UserEvents) -> None:
 
 @case(
     spec="event_filter_pid_sched_process_fork",
-    doc="only the listed tasks are traced; children are only with the option event-fork",
+    doc="set_event_pid: only the listed tasks are traced; children are only with the option "
+    "event-fork",
 )
 def test_child(ue: UserEvents) -> None:
     """A child is not added to the list of its parent."""
@@ -147,10 +149,7 @@ def test_child(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x2 (2)", dump="02 00")]
 
 
-@case(
-    spec="event_pid_write",
-    doc="Documentation/trace/ftrace.rst@v6.12: Instances: the lists of an instance are its own",
-)
+@case(spec="event_pid_write", doc="Instances: the lists of an instance are its own")
 def test_of_an_instance(ue: UserEvents) -> None:
     """A list applies to its instance only: other instances record what it filters out."""
     instance = made(ue)
@@ -184,7 +183,7 @@ def test_refused_payload(ue: UserEvents, file: str, errno: str) -> None:
 
 @case(
     spec="trace_pid.c:trace_pid_write; lib/kstrtox.c:kstrtoul",
-    doc="only the listed tasks are traced; numbers of processes are written",
+    doc="set_event_pid: only the listed tasks are traced; numbers of processes are written",
 )
 @variants({"word": "self", "negative": "-1", "event": "user_events", "star": "*"})
 def test_no_number(ue: UserEvents, text: str) -> None:

@@ -19,7 +19,8 @@ case = surface(
 
 @case(
     spec="__ftrace_set_clr_event_nolock",
-    doc="SYSTEM:NAME, or a star, or one of both, says what is enabled",
+    doc="Via the 'set_event' interface: SYSTEM:NAME, or a star, or one of both, says what is "
+    "enabled",
     tier="quick",
 )
 @variants(
@@ -46,7 +47,10 @@ def test_by_name(ue: UserEvents, pattern: str) -> None:
         assert event.word.value == 1
 
 
-@case(spec="ftrace_event_write, ftrace_set_clr_event", doc="an exclamation mark in front disables")
+@case(
+    spec="ftrace_event_write, ftrace_set_clr_event",
+    doc="Via the 'set_event' interface: an exclamation mark in front disables",
+)
 @variants(
     ("name", "!user_events:{a}", ["b"]),
     ("any_system", "!*:{a}", ["b"]),
@@ -69,7 +73,10 @@ def test_negated(ue: UserEvents, pattern: str, left: list[str]) -> None:
         assert event.word.value == 0
 
 
-@case(spec="__ftrace_set_clr_event_nolock", doc="all events of a system are enabled by it alone")
+@case(
+    spec="__ftrace_set_clr_event_nolock",
+    doc="Via the 'set_event' interface: all events of a system are enabled by it alone",
+)
 @variants(("star", "user_events:*"), ("colon", "user_events:"), ("alone", "user_events"))
 def test_system(ue: UserEvents, pattern: str) -> None:
     """The name of the system enables all its current user events, and no later one."""
@@ -83,7 +90,10 @@ def test_system(ue: UserEvents, pattern: str) -> None:
     assert shown == "user_events:b\nuser_events:a\n"
 
 
-@case(spec="__ftrace_set_clr_event_nolock", doc="names are those of available_events")
+@case(
+    spec="__ftrace_set_clr_event_nolock",
+    doc="Via the 'set_event' interface: names are those of available_events",
+)
 @variants(
     ("name", "user_events:{}x"),
     ("system", "user_event:{}"),
@@ -106,7 +116,10 @@ def test_unknown(ue: UserEvents, pattern: str) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case(spec="trace.c:trace_get_user", doc="silent about several names in one write")
+@case(
+    spec="trace.c:trace_get_user",
+    doc="Via the 'set_event' interface: silent about several names in one write",
+)
 def test_one_word(ue: UserEvents) -> None:
     """One write consumes one name and returns how much it consumed; white space alone does
     nothing.
@@ -123,7 +136,7 @@ def test_one_word(ue: UserEvents) -> None:
 
 @case(
     spec="ftrace_event_set_open, ftrace_clear_events",
-    doc="opening the file for writing anew disables all events",
+    doc="Via the 'set_event' interface: opening the file for writing anew disables all events",
 )
 @variants("instance", "top")
 def test_truncated(ue: UserEvents, where: str) -> None:
@@ -147,7 +160,7 @@ def test_truncated(ue: UserEvents, where: str) -> None:
 
 @case(
     spec="s_next, t_show; trace_events.c:__trace_add_event_dirs, trace_create_new_event",
-    doc="silent about the order",
+    doc="Via the 'set_event' interface: silent about the order",
 )
 def test_order(ue: UserEvents) -> None:
     """The newest event is listed first; those older than the instance follow, oldest first."""
@@ -168,7 +181,7 @@ def test_order(ue: UserEvents) -> None:
 
 @case(
     spec="ftrace_event_write, ftrace_set_clr_event; trace_events_user.c:user_event_reg",
-    doc="SYSTEM:NAME enables an event",
+    doc="Via the 'set_event' interface: SYSTEM:NAME enables an event",
 )
 def test_enabled_at_the_top(ue: UserEvents) -> None:
     """An event enabled by set_event is shown by `enable` and recorded, and vice versa."""
@@ -215,7 +228,7 @@ def test_multi_format(ue: UserEvents, pattern: str, words: tuple[int, int, int])
 
 @case(
     spec="remove_event_from_tracers",
-    doc="names are those of available_events",
+    doc="Via the 'set_event' interface: names are those of available_events",
     needs="lasting_events",
 )
 def test_deleted_event(ue: UserEvents) -> None:
@@ -237,7 +250,7 @@ def test_deleted_event(ue: UserEvents) -> None:
 
 @case(
     spec="EVENT_BUF_SIZE; trace.c:trace_get_user",
-    doc="SYSTEM:NAME enables an event; says nothing of lengths",
+    doc="Via the 'set_event' interface: SYSTEM:NAME enables an event; says nothing of lengths",
 )
 @variants(
     ("longest", "user_events:{}", 127, ""),
@@ -261,7 +274,7 @@ def test_word_length(ue: UserEvents, pattern: str, length: int, errno: str) -> N
 
 @case(
     spec="s_next: EVENT_FILE_FL_ENABLED",
-    doc="reading shows what is enabled; of triggers it says nothing",
+    doc="Via the 'set_event' interface: reading shows what is enabled; of triggers it says nothing",
 )
 def test_with_a_trigger(ue: UserEvents) -> None:
     """An event with only a trigger is listed, and cannot be disabled by name."""
@@ -279,7 +292,7 @@ def test_with_a_trigger(ue: UserEvents) -> None:
 
 @case(
     spec="__ftrace_set_clr_event_nolock",
-    doc="a star, or no system, means all of them",
+    doc="Via the 'set_event' interface: a star, or no system, means all of them",
     profiles="6.4..",
     needs="multi_format",
 )

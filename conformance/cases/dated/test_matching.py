@@ -59,8 +59,8 @@ def test_struct_size_matched(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_parse",
-    doc="Documentation/trace/user_events.rst@v6.12: Command Format: the fields of a definition, "
-    "and when they are the same; a name with other fields is refused",
+    doc="Command Format: the fields of a definition, and when they are the same; a name with "
+    "other fields is refused",
     switch="arguments_matched",
 )
 def test_arguments_matched(ue: UserEvents) -> None:
@@ -136,8 +136,7 @@ def test_dynamic_fields_validated(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core: idx < 0",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: the index is the one "
-    "registration returned",
+    doc="Writing Data: the index is the one registration returned",
     switch="negative_index_refused",
 )
 def test_negative_index_refused(ue: UserEvents) -> None:
@@ -148,8 +147,7 @@ def test_negative_index_refused(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core: tp->key.enabled",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: silent about what a write "
-    "without a listener returns",
+    doc="Writing Data: silent about what a write without a listener returns",
     switch="ebadf_when_disabled",
 )
 def test_ebadf_when_disabled(ue: UserEvents) -> None:
@@ -160,8 +158,7 @@ def test_ebadf_when_disabled(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_ftrace: copy_nofault",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: the data begin with the write "
-    "index, the rest is the payload",
+    doc="Writing Data: the data begin with the write index, the rest is the payload",
     switch="empty_payload",
 )
 def test_empty_payload(ue: UserEvents) -> None:
@@ -172,8 +169,7 @@ def test_empty_payload(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_bpf, user_event_perf",
-    doc="Documentation/trace/user_events.rst@v6.12: silent; until 5.18-rc1 programs were given a "
-    "struct user_bpf_context",
+    doc="silent; until 5.18-rc1 programs were given a struct user_bpf_context",
     needs="perf_sink",
     switch="bpf_programs_run",
     facilities="bpf_tracing",

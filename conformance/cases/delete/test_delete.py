@@ -57,8 +57,7 @@ def test_name_is_free(ue: UserEvents) -> None:
 
 @case(
     spec="delete_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: the argument is a string, the name "
-    "of the event",
+    doc="Deleting: the argument is a string, the name of the event",
     tier="quick",
 )
 def test_only_the_name(ue: UserEvents) -> None:
@@ -138,8 +137,7 @@ def test_busy_tracer(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_last_ref",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: by default an event is deleted "
-    "with its last reference",
+    doc="Deleting: by default an event is deleted with its last reference",
     profiles="6.4..",
     needs="auto_delete",
 )
@@ -169,7 +167,7 @@ def test_auto_delete_while_traced(ue: UserEvents) -> None:
 
 @case(
     spec="delete_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: all formats of a name are attempted",
+    doc="Deleting: all formats of a name are attempted",
     profiles="6.4..",
     needs="multi_format arguments_matched persist",
 )
@@ -185,7 +183,7 @@ def test_all_formats(ue: UserEvents) -> None:
 
 @case(
     spec="delete_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: all formats of a name are attempted",
+    doc="Deleting: all formats of a name are attempted",
     profiles="6.4..",
     needs="multi_format arguments_matched persist",
 )
@@ -208,7 +206,7 @@ def test_formats_up_to_the_busy_one(ue: UserEvents, held: int, left: list[str]) 
 
 @case(
     spec="delete_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: all formats of a name are attempted",
+    doc="Deleting: all formats of a name are attempted",
     profiles="6.4..",
     needs="multi_format arguments_matched persist",
 )

@@ -91,8 +91,7 @@ def test_longest_name(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_capable",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: deleting an event that persists "
-    "requires CAP_PERFMON, else EPERM",
+    doc="Deleting: deleting an event that persists requires CAP_PERFMON, else EPERM",
     profiles="6.4..",
     needs="persist",
     tier="full",
@@ -109,8 +108,7 @@ def test_forbidden(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:delete_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: deleting an event that persists "
-    "requires CAP_PERFMON, else EPERM",
+    doc="Deleting: deleting an event that persists requires CAP_PERFMON, else EPERM",
     profiles="6.4..",
     needs="persist",
 )
@@ -127,8 +125,7 @@ def test_busy_before_forbidden(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:delete_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: deleting an event that persists "
-    "requires CAP_PERFMON, else EPERM",
+    doc="Deleting: deleting an event that persists requires CAP_PERFMON, else EPERM",
     tier="full",
 )
 def test_unknown_before_forbidden(ue: UserEvents) -> None:
@@ -176,8 +173,7 @@ APART = (
 
 @case(
     spec="trace_events_user.c:user_events_ioctl_del, delete_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: does not say which of two errors "
-    "is reported",
+    doc="Deleting: does not say which of two errors is reported",
     profiles="6.4..",
     needs="persist",
 )

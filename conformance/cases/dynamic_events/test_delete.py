@@ -22,7 +22,7 @@ MATCHED = "deletion_arguments_matched"
 
 @case(
     spec="trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_match",
-    doc="dynamic_events deletes one specific format of an event",
+    doc="Deleting: dynamic_events deletes one specific format of an event",
     tier="quick",
 )
 @variants(
@@ -52,7 +52,7 @@ def test_delete(ue: UserEvents, fields: str, command: str) -> None:
 
 @case(
     spec="trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_match",
-    doc="dynamic_events deletes one specific format of an event",
+    doc="Deleting: dynamic_events deletes one specific format of an event",
     tier="quick",
 )
 @variants(
@@ -90,7 +90,8 @@ def test_delete_nothing(
 
 
 @case(
-    spec="user_event_free", doc="nothing may refer to the event any more, neither user nor kernel"
+    spec="user_event_free",
+    doc="Deleting: nothing may refer to the event any more, neither user nor kernel",
 )
 def test_delete_busy(ue: UserEvents) -> None:
     """An event that a descriptor or a tracer holds cannot be deleted: EBUSY."""
@@ -105,7 +106,7 @@ def test_delete_busy(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + name + "\n"
 
 
-@case(spec="user_event_free", doc="deletion succeeds once there are no references left")
+@case(spec="user_event_free", doc="Deleting: deletion succeeds once there are no references left")
 def test_delete_when_idle(ue: UserEvents) -> None:
     """An event can be deleted as soon as its last reference is dropped."""
     name = ue.name()
@@ -118,7 +119,7 @@ def test_delete_when_idle(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_last_ref",
-    doc="events without the persist flag go by themselves",
+    doc="Deleting: events without the persist flag go by themselves",
     profiles="6.4..",
     needs="auto_delete",
 )
@@ -132,7 +133,7 @@ def test_delete_registration(ue: UserEvents) -> None:
     assert ue.tracefs.command("-:" + ue.name() + "\n").errno == "ENOENT"
 
 
-@case(spec="delete_user_event", doc="a persistent event is there until DIAG_IOCSDEL")
+@case(spec="delete_user_event", doc="Deleting: a persistent event is there until DIAG_IOCSDEL")
 def test_deleted_by_ioctl(ue: UserEvents) -> None:
     """DIAG_IOCSDEL deletes an event made by a command, by its name without fields."""
     ue.tracefs.command("u:" + ue.name() + " u32 a; u64 b\n")
@@ -142,7 +143,7 @@ def test_deleted_by_ioctl(ue: UserEvents) -> None:
 
 @case(
     spec="trace_dynevent.c:dyn_event_release: strchr",
-    doc="dynamic_events deletes one specific format of an event",
+    doc="Deleting: dynamic_events deletes one specific format of an event",
 )
 def test_delete_slash(ue: UserEvents) -> None:
     """Only the first slash separates system and name: further slashes belong to the name."""
@@ -157,7 +158,7 @@ def test_delete_slash(ue: UserEvents) -> None:
 
 @case(
     spec="trace_dynevent.c:dyn_event_open, dyn_events_release_all",
-    doc="says nothing of truncation; `echo >` of a shell opens with it",
+    doc="Deleting: says nothing of truncation; `echo >` of a shell opens with it",
     tier="quick",
     isolation="global",
 )
@@ -170,7 +171,7 @@ def test_truncate(ue: UserEvents) -> None:
 
 @case(
     spec="trace_dynevent.c:dyn_events_release_all; trace_events_user.c:user_event_is_busy",
-    doc="events in use cannot be deleted",
+    doc="Deleting: events in use cannot be deleted",
     isolation="global",
 )
 @variants("tracer", "program")
@@ -188,7 +189,7 @@ def test_truncate_busy(ue: UserEvents, holder: str) -> None:
 
 @case(
     spec="user_event_is_busy, user_event_last_ref",
-    doc="events in use cannot be deleted",
+    doc="Deleting: events in use cannot be deleted",
     profiles="6.4..",
     needs="lasting_events auto_delete",
     isolation="global",
@@ -207,7 +208,11 @@ def test_truncate_one_reference(ue: UserEvents, holder: str) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == "u:idle\nu:busy\n"
 
 
-@case(spec="trace_dynevent.c:dyn_event_open", doc="says nothing of truncation", isolation="global")
+@case(
+    spec="trace_dynevent.c:dyn_event_open",
+    doc="Deleting: says nothing of truncation",
+    isolation="global",
+)
 def test_read_only_truncate(ue: UserEvents) -> None:
     """Opening with O_RDONLY | O_TRUNC deletes nothing."""
     ue.tracefs.command("u:one\n")
@@ -217,8 +222,7 @@ def test_read_only_truncate(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_capable, user_event_parse",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: CAP_PERFMON is needed since the "
-    "event persists, else EPERM",
+    doc="Overview: CAP_PERFMON is needed since the event persists, else EPERM",
     profiles="6.4..",
     needs="persist text_flags_refused",
     tier="quick",
@@ -265,7 +269,7 @@ def test_permitted_to_everybody(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_free",
-    doc="EPERM without CAP_PERFMON; references keep the event",
+    doc="Deleting: EPERM without CAP_PERFMON; references keep the event",
     profiles="6.4..",
     needs="persist",
 )

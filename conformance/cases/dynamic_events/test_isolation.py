@@ -94,8 +94,7 @@ def test_not_in_another_system(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_parse",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: only multi-format events are in "
-    "user_events_multi",
+    doc="Registering: only multi-format events are in user_events_multi",
     tier="quick",
     isolation="events",
 )
@@ -107,8 +106,7 @@ def test_not_in_the_multi_system(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_parse_cmd",
-    doc="Documentation/trace/user_events.rst@v6.12: Command Format: no place for a system; a "
-    "colon begins flags",
+    doc="Command Format: no place for a system; a colon begins flags",
     tier="quick",
 )
 def test_system_in_the_name(ue: UserEvents) -> None:
@@ -142,8 +140,7 @@ def test_path_of_a_kernel_event(ue: UserEvents, name: str) -> None:
 
 @case(
     spec="trace_events.c:event_enable_write",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: tools attach through "
-    "events/user_events/[name]/enable",
+    doc="Registering: tools attach through events/user_events/[name]/enable",
 )
 @variants(KERNEL_EVENTS)
 def test_enabling_the_user_event(ue: UserEvents, system: str, name: str) -> None:
@@ -157,11 +154,7 @@ def test_enabling_the_user_event(ue: UserEvents, system: str, name: str) -> None
     assert ue.tracefs.enabled(name, system=system).text == "0\n"
 
 
-@case(
-    spec="user_event_reg",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: only tools that listen to the user "
-    "event show there",
-)
+@case(spec="user_event_reg", doc="Status: only tools that listen to the user event show there")
 @variants(KERNEL_EVENTS)
 def test_enabling_the_kernel_event(ue: UserEvents, system: str, name: str) -> None:
     """Enabling the kernel event sets no word, changes no status and enables no write."""
@@ -179,8 +172,7 @@ def test_enabling_the_kernel_event(ue: UserEvents, system: str, name: str) -> No
 
 @case(
     spec="user_event_ftrace",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: data goes to the event of the "
-    "write index",
+    doc="Writing Data: data goes to the event of the write index",
     tier="quick",
 )
 def test_record_of_the_user_event(ue: UserEvents) -> None:
@@ -195,8 +187,7 @@ def test_record_of_the_user_event(ue: UserEvents) -> None:
 
 @case(
     spec="delete_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event is deleted by its name "
-    "once nothing refers to it",
+    doc="Deleting: an event is deleted by its name once nothing refers to it",
     needs="lasting_events",
 )
 @variants(KERNEL_EVENTS)
@@ -213,7 +204,7 @@ def test_delete_by_ioctl(ue: UserEvents, system: str, name: str) -> None:
 
 @case(
     spec="delayed_destroy_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
+    doc="Deleting: events go with their last reference",
     profiles="6.4..",
     needs="auto_delete",
 )
@@ -230,8 +221,7 @@ def test_auto_delete(ue: UserEvents, system: str, name: str) -> None:
 
 @case(
     spec="delete_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event is deleted by its name "
-    "once nothing refers to it",
+    doc="Deleting: an event is deleted by its name once nothing refers to it",
 )
 @variants(
     ("name", "sched_switch"),
@@ -265,8 +255,7 @@ def test_dynamic_events_cannot_delete(ue: UserEvents, command: str) -> None:
 
 @case(
     spec="user_event_match",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event is deleted by its name "
-    "once nothing refers to it",
+    doc="Deleting: an event is deleted by its name once nothing refers to it",
     needs="lasting_events",
     tier="quick",
     isolation="events",

@@ -17,7 +17,7 @@ case = surface(
 )
 
 
-@case(doc="says nothing of comments; they are common to all commands of tracefs")
+@case(doc="Overview: says nothing of comments; they are common to all commands of tracefs")
 @variants(
     ("comment_line", "# u:{}\n", ""),
     ("blank_line", "\n", ""),
@@ -34,7 +34,7 @@ def test_comments(ue: UserEvents, text: str, shown: str) -> None:
     assert ue.tracefs.dynamic_events() == shown.replace("{}", ue.name())
 
 
-@case(spec="trace.c:trace_parse_run_command", doc="says nothing of several commands in one write")
+@case(spec="trace_parse_run_command", doc="Overview: says nothing of several commands in one write")
 @variants(
     ("at_once", ("u:{}1 bad", "u:{}2"), "EINVAL", ""),
     ("second", ("u:{}1", "nonsense", "u:{}2"), "EINVAL", "u:{}1\n"),
@@ -51,8 +51,8 @@ def test_first_failure_ends(ue: UserEvents, lines: tuple[str, ...], errno: str, 
 
 
 @case(
-    spec="trace.c:trace_parse_run_command (WRITE_BUFSIZE)",
-    doc="gives no limit; the log message speaks of less than 4094 characters",
+    spec="trace_parse_run_command (WRITE_BUFSIZE)",
+    doc="Overview: gives no limit; the log message speaks of less than 4094 characters",
 )
 @variants(
     ("longest_with_newline", 4094, "\n", ""),
@@ -69,8 +69,8 @@ def test_line_length(ue: UserEvents, length: int, end: str, errno: str) -> None:
 
 
 @case(
-    spec="trace.c:trace_parse_run_command (WRITE_BUFSIZE)",
-    doc="gives no limit; the log message speaks of less than 4094 characters",
+    spec="trace_parse_run_command (WRITE_BUFSIZE)",
+    doc="Overview: gives no limit; the log message speaks of less than 4094 characters",
 )
 @variants(("longest", 4094, "", "u:{}1\nu:{}2\nu:{}3\n"), ("too_long", 4095, "EINVAL", "u:{}1\n"))
 def test_line_length_behind_others(ue: UserEvents, length: int, errno: str, shown: str) -> None:
@@ -82,7 +82,7 @@ def test_line_length_behind_others(ue: UserEvents, length: int, errno: str, show
 
 
 @case(
-    spec="trace.c:trace_parse_run_command (strlen)", doc="says nothing of bytes that are not text"
+    spec="trace_parse_run_command (strlen)", doc="Overview: says nothing of bytes that are not text"
 )
 @variants(
     ("at_the_end", "u:{}1\0", ""),
@@ -98,8 +98,8 @@ def test_nul(ue: UserEvents, text: str, shown: str) -> None:
 
 
 @case(
-    spec="trace.c:trace_parse_run_command",
-    doc="gives no limit to the number of commands in one write",
+    spec="trace_parse_run_command",
+    doc="Overview: gives no limit to the number of commands in one write",
 )
 def test_long_write(ue: UserEvents) -> None:
     """A write may exceed the line limit as long as each of its lines is short."""
@@ -110,8 +110,8 @@ def test_long_write(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace.c:trace_parse_run_command; trace_events_user.c:user_event_parse",
-    doc="Documentation/trace/user_events.rst@v6.12: Command Format: gives no limit",
+    spec="trace_parse_run_command; trace_events_user.c:user_event_parse",
+    doc="Command Format: gives no limit",
     tier="full",
 )
 def test_long_definition(ue: UserEvents) -> None:
@@ -124,7 +124,10 @@ def test_long_definition(ue: UserEvents) -> None:
 
 
 @case(
-    doc="CAP_PERFMON is needed for an event that persists", needs="", tier="full", isolation="none"
+    doc="Overview: CAP_PERFMON is needed for an event that persists",
+    needs="",
+    tier="full",
+    isolation="none",
 )
 def test_comment_without_permission(ue: UserEvents) -> None:
     """A comment needs no permission beyond the open file."""

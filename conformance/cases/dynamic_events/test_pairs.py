@@ -101,7 +101,7 @@ def test_pairs_of_deletion(ue: UserEvents, first: str, second: str, errno: str) 
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"
 
 
-@case(spec="trace.c:trace_parse_run_command", needs="")
+@case(spec="trace_parse_run_command", needs="")
 @variants(
     ("in-the-first-piece", 1, "EFAULT"),
     ("line-fills-the-piece", 4096, "EINVAL"),
@@ -115,9 +115,7 @@ def test_read_in_pieces(ue: UserEvents, length: int, errno: str) -> None:
     assert file.write_at(there, length + 8).errno == errno
 
 
-@case(
-    spec="trace.c:trace_parse_run_command", profiles="5.18..", needs="lasting_events", tier="full"
-)
+@case(spec="trace_parse_run_command", profiles="5.18..", needs="lasting_events", tier="full")
 @variants(("first-piece", 100, ""), ("second-piece", 4090, "u:{}\n"))
 def test_piece_by_piece(ue: UserEvents, comment: int, made: str) -> None:
     """The lines of a buffer run before the next is read: EFAULT, and created events stay."""

@@ -35,7 +35,7 @@ def test_moved(ue: UserEvents) -> None:
     assert data.unregister(new, bit=3).errno == "ENOENT"
 
 
-@case(spec="trace_events_user.c:user_event_enabler_write")
+@case(spec="user_event_enabler_write")
 def test_moved_while_set(ue: UserEvents) -> None:
     """A bit set before mremap stays set at the new address for good."""
     process = ue.process
@@ -48,7 +48,7 @@ def test_moved_while_set(ue: UserEvents) -> None:
     assert (again.errno, new.value) == ("", 0)
 
 
-@case(spec="trace_events_user.c:user_event_enabler_write")
+@case(spec="user_event_enabler_write")
 def test_moved_here(ue: UserEvents) -> None:
     """Memory that mremap places at a registered address is updated; its other bits are kept."""
     process = ue.process
@@ -66,7 +66,7 @@ def test_moved_here(ue: UserEvents) -> None:
 # Discarded pages
 
 
-@case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event")
+@case(doc="Status: the bit follows the event")
 @variants(("private", False, 0), ("shared", True, 16))
 def test_discarded(ue: UserEvents, shared: bool, seen: int) -> None:
     """MADV_DONTNEED loses a set bit in private memory until the next change; shared memory keeps
@@ -83,7 +83,7 @@ def test_discarded(ue: UserEvents, shared: bool, seen: int) -> None:
     assert word.wait() == 16
 
 
-@case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event")
+@case(doc="Status: the bit follows the event")
 def test_discarded_often(ue: UserEvents) -> None:
     """Each change faults the discarded page in again, a dozen times in a row."""
     process = ue.process
@@ -98,8 +98,8 @@ def test_discarded_often(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_enabler_update: each word has attempts of its own",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event",
+    spec="user_event_enabler_update: each word has attempts of its own",
+    doc="Status: the bit follows the event",
 )
 def test_discarded_behind_others(ue: UserEvents) -> None:
     """A word in a discarded page is faulted in, however many words precede it."""
@@ -114,7 +114,7 @@ def test_discarded_behind_others(ue: UserEvents) -> None:
     assert oldest.wait() == 16
 
 
-@case(spec="trace_events_user.c:user_events_ioctl_unreg")
+@case(spec="user_events_ioctl_unreg")
 def test_discarded_then_unregistered(ue: UserEvents) -> None:
     """A word in a discarded page can be unregistered: the page is faulted in."""
     process = ue.process
@@ -132,11 +132,7 @@ def test_discarded_then_unregistered(ue: UserEvents) -> None:
 # Files
 
 
-@case(
-    spec="trace_events_user.c:user_event_enabler_write",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event",
-    tier="quick",
-)
+@case(spec="user_event_enabler_write", doc="Status: the bit follows the event", tier="quick")
 @variants({"disabled": "disable", "unregistered": "unregister", "gone": "exit"})
 def test_file_of_two(ue: UserEvents, first: str) -> None:
     """Two processes register one bit of a shared file, each at its own address."""
@@ -166,10 +162,7 @@ def test_file_of_two(ue: UserEvents, first: str) -> None:
     assert mine.value == 64
 
 
-@case(
-    spec="trace_events_user.c:user_event_enabler_write",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event",
-)
+@case(spec="user_event_enabler_write", doc="Status: the bit follows the event")
 def test_file_of_two_events(ue: UserEvents) -> None:
     """Two processes register one bit of shared memory for two events: the last change wins."""
     parent = ue.process
@@ -186,7 +179,7 @@ def test_file_of_two_events(ue: UserEvents) -> None:
     assert (word.value, copy.value) == (0, 0)
 
 
-@case(spec="trace_events_user.c:user_event_enabler_exists")
+@case(spec="user_event_enabler_exists")
 def test_file_mapped_twice(ue: UserEvents) -> None:
     """A word mapped at two addresses is two words: each can be registered and unregistered."""
     process = ue.process
@@ -202,7 +195,7 @@ def test_file_mapped_twice(ue: UserEvents) -> None:
     assert two.value == 0
 
 
-@case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event")
+@case(doc="Status: the bit follows the event")
 def test_file_private(ue: UserEvents) -> None:
     """A word in a private file mapping is copied on write: the file does not change."""
     process = ue.process
@@ -215,7 +208,7 @@ def test_file_private(ue: UserEvents) -> None:
     assert shared.value == 0x70
 
 
-@case(spec="trace_events_user.c:user_event_mm_fault_in")
+@case(spec="user_event_mm_fault_in")
 @variants({"shared": True, "private": False})
 def test_file_end(ue: UserEvents, shared: bool) -> None:
     """Registering a word past the end of its file is ENOMEM; one in the last bytes is followed."""
@@ -297,7 +290,7 @@ def test_address_reused_read_only(ue: UserEvents) -> None:
 # fork, and which side has written the page
 
 
-@case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event")
+@case(doc="Status: the bit follows the event")
 @variants("parent", "child")
 def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
     """After fork the side that has written its page is updated at once, the other one soon."""
@@ -312,8 +305,8 @@ def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_enabler_write: without a look at rights",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event",
+    spec="user_event_enabler_write: without a look at rights",
+    doc="Status: the bit follows the event",
 )
 @variants({"touched": True, "after_fork": False})
 def test_rights_given_up(ue: UserEvents, touched: bool) -> None:
@@ -326,7 +319,7 @@ def test_rights_given_up(ue: UserEvents, touched: bool) -> None:
     assert event.word.wait() == 8
 
 
-@case(doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event")
+@case(doc="Status: the bit follows the event")
 def test_fork_unmapped(ue: UserEvents) -> None:
     """A child that unmaps its copy of the word does not affect its parent."""
     process = ue.process
@@ -342,11 +335,7 @@ def test_fork_unmapped(ue: UserEvents) -> None:
     assert child.word_at(page, value=None).wait() == 8
 
 
-@case(
-    spec="trace_events_user.c:align_addr_bit",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event",
-    tier="quick",
-)
+@case(spec="align_addr_bit", doc="Status: the bit follows the event", tier="quick")
 @variants((31, 0x80000000), (0, 1))
 def test_fork_at_4_mod_8(ue: UserEvents, bit: int, seen: int) -> None:
     """In parent and child, a word in the upper half of an 8-byte unit is followed."""
@@ -360,7 +349,7 @@ def test_fork_at_4_mod_8(ue: UserEvents, bit: int, seen: int) -> None:
     assert (word.value, copy.value) == (0, 0)
 
 
-@case(spec="trace_events_user.c:user_event_enabler_exists")
+@case(spec="user_event_enabler_exists")
 @variants((32, 0), (63, 31))
 def test_overlapping_words(ue: UserEvents, bit_of_8: int, bit_of_4: int) -> None:
     """A bit registered through an 8-byte word and through a 4-byte word counts as two bits."""

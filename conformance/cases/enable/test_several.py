@@ -73,7 +73,7 @@ def test_one_word_two_events(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_enabler_exists compares address and bit",
+    spec="user_event_enabler_exists compares address and bit",
     doc="enable_size: the size of the value",
     tier="quick",
 )
@@ -94,7 +94,7 @@ def test_two_sizes_one_address(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_enabler_update; user_event_enabler_exists",
+    spec="user_event_enabler_update; user_event_enabler_exists",
     doc="enable_addr: the value to update",
 )
 def test_many_words(ue: UserEvents) -> None:
@@ -110,7 +110,7 @@ def test_many_words(ue: UserEvents) -> None:
     assert ue.process.load(words, 4 * MANY).data == bytes(4 * MANY)
 
 
-@case(spec="trace_events_user.c:user_event_mm_dup", doc="fork() retains registered events")
+@case(spec="user_event_mm_dup", doc="fork() retains registered events")
 def test_fork_of_many_words(ue: UserEvents) -> None:
     """A child inherits all 257 words of its parent."""
     words = many_words(ue, ue.open_data())

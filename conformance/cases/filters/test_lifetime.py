@@ -48,7 +48,7 @@ def test_alone(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events.c:__ftrace_event_enable_disable",
+    spec="__ftrace_event_enable_disable",
     doc="Documentation/trace/events.rst@v6.12: Event filtering: a filter stays until another is "
     "set or it is cleared",
 )

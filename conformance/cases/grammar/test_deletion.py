@@ -77,10 +77,7 @@ def test_deleted_by_its_canonical_form(ue: UserEvents) -> None:
         assert ue.tracefs.command(f"-:{ue.name(stem)}{again}\n").errno == ""
 
 
-@case(
-    spec="trace_events_user.c:user_field_set_string",
-    needs="lasting_events deletion_arguments_matched",
-)
+@case(spec="user_field_set_string", needs="lasting_events deletion_arguments_matched")
 def test_struct_deleted_by_size(ue: UserEvents) -> None:
     """A struct field is matched by tag, name and size; before sizes were compared, without one."""
     name = created(ue, "e", " struct s a 20; u8 b")
@@ -93,7 +90,7 @@ def test_struct_deleted_by_size(ue: UserEvents) -> None:
     assert ue.tracefs.command(f"-:{name} struct s a 20; u8 b\n").errno == sized
 
 
-@case(spec="trace_events_user.c:user_event_match")
+@case(spec="user_event_match")
 def test_deleted_by_name_alone(ue: UserEvents) -> None:
     """A bare name deletes an event without fields; before 6.5 any event of that name."""
     errno = ue.dated("null_arguments_matched", since="ENOENT", before="")
@@ -105,7 +102,7 @@ def test_deleted_by_name_alone(ue: UserEvents) -> None:
     assert shown == ue.dated("null_arguments_matched", since=left, before="")
 
 
-@case(spec="trace_events_user.c:user_event_match")
+@case(spec="user_event_match")
 def test_long_names_deleted(ue: UserEvents) -> None:
     """Of two names that differ in the last of 500 characters, the one given is deleted."""
     stem = ue.name().ljust(499, "n")
@@ -116,8 +113,8 @@ def test_long_names_deleted(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:delete_user_event: strcmp after the hash",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event is deleted by its name",
+    spec="delete_user_event: strcmp after the hash",
+    doc="Deleting: an event is deleted by its name",
     tier="quick",
     isolation="global",
 )

@@ -23,10 +23,7 @@ REFUSED = load_definitions("refused")
 # The corpus
 
 
-@case(
-    doc="Documentation/trace/user_events.rst@v6.12: Field Format: type, name, and a size for "
-    "types that start with struct"
-)
+@case(doc="Field Format: type, name, and a size for types that start with struct")
 @variants(ACCEPTED)
 def test_ioctl_accepts(ue: UserEvents, group: Group) -> None:
     """Definitions register through the ioctl and are listed in their canonical form."""
@@ -51,10 +48,7 @@ def test_dynamic_events_accepts(ue: UserEvents, group: Group) -> None:
         assert data.delete(ue.name(stem)).value == 0
 
 
-@case(
-    doc="Documentation/trace/user_events.rst@v6.12: Field Format: type, name, and a size for "
-    "types that start with struct"
-)
+@case(doc="Field Format: type, name, and a size for types that start with struct")
 @variants(REFUSED)
 def test_ioctl_refuses(ue: UserEvents, group: Group) -> None:
     """The ioctl rejects a malformed definition and does not change the write index."""
@@ -78,10 +72,7 @@ def test_dynamic_events_refuses(ue: UserEvents, group: Group) -> None:
 # Text that only one of the two interfaces can carry
 
 
-@case(
-    doc="Documentation/trace/user_events.rst@v6.12: Field Format: type, name, and a size for "
-    "types that start with struct"
-)
+@case(doc="Field Format: type, name, and a size for types that start with struct")
 @variants(
     ("newline-between-fields", " u32 a;\nu64 b", " u32 a; u64 b"),
     ("newline-behind-size", " struct s a 20\n", " struct s a 20"),
@@ -125,8 +116,7 @@ def test_comment_leaves_a_space(ue: UserEvents) -> None:
 
 @case(
     spec="mm/util.c:strndup_user",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: name_args points to the text; "
-    "no limit is named",
+    doc="Registering: name_args points to the text; no limit is named",
 )
 @variants((511, ""), (512, "EINVAL"), (4000, "EINVAL"))
 def test_ioctl_longest_text(ue: UserEvents, length: int, errno: str) -> None:
@@ -139,8 +129,7 @@ def test_ioctl_longest_text(ue: UserEvents, length: int, errno: str) -> None:
 
 @case(
     spec="mm/util.c:strndup_user",
-    doc="Documentation/trace/user_events.rst@v6.12: Command Format: name, optional flags, fields "
-    "separated by semicolons",
+    doc="Command Format: name, optional flags, fields separated by semicolons",
 )
 @variants(255, 256, 511)
 def test_ioctl_longest_name(ue: UserEvents, length: int) -> None:
@@ -150,7 +139,7 @@ def test_ioctl_longest_name(ue: UserEvents, length: int) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{name}\n"
 
 
-@case(spec="trace_events_user.c:user_event_create", needs="lasting_events")
+@case(spec="user_event_create", needs="lasting_events")
 @variants(512, 3000)
 def test_dynamic_events_longer_text(ue: UserEvents, length: int) -> None:
     """dynamic_events accepts longer definitions than the ioctl."""
@@ -169,9 +158,8 @@ def test_longer_text_registers_again(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_parse_fields",
-    doc="Documentation/trace/user_events.rst@v6.12: Command Format: name, optional flags, fields "
-    "separated by semicolons",
+    spec="user_event_parse_fields",
+    doc="Command Format: name, optional flags, fields separated by semicolons",
 )
 def test_many_fields(ue: UserEvents) -> None:
     """An event can have as many fields as fit into the text, listed in order."""
@@ -184,7 +172,7 @@ def test_many_fields(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_parse_fields, user_fields_match",
+    spec="user_event_parse_fields, user_fields_match",
     profiles="6.4..",
     needs="lasting_events unspaced_fields_match",
     tier="full",
@@ -213,8 +201,7 @@ HUGE_SIZES = {
 
 
 @case(
-    doc="Documentation/trace/user_events.rst@v6.12: Field Format: type, name, and a size for "
-    "types that start with struct; no limit is named",
+    doc="Field Format: type, name, and a size for types that start with struct; no limit is named",
     tier="full",
 )
 def test_ioctl_huge_struct(ue: UserEvents) -> None:
@@ -227,8 +214,7 @@ def test_ioctl_huge_struct(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Documentation/trace/user_events.rst@v6.12: Field Format: type, name, and a size for "
-    "types that start with struct; no limit is named",
+    doc="Field Format: type, name, and a size for types that start with struct; no limit is named",
     needs="lasting_events",
     tier="full",
 )
@@ -241,9 +227,8 @@ def test_dynamic_events_huge_struct(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_parse_fields",
-    doc="Documentation/trace/user_events.rst@v6.12: Command Format: name, optional flags, fields "
-    "separated by semicolons",
+    spec="user_event_parse_fields",
+    doc="Command Format: name, optional flags, fields separated by semicolons",
 )
 @variants(
     ("size-then-type", "struct s a 4294967295;long b", "EPERM"),
@@ -256,9 +241,8 @@ def test_first_failure_counts(ue: UserEvents, fields: str, errno: str) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_parse",
-    doc="Documentation/trace/user_events.rst@v6.12: Command Format: name, optional flags, fields "
-    "separated by semicolons",
+    spec="user_event_parse",
+    doc="Command Format: name, optional flags, fields separated by semicolons",
     tier="full",
 )
 def test_refused_leaves_nothing(ue: UserEvents) -> None:

@@ -90,7 +90,7 @@ def test_listing_twice(ue: UserEvents, name: str, names: list[str]) -> None:
 
 
 @case(
-    spec="fs/tracefs/event_inode.c:eventfs_root_lookup; fs/readdir.c:verify_dirent_name",
+    spec="eventfs_root_lookup; fs/readdir.c:verify_dirent_name",
     needs="directories_of_any_name",
     tier="full",
 )

@@ -38,8 +38,7 @@ CREATED_AGAIN: Pairs = {
 
 
 @case(
-    doc="Overview: dynamic_events takes the same format after the prefix u:",
-    needs="lasting_events",
+    doc="Overview: dynamic_events takes the same format after the prefix u:", needs="lasting_events"
 )
 def test_creates_again(ue: UserEvents) -> None:
     """dynamic_events accepts the same fields again and keeps its events."""
@@ -64,7 +63,7 @@ UNSPACED: Pairs = {
 
 
 @case(
-    spec="trace_events_user.c:insert_space_after_semis",
+    spec="insert_space_after_semis",
     doc="Command Format: name, optional flags, fields separated by semicolons",
 )
 def test_unspaced_registers_again(ue: UserEvents) -> None:
@@ -95,8 +94,7 @@ def test_differs(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Overview: dynamic_events takes the same format after the prefix u:",
-    needs="lasting_events",
+    doc="Overview: dynamic_events takes the same format after the prefix u:", needs="lasting_events"
 )
 def test_differs_in_dynamic_events(ue: UserEvents) -> None:
     """dynamic_events rejects other fields for an existing name as well, or ignores them."""
@@ -109,7 +107,7 @@ def test_differs_in_dynamic_events(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:find_user_event",
+    spec="find_user_event",
     doc="Field Format: type, name, and a size for types that start with struct",
 )
 def test_not_parsed_for_an_existing_event(ue: UserEvents) -> None:
@@ -122,7 +120,7 @@ def test_not_parsed_for_an_existing_event(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_field_set_string",
+    spec="user_field_set_string",
     doc="Field Format: type, name, and a size for types that start with struct",
     profiles="6.4..",
     needs="arguments_matched struct_size_matched",
@@ -178,7 +176,7 @@ def test_refused_spacing_matches(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:find_user_event",
+    spec="find_user_event",
     doc="Registering: processes are blocked when the format of their event changes, unless it is "
     "multi-format",
 )

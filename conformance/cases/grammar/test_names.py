@@ -33,8 +33,7 @@ def test_ioctl_names(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_parse_cmd",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes the same "
-    "format after the prefix u:",
+    doc="Overview: dynamic_events takes the same format after the prefix u:",
     needs="lasting_events",
     tier="full",
 )
@@ -103,8 +102,7 @@ def test_empty_name(ue: UserEvents, text: str, line: str) -> None:
 
 @case(
     spec="user_event_create",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes the same "
-    "format after the prefix u:",
+    doc="Overview: dynamic_events takes the same format after the prefix u:",
     needs="lasting_events",
     isolation="global",
 )
@@ -117,8 +115,7 @@ def test_prefix_alone(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_create",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes the same "
-    "format after the prefix u:",
+    doc="Overview: dynamic_events takes the same format after the prefix u:",
     needs="lasting_events",
     isolation="global",
 )
@@ -130,8 +127,7 @@ def test_prefix_and_fields(ue: UserEvents) -> None:
 
 @case(
     spec="trace_dynevent.c:create_dyn_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes the same "
-    "format after the prefix u:",
+    doc="Overview: dynamic_events takes the same format after the prefix u:",
 )
 def test_prefix_of_others(ue: UserEvents) -> None:
     """A line without the prefix u: matches no event type and is rejected."""
@@ -148,8 +144,7 @@ FLAG_TEXTS = (":", ":FLAG", ":ONE,TWO", ":BPF_ITER", "::", ":FLAG u32 a")
 
 @case(
     spec="user_event_parse",
-    doc="Documentation/trace/user_events.rst@v6.12: Command Format: flags may follow the name; "
-    "none is supported yet",
+    doc="Command Format: flags may follow the name; none is supported yet",
     tier="full",
 )
 def test_ioctl_text_flags(ue: UserEvents) -> None:
@@ -167,8 +162,7 @@ def test_ioctl_text_flags(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_parse",
-    doc="Documentation/trace/user_events.rst@v6.12: Command Format: flags may follow the name; "
-    "none is supported yet",
+    doc="Command Format: flags may follow the name; none is supported yet",
     needs="lasting_events",
 )
 def test_dynamic_events_text_flags(ue: UserEvents) -> None:
@@ -184,9 +178,7 @@ def test_dynamic_events_text_flags(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_event_parse",
-    doc="Documentation/trace/user_events.rst@v6.12: Command Format: flags may follow the name; "
-    "none is supported yet",
+    spec="user_event_parse", doc="Command Format: flags may follow the name; none is supported yet"
 )
 def test_flags_of_an_existing_event(ue: UserEvents) -> None:
     """Text flags are rejected before the name is looked up: EINVAL, not EADDRINUSE."""

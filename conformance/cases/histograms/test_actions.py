@@ -30,8 +30,7 @@ def made(ue: UserEvents, fields: str) -> str:
 
 @case(
     spec="action_parse, create_actions, hist_err",
-    doc="Documentation/trace/histogram.rst@v6.12: Hist trigger 'handlers' and 'actions'; "
-    "error_log says what is wrong, and where",
+    doc="Hist trigger 'handlers' and 'actions'; error_log says what is wrong, and where",
     tier="quick",
     isolation="global",
 )
@@ -149,8 +148,7 @@ def test_onmatch(ue: UserEvents, action: str, worth: int) -> None:
 
 @case(
     spec="trace_events_synth.c:synth_event_release",
-    doc="Documentation/trace/histogram.rst@v6.12: Hist trigger 'handlers' and 'actions'; a "
-    "synthetic event is removed when nothing uses it",
+    doc="Hist trigger 'handlers' and 'actions'; a synthetic event is removed when nothing uses it",
 )
 def test_synthetic_event_is_busy(ue: UserEvents) -> None:
     """A synthetic event stays while a user event's histogram generates it or a tracer uses it."""

@@ -109,9 +109,8 @@ def test_several_parts(ue: UserEvents, parts: list[bytes]) -> None:
 
 
 @case(
-    spec="MAX_BPF_COPY_SIZE, MAX_STACK_BPF_DATA",
-    doc="Documentation/trace/user_events.rst@merge-window: Writing Data: nothing is said about a "
-    "limit",
+    spec="user_event_bpf: MAX_BPF_COPY_SIZE, MAX_STACK_BPF_DATA",
+    doc="Writing Data: nothing is said about a limit",
     tier="full",
 )
 @variants(
@@ -136,7 +135,7 @@ def test_copy_length(ue: UserEvents, length: int, copied: int) -> None:
     assert seen.content[:copied] == payload[:copied]
 
 
-@case(spec="trace_events_user.c:user_event_perf; trace_events_user.c:user_events_write_core")
+@case(spec="user_event_perf; trace_events_user.c:user_events_write_core")
 @variants(
     ("index", "", [INDEX], (0, 0, KERNEL)),
     ("index.nothing", "", [INDEX, b""], (1, 0, 0x2000_0001_0004)),
@@ -164,10 +163,7 @@ def test_nothing(
 IN_IOVECS = 2
 
 
-@case(
-    doc="Documentation/trace/user_events.rst@merge-window: Command Format: BPF_ITER gives "
-    "programs the raw iovecs",
-)
+@case(doc="Command Format: BPF_ITER gives programs the raw iovecs")
 @variants(
     (
         "index_and_pay.lo.ad",
@@ -216,10 +212,7 @@ def test_iterator(
     assert seen.iovecs == iovecs
 
 
-@case(
-    doc="Documentation/trace/user_events.rst@merge-window: Command Format: BPF_ITER gives "
-    "programs the raw iovecs",
-)
+@case(doc="Command Format: BPF_ITER gives programs the raw iovecs")
 def test_iterator_of_write(ue: UserEvents) -> None:
     """write() has one iovec, which starts with the write index."""
     data = ue.open_data()
@@ -233,11 +226,7 @@ def test_iterator_of_write(ue: UserEvents) -> None:
     assert seen.iovecs == [(DATA, 12)]
 
 
-@case(
-    doc="Documentation/trace/user_events.rst@merge-window: Command Format: BPF_ITER gives "
-    "programs the raw iovecs",
-    tier="full",
-)
+@case(doc="Command Format: BPF_ITER gives programs the raw iovecs", tier="full")
 def test_iterator_length(ue: UserEvents) -> None:
     """Nothing is copied for an iterator: its length is that of the payload, even over a page."""
     data = ue.open_data()
@@ -251,9 +240,8 @@ def test_iterator_length(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_parse, user_event_parse_flags",
-    doc="Documentation/trace/user_events.rst@merge-window: Command Format: BPF_ITER gives "
-    "programs the raw iovecs",
+    spec="user_event_parse, user_event_parse_flags",
+    doc="Command Format: BPF_ITER gives programs the raw iovecs",
     tier="full",
 )
 @variants(

@@ -23,7 +23,7 @@ case = surface(
 )
 
 
-@case(spec="trace_events_user.c:user_event_perf, user_event_validate")
+@case(spec="user_event_perf, user_event_validate")
 def test_not_validated(ue: UserEvents) -> None:
     """Programs run before a payload is validated: the write is EFAULT, but they have run."""
     data = ue.event("__rel_loc char[] a").data
@@ -38,7 +38,7 @@ def test_not_validated(ue: UserEvents) -> None:
     assert recorder.take().context == (IN_KERNEL, 4, KERNEL)
 
 
-@case(spec="trace_events_user.c:user_events_write_core", tier="full")
+@case(spec="user_events_write_core", tier="full")
 def test_not_reached(ue: UserEvents) -> None:
     """A write that fails before any tracer is called does not run programs."""
     data = ue.event("u64 a").data
@@ -68,7 +68,7 @@ def test_answer_ignored(ue: UserEvents, answer: int) -> None:
     assert ring.records() == ["SAMPLE misc 1 size 24 raw 12: 41 00 00 00"]
 
 
-@case(spec="trace_events_user.c:user_event_perf; trace_events_user.c:user_events_write_core")
+@case(spec="user_event_perf; trace_events_user.c:user_events_write_core")
 @variants({"with": ":BPF_ITER", "without": ""})
 def test_beside_ftrace(ue: UserEvents, flag: str) -> None:
     """The program runs once for a write that ftrace and perf also record."""

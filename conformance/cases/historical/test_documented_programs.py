@@ -38,7 +38,7 @@ def asked(ue: UserEvents, opened: int) -> Callable[[Registration], int]:
 
 @case(
     doc="trace_events_user.c@v5.18, message of its first commit: map the page, register `test`, "
-    "look at its byte, then writev index and payload",
+    "look at its byte, then writev index and payload"
 )
 def test_typical_use(ue: UserEvents) -> None:
     """The typical program finds its event disabled, then enabled, and its writes are recorded."""
@@ -58,7 +58,7 @@ def test_typical_use(ue: UserEvents) -> None:
     assert ask(event) == 0
 
 
-@case(spec="user_event_find by index", profiles="5.18..6.3")
+@case(spec="user_events_write_core: user_event_find by index", profiles="5.18..6.3")
 def test_sample_program(ue: UserEvents) -> None:
     """The proposed sample program records nothing: it writes its status index, ENOENT."""
     ask = asked(ue, os.O_RDONLY)
@@ -75,7 +75,10 @@ def test_sample_program(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_event_find by index", profiles="5.18..6.3", needs="payload_size_checked", tier="full"
+    spec="user_events_write_core: user_event_find by index",
+    profiles="5.18..6.3",
+    needs="payload_size_checked",
+    tier="full",
 )
 def test_sample_program_of_two(ue: UserEvents) -> None:
     """A status index used as a write index may select another event."""
@@ -90,10 +93,7 @@ def test_sample_program_of_two(ue: UserEvents) -> None:
     assert ue.tracefs.records("other") == ["00 00 00 00 01 00 00 00"]
 
 
-@case(
-    doc="Documentation/trace/user_events.rst@v5.18 and its proposal: write_index stands first, "
-    "then the payload; the program counts what it wrote",
-)
+@case(doc="write_index stands first, then the payload; the program counts what it wrote")
 def test_sample_program_mended(ue: UserEvents) -> None:
     """With the write index the sample program records its counter while the event is enabled."""
     ask = asked(ue, os.O_RDONLY)
@@ -136,7 +136,7 @@ def test_listing(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_events_write_core; trace_events_user.c:user_event_validate",
+    spec="user_events_write_core; trace_events_user.c:user_event_validate",
     doc="trace_events_user.c@rfc-v1, the review of it: a packet is number, data, length and "
     "offset of the text, and the text; the kernel checks and mends the offset",
     isolation="events",
@@ -176,7 +176,7 @@ def test_packet_of_an_id(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_show",
+    spec="user_event_show",
     doc="trace_events_user.c@rfc-v1, the review of it: dynamic_events defines events; their "
     "tracers are not to be shown there",
     isolation="events",

@@ -29,21 +29,14 @@ def test_created(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == "ue:test\n"
 
 
-@case(
-    spec="user_event_show",
-    doc="trace_events_user.c@rfc-v1, message of the patch: shows type and name of the fields",
-    isolation="global",
-)
+@case(spec="user_event_show", doc="shows type and name of the fields", isolation="global")
 def test_created_with_field(ue: UserEvents) -> None:
     """The example of the patch: an array of 20 bytes is shown without size and offset."""
     assert ue.tracefs.command("ue:detailed;char[]\tmsg\t20\t0\n").value == 28
     assert ue.tracefs.definitions(whole=True) == "ue:detailed;char[] msg\n"
 
 
-@case(
-    spec="user_event_show: the list has the last first",
-    doc="trace_events_user.c@rfc-v1, message of the patch: shows type and name of the fields",
-)
+@case(spec="user_event_show: the list has the last first", doc="shows type and name of the fields")
 @variants({"dynamic_events": True, "ioctl": False})
 def test_fields_backwards(ue: UserEvents, by_command: bool) -> None:
     """Of several fields the last is shown first, however the event was created."""
@@ -100,10 +93,7 @@ def test_names_to_semicolon(ue: UserEvents, command: str, line: str) -> None:
 
 
 @case(
-    spec="user_event_create",
-    doc="trace_events_user.c@rfc-v1, message of the patch: an event that is hooked shows who "
-    "hooked it",
-    isolation="global",
+    spec="user_event_create", doc="an event that is hooked shows who hooked it", isolation="global"
 )
 def test_used_by_not_parsed(ue: UserEvents) -> None:
     """A listed line that names tracers is no definition: written back it creates another event."""
@@ -142,10 +132,7 @@ def test_unparsed_field(ue: UserEvents) -> None:
 # Deleting
 
 
-@case(
-    spec="user_event_match; trace_dynevent.c:dyn_event_release",
-    doc="trace_events_user.c@rfc-v1, message of the patch: dynamic_events deletes too",
-)
+@case(spec="user_event_match; trace_dynevent.c:dyn_event_release", doc="dynamic_events deletes too")
 @variants(
     ("name", "-:{}"),
     ("system", "-:user_events/{}"),
@@ -160,10 +147,7 @@ def test_command_deletes(ue: UserEvents, command: str) -> None:
     assert ue.tracefs.definitions() == ""
 
 
-@case(
-    spec="user_event_match; trace_dynevent.c:dyn_event_release",
-    doc="trace_events_user.c@rfc-v1, message of the patch: dynamic_events deletes too",
-)
+@case(spec="user_event_match; trace_dynevent.c:dyn_event_release", doc="dynamic_events deletes too")
 @variants(
     ("other-system", "-:kprobes/{}", "ENOENT"),
     ("no-colon", "-{}", "EINVAL"),
@@ -179,10 +163,7 @@ def test_command_refused(ue: UserEvents, command: str, errno: str) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 a\n"
 
 
-@case(
-    spec="user_event_free",
-    doc="trace_events_user.c@rfc-v1, message of the patch: dynamic_events deletes too",
-)
+@case(spec="user_event_free", doc="dynamic_events deletes too")
 def test_command_listened_to(ue: UserEvents) -> None:
     """An event enabled in ftrace is not deleted: EBUSY."""
     ue.tracefs.command(f"ue:{ue.name()}\n")
@@ -209,8 +190,7 @@ def test_command_ignores_descriptors(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_is_busy; trace_dynevent.c:dyn_events_release_all",
-    doc="trace_events_user.c@rfc-v1, message of the patch: dynamic_events deletes too; silent of "
-    "truncation",
+    doc="dynamic_events deletes too; silent of truncation",
     isolation="global",
 )
 @variants({"descriptor": False, "ftrace": True})

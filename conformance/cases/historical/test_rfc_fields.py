@@ -30,10 +30,7 @@ def ends_with(ue: UserEvents, fields: str) -> str:
     return print_fmt_of(ue.tracefs.format(ue.name()))
 
 
-@case(
-    doc="trace_events_user.c@rfc-v1: offsets count in what is written; the kernel adds the "
-    "common fields"
-)
+@case(doc="offsets count in what is written; the kernel adds the common fields")
 def test_offset_moved(ue: UserEvents) -> None:
     """The example of the patch: payload offsets 0 and 20 are at 8 and 28 of the record."""
     assert shown(ue, "char[]\tmsg\t20\t0;unsigned int\tid\t4\t20;") == [
@@ -42,10 +39,7 @@ def test_offset_moved(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    doc="trace_events_user.c@rfc-v1: offsets count in what is written; the kernel adds the "
-    "common fields"
-)
+@case(doc="offsets count in what is written; the kernel adds the common fields")
 def test_offset_anywhere(ue: UserEvents) -> None:
     """Fields lie at the given offsets, in any order, with gaps, and overlapping."""
     fields = "u8\tc\t1\t100;u32\ta\t4\t0;u16\tb\t2\t2"
@@ -78,7 +72,7 @@ def test_any_type(ue: UserEvents, fields: str, line: str) -> None:
 
 
 @case(
-    spec="type[0] != 'u'",
+    spec="user_event_parse_field: type[0] != 'u'",
     doc="trace_events_user.c@rfc-v1, message of the patch: a field is a type, a name, a size and "
     "an offset, with tabs between",
 )
@@ -88,7 +82,7 @@ def test_signed_unless_u(ue: UserEvents) -> None:
     assert [line[-2] for line in shown(ue, fields)] == ["1", "0", "0", "0", "1"]
 
 
-@case(doc="trace_events_user.c@rfc-v1: columns after the offset are for later")
+@case(doc="columns after the offset are for later")
 @variants({"one": "\tmore", "two": "\tmore\tand more", "empty": "\t", "number": "\t0x"})
 def test_columns_for_later(ue: UserEvents, more: str) -> None:
     """Columns after the offset are ignored."""
@@ -112,8 +106,8 @@ def test_field_twice(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_parse_fields; trace_events.c:event_define_fields",
-    doc="trace_events_user.c@rfc-v1: too few columns, or a number that is none, is EINVAL",
+    spec="user_event_parse_fields; trace_events.c:event_define_fields",
+    doc="too few columns, or a number that is none, is EINVAL",
 )
 @variants(
     ("two", "u32\tb"),
@@ -130,9 +124,8 @@ def test_too_few_columns(ue: UserEvents, field: str) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_parse_fields; trace_events.c:event_define_fields; "
-    "lib/kstrtox.c:kstrtouint",
-    doc="trace_events_user.c@rfc-v1: too few columns, or a number that is none, is EINVAL",
+    spec="user_event_parse_fields; trace_events.c:event_define_fields; lib/kstrtox.c:kstrtouint",
+    doc="too few columns, or a number that is none, is EINVAL",
 )
 @variants(
     ("hexadecimal", "0x4"),
@@ -155,9 +148,8 @@ def test_no_number(ue: UserEvents, number: str) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_parse_field; lib/kstrtox.c:kstrtouint",
-    doc="trace_events_user.c@rfc-v1: offsets count in what is written; the kernel adds the "
-    "common fields",
+    spec="user_event_parse_field; lib/kstrtox.c:kstrtouint",
+    doc="offsets count in what is written; the kernel adds the common fields",
 )
 @variants(
     ("plus", "+4", "+8", "field:u32 a; offset:16; size:4; signed:0;"),
@@ -184,7 +176,7 @@ def test_offset_left_out(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_parse_fields; trace_events.c:event_define_fields",
+    spec="user_event_parse_fields; trace_events.c:event_define_fields",
     doc="trace_events_user.c@rfc-v1, message of the patch: fields are optional",
 )
 @variants({"nothing": "", "semicolon": ";", "semicolons": ";;", "space": "; "})
@@ -217,7 +209,7 @@ def test_print_fmt_twice(ue: UserEvents) -> None:
     assert ends_with(ue, 'print_fmt\t"a"\t0;print_fmt\t"b"\t0\t0') == '"b"'
 
 
-@case(spec="trace_events_user.c:user_event_parse_fields; trace_events.c:event_define_fields")
+@case(spec="user_event_parse_fields; trace_events.c:event_define_fields")
 @variants({"two-columns": 'print_fmt\t"h"', "no-number": 'print_fmt\t"h"\tx'})
 def test_print_fmt_unparsed(ue: UserEvents, field: str) -> None:
     """It needs a number after it like any field, or all from there on is left out."""

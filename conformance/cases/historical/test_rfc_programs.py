@@ -166,7 +166,7 @@ def test_program_before_copy(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_perf; kernel/trace/bpf_trace.c:trace_call_bpf",
+    spec="user_event_perf; kernel/trace/bpf_trace.c:trace_call_bpf",
     doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF",
 )
 @variants(0, 1)

@@ -199,11 +199,7 @@ def test_writev_unbound(ue: UserEvents, parts: list[bytes], errno: str) -> None:
 # Tracers
 
 
-@case(
-    spec="user_events_write",
-    doc="trace_events_user.c@rfc-v1, message of the patch: a program writes if the byte is not "
-    "zero",
-)
+@case(spec="user_events_write", doc="a program writes if the byte is not zero")
 def test_write_unheard(ue: UserEvents) -> None:
     """Writing a disabled event returns the length, before and after it was enabled."""
     data = bound(ue, ue.name())
@@ -218,8 +214,7 @@ def test_write_unheard(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write; fs/read_write.c:vfs_write",
-    doc="trace_events_user.c@rfc-v1, message of the patch: a program writes if the byte is not "
-    "zero",
+    doc="a program writes if the byte is not zero",
 )
 @variants(("null", 0, ""), ("unmapped", 0x1000_0000, ""), ("kernel-half", KERNEL_HALF, "EFAULT"))
 def test_write_unheard_unread(ue: UserEvents, address: int, errno: str) -> None:
@@ -242,8 +237,7 @@ def test_write_untraced(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_ftrace: no commit",
-    doc="trace_events_user.c@rfc-v1, message of the patch: the payload is written to the "
-    "descriptor that registered; silent of what cannot be read",
+    doc="the payload is written to the descriptor that registered; silent of what cannot be read",
     isolation="fatal",
 )
 @variants({"null": 0, "unmapped": 0x1000_0000})

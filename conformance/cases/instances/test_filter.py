@@ -50,7 +50,7 @@ def test_filter(ue: UserEvents, where: str) -> None:
     assert other.directory(ue.name()).filter == "none\n"
 
 
-@case(spec="trace_events_filter.c:apply_subsystem_event_filter")
+@case(spec="apply_subsystem_event_filter")
 def test_filter_of_a_system(ue: UserEvents) -> None:
     """The filter of the system in an instance is set on the events of that instance."""
     instance = made(ue)
@@ -158,8 +158,7 @@ def test_dynamic_events_not_its_own(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_trigger.c:event_trigger_regex_write; trace_events.c:find_event_file",
-    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own, "
-    "with what is set on them",
+    doc="Instances: events of an instance are its own, with what is set on them",
     tier="quick",
 )
 def test_hooks_of_nothing(ue: UserEvents) -> None:
@@ -180,8 +179,7 @@ def test_hooks_of_nothing(ue: UserEvents) -> None:
 
 @case(
     spec="fs/namei.c:may_lookup; fs/tracefs/inode.c: the root directory has mode 0700",
-    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own, "
-    "with what is set on them",
+    doc="Instances: events of an instance are its own, with what is set on them",
 )
 def test_hooks_of_an_ordinary_user(ue: UserEvents) -> None:
     """Without permission nothing can be set in an instance, valid or not: EACCES."""

@@ -18,8 +18,8 @@ case = surface(
 
 
 @case(
-    doc="events of an instance are its own; removing the directory removes the instance and all "
-    "it has",
+    doc="Instances: events of an instance are its own; removing the directory removes the "
+    "instance and all it has",
     needs="lasting_events",
 )
 def test_removal_ends_listening(ue: UserEvents) -> None:
@@ -37,7 +37,7 @@ def test_removal_ends_listening(ue: UserEvents) -> None:
     assert ue.open_data().delete(ue.name(), eventually=True).value == 0
 
 
-@case(doc="events of an instance are its own")
+@case(doc="Instances: events of an instance are its own")
 def test_removal_leaves_the_others(ue: UserEvents) -> None:
     """Removing one of two instances that have the event enabled does not affect the other."""
     gone, stays = made(ue, "i"), made(ue, "j")
@@ -57,8 +57,8 @@ def test_removal_leaves_the_others(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace.c:tracing_open_file_tr, __remove_instance",
-    doc="events of an instance are its own; an instance in use cannot be removed",
+    spec="tracing_open_file_tr, __remove_instance",
+    doc="Instances: events of an instance are its own; an instance in use cannot be removed",
 )
 @variants(
     ("enable", "events/user_events/{}/enable"),
@@ -83,7 +83,8 @@ def test_busy(ue: UserEvents, file: str) -> None:
 
 @case(
     spec="fs/namei.c:vfs_mkdir, vfs_rmdir; fs/tracefs/inode.c:tracefs_syscall_mkdir",
-    doc="events of an instance are its own; instances are made and removed as directories",
+    doc="Instances: events of an instance are its own; instances are made and removed as "
+    "directories",
 )
 def test_refused(ue: UserEvents) -> None:
     """Creating an instance twice is EEXIST, removing it twice is ENOENT."""
@@ -97,7 +98,7 @@ def test_refused(ue: UserEvents) -> None:
 
 @case(
     spec="fs/namei.c:may_create; fs/tracefs/inode.c: the root directory has mode 0700",
-    doc="events of an instance are its own",
+    doc="Instances: events of an instance are its own",
 )
 def test_ordinary_user(ue: UserEvents) -> None:
     """Without permission no instance is created or removed and nothing in one enabled: EACCES."""
@@ -112,7 +113,7 @@ def test_ordinary_user(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case(doc="events of an instance are its own")
+@case(doc="Instances: events of an instance are its own")
 def test_made_again(ue: UserEvents) -> None:
     """An instance created again under its old name has nothing enabled and no records."""
     instance = made(ue)

@@ -20,7 +20,7 @@ case = surface(
 
 @case(
     spec="user_event_put, delayed_destroy_user_event",
-    doc="without the persist flag an event is deleted with its last reference",
+    doc="Deleting: without the persist flag an event is deleted with its last reference",
 )
 @variants({"close_last": "unregister", "unregister_last": "close"})
 def test_descriptor_and_word(ue: UserEvents, first: str) -> None:
@@ -44,7 +44,7 @@ def test_descriptor_and_word(ue: UserEvents, first: str) -> None:
 
 @case(
     spec="user_event_put, delayed_destroy_user_event",
-    doc="without the persist flag an event is deleted with its last reference",
+    doc="Deleting: without the persist flag an event is deleted with its last reference",
 )
 def test_second_word(ue: UserEvents) -> None:
     """Each registered bit holds the event: it is deleted after the last is unregistered."""
@@ -62,7 +62,7 @@ def test_second_word(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_release",
-    doc="without the persist flag an event is deleted with its last reference",
+    doc="Deleting: without the persist flag an event is deleted with its last reference",
     needs="auto_delete ebadf_when_disabled",
 )
 def test_duplicate_descriptor(ue: UserEvents) -> None:
@@ -81,7 +81,7 @@ def test_duplicate_descriptor(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_ref_add, user_events_release",
-    doc="without the persist flag an event is deleted with its last reference",
+    doc="Deleting: without the persist flag an event is deleted with its last reference",
 )
 def test_second_descriptor(ue: UserEvents) -> None:
     """Every descriptor that registered the event holds it."""
@@ -100,7 +100,7 @@ def test_second_descriptor(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_ref_add",
-    doc="without the persist flag an event is deleted with its last reference",
+    doc="Deleting: without the persist flag an event is deleted with its last reference",
 )
 def test_registered_twice(ue: UserEvents) -> None:
     """A descriptor that registered the event twice holds it once: one close drops it."""
@@ -116,8 +116,7 @@ def test_registered_twice(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_ioctl_reg, user_event_enabler_create",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: enable_addr must be writable; "
-    "says nothing of what a failure leaves",
+    doc="Registering: enable_addr must be writable; says nothing of what a failure leaves",
 )
 def test_refused_word(ue: UserEvents) -> None:
     """An event whose enable word failed with ENOMEM lives as long as the descriptor."""
@@ -130,7 +129,7 @@ def test_refused_word(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(spec="user_event_reg", doc="references are those of user and kernel space")
+@case(spec="user_event_reg", doc="Deleting: references are those of user and kernel space")
 def test_disabled_in_use(ue: UserEvents) -> None:
     """Disabling an event that a program has registered does not delete it."""
     passing = passing_event(ue)
@@ -142,7 +141,7 @@ def test_disabled_in_use(ue: UserEvents) -> None:
 
 @case(
     spec="delayed_destroy_user_event (refcount_dec_and_test)",
-    doc="the event is deleted when no references are left",
+    doc="Deleting: the event is deleted when no references are left",
 )
 @variants({"other_process": True, "same_process": False})
 def test_registered_again_in_time(ue: UserEvents, again: bool) -> None:
@@ -161,7 +160,7 @@ def test_registered_again_in_time(ue: UserEvents, again: bool) -> None:
 
 @case(
     spec="destroy_user_event",
-    doc="without the persist flag an event is deleted with its last reference",
+    doc="Deleting: without the persist flag an event is deleted with its last reference",
     needs="arguments_matched auto_delete",
 )
 def test_name_free_again(ue: UserEvents) -> None:
@@ -178,8 +177,7 @@ def test_name_free_again(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_set_call_visible; trace_events.c:trace_remove_event_call",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: the event appears below "
-    "events/user_events like any other",
+    doc="Registering: the event appears below events/user_events like any other",
 )
 def test_directory(ue: UserEvents) -> None:
     """The directory of an event exists from registration until deletion."""
@@ -191,7 +189,7 @@ def test_directory(ue: UserEvents) -> None:
     assert ue.tracefs.read(path, eventually=True).errno == "ENOENT"
 
 
-@case(spec="user_event_last_ref", doc="events without the persist flag go by themselves")
+@case(spec="user_event_last_ref", doc="Deleting: events without the persist flag go by themselves")
 def test_delete_never_succeeds(ue: UserEvents) -> None:
     """An auto-delete event cannot be deleted: EBUSY while it lives, then ENOENT."""
     data, other = ue.open_data(), ue.open_data()
@@ -205,7 +203,7 @@ def test_delete_never_succeeds(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_enabler_destroy, delayed_user_event_enabler_put",
-    doc="deletion succeeds once there are no references left",
+    doc="Deleting: deletion succeeds once there are no references left",
     needs="persist",
 )
 @variants("unregister", "exit")
@@ -227,7 +225,7 @@ def test_reference_after_unregister(ue: UserEvents, way: str) -> None:
 
 @case(
     spec="user_events_release",
-    doc="deletion succeeds once there are no references left",
+    doc="Deleting: deletion succeeds once there are no references left",
     profiles="5.18..",
     needs="lasting_events",
     tier="quick",
@@ -264,7 +262,7 @@ def test_lasts(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
 
 
-@case(spec="user_event_last_ref", doc="not while it is referenced", needs="")
+@case(spec="user_event_last_ref", doc="Deleting: not while it is referenced", needs="")
 def test_many_references(ue: UserEvents) -> None:
     """With 1 to 257 registered words an event is not deleted: EBUSY."""
     data = ue.open_data()
@@ -275,7 +273,9 @@ def test_many_references(ue: UserEvents) -> None:
         assert data.delete(ue.name()).errno == "EBUSY"
 
 
-@case(spec="user_events_release", doc="not while it is referenced", needs="lasting_events")
+@case(
+    spec="user_events_release", doc="Deleting: not while it is referenced", needs="lasting_events"
+)
 def test_many_events(ue: UserEvents) -> None:
     """Closing a descriptor drops its references to all of its 257 events."""
     data = ue.open_data()

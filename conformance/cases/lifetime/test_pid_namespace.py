@@ -87,7 +87,7 @@ def test_filtered(ue: UserEvents, text: str, recorded: bool) -> None:
 
 
 @case(
-    spec="the namespace in which it was opened",
+    spec="perf_event_pid_type: the namespace in which it was opened",
     doc="include/uapi/linux/perf_event.h@v6.12: PERF_SAMPLE_TID: pid and tid",
     needs="perf_sink",
     facilities="perf",

@@ -96,7 +96,7 @@ def test_ended_with_a_word_missing(ue: UserEvents, killed: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(spec="trace_events_user.c:user_event_mm_fault_in: no task is left")
+@case(spec="user_event_mm_fault_in: no task is left")
 @variants({"exit": "exit", "killed": "kill", "exec": "exec"})
 def test_ended_before_the_fix_up(ue: UserEvents, end: str) -> None:
     """A process may exit while its word is still to be faulted in, in both copies."""
@@ -112,9 +112,8 @@ def test_ended_before_the_fix_up(ue: UserEvents, end: str) -> None:
 
 
 @case(
-    spec="trace_events_user.c:delayed_destroy_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event is deleted with its "
-    "last reference",
+    spec="delayed_destroy_user_event",
+    doc="Deleting: an event is deleted with its last reference",
     needs="auto_delete arguments_matched",
 )
 def test_killed_releases_the_name(ue: UserEvents) -> None:

@@ -72,7 +72,7 @@ def test_passed_registers(ue: UserEvents) -> None:
     assert data.register(ue.name("c")).index == 2
 
 
-@case(spec="trace_events_user.c:user_events_ioctl_unreg", profiles="6.4..")
+@case(spec="user_events_ioctl_unreg", profiles="6.4..")
 def test_passed_words_stay(ue: UserEvents) -> None:
     """A received descriptor carries no enable word: the word belongs to the sender."""
     sender, receiver = connected(ue)
@@ -87,7 +87,7 @@ def test_passed_words_stay(ue: UserEvents) -> None:
     assert copy.value == 0
 
 
-@case(spec="trace_events_user.c:user_events_release", profiles="6.4..", needs="auto_delete")
+@case(spec="user_events_release", profiles="6.4..", needs="auto_delete")
 @variants({"sender_gone": False, "sender_closed": True})
 def test_passed_holds(ue: UserEvents, closed: bool) -> None:
     """A received descriptor holds the events of its sender until it is closed."""
@@ -108,7 +108,7 @@ def test_passed_holds(ue: UserEvents, closed: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(spec="trace_events_user.c:user_events_release", profiles="6.4..", needs="auto_delete")
+@case(spec="user_events_release", profiles="6.4..", needs="auto_delete")
 def test_passed_in_flight(ue: UserEvents) -> None:
     """A descriptor in flight holds its events."""
     passing = passing_event(ue)
@@ -122,7 +122,7 @@ def test_passed_in_flight(ue: UserEvents) -> None:
     assert receive(receiver).register(ue.name("b")).index == 1
 
 
-@case(spec="trace_events_user.c:user_events_release", profiles="6.4..", needs="auto_delete")
+@case(spec="user_events_release", profiles="6.4..", needs="auto_delete")
 def test_passed_to_nobody(ue: UserEvents) -> None:
     """Closing the socket drops a descriptor in flight, and its events."""
     passing = passing_event(ue)
@@ -171,7 +171,7 @@ def test_no_descriptor_left(ue: UserEvents, path: str) -> None:
     assert task.open_data().register(ue.name()).errno == ""
 
 
-@case(spec="trace_events_user.c:user_events_ioctl_reg", profiles="6.4..", needs="empty_payload")
+@case(spec="user_events_ioctl_reg", profiles="6.4..", needs="empty_payload")
 def test_no_room_needed(ue: UserEvents) -> None:
     """Registering works with a full descriptor table: it needs no descriptor."""
     task = first_task(ue)

@@ -64,11 +64,7 @@ def test_exec_releases(ue: UserEvents, kept: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: write_index is unique to the "
-    "file descriptor used",
-    profiles="5.18..",
-)
+@case(doc="Registering: write_index is unique to the file descriptor used", profiles="5.18..")
 @variants("task", "vfork", "thread")
 def test_exec_keeps_the_index(ue: UserEvents, made: str) -> None:
     """A new program writes with the indices of an inherited descriptor, and continues them."""
@@ -155,8 +151,7 @@ def test_exec_of_a_forked_child(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_mm_remove",
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: execve() ends registrations; "
-    "says nothing of the bit",
+    doc="Unregistering: execve() ends registrations; says nothing of the bit",
 )
 def test_exec_leaves_the_bit(ue: UserEvents) -> None:
     """execve does not clear the bit in shared memory."""
@@ -174,8 +169,7 @@ def test_exec_leaves_the_bit(ue: UserEvents) -> None:
 
 @case(
     spec="fs/exec.c:begin_new_exec",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: write_index is unique to the "
-    "file descriptor used",
+    doc="Registering: write_index is unique to the file descriptor used",
     profiles="5.18..",
 )
 @variants({"memory": CLONE_VM | CLONE_FILES, "descriptors_alone": CLONE_FILES})

@@ -38,8 +38,7 @@ def test_older_thread_has_its_own(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_events_ioctl_unreg",
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: says nothing of which thread "
-    "has to do it",
+    doc="Unregistering: says nothing of which thread has to do it",
 )
 @variants({"of_leader": True, "of_thread": False})
 def test_older_thread_unregisters(ue: UserEvents, by_thread: bool) -> None:
@@ -231,8 +230,7 @@ def test_sharer_alone(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_events_release",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: write_index is unique to the "
-    "file descriptor used",
+    doc="Registering: write_index is unique to the file descriptor used",
     profiles="5.18..",
 )
 def test_thread_closes(ue: UserEvents) -> None:
@@ -251,8 +249,7 @@ def test_thread_closes(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_events_ref_add",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: write_index is unique to the "
-    "file descriptor used",
+    doc="Registering: write_index is unique to the file descriptor used",
     profiles="5.18..",
 )
 def test_thread_uses_the_index(ue: UserEvents) -> None:

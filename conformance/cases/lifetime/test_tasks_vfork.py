@@ -83,9 +83,9 @@ def test_vfork_child_leaves_its_bit(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_events_ioctl_unreg",
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: fork() keeps what is "
-    "registered, so that parent and child unregister for themselves",
+    spec="user_events_ioctl_unreg",
+    doc="Unregistering: fork() keeps what is registered, so that parent and child unregister "
+    "for themselves",
 )
 def test_vfork_child_unregisters(ue: UserEvents) -> None:
     """A word that a vfork child unregisters is unregistered for its parent, unlike after fork."""
@@ -113,9 +113,8 @@ def test_vfork_child_killed(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_events_release",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: write_index is unique to the "
-    "file descriptor used",
+    spec="user_events_release",
+    doc="Registering: write_index is unique to the file descriptor used",
     profiles="5.18..",
 )
 def test_vfork_child_closes(ue: UserEvents) -> None:

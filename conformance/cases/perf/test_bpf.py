@@ -52,10 +52,7 @@ def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
     assert event.count == 2
 
 
-@case(
-    spec="__perf_event_set_bpf_prog",
-    doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes a program for events",
-)
+@case(spec="__perf_event_set_bpf_prog", doc="PERF_EVENT_IOC_SET_BPF takes a program for events")
 @variants({"kprobe": KPROBE, "socket_filter": SOCKET_FILTER})
 def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
     """A kprobe or socket filter program is EINVAL for a user event, which is a tracepoint."""

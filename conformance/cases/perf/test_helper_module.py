@@ -101,7 +101,7 @@ def test_gone(ue: UserEvents) -> None:
     assert state() == 0
 
 
-@case(spec="trace_events_user.c:user_event_enabler_create", profiles="6.4..", tier="full")
+@case(spec="user_event_enabler_create", profiles="6.4..", tier="full")
 def test_set_at_registration(ue: UserEvents) -> None:
     """A word registered while a foreign probe is known has its bit set at once."""
     data, _ = registered(ue)
@@ -113,8 +113,8 @@ def test_set_at_registration(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_events_write_core: any enabled key of the tracepoint",
-    doc="Documentation/trace/user_events.rst@v6.12: silent about other tracers in a write",
+    spec="user_events_write_core: any enabled key of the tracepoint",
+    doc="silent about other tracers in a write",
 )
 def test_write_succeeds(ue: UserEvents) -> None:
     """A write calls a foreign probe at once: it succeeds, and nothing is recorded."""
@@ -129,8 +129,8 @@ def test_write_succeeds(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_events_write_core: any enabled key of the tracepoint",
-    doc="Documentation/trace/user_events.rst@v6.12: silent about other tracers in a write",
+    spec="user_events_write_core: any enabled key of the tracepoint",
+    doc="silent about other tracers in a write",
 )
 def test_write_reads(ue: UserEvents) -> None:
     """With only a foreign probe, a payload must be readable and as long as the fields."""
@@ -144,9 +144,8 @@ def test_write_reads(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_events_write_core: any enabled key of the tracepoint; "
-    "copy_nofault is ftrace's",
-    doc="Documentation/trace/user_events.rst@v6.12: silent about other tracers in a write",
+    spec="user_events_write_core: any enabled key of the tracepoint; copy_nofault is ftrace's",
+    doc="silent about other tracers in a write",
     tier="full",
 )
 def test_write_without_payload(ue: UserEvents) -> None:
@@ -157,8 +156,8 @@ def test_write_without_payload(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_last_ref",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an unreferenced event is deleted",
+    spec="user_event_last_ref",
+    doc="Deleting: an unreferenced event is deleted",
     needs="lasting_events",
     tier="full",
 )

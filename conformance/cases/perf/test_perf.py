@@ -62,11 +62,7 @@ def test_status_page(ue: UserEvents, wish: Wish) -> None:
     assert seen == {"byte-status": bytes_, "bit-status": [0, 1, 1, 1, 0]}[ue.profile.generation]
 
 
-@case(
-    spec="user_seq_show",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: `Used by` names the kinds of tracers",
-    isolation="global",
-)
+@case(spec="user_seq_show", doc="Status: `Used by` names the kinds of tracers", isolation="global")
 def test_status_text(ue: UserEvents) -> None:
     """user_events_status names perf after ftrace while each uses the event, and counts one
     event.
@@ -146,8 +142,7 @@ def test_forked_descriptor(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_free, destroy_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: only when nothing references it "
-    "any more",
+    doc="Deleting: only when nothing references it any more",
     needs="perf_sink lasting_events",
 )
 def test_keeps_from_deletion(ue: UserEvents) -> None:
@@ -165,8 +160,7 @@ def test_keeps_from_deletion(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_put",
-    doc="Documentation/trace/user_events.rst@v6.12: silent about events whose programs have exited "
-    "while a tool listens",
+    doc="silent about events whose programs have exited while a tool listens",
     profiles="6.5..",
     needs="perf_sink auto_delete",
 )
@@ -199,8 +193,7 @@ def test_registered_later(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_reg",
-    doc="Documentation/trace/user_events.rst@v6.12: each format of a multi-format event is an "
-    "event of its own",
+    doc="each format of a multi-format event is an event of its own",
     profiles="6.9..",
     needs="perf_sink multi_format persist arguments_matched ebadf_when_disabled",
     tier="quick",

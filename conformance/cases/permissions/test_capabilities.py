@@ -115,9 +115,8 @@ def test_dropped_afterwards(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_free, user_event_capable",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: deleting an event that persists "
-    "requires CAP_PERFMON",
+    spec="user_event_free, user_event_capable",
+    doc="Deleting: deleting an event that persists requires CAP_PERFMON",
 )
 @variants(
     ("nothing", (), "EPERM"),
@@ -143,8 +142,7 @@ def test_delete_needs(ue: UserEvents, way: str, capability: tuple[str, ...], err
 
 @case(
     spec="trace_dynevent.c:dyn_events_release_all; trace_events_user.c:user_event_free",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: deleting an event that persists "
-    "requires CAP_PERFMON",
+    doc="Deleting: deleting an event that persists requires CAP_PERFMON",
     isolation="global",
 )
 @variants(("nothing", (), "EPERM"), ("perfmon", ("PERFMON",), ""))
@@ -194,8 +192,7 @@ def test_taking_part_needs_nothing(ue: UserEvents) -> None:
 
 @case(
     spec="fs/namei.c:generic_permission",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: nothing is said of the rights that "
-    "the files take",
+    doc="Overview: nothing is said of the rights that the files take",
     profiles="5.18..",
     needs="",
     isolation="none",
@@ -224,8 +221,7 @@ def test_override_of_modes(
 
 @case(
     spec="fs/namei.c:generic_permission",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: nothing is said of the rights that "
-    "the files take",
+    doc="Overview: nothing is said of the rights that the files take",
     profiles="5.18..",
     needs="",
     isolation="none",
@@ -241,8 +237,7 @@ def test_status_is_not_writable(ue: UserEvents, capabilities: tuple[str, ...], e
 
 @case(
     spec="fs/proc/proc_sysctl.c:test_perm",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: nothing is said of the rights that "
-    "the files take",
+    doc="Overview: nothing is said of the rights that the files take",
     needs="",
     isolation="global",
 )
@@ -259,8 +254,7 @@ def test_sysctl_asks_for_root(ue: UserEvents) -> None:
 
 @case(
     spec="fs/proc/proc_sysctl.c:proc_sys_setattr",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: nothing is said of the rights that "
-    "the files take",
+    doc="Overview: nothing is said of the rights that the files take",
     needs="",
     isolation="none",
 )

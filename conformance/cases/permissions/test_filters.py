@@ -32,8 +32,8 @@ def test_filter_of_ioctl(ue: UserEvents, errno: str) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_enabler_write",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: programs use ioctl() and write() "
-    "or writev(); of filters it says nothing; Enablement: the kernel updates the bit",
+    doc="Overview: programs use ioctl() and write() or writev(); of filters it says nothing; "
+    "Enablement: the kernel updates the bit",
     profiles="6.4..",
 )
 def test_filtered_program_learns(ue: UserEvents) -> None:
@@ -46,10 +46,7 @@ def test_filtered_program_learns(ue: UserEvents) -> None:
     assert event.word.value == 0
 
 
-@case(
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: write() or writev() of the "
-    "data file"
-)
+@case(doc="Writing Data: write() or writev() of the data file")
 def test_filter_of_writev(ue: UserEvents) -> None:
     """If writev is rejected, write of one buffer does the same."""
     event = ue.event("u8 a; u8 b", enabled=True)
@@ -83,9 +80,9 @@ def test_filter_in_children(ue: UserEvents) -> None:
 
 
 @case(
-    spec="kernel/seccomp.c:seccomp_prepare_filter",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: programs use ioctl() and write() "
-    "or writev(); of filters it says nothing; nor of no_new_privs",
+    spec="seccomp_prepare_filter",
+    doc="Overview: programs use ioctl() and write() or writev(); of filters it says nothing; "
+    "nor of no_new_privs",
     profiles="6.4..",
     needs="persist",
     tier="quick",

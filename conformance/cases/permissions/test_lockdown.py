@@ -97,8 +97,8 @@ def test_denied_before_lockdown(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events.c:trace_format_open, ftrace_event_id_fops, tracing_open_file_tr",
-    doc="Documentation/trace/user_events.rst@v6.12: nothing is said of lockdown, nor does "
-    "trace_events.c know whether formats are to be hidden",
+    doc="nothing is said of lockdown, nor does trace_events.c know whether formats are to be "
+    "hidden",
     facilities="hist snapshot",
 )
 @variants(LEVELS)

@@ -76,9 +76,8 @@ def test_open_modes(
 
 @case(
     spec="user_event_set_call_visible",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: programs use user_events_data and "
-    "user_events_status in tracefs; nothing is said of the rights that takes; Registering: only "
-    "an event that persists needs CAP_PERFMON",
+    doc="Overview: programs use user_events_data and user_events_status in tracefs; nothing is "
+    "said of the rights that takes; Registering: only an event that persists needs CAP_PERFMON",
     needs="events_made_as_root payload_size_checked",
 )
 def test_ordinary_user_takes_part(ue: UserEvents) -> None:
@@ -96,9 +95,8 @@ def test_ordinary_user_takes_part(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_set_call_visible, destroy_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: programs use user_events_data and "
-    "user_events_status in tracefs; nothing is said of the rights that takes; Deleting: an event "
-    "goes with its last reference",
+    doc="Overview: programs use user_events_data and user_events_status in tracefs; nothing is "
+    "said of the rights that takes; Deleting: an event goes with its last reference",
     profiles="6.5..",
     needs="auto_delete",
     tier="full",
@@ -137,8 +135,7 @@ def test_ordinary_user_deletes(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_ioctl",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: an ioctl of the data file; "
-    "nothing is said of how it is opened",
+    doc="Registering: an ioctl of the data file; nothing is said of how it is opened",
 )
 def test_reading_is_enough_to_register(ue: UserEvents) -> None:
     """A user with read access to the data file registers and deletes, but cannot write: EBADF."""
@@ -152,7 +149,7 @@ def test_reading_is_enough_to_register(ue: UserEvents) -> None:
 
 @case(
     spec="create_user_tracefs",
-    doc="Documentation/trace/user_events.rst@v6.12: Viewing Status: administrators read the file",
+    doc="Viewing Status: administrators read the file",
     profiles="6.4..",
     needs="remote_enable",
 )
@@ -197,8 +194,7 @@ def test_modes_outlive_events(ue: UserEvents) -> None:
 
 @case(
     spec="trace_dynevent.c:dyn_event_open; trace_events_user.c:user_event_parse",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: what persists requires "
-    "CAP_PERFMON, else EPERM",
+    doc="Registering: what persists requires CAP_PERFMON, else EPERM",
     profiles="6.4..",
     needs="persist null_arguments_matched",
 )
@@ -217,9 +213,8 @@ def test_dynamic_events_for_users(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_sysctls; fs/proc/proc_sysctl.c:test_perm",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: programs use user_events_data and "
-    "user_events_status in tracefs; nothing is said of the rights that takes; kernel/sysctl.rst "
-    "has no word of it",
+    doc="Overview: programs use user_events_data and user_events_status in tracefs; nothing is "
+    "said of the rights that takes; kernel/sysctl.rst has no word of it",
     profiles="6.4..",
     isolation="events",
 )

@@ -92,9 +92,9 @@ def test_read_only_mount(ue: UserEvents, path: str, flags: int, errno: str) -> N
 
 
 @case(
-    spec="trace_events_user.c:user_events_ioctl",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: the files are in tracefs; nothing "
-    "is said of where that is mounted; nor of how the data file is opened",
+    spec="user_events_ioctl",
+    doc="Overview: the files are in tracefs; nothing is said of where that is mounted; nor of "
+    "how the data file is opened",
     tier="quick",
 )
 def test_read_only_registers(ue: UserEvents) -> None:
@@ -167,10 +167,7 @@ def test_other_root(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case(
-    doc="Documentation/trace/user_events.rst@v6.12: nothing is said of namespaces",
-    needs="events_made_as_root",
-)
+@case(doc="nothing is said of namespaces", needs="events_made_as_root")
 @variants({"users": 0, "users-and-mounts": CLONE_NEWNS})
 def test_user_namespace(ue: UserEvents, mounts: int) -> None:
     """Events are not per user namespace: one registered there is visible everywhere."""
@@ -187,9 +184,8 @@ def test_user_namespace(ue: UserEvents, mounts: int) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_capable; include/linux/capability.h:perfmon_capable",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: USER_EVENT_REG_PERSIST requires "
-    "CAP_PERFMON, otherwise -EPERM",
+    spec="user_event_capable; include/linux/capability.h:perfmon_capable",
+    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
     profiles="6.4..",
     needs="persist",
     tier="quick",
@@ -213,9 +209,8 @@ def test_user_namespace_is_not_capable(ue: UserEvents, before: tuple[str, ...]) 
 
 
 @case(
-    spec="trace_events_user.c:user_event_capable",
-    doc="Documentation/trace/user_events.rst@v6.12: nothing is said of namespaces; Registering: "
-    "an event that persists requires CAP_PERFMON",
+    spec="user_event_capable",
+    doc="nothing is said of namespaces; Registering: an event that persists requires CAP_PERFMON",
     profiles="6.4..",
     needs="persist null_arguments_matched",
     tier="quick",
@@ -230,11 +225,7 @@ def test_user_namespace_commands(ue: UserEvents) -> None:
     assert apart.write(STATUS, "1\n").errno == "EACCES"
 
 
-@case(
-    spec="fs/super.c:mount_capable",
-    doc="Documentation/trace/user_events.rst@v6.12: nothing is said of namespaces",
-    isolation="none",
-)
+@case(spec="fs/super.c:mount_capable", doc="nothing is said of namespaces", isolation="none")
 def test_user_namespace_mounts(ue: UserEvents) -> None:
     """A user namespace cannot mount tracefs, not even in its own mount namespace: EPERM."""
     apart = Rights(ue.process)

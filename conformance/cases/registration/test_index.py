@@ -93,11 +93,7 @@ def test_index_after_close(ue: UserEvents) -> None:
     assert ue.open_data().register(ue.name("b")).index == 0
 
 
-@case(
-    spec="user_data_fops",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering",
-    tier="quick",
-)
+@case(spec="user_data_fops", doc="Registering", tier="quick")
 @variants({"read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
 def test_any_open_mode(ue: UserEvents, flags: int) -> None:
     """Registration works with any open mode."""
@@ -105,11 +101,7 @@ def test_any_open_mode(ue: UserEvents, flags: int) -> None:
     assert (seen.value, seen.index) == (0, 0)
 
 
-@case(
-    spec="fs/ioctl.c:ioctl",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering",
-    tier="quick",
-)
+@case(spec="fs/ioctl.c:ioctl", doc="Registering", tier="quick")
 def test_closed_descriptor(ue: UserEvents) -> None:
     """Registering on a closed descriptor is EBADF."""
     data = ue.open_data()
@@ -119,8 +111,7 @@ def test_closed_descriptor(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_enabler_create",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: the bit reflects whether a tool "
-    "has enabled the event",
+    doc="Registering: the bit reflects whether a tool has enabled the event",
     profiles="6.4..",
 )
 def test_bit_tells_the_state(ue: UserEvents) -> None:

@@ -62,11 +62,7 @@ def test_shared(ue: UserEvents) -> None:
     assert theirs.register(ue.name("mine")).errno == ""
 
 
-@case(
-    spec="trace_events_user.c:destroy_user_event (current_user_events)",
-    needs="auto_delete",
-    tier="full",
-)
+@case(spec="destroy_user_event (current_user_events)", needs="auto_delete", tier="full")
 def test_room_again(ue: UserEvents) -> None:
     """An auto-deleted event makes room for another as soon as it is gone."""
     ue.tracefs.write(MAXIMUM, "1\n")
@@ -79,7 +75,7 @@ def test_room_again(ue: UserEvents) -> None:
     assert data.register(ue.name("new")).errno == ""
 
 
-@case(spec="trace_events_user.c:destroy_user_event (current_user_events)", needs="persist")
+@case(spec="destroy_user_event (current_user_events)", needs="persist")
 @variants("ioctl", "command")
 def test_room_by_deletion(ue: UserEvents, way: str) -> None:
     """A deleted event makes room for another at once."""
@@ -95,7 +91,7 @@ def test_room_by_deletion(ue: UserEvents, way: str) -> None:
 
 
 @case(
-    spec="trace_events_user.c:destroy_user_event (current_user_events)",
+    spec="destroy_user_event (current_user_events)",
     needs="multi_format persist auto_delete",
     tier="full",
 )

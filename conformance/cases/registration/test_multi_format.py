@@ -41,8 +41,7 @@ def _ids(ue: UserEvents) -> list[int]:
 
 @case(
     spec="user_event_set_tp_name",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: the tracepoint is called "
-    "name.unique_id, and the id is hexadecimal",
+    doc="Registering: the tracepoint is called name.unique_id, and the id is hexadecimal",
     tier="quick",
 )
 @variants(
@@ -62,9 +61,7 @@ def test_name(ue: UserEvents, definition: str, stem: str) -> None:
 
 
 @case(
-    spec="user_event_set_tp_name",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: the system is user_events_multi",
-    tier="quick",
+    spec="user_event_set_tp_name", doc="Registering: the system is user_events_multi", tier="quick"
 )
 def test_system(ue: UserEvents) -> None:
     """The tracepoint is below events/user_events_multi, and not below events/user_events."""
@@ -113,11 +110,7 @@ def test_many(ue: UserEvents) -> None:
     assert data.register(newest, flags=MULTI_FORMAT, word=other, bit=1).index == 256
 
 
-@case(
-    spec="find_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: the same name and format share "
-    "one",
-)
+@case(spec="find_user_event", doc="Registering: the same name and format share one")
 @variants(
     ("same_text", " u32 a; u64 b", " u32 a; u64 b"),
     ("semicolon", " u32 a", " u32 a;"),
@@ -141,11 +134,7 @@ def test_shared_unspaced(ue: UserEvents) -> None:
     assert again.index == ue.dated("unspaced_fields_match", since=0, before=1)
 
 
-@case(
-    spec="user_field_set_string",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: the same name and format share "
-    "one",
-)
+@case(spec="user_field_set_string", doc="Registering: the same name and format share one")
 def test_shared_struct(ue: UserEvents) -> None:
     """A format with a struct matches again, including the size of the struct."""
     data = ue.open_data()
@@ -174,10 +163,7 @@ def test_found_among_several(ue: UserEvents, again: str, index: int) -> None:
     assert data.register(ue.name() + again, flags=MULTI_FORMAT).index == index
 
 
-@case(
-    spec="find_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: the systems keep both apart",
-)
+@case(spec="find_user_event", doc="Registering: the systems keep both apart")
 @variants(("single_first", 0, 2), ("multi_first", 2, 0))
 def test_beside_single(ue: UserEvents, first: int, second: int) -> None:
     """A single-format and a multi-format event of one name are two events, even with equal
@@ -201,12 +187,7 @@ def test_single_stays_single(ue: UserEvents) -> None:
     assert data.register(ue.name() + " u8 a", flags=MULTI_FORMAT).errno == ""
 
 
-@case(
-    spec="find_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: single-format names do not "
-    "conflict",
-    tier="quick",
-)
+@case(spec="find_user_event", doc="Registering: single-format names do not conflict", tier="quick")
 def test_name_of_a_tracepoint(ue: UserEvents) -> None:
     """The full name of a tracepoint is a free name for a single-format event."""
     data = ue.open_data()
@@ -218,8 +199,8 @@ def test_name_of_a_tracepoint(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_set_tp_name",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: the tracepoint is called "
-    "name.unique_id, and the id is hexadecimal; says nothing of gaps",
+    doc="Registering: the tracepoint is called name.unique_id, and the id is hexadecimal; says "
+    "nothing of gaps",
     needs="multi_format persist arguments_matched text_flags_refused",
     tier="quick",
 )
@@ -243,8 +224,8 @@ def test_ids_of_failures(ue: UserEvents, between: str, errno: str, distance: int
 
 @case(
     spec="user_event_set_tp_name",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: the tracepoint is called "
-    "name.unique_id, and the id is hexadecimal; the id is unique",
+    doc="Registering: the tracepoint is called name.unique_id, and the id is hexadecimal; the "
+    "id is unique",
 )
 def test_ids_of_all_names(ue: UserEvents) -> None:
     """All names take their ids from one counter; single-format events take none."""
@@ -259,8 +240,8 @@ def test_ids_of_all_names(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_set_tp_name",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: the tracepoint is called "
-    "name.unique_id, and the id is hexadecimal; the id is unique",
+    doc="Registering: the tracepoint is called name.unique_id, and the id is hexadecimal; the "
+    "id is unique",
     needs="multi_format persist arguments_matched auto_delete",
 )
 def test_id_not_reused(ue: UserEvents) -> None:
@@ -329,7 +310,7 @@ def test_records(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_put",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
+    doc="Deleting: events go with their last reference",
     needs="multi_format persist arguments_matched auto_delete",
 )
 def test_goes_alone(ue: UserEvents) -> None:
@@ -344,7 +325,7 @@ def test_goes_alone(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_reg, user_event_put",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
+    doc="Deleting: events go with their last reference",
     needs="multi_format persist arguments_matched auto_delete",
 )
 def test_goes_with_its_tracer(ue: UserEvents) -> None:

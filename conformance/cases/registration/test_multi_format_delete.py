@@ -64,9 +64,9 @@ def test_delete_many(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_is_busy",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: all formats of the name are to be "
-    "deleted; dynamic_events deletes one specific format; says nothing of truncation",
+    spec="user_event_is_busy",
+    doc="Deleting: all formats of the name are to be deleted; dynamic_events deletes one "
+    "specific format; says nothing of truncation",
     isolation="global",
 )
 def test_truncate_busy(ue: UserEvents) -> None:
@@ -113,8 +113,7 @@ def test_delete_not_permitted(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_match",
-    needs="multi_format persist arguments_matched null_arguments_matched",
+    spec="user_event_match", needs="multi_format persist arguments_matched null_arguments_matched"
 )
 @variants(
     ("by_fields", "-:{} u64 a\n", "u:NAME u32 a\nu:NAME\n"),
@@ -130,7 +129,7 @@ def test_command_deletes_one(ue: UserEvents, command: str, left: str) -> None:
     assert ue.tracefs.dynamic_events().replace(ue.name(), "NAME") == left
 
 
-@case(spec="trace_events_user.c:user_event_match")
+@case(spec="user_event_match")
 @variants(
     ("no_system", "{}"),
     ("single_system", "user_events/{}"),
@@ -155,7 +154,7 @@ def test_command_stops_at_busy(ue: UserEvents, held: int, left: int) -> None:
     assert ue.tracefs.dynamic_events() == ("u:" + ue.name() + " u32 a\n") * left
 
 
-@case(spec="trace_events_user.c:user_event_create", tier="quick")
+@case(spec="user_event_create", tier="quick")
 def test_command_makes_single(ue: UserEvents) -> None:
     """A command creates a single-format event, even if formats of its name exist."""
     ue.event("u32 a", flags=MULTI_FORMAT)

@@ -20,7 +20,12 @@ case = surface(
 # Sizes and the structure itself
 
 
-@case(spec="user_reg_get", doc="size is that of struct user_reg", profiles="6.4..", tier="full")
+@case(
+    spec="user_reg_get",
+    doc="Registering: size is that of struct user_reg",
+    profiles="6.4..",
+    tier="full",
+)
 @variants(
     ("0", 0, b"", "EINVAL"),
     ("4", 4, b"", "EINVAL"),
@@ -42,14 +47,14 @@ def test_size(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
     assert (seen.errno, seen.index) == (errno, UNTOUCHED if errno else 0)
 
 
-@case(spec="user_reg_get", doc="size is that of struct user_reg")
+@case(spec="user_reg_get", doc="Registering: size is that of struct user_reg")
 @variants({"null": 0, "kernel-half": KERNEL_HALF, "last-word": 0xFFFF_FFFF_FFFF_FFFC})
 def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     """A structure that cannot be read is EFAULT."""
     assert ue.open_data().ioctl(DIAG_IOCSREG, address).errno == "EFAULT"
 
 
-@case(spec="user_reg_get", doc="size is that of struct user_reg", profiles="6.4..")
+@case(spec="user_reg_get", doc="Registering: size is that of struct user_reg", profiles="6.4..")
 @variants(("none", PROT_NONE, "EFAULT"), ("read", mmap.PROT_READ, ""))
 def test_struct_protected(ue: UserEvents, protection: int, errno: str) -> None:
     """A structure in read-only memory registers successfully, but gets no index."""
@@ -65,7 +70,9 @@ def test_struct_protected(ue: UserEvents, protection: int, errno: str) -> None:
 
 
 @case(
-    spec="lib/usercopy.c:check_zeroed_user", doc="size is that of struct user_reg", profiles="6.4.."
+    spec="lib/usercopy.c:check_zeroed_user",
+    doc="Registering: size is that of struct user_reg",
+    profiles="6.4..",
 )
 @variants(("zero", bytes(8), "EFAULT"), ("nonzero", b"\x01" * 8, "E2BIG"))
 def test_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None:
@@ -75,7 +82,11 @@ def test_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None:
     assert data.ioctl(DIAG_IOCSREG, ue.process.place(raw + tail)).errno == errno
 
 
-@case(spec="user_reg_get", doc="flags that are not supported give EINVAL", profiles="6.4..")
+@case(
+    spec="user_reg_get",
+    doc="Registering: flags that are not supported give EINVAL",
+    profiles="6.4..",
+)
 @variants({"4": 0x4, "5": 0x5, "8": 0x8, "4000": 0x4000, "8000": 0x8000})
 def test_unknown_flags(ue: UserEvents, flags: int) -> None:
     """An unknown flag is EINVAL, even together with a known one."""
@@ -86,14 +97,20 @@ def test_unknown_flags(ue: UserEvents, flags: int) -> None:
 # The name and arguments
 
 
-@case(spec="mm/util.c:strndup_user", doc="name_args points to the name and arguments of the event")
+@case(
+    spec="mm/util.c:strndup_user",
+    doc="Registering: name_args points to the name and arguments of the event",
+)
 @variants({"null": 0, "first-page": 0x100, "kernel-half": KERNEL_HALF})
 def test_string_unreadable(ue: UserEvents, address: int) -> None:
     """A string at an unreadable address is EFAULT."""
     assert refused(ue.open_data().register("", name_args=address)) == "EFAULT"
 
 
-@case(spec="mm/util.c:strndup_user", doc="name_args points to the name and arguments of the event")
+@case(
+    spec="mm/util.c:strndup_user",
+    doc="Registering: name_args points to the name and arguments of the event",
+)
 @variants(
     ("terminated", 20, b"\0", ""),
     ("20", 20, b"", "EFAULT"),
@@ -106,7 +123,10 @@ def test_string_cut_off(ue: UserEvents, length: int, end: bytes, errno: str) -> 
     assert ue.open_data().register("", name_args=text).errno == errno
 
 
-@case(spec="mm/util.c:strndup_user", doc="name_args points to the name and arguments of the event")
+@case(
+    spec="mm/util.c:strndup_user",
+    doc="Registering: name_args points to the name and arguments of the event",
+)
 @variants((511, ""), (512, "EINVAL"), (5000, "EINVAL"))
 def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
     """A string has at most 511 characters."""
@@ -118,7 +138,7 @@ def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
 
 @case(
     spec="user_event_parse",
-    doc="the command format has flags after a colon, none of them supported yet",
+    doc="Registering: the command format has flags after a colon, none of them supported yet",
 )
 @variants({"unknown": ":FLAG", "two": ":a,b u32 x", "empty": ":", "persist": ":1"})
 def test_text_flags(ue: UserEvents, rest: str) -> None:
@@ -130,7 +150,10 @@ def test_text_flags(ue: UserEvents, rest: str) -> None:
     assert ue.tracefs.status() == made
 
 
-@case(spec="user_event_parse_cmd", doc="name_args points to the name and arguments of the event")
+@case(
+    spec="user_event_parse_cmd",
+    doc="Registering: name_args points to the name and arguments of the event",
+)
 def test_colon_in_arguments(ue: UserEvents) -> None:
     """A colon after the first space belongs to the fields."""
     assert ue.open_data().register(f"{ue.name()} u32 a:b").errno == ""
@@ -139,7 +162,7 @@ def test_colon_in_arguments(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_capable",
-    doc="USER_EVENT_REG_PERSIST requires CAP_PERFMON, else EPERM",
+    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, else EPERM",
     profiles="6.4..",
     needs="persist",
 )
@@ -152,7 +175,7 @@ def test_persist_forbidden(ue: UserEvents, flags: int, errno: str) -> None:
 
 @case(
     spec="user_event_parse",
-    doc="USER_EVENT_REG_PERSIST requires CAP_PERFMON, else EPERM",
+    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, else EPERM",
     profiles="6.4..",
     needs="persist",
     tier="full",
@@ -167,7 +190,7 @@ def test_persist_of_existing_forbidden(ue: UserEvents) -> None:
 
 @case(
     spec="find_user_event",
-    doc="a changed format under the same name blocks, unless it may have several",
+    doc="Registering: a changed format under the same name blocks, unless it may have several",
     tier="full",
 )
 @variants(
@@ -190,7 +213,7 @@ def test_other_fields(ue: UserEvents, fields: str) -> None:
 
 @case(
     spec="user_event_parse",
-    doc="an event registered as persisting does not go with its last reference",
+    doc="Registering: an event registered as persisting does not go with its last reference",
     profiles="6.4..",
     needs="persist auto_delete",
     tier="full",

@@ -29,7 +29,7 @@ PLACE = {"byte-status": 16, "bit-status": 12}
 # The size of the structure
 
 
-@case(spec="trace_events_user.c:user_reg_get", profiles="5.18..6.0")
+@case(spec="user_reg_get", profiles="5.18..6.0")
 @variants(
     (24, ""),
     (0, "EFAULT"),
@@ -69,7 +69,7 @@ def test_byte_status_cut_pointer(ue: UserEvents, size: int, errno: str) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == ("" if errno else "u:low\n")
 
 
-@case(spec="trace_events_user.c:user_reg_get", profiles="6.1..6.3")
+@case(spec="user_reg_get", profiles="6.1..6.3")
 @variants(
     (19, "EINVAL"),
     (20, ""),
@@ -125,8 +125,7 @@ def test_status_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None
 
 
 @case(
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Registering: upon success the "
-    "status index, since 6.1 status bit, and write index are set"
+    doc="Registering: upon success the status index, since 6.1 status bit, and write index are set"
 )
 def test_status_read_only(ue: UserEvents) -> None:
     """A structure in read-only memory registers successfully; its results are lost."""
@@ -142,8 +141,7 @@ def test_status_read_only(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Registering: upon success the "
-    "status index, since 6.1 status bit, and write index are set",
+    doc="Registering: upon success the status index, since 6.1 status bit, and write index are set",
     profiles="5.18..6.0",
     isolation="global",
 )
@@ -159,8 +157,7 @@ def test_status_beyond_the_end(ue: UserEvents, present: int, answers: bytes) -> 
 
 
 @case(
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Registering: upon success the "
-    "status index, since 6.1 status bit, and write index are set",
+    doc="Registering: upon success the status index, since 6.1 status bit, and write index are set",
     isolation="global",
 )
 @variants(

@@ -78,7 +78,7 @@ def test_byte_status_pairs(ue: UserEvents, first: str, second: str, errno: str) 
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(spec="trace_events_user.c:user_reg_get")
+@case(spec="user_reg_get")
 @variants(
     ("too-big-before-unreadable", 4097, 4, {"byte-status": "E2BIG", "bit-status": "E2BIG"}),
     ("too-small-before-unreadable", 19, 4, {"byte-status": "EFAULT", "bit-status": "EINVAL"}),
@@ -93,7 +93,7 @@ def test_status_order_size(
     assert answer(ue.open_data(), raw[:present]) == errno[ue.profile.generation]
 
 
-@case(spec="trace_events_user.c:user_events_ioctl_reg")
+@case(spec="user_events_ioctl_reg")
 @variants(
     ("too-big", 4097, {"byte-status": "E2BIG", "bit-status": "E2BIG"}),
     ("too-small", 19, {"byte-status": "EFAULT", "bit-status": "EINVAL"}),
@@ -104,7 +104,7 @@ def test_status_order_string(ue: UserEvents, size: int, errno: Mapping[str, str]
     assert refused(seen) == errno[ue.profile.generation]
 
 
-@case(spec="trace_events_user.c:user_events_ioctl_reg")
+@case(spec="user_events_ioctl_reg")
 @variants(
     ("string-too-long", "e u32 a;" + " " * 600, "EINVAL"),
     ("existing-before-bad-field", "e long a", ""),

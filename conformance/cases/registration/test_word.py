@@ -19,7 +19,7 @@ case = surface(
 )
 
 
-@case(spec="trace_events_user.c:user_reg_get")
+@case(spec="user_reg_get")
 @variants(
     {str(n): (n, "" if n in (4, 8) else "EINVAL") for n in (0, 1, 2, 3, 4, 5, 8, 12, 16, 132)}
 )
@@ -31,7 +31,7 @@ def test_enable_size(ue: UserEvents, size: int, errno: str) -> None:
     assert ue.open_data().register(ue.name(), word=word, enable_size=size).errno == errno
 
 
-@case(spec="trace_events_user.c:user_reg_get")
+@case(spec="user_reg_get")
 @variants(
     ("u32-2", 4, 2, "EINVAL"),
     ("u64-4", 8, 4, "EINVAL"),
@@ -48,7 +48,7 @@ def test_misaligned(ue: UserEvents, size: int, offset: int, errno: str) -> None:
     assert ue.open_data().register(ue.name(), word=word).errno == errno
 
 
-@case(spec="trace_events_user.c:user_reg_get")
+@case(spec="user_reg_get")
 @variants(
     ("u32-32", 4, 32, "EINVAL"),
     ("u64-63", 8, 63, ""),
@@ -64,7 +64,7 @@ def test_bit_range(ue: UserEvents, size: int, bit: int, errno: str) -> None:
     assert ue.open_data().register(ue.name(), word=word, bit=bit).errno == errno
 
 
-@case(spec="trace_events_user.c:user_reg_get")
+@case(spec="user_reg_get")
 @variants(
     ("first", 0x8000_0000_0000_0000),
     ("direct-map", 0xFFFF_8880_0000_0000),
@@ -77,10 +77,7 @@ def test_kernel_address(ue: UserEvents, address: int) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: nothing is said about a word "
-    "used twice"
-)
+@case(doc="Registering: nothing is said about a word used twice")
 @variants(("same-event", "e", 4), ("other-event", "f", 4), ("other-size", "e", 8))
 def test_word_taken(ue: UserEvents, definition: str, size: int) -> None:
     """An address and bit of a process can be registered once: the next is EADDRINUSE."""
@@ -93,9 +90,8 @@ def test_word_taken(ue: UserEvents, definition: str, size: int) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_enabler_exists; user_events_ioctl_unreg",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: nothing is said about a word "
-    "used twice",
+    spec="user_event_enabler_exists; user_events_ioctl_unreg",
+    doc="Registering: nothing is said about a word used twice",
 )
 def test_words_far_apart(ue: UserEvents) -> None:
     """All bits of an address are compared: words 4 GiB apart are two."""
@@ -112,17 +108,14 @@ def test_words_far_apart(ue: UserEvents) -> None:
     assert data.unregister(words[0], bit=3).errno == ""
 
 
-@case(
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: nothing is said about a word "
-    "used twice"
-)
+@case(doc="Registering: nothing is said about a word used twice")
 def test_word_taken_by_descriptor(ue: UserEvents) -> None:
     """The descriptor does not matter: another one of the process gets EADDRINUSE as well."""
     word = ue.event().word
     assert refused(ue.open_data().register(ue.name("f"), word=word)) == "EADDRINUSE"
 
 
-@case(spec="trace_events_user.c:user_event_mm_dup", tier="full")
+@case(spec="user_event_mm_dup", tier="full")
 def test_word_taken_after_fork(ue: UserEvents) -> None:
     """A forked child inherits the word: EADDRINUSE there, until it unregisters."""
     event = ue.event()
@@ -184,10 +177,7 @@ def test_word_unwritable_leaves_event(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: an event is deleted with its last "
-    "reference",
-    needs="auto_delete",
-    tier="full",
+    doc="Registering: an event is deleted with its last reference", needs="auto_delete", tier="full"
 )
 def test_word_unwritable_event_goes(ue: UserEvents) -> None:
     """The event left by ENOMEM is deleted when the descriptor is closed."""

@@ -67,8 +67,7 @@ def test_ends_while_switched(ue: UserEvents, flags: int, alone: bool) -> None:
 
 @case(
     spec="user_event_enabler_fault_fixup",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: nothing is said of a page that is "
-    "not there: it is updated later",
+    doc="Status: nothing is said of a page that is not there: it is updated later",
 )
 @variants({"one-word": 0, "two-words": 8, "two-pages": PAGE})
 def test_two_faults_on_a_page(ue: UserEvents, apart: int) -> None:
@@ -116,8 +115,7 @@ def test_fork_while_a_fault_waits(ue: UserEvents, discarded: bool) -> None:
 
 @case(
     spec="user_event_enabler_fault_fixup",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: nothing is said of a page that is "
-    "not there: it is updated later",
+    doc="Status: nothing is said of a page that is not there: it is updated later",
 )
 @variants(
     ("discarded", "discard"), ("unmapped", "unmap"), ("protected", "protect"), ("moved", "move")
@@ -192,7 +190,7 @@ def test_fork_behind_a_fault(ue: UserEvents) -> None:
 @case(
     spec="user_events_ioctl_unreg: ENABLE_VAL_FREEING_BIT; "
     "trace_events_user.c:user_event_enabler_fault_fixup",
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: ends updates of the bit",
+    doc="Unregistering: ends updates of the bit",
     needs="auto_delete",
 )
 @variants({"threads": THREAD, "processes": 0})
@@ -219,8 +217,7 @@ def test_unregistered_behind_a_fault(ue: UserEvents, flags: int) -> None:
 
 @case(
     spec="delayed_destroy_user_event: looks again whether it was the last",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: the event is deleted with its "
-    "last reference, not before",
+    doc="Registering: the event is deleted with its last reference, not before",
     needs="auto_delete",
 )
 @variants({"threads": THREAD, "processes": 0})

@@ -20,7 +20,7 @@ case = surface(
 )
 
 
-@case(spec="create_user_tracefs", doc="administrators read the file")
+@case(spec="create_user_tracefs", doc="Status: administrators read the file")
 def test_file_mode(ue: UserEvents) -> None:
     """Owner and group can read the file; where it can be mapped the owner can also write it."""
     # Before 6.4 a shared mapping required a writable descriptor.
@@ -29,7 +29,8 @@ def test_file_mode(ue: UserEvents) -> None:
 
 
 @case(
-    spec="fs/tracefs/inode.c: the root directory has mode 0700", doc="administrators read the file"
+    spec="fs/tracefs/inode.c: the root directory has mode 0700",
+    doc="Status: administrators read the file",
 )
 def test_ordinary_user(ue: UserEvents) -> None:
     """A user without capabilities cannot open the file: EACCES."""
@@ -39,7 +40,7 @@ def test_ordinary_user(ue: UserEvents) -> None:
 
 @case(
     spec="user_status_fops",
-    doc="events are followed through enable_addr; there is no page to map",
+    doc="Status: events are followed through enable_addr; there is no page to map",
     profiles="6.4..",
 )
 @variants(
@@ -54,7 +55,9 @@ def test_mmap(ue: UserEvents, opened: int, protection: int, flags: int) -> None:
     assert File(ue.process, STATUS, opened).map(protection, flags).errno == "ENODEV"
 
 
-@case(spec="user_status_fops; fs/read_write.c:vfs_write", doc="the file is there to be read")
+@case(
+    spec="user_status_fops; fs/read_write.c:vfs_write", doc="Status: the file is there to be read"
+)
 @variants(
     ("write_only", os.O_WRONLY, "EINVAL"),
     ("read_write", os.O_RDWR, "EINVAL"),
@@ -65,13 +68,13 @@ def test_write(ue: UserEvents, opened: int, errno: str) -> None:
     assert File(ue.process, STATUS, opened).write(b"1\n").errno == errno
 
 
-@case(spec="fs/read_write.c:vfs_read", doc="the file is there to be read")
+@case(spec="fs/read_write.c:vfs_read", doc="Status: the file is there to be read")
 def test_read_write_only(ue: UserEvents) -> None:
     """Reading a write-only descriptor fails with EBADF."""
     assert File(ue.process, STATUS, os.O_WRONLY).read().errno == "EBADF"
 
 
-@case(spec="user_status_fops; fs/seq_file.c:seq_lseek", doc="the file is text")
+@case(spec="user_status_fops; fs/seq_file.c:seq_lseek", doc="Status: the file is text")
 @variants(
     ("start", 0, os.SEEK_SET, 0, ""),
     ("ahead", 3, os.SEEK_SET, 3, ""),
@@ -87,7 +90,7 @@ def test_lseek(ue: UserEvents, offset: int, whence: int, value: int, errno: str)
     assert (seen.value, seen.errno) == (value, errno)
 
 
-@case(spec="fs/seq_file.c:seq_read_iter", doc="the file is text", isolation="global")
+@case(spec="fs/seq_file.c:seq_read_iter", doc="Status: the file is text", isolation="global")
 def test_read_in_pieces(ue: UserEvents) -> None:
     """Several short reads return the text of one moment, then end of file."""
     data, status = ue.open_data(), File(ue.process, STATUS)
@@ -103,7 +106,7 @@ def test_read_in_pieces(ue: UserEvents) -> None:
 
 @case(
     spec="fs/seq_file.c:seq_lseek, seq_read_iter",
-    doc="the status is updated in real time",
+    doc="Status: the status is updated in real time",
     tier="full",
     isolation="global",
 )

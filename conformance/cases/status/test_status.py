@@ -15,15 +15,15 @@ case = surface(
 )
 
 
-@case(doc="the names come first, then a blank line and the two counts", tier="quick")
+@case(doc="Status: the names come first, then a blank line and the two counts", tier="quick")
 def test_nothing_registered(ue: UserEvents) -> None:
     """Without events the text is a blank line and totals of zero."""
     assert whole_status(ue) == "\nActive: 0\nBusy: 0\n"
 
 
 @case(
-    doc="`test` alone shows its name and Active: 1, Busy: 0; once ftrace uses it the line ends "
-    "in `# Used by ftrace` and Busy is 1"
+    doc="Status: `test` alone shows its name and Active: 1, Busy: 0; once ftrace uses it the "
+    "line ends in `# Used by ftrace` and Busy is 1"
 )
 def test_documented_example(ue: UserEvents) -> None:
     """The text matches the documentation: idle, in use, and idle again."""
@@ -36,7 +36,7 @@ def test_documented_example(ue: UserEvents) -> None:
     assert whole_status(ue) == idle + "\nActive: 1\nBusy: 0\n"
 
 
-@case(doc="Active counts the events, Busy those in use", tier="quick")
+@case(doc="Status: Active counts the events, Busy those in use", tier="quick")
 @variants(
     ("one_idle", ("b",), (), "Active: 1\nBusy: 0"),
     ("two_idle", ("b", "c"), (), "Active: 2\nBusy: 0"),
@@ -59,8 +59,8 @@ def test_totals(
 
 
 @case(
-    spec="trace_events_user.c:find_user_event",
-    doc="the counts are of events, not of the programs that registered them",
+    spec="find_user_event",
+    doc="Status: the counts are of events, not of the programs that registered them",
 )
 def test_counted_once(ue: UserEvents) -> None:
     """An event that two processes registered on three descriptors is listed and counted once."""
@@ -71,7 +71,7 @@ def test_counted_once(ue: UserEvents) -> None:
     assert whole_status(ue) == ue.status_line(1, "shared") + "\nActive: 1\nBusy: 0\n"
 
 
-@case(doc="all registered events are shown", needs="lasting_events")
+@case(doc="Status: all registered events are shown", needs="lasting_events")
 def test_persistent_counted(ue: UserEvents) -> None:
     """An event without registrations is listed and counted while it exists."""
     ue.tracefs.command("u:kept u32 a\n")
@@ -84,9 +84,8 @@ def test_persistent_counted(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_seq_show (hash_for_each), user_event_key; "
-    "include/linux/jhash.h:jhash",
-    doc="says nothing about the order of the lines",
+    spec="user_seq_show (hash_for_each), user_event_key; include/linux/jhash.h:jhash",
+    doc="Status: says nothing about the order of the lines",
 )
 @variants(
     ("short", ("test", "test2", "a", "__test_event"), "__test_event\na\ntest2\ntest\n", ""),
@@ -146,8 +145,8 @@ def test_hash_order(ue: UserEvents, names: tuple[str, ...], shown: str, of_16_bu
 
 
 @case(
-    spec="trace_events_user.c:user_seq_show, update_enable_bit_for",
-    doc="`# Used by ftrace` follows the name while ftrace records the event",
+    spec="user_seq_show, update_enable_bit_for",
+    doc="Status: `# Used by ftrace` follows the name while ftrace records the event",
     isolation="events",
 )
 def test_used_by_ftrace(ue: UserEvents) -> None:
@@ -165,7 +164,7 @@ def test_used_by_ftrace(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events.c:__ftrace_event_enable_disable; trace_events_user.c:user_event_reg",
-    doc="a tool is shown while it is attached",
+    doc="Status: a tool is shown while it is attached",
     isolation="events",
 )
 def test_enabled_twice(ue: UserEvents) -> None:
@@ -177,7 +176,7 @@ def test_enabled_twice(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case(doc="a line is the name of the event and a comment", tier="quick", isolation="events")
+@case(doc="Status: a line is the name of the event and a comment", tier="quick", isolation="events")
 @variants(
     ("fields", " u32 a; char[20] b", ""),
     ("struct", " struct s a 20", ""),

@@ -47,7 +47,7 @@ def delete(ue: UserEvents, numbers: Iterable[int]) -> None:
 
 
 @case(
-    spec="find_first_zero_bit",
+    spec="user_event_parse: find_first_zero_bit",
     doc="Status: the text ends in Max, 4096 until 6.0 and 32768 since 6.1",
 )
 def test_no_index_left(ue: UserEvents) -> None:

@@ -19,10 +19,7 @@ case = surface(
 )
 
 
-@case(
-    spec="user_event_parse",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: 0 is never returned",
-)
+@case(spec="user_event_parse", doc="Status: 0 is never returned")
 def test_index_counts(ue: UserEvents) -> None:
     """Events get numbers from 1 on in the order of creation."""
     data = ue.open_data()
@@ -77,8 +74,7 @@ def test_index_of_an_existing_name(ue: UserEvents, fields: str) -> None:
 
 @case(
     spec="user_event_create",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Overview: dynamic_events creates "
-    "the same events by the same commands",
+    doc="Overview: dynamic_events creates the same events by the same commands",
 )
 def test_index_by_dynamic_events(ue: UserEvents) -> None:
     """An event created through dynamic_events uses a number as well, and shows in the page."""

@@ -73,8 +73,7 @@ def test_registrant_gone(ue: UserEvents, exits: bool) -> None:
 
 @case(
     spec="delete_user_event, user_event_free",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Deleting: succeeds only when "
-    "nothing refers to the event, be it user or kernel",
+    doc="Deleting: succeeds only when nothing refers to the event, be it user or kernel",
 )
 @variants({"ioctl": True, "dynamic-events": False})
 def test_enabled_cannot_go(ue: UserEvents, by: bool) -> None:
@@ -94,8 +93,7 @@ def test_enabled_cannot_go(ue: UserEvents, by: bool) -> None:
 
 @case(
     spec="user_event_parse",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: silent about programs that "
-    "keep the place of an event that was deleted",
+    doc="Status: silent about programs that keep the place of an event that was deleted",
 )
 def test_old_place_of_another(ue: UserEvents) -> None:
     """An index outlives its event: it then shows the state of the next event that uses it."""
@@ -112,8 +110,7 @@ def test_old_place_of_another(ue: UserEvents) -> None:
 
 @case(
     spec="destroy_user_event",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: silent about what an event "
-    "that was deleted leaves",
+    doc="Status: silent about what an event that was deleted leaves",
     tier="full",
 )
 def test_same_name_again(ue: UserEvents) -> None:

@@ -19,7 +19,11 @@ case = surface(
 # Private mappings
 
 
-@case(spec="mm/memory.c:wp_page_copy", doc="nothing is said about private mappings", tier="quick")
+@case(
+    spec="mm/memory.c:wp_page_copy",
+    doc="Status: nothing is said about private mappings",
+    tier="quick",
+)
 def test_private_is_a_copy(ue: UserEvents) -> None:
     """A store to a private mapping copies the page, which no longer changes."""
     page = map_page(ue.process)
@@ -33,7 +37,10 @@ def test_private_is_a_copy(ue: UserEvents) -> None:
     assert (page.load(4000).data, private.load(4000).data) == (b"\0", b"\xff")
 
 
-@case(spec="user_seq_show; mm/memory.c:wp_page_copy", doc="nothing is said about private mappings")
+@case(
+    spec="user_seq_show; mm/memory.c:wp_page_copy",
+    doc="Status: nothing is said about private mappings",
+)
 def test_private_is_unseen(ue: UserEvents) -> None:
     """A store to a private mapping is seen neither by the kernel nor by other processes."""
     page = map_page(ue.process)
@@ -45,7 +52,7 @@ def test_private_is_unseen(ue: UserEvents) -> None:
     assert ue.tracefs.status() == f"{place}:{ue.name()}\n"
 
 
-@case(spec="mm/memory.c:wp_page_copy", doc="nothing is said about private mappings")
+@case(spec="mm/memory.c:wp_page_copy", doc="Status: nothing is said about private mappings")
 def test_private_in_a_child(ue: UserEvents) -> None:
     """A child's store to a private mapping is private to the child; its parent sees changes."""
     private = map_page(ue.process, protection=READ_WRITE, shared=False)
@@ -57,7 +64,10 @@ def test_private_in_a_child(ue: UserEvents) -> None:
     assert (private.load(4000).data, child.load(4000).data) == (b"\0", b"\xff")
 
 
-@case(spec="arch/x86/mm/pat/memtype.c:untrack_pfn", doc="nothing is said about private mappings")
+@case(
+    spec="arch/x86/mm/pat/memtype.c:untrack_pfn",
+    doc="Status: nothing is said about private mappings",
+)
 def test_private_copy_exits(ue: UserEvents) -> None:
     """A process that exits with a modified private mapping leaves the page unchanged."""
     page = map_page(ue.process)
@@ -74,7 +84,7 @@ def test_private_copy_exits(ue: UserEvents) -> None:
 # The page as a buffer
 
 
-@case(spec="user_events_write_core", doc="nothing is said about the page as a buffer")
+@case(spec="user_events_write_core", doc="Status: nothing is said about the page as a buffer")
 def test_payload_in_the_page(ue: UserEvents) -> None:
     """Index and payload of a write may lie in the page: zeros where there is no event."""
     page = map_page(ue.process)
@@ -83,7 +93,11 @@ def test_payload_in_the_page(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ["00 00 00 00"]
 
 
-@case(spec="user_reg_get", doc="nothing is said about the page as a buffer", isolation="global")
+@case(
+    spec="user_reg_get",
+    doc="Status: nothing is said about the page as a buffer",
+    isolation="global",
+)
 def test_structure_in_the_page(ue: UserEvents) -> None:
     """A structure may lie in the page, whose zeros give no size and no string."""
     page = map_page(ue.process)
@@ -93,7 +107,7 @@ def test_structure_in_the_page(ue: UserEvents) -> None:
 
 @case(
     spec="mm/util.c:strndup_user",
-    doc="nothing is said about the page as a buffer",
+    doc="Status: nothing is said about the page as a buffer",
     isolation="global",
 )
 def test_string_in_the_page(ue: UserEvents) -> None:
@@ -106,7 +120,7 @@ def test_string_in_the_page(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_ioctl_reg: put_user",
-    doc="nothing is said about the page as a buffer",
+    doc="Status: nothing is said about the page as a buffer",
     isolation="global",
 )
 def test_answers_in_the_page(ue: UserEvents) -> None:

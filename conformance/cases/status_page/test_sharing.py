@@ -22,7 +22,9 @@ case = surface(
 # Mappings of one process
 
 
-@case(doc="the status is updated in real time, for every program that mapped it", tier="quick")
+@case(
+    doc="Status: the status is updated in real time, for every program that mapped it", tier="quick"
+)
 def test_mapped_twice(ue: UserEvents) -> None:
     """Two mappings of one process, through two descriptors, show the same."""
     first, second = map_page(ue.process), map_page(ue.process, opened=os.O_RDWR)
@@ -34,7 +36,7 @@ def test_mapped_twice(ue: UserEvents) -> None:
 
 @case(
     spec="mm/mmap.c:mmap_region",
-    doc="programs map user_events_status to see which events are enabled",
+    doc="Status: programs map user_events_status to see which events are enabled",
     tier="quick",
 )
 def test_without_descriptor(ue: UserEvents) -> None:
@@ -48,7 +50,7 @@ def test_without_descriptor(ue: UserEvents) -> None:
     assert page.shows(event.place) == 0
 
 
-@case(doc="programs map user_events_status to see which events are enabled")
+@case(doc="Status: programs map user_events_status to see which events are enabled")
 def test_without_data_file(ue: UserEvents) -> None:
     """The page is still updated after the descriptor that registered the event is closed."""
     page = map_page(ue.process)
@@ -60,7 +62,7 @@ def test_without_data_file(ue: UserEvents) -> None:
 
 @case(
     spec="mm/mmap.c:__vm_munmap",
-    doc="programs map user_events_status to see which events are enabled",
+    doc="Status: programs map user_events_status to see which events are enabled",
     tier="quick",
 )
 @variants({"page": 4096, "byte": 1})
@@ -73,7 +75,7 @@ def test_unmapped(ue: UserEvents, length: int) -> None:
     assert kept.shows(place) == 1
 
 
-@case(doc="programs map user_events_status to see which events are enabled")
+@case(doc="Status: programs map user_events_status to see which events are enabled")
 def test_mapped_again(ue: UserEvents) -> None:
     """A page that is unmapped and mapped again shows changes made in between."""
     page = map_page(ue.process)
@@ -83,7 +85,7 @@ def test_mapped_again(ue: UserEvents) -> None:
     assert map_page(ue.process).shows(event.place) == 1
 
 
-@case(doc="programs map user_events_status to see which events are enabled")
+@case(doc="Status: programs map user_events_status to see which events are enabled")
 def test_many_mappings(ue: UserEvents) -> None:
     """Thirty mappings of one process all show the same."""
     pages = [map_page(ue.process) for _ in range(30)]
@@ -92,8 +94,8 @@ def test_many_mappings(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_status_group",
-    doc="the file is text to administrators and memory to programs",
+    spec="user_status_group",
+    doc="Status: the file is text to administrators and memory to programs",
 )
 def test_mapped_after_reading(ue: UserEvents) -> None:
     """A descriptor that was read as text can be mapped, and still read."""
@@ -111,8 +113,8 @@ def test_mapped_after_reading(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:update_reg_page_for",
-    doc="the status is updated in real time, for every program that mapped it",
+    spec="update_reg_page_for",
+    doc="Status: the status is updated in real time, for every program that mapped it",
     tier="quick",
 )
 def test_two_processes(ue: UserEvents) -> None:
@@ -127,7 +129,7 @@ def test_two_processes(ue: UserEvents) -> None:
 
 @case(
     spec="mm/memory.c:copy_page_range",
-    doc="the status is updated in real time, for every program that mapped it",
+    doc="Status: the status is updated in real time, for every program that mapped it",
     tier="quick",
 )
 @variants({"shared": True, "private": False})
@@ -144,8 +146,8 @@ def test_after_fork(ue: UserEvents, shared: bool) -> None:
 
 
 @case(
-    spec="trace_events_user.c:update_reg_page_for",
-    doc="the status is updated in real time, for every program that mapped it",
+    spec="update_reg_page_for",
+    doc="Status: the status is updated in real time, for every program that mapped it",
 )
 def test_child_registers(ue: UserEvents) -> None:
     """An event that a child registers on its own descriptor shows in its parent's mapping."""
@@ -156,7 +158,7 @@ def test_child_registers(ue: UserEvents) -> None:
     assert (page.shows(place), page.of(child).shows(place)) == (1, 1)
 
 
-@case(doc="programs map user_events_status to see which events are enabled")
+@case(doc="Status: programs map user_events_status to see which events are enabled")
 def test_child_maps(ue: UserEvents) -> None:
     """A child can map the page through an inherited descriptor."""
     page = map_page(ue.process)
@@ -169,7 +171,7 @@ def test_child_maps(ue: UserEvents) -> None:
     assert page.load(0, 1).errno == "EFAULT"
 
 
-@case(spec="mm/mmap.c:__vm_munmap", doc="nothing is said about private mappings")
+@case(spec="mm/mmap.c:__vm_munmap", doc="Status: nothing is said about private mappings")
 def test_child_unmaps(ue: UserEvents) -> None:
     """A child that unmaps the page does not affect its parent."""
     page = map_page(ue.process)
@@ -181,7 +183,7 @@ def test_child_unmaps(ue: UserEvents) -> None:
     assert page.shows(event.place) == 1
 
 
-@case(spec="kernel/exit.c:exit_mm", doc="nothing is said about private mappings")
+@case(spec="kernel/exit.c:exit_mm", doc="Status: nothing is said about private mappings")
 def test_parent_exits(ue: UserEvents) -> None:
     """A child still sees changes after the process that mapped and registered has exited."""
     page = map_page(ue.process)
@@ -194,7 +196,7 @@ def test_parent_exits(ue: UserEvents) -> None:
 
 @case(
     spec="kernel/exit.c:exit_mm",
-    doc="the status is updated in real time, for every program that mapped it",
+    doc="Status: the status is updated in real time, for every program that mapped it",
     tier="quick",
 )
 def test_holder_exits(ue: UserEvents) -> None:
@@ -210,7 +212,7 @@ def test_holder_exits(ue: UserEvents) -> None:
     assert page.shows(place) == 0
 
 
-@case(doc="the status is updated in real time, for every program that mapped it")
+@case(doc="Status: the status is updated in real time, for every program that mapped it")
 def test_last_mapping_gone(ue: UserEvents) -> None:
     """The page keeps its content while it is not mapped."""
     event = ue.event()

@@ -32,7 +32,7 @@ case = surface(
 # Length and offset
 
 
-@case(doc="the size of user_events_status is a page, or a multiple of it")
+@case(doc="Status: the size of user_events_status is a page, or a multiple of it")
 @variants(
     ("4096", 4096, "", "EINVAL"),
     ("8192", 8192, "EINVAL", ""),
@@ -50,7 +50,7 @@ def test_length(ue: UserEvents, length: int, one: str, two: str) -> None:
 
 
 @case(
-    doc="the size of user_events_status is a page, or a multiple of it",
+    doc="Status: the size of user_events_status is a page, or a multiple of it",
     tier="full",
     isolation="events",
 )
@@ -71,7 +71,8 @@ def test_offset_ignored(ue: UserEvents, offset: int) -> None:
 
 
 @case(
-    spec="mm/mmap.c:do_mmap", doc="programs map user_events_status to see which events are enabled"
+    spec="mm/mmap.c:do_mmap",
+    doc="Status: programs map user_events_status to see which events are enabled",
 )
 @variants(
     ("read-only", os.O_RDONLY, PROT_READ, True),
@@ -101,7 +102,7 @@ def test_granted(ue: UserEvents, opened: int, protection: int, shared: bool) -> 
 
 @case(
     spec="mm/mprotect.c:do_mprotect_pkey",
-    doc="nothing is said about the rights of a mapping",
+    doc="Status: nothing is said about the rights of a mapping",
     isolation="events",
 )
 @variants(
@@ -119,7 +120,7 @@ def test_raised_rights(ue: UserEvents, opened: int, shared: bool, errno: str) ->
 
 @case(
     spec="mm/mprotect.c:change_protection",
-    doc="nothing is said about the rights of a mapping",
+    doc="Status: nothing is said about the rights of a mapping",
     isolation="events",
 )
 def test_rights_taken(ue: UserEvents) -> None:
@@ -134,8 +135,8 @@ def test_rights_taken(ue: UserEvents) -> None:
 
 
 @case(
-    spec="vm_get_page_prot(VM_READ)",
-    doc="nothing is said about the rights of a mapping",
+    spec="user_status_mmap: vm_get_page_prot(VM_READ)",
+    doc="Status: nothing is said about the rights of a mapping",
     tier="full",
     isolation="events",
 )
@@ -154,7 +155,7 @@ def test_mapped_without_rights(ue: UserEvents, opened: int, protection: int, sha
     assert page.shows(event.place) == 1
 
 
-@case(doc="programs map user_events_status to see which events are enabled")
+@case(doc="Status: programs map user_events_status to see which events are enabled")
 @variants(
     ("read-only", os.O_RDONLY, True),
     ("private", os.O_RDONLY, False),
@@ -169,7 +170,7 @@ def test_unwritable(ue: UserEvents, opened: int, shared: bool) -> None:
 
 @case(
     spec="mm/mmap.c:do_mmap",
-    doc="programs map user_events_status to see which events are enabled",
+    doc="Status: programs map user_events_status to see which events are enabled",
     tier="full",
     isolation="events",
 )
@@ -190,7 +191,7 @@ def test_mapped_by_anybody(ue: UserEvents) -> None:
 
 @case(
     spec="arch/x86/kernel/sys_x86_64.c:mmap",
-    doc="the size of user_events_status is a page, or a multiple of it",
+    doc="Status: the size of user_events_status is a page, or a multiple of it",
     tier="full",
 )
 @variants(1, 8, 2048, 4097)
@@ -200,7 +201,7 @@ def test_offset_misaligned(ue: UserEvents, offset: int) -> None:
     assert found == "EINVAL"
 
 
-@case(spec="mm/mmap.c:do_mmap", doc="nothing is said about the rights of a mapping")
+@case(spec="mm/mmap.c:do_mmap", doc="Status: nothing is said about the rights of a mapping")
 @variants(
     ("write-through-read-only", os.O_RDONLY, READ_WRITE, True),
     ("only-write-through-read-only", os.O_RDONLY, PROT_WRITE, True),
@@ -225,9 +226,9 @@ def test_refused(ue: UserEvents, opened: int, protection: int, shared: bool) -> 
 
 
 @case(
-    spec="trace_events_user.c:user_data_fops",
-    doc="programs map user_events_status to see which events are enabled; user_events_data is "
-    "for registering and writing",
+    spec="user_data_fops",
+    doc="Status: programs map user_events_status to see which events are enabled; "
+    "user_events_data is for registering and writing",
     profiles="5.18..",
     tier="full",
 )
@@ -255,7 +256,7 @@ def test_not_of_the_data_file(
 
 @case(
     spec="mm/mmap.c:do_mmap, mmap_region",
-    doc="nothing is said about the rights of a mapping",
+    doc="Status: nothing is said about the rights of a mapping",
     tier="full",
 )
 @variants(
@@ -273,7 +274,7 @@ def test_order_of_mistakes(
     assert mapping_error(ue.process, opened=opened, **members) == errno
 
 
-@case(doc="the size of user_events_status is a page, or a multiple of it")
+@case(doc="Status: the size of user_events_status is a page, or a multiple of it")
 def test_refused_leaves_nothing(ue: UserEvents) -> None:
     """A mapping rejected for its length leaves no memory mapped."""
     page = map_page(ue.process)

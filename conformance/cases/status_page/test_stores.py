@@ -164,8 +164,7 @@ def test_new_event_in_old_dirt(ue: UserEvents) -> None:
 
 @case(
     spec="user_seq_show",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: user_events_status shows "
-    "who uses an event",
+    doc="Status: user_events_status shows who uses an event",
     profiles="5.18..6.0",
 )
 @variants(
@@ -191,8 +190,7 @@ def test_text_believes(ue: UserEvents, stored: bytes, used: str, busy: int) -> N
 
 @case(
     spec="user_seq_show",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: user_events_status shows "
-    "who uses an event",
+    doc="Status: user_events_status shows who uses an event",
     profiles="5.18..6.0",
     tier="full",
 )
@@ -208,8 +206,7 @@ def test_text_denies(ue: UserEvents) -> None:
 
 @case(
     spec="user_seq_show",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: user_events_status shows "
-    "who uses an event",
+    doc="Status: user_events_status shows who uses an event",
     profiles="6.1..6.3",
 )
 @variants(

@@ -18,8 +18,8 @@ case = surface(
 
 
 @case(
-    spec="trace_events_user.c:user_seq_show",
-    doc="a line is Byte:Name and a comment; Active, Busy and Max follow",
+    spec="user_seq_show",
+    doc="Status: a line is Byte:Name and a comment; Active, Busy and Max follow",
     tier="quick",
 )
 @variants(
@@ -34,8 +34,8 @@ def test_text_index(ue: UserEvents, count: int, line: str) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_seq_show",
-    doc="a line is Byte:Name and a comment; Active, Busy and Max follow",
+    spec="user_seq_show",
+    doc="Status: a line is Byte:Name and a comment; Active, Busy and Max follow",
     tier="quick",
 )
 def test_text_max(ue: UserEvents) -> None:
@@ -50,8 +50,8 @@ def test_text_max(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_seq_show",
-    doc="a line is Byte:Name and a comment; Active, Busy and Max follow",
+    spec="user_seq_show",
+    doc="Status: a line is Byte:Name and a comment; Active, Busy and Max follow",
 )
 def test_text_reused_index(ue: UserEvents) -> None:
     """A freed number precedes the name of its new event."""
@@ -62,9 +62,8 @@ def test_text_reused_index(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_seq_show (hash_for_each), user_event_key; "
-    "include/linux/jhash.h:jhash",
-    doc="nothing is said about the order of the lines",
+    spec="user_seq_show (hash_for_each), user_event_key; include/linux/jhash.h:jhash",
+    doc="Status: nothing is said about the order of the lines",
     tier="quick",
 )
 @variants(
@@ -105,8 +104,8 @@ def test_text_order(ue: UserEvents, names: Sequence[str], shown: Mapping[str, st
 
 
 @case(
-    spec="trace_events_user.c:user_seq_show (hash_for_each), hash_add",
-    doc="nothing is said about the order of the lines",
+    spec="user_seq_show (hash_for_each), hash_add",
+    doc="Status: nothing is said about the order of the lines",
 )
 def test_text_order_of_a_new_one(ue: UserEvents) -> None:
     """An event that was deleted and created again is the newest of its bucket."""
@@ -117,7 +116,7 @@ def test_text_order_of_a_new_one(ue: UserEvents) -> None:
     assert text.partition("\nActive")[0] == shown[ue.profile.generation]
 
 
-@case(doc="nothing is said about flags", profiles="5.18..6.0")
+@case(doc="Status: nothing is said about flags", profiles="5.18..6.0")
 @variants(
     ("alone", ":BPF_ITER", "# FLAG:BPF_ITER"),
     ("among_others", ":ONE,BPF_ITER,TWO", "# FLAG:BPF_ITER"),
@@ -143,7 +142,7 @@ def test_text_flag(ue: UserEvents, flags: str, shown: str) -> None:
     assert ue.tracefs.status(whole=True).partition("\n\n")[0] == f"1:e{flag}"
 
 
-@case(doc="nothing is said about flags", profiles="5.18..6.0")
+@case(doc="Status: nothing is said about flags", profiles="5.18..6.0")
 def test_text_flag_of_dynamic_events(ue: UserEvents) -> None:
     """dynamic_events accepts the flag like the ioctl, and does not show it."""
     assert ue.tracefs.command("u:e:BPF_ITER u32 a; u64 b\nu:g:ONE u32 a\n").value == 40
@@ -156,7 +155,7 @@ def test_text_flag_of_dynamic_events(ue: UserEvents) -> None:
     assert ue.tracefs.status(whole=True).endswith("\nActive: 2\nBusy: 1\nMax: 4096\n")
 
 
-@case(doc="nothing is said about flags", profiles="5.18..6.0")
+@case(doc="Status: nothing is said about flags", profiles="5.18..6.0")
 def test_text_flag_kept(ue: UserEvents) -> None:
     """An event keeps its flag when it is registered without, until it is deleted."""
     data = ue.open_data()

@@ -30,9 +30,8 @@ def create(ue: UserEvents, count: int) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_group_create",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: 0 is never returned, and "
-    "is left to programs for events they have not got",
+    spec="user_event_group_create",
+    doc="Status: 0 is never returned, and is left to programs for events they have not got",
 )
 def test_empty(ue: UserEvents) -> None:
     """Without events the whole page is zero."""
@@ -84,9 +83,8 @@ def test_documented_check(ue: UserEvents, place: int, long: int) -> None:
 
 
 @case(
-    spec="trace_events_user.c:update_reg_page_for",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: the status changes in real "
-    "time when tools attach and detach",
+    spec="update_reg_page_for",
+    doc="Status: the status changes in real time when tools attach and detach",
     isolation="events",
 )
 def test_follows(ue: UserEvents) -> None:
@@ -140,9 +138,8 @@ def test_all_of_a_byte(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_group_create",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: 0 is never returned, and "
-    "is left to programs for events they have not got",
+    spec="user_event_group_create",
+    doc="Status: 0 is never returned, and is left to programs for events they have not got",
 )
 def test_zero_stays(ue: UserEvents) -> None:
     """Index 0 belongs to no event and reads 0 while all events are enabled."""

@@ -56,7 +56,7 @@ def test_enable(ue: UserEvents) -> None:
 @case(
     spec="trace.c:tracing_open_file_tr; trace_events.c:event_enable_read, event_enable_write; "
     "trace_events_user.c:user_event_free",
-    doc="registrations and tracers are uses",
+    doc="Deleting: registrations and tracers are uses",
     needs="lasting_events",
     tier="quick",
 )
@@ -76,8 +76,8 @@ def test_descriptor_is_no_reference(ue: UserEvents, way: str) -> None:
 
 
 @case(
-    spec="trace_events.c:f_start, event_filter_read; trace_events_trigger.c:trigger_start",
-    doc="registrations and tracers are uses",
+    spec="f_start, event_filter_read; trace_events_trigger.c:trigger_start",
+    doc="Deleting: registrations and tracers are uses",
     profiles="6.12..",
     needs="lasting_events",
 )
@@ -92,7 +92,7 @@ def test_nothing_left_to_read(ue: UserEvents, file: str) -> None:
     assert opened.read().errno == "ENODEV"
 
 
-@case(doc="an event that is made anew is another one", needs="lasting_events")
+@case(doc="Deleting: an event that is made anew is another one", needs="lasting_events")
 def test_not_the_next_of_its_name(ue: UserEvents) -> None:
     """A descriptor of a deleted event does not enable a new event of that name."""
     ue.tracefs.command(f"u:{ue.name()}\n")
@@ -105,9 +105,8 @@ def test_not_the_next_of_its_name(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events.c:event_enable_read, event_enable_write; "
-    "trace_events_user.c:delayed_destroy_user_event",
-    doc="events go with their last reference",
+    spec="event_enable_read, event_enable_write; trace_events_user.c:delayed_destroy_user_event",
+    doc="Deleting: events go with their last reference",
     profiles="6.4..",
     needs="auto_delete",
 )

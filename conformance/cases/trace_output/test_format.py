@@ -99,8 +99,7 @@ def test_longest_text(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_create",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes the same "
-    "format as the ioctl",
+    doc="Overview: dynamic_events takes the same format as the ioctl",
     needs="lasting_events",
     tier="quick",
 )
@@ -145,8 +144,7 @@ def test_of_an_enabled_event(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:destroy_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event is deleted with its last "
-    "reference",
+    doc="Deleting: an event is deleted with its last reference",
     profiles="6.4..",
     needs="auto_delete",
 )
@@ -161,7 +159,7 @@ def test_gone_with_the_event(ue: UserEvents) -> None:
     assert fields_of(ue.tracefs.format(ue.name())) == ["field:s64 b; offset:8; size:8; signed:1;"]
 
 
-@case(spec="trace_events.c:event_callback")
+@case(spec="event_callback")
 def test_modes(ue: UserEvents) -> None:
     """The files of a user event have the same modes as those of any event."""
     ue.event()

@@ -166,7 +166,7 @@ FIELD_NAMES = {
 
 
 @case(
-    spec="trace_events_user.c:user_event_set_print_fmt",
+    spec="user_event_set_print_fmt",
     doc="Documentation/trace/events.rst@v6.12: Event formats: field type, name, offset, size",
     tier="full",
 )
@@ -182,8 +182,8 @@ def test_field_names(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Documentation/trace/user_events.rst@v6.12: Field Format: clearly sized types, and "
-    "structures that tools may look into; no limit is named"
+    doc="Field Format: clearly sized types, and structures that tools may look into; no limit "
+    "is named"
 )
 def test_huge_structures(ue: UserEvents) -> None:
     """Offsets have 32 bits: they pass 2^31, and wrap at 2^32."""
@@ -218,7 +218,7 @@ ARRAYS = ("char[1] a", "char[20] a", "char[0x14] a", "char[1024] a", "unsigned c
 
 
 @case(
-    spec="trace_events_user.c:user_event_add_field leaves ftrace_event_field.len unset",
+    spec="user_event_add_field leaves ftrace_event_field.len unset",
     doc="trace_events.c:f_show@v6.12: the comment there: TYPE[LEN] is shown as TYPE VAR[LEN]",
 )
 def test_array_length(ue: UserEvents) -> None:

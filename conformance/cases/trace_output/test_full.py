@@ -127,7 +127,7 @@ def test_others_have_room(ue: UserEvents) -> None:
 
 @case(
     spec="trace.c:tracing_entries_write; ring_buffer.c:ring_buffer_resize",
-    doc="Documentation/trace/ftrace.rst@v6.12: buffer_size_kb: the size of each processor's buffer",
+    doc="buffer_size_kb: the size of each processor's buffer",
 )
 @variants(("least", "1", (5, 6, 7, 8)), ("three_pages", "9", (3, 4, 5, 6, 7, 8)))
 def test_size(ue: UserEvents, kilobytes: str, kept: tuple[int, ...]) -> None:

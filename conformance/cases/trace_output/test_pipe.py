@@ -59,9 +59,8 @@ def test_one_reader_of_two(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace.c:tracing_read_pipe; trace.c:trace_find_next_entry_inc",
-    doc="Documentation/trace/ftrace.rst@v6.12: trace_pipe: reading consumes; per_cpu has one for "
-    "each processor",
+    spec="tracing_read_pipe; trace.c:trace_find_next_entry_inc",
+    doc="trace_pipe: reading consumes; per_cpu has one for each processor",
 )
 def test_of_a_processor(ue: UserEvents) -> None:
     """The pipe of the writing CPU returns the record, and consumes it for all readers."""
@@ -92,7 +91,7 @@ def test_of_what_was(ue: UserEvents, ended: str) -> None:
     assert pipe.read().errno == "EAGAIN"
 
 
-@case(spec="trace.c:tracing_stats_read")
+@case(spec="tracing_stats_read")
 def test_counts(ue: UserEvents) -> None:
     """A record counts as an entry until it is read, and as read from then on."""
     ue.process.pin(0)
@@ -113,8 +112,7 @@ def test_counts(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_ftrace: discard",
-    doc="Documentation/trace/ftrace.rst@v6.12: trace_pipe: reading consumes; silent about what "
-    "was refused",
+    doc="trace_pipe: reading consumes; silent about what was refused",
     needs="dynamic_fields_validated",
 )
 @variants(

@@ -18,7 +18,11 @@ case = surface(
 )
 
 
-@case(spec="trace.c:tracing_cpumask_write, tracing_set_cpumask", doc="a mask in hexadecimal digits")
+@case(
+    spec="trace.c:tracing_cpumask_write, tracing_set_cpumask",
+    doc="tracing_cpumask: only the processors in it are traced; of what a writer is told it "
+    "says nothing: a mask in hexadecimal digits",
+)
 @variants("top", "instance")
 def test_processors_refused(ue: UserEvents, where: str) -> None:
     """An invalid mask is rejected and changes nothing; one with too many CPUs is EOVERFLOW."""
@@ -34,7 +38,7 @@ def test_processors_refused(ue: UserEvents, where: str) -> None:
     assert theirs.set_processors("x").errno == "EACCES"
 
 
-@case(spec="record_disabled of the processor")
+@case(spec="ring_buffer_lock_reserve: record_disabled of the processor")
 # An empty line is an empty mask.
 @variants(("zero", "0", 2), ("empty", "", 1))
 def test_no_processor(ue: UserEvents, mask: str, length: int) -> None:
@@ -52,7 +56,7 @@ def test_no_processor(ue: UserEvents, mask: str, length: int) -> None:
     assert ue.tracefs.records() == [ue.line("a=(2)", dump="02")]
 
 
-@case(spec="record_disabled of the processor")
+@case(spec="ring_buffer_lock_reserve: record_disabled of the processor")
 @variants("instance", "top")
 def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
     """Each instance has its own mask: one that contains the CPU records."""
@@ -71,7 +75,8 @@ def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
 
 
 @case(
-    spec="record_disabled of the processor; trace_events_user.c:user_event_ftrace",
+    spec="ring_buffer_lock_reserve: record_disabled of the processor; "
+    "trace_events_user.c:user_event_ftrace",
     doc="Documentation/trace/user_events.rst@v6.12: Writing Data: dynamic fields are checked",
     needs="dynamic_fields_validated",
 )
@@ -91,7 +96,8 @@ def test_no_processor_looks_at_nothing(ue: UserEvents, hook: str, errno: str) ->
 
 
 @case(
-    spec="record_disabled of the processor; trace.c:trace_event_buffer_lock_reserve: temp_buffer",
+    spec="ring_buffer_lock_reserve: record_disabled of the processor; "
+    "trace.c:trace_event_buffer_lock_reserve: temp_buffer",
     needs="perf_sink",
     facilities="hist perf",
 )

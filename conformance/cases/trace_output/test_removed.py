@@ -146,7 +146,7 @@ def test_removed_and_made_anew(
     assert ue.tracefs.bodies() == [ue.dated("ids_reused", since=shown, before="Unknown type N")]
 
 
-@case(spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus")
+@case(spec="dyn_events_release_all; trace.c:tracing_reset_all_online_cpus")
 def test_removed_by_truncation(ue: UserEvents) -> None:
     """Opening dynamic_events with O_TRUNC resets the buffers of the deleted events."""
     known(ue)
@@ -157,7 +157,7 @@ def test_removed_by_truncation(ue: UserEvents) -> None:
     assert ue.tracefs.bodies() == []
 
 
-@case(spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus")
+@case(spec="dyn_events_release_all; trace.c:tracing_reset_all_online_cpus")
 def test_removed_then_truncation(ue: UserEvents) -> None:
     """After deletion by ioctl, opening with O_TRUNC resets the buffer even if it fails: EBUSY."""
     known(ue)

@@ -25,7 +25,9 @@ TRIGGERS = (
 
 
 @case(
-    spec="trigger_show", doc="an empty trigger file lists what there is", facilities="hist snapshot"
+    spec="trigger_show",
+    doc="Event triggers: an empty trigger file lists what there is",
+    facilities="hist snapshot",
 )
 def test_available(ue: UserEvents) -> None:
     """Without triggers the file lists the available commands, whether the event is enabled or
@@ -41,7 +43,7 @@ def test_available(ue: UserEvents) -> None:
     assert directory.available == TRIGGERS
 
 
-@case(spec="event_trigger_parse", doc="command[:count] [if filter]", tier="quick")
+@case(spec="event_trigger_parse", doc="Event triggers: command[:count] [if filter]", tier="quick")
 @variants(
     ("unknown", "bogus", "EINVAL"),
     ("upper-case", "TRACEON", "EINVAL"),
@@ -72,7 +74,7 @@ def test_refused(ue: UserEvents, text: str, errno: str) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case(spec="register_trigger", doc="one trigger of a kind at a time")
+@case(spec="register_trigger", doc="Event triggers: one trigger of a kind at a time")
 @variants(
     ("same", "traceon", "traceon", "EEXIST"),
     # Both have the same type.
@@ -98,7 +100,7 @@ def test_twice(ue: UserEvents, first: str, second: str, errno: str) -> None:
     assert directory.enabled == "0\n"
 
 
-@case(spec="try_unregister_trigger", doc="! in front removes a trigger")
+@case(spec="try_unregister_trigger", doc="Event triggers: ! in front removes a trigger")
 def test_removed_by_another_name(ue: UserEvents) -> None:
     """Removal matches by type, whatever the count and filter; removing an absent trigger
     succeeds.
@@ -112,7 +114,11 @@ def test_removed_by_another_name(ue: UserEvents) -> None:
     assert directory.enabled == "0\n"
 
 
-@case(spec="event_trigger_regex_open", doc="> and >> are documented as the same", facilities="hist")
+@case(
+    spec="event_trigger_regex_open",
+    doc="Event triggers: > and >> are documented as the same",
+    facilities="hist",
+)
 def test_truncated(ue: UserEvents) -> None:
     """Opening the file with O_TRUNC removes histograms and keeps other triggers."""
     directory = ue.event("u8 a").directory
@@ -124,7 +130,7 @@ def test_truncated(ue: UserEvents) -> None:
 
 @case(
     spec="event_enable_register_trigger, event_enable_unregister_trigger",
-    doc="one trigger of a kind for each event that it enables or disables",
+    doc="Event triggers: one trigger of a kind for each event that it enables or disables",
     isolation="global",
 )
 @variants(("older", 0, 1), ("newer", 1, 0))
@@ -201,7 +207,11 @@ def test_traceon_with_filter(ue: UserEvents) -> None:
     assert ue.tracefs.records() == shown(ue, 2, 4)
 
 
-@case(spec="event_trigger_count", doc=":count says how often a trigger acts", isolation="global")
+@case(
+    spec="event_trigger_count",
+    doc="Event triggers: :count says how often a trigger acts",
+    isolation="global",
+)
 def test_counts(ue: UserEvents) -> None:
     """A count decreases when the trigger changes something; at 0 it no longer fires."""
     event = ue.event("u8 a")

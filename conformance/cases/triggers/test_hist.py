@@ -96,8 +96,7 @@ def test_disable_hist(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_trigger.c:event_trigger_count",
-    doc="Documentation/trace/histogram.rst@v6.12: enable_hist and disable_hist triggers; a count "
-    "says how often",
+    doc="enable_hist and disable_hist triggers; a count says how often",
 )
 def test_hist_switch_counts(ue: UserEvents) -> None:
     """The count decreases with every event, whether there is a histogram to switch or not."""
@@ -142,8 +141,7 @@ def test_hist_switch_of_itself(
 
 @case(
     spec="hist_enable_unreg_all",
-    doc="Documentation/trace/histogram.rst@v6.12: enable_hist and disable_hist triggers; > and "
-    ">> are documented as the same",
+    doc="enable_hist and disable_hist triggers; > and >> are documented as the same",
 )
 def test_hist_switch_truncated(ue: UserEvents) -> None:
     """Opening the file with O_TRUNC removes these triggers and keeps enable_event."""

@@ -232,7 +232,7 @@ def test_target_is_busy(ue: UserEvents) -> None:
 
 @case(
     spec="snapshot_trigger; trace.c:update_max_tr",
-    doc="snapshot: the trace buffer when the event occurs is kept",
+    doc="Event triggers: snapshot: the trace buffer when the event occurs is kept",
     isolation="global",
     facilities="snapshot",
 )
@@ -262,7 +262,7 @@ def test_snapshot(
 
 @case(
     spec="trace.c:update_max_tr",
-    doc="snapshot: the trace buffer when the event occurs is kept",
+    doc="Event triggers: snapshot: the trace buffer when the event occurs is kept",
     isolation="global",
     facilities="snapshot",
 )
@@ -277,7 +277,12 @@ def test_snapshot_again(ue: UserEvents) -> None:
     assert ue.tracefs.records() == shown(ue, 1, 3)
 
 
-@case(spec="register_snapshot_trigger", doc="snapshot", isolation="global", facilities="snapshot")
+@case(
+    spec="register_snapshot_trigger",
+    doc="Event triggers: snapshot",
+    isolation="global",
+    facilities="snapshot",
+)
 def test_snapshot_not_enabled(ue: UserEvents) -> None:
     """A disabled event can take snapshots of what other events recorded."""
     data = ue.open_data()

@@ -85,7 +85,7 @@ def test_beside_enabled(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
 
 
-@case(spec="sm_ref")
+@case(spec="__ftrace_event_enable_disable: sm_ref")
 def test_last_of_two(ue: UserEvents) -> None:
     """Removing the last of several triggers ends soft mode."""
     event = ue.event("u8 a")
@@ -107,7 +107,7 @@ TARGET = "signal:signal_generate"
 
 @case(
     spec="trace_events_trigger.c:event_trigger_parse_num: kstrtoul with base 0",
-    doc="command[:count] [if filter]",
+    doc="Event triggers: command[:count] [if filter]",
 )
 @variants(
     ("hexadecimal", "traceon:0x10", "", "traceon:count=16\n"),
@@ -128,7 +128,8 @@ def test_count_bases(ue: UserEvents, text: str, errno: str, told: str) -> None:
 
 @case(
     spec="trace_events_trigger.c:traceon_count_func, traceoff_count_func",
-    doc="command[:count] [if filter]; of a trigger that has nothing to do it says nothing",
+    doc="Event triggers: command[:count] [if filter]; of a trigger that has nothing to do it "
+    "says nothing",
     isolation="global",
 )
 @variants(("traceon", "1\n"), ("traceoff", "0\n"))
@@ -153,7 +154,8 @@ def test_nothing_to_count(ue: UserEvents, kind: str, wanted: str) -> None:
 
 @case(
     spec="trace_events_trigger.c:event_enable_count_func",
-    doc="command[:count] [if filter]; of a trigger that has nothing to do it says nothing",
+    doc="Event triggers: command[:count] [if filter]; of a trigger that has nothing to do it "
+    "says nothing",
     isolation="global",
 )
 @variants(("enable", "enable_event", "1*\n", "0*\n"), ("disable", "disable_event", "0*\n", "1*\n"))
@@ -184,7 +186,8 @@ def test_no_target_to_count(ue: UserEvents, kind: str, wanted: str, other: str) 
 
 @case(
     spec="trace_events_trigger.c:update_cond_flag",
-    doc="command[:count] [if filter]; of the order of trigger and record it says nothing",
+    doc="Event triggers: command[:count] [if filter]; of the order of trigger and record it "
+    "says nothing",
     isolation="global",
     facilities="hist",
 )
@@ -211,7 +214,7 @@ def test_condition_gone(ue: UserEvents, text: str) -> None:
 
 @case(
     spec="trace_events_trigger.c:event_trigger_regex_write: cnt >= PAGE_SIZE",
-    doc="command[:count] [if filter]; documents no limit",
+    doc="Event triggers: command[:count] [if filter]; documents no limit",
 )
 def test_length(ue: UserEvents) -> None:
     """A trigger has up to 4095 bytes; a longer write is EINVAL and changes nothing."""

@@ -18,7 +18,7 @@ case = surface(
 )
 
 
-@case(doc="size is that of struct user_unreg", tier="full")
+@case(doc="Unregistering: size is that of struct user_unreg", tier="full")
 @variants(
     ("0", 0, b"", "EINVAL"),
     ("4", 4, b"", "EINVAL"),
@@ -40,7 +40,7 @@ def test_size(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
     assert data.register(ue.name(), word=word).errno == ("EADDRINUSE" if errno else "")
 
 
-@case(doc="size is that of struct user_unreg")
+@case(doc="Unregistering: size is that of struct user_unreg")
 @variants({"null": 0, "first-page": 0x300, "kernel-half": 0xFFFF_8880_0000_0000})
 def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     """A structure that cannot be read is EFAULT."""
@@ -48,7 +48,7 @@ def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     assert data.ioctl(DIAG_IOCSUNREG, address).errno == "EFAULT"
 
 
-@case(doc="size is that of struct user_unreg", tier="full")
+@case(doc="Unregistering: size is that of struct user_unreg", tier="full")
 def test_struct_read_only(ue: UserEvents) -> None:
     """The structure is only read: it may lie in read-only memory."""
     event = ue.event()
@@ -58,7 +58,7 @@ def test_struct_read_only(ue: UserEvents) -> None:
     assert event.data.ioctl(DIAG_IOCSUNREG, at).value == 0
 
 
-@case(doc="the reserved members are to be zero")
+@case(doc="Unregistering: the reserved members are to be zero")
 @variants(
     ("byte-1", 1, 0), ("short-1", 0, 1), ("byte-80", 0x80, 0), ("short-8000", 0, 0x8000), quick=2
 )
@@ -71,7 +71,7 @@ def test_reserved(ue: UserEvents, reserved: int, reserved2: int) -> None:
     assert event.unregister().errno == ""
 
 
-@case(doc="nothing is said about two mistakes at once")
+@case(doc="Unregistering: nothing is said about two mistakes at once")
 @variants(
     ("too-big-before-unreadable", 4097, 0, 4, "E2BIG"),
     ("too-small-before-unreadable", 15, 0, 4, "EINVAL"),
@@ -86,7 +86,7 @@ def test_order(ue: UserEvents, size: int, reserved: int, present: int, errno: st
     assert data.ioctl(DIAG_IOCSUNREG, ue.process.place(raw[:present])).errno == errno
 
 
-@case(doc="size is that of struct user_unreg")
+@case(doc="Unregistering: size is that of struct user_unreg")
 def test_tail_before_unknown(ue: UserEvents) -> None:
     """Bytes that must be zero are checked before the word is looked up: E2BIG."""
     data = ue.open_data()
@@ -135,8 +135,8 @@ def unregister(ue: UserEvents, data: DataFile, *mistakes: str) -> tuple[str, boo
 
 
 @case(
-    spec="trace_events_user.c:user_unreg_get, user_events_ioctl_unreg",
-    doc="nothing is said about which of two errors is reported",
+    spec="user_unreg_get, user_events_ioctl_unreg",
+    doc="Unregistering: nothing is said about which of two errors is reported",
 )
 @variants(pairs(ORDER, APART))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
@@ -145,8 +145,8 @@ def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_unreg_get, user_events_ioctl_unreg",
-    doc="nothing is said about which of two errors is reported",
+    spec="user_unreg_get, user_events_ioctl_unreg",
+    doc="Unregistering: nothing is said about which of two errors is reported",
 )
 def test_unwritable_alone(ue: UserEvents) -> None:
     """An unwritable word is EFAULT only if all checks pass, and it is unregistered."""

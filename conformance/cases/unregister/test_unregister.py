@@ -18,7 +18,7 @@ case = surface(
 
 @case(
     spec="user_event_mm_clear_bit",
-    doc="ends updates of the bit; nothing is said about what it is left at",
+    doc="Unregistering: ends updates of the bit; nothing is said about what it is left at",
 )
 def test_clears_the_bit(ue: UserEvents) -> None:
     """Unregistering an enabled event clears its bit and no other."""
@@ -32,7 +32,7 @@ def test_clears_the_bit(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_mm_clear_bit",
-    doc="ends updates of the bit; nothing is said about what it is left at",
+    doc="Unregistering: ends updates of the bit; nothing is said about what it is left at",
 )
 @variants(
     ("u32-bit31", 4, 0, 31, 0x7FFF_FFFF),
@@ -52,7 +52,10 @@ def test_clears_at_any_place(ue: UserEvents, size: int, offset: int, bit: int, l
     assert word.value == left
 
 
-@case(spec="user_events_ioctl_unreg", doc="address and bit must have been registered before")
+@case(
+    spec="user_events_ioctl_unreg",
+    doc="Unregistering: address and bit must have been registered before",
+)
 def test_one_of_two_bits(ue: UserEvents) -> None:
     """Of two bits of one word only the named one is unregistered."""
     data = ue.open_data()
@@ -70,7 +73,7 @@ def test_one_of_two_bits(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_ioctl_unreg",
-    doc="address and bit must have been registered before",
+    doc="Unregistering: address and bit must have been registered before",
     tier="full",
 )
 def test_one_of_two_words(ue: UserEvents) -> None:
@@ -115,7 +118,7 @@ def test_keeps_the_event(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_enabler_destroy",
-    doc="Documentation/trace/user_events.rst@v6.12: an event is deleted with its last reference",
+    doc="an event is deleted with its last reference",
     needs="auto_delete",
 )
 def test_last_reference(ue: UserEvents) -> None:
@@ -128,7 +131,9 @@ def test_last_reference(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(spec="user_event_mm_clear_bit", doc="nothing is said about memory that went away")
+@case(
+    spec="user_event_mm_clear_bit", doc="Unregistering: nothing is said about memory that went away"
+)
 @variants({"read-only": mmap.PROT_READ, "unmapped": None})
 def test_memory_unwritable(ue: UserEvents, protection: int | None) -> None:
     """A word that is no longer writable is EFAULT, and is unregistered nevertheless."""
@@ -143,7 +148,9 @@ def test_memory_unwritable(ue: UserEvents, protection: int | None) -> None:
     assert data.unregister(address).errno == "ENOENT"
 
 
-@case(spec="user_event_mm_clear_bit", doc="nothing is said about memory that went away")
+@case(
+    spec="user_event_mm_clear_bit", doc="Unregistering: nothing is said about memory that went away"
+)
 def test_memory_replaced(ue: UserEvents) -> None:
     """The bit is cleared in whatever memory is mapped at the address now."""
     data = ue.open_data()
@@ -156,7 +163,9 @@ def test_memory_replaced(ue: UserEvents) -> None:
     assert ue.process.load(address, 8).data == b"\xfe" + b"\xff" * 7
 
 
-@case(spec="user_event_mm_fault_in", doc="nothing is said about memory that went away")
+@case(
+    spec="user_event_mm_fault_in", doc="Unregistering: nothing is said about memory that went away"
+)
 def test_memory_not_touched(ue: UserEvents) -> None:
     """A word in a page that was never touched is unregistered at once and reads zero."""
     data = ue.open_data()

@@ -16,7 +16,7 @@ case = surface(
 )
 
 
-@case(doc="address and bit must have been registered before")
+@case(doc="Unregistering: address and bit must have been registered before")
 def test_never_registered(ue: UserEvents) -> None:
     """A process that never registered a word gets ENOENT, and its memory does not change."""
     word = ue.process.word(value=0xFF)
@@ -24,7 +24,7 @@ def test_never_registered(ue: UserEvents) -> None:
     assert word.value == 0xFF
 
 
-@case(doc="address and bit must have been registered before", tier="full")
+@case(doc="Unregistering: address and bit must have been registered before", tier="full")
 @variants(
     ("next-bit", 0, 6),
     ("bit-200", 0, 200),
@@ -47,7 +47,7 @@ def test_unknown_word(ue: UserEvents, offset: int, bit: int) -> None:
     assert data.unregister(word, bit=5).errno == ""
 
 
-@case(doc="address and bit must have been registered before")
+@case(doc="Unregistering: address and bit must have been registered before")
 @variants({"null": 0, "kernel-half": 0xFFFF_8880_0000_0000, "last": (1 << 64) - 1})
 def test_unknown_address(ue: UserEvents, address: int) -> None:
     """The address is only compared: one that can never be registered is ENOENT, too."""
@@ -55,7 +55,7 @@ def test_unknown_address(ue: UserEvents, address: int) -> None:
     assert data.unregister(address).errno == "ENOENT"
 
 
-@case(doc="address and bit must have been registered before")
+@case(doc="Unregistering: address and bit must have been registered before")
 def test_twice(ue: UserEvents) -> None:
     """Unregistering the same address and bit a second time is ENOENT."""
     event = ue.event()
@@ -83,7 +83,7 @@ def test_after_close(ue: UserEvents) -> None:
     assert event.word.value == 0
 
 
-@case(doc="address and bit must have been registered before", tier="full")
+@case(doc="Unregistering: address and bit must have been registered before", tier="full")
 def test_other_process(ue: UserEvents) -> None:
     """A process cannot unregister a word of another process at the same address: ENOENT."""
     word = ue.event(enabled=True).word
@@ -97,8 +97,8 @@ def test_other_process(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_mm_dup",
-    doc="fork keeps registrations, to be undone in each process",
+    spec="user_event_mm_dup",
+    doc="Unregistering: fork keeps registrations, to be undone in each process",
 )
 def test_child_for_itself(ue: UserEvents) -> None:
     """A child unregisters its own copy of a word; its parent's copy is still followed."""
@@ -114,8 +114,8 @@ def test_child_for_itself(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_mm_dup",
-    doc="fork keeps registrations, to be undone in each process",
+    spec="user_event_mm_dup",
+    doc="Unregistering: fork keeps registrations, to be undone in each process",
     tier="full",
 )
 def test_parent_for_itself(ue: UserEvents) -> None:

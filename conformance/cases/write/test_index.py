@@ -14,7 +14,7 @@ case = surface(
 )
 
 
-@case(doc="the write index must stand at the start of the data", tier="quick")
+@case(doc="Writing Data: the write index must stand at the start of the data", tier="quick")
 @variants({"none": b"", "one": b"\0", "two": b"\0\0", "three": b"\0\0\0"})
 def test_too_short_for_index(ue: UserEvents, data: bytes) -> None:
     """A write of less than the four bytes of an index is EFAULT, enabled or not."""
@@ -26,8 +26,8 @@ def test_too_short_for_index(ue: UserEvents, data: bytes) -> None:
 
 
 @case(
-    spec="idx < 0",
-    doc="the index is the one registration returned",
+    spec="user_events_write_core: idx < 0",
+    doc="Writing Data: the index is the one registration returned",
     needs="negative_index_refused",
     tier="quick",
 )
@@ -42,7 +42,10 @@ def test_negative_index(ue: UserEvents, index: int) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(spec="idx >= refs->count", doc="the index is the one registration returned")
+@case(
+    spec="user_events_write_core: idx >= refs->count",
+    doc="Writing Data: the index is the one registration returned",
+)
 @variants({"next": 2, "65536": 65536, "int_max": 2147483647})
 def test_unknown_index(ue: UserEvents, index: int) -> None:
     """An index past the last registered event of the file is ENOENT."""
@@ -55,8 +58,8 @@ def test_unknown_index(ue: UserEvents, index: int) -> None:
 
 
 @case(
-    spec="no refs",
-    doc="an event is written through the descriptor that registered it",
+    spec="user_events_write_core: no refs",
+    doc="Writing Data: an event is written through the descriptor that registered it",
     tier="quick",
 )
 def test_nothing_registered(ue: UserEvents) -> None:
@@ -65,7 +68,7 @@ def test_nothing_registered(ue: UserEvents) -> None:
     assert data.write_event(0).errno == "ENOENT"
 
 
-@case(doc="the write index says which event the payload belongs to")
+@case(doc="Writing Data: the write index says which event the payload belongs to")
 def test_index_picks_the_event(ue: UserEvents) -> None:
     """Each index of a file writes the event that was registered with it."""
     data = ue.open_data()
@@ -86,8 +89,8 @@ def test_index_picks_the_event(ue: UserEvents) -> None:
 
 
 @case(
-    spec="info->refs belongs to the open file",
-    doc="the index is unique to the descriptor used for the registration",
+    spec="user_events_write_core: info->refs belongs to the open file",
+    doc="Writing Data: the index is unique to the descriptor used for the registration",
 )
 def test_index_of_another_file(ue: UserEvents) -> None:
     """Two open files number their events separately: one index is two events."""
@@ -108,8 +111,8 @@ def test_index_of_another_file(ue: UserEvents) -> None:
 
 
 @case(
-    spec="dup(2) shares the open file",
-    doc="the index is unique to the descriptor used for the registration",
+    spec="user_events_write_core: dup(2) shares the open file",
+    doc="Writing Data: the index is unique to the descriptor used for the registration",
 )
 def test_index_of_a_duplicate(ue: UserEvents) -> None:
     """A duplicated descriptor shares the indices, and keeps them when the first is closed."""
@@ -129,8 +132,8 @@ def test_index_of_a_duplicate(ue: UserEvents) -> None:
 
 
 @case(
-    spec="fork(2) shares the open file",
-    doc="the index is unique to the descriptor used for the registration",
+    spec="user_events_write_core: fork(2) shares the open file",
+    doc="Writing Data: the index is unique to the descriptor used for the registration",
 )
 def test_index_in_a_child(ue: UserEvents) -> None:
     """Parent and child share the indices of an inherited descriptor in both directions."""
@@ -151,8 +154,8 @@ def test_index_in_a_child(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_events_ioctl_unreg leaves the refs of the file",
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering ends updates of the word",
+    spec="user_events_ioctl_unreg leaves the refs of the file",
+    doc="Unregistering ends updates of the word",
     profiles="6.4..",
 )
 def test_after_unregister(ue: UserEvents) -> None:

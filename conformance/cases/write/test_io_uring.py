@@ -23,7 +23,7 @@ case = surface(
 
 @case(
     spec="rw.c:io_write; trace_events_user.c:user_events_write_iter",
-    doc="write() or writev() of the data file",
+    doc="Writing Data: write() or writev() of the data file",
 )
 @variants({"write": False, "writev": True})
 def test_recorded(ue: UserEvents, vector: bool) -> None:
@@ -36,8 +36,9 @@ def test_recorded(ue: UserEvents, vector: bool) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_events_write_core; rw.c:io_write",
-    doc="write() or writev() of the data file; the index comes first and says which event it is",
+    spec="user_events_write_core; rw.c:io_write",
+    doc="Writing Data: write() or writev() of the data file; the index comes first and says "
+    "which event it is",
 )
 @variants(
     ("index", b"\1\0\0\0\1\0", "ENOENT"),
@@ -53,7 +54,7 @@ def test_refused(ue: UserEvents, raw: bytes, errno: str) -> None:
 
 
 @case(
-    doc="write() or writev() of the data file; the payload is as long as the fields",
+    doc="Writing Data: write() or writev() of the data file; the payload is as long as the fields",
     needs="payload_size_checked",
 )
 def test_short_payload(ue: UserEvents) -> None:
@@ -65,7 +66,8 @@ def test_short_payload(ue: UserEvents) -> None:
 
 
 @case(
-    doc="write() or writev() of the data file; the index is one that registration gave",
+    doc="Writing Data: write() or writev() of the data file; the index is one that "
+    "registration gave",
     needs="negative_index_refused",
 )
 def test_negative_index(ue: UserEvents) -> None:
@@ -75,7 +77,9 @@ def test_negative_index(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(doc="write() or writev() of the data file; a write of a disabled event is refused")
+@case(
+    doc="Writing Data: write() or writev() of the data file; a write of a disabled event is refused"
+)
 def test_nobody_listens(ue: UserEvents) -> None:
     """Writing a disabled event fails with EBADF; before 6.5 it succeeds."""
     data = ue.event("u16 a").data
@@ -86,8 +90,8 @@ def test_nobody_listens(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_validate",
-    doc="write() or writev() of the data file; a string ends with NUL",
+    spec="user_event_validate",
+    doc="Writing Data: write() or writev() of the data file; a string ends with NUL",
     needs="dynamic_fields_validated",
 )
 def test_validated(ue: UserEvents) -> None:
@@ -99,8 +103,9 @@ def test_validated(ue: UserEvents) -> None:
 
 
 @case(
-    spec="fault_in_iov_iter_readable",
-    doc="write() or writev() of the data file; silent about memory that cannot be read",
+    spec="user_events_write_core: fault_in_iov_iter_readable",
+    doc="Writing Data: write() or writev() of the data file; silent about memory that cannot "
+    "be read",
     needs="unreadable_payload_refused",
 )
 @variants({"index_only": 4, "part_of_the_payload": 5, "nothing": 0})
@@ -115,7 +120,7 @@ def test_unreadable(ue: UserEvents, readable: int) -> None:
 
 @case(
     spec="lib/iov_iter.c:import_ubuf, import_iovec",
-    doc="write() or writev() of the data file; silent about addresses no process has",
+    doc="Writing Data: write() or writev() of the data file; silent about addresses no process has",
 )
 @variants({"write": False, "writev": True})
 def test_kernel_address(ue: UserEvents, vector: bool) -> None:
@@ -132,7 +137,7 @@ def test_kernel_address(ue: UserEvents, vector: bool) -> None:
 
 @case(
     spec="rw.c:io_write; trace_events_user.c:user_events_write_iter: no position",
-    doc="write() or writev() of the data file; silent about offsets",
+    doc="Writing Data: write() or writev() of the data file; silent about offsets",
     tier="quick",
 )
 @variants(
@@ -152,7 +157,7 @@ def test_offset(ue: UserEvents, offset: int, value: int, errno: str) -> None:
 
 @case(
     spec="rw.c:io_write; fs/read_write.c:do_iter_readv_writev",
-    doc="write() or writev() of the data file; silent about empty vectors",
+    doc="Writing Data: write() or writev() of the data file; silent about empty vectors",
 )
 @variants({"none": (), "one_empty": (b"",), "two_empty": (b"", b"")})
 def test_empty_vector(ue: UserEvents, parts: tuple[bytes, ...]) -> None:
@@ -164,8 +169,8 @@ def test_empty_vector(ue: UserEvents, parts: tuple[bytes, ...]) -> None:
 
 
 @case(
-    spec="copy_from_iter",
-    doc="write() or writev() of the data file; writev() gathers index and payload",
+    spec="user_events_write_core: copy_from_iter",
+    doc="Writing Data: write() or writev() of the data file; writev() gathers index and payload",
 )
 def test_split(ue: UserEvents) -> None:
     """Index and payload may be split anywhere among the segments."""
@@ -177,7 +182,8 @@ def test_split(ue: UserEvents) -> None:
 
 @case(
     spec="lib/iov_iter.c:iovec_from_user",
-    doc="write() or writev() of the data file; silent about how many segments there may be",
+    doc="Writing Data: write() or writev() of the data file; silent about how many segments "
+    "there may be",
 )
 def test_too_many_segments(ue: UserEvents) -> None:
     """1024 segments are accepted; 1025 are EINVAL."""
@@ -192,7 +198,7 @@ def test_too_many_segments(ue: UserEvents) -> None:
 
 @case(
     spec="rw.c:io_rw_init_file, io_file_supports_nowait",
-    doc="write() or writev() of the data file; silent about O_NONBLOCK",
+    doc="Writing Data: write() or writev() of the data file; silent about O_NONBLOCK",
 )
 def test_nonblocking(ue: UserEvents) -> None:
     """O_NONBLOCK on the descriptor changes nothing: the write completes without EAGAIN."""
@@ -209,7 +215,7 @@ def test_nonblocking(ue: UserEvents) -> None:
 
 @case(
     spec="rw.c:io_rw_init_file: FMODE_WRITE",
-    doc="write() or writev() of the data file; the file is opened for writing",
+    doc="Writing Data: write() or writev() of the data file; the file is opened for writing",
 )
 def test_read_only(ue: UserEvents) -> None:
     """A read-only descriptor cannot be written: EBADF."""
@@ -238,7 +244,7 @@ def test_of_a_worker(ue: UserEvents) -> None:
 
 @case(
     spec="include/linux/user_events.h: user_events_fork; io-wq.c:create_io_worker",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
+    doc="Deleting: events go with their last reference",
     profiles="6.4..",
     needs="auto_delete",
 )
@@ -255,7 +261,7 @@ def test_worker_keeps_nothing(ue: UserEvents) -> None:
 
 @case(
     spec="include/linux/user_events.h: user_events_fork; trace_events_user.c:current_user_event_mm",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: the word is of the process",
+    doc="Registering: the word is of the process",
     profiles="6.4..",
 )
 def test_worker_before_registration(ue: UserEvents) -> None:

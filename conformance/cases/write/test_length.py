@@ -24,7 +24,7 @@ case = surface(
 
 @case(
     spec="user_events_write_core: i->count < user->min_size",
-    doc="the payload holds the fields of the event",
+    doc="Writing Data: the payload holds the fields of the event",
 )
 @variants(
     ("u8.0", " u8 a", b"", b"\1"),
@@ -57,7 +57,7 @@ def test_short_payload(ue: UserEvents, fields: str, payload: bytes, missing: byt
 
 @case(
     spec="user_event_add_field: min_size is that of the last field",
-    doc="silent about fields that are larger than what can be written",
+    doc="Writing Data: silent about fields that are larger than what can be written",
     profiles="6.4..",
     needs="payload_size_checked ebadf_when_disabled",
 )
@@ -72,7 +72,10 @@ def test_least_size_wraps(ue: UserEvents) -> None:
     assert data.write_event(0, bytes(8)).errno == "EBADF"
 
 
-@case(spec="user_event_ftrace copies i->count bytes", doc="silent about bytes after the last field")
+@case(
+    spec="user_event_ftrace copies i->count bytes",
+    doc="Writing Data: silent about bytes after the last field",
+)
 @variants(
     (1, 9, "41 00 00 00 ff"),
     # A dump of more than a page is left out.
@@ -87,7 +90,7 @@ def test_longer_payload(ue: UserEvents, extra: int, returned: int, dump: str) ->
 
 @case(
     spec="ring_buffer.c:rb_reserve_next_event, BUF_MAX_DATA_SIZE of a sub-buffer",
-    doc="silent about the longest payload",
+    doc="Writing Data: silent about the longest payload",
     needs="long_records_kept",
     tier="quick",
 )
@@ -110,7 +113,7 @@ def test_longest_record(ue: UserEvents, length: int, returned: int, records: int
 
 @case(
     spec="user_event_ftrace returns before it validates",
-    doc="silent about the longest payload",
+    doc="Writing Data: silent about the longest payload",
     needs="long_records_kept",
     tier="quick",
 )
@@ -128,7 +131,7 @@ def test_dropped_is_not_validated(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_ftrace: i->count 0 needs no copy",
-    doc="an event without fields has no payload",
+    doc="Writing Data: an event without fields has no payload",
     tier="quick",
 )
 @variants(
@@ -149,7 +152,10 @@ def test_no_fields(ue: UserEvents, parts: list[bytes], returned: int, dumps: lis
     assert ue.tracefs.records() == ue.dated("remote_enable", since=shown, before=dumped)
 
 
-@case(spec="user_events_write_core: refs->events", doc="by the index that the registration gave")
+@case(
+    spec="user_events_write_core: refs->events",
+    doc="Writing Data: by the index that the registration gave",
+)
 def test_index_beyond_a_byte(ue: UserEvents) -> None:
     """A descriptor with 258 events writes each by its own index, and returns it again."""
     data = ue.open_data()
@@ -170,7 +176,7 @@ def test_index_beyond_a_byte(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core: fault_in_iov_iter_readable of all that is written",
-    doc="nothing is said of memory that is not there yet",
+    doc="Writing Data: nothing is said of memory that is not there yet",
     profiles="6.4..",
     needs="ebadf_when_disabled",
 )
@@ -189,7 +195,7 @@ def test_page_behind_is_away(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core: min_size",
-    doc="nothing is said of a payload that is too short",
+    doc="Writing Data: nothing is said of a payload that is too short",
     profiles="6.4..",
 )
 def test_shorter_than_64_kib(ue: UserEvents) -> None:
@@ -200,7 +206,7 @@ def test_shorter_than_64_kib(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_validate: validator->offset",
-    doc="nothing is said of data that lies outside of the payload",
+    doc="Writing Data: nothing is said of data that lies outside of the payload",
     profiles="6.4..",
     needs="dynamic_fields_validated",
 )

@@ -17,8 +17,8 @@ case = surface(
 
 
 @case(
-    spec="fault_in_iov_iter_readable after the test for listeners",
-    doc="silent about payloads that cannot be read",
+    spec="user_events_write_core: fault_in_iov_iter_readable after the test for listeners",
+    doc="Writing Data: silent about payloads that cannot be read",
 )
 @variants(("none", 0, ""), ("half", 2, "00 00"))
 def test_unreadable_payload(ue: UserEvents, readable: int, dump: str) -> None:
@@ -39,7 +39,10 @@ def test_unreadable_payload(ue: UserEvents, readable: int, dump: str) -> None:
     assert ue.tracefs.records() == dumps
 
 
-@case(spec="copy_from_iter", doc="silent about data that cannot be read")
+@case(
+    spec="user_events_write_core: copy_from_iter",
+    doc="Writing Data: silent about data that cannot be read",
+)
 @variants({"none": 0, "one": 1, "three": 3})
 def test_unreadable_index(ue: UserEvents, readable: int) -> None:
     """An index that cannot be read completely is EFAULT, enabled or not."""
@@ -51,7 +54,7 @@ def test_unreadable_index(ue: UserEvents, readable: int) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(doc="silent about memory protection")
+@case(doc="Writing Data: silent about memory protection")
 def test_protected_memory(ue: UserEvents) -> None:
     """Index and payload must be readable, not writable; PROT_NONE is EFAULT."""
     data = ue.event("u32 a").data
@@ -65,7 +68,10 @@ def test_protected_memory(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="41 00 00 00")]
 
 
-@case(spec="fault_in_iov_iter_readable", doc="silent about pages that are not resident")
+@case(
+    spec="user_events_write_core: fault_in_iov_iter_readable",
+    doc="Writing Data: silent about pages that are not resident",
+)
 def test_untouched_memory(ue: UserEvents) -> None:
     """Index and payload in pages that were never touched read as zero and are recorded."""
     data = ue.event("u32 a; u32 b").data
@@ -78,7 +84,9 @@ def test_untouched_memory(ue: UserEvents) -> None:
 
 
 @case(
-    spec="fault_in_iov_iter_readable", doc="silent about pages that are not resident", tier="quick"
+    spec="user_events_write_core: fault_in_iov_iter_readable",
+    doc="Writing Data: silent about pages that are not resident",
+    tier="quick",
 )
 def test_untouched_segment(ue: UserEvents) -> None:
     """A later segment is recorded from a file page that this mapping never touched."""

@@ -29,7 +29,7 @@ def test_order_descriptor_first(ue: UserEvents) -> None:
     assert data.pwrite(RECORD, -1).errno == "EINVAL"
 
 
-@case(spec="trace_events_user.c:user_events_write", needs="negative_index_refused")
+@case(spec="user_events_write", needs="negative_index_refused")
 @variants({"negative": -1, "unknown": 1})
 def test_order_position_before_index(ue: UserEvents, index: int) -> None:
     """pwrite at an offset is EFAULT before the index is checked."""

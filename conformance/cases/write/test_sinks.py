@@ -30,7 +30,7 @@ def turn(files: Tracefs, on: str) -> None:
     assert files.write(files.path("tracing_on"), on).value == 1
 
 
-@case(spec="trace_events_user.c:user_event_ftrace", tier="quick")
+@case(spec="user_event_ftrace", tier="quick")
 def test_turned_off(ue: UserEvents) -> None:
     """While tracing is off the event stays enabled and writable, and nothing is recorded."""
     event = ue.event("u16 a")
@@ -47,7 +47,7 @@ def test_turned_off(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x2 (2)", dump="02 00")]
 
 
-@case(spec="trace_events_user.c:user_event_ftrace")
+@case(spec="user_event_ftrace")
 @variants({"first": 0, "second": 1})
 def test_one_of_two_turned_off(ue: UserEvents, off: int) -> None:
     """Of two instances one has tracing off: the other records, and the write succeeds."""
@@ -60,8 +60,7 @@ def test_one_of_two_turned_off(ue: UserEvents, off: int) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_ftrace: discard; "
-    "trace_events_user.c:user_events_write_core: probes",
+    spec="user_event_ftrace: discard; trace_events_user.c:user_events_write_core: probes",
     needs="dynamic_fields_validated",
     tier="quick",
 )
@@ -83,7 +82,10 @@ def test_refused_by_who_records(ue: UserEvents, turned: str, errno: str) -> None
         each.remove()
 
 
-@case(spec="probes: fault_in_iov_iter_readable", needs="unreadable_payload_refused")
+@case(
+    spec="user_events_write_core: probes: fault_in_iov_iter_readable",
+    needs="unreadable_payload_refused",
+)
 @variants({"both_on": "11", "one_on": "01", "both_off": "00"})
 def test_unreadable_for_nobody(ue: UserEvents, turned: str) -> None:
     """An unreadable payload is EFAULT for any tracer that would record, and none records part of
@@ -102,7 +104,7 @@ def test_unreadable_for_nobody(ue: UserEvents, turned: str) -> None:
 
 
 @case(
-    spec="probes; trace_events_user.c:user_event_perf",
+    spec="user_events_write_core: probes; trace_events_user.c:user_event_perf",
     needs="perf_sink dynamic_fields_validated",
     facilities="perf",
 )
@@ -118,7 +120,10 @@ def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int)
     assert len(instance.records()) == taken
 
 
-@case(spec="probes; trace_events.h:trace_trigger_soft_disabled", needs="dynamic_fields_validated")
+@case(
+    spec="user_events_write_core: probes; trace_events.h:trace_trigger_soft_disabled",
+    needs="dynamic_fields_validated",
+)
 @variants("refusing", "acting")
 def test_refused_and_acted_on(ue: UserEvents, asked_first: str) -> None:
     """A trigger at the top that reads no records fires for a write that an instance rejects."""
@@ -134,7 +139,11 @@ def test_refused_and_acted_on(ue: UserEvents, asked_first: str) -> None:
     assert instance.records() == []
 
 
-@case(spec="probes; trace_events_user.c:user_event_perf", needs="perf_sink", facilities="perf")
+@case(
+    spec="user_events_write_core: probes; trace_events_user.c:user_event_perf",
+    needs="perf_sink",
+    facilities="perf",
+)
 def test_perf_while_turned_off(ue: UserEvents) -> None:
     """perf counts writes that an instance with tracing off, or its PID list, does not record."""
     instance = made(ue)
@@ -148,7 +157,7 @@ def test_perf_while_turned_off(ue: UserEvents) -> None:
     assert instance.records() == []
 
 
-@case(spec="probes")
+@case(spec="user_events_write_core: probes")
 def test_many_listeners(ue: UserEvents) -> None:
     """With twelve instances each has the record, and the event is in use until the last disables
     it.

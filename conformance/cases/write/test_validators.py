@@ -73,7 +73,7 @@ def test_data_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | N
 
 
 @case(
-    spec="VALIDATOR_REL",
+    spec="user_event_validate: VALIDATOR_REL",
     doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | offset",
 )
 @variants(REL_LOC_BOUNDS)
@@ -110,7 +110,7 @@ def test_location_bits(ue: UserEvents, field: str, offset: int) -> None:
 
 
 @case(
-    spec="offset and size are 32 bits wide",
+    spec="user_event_validate: offset and size are 32 bits wide",
     doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | offset",
     needs="dynamic_fields_validated",
     tier="full",
@@ -151,7 +151,7 @@ def test_bounds_are_those_of_the_write(
     assert len(ue.tracefs.records()) == ue.dated(CHECKED, since=1, before=2)
 
 
-@case(spec="no lower bound")
+@case(spec="user_event_validate: no lower bound")
 @variants(("from_start", 0, 12), ("from_pid", 4, 8), ("before_field", 7, 5))
 def test_data_loc_into_common_fields(ue: UserEvents, offset: int, length: int) -> None:
     """A `__data_loc` string may start in the common fields: only its end is checked."""
@@ -162,7 +162,7 @@ def test_data_loc_into_common_fields(ue: UserEvents, offset: int, length: int) -
     assert event.write(one + located(offset, length)).errno == errno
 
 
-@case(spec="VALIDATOR_ENSURE_NULL; user_event_add_field")
+@case(spec="user_event_validate: VALIDATOR_ENSURE_NULL; user_event_add_field")
 @variants(
     ("data_loc.char_array", "__data_loc char[]", 12),
     ("data_loc.unsigned", "__data_loc unsigned char[]", 12),
@@ -186,7 +186,7 @@ def test_nul_needed(ue: UserEvents, type_text: str, offset: int) -> None:
     assert ue.tracefs.records() == ue.dated(CHECKED, since=[shown], before=dumped)
 
 
-@case(spec="trace_events_user.c:user_event_add_field")
+@case(spec="user_event_add_field")
 @variants(
     ("data_loc.u8", "__data_loc u8[] m", located(12, 4) + b"abcd", "61,62,63,64"),
     ("data_loc.u8.empty", "__data_loc u8[] m", located(13, 0) + b"abcd", ""),
@@ -224,7 +224,7 @@ def test_byte_bounds(ue: UserEvents, type_text: str, offset: int, length: int) -
 
 
 @case(
-    spec="in the order of definition",
+    spec="user_event_validate: in the order of definition",
     doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | offset",
 )
 @variants(
@@ -258,7 +258,7 @@ def test_several_dynamic_fields(
         assert ue.tracefs.records() == [ue.line(*values, dump=payload.hex(" "))]
 
 
-@case(spec="trace_events_user.c:user_events_write_core, user_event_validate")
+@case(spec="user_events_write_core, user_event_validate")
 def test_order_listener_before_validators(ue: UserEvents) -> None:
     """A bad dynamic field of a disabled event is not checked; once enabled it is EFAULT."""
     event = ue.event("__data_loc char[] m")
@@ -269,7 +269,7 @@ def test_order_listener_before_validators(ue: UserEvents) -> None:
     assert event.write(bad).errno == ue.dated(CHECKED, since="EFAULT", before="")
 
 
-@case(spec="trace_events_user.c:user_event_validate looks at the copied record")
+@case(spec="user_event_validate looks at the copied record")
 def test_validated_across_parts(ue: UserEvents) -> None:
     """Dynamic fields are checked across the whole record, however it is split into iovecs."""
     data = ue.event("__rel_loc char[] m", enabled=True).data
@@ -281,7 +281,7 @@ def test_validated_across_parts(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ue.dated(CHECKED, since=[shown], before=dumped)
 
 
-@case(spec="trace_events_user.c:user_event_ftrace: discard")
+@case(spec="user_event_ftrace: discard")
 def test_discarded_record(ue: UserEvents) -> None:
     """A rejected payload leaves no trace between the records before and after it."""
     event = ue.event("__rel_loc char[] m", enabled=True)

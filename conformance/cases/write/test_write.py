@@ -20,7 +20,7 @@ case = surface(
 
 @case(
     spec="user_events_write_core",
-    doc="the data begin with the write index, the rest is the payload",
+    doc="Writing Data: the data begin with the write index, the rest is the payload",
 )
 @variants(
     ("u8", " u8 a", b"\1", 5),
@@ -36,7 +36,11 @@ def test_returns_all_bytes(ue: UserEvents, fields: str, payload: bytes, returned
     assert len(ue.tracefs.records()) == 1
 
 
-@case(spec="user_events_write_core", doc="every write is an entry of its own", tier="full")
+@case(
+    spec="user_events_write_core",
+    doc="Writing Data: every write is an entry of its own",
+    tier="full",
+)
 def test_records_in_order(ue: UserEvents) -> None:
     """Every write is one record, in the order of writing, whatever the system call."""
     data = ue.event("u16 n", enabled=True).data
@@ -54,7 +58,7 @@ def test_records_in_order(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core: the tracepoint decides, not the word",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: programs check the bit themselves",
+    doc="Status: programs check the bit themselves",
     profiles="6.4..",
     needs="ebadf_when_disabled",
     tier="full",
@@ -72,7 +76,7 @@ def test_word_not_consulted(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core: tp->key.enabled",
-    doc="silent about what a write without a listener returns",
+    doc="Writing Data: silent about what a write without a listener returns",
     tier="full",
 )
 @variants({"exact": b"\1\0\0\0", "longer": b"\1\0\0\0more"})
@@ -90,7 +94,7 @@ def test_nobody_listens(ue: UserEvents, payload: bytes) -> None:
 
 @case(
     spec="user_events_write_core: each event has a tracepoint of its own",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: a tool attaches to one event",
+    doc="Status: a tool attaches to one event",
 )
 def test_listener_of_another_event(ue: UserEvents) -> None:
     """A tracer of one event gets no records of another event of the same file."""
@@ -106,7 +110,7 @@ def test_listener_of_another_event(ue: UserEvents) -> None:
 
 @case(
     spec="ring_buffer.c:ring_buffer_lock_reserve, trace_events_user.c:user_event_ftrace",
-    doc="silent about tracing_on",
+    doc="Writing Data: silent about tracing_on",
     tier="full",
     isolation="global",
 )
@@ -129,7 +133,7 @@ def test_tracing_off(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_iter",
-    doc="writev() may carry the index in one vector and the payload in others",
+    doc="Writing Data: writev() may carry the index in one vector and the payload in others",
 )
 def test_equals_writev(ue: UserEvents) -> None:
     """The same bytes through write and writev give the same result and the same record."""
@@ -142,7 +146,7 @@ def test_equals_writev(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core, lib/iov_iter.c:copy_from_iter",
-    doc="vectors are the pieces of one index and payload",
+    doc="Writing Data: vectors are the pieces of one index and payload",
 )
 @variants(
     ("one", [b"\0\0\0\0\x44\x33\x22\x11"]),
@@ -160,7 +164,10 @@ def test_parts(ue: UserEvents, parts: list[bytes]) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x11223344 (287454020)", dump="44 33 22 11")]
 
 
-@case(spec="user_events_write_core", doc="the write index must stand at the start of the data")
+@case(
+    spec="user_events_write_core",
+    doc="Writing Data: the write index must stand at the start of the data",
+)
 @variants(
     ("one", [b"\0"]), ("one_and_two", [b"\0", b"\0\0"]), ("three_and_empty", [b"\0\0\0", b""])
 )
@@ -173,7 +180,7 @@ def test_parts_too_short_for_index(ue: UserEvents, parts: list[bytes]) -> None:
 
 @case(
     spec="fs/read_write.c:do_iter_readv_writev is not reached without a byte",
-    doc="silent about empty vectors",
+    doc="Writing Data: silent about empty vectors",
 )
 @variants({"no_parts": [], "one_empty": [b""], "three_empty": [b"", b"", b""]})
 def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
@@ -185,7 +192,7 @@ def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
 
 @case(
     spec="lib/iov_iter.c:iovec_from_user, copy_iovec_from_user",
-    doc="silent; writev(2) has limits of its own",
+    doc="Writing Data: silent; writev(2) has limits of its own",
     tier="full",
 )
 def test_iovec_limits(ue: UserEvents) -> None:
@@ -199,7 +206,10 @@ def test_iovec_limits(ue: UserEvents) -> None:
     assert len(ue.tracefs.records()) == 1
 
 
-@case(spec="user_data_fops; fs/read_write.c:vfs_llseek", doc="the file is for ioctl and write")
+@case(
+    spec="user_data_fops; fs/read_write.c:vfs_llseek",
+    doc="Writing Data: the file is for ioctl and write",
+)
 def test_no_position(ue: UserEvents) -> None:
     """The data file cannot be seeked, ESPIPE, or read, EINVAL."""
     file = File(ue.process, DATA, os.O_RDWR)
@@ -210,7 +220,7 @@ def test_no_position(ue: UserEvents) -> None:
 
 @case(
     spec="fs/read_write.c:vfs_write, do_iter_write: FMODE_WRITE",
-    doc="events are written with write() or writev() on the descriptor",
+    doc="Writing Data: events are written with write() or writev() on the descriptor",
     tier="full",
 )
 def test_read_only_descriptor(ue: UserEvents) -> None:
@@ -224,7 +234,7 @@ def test_read_only_descriptor(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(spec="user_data_fops", doc="the descriptor that registered an event writes it")
+@case(spec="user_data_fops", doc="Writing Data: the descriptor that registered an event writes it")
 def test_write_only_descriptor(ue: UserEvents) -> None:
     """A write-only descriptor registers and writes."""
     data = ue.open_data(os.O_WRONLY)
@@ -234,7 +244,7 @@ def test_write_only_descriptor(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="41 00 00 00")]
 
 
-@case(spec="user_events_write: *ppos != 0", doc="names write() and writev() only")
+@case(spec="user_events_write: *ppos != 0", doc="Writing Data: names write() and writev() only")
 @variants(
     ("0", 0, ""),
     ("1", 1, "EFAULT"),
@@ -249,7 +259,10 @@ def test_pwrite_position(ue: UserEvents, offset: int, errno: str) -> None:
     assert len(ue.tracefs.records()) == (1 if errno == "" else 0)
 
 
-@case(spec="user_events_write_iter looks at no position", doc="names write() and writev() only")
+@case(
+    spec="user_events_write_iter looks at no position",
+    doc="Writing Data: names write() and writev() only",
+)
 @variants(
     ("0", 0, ""), ("1", 1, ""), ("8", 8, ""), ("2_to_40", 1 << 40, ""), ("minus_2", -2, "EINVAL")
 )
@@ -262,7 +275,7 @@ def test_pwritev_position(ue: UserEvents, offset: int, errno: str) -> None:
 
 @case(
     spec="user_events_write does not advance *ppos",
-    doc="the descriptor takes one entry after the other",
+    doc="Writing Data: the descriptor takes one entry after the other",
     tier="full",
 )
 def test_position_stays(ue: UserEvents) -> None:
