@@ -39,9 +39,9 @@ class FakeSession:
         kernel: str | None,
         out: str,
         /,
-        said: IO[str] | None = None,
+        stdout: IO[str] | None = None,
         runs: KtapRuns | None = None,
-        remarks: IO[str] | None = None,
+        stderr: IO[str] | None = None,
     ) -> int:
         self.calls.append((options.patch, kernel, out))
         record = self._records.pop(0)
@@ -50,8 +50,8 @@ class FakeSession:
             write_results(record, Path(out) / NAME)
             if runs is not None:
                 runs.run(str(kernel), ["ok 1 uevt.run"])
-        elif said is not None:
-            said.write("uevt: disk full\n")
+        elif stdout is not None:
+            stdout.write("uevt: disk full\n")
         return self._codes.pop(0)
 
 

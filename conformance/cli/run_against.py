@@ -45,12 +45,12 @@ def judge(
     base, new = (_directory(each, root) for each in (plain, options))
     sys.stderr.write(f"uevt: without patches first, into {base}\n")
     interrupted = exit_code(Ending.INTERRUPTED, style)
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as said:
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as stdout:
         before = _identity(base / NAME)
-        code = session(plain, kernel, str(base), said=said)
+        code = session(plain, kernel, str(base), stdout=stdout)
         if code == interrupted or _identity(base / NAME) in (None, before):
-            said.seek(0)
-            sys.stdout.write(said.read())
+            stdout.seek(0)
+            sys.stdout.write(stdout.read())
             if runs is not None and code != interrupted:
                 runs.run(str(kernel), [])
             return [code]

@@ -1,7 +1,7 @@
-"""What `uevt run` starts: pytest, and a last look at whether there was a run at all.
+"""Run pytest and check that it judged something: the program of `uevt run`.
 
-``python -m conformance.session.__main__ WORD…`` is ``python -m pytest WORD…``, but its exit code is
-that of our verdict, and what ends well without one is no run that passed.
+``python -m conformance.session.__main__ WORD…`` is ``python -m pytest WORD…`` with the exit code of
+the verdict.  A session that ends well without a verdict is an error.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _STYLE = "--exit-style="
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run pytest; the exit code of the run, that of the host's trouble where there was none."""
-    # What is imported and collected stays: to look through it again and again takes a tenth of the
-    # time to the first result.  The witness lets it begin.
+    """Run pytest; the exit code of its verdict, or that of Ending.HOST without one."""
+    # Imported modules and collected cases live until the end: scanning them takes a tenth of the
+    # time to the first result.  ExitCodeObserver enables the collector.
     gc.disable()
     import pytest
 
@@ -30,7 +30,7 @@ def main(argv: Sequence[str]) -> int:
         code = int(pytest.main(list(argv), plugins=[witness]))
         sys.stdout.flush()
     except BrokenPipeError:
-        # As pytest does: whoever read our output has gone.
+        # The reader of our output has gone; pytest does the same.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     if witness.code is not None:

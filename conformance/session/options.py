@@ -1,4 +1,4 @@
-"""The options of a run: what pytest and the command `uevt run` have in common, said once."""
+"""Options of a run, shared by the pytest plugin and `uevt run`."""
 
 from __future__ import annotations
 
@@ -12,28 +12,27 @@ from typing import TextIO
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import ExitStyle
 
-# Options of one value, of several, and of none.
+# Options with one value, with several, and without.
 _VALUES = (
     *("image", "modules", "tree", "ref", "abi", "flavour"),
     *("tier", "isolation", "repeat", "shuffle", "deadline", "out", "exit_style", "ktap", "resume"),
 )
 _LISTS = ("patch", "config", "module", "append")
 _FLAGS = ("force", "require")
-# Those that name files, from where the user is.
+# Options that name files.
 _PATHS = ("image", "modules", "tree", "out", "patch", "config", "module", "ktap", "resume")
-# What is meant where nothing is said; see `settle`.
+# Values of options that are not given; see ``apply_defaults``.
 _DEFAULTS = {"tier": "quick", "isolation": "need", "exit_style": ExitStyle.DEFAULT.value}
-# Where a run goes and who is told of it: no part of what it is.
-_BESIDE: dict[str, object] = {
+# Options about output and time, which do not identify a run.
+_NOT_PART_OF_RUN: dict[str, object] = {
     **dict.fromkeys(("out", "ktap", "resume", "deadline")),
     "force": False,
 }
-# The options of which one names what is judged.
+# Options that name the kernel.
 _KERNELS = ("kernel", "image", "tree")
-# In the place of a file: standard output.
+# The name for standard output.
 STDOUT = "-"
-# A descriptor that this process was started with.  Opened by its name a socket would refuse, and
-# a file that is appended to would be cut.
+# An inherited descriptor.  Opening it by this name fails for a socket and truncates a file.
 _DESCRIPTOR = re.compile(r"/dev/fd/(\d+)")
 
 _ISOLATION = "a new guest when a case needs one (the default), or before every case"
@@ -43,7 +42,7 @@ _REPEAT = "run each case up to N times, until one run is unexpected (with -k CAS
 
 
 def declare(add: Callable[..., object]) -> None:
-    """Declare all of them to argparse's ``add_argument``, or pytest's ``addoption``."""
+    """Declare all options with argparse's ``add_argument`` or pytest's ``addoption``."""
     several = {"action": "append", "default": []}
     add("--image", metavar="FILE", help="a bzImage of your own in the place of --kernel")
     add("--modules", metavar="DIR", help="the modules of --image: lib/modules/RELEASE")
@@ -70,38 +69,38 @@ def declare(add: Callable[..., object]) -> None:
 
 
 def apply_defaults(options: Namespace) -> None:
-    """Let options that nobody gave be what they are then.
+    """Set the defaults of options that were not given.
 
-    Until then a run that is resumed can say what they were.
+    Called after a resumed run has filled in its own.
     """
     for name, value in _DEFAULTS.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
 
 
-def asked(options: Namespace) -> tuple[str, ...]:
-    """What a session of these options is asked to run, as words of `uevt run`."""
+def command_words(options: Namespace) -> tuple[str, ...]:
+    """These options as words of `uevt run`."""
     named = [f"--kernel={options.kernel}"] if options.kernel is not None else []
     named += [f"-k={options.keyword}"] if options.keyword else []
-    return (*named, *words(Namespace(**{**vars(options), **_BESIDE})))
+    return (*named, *words(Namespace(**{**vars(options), **_NOT_PART_OF_RUN})))
 
 
-def fill_missing(options: Namespace, said: Sequence[str]) -> None:
-    """Let options that nobody gave be what the words of `asked` say.  Raises ValueError."""
-    found = _parsed(said)
+def fill_missing(options: Namespace, words_given: Sequence[str]) -> None:
+    """Fill options that were not given from ``command_words``.  Raises ValueError."""
+    found = _parsed(words_given)
     kernel_given = any(getattr(options, name) is not None for name in _KERNELS)
     for name, value in vars(found).items():
         if value and not getattr(options, name) and not (kernel_given and name in _KERNELS):
             setattr(options, name, value)
 
 
-def _parsed(said: Sequence[str]) -> Namespace:
+def _parsed(words_given: Sequence[str]) -> Namespace:
     parser = ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
     parser.add_argument("--kernel")
     parser.add_argument("-k", dest="keyword", default="")
     declare(parser.add_argument)
     try:
-        found, unknown = parser.parse_known_args(list(said))
+        found, unknown = parser.parse_known_args(list(words_given))
     except ArgumentError as error:
         raise ValueError(str(error)) from error
     if unknown:
@@ -117,7 +116,7 @@ def _count(text: str) -> int:
 
 
 def _seconds(text: str) -> float:
-    """A time.  Raises ArgumentTypeError."""
+    """A time in seconds.  Raises ArgumentTypeError."""
     try:
         value = float(text)
     except ValueError:
@@ -128,7 +127,7 @@ def _seconds(text: str) -> float:
 
 
 def make_absolute(options: Namespace) -> None:
-    """Let options that name files do so from any directory."""
+    """Make the files that options name absolute."""
     for name in _PATHS:
         given = getattr(options, name)
         if isinstance(given, list):
@@ -138,7 +137,7 @@ def make_absolute(options: Namespace) -> None:
 
 
 def words(options: Namespace) -> list[str]:
-    """The same options as words of a command line."""
+    """The declared options as words of a command line."""
     found = []
     for name in (*_VALUES, *_LISTS):
         given = getattr(options, name)
@@ -149,13 +148,13 @@ def words(options: Namespace) -> list[str]:
 
 
 def descriptors(options: Namespace) -> tuple[int, ...]:
-    """The descriptors that a process with these options has to be started with."""
+    """Descriptors that a process with these options inherits."""
     found = _DESCRIPTOR.fullmatch(options.ktap or "")
     return (int(found[1]),) if found else ()
 
 
 def open_ktap(name: str | None) -> TextIO | None:
-    """Where --ktap says, None for nowhere.  Raises ReportError."""
+    """The file of --ktap, or None.  Raises ReportError."""
     if name is None:
         return None
     if name == STDOUT:

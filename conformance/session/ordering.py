@@ -1,8 +1,6 @@
-"""In which order cases run: what needs a new system first, then the longest; or by chance.
+"""Order cases: those that need a clean system first, then the longest; or shuffle them.
 
-Cases that end their guest go last: nobody needs another one behind the last of them.
-
-How long a case took is remembered per kernel, in the cache directory: a guess for the next run.
+The duration of each case is remembered per kernel in the cache.
 """
 
 from __future__ import annotations
@@ -20,19 +18,20 @@ from host.files import write_atomically
 
 Item = TypeVar("Item")
 
-# What a case is thought to take that has never run, in seconds.
+# Assumed duration of a case that never ran, in seconds.
 _UNKNOWN = 0.05
-# What another guest takes, roughly, in seconds.  Longer cases would keep the others waiting.
+# Seconds to restore another guest.  A longer case that ends its guest runs early, so that no worker
+# waits for it at the end.
 _RENEWAL = 1.0
 _SHARED = (Isolation.GLOBAL, Isolation.FATAL)
 
 
 @dataclass(frozen=True, slots=True)
 class CaseHistory:
-    """What is known of cases, by their ids, before a run begins or goes on.
+    """What is known of cases, by id, when a run begins or resumes.
 
-    ``seconds`` is what they took when they last ran; ``ended`` have ended, before the run was
-    killed; it may have died of the ``suspects``, which were running then.
+    ``seconds`` are durations of the last run.  In a killed run ``ended`` had ended, and
+    ``suspects`` were running.
     """
 
     seconds: Mapping[str, float]
@@ -41,20 +40,20 @@ class CaseHistory:
 
 
 class Durations:
-    """The seconds that each case took when it last ran on a kernel."""
+    """Durations of cases in their last run on a kernel."""
 
     def __init__(self, cache: Path, kernel_id: str) -> None:
         self._file = cache / "durations" / f"{kernel_id}.json"
 
     def read(self) -> dict[str, float]:
-        """Case id to seconds; nothing where nothing can be read."""
+        """Seconds by case id; empty if the file is unreadable."""
         try:
             return {str(name): float(s) for name, s in json.loads(self._file.read_text()).items()}
         except (OSError, ValueError, AttributeError, TypeError, OverflowError, RecursionError):
             return {}
 
     def remember(self, seconds: Mapping[str, float]) -> None:
-        """Add what a run measured.  It is a guess: one that cannot be written is left out."""
+        """Add the durations of a run.  Errors are ignored: they are estimates."""
         with suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(self._file, json.dumps({**self.read(), **seconds}))
@@ -66,14 +65,12 @@ def ordered(
     history: CaseHistory,
     seed: int | None = None,
 ) -> list[Item]:
-    """The items that have not ended in the order to run them, by a ``seed`` if there is one.
+    """The items that have not ended, ordered, or shuffled by ``seed``.
 
-    Suspects go last: were it chance that the run died in one, it is not chance twice.
-    Cases that begin on a system without events come one after the other, so that the system
-    has to be emptied once; those that want two processors go last.  Of the others the longest
-    come first: guests side by side then end at about the same time.  Those that take a guest with
-    them and do not take long come behind.  The very first is the shortest of those that may be:
-    whoever waits sees soon that there are results.
+    Suspects go last: they may end the run again.  Cases that need a system without events run one
+    after another, so that it is emptied once; cases with two processors follow.  Among the others
+    the longest come first, so that all guests finish together, and short cases that end their guest
+    come last.  The first of all is a short one, to show a result soon.
     """
     found = list(items)
     if seed is not None:

@@ -1,8 +1,8 @@
 """The pytest plugin: options, the fixture ``ue``, and one judged result per case.
 
 ``target`` names and builds the kernel under test, ``worker`` boots it and runs cases, ``selection``
-chooses the cases, ``pool`` forks the worker processes, ``controller`` records the results.  Tests
-that are not cases are left alone.
+chooses the cases, ``pool`` forks the workers, ``controller`` records the results.  Tests that are
+no cases are left alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.session.controller.controller import NAME, Controller, refuse, results_directory
 from conformance.session.controller.resume import recall_options
-from conformance.session.options import apply_defaults, asked, declare, open_ktap
+from conformance.session.options import apply_defaults, command_words, declare, open_ktap
 from conformance.session.pool.pool import NAME as POOL
 from conformance.session.pool.pool import WorkerPool
 from conformance.session.pool.prelaunch import Prelaunch
@@ -44,7 +44,7 @@ _CONTROLLER = pytest.StashKey[Controller]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options of a conformance run; `uevt run` passes its own through."""
+    """Declare the options of a run; `uevt run` passes its own on."""
     group = parser.getgroup("uevt", "conformance of the user_events ABI")
     add = group.addoption
     add("--kernel", metavar="K", help="a kernel of the catalog (6.12), or `model` (self-check)")
@@ -54,9 +54,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
-    """Build the kernel, prove the accelerator, claim the directory: once, up front.
+    """Build the kernel, test the accelerator and claim the directory, once and first.
 
-    A run that cannot begin ends here with a contracted exit code, before any session.
+    A run that cannot begin ends here with a documented exit code, before any session.
     """
     option = config.option
     named = (*KERNELS, "resume")
@@ -83,14 +83,14 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let this process run cases, or be told what others show."""
+    """Register the plugins of a process that runs cases, or controls workers that do."""
     config.addinivalue_line("markers", "uevt_full: a variant of tier full in a quick case")
     config.addinivalue_line("markers", "uevt_variants(names, rows): the variants of a case")
     if _CONTROLLER not in config.stash:
         return
     controller, number = config.stash[_CONTROLLER], config.option.guests
     config.pluginmanager.register(controller, NAME)
-    selection = CaseSelection(controller.target, controller.history, controller.expect)
+    selection = CaseSelection(controller.target, controller.history, controller.note_selection)
     config.pluginmanager.register(selection, _SELECTION)
     if number is None or config.option.collectonly:
         _run_cases(config, selection, _worker(config, controller, controller.directory))
@@ -125,24 +125,24 @@ def _controller(config: pytest.Config) -> Controller:
     tidy()
     target = resolve(config.option)
     check_boots(target)
-    words = asked(config.option)
+    words = command_words(config.option)
     return Controller(config, target, results_directory(config, target), ktap, words)
 
 
 def _allowed() -> Allowed:
-    """The rules that hold today.  Raises ExpectationError, for one that has expired too."""
+    """The rules of today.  Raises ExpectationError, also for an expired rule."""
     return Allowed.load(datetime.now(UTC).date())
 
 
 def _fail(config: pytest.Config, error: Exception, ending: Ending) -> int:
-    sys.stderr.write(f"uevt: {_told(error)}\n")
+    sys.stderr.write(f"uevt: {_message(error)}\n")
     return exit_code(ending, ExitStyle(config.option.exit_style or "default"))
 
 
 def _run_cases_in_worker(
     config: pytest.Config, selection: CaseSelection, worker: Worker
 ) -> CaseHooks:
-    """Let a forked process run cases, and leave the rest to the other one."""
+    """Turn a forked process into a worker."""
     controller = config.stash[_CONTROLLER]
     controller.close_after_fork()
     for plugin in (controller, config.pluginmanager.get_plugin(POOL)):
@@ -170,14 +170,14 @@ def _worker(config: pytest.Config, controller: Controller, directory: Path) -> W
     )
 
 
-def _told(error: Exception) -> str:
-    """One line: what was wrong, and the hint."""
+def _message(error: Exception) -> str:
+    """The message of an error with its hint, on one line."""
     hint = getattr(error, "hint", "")
     return f"{error}" + (f"; {hint}" if hint and hint not in str(error) else "")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Refuse cases without a kernel: there is nothing they could be run on."""
+    """Refuse to run cases without a kernel."""
     if _CONTROLLER not in config.stash and any(case_of(item) is not None for item in items):
         refuse(config, "cases need a kernel: add --kernel 6.12, --kernel model or --image FILE")
 

@@ -1,4 +1,4 @@
-"""Selecting the cases of a session: the hooks of the process that collects them."""
+"""Select and order the cases of a session, while pytest collects."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from conformance.session.controller.controller import nothing_selected, refuse
 from conformance.session.ordering import CaseHistory, ordered
 from conformance.session.target.target import Target
 
-# Where the cases are.
+# The directory of the cases.
 CASES = Path(conformance.cases.__file__).resolve().parent
 
 
 class BadExpression(ValueError):
-    """A -k that cannot be read."""
+    """A -k that is no expression."""
 
 
 def case_of(item: pytest.Item) -> Case | None:
@@ -31,39 +31,44 @@ def case_of(item: pytest.Item) -> Case | None:
     return declared(getattr(item, "function", None))
 
 
-def named(item: pytest.Item) -> tuple[Case, str]:
-    """The case that an item runs, and its id."""
+def case_and_id(item: pytest.Item) -> tuple[Case, str]:
+    """The case of an item, and its id."""
     case = case_of(item)
     assert case is not None
     return case, case_id(case, item)
 
 
 def case_id(case: Case, item: pytest.Item) -> str:
-    """The id of a case, with that of its variant."""
+    """The id of a case and its variant."""
     callspec = getattr(item, "callspec", None)
     return case.id if callspec is None else f"{case.id}.{callspec.id}"
 
 
 def tier_of(case: Case, item: pytest.Item) -> Tier:
-    """The tier of a variant: its case's, unless it is marked as one more of a kind."""
+    """The tier of a variant: full if it is marked so, else that of its case."""
     return Tier.FULL if item.get_closest_marker(FULL_MARK.name) else case.tier
 
 
 class CaseSelection:
-    """Selects the cases of a session, and puts them in order.
+    """Plugin that selects and orders the cases of a session.
 
-    ``probes`` are the programs of the cases about a switch, selected or not, to be run beside the
-    cases; of the ``switches`` there are cases that are selected.
+    ``probes`` are the programs of all cases about a switch, ``switches`` those with a selected
+    case.
     """
 
     def __init__(
-        self, target: Target, history: CaseHistory, tell: Callable[[int, Sequence[str]], None]
+        self,
+        target: Target,
+        history: CaseHistory,
+        on_selected: Callable[[int, Sequence[str]], None],
     ) -> None:
-        """``tell`` is told how many cases are to run, and which files of cases were not found."""
+        """``on_selected`` gets the number of cases to run, and the files that were not
+        collected.
+        """
         self._target = target
         self._earlier = history
-        self._tell = tell
-        # There are cases, if not for this kernel.
+        self._on_selected = on_selected
+        # Whether there are cases at all, for whatever kernel.
         self._any_cases = False
         # The files that were collected, and the ids of the cases in them.
         self._files: set[str] = set()
@@ -75,9 +80,9 @@ class CaseSelection:
     def pytest_pycollect_makeitem(
         self, collector: pytest.Collector, obj: object
     ) -> list[pytest.Item] | None:
-        """A case that is not to be run is no item: making one takes its time.
+        """Skip cases that do not run: to create an item takes time.
 
-        One about a switch is, whatever its tier: its program is a probe.
+        A case about a switch is kept in every tier, for its probe.
         """
         case = declared(obj)
         if case is None:
@@ -91,11 +96,11 @@ class CaseSelection:
         return []
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Make the variants of a case that are of the tier."""
+        """Create the variants of a case that belong to the tier."""
         quick = Tier(metafunc.config.option.tier) is Tier.QUICK
         for mark in metafunc.definition.iter_markers(VARIANTS_MARK.name):
             names, rows = mark.args
-            metafunc.parametrize(names, [row for row in rows if not (quick and _more(row))])
+            metafunc.parametrize(names, [row for row in rows if not (quick and _is_full_row(row))])
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(
@@ -108,19 +113,19 @@ class CaseSelection:
         dropped = [item for item in cases if not self._selects(item, tier, wanted)]
         if (cases or self._any_cases) and len(dropped) == len(cases):
             refuse(config, nothing_selected(config, self._target))
-        # From here on pytest must not match by file and function names as well.
+        # pytest itself would match file and function names.
         config.option.keyword = ""
         if dropped:
             config.hook.pytest_deselected(items=dropped)
         gone = set(dropped)
         kept = [item for item in cases if item not in gone]
         self.probes = _probes(cases)
-        self.switches = {named(item)[0].switch for item in kept}
+        self.switches = {case_and_id(item)[0].switch for item in kept}
         others = [item for item in items if case_of(item) is None]
-        left = ordered(kept, named, self._earlier, config.option.shuffle)
-        # Those that had ended before the run went on are nobody's to take away.
+        left = ordered(kept, case_and_id, self._earlier, config.option.shuffle)
+        # Cases that ended before the run was resumed do not count as missing.
         lost = sorted(Path(path).name for path in _files(config) - self._files)
-        self._tell(len(left), lost)
+        self._on_selected(len(left), lost)
         if not lost and _files(config):
             _warn_of_unknown(self._ids)
         items[:] = others + left
@@ -141,8 +146,8 @@ def _warn_of_unknown(ids: Set[str]) -> None:
             sys.stderr.write(f"uevt: {where} names an unknown case: {entry.case}\n")
 
 
-def _more(row: ParameterSet) -> bool:
-    """Whether a row of a table is one more of a kind."""
+def _is_full_row(row: ParameterSet) -> bool:
+    """Whether a row of a table is of tier full."""
     return any(mark.name == FULL_MARK.name for mark in row.marks)
 
 
@@ -156,7 +161,7 @@ def _probes(items: list[pytest.Item]) -> list[Probe]:
 
 
 def _files(config: pytest.Config) -> frozenset[str]:
-    """The files that a run of all cases has to look through; none where single ones were named."""
+    """All case files; none if single files were named on the command line."""
     given = {(config.invocation_params.dir / arg).resolve() for arg in config.args}
     if not given & {CASES, CASES.parent}:
         return frozenset()
@@ -164,7 +169,7 @@ def _files(config: pytest.Config) -> frozenset[str]:
 
 
 class _Matcher:
-    """-k matches parts of case ids, and nothing else of an item."""
+    """Matches -k against parts of a case id, and nothing else of an item."""
 
     def __init__(self, of: str) -> None:
         self._of = of
@@ -174,7 +179,7 @@ class _Matcher:
 
 
 def expression(keyword: str) -> Expression | None:
-    """What -k says, None for nothing.  Raises NoExpression."""
+    """The expression of -k, or None.  Raises BadExpression."""
     try:
         return Expression.compile(keyword) if keyword else None
     except SyntaxError as error:

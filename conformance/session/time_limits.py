@@ -1,4 +1,4 @@
-"""How long a case and a run may take, beside the limits of single answers and boots."""
+"""Time limits of a case and of a run, besides those of single calls and boots."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ from conformance.results.case_result import Blame, CaseResult, Outcome
 from host.deadline import Deadline
 from vm.errors import GuestTrouble, HostTrouble
 
-# Seconds of an idle machine in which a case has to end; the longest take two of them.
+# Limit of a case in seconds of an idle machine; the longest take two.
 CASE_S = 60.0
 
 
 class CaseTooLong(GuestTrouble):
-    """A case did not end in time, though every single answer came."""
+    """A case did not end in time, although every call returned."""
 
 
 class RunOver(HostTrouble):
-    """The run's time was used up in the middle of a case."""
+    """The deadline of the run passed in the middle of a case."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunLimit:
-    """--deadline: the end of a run on the monotonic clock, which all its processes share."""
+    """The end of a run by --deadline, on the monotonic clock that all processes share."""
 
     seconds: float
     end: float
 
     @classmethod
     def of(cls, seconds: float | None) -> RunLimit | None:
-        """So many seconds from now on; None where nobody asked for a limit."""
+        """A limit this many seconds from now; None without --deadline."""
         return None if seconds is None else cls(seconds, time.monotonic() + seconds)
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is judged."""
+        """Whether the deadline has passed."""
         return time.monotonic() >= self.end
 
     @property
     def passed(self) -> str:
-        """That it is over, in words."""
+        """A message that the deadline has passed."""
         return f"the run's deadline of {self.seconds:g} s had passed (--deadline)"
 
     def not_judged(self, case: Case, case_id: str) -> CaseResult:
-        """The result of a case that is not begun any more."""
+        """The result of a case that does not start after the deadline."""
         return CaseResult(
             id=case_id,
             surface=case.surface,
@@ -57,18 +57,18 @@ class RunLimit:
 
 
 class Limits:
-    """What is left for a call: of its own time, of its case's, and of the run's."""
+    """The time left for a call: of its own limit, of its case, and of the run."""
 
     def __init__(self, run: RunLimit | None) -> None:
         self._run = run
         self._case: Deadline | None = None
 
     def begin(self, case: Deadline) -> None:
-        """A case begins and has so much time."""
+        """Start a case with this deadline."""
         self._case = case
 
     def clip(self, call: Deadline) -> Deadline:
-        """A call's deadline, no later than the end of its case and of the run.
+        """The deadline of a call, no later than those of its case and of the run.
 
         Raises CaseTooLong, RunOver.
         """

@@ -37,21 +37,21 @@ class Session:
         kernel: str | None,
         out: str,
         /,
-        said: IO[str] | None = None,
+        stdout: IO[str] | None = None,
         runs: object = None,
-        remarks: IO[str] | None = None,
+        stderr: IO[str] | None = None,
     ) -> int:
         assert kernel is None
-        assert remarks is not None
+        assert stderr is not None
         state = git(Path(options.tree), "show", f"{options.ref}:state")
         state = self.later.get(state, state) if state in self.judged else state
         self.judged.append(state)
         self.options.append(options)
         if state == "broken":
-            remarks.write("uevt: building it failed\n    fork.c: error\n")
+            stderr.write("uevt: building it failed\n    fork.c: error\n")
             return 125
         if state == "host":
-            remarks.write("uevt: QEMU is missing; install it\n")
+            stderr.write("uevt: QEMU is missing; install it\n")
             return 129
         if state == "stopped":
             return 130

@@ -13,7 +13,7 @@ from conformance.results.errors import ReportError
 from conformance.results.journal import JournalWriter
 from conformance.results.replay import Journal, Running
 from conformance.session.controller.resume import abandoned_cases, recall_options, require_same_run
-from conformance.session.options import apply_defaults, asked, fill_missing
+from conformance.session.options import apply_defaults, command_words, fill_missing
 from tests.report.samples import case, head
 
 WORDS = (
@@ -41,10 +41,10 @@ def options(*words: str) -> Namespace:
 
 
 def test_what_was_asked_is_understood_again() -> None:
-    assert asked(options(*WORDS)) == WORDS
+    assert command_words(options(*WORDS)) == WORDS
     settled = options(*WORDS)
     apply_defaults(settled)
-    assert asked(settled) == (
+    assert command_words(settled) == (
         *WORDS[:3],
         "--isolation=need",
         "--exit-style=default",
@@ -55,7 +55,7 @@ def test_what_was_asked_is_understood_again() -> None:
 def test_where_a_run_goes_is_no_part_of_it() -> None:
     found = options(*WORDS)
     found.out, found.ktap, found.resume, found.force = "/a", "-", "/b", True
-    assert asked(found) == WORDS
+    assert command_words(found) == WORDS
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ import pytest
 import vm.machine
 from conformance.runner import guest_setup
 from conformance.session.pool.worker_process import ReportForwarder
-from conformance.session.selection import named
+from conformance.session.selection import case_and_id
 from host.deadline import Deadline
 from tests.drills import provoke
 from tests.faults import BY_NAME
@@ -98,7 +98,7 @@ class Disturber:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Record that a case begins."""
-        _, self._case = named(item)
+        _, self._case = case_and_id(item)
         self._cases += 1
         self._calls = self._attempts = 0
         self._note("begins")

@@ -155,7 +155,7 @@ class Judge:
         # The directory has the log in it.
         options.force = True
         with (out / SAID).open("w", encoding="utf-8") as log:
-            code = self._session(options, None, str(out), said=log, remarks=log)
+            code = self._session(options, None, str(out), stdout=log, stderr=log)
         if code == exit_code(Ending.INTERRUPTED, ExitStyle.BISECT):
             raise KeyboardInterrupt
         return code

@@ -1,4 +1,4 @@
-"""Who is told of a run while it runs: a person, and a program that reads KTAP."""
+"""Live output: terminal progress, streaming KTAP, annotations of a GitHub workflow."""
 
 from __future__ import annotations
 
@@ -22,35 +22,39 @@ from conformance.results.run import RunHead, RunRecord
 from host.text import Outlet, is_terminal, use_colour
 
 
-class View(Protocol):
-    """Something that is told of a run."""
+class Output(Protocol):
+    """Output about one run."""
 
     def begin(self, selected: int) -> None:
-        """So many cases will end."""
+        """A number of cases was selected."""
 
     def case(self, result: CaseResult) -> None:
         """A case ended."""
 
     def remark(self, result: CaseResult) -> None:
-        """Something ended that is no selected case."""
+        """A result arrived that is not of a selected case."""
 
     def end(self, record: RunRecord | None) -> None:
-        """The run is over; None where it has no result."""
+        """The run ended, with ``record`` None if it has no result."""
 
 
-def views(config: pytest.Config, head: RunHead, directory: Path, ktap: TextIO | None) -> list[View]:
-    """All that are told of a run; ``directory`` is said to whoever may look into it."""
+def outputs(
+    config: pytest.Config, head: RunHead, directory: Path, ktap: TextIO | None
+) -> list[Output]:
+    """The outputs of a run; ``directory`` is the path to print."""
     colour = use_colour(sys.stdout, os.environ)
     escape = github.harmless if github.in_workflow(os.environ) else str
-    told: list[View] = []
+    found: list[Output] = []
     if ktap is not None:
-        told.append(KtapStream(ktap, head, require=config.option.require, escape=escape))
+        found.append(KtapStream(ktap, head, require=config.option.require, escape=escape))
     if github.in_workflow(os.environ):
-        told.append(Workflow(require=config.option.require))
-    # The verdict is the last line.
+        found.append(WorkflowOutput(require=config.option.require))
+    # Last in the list: it prints the verdict, which is the last line.
     if not config.pluginmanager.is_blocked("terminalreporter"):
-        told.append(_Summary(directory, _stale_in(config), colour=colour, escape=escape))
-        return told
+        found.append(
+            SummaryOutput(directory, _stale_expectations(config), colour=colour, escape=escape)
+        )
+        return found
     quiet = config.option.verbose < 0
     moving = is_terminal(sys.stdout, os.environ) and not quiet
     live = Live(
@@ -61,14 +65,14 @@ def views(config: pytest.Config, head: RunHead, directory: Path, ktap: TextIO | 
         colour=colour,
         quiet=quiet,
         escape=escape,
-        stale=_stale_in(config),
+        stale=_stale_expectations(config),
     )
-    return [*told, live]
+    return [*found, live]
 
 
-def _stale_in(config: pytest.Config) -> Callable[[RunRecord], list[str]]:
-    """Finds the expectations that a run with these options shows to be of no use."""
-    # Once cases are selected pytest has no keyword any more.
+def _stale_expectations(config: pytest.Config) -> Callable[[RunRecord], list[str]]:
+    """A function that finds the stale expectations of a run with these options."""
+    # CaseSelection clears the keyword later.
     every = config.option.tier == Tier.FULL.value and not config.option.keyword
     known = Expectations.load()
 
@@ -79,27 +83,27 @@ def _stale_in(config: pytest.Config) -> Callable[[RunRecord], list[str]]:
     return found
 
 
-class _AtEnd:
-    """Has nothing to tell before a run is over."""
+class _FinalOutput:
+    """An output that prints at the end only."""
 
     def begin(self, selected: int) -> None:
-        """See View."""
+        """See Output."""
 
     def case(self, result: CaseResult) -> None:
-        """See View."""
+        """See Output."""
 
     def remark(self, result: CaseResult) -> None:
-        """See View."""
+        """See Output."""
 
 
-class Workflow(_AtEnd):
-    """Annotates a workflow of GitHub, and adds to the summary of its step."""
+class WorkflowOutput(_FinalOutput):
+    """Annotations and step summary of a GitHub workflow."""
 
     def __init__(self, *, require: bool = False) -> None:
         self._require = require
 
     def end(self, record: RunRecord | None) -> None:
-        """See View."""
+        """See Output."""
         if record is None:
             return
         most = github.shared(os.environ)
@@ -115,8 +119,8 @@ class Workflow(_AtEnd):
             sys.stderr.write("uevt: no summary of the step: it has no room left\n")
 
 
-class _Summary(_AtEnd):
-    """Where pytest tells of the cases as they end, only the end is left to tell."""
+class SummaryOutput(_FinalOutput):
+    """The summary, where pytest itself prints progress."""
 
     def __init__(
         self,
@@ -132,7 +136,7 @@ class _Summary(_AtEnd):
         self._escape = escape
 
     def end(self, record: RunRecord | None) -> None:
-        """See View."""
+        """See Output."""
         if record is not None:
             text = render_summary(
                 record,

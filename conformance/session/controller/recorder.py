@@ -1,4 +1,4 @@
-"""What a run leaves behind: journal while it runs, results, JUnit and KTAP at its end."""
+"""Write the files of a run: the journal while it runs, then results, JUnit and KTAP."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ _ROOT = Path(__file__).parents[3]
 _ROOMS = ("conformance", "kernels", "vm", "fixtures/modules")
 _GIT_SECONDS = 5.0
 _NO_COUNTERS = "the kernel has to mount debugfs and be built with CONFIG_GCOV_KERNEL"
-# There is no reason to tell.
+# Starts of a guest that need no explanation.
 _PLAIN = (BOOTED, RESTORED)
 CONSOLE = "console.log"
 QEMU_LOG = "qemu.log"
 
 
 class Recorder:
-    """Writes one run into its directory, which it goes on with where one had begun there.
+    """Writes one run into its directory, and continues a run that began there.
 
-    Methods raise OSError when the disk refuses.
+    Methods raise OSError for a full or failing disk.
     """
 
     def __init__(self, target: Target, directory: Path, asked: tuple[str, ...] = ()) -> None:
-        """``asked`` are the words that ask for this run.
+        """``command_words`` reproduce this run with `uevt run`.
 
-        Raises ReportError for a journal that is being written, is damaged, or another run's.
+        Raises ReportError for a journal that is locked, damaged, or of another run.
         """
         self.directory = directory
         self.head = _head(target, asked)
@@ -59,10 +59,10 @@ class Recorder:
         try:
             self.before = read_journal(path)
             if self.before.head is not None:
-                self._go_on(self.before.head, target)
-            # Everything had been done, to the last line.
-            self.over = self.before.ended and self.before.complete
-            if not self.over:
+                self._resume(self.before.head, target)
+            # The journal ended with the last case.
+            self.already_complete = self.before.ended and self.before.complete
+            if not self.already_complete:
                 self._journal.begin(self.head)
         except BaseException:
             self._journal.close()
@@ -73,7 +73,7 @@ class Recorder:
         if any(each.not_built for each in self._cases.values()):
             self.not_built(target.without_user_events)
 
-    def _go_on(self, head: RunHead, target: Target) -> None:
+    def _resume(self, head: RunHead, target: Target) -> None:
         require_same_run(head, self.head, self.directory)
         if target.counted:
             what = "cannot go on: what its guests have counted went with them"
@@ -85,19 +85,19 @@ class Recorder:
         self.join_consoles()
 
     @property
-    def earlier(self) -> list[CaseResult]:
-        """What ended before the cases that are left: results, and what happened beside them."""
+    def results_so_far(self) -> list[CaseResult]:
+        """Results so far, those that are not of selected cases included."""
         return list(self._cases.values())
 
     @property
     def ended(self) -> list[str]:
-        """The ids of the selected cases among these."""
+        """The ids of the selected cases with a result."""
         return [name for name in self._cases if name not in self.before.extra]
 
     def plan(self, left: int) -> int:
-        """So many cases are to be run; returns the number of all.
+        """Record that ``left`` cases remain; the number of all.
 
-        Raises ReportError where the journal knows another number.
+        Raises ReportError if the journal has another number.
         """
         selected = len(self.ended) + left
         if self.before.selected is None:
@@ -112,7 +112,7 @@ class Recorder:
         self._journal.running(case_id, tier)
 
     def attempt(self, result: CaseResult) -> None:
-        """A case ended and is run once more."""
+        """A case ended and runs again."""
         self._journal.attempt(result)
 
     def case(self, result: CaseResult) -> None:
@@ -121,9 +121,9 @@ class Recorder:
         self._journal.case(result)
 
     def beside(self, result: CaseResult) -> bool:
-        """Something happened beside the cases; whether it had not happened on another guest.
+        """Record a result that is not of a selected case; whether it is the first with its id.
 
-        Of what several guests show, a result that is no pass stands.
+        If several guests report it, a result other than PASS stands.
         """
         known = self._cases.get(result.id)
         if known is None or known.outcome is Outcome.PASS:
@@ -131,8 +131,8 @@ class Recorder:
             self._journal.extra(result)
         return known is None
 
-    def contradicted(self, found: Contradiction) -> None:
-        """A guest's kernel contradicts a dated switch; every guest says so once or oftener."""
+    def contradiction(self, found: Contradiction) -> None:
+        """Record a contradicted switch once; every guest reports it."""
         if found.switch not in self._contradictions:
             self._contradictions[found.switch] = found
             self._journal.contradiction(found)
@@ -142,17 +142,17 @@ class Recorder:
         self._not_built = reason
 
     def guest_started(self, how: str) -> None:
-        """How a guest came up; of several, the first that has a reason to tell stands."""
+        """Record how a guest started; the first start that needs an explanation stands."""
         known = self.head.host.get("guests", "")
         if (how and not known) or (known in _PLAIN and how not in (*_PLAIN, "")):
             self.head.host["guests"] = how
             self._journal.guests(how)
 
     def discard(self) -> None:
-        """Forget this run: its files go, and its directory if nothing else is in it.
+        """Remove the files of this run, and its directory if it is empty then.
 
-        One that had begun before stays as it is.  May be called again, once the guests are gone
-        and write no more.
+        A run that began earlier is kept.  Call again when the guests, which may still write, have
+        ended.
         """
         self._journal.close()
         if self.before.head is not None:
@@ -165,13 +165,13 @@ class Recorder:
             self.directory.rmdir()
 
     def close_after_fork(self) -> None:
-        """This process is forked, and records nothing."""
+        """Close the parent's journal in a forked worker."""
         self._journal.close()
 
     def covered(self, counted: Sequence[CountedObject]) -> list[Coverage]:
-        """What the guests have executed together, kept in coverage.json; an item per object.
+        """Merge the counters of all guests into coverage.json; one item per object.
 
-        Call once the guests are gone, before their consoles are joined.  Raises NoCoverage.
+        Call when the guests have ended, before their consoles are joined.  Raises NoCoverage.
         """
         found = []
         for each in counted:
@@ -184,9 +184,9 @@ class Recorder:
         write_atomically(self.directory / COVERAGE, json.dumps([one.to_json() for one in found]))
         return found
 
-    def show(self, record: RunRecord) -> None:
-        """Write the page of this run, which says what coverage.json says as well."""
-        # Processes that run cases wait for their imports, and write no page.
+    def write_page(self, record: RunRecord) -> None:
+        """Write report.html of this run, with its coverage."""
+        # Imported late: workers do not need it.
         from conformance.report.matrix.findings import read_findings
         from conformance.report.matrix.html import render_html
         from conformance.report.matrix.table import matrix
@@ -197,14 +197,14 @@ class Recorder:
         write_atomically(self.directory / REPORT, page)
 
     def join_consoles(self) -> None:
-        """Put the consoles of guests side by side into one console.log, one after the other.
+        """Append the consoles of all guests to console.log, one after another.
 
-        Can be interrupted and repeated at any point.
+        Safe to interrupt and repeat at any point.
         """
         for guest in sorted(self.directory.glob("gw*/")):
             if (guest / CONSOLE).exists():
                 self._join(guest)
-            # At once, with its mark: a later guest may have the name.
+            # Remove it at once: a later guest may have the same name.
             shutil.rmtree(guest.rename(self.directory / f"{TEMPORARY}{guest.name}"))
 
     def _join(self, guest: Path) -> None:
@@ -217,12 +217,12 @@ class Recorder:
             file.write((guest / CONSOLE).read_text(errors="replace"))
 
     def finish(self, selected: int, note: str) -> RunRecord:
-        """Write everything that is written at the end."""
-        lost = self._lost()
-        cases = tuple(each for each in self._cases.values() if each.id not in lost)
-        if lost:
-            # What is not kept cannot be looked at, and counts as not run.
-            note = f"{len(lost)} cases are not in the journal, such as {min(lost)}"
+        """Write results, JUnit and KTAP, and end the journal."""
+        missing = self._missing_from_journal()
+        cases = tuple(each for each in self._cases.values() if each.id not in missing)
+        if missing:
+            # A result that is not in the journal counts as not run.
+            note = f"{len(missing)} cases are not in the journal, such as {min(missing)}"
         not_built = bool(self._not_built) and all(case.not_built for case in cases)
         why = self._not_built
         if why and not not_built:
@@ -236,11 +236,11 @@ class Recorder:
             not_built=not_built,
             contradictions=tuple(each for _, each in sorted(self._contradictions.items())),
         )
-        if not self.over:
+        if not self.already_complete:
             self._journal.end(note)
         if self._config is not None:
             kernel_config.keep(self._config, self.directory)
-        # Until the last of them is there nobody else goes on with this run.
+        # Unlocked last: until then no other process resumes this run.
         results_json.write_results(record, self.directory / results_json.NAME)
         write_junit(record, self.directory / JUNIT)
         write_ktap(record, self.directory / KTAP)
@@ -248,13 +248,13 @@ class Recorder:
         return record
 
     def _elapsed(self) -> float:
-        """Seconds that the run took, without those in which nobody ran it."""
-        if self.over:
+        """Duration of the run in seconds, without pauses between its sessions."""
+        if self.already_complete:
             return self.before.elapsed_s
         return self.before.elapsed_s + time.monotonic() - self._started
 
-    def _lost(self) -> set[str]:
-        """The cases that the journal on the disk does not have as they were."""
+    def _missing_from_journal(self) -> set[str]:
+        """Ids of the results that the journal on disk lacks."""
         try:
             kept = read_journal(self.directory / journal.NAME).results
         except ReportError:
@@ -268,7 +268,7 @@ def _head(target: Target, asked: tuple[str, ...]) -> RunHead:
         host["accel"] = target.accelerator.name
         host["accel_reason"] = target.accelerator.why
         host["kvm"] = target.accelerator.verdict.value
-    with _described() as revision:
+    with _git_describe() as revision:
         digest, suite = _digest(), revision()
     return RunHead(
         kernel=KernelFacts(
@@ -290,8 +290,8 @@ def _head(target: Target, asked: tuple[str, ...]) -> RunHead:
 
 
 @contextlib.contextmanager
-def _described() -> Iterator[Callable[[], str]]:
-    """Have git describe this suite meanwhile: what tells its revision, "unknown" outside of git."""
+def _git_describe() -> Iterator[Callable[[], str]]:
+    """Run git describe in the background; a function for its answer, "unknown" without git."""
     command = ["git", "-C", str(_ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
         git = subprocess.Popen(
@@ -301,24 +301,24 @@ def _described() -> Iterator[Callable[[], str]]:
         yield lambda: "unknown"
         return
 
-    def told() -> str:
+    def revision() -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            said, _ = git.communicate(timeout=_GIT_SECONDS)
-            return said.strip() if git.returncode == 0 else "unknown"
+            text, _ = git.communicate(timeout=_GIT_SECONDS)
+            return text.strip() if git.returncode == 0 else "unknown"
         return "unknown"
 
     with git:
         try:
-            yield told
+            yield revision
         finally:
             git.kill()
 
 
 def _digest() -> str:
-    """sha256 over all of this suite that a result can depend on, whatever git knows of it."""
+    """SHA-256 of every source file on which a result can depend."""
     found = hashlib.sha256()
     for room in _ROOMS:
-        # What is compiled appears as we run, and says nothing that its source does not.
+        # Byte code appears during a run and adds nothing to its source.
         names = [
             f"{directory}/{name}"
             for directory, _, files in os.walk(_ROOT / room)

@@ -1,4 +1,4 @@
-"""Going on with a run that was killed: what was asked then, and whether it is the same run."""
+"""Resume a run that was killed: recall its options, and check that it is the same run."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from conformance.results.replay import Journal, Running, read_head
 from conformance.results.run import KernelFacts, RunHead
 from conformance.session.options import fill_missing
 
-# A case in which its run died so often is not tried once more.
+# A case is abandoned after this many deaths of its worker.
 MOST_DEATHS = 2
-# What says which cases are run and how, where the kernel does not.
+# Options besides the kernel that determine which cases run and how.
 _SELECTING = ("-k", "--tier", "--isolation", "--repeat", "--shuffle", "--append")
 _ANEW = "run anew: another --out, or --out with --force"
 
 
 def recall_options(options: Namespace) -> None:
-    """Let options that nobody gave be those of the run in ``--resume DIR``.
+    """Fill options that were not given from the run in ``--resume DIR``.
 
-    Where no run has begun in it they stay as they are.  Raises ReportError.
+    Without a run in it they stay unset.  Raises ReportError.
     """
     directory = Path(options.resume)
     for name in ("out", "force"):
@@ -37,10 +37,10 @@ def recall_options(options: Namespace) -> None:
         except ValueError as error:
             raise ReportError.malformed(directory / journal.NAME, f"line 1: {error}") from error
     elif all(getattr(options, name) is None for name in ("kernel", "image", "tree")):
-        raise ReportError(directory, "has no run to go on with", _mend(directory))
+        raise ReportError(directory, "has no run to go on with", _hint(directory))
 
 
-def _mend(directory: Path) -> str:
+def _hint(directory: Path) -> str:
     below = sorted(each.parent.name for each in directory.glob(f"*/{journal.NAME}"))
     if below:
         return f"name one below it: {', '.join(below[:5])}"
@@ -48,9 +48,9 @@ def _mend(directory: Path) -> str:
 
 
 def require_same_run(was: RunHead, now: RunHead, directory: Path) -> None:
-    """Raise ReportError naming all in which a run would go on as another."""
+    """Raise ReportError naming every difference from the run to resume."""
     found = [
-        f"kernel {each.name} was {_said(before)} and is {_said(after)}"
+        f"kernel {each.name} was {_short(before)} and is {_short(after)}"
         for each in fields(KernelFacts)
         if (before := getattr(was.kernel, each.name)) != (after := getattr(now.kernel, each.name))
     ]
@@ -74,13 +74,13 @@ def _value(option: str, asked: Sequence[str]) -> str:
     return " ".join(word.partition("=")[2] for word in given)
 
 
-def _said(value: object) -> str:
+def _short(value: object) -> str:
     text = str(value)
     return f"{text[:12]}…" if len(text) == 64 else text
 
 
 def abandoned_cases(journal: Journal) -> list[tuple[Running, CaseResult]]:
-    """The results of cases that are not begun again, since the run died in them too often."""
+    """Results of the cases in which the run died too often to try again."""
     return [
         (running, without_verdict(running, deaths))
         for running, deaths in journal.deaths.items()
@@ -89,12 +89,12 @@ def abandoned_cases(journal: Journal) -> list[tuple[Running, CaseResult]]:
 
 
 def worker_died(running: Running) -> CaseResult:
-    """The result of a case whose process died; it is to be run once more."""
+    """The result of a case whose worker died; the case runs again."""
     return _error(running, Blame.HOST, "the process that ran it died")
 
 
 def without_verdict(running: Running, deaths: int) -> CaseResult:
-    """The result of a case in which its run, or its process, died so often."""
+    """The result of a case that is abandoned after so many deaths."""
     why = f"{deaths} times the process that ran it died; run it alone: -k {running.id}"
     return _error(running, Blame.HARNESS, why)
 

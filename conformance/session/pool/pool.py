@@ -226,7 +226,7 @@ class WorkerPool:
                 raise PoolFailed(f"{_FRUITLESS} processes in a row ended early: {why or how}")
             return
         at = process.handed[0]
-        if not self._controller.died_in(self._ids[at]):
+        if not self._controller.process_died(self._ids[at]):
             self._open.discard(process.handed.popleft())
         else:
             self._ends[at] += 1

@@ -17,7 +17,7 @@ from conformance.report.export.ktap_stream import KtapStream
 from conformance.report.terminal.progress import Live
 from conformance.results.case_result import Evidence, Outcome
 from conformance.results.run import RunRecord
-from conformance.session.controller.outputs import Workflow
+from conformance.session.controller.outputs import WorkflowOutput
 from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
 
 BAD = {Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR}
@@ -101,7 +101,7 @@ def test_what_needs_no_annotation_has_none(record: RunRecord, found: list[str]) 
 
 
 def test_a_kernel_that_has_to_have_them_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    Workflow(require=True).end(run(not_built=True))
+    WorkflowOutput(require=True).end(run(not_built=True))
     assert read(capsys.readouterr().out.rstrip("\n")) == (
         *("error", "NOT_BUILT 6.12", "the kernel was built without user_events"),
     )
@@ -249,7 +249,7 @@ def test_a_run_annotates_and_adds_its_summary(
     file = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(file))
     monkeypatch.setenv("UEVT_ANNOTATIONS", "2")
-    workflow = Workflow()
+    workflow = WorkflowOutput()
     workflow.begin(9)
     workflow.case(case("write.a", Outcome.FAIL))
     workflow.end(mixed())
@@ -272,14 +272,14 @@ def test_a_summary_that_cannot_be_ends_nothing(
     monkeypatch.chdir(tmp_path)
     if path is not None:
         monkeypatch.setenv("GITHUB_STEP_SUMMARY", path)
-    Workflow().end(mixed())
+    WorkflowOutput().end(mixed())
     said = capsys.readouterr()
     assert len(said.out.splitlines()) == 5
     assert said.err.startswith("uevt: no summary of the step: ") is bool(path)
 
 
 def test_a_run_without_a_result_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    Workflow().end(None)
+    WorkflowOutput().end(None)
     assert capsys.readouterr().out == ""
 
 
