@@ -26,12 +26,12 @@ _COMMANDS = {
     "bisect": "bisect.command",
 }
 # What a shell reports for a program that SIGPIPE ended.
-_UNHEARD = 128 + signal.SIGPIPE
+_SIGPIPE_EXIT = 128 + signal.SIGPIPE
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the process's exit code."""
-    _open_standard()
+    _open_standard_descriptors()
     argv = sys.argv[1:] if argv is None else argv
     style = _style(argv)
     try:
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # Whoever read our output has gone, and has perhaps not seen what was wrong.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _UNHEARD
+        return _SIGPIPE_EXIT
     except (KernelsError, OSError) as error:
         return _fail(error, Ending.HOST, style)
     except KeyboardInterrupt:
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _open_standard() -> None:
+def _open_standard_descriptors() -> None:
     """Let the three standard descriptors be open: a file of ours must not become one of them."""
     for number in range(3):
         try:
@@ -91,8 +91,8 @@ def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
         prog="uevt", description="Conformance suite for the Linux user_events ABI."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    asked = set(argv[:1]) & _COMMANDS.keys() or _COMMANDS
+    chosen = set(argv[:1]) & _COMMANDS.keys() or _COMMANDS
     for name, module in _COMMANDS.items():
-        if name in asked:
+        if name in chosen:
             import_module(f"conformance.cli.{module}").declare(commands)
     return parser

@@ -90,7 +90,7 @@ def _several(arguments: argparse.Namespace, kernels: Sequence[str | None]) -> in
     if arguments.against is not None:
         for kernel in kernels:
             require_patches(arguments, kernel)
-    each = [_of_one(arguments, kernel) for kernel in kernels]
+    each = [_for_one_kernel(arguments, kernel) for kernel in kernels]
     ktap = open_ktap(arguments.ktap) if len(kernels) > 1 else None
     runs = None if ktap is None else KtapRuns(ktap, len(kernels))
     share(os.environ, len(kernels))
@@ -116,7 +116,7 @@ def _own_stdout() -> int:
     return number
 
 
-def _of_one(arguments: argparse.Namespace, kernel: str | None) -> argparse.Namespace:
+def _for_one_kernel(arguments: argparse.Namespace, kernel: str | None) -> argparse.Namespace:
     """The arguments of one of several kernels, whose results have a directory of their own."""
     from conformance.session.target.target import kernel_id
 

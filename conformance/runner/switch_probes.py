@@ -20,7 +20,7 @@ from conformance.client.user_events import UserEvents
 from conformance.results.case_result import Blame, CaseResult, Contradiction, Outcome, abi_with
 
 # How often one probe is asked at most, should two of them never agree.
-_MOST_ASKED = 4
+_MAX_RUNS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,55 +58,55 @@ class SwitchMeasurement:
         self._probes: dict[str, Probe] = {}
         self._findings: dict[str, Finding] = {}
         # The switches each probe depended on when it was asked, time by time.
-        self._asked: dict[str, list[set[str]]] = {}
-        self._waiting: list[Probe] = []
+        self._used: dict[str, list[set[str]]] = {}
+        self._pending: list[Probe] = []
 
     def use(self, probes: Iterable[Probe]) -> None:
         """Let these probes be asked, those that apply to the profile."""
         found = {each.switch: each for each in probes if each.case.applies(self.profile)}
         # Older switches first: younger ones may depend on them.
         self._probes = {each.name: found[each.name] for each in SWITCHES if each.name in found}
-        self._waiting = list(self._probes.values())
+        self._pending = list(self._probes.values())
 
     # Asking
 
     def leave_out(self, switches: Collection[str]) -> None:
         """Do not ask about these, unless another switch makes it necessary."""
-        self._waiting = [each for each in self._waiting if each.switch not in switches]
+        self._pending = [each for each in self._pending if each.switch not in switches]
 
     def measure(self, fits: PassesUnder) -> None:
         """Ask every probe, and again those that depend on a switch found out after them.
 
         Raises whatever ``fits`` raises; the next call goes on with the same probe.
         """
-        while self._waiting:
-            probe = self._waiting[0]
+        while self._pending:
+            probe = self._pending[0]
             before = self.contradicted
-            self._findings[probe.switch] = self._ask(probe, fits)
-            del self._waiting[0]
+            self._findings[probe.switch] = self._run(probe, fits)
+            del self._pending[0]
             if self.contradicted != before:
                 again = [each for each in self._probes.values() if self._outdated(each, probe)]
-                self._waiting += again
+                self._pending += again
 
     def contradicts_now(self, switch: str, fits: PassesUnder) -> bool:
         """Whether the kernel contradicts a switch, asked once more beside what is known."""
-        return self._ask(self._probes[switch], fits) is Finding.CONTRADICTED
+        return self._run(self._probes[switch], fits) is Finding.CONTRADICTED
 
     def _outdated(self, each: Probe, found: Probe) -> bool:
         """Whether what a probe showed depends on a switch that another has found out now."""
-        asked = self._asked.get(each.switch, [])
+        used = self._used.get(each.switch, [])
         return (
             each is not found
-            and each not in self._waiting
+            and each not in self._pending
             and self.finding(each.switch) is not Finding.LOST
-            and len(asked) < _MOST_ASKED
-            and any(found.switch in switches for switches in asked)
+            and len(used) < _MAX_RUNS
+            and any(found.switch in switches for switches in used)
         )
 
-    def _ask(self, probe: Probe, fits: PassesUnder) -> Finding:
+    def _run(self, probe: Probe, fits: PassesUnder) -> Finding:
         """Run a probe as the profile says and, if that does not fit, the other way round."""
-        asked: set[str] = set()
-        self._asked.setdefault(probe.switch, []).append(asked)
+        used: set[str] = set()
+        self._used.setdefault(probe.switch, []).append(used)
         others = self.contradicted - {probe.switch}
         for flipped, finding in (
             (others, Finding.AS_DATED),
@@ -114,7 +114,7 @@ class SwitchMeasurement:
         ):
             contract = AdaptedProfile.of(self._flipped(flipped), frozenset(BY_NAME))
             fitting = probe.case.applies(contract) and fits(probe, contract)
-            asked |= contract.asked
+            used |= contract.used
             if fitting is None:
                 return Finding.LOST
             if fitting:
@@ -151,7 +151,7 @@ class SwitchMeasurement:
             case=self._probes[switch].case.id,
         )
 
-    def accusation(self, switch: str) -> str:
+    def explanation(self, switch: str) -> str:
         """What the case about a switch that is not as dated says of the kernel."""
         found = self._contradiction(switch)
         name = self.profile.name
@@ -173,7 +173,7 @@ class SwitchMeasurement:
         """
         finding = self.finding(switch)
         if finding is Finding.CONTRADICTED and answered is Outcome.FAIL:
-            return replace(result, blame=Blame.KERNEL, reason=self.accusation(switch))
+            return replace(result, blame=Blame.KERNEL, reason=self.explanation(switch))
         if finding is Finding.CONTRADICTED and answered is Outcome.PASS:
             return _disagreeing(result, "contradicted the profile, the case agrees with it")
         if finding is Finding.AS_DATED and answered is Outcome.FAIL and contradicts_now():
@@ -190,7 +190,7 @@ class SwitchMeasurement:
         contract = self.profile_for(case)
         if not isinstance(contract, AdaptedProfile) or case.applies(contract):
             return ()
-        return tuple(sorted(contract.asked))
+        return tuple(sorted(contract.used))
 
 
 def _disagreeing(result: CaseResult, how: str) -> CaseResult:
@@ -210,7 +210,7 @@ class AdaptedProfile(Profile):
     """
 
     measured: frozenset[str]
-    asked: set[str] = field(default_factory=set, init=False, compare=False, repr=False)
+    used: set[str] = field(default_factory=set, init=False, compare=False, repr=False)
     serial: int = field(default_factory=_serial.__next__, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -225,7 +225,7 @@ class AdaptedProfile(Profile):
     def has(self, switch: str) -> bool:
         """Whether a dated behaviour applies.  Raises KeyError for an unknown switch."""
         if switch in self.measured:
-            self.asked.add(switch)
+            self.used.add(switch)
         # Not super(): dataclass() makes a new class for the slots.
         return Profile.has(self, switch)
 

@@ -38,9 +38,9 @@ _AT_FDCWD = -100
 _SIGKILL = 9
 _LIMIT = 1 << 16
 # Bytes of a module in one message: a frame takes 8 MiB, and has two digits for each.
-_PIECE = 1 << 21
+_CHUNK = 1 << 21
 # Seconds of an idle machine in which whoever still uses a module must be done with it.
-_PATIENCE = 2.0
+_UNLOAD_TIMEOUT = 2.0
 
 
 class Guest(Channel, Protocol):
@@ -102,17 +102,17 @@ class UserModules:
     def load(self, guest: Guest) -> None:
         """Load all of them.  Raises Unloadable, and what the host's trouble raises."""
         for module in self._modules:
-            if not self._did(guest, module, "load"):
+            if not self._perform(guest, module, "load"):
                 self._refused = ModuleNotLoaded(module)
                 raise self._refused
 
     def unload(self, guest: Guest) -> None:
         """Unload all of them, the last one first.  Raises what the host's trouble raises."""
         for module in reversed(self._modules):
-            if not self._did(guest, module, "unload"):
+            if not self._perform(guest, module, "unload"):
                 return
 
-    def _did(self, guest: Guest, module: UserModule, verb: str) -> bool:
+    def _perform(self, guest: Guest, module: UserModule, verb: str) -> bool:
         """Whether a module was loaded or unloaded; what came of it is among the results."""
         started = time.monotonic()
         words = f"module {module.name} {verb}"
@@ -137,7 +137,7 @@ class UserModules:
             self._results.append(_result(module, verb, trouble, (), started))
             return False
         console = guest.console(mark)
-        trouble = _judged(module, verb, errno, splats, console, taint)
+        trouble = _judge(module, verb, errno, splats, console, taint)
         self._results.append(_result(module, verb, trouble, splats, started))
         return errno == 0
 
@@ -147,8 +147,8 @@ def _load(guest: Guest, module: UserModule) -> int:
     path = f"/tmp/{module.name}.ko"
     image = module.file.read_bytes()
     fresh = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    for start in range(0, len(image), _PIECE):
-        piece = image[start : start + _PIECE]
+    for start in range(0, len(image), _CHUNK):
+        piece = image[start : start + _CHUNK]
         guest.call(_ACTOR, [["spill", path, piece.hex(), fresh if start == 0 else _APPEND]])
     *_, loaded, _closed, _removed = guest.call(
         _ACTOR,
@@ -167,7 +167,7 @@ _APPEND = os.O_WRONLY | os.O_APPEND
 
 def _unload(guest: Guest, module: UserModule) -> int:
     """Unload a module, once nobody uses it any more; the error number, 0 for none."""
-    deadline = guest.deadline(_PATIENCE, f"module {module.name} that nobody uses")
+    deadline = guest.deadline(_UNLOAD_TIMEOUT, f"module {module.name} that nobody uses")
     while True:
         call = sys_call("delete_module", path_in(module.name), os.O_NONBLOCK)
         (result,) = guest.call(_ACTOR, [call])
@@ -181,14 +181,14 @@ def _read(guest: Guest, path: str) -> str:
     return bytes.fromhex(result["data"] or "").decode("latin-1")
 
 
-def _judged(
+def _judge(
     module: UserModule, verb: str, errno: int, splats: list[str], console: str, taint: str
 ) -> Judgement:
     """What the kernel's answer and its console come to."""
     if errno:
-        said = f"{errorcode.get(errno, errno)} ({os.strerror(errno)})"
-        why = f"the kernel does not {verb} {module.name}: {said}"
-        last = _last_words(console, f"module {module.name} {verb}")
+        error = f"{errorcode.get(errno, errno)} ({os.strerror(errno)})"
+        why = f"the kernel does not {verb} {module.name}: {error}"
+        last = _last_line(console, f"module {module.name} {verb}")
         reason = f"{why}; {last}" if last else why
         return Judgement(Outcome.FAIL, Blame.MODULE, reason, console)
     if splats:
@@ -201,11 +201,11 @@ def _judged(
 _STAMP = re.compile(r"^\[\s*\d+\.\d+\](?:\[\s*[TC]\d+\])? ?")
 
 
-def _last_words(console: str, mark: str) -> str:
+def _last_line(console: str, mark: str) -> str:
     """The last thing that the kernel said between our own marks."""
     lines = [_STAMP.sub("", line).strip() for line in console.splitlines()]
-    said = [line for line in lines if line and mark not in line]
-    return said[-1] if said else ""
+    error = [line for line in lines if line and mark not in line]
+    return error[-1] if error else ""
 
 
 def _result(

@@ -72,7 +72,7 @@ def test_a_contradicted_switch_is_the_other_way_round_for_all_but_its_case() -> 
 
 
 def test_the_accusation_names_commit_and_mend() -> None:
-    assert measured(kernel(EBADF), probe(EBADF)).accusation(EBADF) == (
+    assert measured(kernel(EBADF), probe(EBADF)).explanation(EBADF) == (
         "the kernel contradicts switch ebadf_when_disabled of profile 6.12.117 "
         "(tracing/user_events: Fix incorrect return value for writing operation when events are "
         "disabled); if that is right for this kernel, judge with --abi "
@@ -82,7 +82,7 @@ def test_the_accusation_names_commit_and_mend() -> None:
 
 def test_the_mend_is_an_abi_without_contradiction() -> None:
     found = measured(kernel(EBADF), probe(EBADF))
-    mended = profile_for(found.accusation(EBADF).rpartition(" ")[2])
+    mended = profile_for(found.explanation(EBADF).rpartition(" ")[2])
     assert mended.switches == found.profile_for(about("")).switches
 
 
@@ -135,28 +135,28 @@ def test_a_probe_that_was_unclear_is_asked_again_when_another_explains_it() -> N
 
 
 def test_probes_that_never_agree_come_to_an_end() -> None:
-    asked = 0
+    used = 0
 
     def fits(probe: Probe, profile: Profile) -> bool:
-        nonlocal asked
-        asked += 1
+        nonlocal used
+        used += 1
         return profile.has(PERSIST) != profile.has(MULTI)
 
     measured(fits, probe(PERSIST), probe(MULTI))
-    assert asked < 20
+    assert used < 20
 
 
 def test_a_probe_that_loses_the_guest_is_not_asked_again() -> None:
-    asked: list[str] = []
+    used: list[str] = []
 
     def fits(probe: Probe, profile: Profile) -> bool | None:
-        asked.append(probe.switch)
+        used.append(probe.switch)
         profile.has(MULTI)
         return None if probe.switch == PERSIST else not profile.has(MULTI)
 
     found = measured(fits, probe(PERSIST), probe(MULTI))
     assert found.finding(PERSIST) is Finding.LOST
-    assert asked == [PERSIST, MULTI, MULTI]
+    assert used == [PERSIST, MULTI, MULTI]
 
 
 def test_measuring_goes_on_where_the_guest_was_not_to_be_had() -> None:
@@ -187,9 +187,9 @@ def adapted(*switches: str) -> AdaptedProfile:
 def test_it_remembers_the_measured_switches_that_were_asked_for() -> None:
     profile = adapted(EBADF, PERSIST)
     assert profile.has(MULTI)
-    assert profile.asked == set()
+    assert profile.used == set()
     assert not profile.has(EBADF)
-    assert profile.asked == {EBADF}
+    assert profile.used == {EBADF}
     assert profile.name == "6.12.117"
     assert profile.generation == PROFILE.generation
 
@@ -197,7 +197,7 @@ def test_it_remembers_the_measured_switches_that_were_asked_for() -> None:
 def test_what_follows_from_a_switch_asks_for_it() -> None:
     profile = adapted(PERSIST)
     assert not profile.has("lasting_events")
-    assert profile.asked == {PERSIST}
+    assert profile.used == {PERSIST}
 
 
 def test_an_unknown_switch_is_nobodys_behaviour() -> None:
@@ -221,7 +221,7 @@ def test_the_model_asks_it_in_all_its_worlds() -> None:
     process = ue.new_process()
     process.open_data().register(ue.name() + " u32 a", flags=1)
     process.exit()
-    assert profile.asked == set()
+    assert profile.used == set()
     # Deleted, or still held by a reference that is dropped later: two worlds.
     assert ue.tracefs.command(f"-:{ue.name()}\n").errno in ("", "EBUSY")
-    assert profile.asked == {"null_arguments_matched"}
+    assert profile.used == {"null_arguments_matched"}

@@ -55,14 +55,14 @@ def test_a_process_takes_its_own_and_lets_go_of_the_others() -> None:
 
 def test_one_that_was_not_launched_is_made() -> None:
     crew, ahead = launched()
-    ahead.leave("gw0")
+    ahead.hand_over("gw0")
     worker = cast("_Worker", ahead.take("gw2"))
     assert (worker.name, crew.done) == ("gw2", ["leave gw0", "leave gw1"])
 
 
 def test_the_session_ends_what_it_has_launched() -> None:
     crew, ahead = launched()
-    ahead.leave("gw0")
+    ahead.hand_over("gw0")
     ahead.end("gw0")
     ahead.end("gw0")
     ahead.end_all()

@@ -1,8 +1,7 @@
-"""Spreads cases over processes that each have a guest of their own, for pytest is one thread.
+"""Distribute cases over worker processes with a guest each, since pytest runs in one thread.
 
-They are forked from the session once it has collected: what takes long is done once.  Cases are
-handed out one by one, in the order in which they are to run, so that all processes end at about
-the same time.  A process that dies is replaced.
+The workers are forked when the cases are collected.  Cases are assigned one at a time, in order, so
+that all workers finish together.  A worker that dies is replaced.
 """
 
 from __future__ import annotations
@@ -36,44 +35,44 @@ from conformance.session.pool.worker_process import (
 )
 from conformance.session.worker.case_hooks import CaseHooks
 
-# The name that this plugin is registered by.
+# The name this plugin is registered by.
 NAME = "uevt-spread"
-# Seconds without a word after which a process is given up: a case, its second attempt and their
-# boots have deadlines of their own, which come to less on the slowest of hosts.
+# Seconds without a message after which a worker is killed: more than a case, its second run and
+# their boots take on the slowest host.
 _SILENT_S = 1800.0
-# Seconds in which the processes have to end their guests; and those that were told to stop.
-_LEAVING_S = 60.0
-_ASKED_S = 5.0
-# So many processes in a row may end without a case that has.
-_FRUITLESS = 3
-_WELL = "exit code 0"
+# Seconds for the workers to end their guests, and for a worker to end after SIGTERM.
+_SHUTDOWN_S = 60.0
+_TERM_S = 5.0
+# Workers in a row that may end without a finished case.
+_MAX_EARLY_EXITS = 3
+_CLEAN_EXIT = "exit code 0"
 
 
 class PoolFailed(Exception):
-    """No process lives long enough to run a case."""
+    """No worker lives long enough to run a case."""
 
 
 @dataclass(slots=True, eq=False)
 class _WorkerProcess:
-    """One of the processes, from our side.
+    """One worker, as the controlling process knows it.
 
-    ``ready`` says that it can be handed cases; ``handed`` are those that it was, of which it runs
-    the first; ``heard`` is when it last said something, by the monotonic clock.
+    ``ready`` means that it accepts cases.  It runs the first of those ``assigned``.  ``last_heard``
+    is the time of its last message on the monotonic clock.
     """
 
     name: str
     pid: int
-    end: Connection
+    connection: Connection
     ready: bool = False
-    handed: deque[int] = field(default_factory=deque)
-    heard: float = field(default_factory=time.monotonic)
+    assigned: deque[int] = field(default_factory=deque)
+    last_heard: float = field(default_factory=time.monotonic)
 
 
 class WorkerPool:
-    """Runs the cases of a session in ``number`` processes.
+    """Plugin that runs the cases of a session in ``number`` workers.
 
-    ``prepare`` lets a forked process be one that runs cases, by its name.  Guests come up ``ahead``
-    of them, and ``meanwhile`` is what all processes need: both while cases are collected.
+    ``prepare`` turns a forked process into the worker of a name.  ``prelaunch`` boots guests, and
+    ``meanwhile`` prepares what all workers need, while cases are collected.
     """
 
     def __init__(
@@ -87,52 +86,54 @@ class WorkerPool:
     ) -> None:
         self._config = config
         self._controller = controller
-        self._ahead = prelaunch
+        self._prelaunch = prelaunch
         self._meanwhile = threading.Thread(target=meanwhile)
         self._number = number
         self._prepare = prepare
         self._processes: list[_WorkerProcess] = []
         self._started = 0
-        # The cases by pytest's ids; those that nobody has, and all that have not ended.
+        # Node ids of the cases; the indexes of unassigned ones, and of all that have not ended.
         self._ids: tuple[str, ...] = ()
-        self._left: deque[int] = deque()
-        self._open: set[int] = set()
-        self._fruitless = 0
-        # How often a process ended that was handed a case, which was to be run once more.
-        self._ends: Counter[int] = Counter()
-        self._dismissed = False
+        self._queue: deque[int] = deque()
+        self._unfinished: set[int] = set()
+        self._early_exits = 0
+        # How often a worker ended before a case that was assigned to it began.
+        self._early_deaths: Counter[int] = Counter()
+        self._dismissing = False
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """Begin with what has no need of cases."""
-        # Whoever asks for some cases may have asked for one.
+        """Launch guests and preparations while cases are collected."""
+        # -k may select a single case.
         for number in range(1 if self._config.option.keyword else self._number):
-            self._ahead.launch(_name(number))
+            self._prelaunch.launch(worker_name(number))
         self._meanwhile.start()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Have all cases run.
+        """Run all cases.
 
-        Raises CannotSpread, and as pytest's own loop where pytest is to stop.
+        Raises PoolFailed, and what pytest's own loop raises to stop.
         """
         if session.testsfailed:
             raise session.Interrupted(f"{session.testsfailed} errors during collection")
         self._ids = tuple(item.nodeid for item in session.items)
-        self._left.extend(range(len(self._ids)))
-        self._open.update(self._left)
-        # Whoever forks is to be alone.
+        self._queue.extend(range(len(self._ids)))
+        self._unfinished.update(self._queue)
+        # No other thread may run during a fork.
         self._meanwhile.join()
-        with self._ending_all():
-            for number in range(len(self._open), self._number):
-                self._ahead.end(_name(number))
-            while self._open:
-                # Whoever has less to do than the others may have waited for what another left.
+        with self._ended_on_error():
+            for number in range(len(self._unfinished), self._number):
+                self._prelaunch.end(worker_name(number))
+            while self._unfinished:
+                # A worker without cases may have waited for those that another left.
                 for process in self._processes:
-                    self._hand_out(process)
-                while self._left and len(self._processes) < min(self._number, len(self._open)):
+                    self._assign(process)
+                while self._queue and len(self._processes) < min(
+                    self._number, len(self._unfinished)
+                ):
                     self._start(session)
-                self._listen()
+                self._wait_for_messages()
                 if session.shouldfail:
                     raise session.Failed(session.shouldfail)
                 if session.shouldstop:
@@ -141,18 +142,18 @@ class WorkerPool:
         return True
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
-        """One line says what no traceback would explain."""
+        """Report a failed pool in one line, without a traceback."""
         if not isinstance(excinfo.value, PoolFailed):
             return False
         sys.stderr.write(f"uevt: {excinfo.value}\n")
         return True
 
     def pytest_unconfigure(self) -> None:
-        """Whatever has ended us before a process was forked: its guest is to end too."""
-        self._ahead.end_all()
+        """End the guests of workers that were never forked."""
+        self._prelaunch.end_all()
 
     def _start(self, session: pytest.Session) -> None:
-        name = _name(self._started)
+        name = worker_name(self._started)
         self._started += 1
 
         def serve_forever(other: Connection) -> NoReturn:
@@ -163,29 +164,29 @@ class WorkerPool:
                 lambda: self._prepare(name),
             )
 
-        pid, end = start(serve_forever, [process.end for process in self._processes])
-        self._processes.append(_WorkerProcess(name, pid, end))
-        self._ahead.leave(name)
+        pid, connection = start(serve_forever, [process.connection for process in self._processes])
+        self._processes.append(_WorkerProcess(name, pid, connection))
+        self._prelaunch.hand_over(name)
 
-    def _listen(self, limit: float = math.inf) -> None:
-        """Wait for a word of a process, until a moment, and act on it."""
-        ends = {process.end: process for process in self._processes}
-        silent = min(process.heard for process in self._processes) + _SILENT_S
-        for end in wait(list(ends), max(0.0, min(limit, silent) - time.monotonic())):
-            assert isinstance(end, Connection)
-            self._hear(ends[end])
+    def _wait_for_messages(self, limit: float = math.inf) -> None:
+        """Wait for messages until ``limit`` and handle them."""
+        connections = {process.connection: process for process in self._processes}
+        silent = min(process.last_heard for process in self._processes) + _SILENT_S
+        for connection in wait(list(connections), max(0.0, min(limit, silent) - time.monotonic())):
+            assert isinstance(connection, Connection)
+            self._receive(connections[connection])
         for process in list(self._processes):
-            if time.monotonic() - process.heard > _SILENT_S:
-                self._end(process, f"it said nothing for {_SILENT_S:g} s")
+            if time.monotonic() - process.last_heard > _SILENT_S:
+                self._kill(process, f"it said nothing for {_SILENT_S:g} s")
 
-    def _hear(self, process: _WorkerProcess) -> None:
-        process.heard = time.monotonic()
+    def _receive(self, process: _WorkerProcess) -> None:
+        process.last_heard = time.monotonic()
         try:
-            word = process.end.recv()
+            message = process.connection.recv()
         except (EOFError, OSError):
-            self._lose(process)
+            self._handle_exit(process)
             return
-        match word:
+        match message:
             case ForwardedReport(plain):
                 from_plain = self._config.hook.pytest_report_from_serializable
                 report = from_plain(config=self._config, data=plain)
@@ -193,65 +194,65 @@ class WorkerPool:
             case WorkerReady():
                 process.ready = True
             case CaseDone():
-                self._fruitless = 0
-                self._open.discard(process.handed.popleft())
+                self._early_exits = 0
+                self._unfinished.discard(process.assigned.popleft())
             case WorkerFailed(text):
-                self._lose(process, text)
+                self._handle_exit(process, text)
 
-    def _hand_out(self, process: _WorkerProcess) -> None:
-        """Let a process have a case to run, and one more while there are many."""
-        many = len(self._left) > 2 * self._number
+    def _assign(self, process: _WorkerProcess) -> None:
+        """Assign one case to a ready worker, or two while there are many."""
+        plenty = len(self._queue) > 2 * self._number
         with suppress(OSError):
-            while process.ready and self._left and len(process.handed) < (2 if many else 1):
-                process.handed.append(self._left.popleft())
-                process.end.send(process.handed[-1])
+            while process.ready and self._queue and len(process.assigned) < (2 if plenty else 1):
+                process.assigned.append(self._queue.popleft())
+                process.connection.send(process.assigned[-1])
 
-    def _end(self, process: _WorkerProcess, why: str) -> None:
+    def _kill(self, process: _WorkerProcess, why: str) -> None:
         os.kill(process.pid, signal.SIGKILL)
-        self._lose(process, why)
+        self._handle_exit(process, why)
 
-    def _lose(self, process: _WorkerProcess, why: str = "") -> None:
-        """A process ends.  Its case is run once more, but not for ever."""
+    def _handle_exit(self, process: _WorkerProcess, why: str = "") -> None:
+        """Handle the end of a worker.  Its case runs again, a limited number of times."""
         self._processes.remove(process)
-        process.end.close()
-        how = _end_of(process.pid, _ASKED_S)
-        self._ahead.end(process.name)
-        if self._dismissed and how == _WELL:
+        process.connection.close()
+        how = _reap(process.pid, _TERM_S)
+        self._prelaunch.end(process.name)
+        if self._dismissing and how == _CLEAN_EXIT:
             return
         if self._config.pluginmanager.is_blocked("terminalreporter"):
             sys.stderr.write(f"uevt: process {process.name} ended: {why or how}\n")
-        if not process.handed:
-            self._fruitless += 1
-            if self._fruitless == _FRUITLESS:
-                raise PoolFailed(f"{_FRUITLESS} processes in a row ended early: {why or how}")
+        if not process.assigned:
+            self._early_exits += 1
+            if self._early_exits == _MAX_EARLY_EXITS:
+                raise PoolFailed(f"{_MAX_EARLY_EXITS} processes in a row ended early: {why or how}")
             return
-        at = process.handed[0]
+        at = process.assigned[0]
         if not self._controller.process_died(self._ids[at]):
-            self._open.discard(process.handed.popleft())
+            self._unfinished.discard(process.assigned.popleft())
         else:
-            self._ends[at] += 1
-            if self._ends[at] == _FRUITLESS:
-                # Of one that began it would have been enough before.
+            self._early_deaths[at] += 1
+            if self._early_deaths[at] == _MAX_EARLY_EXITS:
+                # Deaths during a case have a lower limit, see process_died.
                 raise PoolFailed(
-                    f"{_FRUITLESS} processes ended before {self._ids[at]} began: {why or how}"
+                    f"{_MAX_EARLY_EXITS} processes ended before {self._ids[at]} began: {why or how}"
                 )
-        # In front: what comes later is shorter.
-        self._left.extendleft(reversed(process.handed))
+        # At the front: later cases are shorter.
+        self._queue.extendleft(reversed(process.assigned))
 
     def _dismiss(self) -> None:
-        """There is nothing left to run: let all end their guests, and tell what they saw last."""
-        self._dismissed = True
+        """All cases have ended: let the workers run their final probes and end their guests."""
+        self._dismissing = True
         for process in self._processes:
             with suppress(OSError):
-                process.end.send(None)
-        limit = time.monotonic() + _LEAVING_S
+                process.connection.send(None)
+        limit = time.monotonic() + _SHUTDOWN_S
         while self._processes and time.monotonic() < limit:
-            self._listen(limit)
+            self._wait_for_messages(limit)
         self._end_all()
 
     @contextmanager
-    def _ending_all(self) -> Iterator[None]:
-        """Whatever ends us, no process is left."""
+    def _ended_on_error(self) -> Iterator[None]:
+        """End all workers if an exception passes."""
         try:
             yield
         except BaseException:
@@ -259,25 +260,25 @@ class WorkerPool:
             raise
 
     def _end_all(self) -> None:
-        """Ask all processes to end, which ends their guests, and see to it.  Idempotent."""
+        """Terminate all workers, which end their guests.  Idempotent."""
         ending, self._processes = self._processes, []
         for process in ending:
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGTERM)
-        limit = time.monotonic() + _ASKED_S
+        limit = time.monotonic() + _TERM_S
         for process in ending:
-            process.end.close()
-            _end_of(process.pid, limit - time.monotonic())
-        self._ahead.end_all()
+            process.connection.close()
+            _reap(process.pid, limit - time.monotonic())
+        self._prelaunch.end_all()
 
 
-def _name(number: int) -> str:
-    """What a process is called, and the directory of its guest."""
+def worker_name(number: int) -> str:
+    """The name of a worker, and of the directory of its guest."""
     return f"gw{number}"
 
 
-def _end_of(pid: int, seconds: float) -> str:
-    """How a child ended; it is killed when it does not within some seconds."""
+def _reap(pid: int, seconds: float) -> str:
+    """Wait some seconds for a child, kill it otherwise; how it ended."""
     watched = os.pidfd_open(pid)
     try:
         if not select.select([watched], [], [], max(0.0, seconds))[0]:

@@ -1,4 +1,4 @@
-"""A process that was forked to run cases: it runs those that it is handed."""
+"""A forked worker process: run the assigned cases and forward their reports."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ import pytest
 from conformance.session.worker.case_hooks import CaseHooks
 from host.die_with_parent import tie
 
-# The name that the plugin of such a process is registered by.
+# The name the forwarding plugin is registered by.
 NAME = "uevt-forked"
-# Plugins of pytest that speak to people, or hold its standard output: the other process does.
-_SPEAKING = ("terminalreporter", "capturemanager")
+# Plugins of pytest that own the terminal, which belongs to the controlling process.
+_OUTPUT_PLUGINS = ("terminalreporter", "capturemanager")
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerReady:
-    """Its guest comes up, and it can be handed cases."""
+    """The guest boots, and the worker accepts cases."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForwardedReport:
-    """A report of a case, or of something else, as the hooks of pytest make it plain."""
+    """A report of pytest, serialized."""
 
     report: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class CaseDone:
-    """A case has ended, and was told."""
+    """A case ended and was reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerFailed:
-    """An exception that nobody expected; the process ends with it."""
+    """An unexpected exception, which ends the worker."""
 
     text: str
 
 
 class ReportForwarder:
-    """Tells the other process what the hooks of pytest are told here."""
+    """Plugin that forwards reports to the controlling process."""
 
     def __init__(self, config: pytest.Config, name: str, other: Connection) -> None:
         self.name = name
@@ -59,7 +59,7 @@ class ReportForwarder:
         self._other = other
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """A report of a case, or of something else that was run."""
+        """Forward a report."""
         to_plain = self._config.hook.pytest_report_to_serializable
         self._other.send(ForwardedReport(to_plain(config=self._config, report=report)))
 
@@ -70,28 +70,28 @@ def serve(
     other: Connection,
     prepare: Callable[[], CaseHooks],
 ) -> NoReturn:
-    """Be a forked process from its beginning to its end.
+    """Run a forked process to its end.
 
-    ``prepare`` takes leave of what is the other process's, and registers who runs cases.
+    ``prepare`` closes what belongs to the controlling process and registers the case hooks.
     """
     code = 1
     try:
-        # For people who look for it among the processes.
+        # For ps and top.
         Path("/proc/self/comm").write_text(f"uevt {forwarder.name}")
-        # A terminal sends Ctrl-C to all of us; the other one decides, and asks us to end.
+        # A terminal sends SIGINT to all processes; the controlling one decides, and sends SIGTERM.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         plugins = session.config.pluginmanager
         _release_output(session.config)
-        for name in _SPEAKING:
-            if (speaker := plugins.get_plugin(name)) is not None:
-                plugins.unregister(speaker)
+        for name in _OUTPUT_PLUGINS:
+            if (plugin := plugins.get_plugin(name)) is not None:
+                plugins.unregister(plugin)
         hooks = prepare()
         plugins.register(forwarder, NAME)
         _run(session, other, hooks)
         code = 0
     except (KeyboardInterrupt, BrokenPipeError, EOFError):
-        # We were asked to end, or there is nobody left to ask us.
+        # SIGTERM, or the controlling process is gone.
         pass
     except BaseException:
         with suppress(OSError):
@@ -101,12 +101,12 @@ def serve(
             session.config.hook.pytest_unconfigure(config=session.config)
         with suppress(OSError, ValueError):
             sys.stdout.flush()
-        # Nothing of the other process's may end twice.
+        # Skip the exit handlers of the controlling process.
         os._exit(code)
 
 
 def _release_output(config: pytest.Config) -> None:
-    """Write where the other process's own output goes, were pytest to hold that back."""
+    """Stop pytest from capturing the output of this process."""
     capturing: Any = config.pluginmanager.get_plugin("capturemanager")
     if capturing is not None:
         capturing.suspend_global_capture(in_=True)
@@ -116,18 +116,18 @@ def _run(session: pytest.Session, other: Connection, hooks: CaseHooks) -> None:
     hooks.launch()
     hooks.begin()
     other.send(WorkerReady())
-    # Which item comes next nobody knows, but that what all have in common need not be torn down.
-    shared: Any = _ancestor(session.items)
+    # The next item is unknown; the common collector need not be torn down in between.
+    common: Any = _common_collector(session.items)
     while (at := other.recv()) is not None:
         item = session.items[at]
-        session.config.hook.pytest_runtest_protocol(item=item, nextitem=shared)
+        session.config.hook.pytest_runtest_protocol(item=item, nextitem=common)
         other.send(CaseDone())
     hooks.finish(session)
     session._setupstate.teardown_exact(None)
 
 
-def _ancestor(items: Sequence[pytest.Item]) -> pytest.Collector | None:
-    """The innermost collector that all items are below; None where there are no items."""
+def _common_collector(items: Sequence[pytest.Item]) -> pytest.Collector | None:
+    """The innermost collector of all items; None without items."""
     if not items:
         return None
     chains = [item.listchain()[:-1] for item in items]
@@ -139,9 +139,9 @@ def _ancestor(items: Sequence[pytest.Item]) -> pytest.Collector | None:
 def start(
     serve_forever: Callable[[Connection], NoReturn], other_ends: Sequence[Connection]
 ) -> tuple[int, Connection]:
-    """Fork a process that ends with this one: its id, and our end of what leads to it.
+    """Fork a process that dies with this one; its pid and our end of the pipe.
 
-    ``strange`` are our ends of others, which it lets go of.  Raises OSError.
+    The child closes ``other_ends``, our ends of the pipes to others.  Raises OSError.
     """
     ours, theirs = Pipe()
     me = os.getpid()

@@ -1,4 +1,4 @@
-"""Whether this machine can run the suite: one finding for each thing that must be there."""
+"""Check whether this machine can run the suite; one finding per requirement."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from vm.errors import VmError
 from vm.qemu.command_line import find_qemu
 
 _MIB = 1 << 20
-# The default kernel, whose tools and space are asked for.
+# The default kernel, which decides the tools and space needed.
 _KERNEL = "6.12"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is there or not; ``hint`` says how to get it."""
+    """One requirement; ``hint`` says how to meet it."""
 
     what: str
     ok: bool
@@ -39,7 +39,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Look at everything; nothing is changed and no guest is booted for long."""
+    """Check everything.  Nothing is changed; at most the accelerator test boots a guest."""
     findings = [_qemu(), _tools(), _space(), _store(), _kernel()]
     if all(finding.ok for finding in findings):
         findings.append(_accelerator())

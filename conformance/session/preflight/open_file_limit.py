@@ -1,4 +1,4 @@
-"""What a run needs of the process's limits, seen to before it begins."""
+"""Raise RLIMIT_NOFILE before the run."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import resource
 
 from kernels.errors import HostTrouble
 
-# A process with a guest has some 40 files open; beyond many, none of ours has any use for more.
+# A worker has some 40 files open; more than 1024 are never needed.
 _FEWEST = 64
 _ENOUGH = 1024
 
 
 def require_open_files() -> None:
-    """See that enough files can be open at a time.  Raises HostTrouble."""
+    """Allow enough open files.  Raises HostTrouble."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _ENOUGH if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH)
     if soft != resource.RLIM_INFINITY and soft < most:

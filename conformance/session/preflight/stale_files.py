@@ -1,6 +1,6 @@
-"""What runs and builds that were killed have left behind: gone when the next run starts.
+"""Remove what killed runs and builds left.
 
-Each thing is locked by whoever is at work on it, so that nobody's is taken who lives.
+Everything in use is locked by its process and stays.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kernels.store.store import Store
 
 
 def tidy() -> None:
-    """Sweep the cache and the temporary directory.  What may not be looked at stays."""
+    """Sweep the cache and the temporary directory; unreadable parts are skipped."""
     store = Store()
     with suppress(OSError):
         store.tidy()

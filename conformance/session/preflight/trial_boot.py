@@ -1,4 +1,4 @@
-"""A first boot of an image that nobody has booted here: does it have the drivers it needs?"""
+"""Boot a user's image once before the run, to check that it has the drivers it needs."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from vm.snapshots.files import snapshot_key
 
 
 def check_boots(target: Target) -> None:
-    """Raise NoRoot where missing drivers are why no case could run; all else is told later.
+    """Raise NoRoot if missing drivers keep every case from running; cases report other errors.
 
-    What was booted before, and its state saved, is not tried again.  Raises OSError.
+    An image with a saved state is not booted.  Raises OSError.
     """
     if target.image is None or target.origin is not KernelOrigin.USER or target.wanted:
         return
     spec, _ = machine_spec(target)
     if spec.root is not None and saved_states().find(snapshot_key(spec)) is not None:
         return
-    trouble = _tried(spec)
-    if spec.root is None or not isinstance(trouble, BootFailed) or _crashed(trouble):
+    error = _boot(spec)
+    if spec.root is None or not isinstance(error, BootFailed) or _crashed(error):
         return
-    # A root of its own is there without any driver, and hides that there are none.
-    _tried(replace(spec, root=None))
+    # An archive as root needs no drivers, and hides that there are none.
+    _boot(replace(spec, root=None))
 
 
-def _tried(spec: MachineSpec) -> VmError | None:
-    """What a boot came to; its state is saved for the guests.  Raises NoRoot, OSError."""
+def _boot(spec: MachineSpec) -> VmError | None:
+    """The error of a boot, or None; its state is saved for the guests.  Raises NoRoot, OSError."""
     deadline = Deadline(BOOT_S * spec.accelerator.slowness, "agent after the boot")
     with scratch() as directory:
         try:
@@ -44,11 +44,11 @@ def _tried(spec: MachineSpec) -> VmError | None:
             ).close()
         except NoRoot:
             raise
-        except VmError as trouble:
-            return trouble
+        except VmError as error:
+            return error
     return None
 
 
 def _crashed(failed: BootFailed) -> bool:
-    """Whether the kernel itself ended the boot: then its drivers are not the matter."""
+    """Whether the kernel crashed: then drivers are not the cause."""
     return any(found.kind in CRASHES for found in classify(failed.console))

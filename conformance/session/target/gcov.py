@@ -1,7 +1,7 @@
-"""Which lines of the kernel a run has executed, where the kernel counts them (flavour gcov).
+"""Line and branch coverage of the kernel, with flavour gcov.
 
-A guest has the counters of each object in its debugfs.  What they mean is in the notes that the
-compiler made, which are kept with the image, and is read by gcov, which comes with the compiler.
+A guest has the counters of each object in debugfs.  gcov reads them together with the compiler's
+notes, which are kept with the image.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from typing import Any
 from host.temporary_directories import scratch
 from kernels.errors import HostTrouble
 
-# Where the kernel shows counters: below it the path that an object had when it was compiled.
+# Below it is the path of each object when it was compiled.
 _DEBUGFS = "/sys/kernel/debug/gcov"
 _GCOV_S = 60.0
 NOTES, COUNTERS = ".gcno", ".gcda"
 
 
 class NoCoverage(HostTrouble):
-    """What a kernel counted cannot be read here."""
+    """The counters of a kernel cannot be read here."""
 
 
 @dataclass(frozen=True, slots=True)
 class CountedObject:
-    """An object that counts.
+    """An object of the kernel with counters.
 
-    ``source`` is its file in the kernel's tree, ``notes`` the compiler's notes about it,
-    ``counters`` the path of its counters in a guest.
+    ``source`` is its file in the kernel tree, ``notes`` the compiler's notes about it, ``counters``
+    the path of its counters in a guest.
     """
 
     source: str
@@ -42,18 +42,18 @@ class CountedObject:
 
     @classmethod
     def of(cls, notes: Path, kept: Path) -> CountedObject:
-        """The object whose notes were kept below a directory.  Raises NoCoverage."""
-        said = _gcov(notes)
+        """The object of a notes file below the directory ``kept``.  Raises NoCoverage."""
+        report = _gcov(notes)
         name = notes.relative_to(kept)
-        place = Path(said["current_working_directory"]) / name.with_suffix(COUNTERS)
+        place = Path(report["current_working_directory"]) / name.with_suffix(COUNTERS)
         return cls(str(name.with_suffix(".c")), notes, f"{_DEBUGFS}{place}")
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What was executed of one file: how often every line that has code, and every branch.
+    """Execution counts of the lines and branches of one file.
 
-    A branch is known by its line and its number there.
+    A branch is identified by its line and its number there.
     """
 
     source: str
@@ -67,12 +67,12 @@ class Coverage:
 
     @property
     def branch_percent(self) -> float:
-        """Percent of the branches, each way counted for itself."""
+        """Percent of the branches, each direction counted."""
         return _percent(self.branches.values())
 
     @property
     def missed(self) -> list[int]:
-        """The numbers of the lines that were not executed."""
+        """Numbers of the lines that were not executed."""
         return sorted(number for number, count in self.lines.items() if not count)
 
     def __str__(self) -> str:
@@ -94,8 +94,8 @@ class Coverage:
 
 
 def coverage(counted: CountedObject, counters: Iterable[Path]) -> Coverage:
-    """What the counters of several guests come to together.  Raises NoCoverage."""
-    # Notes alone: every line with code, none of them executed.
+    """Coverage by the counters of several guests.  Raises NoCoverage."""
+    # Notes alone give every line with code, none executed.
     lines: Counter[int] = Counter()
     branches: Counter[tuple[int, int]] = Counter()
     for file in (None, *counters):
@@ -107,16 +107,16 @@ def coverage(counted: CountedObject, counters: Iterable[Path]) -> Coverage:
     return Coverage(counted.source, dict(lines), dict(branches))
 
 
-def _lines(said: dict[str, Any], source: str) -> list[dict[str, Any]]:
-    """What is said of the source file itself; headers have lines in every object."""
-    found = [each for each in said["files"] if each["file"].endswith(f"/{source}")]
+def _lines(report: dict[str, Any], source: str) -> list[dict[str, Any]]:
+    """The lines of the source file itself; headers have lines in every object."""
+    found = [each for each in report["files"] if each["file"].endswith(f"/{source}")]
     return [line for each in found for line in each["lines"]]
 
 
 def _gcov(notes: Path, counters: Path | None = None) -> dict[str, Any]:
-    """What gcov says of an object: that it was never run, without counters."""
+    """The report of gcov for an object; without counters, nothing was executed."""
     with scratch() as directory:
-        # It looks for both beside each other.
+        # gcov expects both files in one directory.
         shutil.copyfile(notes, directory / notes.name)
         if counters is not None:
             shutil.copyfile(counters, directory / notes.with_suffix(COUNTERS).name)
@@ -128,14 +128,14 @@ def _gcov(notes: Path, counters: Path | None = None) -> dict[str, Any]:
                 timeout=_GCOV_S,
                 check=True,
             )
-            said = json.loads(done.stdout)
+            report = json.loads(done.stdout)
         except (OSError, subprocess.SubprocessError, ValueError) as error:
             raise NoCoverage(
                 f"gcov cannot read {counters or notes}: {error}",
                 "install the gcov of the compiler that built this kernel",
             ) from error
-        assert isinstance(said, dict)
-        return said
+        assert isinstance(report, dict)
+        return report
 
 
 def _percent(counts: Iterable[int]) -> float:

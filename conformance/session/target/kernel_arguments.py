@@ -1,4 +1,4 @@
-"""Kernel arguments of the user's own: --append as the guest's kernel will read it."""
+"""Check the kernel arguments of --append as the kernel parses them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from vm.qemu.command_line import MachineSpec, kernel_command_line
 
 
 class BadArgument(UserMistake):
-    """Kernel arguments that cannot be given."""
+    """Invalid kernel arguments."""
 
 
 def checked_arguments(
     given: Sequence[str], image: Path, accelerator: Accelerator
 ) -> tuple[str, ...]:
-    """What --append said, as often as it was given.
+    """All arguments of --append.
 
-    Raises BadArgument for what would take the arguments behind it along, or is too long;
-    VmError when the command line cannot be made for another reason.
+    Raises BadArgument for an argument that would swallow those after it, or is too long; VmError
+    when the command line cannot be built for another reason.
     """
     for text in given:
-        # lib/cmdline.c:next_arg: a double quote begins or ends a quotation, nothing escapes it.
+        # lib/cmdline.c:next_arg: a double quote begins or ends a quotation; there is no escape.
         if text.count('"') % 2:
             raise BadArgument(
                 f"--append {text!r} leaves a quotation open", 'write name="two words"'
@@ -34,7 +34,7 @@ def checked_arguments(
             raise BadArgument(what, "leave the -- out")
     if given:
         try:
-            # Any root will do: that there is one has its words too.
+            # Any file as root: a root adds arguments of its own.
             spec = MachineSpec(image, accelerator, append=tuple(given), root=image)
             kernel_command_line(spec)
         except CommandLineTooLong as error:

@@ -1,4 +1,4 @@
-"""Which kernel is judged, by which contract: from the options to a target."""
+"""From the options of a run to its target: the kernel, and the ABI that it is judged by."""
 
 from __future__ import annotations
 
@@ -30,27 +30,25 @@ from vm.qemu.accelerator import Accelerator, choose_accelerator
 from vm.qemu.command_line import find_qemu
 from vm.qemu.initramfs import NEEDED, pack
 
-# Sources of the modules that cases need.
+# Sources of the helper modules.
 MODULES = Path(__file__).parents[3] / "fixtures" / "modules"
 
 MODEL = "model"
-# The options that name what to judge, of which there is one.
+# Options that name the kernel; a run has one of them.
 KERNELS = ("kernel", "image", "tree")
-# The contract the model judges itself by when no --abi is given.
+# The ABI of a self-check without --abi.
 MODEL_ABI = "6.12.117"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The kernel under test.  ``image`` None is the model in the place of a kernel.
+    """The kernel under test; without ``image`` the model replaces it.
 
-    ``variant`` says what a kernel that we changed is a variant of.  ``config`` is the file of its
-    configuration where it is known, ``build`` identifies the very kernel.  ``wanted`` are the
-    configuration lines the guest must really have, ``modules`` the files of helper modules
-    for it by name, ``inserted`` the user's own, to be loaded before the first case;
-    ``initramfs`` loads the drivers of an image that has them as modules; ``counted`` are the
-    objects of the kernel that count which of their lines run;
-    ``accelerator`` is None for the model.
+    ``variant`` says what a modified kernel is a variant of.  ``config`` is its configuration file
+    if known, ``build`` the key of this very build, ``wanted`` the configuration lines that the
+    guest must have.  ``modules`` are helper modules by name, ``user_modules`` are loaded before the
+    first case.  ``initramfs`` loads drivers that an image has as modules.  ``counted`` are objects
+    with gcov counters.  ``accelerator`` is None for the model.
     """
 
     id: str
@@ -79,28 +77,28 @@ class Target:
 
     @property
     def flavour(self) -> str:
-        """The word behind ``~`` in the kernel id, or ""."""
+        """The flavour in the kernel id, or ""."""
         return self.id.partition("~")[2]
 
     @property
     def profile(self) -> Profile:
-        """The contract.  Raises ProfileError for an ABI that is none."""
+        """The profile to judge by.  Raises ProfileError for an unknown ABI."""
         return profile_for(self.abi, base=self.release or None)
 
     @property
     def without_user_events(self) -> str:
-        """What there is to say of a kernel that lacks them."""
+        """The message for a kernel without user_events."""
         return f"{self.id} was built without user_events"
 
 
 class ConflictingOptions(UserMistake):
-    """Options that cannot be given together."""
+    """Options that exclude each other."""
 
 
 def resolve(options: Namespace) -> Target:
-    """The target that the options of a run name, built and its accelerator proven.
+    """The target of the options, built, with its accelerator tested.
 
-    Raises KernelsError, VmError and ProfileError; all their messages are for the user.
+    Raises KernelsError, VmError and ProfileError, with messages for the user.
     """
     check(options)
     if options.kernel == MODEL:
@@ -114,9 +112,9 @@ def resolve(options: Namespace) -> Target:
 
 
 def check(options: Namespace) -> None:
-    """Refuse what names no kernel, more than one, or changes to what is not built here.
+    """Refuse no kernel, several kernels, and changes to a kernel that is not built here.
 
-    Raises Misplaced.
+    Raises ConflictingOptions.
     """
     named = [name for name in KERNELS if getattr(options, name) is not None]
     if not named:
@@ -162,7 +160,7 @@ def _image(options: Namespace) -> Target:
         release=release,
         image=image,
         initramfs=initramfs,
-        source=_told(f"image {image.name}", user_modules),
+        source=_described_source(f"image {image.name}", user_modules),
         build=digest_of(image),
         append=checked_arguments(options.append, image, accelerator),
         user_modules=user_modules,
@@ -172,7 +170,7 @@ def _image(options: Namespace) -> Target:
 
 
 def request_of(options: Namespace) -> Request:
-    """What the options ask to be built."""
+    """The build that the options request."""
     return Request(
         options.kernel or "",
         patches=tuple(map(Path, options.patch)),
@@ -184,9 +182,9 @@ def request_of(options: Namespace) -> Request:
 
 
 def kernel_id(options: Namespace) -> str:
-    """The id that the target of the options will have, before anything is built.
+    """The id of the target before it is built.
 
-    Of an image it is not known.  Raises KernelsError.
+    Unknown for an image.  Raises KernelsError.
     """
     check(options)
     if options.kernel == MODEL:
@@ -203,18 +201,18 @@ def _built(options: Namespace) -> Target:
     except LostOptions as error:
         raise request.accused(error) from error
     if options.tree is not None:
-        # Edited while it waited, a tree is built as it was then.
+        # The tree may have been edited while the build waited for a lock.
         entry = replace(entry, revision=built.revision)
     accelerator = prove_accelerator(built.image)
     user_modules = built_modules(options.module, entry, built, store, progress)
-    # A tree, or a kernel of the user's own configuration, may lack user_events by intent.
+    # A user's tree or configuration may lack user_events on purpose.
     own = options.tree is not None or options.config
     target = Target(
         id=id_with_modules(built.kernel_id, options.module),
         abi=options.abi or built.abi,
         release=built.release,
         image=built.image,
-        source=_told(built.source, user_modules),
+        source=_described_source(built.source, user_modules),
         variant=f"of {built.of}" if built.of else None,
         config=built.config,
         config_sha256=built.config_sha256,
@@ -236,20 +234,20 @@ def _counted(built: BuiltKernel) -> tuple[CountedObject, ...]:
 
 
 def _flavoured(target: Target, name: str) -> Target:
-    """With the memory and the patience that a kernel of a flavour needs."""
+    """The target with the memory and the time limits of a flavour."""
     needs, accelerator = flavour(name), target.accelerator
     assert accelerator is not None
     slower = replace(accelerator, slowness=accelerator.slowness * needs.slowness)
     return replace(target, memory_mib=needs.memory_mib, accelerator=slower)
 
 
-def _told(source: str, user_modules: Sequence[UserModule]) -> str:
-    """Where a kernel and the modules beside it came from, for people."""
+def _described_source(source: str, user_modules: Sequence[UserModule]) -> str:
+    """The source of a kernel and its modules, for reports."""
     return ", ".join([source, *(f"module {module.source}" for module in user_modules)])
 
 
 def _modules(entry: KernelEntry, store: Store, progress: Progress) -> dict[str, Path]:
-    """The suite's helper modules for a kernel; none where no case could use them."""
+    """The helper modules for a kernel; none where no case could use them."""
     if not {"CONFIG_MODULES=y", "CONFIG_USER_EVENTS=y"} <= set(entry.wanted):
         return {}
     return {
@@ -259,5 +257,5 @@ def _modules(entry: KernelEntry, store: Store, progress: Progress) -> dict[str, 
 
 
 def prove_accelerator(image: Path) -> Accelerator:
-    """The accelerator that boots this kernel here.  Raises VmError."""
+    """The accelerator that boots this kernel on this host.  Raises VmError."""
     return choose_accelerator(image, qemu=find_qemu(None), cache=default_root())

@@ -1,4 +1,4 @@
-"""Modules that a user brings along: built for the kernel, or ready and checked against it."""
+"""Modules of the user: built for the kernel, or checked against it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kernels.request import label_of
 from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store
 
-# Digits of a file's sha256 that tell two builds of a module apart.
+# Digits of the SHA-256 that distinguish builds of a module.
 _DIGITS = 12
 
 
@@ -27,7 +27,7 @@ def built_modules(
     store: Store,
     progress: Progress,
 ) -> tuple[UserModule, ...]:
-    """Modules for a kernel that was built here, in the order given: directories or .ko files.
+    """Modules for a kernel built here, in the order given: directories or .ko files.
 
     Raises KernelsError.
     """
@@ -49,9 +49,10 @@ def built_modules(
 
 
 def id_with_modules(kernel_id: str, given: Sequence[str]) -> str:
-    """The id of a kernel with modules, by the names of what was given: before the flavour.
+    """The id of a kernel with the names of its modules, before the flavour.
 
-    What a directory's module is called is not known before it is built.
+    The name of a module in a directory is unknown before it is built: the directory's name stands
+    for it.
     """
     name, tilde, rest = kernel_id.partition("~")
     return name + label_of([_called(Path(each)) for each in given]) + tilde + rest
@@ -62,7 +63,7 @@ def _called(given: Path) -> str:
 
 
 def ready_modules(given: Sequence[str], release: str) -> tuple[UserModule, ...]:
-    """Modules for an image of the user's: built already, for a kernel of that release.
+    """Modules for a user's image: built already, for its release.
 
     Raises UserMistake.
     """

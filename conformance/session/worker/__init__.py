@@ -1,1 +1,1 @@
-"""A worker process: its guest, its cases, and who is to blame."""
+"""A worker process: its guest, its cases, and whom a failure is blamed on."""

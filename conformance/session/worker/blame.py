@@ -1,4 +1,4 @@
-"""What errors of a machine, and what a kernel says on its console, mean for the case that ran."""
+"""Translate errors of the machine and kernel reports into outcomes and blame."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from vm.errors import (
 from vm.kernel_log.reports import Finding
 from vm.kernel_log.stack_traces import fingerprint
 
-# Lines of the console that are no complaint about what a case did.
+# Reports that are not the fault of a case.
 HARMLESS = frozenset({ReportKind.INIT_DIED})
-# The host has no more of something: space, files, memory.
+# The host is out of space, files or memory.
 _REFUSALS = frozenset(
     (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 )
-# Who has to act where a kernel does not come up; it says nothing about its ABI.
+# Blame for a failed boot, which says nothing about the ABI.
 _OF_BOOT = {Party.KERNEL: Blame.KERNEL, Party.AGENT: Blame.GUEST, Party.HOST: Blame.HOST}
-# The names of the agent's processes.
+# Names of the agent's processes.
 _OURS = re.compile(r"|python3?(\.\d+)?|uevt_.*")
 
 
 def explain(error: BaseException, answered_before: bool) -> Judgement | None:
-    """What an error of a machine says about the case in which it came up."""
+    """The judgement of a case that an error of the machine ended; None for other errors."""
     if isinstance(error, OSError) and error.errno in _REFUSALS:
         return Judgement(Outcome.ERROR, Blame.HOST, str(error))
     if not isinstance(error, VmError):
@@ -49,7 +49,7 @@ def explain(error: BaseException, answered_before: bool) -> Judgement | None:
 
 
 def report(found: Finding, after: str = "") -> Report:
-    """What the kernel reported, in the words of results."""
+    """A kernel report as results have it."""
     context = "" if _OURS.fullmatch(found.task) else found.task
     if found.work:
         context += f", at {found.work}"
@@ -68,7 +68,7 @@ def _run_cases(error: VmError, answered_before: bool) -> tuple[Outcome, Blame]:
         case GuestCrashed():
             return Outcome.CRASH, Blame.KERNEL
         case NoAnswer() if error.frames:
-            # It was seen where it hangs, even if an earlier case had it do so.
+            # The stack shows where the kernel hangs, even if an earlier case caused it.
             return Outcome.TIMEOUT, Blame.KERNEL
         case NoAnswer():
             return timed_out(answered_before=answered_before)

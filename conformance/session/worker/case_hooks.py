@@ -1,4 +1,4 @@
-"""Running cases: the hooks of a process that has a guest."""
+"""The pytest hooks that run cases in a process with a guest."""
 
 from __future__ import annotations
 
@@ -32,40 +32,40 @@ _CALLED = pytest.StashKey[bool]()
 
 
 class NotCalled(Exception):
-    """A case that pytest did not run, as with --setup-only."""
+    """pytest did not run the case, as with --setup-only."""
 
 
 class CaseHooks:
-    """Runs the cases of a session that were selected, one result each."""
+    """Plugin that runs the selected cases, with one result each."""
 
     def __init__(self, worker: Worker, selection: CaseSelection) -> None:
         self._worker = worker
         self._selecting = selection
 
     def pytest_collection(self, session: pytest.Session) -> None:
-        """The guest boots while cases are collected."""
+        """Boot the guest while cases are collected."""
         if not session.config.option.collectonly:
             self.launch()
 
     def launch(self) -> None:
-        """Let the guest boot."""
-        # The first case that needs it tells what is wrong.
+        """Start to boot the guest."""
+        # The first case that needs the guest reports the error.
         with suppress(VmError):
             self._worker.launch()
 
     def pytest_collection_finish(self) -> None:
-        """Whoever has collected begins at once."""
+        """Begin as soon as cases are collected."""
         self.begin()
 
     def begin(self) -> None:
-        """Cases were selected, and are run from here on."""
+        """Set the probes of the selected cases."""
         self._worker.measure_with(self._selecting.probes, self._selecting.switches)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> bool | None:
-        """Run a case, judge it, and report one result for it."""
+        """Run and judge a case, and report its result."""
         case = case_of(item)
         if case is None:
             return None
@@ -77,7 +77,7 @@ class CaseHooks:
         def attempt() -> BaseException | None:
             nonlocal line
             item.stash[_RAISED] = None
-            # Fixtures are made anew for every attempt.
+            # Every run of the case has new fixtures.
             item._initrequest()  # type: ignore[attr-defined]
             item.stash[_CALLED] = False
             runtestprotocol(item, log=False, nextitem=nextitem)
@@ -89,32 +89,32 @@ class CaseHooks:
 
         where = _location(item)
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=where)
-        item.ihook.pytest_runtest_logreport(report=_begun(item, case))
+        item.ihook.pytest_runtest_logreport(report=_started_report(item, case))
         result, first = self._worker.run(case, case_id(case, item), attempt)
         result = located(result, function, line)
-        report = _report(item, result, first)
-        self._add_what_was_seen(report)
+        report = _result_report(item, result, first)
+        self._attach_other_results(report)
         item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=where)
         return True
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Have a last look once all cases have ended."""
+        """Finish when all cases have ended."""
         result = yield
         if not session.config.option.collectonly:
             self.finish(session)
         return result
 
     def finish(self, session: pytest.Session) -> None:
-        """Have a last look at the guest, and tell what there is to see."""
+        """Run the remaining probes and report their results."""
         self._worker.finish()
         report = pytest.TestReport(session.nodeid, ("", None, ""), {}, "passed", None, "teardown")
-        self._add_what_was_seen(report)
+        self._attach_other_results(report)
         session.config.hook.pytest_runtest_logreport(report=report)
 
-    def _add_what_was_seen(self, report: pytest.TestReport) -> None:
-        """Let a report tell what was found out beside the result of its case."""
+    def _attach_other_results(self, report: pytest.TestReport) -> None:
+        """Attach results that belong to no case to a report."""
         setattr(
             report, OTHER_RESULTS, [each.to_json() for each in self._worker.take_other_results()]
         )
@@ -125,7 +125,7 @@ class CaseHooks:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Keep what a case raised, in whatever phase: the judgement needs the exception."""
+        """Keep the exception of a case, of any phase, for its judgement."""
         if call.excinfo is not None and item.stash.get(_RAISED, False) is None:
             item.stash[_RAISED] = call.excinfo.value
         if call.when == "call":
@@ -138,23 +138,23 @@ class CaseHooks:
 
 
 def _location(item: pytest.Item) -> tuple[str, int | None, str]:
-    """As item.location, without the line, which takes longer to find than to report all else."""
+    """item.location without the line, which is slow to find."""
     return item.nodeid.partition("::")[0], None, item.name
 
 
-def _begun(item: pytest.Item, case: Case) -> pytest.TestReport:
-    """Tells the controller that a case begins: it may be the last that is heard of it."""
+def _started_report(item: pytest.Item, case: Case) -> pytest.TestReport:
+    """The report that a case begins: the worker may die in it."""
     report = pytest.TestReport(item.nodeid, _location(item), {}, "passed", None, "setup")
     setattr(report, CASE_STARTED, (case_id(case, item), case.tier.value))
     return report
 
 
-def _report(
+def _result_report(
     item: pytest.Item,
     result: CaseResult,
     first: CaseResult | None,
 ) -> pytest.TestReport:
-    """The one report of a case; it carries what was found out to the controller."""
+    """The report of a case, which carries its result to the controller."""
     longrepr: Any = None
     outcome = "passed"
     if result.outcome in NOT_OK:

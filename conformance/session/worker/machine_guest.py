@@ -1,4 +1,4 @@
-"""Guests for the runner: a machine that reboots itself."""
+"""The guest of the runner: a machine that is replaced by a new one on request."""
 
 from __future__ import annotations
 
@@ -29,38 +29,38 @@ from vm.machine import Machine, MachineSpec, Mark
 from vm.qemu.root_archive import interpreter, root_archive
 from vm.snapshots.files import Snapshots, snapshot_key
 
-# Seconds of an idle machine from QEMU's start to the agent's first answer.
+# Seconds of an idle machine from the start of QEMU to the agent's first answer.
 BOOT_S = 12.0
 _PAUSE = 0.003
-# Bytes of an object's counters.
+# Limit of the counters of one object, in bytes.
 _COUNTERS = 1 << 24
-# So often in a row is a kernel started that does not come up.
+# Failed boots in a row before a kernel is given up.
 _BOOTS = 2
 _REBUILD = "rebuild it: uevt kernels build --refresh"
 
 
 class ConfigLost(HostTrouble):
-    """The booted kernel lacks an option that its build wanted."""
+    """The booted kernel lacks an option that its build requested."""
 
 
 class AnotherKernel(HostTrouble):
-    """The guest runs another kernel than the one that is to be judged."""
+    """The guest runs another kernel than the target."""
 
 
 def machine_spec(target: Target) -> tuple[MachineSpec, str]:
-    """The machine that judges a target, and why it has no root of its own where it should.
+    """The machine for a target, and why it uses the host's root, if unintended.
 
     Raises VmError.
     """
     assert target.image is not None
     assert target.accelerator is not None
     root, why = None, ""
-    # What loads drivers goes on to the host's root instead.
+    # An initramfs that loads drivers continues on the host's root.
     if target.initramfs is None:
         try:
             root = root_archive(interpreter(), default_root())
         except OSError as error:
-            # Such as a store that may only be read: the host's root will do.
+            # A read-only store, for example: use the host's root.
             why = f"its root could not be kept: {error}"
     spec = MachineSpec(
         target.image,
@@ -76,28 +76,30 @@ def machine_spec(target: Target) -> tuple[MachineSpec, str]:
 
 
 def prepare_machines(target: Target) -> None:
-    """Find out what all machines of a target want to know; they tell what is wrong with it."""
+    """Verify the saved state for a target.  Errors are left to the guests, which meet them
+    again.
+    """
     with contextlib.suppress(Exception):
         if not target.is_model:
             saved_states().verify(snapshot_key(machine_spec(target)[0]))
 
 
 def saved_states() -> Snapshots:
-    """Where the states of machines are kept."""
+    """The store of saved machine states."""
     return Snapshots(default_root() / "snapshots")
 
 
 class BootAttempts:
-    """How often in a row a kernel was started and did not come up."""
+    """Counts failed boots in a row."""
 
     def __init__(self) -> None:
         self._failures: list[VmError] = []
 
     @contextlib.contextmanager
     def counted(self) -> Iterator[None]:
-        """Around one boot.  Raises HostTrouble in its place when it was tried too often."""
+        """Context of one boot.  Raises HostTrouble instead after too many failures."""
         if len(self._failures) == _BOOTS:
-            # Each would take its whole time again; the consoles were shown with the others.
+            # Another boot would take its full time limit; earlier results have the consoles.
             last = self._failures[-1]
             again = HostTrouble(f"not booted again: {last}", hint=last.hint)
             if isinstance(last, BootFailed):
@@ -113,9 +115,9 @@ class BootAttempts:
 
 
 class MachineGuest:
-    """A machine as the runner sees it.
+    """A machine as the runner's Guest.
 
-    It begins to boot when it is made; whoever asks first waits for it (``wait_ready``).
+    It starts to boot when it is created; ``wait_ready`` waits for it.
     """
 
     def __init__(
@@ -130,30 +132,30 @@ class MachineGuest:
         self._target = target
         self._boots = boots or BootAttempts()
         self._limits = Limits(limit)
-        spec, self._rootless = machine_spec(target)
+        spec, self._root_error = machine_spec(target)
         slowness = target.accelerator.slowness
         self._boot_s = BOOT_S * slowness
-        # The last mark, until it was seen on the console.
+        # The last mark, until it is confirmed on the console.
         self._mark: Mark | None = None
-        # The words of the last mark, and of the one before it.
-        self._marked = self._before = ""
-        # How far the console was looked through, at first to where the guest was ready.
-        self._looked = 0
-        # What is left of its opening: answers to what it was asked before its state was saved.
-        self._opened: deque[tuple[Request, Sequence[dict[str, Any]]]] = deque()
-        # Where on it begins what was reported last.
+        # The texts of the last mark and of the one before it.
+        self._current_mark = self._previous_mark = ""
+        # Position up to which the console was searched, at first where the guest was ready.
+        self._read_up_to = 0
+        # Answers saved with the machine state, to the requests of OPENING not made yet.
+        self._prefetched: deque[tuple[Request, Sequence[dict[str, Any]]]] = deque()
+        # Position on the console where the last late reports begin.
         self._reported: int | None = None
         self._machine = Machine.launch(spec, directory=directory, snapshots=saved_states())
         self._counted = target.counted
         self._directory = directory
-        # Guests of ours whose counters were kept.
-        self._kept = 0
+        # Number of guests whose counters are saved.
+        self._counter_files = 0
 
     @property
     def start(self) -> str:
-        """How the guest came up: restored from a saved state or booted, and why."""
+        """How the guest started: restored from a saved state or booted, and why."""
         start = self._machine.start
-        return f"{start}: {self._rootless}" if self._rootless else start
+        return f"{start}: {self._root_error}" if self._root_error else start
 
     def wait_ready(self) -> None:
         """Wait for the agent.
@@ -163,7 +165,7 @@ class MachineGuest:
         try:
             self._machine.wait_ready(Deadline(self._boot_s, "agent after the boot"))
         except BootFailed as error:
-            # The consoles of all guests are joined at the end of the run.
+            # The run joins the consoles of all guests at its end.
             error.hint = f"read {CONSOLE} of this run"
             if self._machine.spec.append:
                 error.hint += ", or leave out --append " + shlex.join(self._machine.spec.append)
@@ -171,13 +173,13 @@ class MachineGuest:
         self._begin()
 
     def _begin(self) -> None:
-        """A machine that has just got ready, restored or booted.  Raises as _check_kernel."""
-        self._looked = self._machine.ready_at
-        self._opened = deque(self._machine.opened)
+        """Initialize after a boot or restore.  Raises as _check_kernel."""
+        self._read_up_to = self._machine.ready_at
+        self._prefetched = deque(self._machine.opened)
         self._check_kernel()
 
     def _check_kernel(self) -> None:
-        """Raise AnotherKernel, or ConfigLost naming the options that did not survive."""
+        """Raise AnotherKernel, or ConfigLost naming the missing options."""
         target = self._target
         runs = self._machine.info["release"] if target.release else ""
         if runs != target.release:
@@ -189,7 +191,7 @@ class MachineGuest:
             return
         config = self._machine.info.get("config")
         if config is None:
-            # Every kernel of ours is built to show it.
+            # Every kernel built here has CONFIG_IKCONFIG_PROC.
             raise ConfigLost("the booted kernel does not show its configuration", hint=_REBUILD)
         missing = lost(target.wanted, config)
         if missing:
@@ -210,13 +212,13 @@ class MachineGuest:
     ) -> list[dict[str, Any]]:
         """See conformance.runner.guest_executor.Channel.
 
-        What it was asked at its opening is not asked again, as long as nothing else was.
+        Requests of OPENING are answered from the saved state, until another request is made.
         """
-        if self._opened:
-            request, answers = self._opened.popleft()
+        if self._prefetched:
+            request, answers = self._prefetched.popleft()
             if request == (actor, tuple(calls)) and not watch:
                 return [dict(answer) for answer in answers]
-            self._opened.clear()
+            self._prefetched.clear()
         deadline = self._limits.clip(self._machine.call_deadline(actor))
         return self._machine.call(actor, calls, watch, deadline=deadline)
 
@@ -229,27 +231,30 @@ class MachineGuest:
         time.sleep(min(_PAUSE, deadline.remaining()))
 
     def mark(self, text: str) -> int:
-        """See conformance.runner.runner.Guest."""
+        """See conformance.runner.guest_lifecycle.Guest."""
         self._limits.begin(self._machine.deadline(CASE_S, f"end of {text}"))
         self._mark = self._machine.mark(text)
-        self._before, self._marked = self._marked, text
+        self._previous_mark, self._current_mark = self._current_mark, text
         return self._mark.position
 
     def console(self, since: int) -> str:
-        """See conformance.runner.runner.Guest."""
+        """See conformance.runner.guest_lifecycle.Guest."""
         start = since if self._reported is None else min(since, self._reported)
         return self._machine.console.text(start)
 
     def reports(self, since: int) -> list[Report]:
-        """See conformance.runner.runner.Guest."""
+        """See conformance.runner.guest_lifecycle.Guest."""
         if self._mark is not None:
             self._machine.check(self._mark)
             self._mark = None
-        # What was said after the last look is of work that the kernel did later.
-        start = min(since, self._looked)
-        self._looked = self._machine.console.position()
+        # Reports after the last search are of work that the kernel did later.
+        start = min(since, self._read_up_to)
+        self._read_up_to = self._machine.console.position()
         reports = [
-            report(each, self._before if start < since and each.mark != self._marked else "")
+            report(
+                each,
+                self._previous_mark if start < since and each.mark != self._current_mark else "",
+            )
             for each in self._machine.console.findings(start)
             if each.kind not in HARMLESS
         ]
@@ -257,33 +262,33 @@ class MachineGuest:
         return reports
 
     def pristine(self, processors: int = 1) -> None:
-        """See conformance.runner.runner.Guest."""
+        """See conformance.runner.guest_lifecycle.Guest."""
         self._keep_counters()
         with self._boots.counted():
             self._machine.pristine(processors)
             self._begin()
-        self._marked = ""
+        self._current_mark = ""
 
     def _keep_counters(self) -> None:
-        """Keep what a guest that is about to go has counted, if it still answers."""
+        """Save the counters of a guest that is about to end, if it answers."""
         for each in self._counted:
             with contextlib.suppress(VmError):
                 (found,) = self.call(ACTOR, [["slurp", each.counters, _COUNTERS]])
                 if not found["errno"]:
-                    file = self._directory / f"{self._kept}-{each.notes.stem}{COUNTERS}"
+                    file = self._directory / f"{self._counter_files}-{each.notes.stem}{COUNTERS}"
                     file.write_bytes(bytes.fromhex(found["data"]))
-        self._kept += 1
+        self._counter_files += 1
 
-    def leave(self) -> None:
-        """Hand the machine over to a forked worker: see Machine.hand_over."""
+    def hand_over(self) -> None:
+        """Hand the machine over to a forked worker (Machine.hand_over)."""
         self._machine.hand_over()
 
     def end(self) -> None:
-        """Nothing of the machine is left, and nothing was counted in it."""
+        """End the machine without saving counters."""
         with contextlib.suppress(VmError):
             self._machine.close()
 
     def close(self) -> None:
-        """Nothing of the machine is left."""
+        """End the machine."""
         self._keep_counters()
         self.end()

@@ -1,4 +1,4 @@
-"""The process that runs cases: its guest, its runner, one judged result per case."""
+"""Run cases on one guest of a target, and settle which result of a case stands."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ Attempt = Callable[[], BaseException | None]
 
 # The digest of a program without operations.
 _NOTHING = digest([])
-# Ends of a case that need no question to the kernel about its dated switches.
+# Outcomes for which no switch probes are needed.
 _EXPLAINED = frozenset({Outcome.PASS, Outcome.XFAIL, Outcome.SKIP})
 
 
 class Worker:
     """Runs cases on one guest of a target.
 
-    ``directory`` is for console.log; ``fresh_guests`` boots a kernel for every case; no case is
-    begun after ``limit``.
+    ``directory`` is for console.log; ``fresh_guests`` boots a kernel for every case; no case starts
+    after ``limit``.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Worker:
         self._expectations = expectations
         self._guest: MachineGuest | None = None
         self._case: tuple[Case, str] | None = None
-        # Once a kernel does not come up it does not for all cases that are left.
+        # Shared by all guests: a kernel that does not boot is given up for every case.
         self._boots = BootAttempts()
         kernel = target.profile if target.is_model else self._boot
         self._runner = Runner(
@@ -80,21 +80,21 @@ class Worker:
         )
 
     def measure_with(self, probes: Sequence[Probe], selected: Collection[str]) -> None:
-        """Have what the kernel itself is asked by about dated switches (see Runner).
+        """Set the switch probes (see Runner).
 
-        A self-check has no kernel.
+        A self-check has none.
         """
         if not self._target.is_model:
             self._runner.measure_with(probes, selected)
 
     @property
     def start(self) -> str:
-        """How its guest came up, "" before there is one."""
+        """How the guest started, "" before."""
         return self._guest.start if self._guest is not None else ""
 
     @property
     def contradictions(self) -> tuple[Contradiction, ...]:
-        """The dated switches that the kernel was seen to contradict."""
+        """The dated switches that the kernel contradicts."""
         return self._runner.contradictions
 
     def take_other_results(self) -> list[CaseResult]:
@@ -102,14 +102,11 @@ class Worker:
         return self._runner.take_other_results()
 
     def finish(self) -> None:
-        """The last case has ended."""
+        """Run the remaining probes and unload user modules."""
         self._runner.finish()
 
     def launch(self) -> None:
-        """Let the guest boot.
-
-        Raises VmError when it cannot be started.
-        """
+        """Start to boot the guest.  Raises VmError."""
         if self._guest is None and not self._target.is_model:
             self._guest = MachineGuest(self._target, self._directory, self._boots, self._limit)
 
@@ -122,7 +119,7 @@ class Worker:
             try:
                 guest.wait_ready()
             except VmError:
-                # It will never answer: whoever asks next gets another one.
+                # It will never answer: the next request boots another guest.
                 self._guest = None
                 guest.close()
                 raise
@@ -133,7 +130,7 @@ class Worker:
         return None if path is None else path.read_bytes()
 
     def begin(self) -> UserEvents:
-        """The system for the case that is being run."""
+        """The system for the running case."""
         assert self._case is not None, "the fixture ue is for cases"
         return self._runner.begin(*self._case)
 
@@ -169,12 +166,12 @@ class Worker:
             return settle(first, self.expected(second)), first
         if self.expected(first).outcome not in _EXPLAINED:
             if self._runner.measure():
-                # It was held against a contract that is not this kernel's.
+                # A switch was measured meanwhile: judge the case again with it.
                 return self._run(case, case_id, attempt)
             first = self._runner.compared(case, first.outcome, first)
         stands = self.expected(first)
         if stands.has_unexcused_report and stands.outcome not in _EXPLAINED:
-            # Alone it shows whether an earlier case had the kernel say so.
+            # Alone on a new guest it shows whether an earlier case caused the report.
             second = self._once(case, case_id, attempt)
             return settle(stands, self.expected(second)), first
         return stands, None
@@ -187,16 +184,16 @@ class Worker:
         return result
 
     def expected(self, result: CaseResult) -> CaseResult:
-        """Known deviations applied; a self-check has none.
+        """The result with known deviations applied; a self-check has none.
 
-        They are those of the contract that the case was judged by, measured switches included.
+        Conditions see the switches as measured.
         """
         if self._target.is_model:
             return result
         return self._expectations.judge(self._context(result.adapted), result)
 
     def _mark_allowed(self, case_id: str, reports: Sequence[Report]) -> Sequence[Report]:
-        """What the kernel reported, with the rules that excuse it."""
+        """The reports, with those marked that a rule allows."""
         return self._allowed.excuse(self._context(), case_id, reports)
 
     def _context(self, adapted: Sequence[str] = ()) -> KernelContext:
@@ -205,17 +202,17 @@ class Worker:
         switches = profile.switches ^ frozenset(adapted)
         return KernelContext(release, profile.name, flavour=self._target.flavour, switches=switches)
 
-    def leave(self) -> None:
-        """Leave a guest that was launched to a process that was forked since."""
+    def hand_over(self) -> None:
+        """Hand a launched guest over to a forked process."""
         if self._guest is not None:
-            self._guest.leave()
+            self._guest.hand_over()
 
     def end(self) -> None:
-        """Nothing is left of a guest in which no case of ours was run."""
+        """End a guest in which no case ran."""
         if self._guest is not None:
             self._guest.end()
 
     def close(self) -> None:
-        """Nothing of the guest is left."""
+        """End the guest."""
         if self._guest is not None:
             self._guest.close()
