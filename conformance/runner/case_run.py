@@ -181,13 +181,8 @@ class CaseRun:
             spec=case.spec,
             console=judgement.console,
         )
-<<<<<<< HEAD
         identity, course = digest_and_course(self.program)
-        adapted = self._profile.asked if isinstance(self._profile, AdaptedProfile) else ()
-=======
-        identity, course = identify(self.program)
         adapted = self._profile.used if isinstance(self._profile, AdaptedProfile) else ()
->>>>>>> 98c52d0 (session: reword pool, worker, target and preflight)
         return CaseResult(
             id=case_id,
             surface=case.surface,
