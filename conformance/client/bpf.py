@@ -21,7 +21,7 @@ from conformance.abi.bpf import (
 from conformance.client.addresses import BUFFER, PAGE, SCRATCH, SCRATCH_LENGTH, STRING, STRUCT
 from conformance.client.bpf_program import LogBuffer, Program
 from conformance.client.process import Process
-from conformance.client.sockets import Pair
+from conformance.client.sockets import SocketPair
 from conformance.ops import Observation
 from conformance.ops import bpf_assembler as bpf
 from conformance.ops.bpf_assembler import INSTRUCTION_SIZE, Piece
@@ -143,17 +143,17 @@ class Bpf:
         slot = self.process.free_slot()
         return Program(self.call(Command.PROG_LOAD, attributes, slot=slot), slot)
 
-    def seven(self) -> Program:
+    def load_returning_7(self) -> Program:
         """A program that answers 7."""
         return self.load([bpf.mov64_imm(bpf.R0, 7), bpf.exit_insn()])
 
     # Sockets
 
-    def pair(self) -> Pair:
+    def pair(self) -> SocketPair:
         """Two connected datagram sockets."""
         slot, other = self.process.free_slot(), self.process.free_slot()
         self.process.queue(ops.Socketpair(self.actor, slot, other))
-        return Pair(self.process, slot, other)
+        return SocketPair(self.process, slot, other)
 
     def close(self, program: Program) -> Observation:
         """close(2) of a program's descriptor."""
@@ -163,7 +163,7 @@ class Bpf:
         """What a filter leaves of a datagram; None where it drops it."""
         pair = self.pair()
         pair.attach(program)
-        return pair.through(datagram)
+        return pair.pass_through(datagram)
 
 
 @dataclass(frozen=True, slots=True)

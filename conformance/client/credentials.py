@@ -11,7 +11,7 @@ from conformance.ops import Observation, View, credentials
 from conformance.ops.credentials import Capability
 
 
-class Rights:
+class Credentials:
     """The rights of one process; each method is one operation."""
 
     def __init__(self, process: Process) -> None:

@@ -40,7 +40,7 @@ class Executor(Protocol):
         ...
 
 
-class Never:
+class ModelDeadline:
     """The deadline of the model, which needs no time: one look after settling is enough."""
 
     def __init__(self) -> None:
@@ -84,9 +84,9 @@ class ModelExecutor:
         self._model.narrow(operation, seen)
         return seen
 
-    def deadline(self, seconds: float, what: str) -> Never:
+    def deadline(self, seconds: float, what: str) -> ModelDeadline:
         """The model needs no time."""
-        return Never()
+        return ModelDeadline()
 
     def pause(self, deadline: Deadline) -> None:
         """Everything pending happens while somebody waits."""

@@ -35,7 +35,7 @@ class MemoryFile:
         protection: int = READ_WRITE,
     ) -> int:
         """mmap(2) of its beginning, at a free address; where it is."""
-        where = self.process.room(pages) if address is None else address
+        where = self.process.reserve(pages) if address is None else address
         flags = mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE
         self.process.run(
             ops.Mmap(self.process.actor, where, pages * PAGE, protection, flags, self.slot)
@@ -53,7 +53,7 @@ def memory_file(process: Process, pages: int = 1) -> MemoryFile:
 
 def move(process: Process, address: int) -> int:
     """mremap(2) of a page to a free place; where it is then."""
-    where = process.room(1)
+    where = process.reserve(1)
     move_to(process, address, where)
     return where
 

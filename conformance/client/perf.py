@@ -24,7 +24,7 @@ REGS = perf.PERF_SAMPLE_REGS_INTR
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class PerfAttr:
     """What an event of perf is asked for: the members of perf_event_attr that matter here."""
 
     period: int = 1
@@ -58,7 +58,7 @@ class Wish:
 
 
 # A tool that counts, without looking at any record.
-COUNTING = Wish(period=0, sample_type=0)
+COUNTING = PerfAttr(period=0, sample_type=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Ring:
         """The records alone."""
         return self.lines()[1:]
 
-    def read_up_to(self, position: int) -> Observation:
+    def set_tail(self, position: int) -> Observation:
         """Tell the kernel how far its records were read, in bytes from the beginning."""
         return self.process.store(self.address + perf.DATA_TAIL, position.to_bytes(8, "little"))
 
@@ -119,7 +119,7 @@ class PerfEvent:
     ) -> Ring:
         """mmap(2) of so many pages, the first of which describes the others."""
         flags = mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE
-        address = self.process.room(pages)
+        address = self.process.reserve(pages)
         actor = self.process.actor
         mapped = self.process.run(
             ops.Mmap(actor, address, pages * PAGE, protection, flags, self.slot, offset)
@@ -166,41 +166,41 @@ def id_path(name: str, system: str = SYSTEM) -> str:
     return f"{ROOT}/events/{system}/{name}/id"
 
 
-def store_id(process: Caller, name: str, wish: Wish, system: str = SYSTEM) -> Observation:
+def store_id(process: Caller, name: str, attr: PerfAttr, system: str = SYSTEM) -> Observation:
     """Have a perf_event_attr ready for an event; what reading its id gave."""
-    return process.run(*_storing_id(process.actor, name, wish, system))
+    return process.run(*_storing_id(process.actor, name, attr, system))
 
 
-def _storing_id(actor: str, name: str, wish: Wish, system: str) -> tuple[ops.Operation, ...]:
+def _storing_id(actor: str, name: str, attr: PerfAttr, system: str) -> tuple[ops.Operation, ...]:
     config = ATTR + perf.PERF_EVENT_ATTR.member("config").offset
     return (
-        ops.Store(actor, ATTR, wish.packed(perf.PERF_TYPE_TRACEPOINT, 0)),
+        ops.Store(actor, ATTR, attr.packed(perf.PERF_TYPE_TRACEPOINT, 0)),
         ops.StoreNumber(actor, config, id_path(name, system)),
     )
 
 
-def open_stored(process: Process, wish: Wish, *, pid: int = 0, cpu: int = -1) -> PerfEvent:
+def open_stored(process: Process, attr: PerfAttr, *, pid: int = 0, cpu: int = -1) -> PerfEvent:
     """perf_event_open(2) with the perf_event_attr that is ready."""
     slot = process.free_slot()
     opened = process.run(ops.PerfEventOpen(process.actor, slot, ATTR, pid, cpu))
-    return PerfEvent(process, slot, opened, wish.sample_type)
+    return PerfEvent(process, slot, opened, attr.sample_type)
 
 
-def listen(
+def open_perf(
     process: Process,
     name: str,
-    wish: Wish = Wish(),
+    attr: PerfAttr = PerfAttr(),
     *,
     system: str = SYSTEM,
     pid: int = 0,
     cpu: int = -1,
 ) -> PerfEvent:
     """Listen to an event: in the calling process, or on a processor."""
-    process.queue(*_storing_id(process.actor, name, wish, system))
-    return open_stored(process, wish, pid=pid, cpu=cpu)
+    process.queue(*_storing_id(process.actor, name, attr, system))
+    return open_stored(process, attr, pid=pid, cpu=cpu)
 
 
-def open_raw(process: Process, kind: int, config: int, wish: Wish = COUNTING) -> PerfEvent:
+def open_raw(process: Process, kind: int, config: int, attr: PerfAttr = COUNTING) -> PerfEvent:
     """perf_event_open(2) of any type and number."""
-    process.queue(ops.Store(process.actor, ATTR, wish.packed(kind, config)))
-    return open_stored(process, wish)
+    process.queue(ops.Store(process.actor, ATTR, attr.packed(kind, config)))
+    return open_stored(process, attr)

@@ -25,7 +25,7 @@ from conformance.ops import Observation
 
 # How long, in seconds of an idle machine, the kernel may take for work it does later:
 # RCU grace periods and work queues; the references of user_events need the longest.
-EVENTUALLY = 10.0
+PENDING_WORK_S = 10.0
 
 
 class Process:
@@ -57,13 +57,13 @@ class Process:
 
     def eventually(self, operation: ops.Operation) -> Observation:
         """Repeat an operation until nothing is pending that changes its answer."""
-        return self._lockstep.eventually(operation, EVENTUALLY)
+        return self._lockstep.eventually(operation, PENDING_WORK_S)
 
     def prepare(self) -> None:
         """Come into being and map what the methods of this module need."""
-        self.queue(ops.Spawn(self.actor), *self.furnishing())
+        self.queue(ops.Spawn(self.actor), *self.base_mappings())
 
-    def furnishing(self) -> tuple[ops.Operation, ...]:
+    def base_mappings(self) -> tuple[ops.Operation, ...]:
         """Map what the methods of this module need."""
         return (
             ops.Mmap(self.actor, SCRATCH, SCRATCH_LENGTH, READ_WRITE, mmap.MAP_PRIVATE),
@@ -116,7 +116,7 @@ class Process:
 
     def map(self, pages: int = 1, *, protection: int = READ_WRITE, shared: bool = False) -> int:
         """Anonymous memory, not touched yet; its address.  A free page follows it."""
-        address = self.room(pages)
+        address = self.reserve(pages)
         flags = mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE
         self.queue(ops.Mmap(self.actor, address, pages * PAGE, protection, flags))
         return address
@@ -142,7 +142,7 @@ class Process:
         seen = self.run(ops.Mmap(self.actor, address, length, protection, flags, file, offset))
         return seen, address
 
-    def room(self, pages: int) -> int:
+    def reserve(self, pages: int) -> int:
         """Where so many pages are free, and one behind them; mapped by whoever asks."""
         address = self._free
         self._free += (pages + 1) * PAGE

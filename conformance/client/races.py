@@ -35,7 +35,7 @@ def race(first: Task, *tracks: Track) -> list[list[Tally]]:
     return races.parse_tallies(seen.text)
 
 
-class Prepared:
+class RaceCalls:
     """Calls of one task, with what they read in places of their own."""
 
     def __init__(self, task: Task) -> None:

@@ -15,16 +15,16 @@ _SO_ATTACH_BPF = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class SocketPair:
     """Two sockets: what one is given the other gets."""
 
     process: Process
     slot: int
     other: int
 
-    def turned(self) -> Pair:
+    def reversed(self) -> SocketPair:
         """The same in the other direction."""
-        return Pair(self.process, self.other, self.slot)
+        return SocketPair(self.process, self.other, self.slot)
 
     def attach(self, program: Program) -> Observation:
         """SO_ATTACH_BPF: a filter for what arrives at the second one."""
@@ -49,7 +49,7 @@ class Pair:
         """read(2) from the second one."""
         return self.process.run(ops.Read(self.process.actor, self.other, PAGE))
 
-    def through(self, datagram: bytes) -> bytes | None:
+    def pass_through(self, datagram: bytes) -> bytes | None:
         """What arrives of a datagram; None where nothing does."""
         self.send(datagram)
         return self.receive().data

@@ -63,9 +63,9 @@ class Task(Process):
         seen = self.run(tasks.Exec(self.actor, path))
         if seen.ok:
             self._lockstep.unwatch(self.actor)
-            self._forget_the_dead()
+            self._unwatch_ended()
             self._words = 0
-            self.queue(*self.furnishing())
+            self.queue(*self.base_mappings())
         return seen
 
     def end(self) -> Observation:
@@ -76,23 +76,23 @@ class Task(Process):
         """exit_group(2): all threads of this task's process end."""
         return self._last(ops.Exit(self.actor, status))
 
-    def die(self) -> Observation:
+    def kill(self) -> Observation:
         """SIGKILL for the process of this task."""
         return self._last(tasks.Die(self.actor))
 
     def _last(self, end: ops.Operation) -> Observation:
         self._lockstep.unwatch(self.actor)
         seen = self.run(end)
-        self._forget_the_dead()
+        self._unwatch_ended()
         return seen
 
-    def _forget_the_dead(self) -> None:
+    def _unwatch_ended(self) -> None:
         """Nobody looks at the memory of threads that have ended with this task."""
         for actor in self._lockstep.watched:
             if actor not in self._lockstep.model.world.processes:
                 self._lockstep.unwatch(actor)
 
-    def keep(self, data: DataFile) -> Observation:
+    def keep_over_exec(self, data: DataFile) -> Observation:
         """Let a descriptor stay open over execve(2)."""
         return self.run(tasks.KeepOverExec(self.actor, data.slot))
 
@@ -143,7 +143,7 @@ class Task(Process):
 def first_task(ue: UserEvents) -> Task:
     """A process of its own in which nothing has happened; it has no interpreter."""
     driver = Process(ue.lockstep, ue.next_actor())
-    driver.queue(tasks.SpawnDriver(driver.actor), *driver.furnishing())
+    driver.queue(tasks.SpawnDriver(driver.actor), *driver.base_mappings())
     return _make(ue, driver, 0)
 
 

@@ -42,24 +42,24 @@ class Tracefs:
     """
 
     def __init__(
-        self, lockstep: Lockstep, actor: str, prefix: str, patience_s: float, *, name: str = TOP
+        self, lockstep: Lockstep, actor: str, prefix: str, timeout_s: float, *, name: str = TOP
     ) -> None:
         self.root = f"{ROOT}/instances/{name}" if name else ROOT
         self._name = name
         self._lockstep = lockstep
         self._actor = actor
         self.prefix = prefix
-        self._patience_s = patience_s
+        self._timeout_s = timeout_s
 
     def instance(self, name: str) -> Instance:
         """An instance, used by the same process."""
-        return Instance(self._lockstep, self._actor, self.prefix, self._patience_s, name=name)
+        return Instance(self._lockstep, self._actor, self.prefix, self._timeout_s, name=name)
 
     def read(self, path: str, view: View = View.EXACT, *, eventually: bool = False) -> Observation:
         """Read a whole file."""
         operation = ops.ReadFile(self._actor, path, view, self.prefix)
         if eventually:
-            return self._lockstep.eventually(operation, self._patience_s)
+            return self._lockstep.eventually(operation, self._timeout_s)
         return self._lockstep.run(operation)[0]
 
     def write(self, path: str, data: str | bytes, flags: int = os.O_WRONLY) -> Observation:
@@ -99,7 +99,7 @@ class Tracefs:
             return self.write(DYNAMIC_EVENTS, text, flags)
         raw = text.encode() if isinstance(text, str) else text
         operation = ops.WriteFile(self._actor, DYNAMIC_EVENTS, raw, flags)
-        return self._lockstep.eventually(operation, self._patience_s)
+        return self._lockstep.eventually(operation, self._timeout_s)
 
     def event_path(self, name: str, file: str, system: str = SYSTEM) -> str:
         """The path of a file of an event."""
@@ -141,7 +141,7 @@ class Tracefs:
         """The structure of `format`: the id and the lengths of arrays are left out."""
         return self.read(self.event_path(name, "format", system), View.STRUCTURE).text
 
-    def whole_format(self, name: str, *, system: str = SYSTEM) -> str:
+    def format_with_lengths(self, name: str, *, system: str = SYSTEM) -> str:
         """`format` with its array lengths, which only the case about them reads."""
         return self.read(self.event_path(name, "format", system), View.ARRAYS).text
 
@@ -176,7 +176,7 @@ class Tracefs:
             self._actor, self.path("trace"), View.BODIES, self.prefix, self.sizes
         )
         if eventually:
-            return self._lockstep.eventually(operation, self._patience_s).text.splitlines()
+            return self._lockstep.eventually(operation, self._timeout_s).text.splitlines()
         return self._lockstep.run(operation)[0].text.splitlines()
 
     @property
@@ -238,7 +238,7 @@ class Instance(Tracefs):
 
     def of(self, actor: str) -> Instance:
         """The same, used by another process."""
-        return Instance(self._lockstep, actor, self.prefix, self._patience_s, name=self._name)
+        return Instance(self._lockstep, actor, self.prefix, self._timeout_s, name=self._name)
 
     def remove(self) -> Observation:
         """rmdir(2)."""

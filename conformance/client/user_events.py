@@ -10,7 +10,7 @@ from conformance import ops
 from conformance.abi.profile import Profile
 from conformance.client.data_file import DataFile, Registration, Word
 from conformance.client.lockstep import Lockstep
-from conformance.client.process import EVENTUALLY, Process
+from conformance.client.process import PENDING_WORK_S, Process
 from conformance.client.tracefs import EventDirectory, Instance, Tracefs
 from conformance.ops import Observation
 
@@ -104,7 +104,7 @@ class UserEvents:
         """The files of tracefs, used by a root process that registers nothing."""
         if self._tracefs is None:
             self.lockstep.queue(ops.Spawn("root"))
-            self._tracefs = Tracefs(self.lockstep, "root", self.prefix, EVENTUALLY)
+            self._tracefs = Tracefs(self.lockstep, "root", self.prefix, PENDING_WORK_S)
         return self._tracefs
 
     def instance(self, stem: str = "i") -> Instance:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from conformance.abi.uapi import USER_EVENT_REG_PERSIST
 from conformance.cases.case import surface, variants
 from conformance.cases.support import eprobes
-from conformance.client.credentials import Rights
+from conformance.client.credentials import Credentials
 from conformance.client.tracefs import (
     DATA,
     DYNAMIC_EVENTS,
@@ -90,9 +90,9 @@ def trigger(ue: UserEvents, text: str) -> None:
     assert data.write_event(0, b"\1").value == 5
 
 
-def administrator(ue: UserEvents) -> Rights:
+def administrator(ue: UserEvents) -> Credentials:
     """A process with mounts of its own."""
-    root = Rights(ue.new_process())
+    root = Credentials(ue.new_process())
     root.unshare(CLONE_NEWNS)
     return root
 
@@ -201,7 +201,7 @@ def synthetic_event(ue: UserEvents) -> None:
 
 def modes(ue: UserEvents) -> None:
     """Modes and owners."""
-    root = Rights(ue.new_process())
+    root = Credentials(ue.new_process())
     for path in (ROOT, DATA, DYNAMIC_EVENTS):
         assert root.chmod(path, 0o707).errno == ""
         assert root.chown(path, 1000, 1000).errno == ""

@@ -10,7 +10,7 @@ from conformance.abi.profile import profile_for
 from conformance.cases.support.rfc_v1 import bound, listened, page_of
 from conformance.client.executor import ModelExecutor
 from conformance.client.lockstep import Lockstep
-from conformance.client.perf import COUNTING, listen
+from conformance.client.perf import COUNTING, open_perf
 from conformance.client.rfc_v1 import register
 from conformance.client.tracefs import DYNAMIC_EVENTS
 from conformance.client.user_events import UserEvents
@@ -107,7 +107,7 @@ def test_an_uncommitted_record_hides_later_ones_on_its_processor() -> None:
 def test_perf_recursion_needs_a_known_processor() -> None:
     ue = system()
     data = bound(ue, ue.name())
-    listen(ue.process, ue.name(), COUNTING)
+    open_perf(ue.process, ue.name(), COUNTING)
     with pytest.raises(NotModelled, match="some processor"):
         data.write_at(0, 8)
 
@@ -115,7 +115,7 @@ def test_perf_recursion_needs_a_known_processor() -> None:
 def test_perf_recursion_affects_one_processor() -> None:
     ue = system()
     data = bound(ue, ue.name())
-    event = listen(ue.process, ue.name(), COUNTING)
+    event = open_perf(ue.process, ue.name(), COUNTING)
     ue.process.pin(0)
     data.write_at(0, 8)
     assert data.write(b"a").value == 1
@@ -124,7 +124,7 @@ def test_perf_recursion_affects_one_processor() -> None:
     assert data.write(b"a").value == 1
     assert event.count == 1
     stranger = ue.new_process()
-    listen(stranger, ue.name(), COUNTING)
+    open_perf(stranger, ue.name(), COUNTING)
     theirs = stranger.open_data()
     register(theirs, ue.name())
     with pytest.raises(NotModelled, match="stuck on one"):

@@ -12,7 +12,7 @@ import pytest
 
 from conformance.abi.profile import profile_for
 from conformance.cases.case import Case, Isolation, Tier
-from conformance.client.executor import Deadline, Never
+from conformance.client.executor import Deadline, ModelDeadline
 from conformance.ops.calls import Call
 from conformance.results.case_result import (
     Blame,
@@ -89,7 +89,7 @@ class Guest:
         return {"value": -1 if errno else 0, "errno": errno, "data": data, "watch": []}
 
     def deadline(self, seconds: float, what: str) -> Deadline:
-        return Never()
+        return ModelDeadline()
 
     def pause(self, deadline: Deadline) -> None:
         pass

@@ -184,7 +184,7 @@ def test_not_a_map(ue: UserEvents, command: int) -> None:
     """The descriptor of a file, a socket or a program is no map: EINVAL."""
     system = Bpf(ue.process)
     _, file = ue.process.open(DATA)
-    slots = (file, system.pair().slot, system.seven().slot)
+    slots = (file, system.pair().slot, system.load_returning_7().slot)
     assert [system.call(command, bytes(48), [(0, slot)]).errno for slot in slots] == ["EINVAL"] * 3
 
 

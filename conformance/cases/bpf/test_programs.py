@@ -155,9 +155,9 @@ def test_attach_refused(ue: UserEvents) -> None:
     assert pair.set_option(NOWHERE, 4).errno == "EFAULT"
     good = system.load(SEVEN)
     assert pair.set_option(system.place(bytes(4), [(0, good.slot)]), 3).errno == "EINVAL"
-    assert pair.through(b"datagram") == b"datagram"
+    assert pair.pass_through(b"datagram") == b"datagram"
     assert pair.set_option(system.place(bytes(4), [(0, good.slot)]), 4).value == 0
-    assert pair.through(b"datagram") == b"datagra"
+    assert pair.pass_through(b"datagram") == b"datagra"
 
 
 @case(
@@ -168,12 +168,12 @@ def test_attach_replaces(ue: UserEvents) -> None:
     """A second filter replaces the first, and filters one direction only."""
     system = Bpf(ue.process)
     pair = system.pair()
-    assert pair.through(b"datagram") == b"datagram"
+    assert pair.pass_through(b"datagram") == b"datagram"
     pair.attach(system.load(SEVEN))
-    assert pair.through(b"datagram") == b"datagra"
+    assert pair.pass_through(b"datagram") == b"datagra"
     pair.attach(system.load([mov64_imm(R0, 2), exit_insn()]))
-    assert pair.through(b"datagram") == b"da"
-    assert pair.turned().through(b"datagram") == b"datagram"
+    assert pair.pass_through(b"datagram") == b"da"
+    assert pair.reversed().pass_through(b"datagram") == b"datagram"
 
 
 @case(spec="bpf_prog_release")
@@ -184,7 +184,7 @@ def test_program_kept_by_socket(ue: UserEvents) -> None:
     pair, other = system.pair(), system.pair()
     pair.attach(program)
     system.close(program)
-    assert pair.through(b"datagram") == b"datagra"
+    assert pair.pass_through(b"datagram") == b"datagra"
     assert other.attach(program).errno == "EBADF"
 
 
@@ -220,7 +220,7 @@ def test_map_kept_by_program(ue: UserEvents) -> None:
     pair = system.pair()
     pair.attach(program)
     system.close(program)
-    assert [pair.through(b"datagram") for _ in range(3)] == [b"da", b"dat", b"data"]
+    assert [pair.pass_through(b"datagram") for _ in range(3)] == [b"da", b"dat", b"data"]
 
 
 @case(
@@ -233,10 +233,10 @@ def test_map_shared_with_program(ue: UserEvents) -> None:
     map_ = system.array()
     pair = system.pair()
     pair.attach(system.load(counting(map_.slot)))
-    assert pair.through(b"datagram") == b"d"
+    assert pair.pass_through(b"datagram") == b"d"
     assert map_.value(b"\0\0\0\0") == b"\1\0\0\0\0\0\0\0"
     map_.update(b"\0\0\0\0", b"\4\0\0\0\0\0\0\0")
-    assert pair.through(b"datagram") == b"datag"
+    assert pair.pass_through(b"datagram") == b"datag"
     assert map_.value(b"\0\0\0\0") == b"\5\0\0\0\0\0\0\0"
 
 
@@ -249,4 +249,4 @@ def test_program_run_twice(ue: UserEvents) -> None:
     pairs = [system.pair() for _ in range(3)]
     for pair, program in zip(pairs, (one, one, other), strict=True):
         pair.attach(program)
-    assert [pair.through(b"datagram") for pair in pairs] == [b"d", b"da", b"dat"]
+    assert [pair.pass_through(b"datagram") for pair in pairs] == [b"d", b"da", b"dat"]

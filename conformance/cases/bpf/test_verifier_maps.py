@@ -241,6 +241,6 @@ def test_refused_map(ue: UserEvents) -> None:
     assert system.load([ld_map_fd(R1, map_.slot), *END]).errno == "EBADF"
     _, file = process.open(DATA)
     assert system.load([ld_map_fd(R1, file), *END]).errno == "EINVAL"
-    assert system.load([ld_map_fd(R1, system.seven().slot), *END]).errno == "EINVAL"
+    assert system.load([ld_map_fd(R1, system.load_returning_7().slot), *END]).errno == "EINVAL"
     nobody = [Instruction(0x18, R1, 1, imm=-1), Instruction(0), *END]
     assert system.load(nobody).errno == "EBADF"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.cases.case import surface
 from conformance.cases.support.bpf_recorder import Recorder
 from conformance.client.addresses import PAGE
-from conformance.client.perf import listen
+from conformance.client.perf import open_perf
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -178,6 +178,6 @@ def test_bpf_programs_run(ue: UserEvents) -> None:
     """A BPF program can be attached, and only the 5.18 merge window runs it."""
     event = ue.event("u64 a")
     recorder = Recorder(ue.process)
-    assert recorder.attach(listen(ue.process, ue.name())).value == 0
+    assert recorder.attach(open_perf(ue.process, ue.name())).value == 0
     assert event.write(bytes(8)).value == 12
     assert recorder.take().runs == ue.dated("bpf_programs_run", since=1, before=0)

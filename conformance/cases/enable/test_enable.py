@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from conformance.cases.case import surface, variants
 from conformance.client.addresses import PAGE
-from conformance.client.perf import listen
+from conformance.client.perf import open_perf
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -97,7 +97,7 @@ def test_restored_by_each_listener(ue: UserEvents) -> None:
     """The bit is written again when a second tracer attaches and when one of two detaches."""
     word = ue.event(bit=3, enabled=True).word
     ue.process.store(word.address, b"\1\0\0\0")
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     assert word.value == 9
     ue.process.store(word.address, b"\2\0\0\0")
     event.close()

@@ -140,7 +140,7 @@ def test_file_of_two(ue: UserEvents, first: str) -> None:
     file = memory_file(parent)
     child = ue.fork(parent)
     mine = parent.word_at(file.map(), value=None)
-    its = child.word_at(file.of(child).map(child.room(7)), value=None)
+    its = child.word_at(file.of(child).map(child.reserve(7)), value=None)
     one = parent.open_data().register(ue.name(), bit=6, word=mine)
     data = child.open_data()
     two = data.register(ue.name(), bit=6, word=its)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.client.perf import listen
+from conformance.client.perf import open_perf
 from conformance.client.user_events import UserEvents
 
 case = surface("filter", spec="trace_events_filter.c", doc="Documentation/trace/events.rst@v6.12")
@@ -175,7 +175,7 @@ def test_common_fields(ue: UserEvents, text: str, count: int) -> None:
 def test_not_for_perf(ue: UserEvents) -> None:
     """A record that the ftrace filter rejects still reaches perf."""
     data = ue.event("u8 a").data
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     ue.tracefs.enable(ue.name())
     ue.tracefs.directory(ue.name()).set_filter("a == 1")
     data.write_event(0, b"\2")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from conformance.cases.case import surface, variants
 from conformance.cases.support.bpf_context import DATA, IN_KERNEL, IN_USER, INDEX, PAYLOAD, WRITTEN
 from conformance.cases.support.bpf_recorder import KERNEL, Recorder
-from conformance.client.perf import listen
+from conformance.client.perf import open_perf
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -35,7 +35,7 @@ def test_one_part(ue: UserEvents, parts: list[bytes], address: int) -> None:
     """A payload in one segment stays in the writer's memory: the program gets its address."""
     data = ue.event("u64 a").data
     recorder = Recorder(ue.process)
-    assert recorder.attach(listen(ue.process, ue.name())).value == 0
+    assert recorder.attach(open_perf(ue.process, ue.name())).value == 0
     # Apart from each other, so that every segment has its own address.
     places = [0x2000_0001_0000 + 0x100 * number for number in range(len(parts))]
     for place, part in zip(places, parts, strict=True):
@@ -52,7 +52,7 @@ def test_write(ue: UserEvents) -> None:
     """write(), pwrite() and pwritev() of one segment look the same to the program."""
     data = ue.event("u64 a").data
     recorder = Recorder(ue.process)
-    recorder.attach(listen(ue.process, ue.name()))
+    recorder.attach(open_perf(ue.process, ue.name()))
     for written in (data.write(WRITTEN), data.pwrite(WRITTEN, 0), data.pwritev([WRITTEN], 77)):
         assert written.value == 12
     seen = recorder.take()
@@ -65,7 +65,7 @@ def test_end_of_memory(ue: UserEvents) -> None:
     """The program can read the payload to its last byte, after which nothing is mapped."""
     data = ue.event("u64 a").data
     recorder = Recorder(ue.process)
-    recorder.attach(listen(ue.process, ue.name()))
+    recorder.attach(open_perf(ue.process, ue.name()))
     # One page at the first free address.
     address = ue.process.place(WRITTEN)
     assert data.write_at(address, 12).value == 12
@@ -80,7 +80,7 @@ def test_longer_payload(ue: UserEvents, length: int) -> None:
     """The length is that of the payload, however long, if nothing is copied."""
     data = ue.event("u64 a").data
     recorder = Recorder(ue.process, room=length)
-    recorder.attach(listen(ue.process, ue.name()))
+    recorder.attach(open_perf(ue.process, ue.name()))
     payload = b"x" * (length - 1) + b"."
     assert data.writev([INDEX, payload]).value == 4 + length
     seen = recorder.take()
@@ -101,7 +101,7 @@ def test_several_parts(ue: UserEvents, parts: list[bytes]) -> None:
     """A payload in several segments is copied: the program gets a kernel address."""
     data = ue.event("u64 a").data
     recorder = Recorder(ue.process)
-    recorder.attach(listen(ue.process, ue.name()))
+    recorder.attach(open_perf(ue.process, ue.name()))
     assert data.writev(parts).value == 12
     seen = recorder.take()
     assert (seen.runs, seen.context) == (1, (IN_KERNEL, 8, KERNEL))
@@ -127,7 +127,7 @@ def test_copy_length(ue: UserEvents, length: int, copied: int) -> None:
     """Of a payload in several segments at most a page is copied, and that is the length passed."""
     data = ue.event("u64 a").data
     recorder = Recorder(ue.process, room=copied)
-    recorder.attach(listen(ue.process, ue.name()))
+    recorder.attach(open_perf(ue.process, ue.name()))
     payload = bytes(each % 251 for each in range(length))
     assert data.writev([INDEX, payload[:200], payload[200:]]).value == 4 + length
     seen = recorder.take()
@@ -150,7 +150,7 @@ def test_nothing(
     data = ue.open_data()
     data.register(ue.name() + flag)
     recorder = Recorder(ue.process, room=0, parts=0)
-    recorder.attach(listen(ue.process, ue.name()))
+    recorder.attach(open_perf(ue.process, ue.name()))
     # A copy of zero bytes counts as failed, until 6.5.
     assert data.writev(parts).errno == "EFAULT"
     seen = recorder.take()
@@ -203,7 +203,7 @@ def test_iterator(
     data = ue.open_data()
     data.register(ue.name() + ":BPF_ITER u64 a")
     recorder = Recorder(ue.process, parts=count)
-    recorder.attach(listen(ue.process, ue.name()))
+    recorder.attach(open_perf(ue.process, ue.name()))
     assert data.writev(parts).value == 12
     seen = recorder.take()
     assert (seen.runs, seen.context) == (1, (IN_IOVECS, 8, KERNEL))
@@ -218,7 +218,7 @@ def test_iterator_of_write(ue: UserEvents) -> None:
     data = ue.open_data()
     data.register(ue.name() + ":BPF_ITER u64 a")
     recorder = Recorder(ue.process, parts=1)
-    recorder.attach(listen(ue.process, ue.name()))
+    recorder.attach(open_perf(ue.process, ue.name()))
     assert data.write(WRITTEN).value == 12
     seen = recorder.take()
     assert (seen.runs, seen.context) == (1, (IN_IOVECS, 8, KERNEL))
@@ -232,7 +232,7 @@ def test_iterator_length(ue: UserEvents) -> None:
     data = ue.open_data()
     data.register(ue.name() + ":BPF_ITER u64 a")
     recorder = Recorder(ue.process, parts=2)
-    recorder.attach(listen(ue.process, ue.name()))
+    recorder.attach(open_perf(ue.process, ue.name()))
     assert data.writev([INDEX, bytes(5000), bytes(100)]).value == 5104
     seen = recorder.take()
     assert (seen.runs, seen.context) == (1, (IN_IOVECS, 5100, KERNEL))
@@ -256,6 +256,6 @@ def test_flag_of_creation(ue: UserEvents, created: str, registered: str, kind: i
     data = ue.open_data()
     data.register(f"{ue.name()}{registered} u64 a")
     recorder = Recorder(ue.process)
-    recorder.attach(listen(ue.process, ue.name()))
+    recorder.attach(open_perf(ue.process, ue.name()))
     data.write(WRITTEN)
     assert recorder.take().data_type == kind

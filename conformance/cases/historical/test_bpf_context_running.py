@@ -8,7 +8,7 @@ from conformance.cases.case import surface, variants
 from conformance.cases.support.bpf_context import DATA, IN_KERNEL, IN_USER, INDEX, PAYLOAD, WRITTEN
 from conformance.cases.support.bpf_recorder import KERNEL, Recorder
 from conformance.client.bpf import Bpf
-from conformance.client.perf import Wish, listen
+from conformance.client.perf import PerfAttr, open_perf
 from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import R0, R1, Size, exit_insn, ldx_mem
 
@@ -28,7 +28,7 @@ def test_not_validated(ue: UserEvents) -> None:
     """Programs run before a payload is validated: the write is EFAULT, but they have run."""
     data = ue.event("__rel_loc char[] a").data
     recorder = Recorder(ue.process, room=4)
-    recorder.attach(listen(ue.process, ue.name()))
+    recorder.attach(open_perf(ue.process, ue.name()))
     # Five bytes where there are none.
     assert data.write(INDEX + b"\0\0\5\0").errno == "EFAULT"
     seen = recorder.take()
@@ -43,7 +43,7 @@ def test_not_reached(ue: UserEvents) -> None:
     """A write that fails before any tracer is called does not run programs."""
     data = ue.event("u64 a").data
     recorder = Recorder(ue.process)
-    recorder.attach(listen(ue.process, ue.name()))
+    recorder.attach(open_perf(ue.process, ue.name()))
     assert data.write(INDEX + PAYLOAD[:7]).errno == "EINVAL"
     assert data.write(b"\1\0\0\0" + PAYLOAD).errno == "ENOENT"
     assert data.write(INDEX[:3]).errno == "EFAULT"
@@ -58,7 +58,7 @@ def test_not_reached(ue: UserEvents) -> None:
 def test_answer_ignored(ue: UserEvents, answer: int) -> None:
     """Whatever a program returns, perf gets its sample, unlike from kernel tracepoints."""
     data = ue.event("u32 a").data
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     recorder = Recorder(ue.process, room=4, answer=answer)
     recorder.attach(event)
     ring = event.map()
@@ -74,7 +74,7 @@ def test_beside_ftrace(ue: UserEvents, flag: str) -> None:
     """The program runs once for a write that ftrace and perf also record."""
     data = ue.open_data()
     data.register(ue.name() + flag + " u64 a")
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     recorder = Recorder(ue.process, answer=0)
     recorder.attach(event)
     ue.tracefs.enable(ue.name())
@@ -93,7 +93,7 @@ def test_beside_ftrace(ue: UserEvents, flag: str) -> None:
 def test_event_not_counting(ue: UserEvents) -> None:
     """The program runs even if its perf event is disabled."""
     data = ue.event("u64 a").data
-    event = listen(ue.process, ue.name(), Wish(disabled=True))
+    event = open_perf(ue.process, ue.name(), PerfAttr(disabled=True))
     recorder = Recorder(ue.process)
     recorder.attach(event)
     assert data.write(WRITTEN).value == 12
@@ -105,7 +105,7 @@ def test_event_not_counting(ue: UserEvents) -> None:
 def test_other_process(ue: UserEvents) -> None:
     """The program runs for every writer, even if its perf event counts another process."""
     ue.event("u64 a")
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     recorder = Recorder(ue.process)
     recorder.attach(event)
     other = ue.new_process().open_data()
@@ -124,7 +124,7 @@ def test_tracing_off(ue: UserEvents) -> None:
     data = ue.open_data()
     data.register("e u64 a")
     recorder = Recorder(ue.process)
-    recorder.attach(listen(ue.process, "e"))
+    recorder.attach(open_perf(ue.process, "e"))
     ue.tracefs.enable("e")
     ue.tracefs.write("/sys/kernel/tracing/tracing_on", "0\n")
     assert data.write(WRITTEN).value == 12
@@ -138,7 +138,7 @@ def test_detached(ue: UserEvents) -> None:
     """A program stays attached without its own descriptor, until the perf event is closed."""
     data = ue.open_data()
     place = data.register(ue.name() + " u64 a").place
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     recorder = Recorder(ue.process)
     recorder.attach(event)
     ue.process.run(ops.Close(ue.process.actor, recorder.program.slot))
@@ -149,7 +149,7 @@ def test_detached(ue: UserEvents) -> None:
     data.write(WRITTEN)
     assert recorder.take().runs == 0
     # The next perf event has no program.
-    listen(ue.process, ue.name())
+    open_perf(ue.process, ue.name())
     data.write(WRITTEN)
     assert recorder.take().runs == 0
 
@@ -159,7 +159,7 @@ def test_two_programs(ue: UserEvents) -> None:
     """Programs of several perf events all run; one event has one, and none is attached twice."""
     data = ue.event("u64 a").data
     one, two = Recorder(ue.process), Recorder(ue.process, answer=0)
-    first, second = listen(ue.process, ue.name()), listen(ue.process, ue.name())
+    first, second = open_perf(ue.process, ue.name()), open_perf(ue.process, ue.name())
     assert one.attach(first).errno == ""
     assert one.attach(second).errno == "EEXIST"
     assert two.attach(first).errno == "EEXIST"
@@ -178,8 +178,8 @@ def test_only_its_event(ue: UserEvents) -> None:
     data.register(ue.name("e") + " u64 a")
     data.register(ue.name("other") + " u64 a")
     recorder = Recorder(ue.process)
-    recorder.attach(listen(ue.process, ue.name("e")))
-    listen(ue.process, ue.name("other"))
+    recorder.attach(open_perf(ue.process, ue.name("e")))
+    open_perf(ue.process, ue.name("other"))
     assert data.write(b"\1\0\0\0" + PAYLOAD).value == 12
     assert recorder.take().runs == 0
     assert data.write(WRITTEN).value == 12
@@ -206,6 +206,6 @@ def test_direct_access(ue: UserEvents, size: Size, offset: int, loaded: str) -> 
     assert program.errno == loaded
     if not loaded:
         # A load must lie within the fields of the event: 8 bytes of common ones, then u32.
-        assert listen(ue.process, ue.name("short")).set_program(program.slot).errno == "EACCES"
-        assert listen(ue.process, ue.name("long")).set_program(program.slot).errno == ""
+        assert open_perf(ue.process, ue.name("short")).set_program(program.slot).errno == "EACCES"
+        assert open_perf(ue.process, ue.name("long")).set_program(program.slot).errno == ""
         assert data.write(WRITTEN).value == 12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.rfc_v1 import bound, listened, page_of
-from conformance.client.perf import COUNTING, Wish, listen
+from conformance.client.perf import COUNTING, PerfAttr, open_perf
 from conformance.client.rfc_v1 import register
 from conformance.client.user_events import UserEvents
 
@@ -16,7 +16,7 @@ case = surface(
     facilities="perf",
 )
 
-STOPPED = Wish(disabled=True)
+STOPPED = PerfAttr(disabled=True)
 A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 61 00 00 00"
 
 
@@ -27,12 +27,12 @@ A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 61 00 00 00"
     spec="update_reg_page_for",
     doc="trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 any other tracer",
 )
-@variants({"sampling": Wish(), "counting": COUNTING, "disabled": STOPPED})
-def test_perf_byte(ue: UserEvents, wish: Wish) -> None:
+@variants({"sampling": PerfAttr(), "counting": COUNTING, "disabled": STOPPED})
+def test_perf_byte(ue: UserEvents, attr: PerfAttr) -> None:
     """The byte is 2 while a perf event is open, counting or not, and 3 together with ftrace."""
     page = page_of(ue.process)
     place = register(ue.open_data(), ue.name()).value
-    event = listen(ue.process, ue.name(), wish)
+    event = open_perf(ue.process, ue.name(), attr)
     seen = [page.shows(place)]
     ue.tracefs.enable(ue.name())
     seen.append(page.shows(place))
@@ -52,7 +52,7 @@ def test_perf_last(ue: UserEvents) -> None:
     page = page_of(ue.process)
     place = register(ue.open_data(), ue.name()).value
     other = ue.new_process()
-    mine, theirs = listen(ue.process, ue.name()), listen(other, ue.name())
+    mine, theirs = open_perf(ue.process, ue.name()), open_perf(other, ue.name())
     mine.close()
     assert page.shows(place) == 2
     theirs.close()
@@ -63,7 +63,7 @@ def test_perf_last(ue: UserEvents) -> None:
 def test_perf_shown(ue: UserEvents) -> None:
     """dynamic_events names perf after ftrace while each uses the event."""
     bound(ue, ue.name() + ";u32\ta\t4\t0")
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     assert ue.tracefs.dynamic_events() == f"ue:{ue.name()};u32 a (Used by perf)\n"
     ue.tracefs.enable(ue.name())
     assert ue.tracefs.dynamic_events() == f"ue:{ue.name()};u32 a (Used by ftrace perf)\n"
@@ -82,7 +82,7 @@ def test_perf_deletion(ue: UserEvents, by_command: bool) -> None:
     """An event used by perf is deleted by neither interface: EBUSY, until it is closed."""
     ue.tracefs.command(f"ue:{ue.name()}\n")
     data = ue.open_data()
-    event = listen(ue.process, ue.name(), STOPPED)
+    event = open_perf(ue.process, ue.name(), STOPPED)
     assert data.delete(ue.name()).errno == "EBUSY"
     assert ue.tracefs.command(f"-:{ue.name()}\n").errno == "EBUSY"
     assert ue.tracefs.definitions() == f"ue:{ue.name()}\n"
@@ -111,7 +111,7 @@ def test_perf_deletion(ue: UserEvents, by_command: bool) -> None:
 def test_perf_sample(ue: UserEvents, payload: bytes, sample: str) -> None:
     """A raw sample is 8 common bytes and the written data, padded to a multiple of 8."""
     data = bound(ue, ue.name() + ";u32\ta\t4\t0")
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     ring = event.map()
     assert data.write(payload).value == len(payload)
     assert ring.records() == [f"SAMPLE misc 1 {sample}"]
@@ -122,7 +122,7 @@ def test_perf_sample(ue: UserEvents, payload: bytes, sample: str) -> None:
 def test_perf_segments(ue: UserEvents) -> None:
     """Every segment of writev(2) is a separate sample."""
     data = bound(ue, ue.name() + ";u32\ta\t4\t0;u32\tb\t4\t4")
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     ring = event.map()
     assert data.writev([b"a", b"", b"four", b"b"]).value == 6
     assert ring.records() == [
@@ -137,7 +137,7 @@ def test_perf_segments(ue: UserEvents) -> None:
 def test_perf_and_ftrace(ue: UserEvents) -> None:
     """ftrace and perf get the same data; attaching one does not affect the other."""
     data = bound(ue, ue.name())
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     ring = event.map()
     assert data.write(b"1").value == 1
     ue.tracefs.enable(ue.name())
@@ -153,7 +153,7 @@ def test_perf_and_ftrace(ue: UserEvents) -> None:
 def test_perf_longer(ue: UserEvents, length: int, records: int) -> None:
     """perf counts data that is too long for the ftrace buffer."""
     data = listened(ue)
-    event = listen(ue.process, ue.name(), COUNTING)
+    event = open_perf(ue.process, ue.name(), COUNTING)
     assert data.write(b"x" * length).value == length
     assert event.count == 1
     assert len(ue.tracefs.records()) == records
@@ -169,7 +169,7 @@ def test_perf_disabled(ue: UserEvents, address: int) -> None:
     harmless.
     """
     data = bound(ue, ue.name())
-    event = listen(ue.process, ue.name(), STOPPED)
+    event = open_perf(ue.process, ue.name(), STOPPED)
     ring = event.map()
     assert data.write_at(address, 8).value == 8
     assert data.write(b"b").value == 1
@@ -190,7 +190,7 @@ def test_perf_unreadable(ue: UserEvents, readable: int) -> None:
     """After unreadable data perf gets no write on that CPU, of any user event."""
     ue.process.pin(0)
     data, other = bound(ue, ue.name()), bound(ue, ue.name("other"))
-    event, untouched = listen(ue.process, ue.name()), listen(ue.process, ue.name("other"))
+    event, untouched = open_perf(ue.process, ue.name()), open_perf(ue.process, ue.name("other"))
     ring = event.map()
     assert data.write(b"a").value == 1
     address = ue.process.place(bytes(8)) + 8 - readable
@@ -201,7 +201,7 @@ def test_perf_unreadable(ue: UserEvents, readable: int) -> None:
     assert ring.records() == [A_SAMPLE]
     # A perf event opened now is affected as well; ftrace has its own buffer.
     ue.tracefs.enable(ue.name())
-    again = listen(ue.process, ue.name())
+    again = open_perf(ue.process, ue.name())
     assert data.write(b"d").value == 1
     assert again.count == 0
     assert ue.tracefs.records() == ["64"]

@@ -12,7 +12,7 @@ from conformance.cases.support.bpf_recorder import Recorder
 from conformance.cases.support.rfc_v1 import bound, page_of
 from conformance.client.bpf import Bpf
 from conformance.client.data_file import DataFile
-from conformance.client.perf import PerfEvent, Wish, listen
+from conformance.client.perf import PerfAttr, PerfEvent, open_perf
 from conformance.client.rfc_v1 import register
 from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import R0, R1, Size, exit_insn, ldx_mem
@@ -25,8 +25,8 @@ case = surface(
     facilities="bpf_tracing",
 )
 
-FOLLOWING = Wish()
-STOPPED = Wish(disabled=True)
+FOLLOWING = PerfAttr()
+STOPPED = PerfAttr(disabled=True)
 A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 61 00 00 00"
 # The context's pointer to write()'s data here: 0x2000_0001_0000.
 AT_DATA = b"\0\0\1\0\0\x20\0\0"
@@ -35,11 +35,11 @@ EIGHT = b"\x08\0\0\0\0\0\0\0" + AT_DATA
 
 
 def recorded(
-    ue: UserEvents, wish: Wish = FOLLOWING, *, room: int = 8, answer: int = 1
+    ue: UserEvents, attr: PerfAttr = FOLLOWING, *, room: int = 8, answer: int = 1
 ) -> tuple[DataFile, PerfEvent, Recorder]:
     """An event with perf enabled, a descriptor of it, and the attached program."""
     data = bound(ue, ue.name())
-    event = listen(ue.process, ue.name(), wish)
+    event = open_perf(ue.process, ue.name(), attr)
     recorder = Recorder(ue.process, room=room, answer=answer, typed=False)
     assert recorder.attach(event).value == 0
     return data, event, recorder
@@ -119,7 +119,7 @@ def test_program_loads(ue: UserEvents, field: str, offset: int, errno: str) -> N
         [ldx_mem(Size.DW, R0, R1, offset), exit_insn()], ProgramType.TRACEPOINT
     )
     assert program.errno == ""
-    assert listen(ue.process, ue.name()).set_program(program.slot).errno == errno
+    assert open_perf(ue.process, ue.name()).set_program(program.slot).errno == errno
 
 
 @case(spec="kernel/trace/bpf_trace.c:tp_prog_is_valid_access", isolation="none")

@@ -6,8 +6,8 @@ import os
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.doomed_event import passing_event
-from conformance.client.credentials import Rights
-from conformance.client.perf import RAW, TID, Wish, listen
+from conformance.client.credentials import Credentials
+from conformance.client.perf import RAW, TID, PerfAttr, open_perf
 from conformance.client.tasks import Task, first_task
 from conformance.client.user_events import UserEvents
 from conformance.ops import WriteFile
@@ -26,7 +26,7 @@ ONLY, BUT = "set_event_pid", "set_event_notrace_pid"
 def namespace(ue: UserEvents) -> tuple[Task, Task]:
     """A new PID namespace: its creator, which stays outside, and its process 1."""
     outside = first_task(ue)
-    assert Rights(outside).unshare(CLONE_NEWPID).errno == ""
+    assert Credentials(outside).unshare(CLONE_NEWPID).errno == ""
     return outside, outside.fork_task()
 
 
@@ -97,7 +97,7 @@ def test_perf_sample(ue: UserEvents) -> None:
     _, first = namespace(ue)
     data = first.open_data()
     data.register(f"{ue.name()} u32 a")
-    ring = listen(first, ue.name(), Wish(sample_type=TID | RAW)).map()
+    ring = open_perf(first, ue.name(), PerfAttr(sample_type=TID | RAW)).map()
     assert data.write_event(0, b"\1\0\0\0").value == 8
     told = "SAMPLE misc 1 size 32 one thread raw 12 of process 1: 01 00 00 00"
     assert ring.lines() == ["head 32 tail 0", told]
@@ -119,5 +119,5 @@ def test_process_1_ends(ue: UserEvents, killed: bool) -> None:
     second.open_data().register(ue.name("second"))
     passing = passing_event(ue)
     passing.exit()
-    assert first.die().value == 0 if killed else first.exit().value == 0
+    assert first.kill().value == 0 if killed else first.exit().value == 0
     assert ue.tracefs.status(eventually=True) == ue.name("kept") + "\n"

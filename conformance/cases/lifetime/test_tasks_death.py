@@ -27,7 +27,7 @@ def test_killed(ue: UserEvents, closed: bool) -> None:
     data.register(ue.name("b") + " u32 x")
     if closed:
         data.close()
-    task.die()
+    task.kill()
     assert ue.tracefs.status(eventually=True) == ""
 
 
@@ -42,7 +42,7 @@ def test_exit_of_all_threads(ue: UserEvents, end: str) -> None:
     older.open_data().register(ue.name("older"), bit=1)
     later.open_data().register(ue.name("later"), bit=2)
     if end == "kill":
-        leader.die()
+        leader.kill()
     else:
         (later if end == "thread" else leader).exit()
     assert ue.tracefs.status(eventually=True) == ""
@@ -55,7 +55,7 @@ def test_killed_while_enabled(ue: UserEvents) -> None:
     task = first_task(ue)
     task.open_data().register(ue.name() + " u32 a")
     ue.tracefs.enable(ue.name())
-    task.die()
+    task.kill()
     passing.exit()
     assert ue.tracefs.status(eventually=True) == ue.name() + " # Used by ftrace\n"
     ue.tracefs.disable(ue.name())
@@ -71,7 +71,7 @@ def test_killed_beside_its_child(ue: UserEvents) -> None:
     word = data.register(ue.name(), bit=9).word
     child = parent.fork_task()
     copy = child.word_at(word.address, value=None)
-    parent.die()
+    parent.kill()
     passing.exit()
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
     ue.tracefs.enable(ue.name())
@@ -89,7 +89,7 @@ def test_ended_with_a_word_missing(ue: UserEvents, killed: bool) -> None:
     task.unmap(page)
     assert ue.tracefs.enable(ue.name()).value == 2
     if killed:
-        task.die()
+        task.kill()
     else:
         task.exit()
     ue.tracefs.disable(ue.name())
@@ -106,7 +106,7 @@ def test_ended_before_the_fix_up(ue: UserEvents, end: str) -> None:
     child = parent.fork_task()
     assert ue.tracefs.enable(ue.name()).value == 2
     for each in (child, parent):
-        {"exit": each.exit, "kill": each.die, "exec": each.execute}[end]()
+        {"exit": each.exit, "kill": each.kill, "exec": each.execute}[end]()
     ue.tracefs.disable(ue.name())
     assert ue.tracefs.status(eventually=True) == ""
 
@@ -122,6 +122,6 @@ def test_killed_releases_the_name(ue: UserEvents) -> None:
     task.open_data().register(ue.name() + " u32 a")
     data = ue.open_data()
     assert data.register(ue.name() + " u64 a").errno == "EADDRINUSE"
-    task.die()
+    task.kill()
     assert ue.tracefs.status(eventually=True) == ""
     assert data.register(ue.name() + " u64 a").errno == ""

@@ -23,7 +23,7 @@ def test_exec_unregisters(ue: UserEvents) -> None:
     task = first_task(ue)
     data = task.open_data()
     old = data.register(ue.name(), bit=3).word
-    task.keep(data)
+    task.keep_over_exec(data)
     assert task.execute().errno == ""
     assert data.unregister(old, bit=3).errno == "ENOENT"
     new = data.register(ue.name(), bit=3, word=task.word_at(old.address))
@@ -38,7 +38,7 @@ def test_exec_memory_left_alone(ue: UserEvents) -> None:
     task = first_task(ue)
     data = task.open_data()
     old = data.register(ue.name(), bit=3).word
-    task.keep(data)
+    task.keep_over_exec(data)
     task.execute()
     word = task.word_at(old.address)
     assert ue.tracefs.enable(ue.name()).value == 2
@@ -55,7 +55,7 @@ def test_exec_releases(ue: UserEvents, kept: bool) -> None:
     data = task.open_data()
     data.register(ue.name())
     if kept:
-        task.keep(data)
+        task.keep_over_exec(data)
     task.execute()
     passing.exit()
     left = ue.name() + "\n" if kept else ""
@@ -72,7 +72,7 @@ def test_exec_keeps_the_index(ue: UserEvents, made: str) -> None:
     data = task.open_data()
     data.register(ue.name("a") + " u64 a")
     data.register(ue.name() + " u32 a")
-    task.keep(data)
+    task.keep_over_exec(data)
     program = task.vfork() if made == "vfork" else task
     program = task.thread() if made == "thread" else program
     program.execute()
@@ -180,7 +180,7 @@ def test_exec_beside_shared_descriptors(ue: UserEvents, flags: int) -> None:
     task = first_task(ue)
     data, kept = task.open_data(), task.open_data()
     data.register(ue.name("a"))
-    task.keep(kept)
+    task.keep_over_exec(kept)
     other = task.make(flags)
     other.execute()
     assert data.of(other).close().errno == "EBADF"

@@ -106,7 +106,7 @@ def test_vfork_child_killed(ue: UserEvents) -> None:
     parent = first_task(ue)
     data = parent.open_data()
     word = data.register(ue.name(), bit=7).word
-    parent.vfork().die()
+    parent.vfork().kill()
     assert data.register(ue.name("next")).index == 1
     ue.tracefs.enable(ue.name())
     assert word.value == 128
@@ -138,7 +138,7 @@ def test_vfork_parent_killed(ue: UserEvents) -> None:
     word = data.register(ue.name(), bit=4).word
     child = parent.vfork()
     data.of(child).close()
-    parent.die()
+    parent.kill()
     passing.exit()
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
     ue.tracefs.enable(ue.name())

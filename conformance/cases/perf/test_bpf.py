@@ -17,7 +17,7 @@ from conformance.cases.support.kprobes import (
 from conformance.cases.support.perf_samples import A_SAMPLE, A
 from conformance.cases.support.status_text import used_by
 from conformance.client.bpf import Bpf
-from conformance.client.perf import listen
+from conformance.client.perf import open_perf
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -40,7 +40,7 @@ case = surface(
 def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
     """A program attached to a user event never runs, and its return value has no effect."""
     data = ue.event("u32 a").data
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     ring = event.map()
     program, counts = load_counting(Bpf(ue.process), TRACEPOINT, answer=answer)
     assert program.errno == ""
@@ -57,7 +57,7 @@ def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
 def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
     """A kprobe or socket filter program is EINVAL for a user event, which is a tracepoint."""
     ue.event("u32 a")
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     program = Bpf(ue.process).load(answering(1), kind)
     assert program.errno == ""
     assert event.set_program(program.slot).errno == "EINVAL"
@@ -71,7 +71,7 @@ def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
 def test_bpf_twice(ue: UserEvents) -> None:
     """A program is attached to a user event once, and a perf event has one: then EEXIST."""
     event = ue.event("u32 a")
-    first, second = listen(ue.process, ue.name()), listen(ue.process, ue.name())
+    first, second = open_perf(ue.process, ue.name()), open_perf(ue.process, ue.name())
     program, counts = load_counting(Bpf(ue.process), TRACEPOINT)
     another = Bpf(ue.process).load(answering(0), TRACEPOINT)
     assert first.set_program(program.slot).value == 0
@@ -94,7 +94,7 @@ def test_bpf_twice(ue: UserEvents) -> None:
 def test_bpf_and_status(ue: UserEvents) -> None:
     """A program does not change the status: perf uses the event, until it is closed."""
     ue.event()
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     program = Bpf(ue.process).load(answering(1), TRACEPOINT)
     assert event.set_program(program.slot).value == 0
     assert used_by(ue) == "perf"
@@ -111,7 +111,7 @@ def test_bpf_and_status(ue: UserEvents) -> None:
 def test_bpf_without_sink(ue: UserEvents) -> None:
     """A kernel whose user events lack perf accepts programs, counts nothing and runs none."""
     data = ue.event("u32 a").data
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     ring = event.map()
     program, counts = load_counting(Bpf(ue.process), TRACEPOINT)
     assert event.set_program(program.slot).value == 0

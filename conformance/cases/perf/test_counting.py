@@ -7,7 +7,7 @@ import mmap
 from conformance.cases.case import surface, variants
 from conformance.cases.support.perf_samples import A_SAMPLE, B_SAMPLE, A
 from conformance.client.addresses import PAGE
-from conformance.client.perf import COUNTING, Wish, listen
+from conformance.client.perf import COUNTING, PerfAttr, open_perf
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -24,7 +24,7 @@ case = surface(
 def test_enabled_later(ue: UserEvents) -> None:
     """A perf event counts from enable to disable; writes before and after succeed uncounted."""
     data = ue.event("u32 a").data
-    event = listen(ue.process, ue.name(), Wish(disabled=True))
+    event = open_perf(ue.process, ue.name(), PerfAttr(disabled=True))
     ring = event.map()
     # perf has the event enabled, so it is not EBADF, though the record is dropped.
     assert data.write_event(0, A).value == 8
@@ -42,7 +42,7 @@ def test_enabled_later(ue: UserEvents) -> None:
 def test_count(ue: UserEvents) -> None:
     """read(2) returns the count in 8 bytes, ENOSPC for a smaller buffer; RESET sets it to 0."""
     data = ue.event("u32 a").data
-    event = listen(ue.process, ue.name(), COUNTING)
+    event = open_perf(ue.process, ue.name(), COUNTING)
     assert event.read().data == bytes(8)
     for _ in range(3):
         data.write_event(0, A)
@@ -59,14 +59,14 @@ def test_count(ue: UserEvents) -> None:
 def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
     """The user_events ioctls are ENOTTY on a perf event."""
     ue.event()
-    assert listen(ue.process, ue.name()).ioctl(number).errno == "ENOTTY"
+    assert open_perf(ue.process, ue.name()).ioctl(number).errno == "ENOTTY"
 
 
 @case(spec="perf_tp_event_match", doc="exclude_kernel: nothing that happens in the kernel")
 def test_exclude_kernel(ue: UserEvents) -> None:
     """A write counts as kernel mode: an event with exclude_kernel enables and counts none."""
     data = ue.event("u32 a").data
-    event = listen(ue.process, ue.name(), Wish(exclude_kernel=True))
+    event = open_perf(ue.process, ue.name(), PerfAttr(exclude_kernel=True))
     assert data.write_event(0, A).value == 8
     assert event.count == 0
 
@@ -84,7 +84,7 @@ def test_other_process(ue: UserEvents) -> None:
     tool = ue.new_process()
     theirs = tool.open_data()
     theirs.register(ue.name() + " __rel_loc char[] s")
-    event = listen(tool, ue.name())
+    event = open_perf(tool, ue.name())
     # Past the end of the payload.
     invalid = b"\0\0\xff\xff"
     assert data.write_event(0, invalid).value == 8
@@ -100,7 +100,7 @@ def test_inherit(ue: UserEvents, inherit: bool, count: int) -> None:
     """Children count for an inherited event of their parent, also after they exit."""
     data = ue.event("u32 a").data
     before = ue.fork(ue.process)
-    event = listen(ue.process, ue.name(), Wish(inherit=inherit))
+    event = open_perf(ue.process, ue.name(), PerfAttr(inherit=inherit))
     child = ue.fork(ue.process)
     # One from before, two from the child, one of its own.
     assert data.of(before).write_event(0, A).value == 8
@@ -122,7 +122,7 @@ def test_processor(ue: UserEvents, pid: int, count: int) -> None:
     mine, theirs = ue.open_data(), other.open_data()
     mine.register(ue.name() + " u32 a")
     theirs.register(ue.name() + " u32 a")
-    event = listen(ue.process, ue.name(), pid=pid, cpu=0)
+    event = open_perf(ue.process, ue.name(), pid=pid, cpu=0)
     ring = event.map()
     assert theirs.write_event(0, A).value == 8
     assert mine.write_event(0, b"\x42\0\0\0").value == 8
@@ -137,14 +137,14 @@ def test_processor(ue: UserEvents, pid: int, count: int) -> None:
 def test_lost(ue: UserEvents) -> None:
     """A sample that finds no room is lost; the next that fits is preceded by the number lost."""
     data = ue.event("u32 a").data
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     ring = event.map()
     # 8 of header, 4 of size, 8 of common fields, 2004 of payload: only two fit.
     long = b"\xee" * 2004
     assert [data.write_event(0, long).value for _ in range(5)] == [2008] * 5
     assert ring.lines()[0] == "head 4048 tail 0"
     assert event.count == 5
-    ring.read_up_to(4048)
+    ring.set_tail(4048)
     assert data.write_event(0, A).value == 8
     assert ring.lines() == ["head 4096 tail 4048", "LOST misc 0 size 24 lost 3", A_SAMPLE]
     # Reported once.
@@ -162,7 +162,7 @@ def test_lost(ue: UserEvents) -> None:
 def test_lost_exactly_full(ue: UserEvents, length: int, head: int) -> None:
     """A ring is never filled to its last byte: a sample of exactly that size is lost."""
     event = ue.event("u32 a")
-    ring = listen(ue.process, ue.name()).map()
+    ring = open_perf(ue.process, ue.name()).map()
     assert event.write(bytes(length)).ok
     assert ring.lines()[0] == f"head {head} tail 0"
 
@@ -174,9 +174,9 @@ def test_lost_exactly_full(ue: UserEvents, length: int, head: int) -> None:
 def test_wraps(ue: UserEvents) -> None:
     """A ring that is consumed wraps, even within a sample; data_head only grows."""
     event = ue.event("u32 a")
-    ring = listen(ue.process, ue.name()).map()
+    ring = open_perf(ue.process, ue.name()).map()
     event.write(bytes(4060))
-    ring.read_up_to(4080)
+    ring.set_tail(4080)
     event.write(b"1234567890ab")
     lines = [
         "head 4112 tail 4080",
@@ -192,8 +192,8 @@ def test_wraps(ue: UserEvents) -> None:
 def test_overwrites(ue: UserEvents) -> None:
     """A ring mapped read-only is overwritten, and no sample is lost."""
     event = ue.event("u32 a")
-    ring = listen(ue.process, ue.name()).map(protection=mmap.PROT_READ)
-    assert ring.read_up_to(8).errno == "EFAULT"
+    ring = open_perf(ue.process, ue.name()).map(protection=mmap.PROT_READ)
+    assert ring.set_tail(8).errno == "EFAULT"
     for _ in range(3):
         event.write(b"\xee" * 2004)
     assert ring.lines() == ["head 6072 tail 0", "overwritten"]
@@ -211,7 +211,7 @@ def test_overwrites(ue: UserEvents) -> None:
 def test_no_records_page(ue: UserEvents) -> None:
     """A ring without data pages takes no samples, and the event still counts."""
     data = ue.event("u32 a").data
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     ring = event.map(1)
     assert data.write_event(0, A).value == 8
     assert ue.process.load(ring.address + 1024, 8).data == bytes(8)
@@ -222,7 +222,7 @@ def test_no_records_page(ue: UserEvents) -> None:
 def test_mapped_later(ue: UserEvents) -> None:
     """Writes before the ring was mapped are counted, and not found in it."""
     data = ue.event("u32 a").data
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     data.write_event(0, A)
     ring = event.map()
     data.write_event(0, b"\x42\0\0\0")

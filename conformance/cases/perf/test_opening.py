@@ -7,7 +7,15 @@ import mmap
 from conformance.cases.case import surface, variants
 from conformance.cases.support.status_text import used_by
 from conformance.client.addresses import ATTR
-from conformance.client.perf import COUNTING, Wish, id_path, listen, open_raw, open_stored, store_id
+from conformance.client.perf import (
+    COUNTING,
+    PerfAttr,
+    id_path,
+    open_perf,
+    open_raw,
+    open_stored,
+    store_id,
+)
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -26,18 +34,18 @@ case = surface(
 )
 @variants(
     # perf_trace_event_perm
-    ("raw", Wish(exclude_kernel=True), "EPERM", ""),
-    ("kernel", Wish(), "EACCES", ""),
-    ("counting", Wish(period=0, sample_type=0, exclude_kernel=True), "", "perf"),
+    ("raw", PerfAttr(exclude_kernel=True), "EPERM", ""),
+    ("kernel", PerfAttr(), "EACCES", ""),
+    ("counting", PerfAttr(period=0, sample_type=0, exclude_kernel=True), "", "perf"),
     ("counting_kernel", COUNTING, "EACCES", ""),
 )
-def test_unprivileged(ue: UserEvents, wish: Wish, errno: str, listens: str) -> None:
+def test_unprivileged(ue: UserEvents, attr: PerfAttr, errno: str, listens: str) -> None:
     """Unprivileged, raw samples are EPERM, kernel mode is EACCES, and counting works."""
     ue.event("u32 a")
     user = ue.new_process()
-    store_id(user, ue.name(), wish)
+    store_id(user, ue.name(), attr)
     user.setuid(1000)
-    assert open_stored(user, wish).errno == errno
+    assert open_stored(user, attr).errno == errno
     shown = ue.dated("perf_sink", since=listens, before="")
     assert used_by(ue) == shown
 
@@ -49,12 +57,12 @@ def test_unprivileged(ue: UserEvents, wish: Wish, errno: str, listens: str) -> N
 )
 def test_unprivileged_processor(ue: UserEvents) -> None:
     """Unprivileged, an event for all processes of a CPU is EACCES."""
-    wish = Wish(period=0, sample_type=0, exclude_kernel=True)
+    attr = PerfAttr(period=0, sample_type=0, exclude_kernel=True)
     ue.event()
     user = ue.new_process()
-    store_id(user, ue.name(), wish)
+    store_id(user, ue.name(), attr)
     user.setuid(1000)
-    assert open_stored(user, wish, pid=-1, cpu=0).errno == "EACCES"
+    assert open_stored(user, attr, pid=-1, cpu=0).errno == "EACCES"
     assert used_by(ue) == ""
 
 
@@ -66,14 +74,14 @@ def test_unprivileged_processor(ue: UserEvents) -> None:
 def test_deleted_id(ue: UserEvents) -> None:
     """The id of a deleted event is EINVAL, even for a process that may open no event."""
     ue.tracefs.command(f"u:{ue.name()}\n")
-    wish = Wish(exclude_kernel=True)
-    assert store_id(ue.process, ue.name(), wish).value == 8
+    attr = PerfAttr(exclude_kernel=True)
+    assert store_id(ue.process, ue.name(), attr).value == 8
     assert ue.open_data().delete(ue.name()).ok
-    assert open_stored(ue.process, wish).errno == "EINVAL"
+    assert open_stored(ue.process, attr).errno == "EINVAL"
     assert ue.tracefs.read(id_path(ue.name())).errno == "ENOENT"
     ue.process.setuid(1000)
     # Without an event there is no permission check that would return EPERM.
-    assert open_stored(ue.process, wish).errno == "EINVAL"
+    assert open_stored(ue.process, attr).errno == "EINVAL"
 
 
 @case(
@@ -96,7 +104,7 @@ def test_wrong_config(ue: UserEvents, config: int) -> None:
 def test_nobody_nowhere(ue: UserEvents, pid: int, cpu: int) -> None:
     """All processes on all CPUs, or a CPU that does not exist, is EINVAL; no event is enabled."""
     ue.event()
-    assert listen(ue.process, ue.name(), pid=pid, cpu=cpu).errno == "EINVAL"
+    assert open_perf(ue.process, ue.name(), pid=pid, cpu=cpu).errno == "EINVAL"
     assert used_by(ue) == ""
 
 
@@ -130,21 +138,21 @@ def test_reserved_bit(ue: UserEvents, offset: int) -> None:
 def test_ring_size(ue: UserEvents, pages: int, errno: str) -> None:
     """A ring has one control page and 0, 1, 2 or 4 data pages; other sizes are EINVAL."""
     ue.event()
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     assert event.map(pages).mapped.errno == errno
 
 
 @case(spec="perf_mmap", doc="silent about mappings that are private or lie elsewhere")
 @variants(
-    ("private", Wish(), False, 0),
-    ("offset", Wish(), True, 4096),
+    ("private", PerfAttr(), False, 0),
+    ("offset", PerfAttr(), True, 4096),
     # All children of the process would write to one ring.
-    ("inherit", Wish(inherit=True), True, 0),
+    ("inherit", PerfAttr(inherit=True), True, 0),
 )
-def test_ring_refused(ue: UserEvents, wish: Wish, shared: bool, offset: int) -> None:
+def test_ring_refused(ue: UserEvents, attr: PerfAttr, shared: bool, offset: int) -> None:
     """A ring that is private, mapped at an offset, or of an inherited event is EINVAL."""
     ue.event()
-    event = listen(ue.process, ue.name(), wish)
+    event = open_perf(ue.process, ue.name(), attr)
     assert event.map(shared=shared, offset=offset).mapped.errno == "EINVAL"
 
 
@@ -152,7 +160,7 @@ def test_ring_refused(ue: UserEvents, wish: Wish, shared: bool, offset: int) -> 
 def test_ring_twice(ue: UserEvents) -> None:
     """A second mapping of the same size shows the same ring; another size is EINVAL."""
     data = ue.event("u32 a").data
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     first, second = event.map(), event.map(protection=mmap.PROT_READ)
     assert event.map(3).mapped.errno == "EINVAL"
     data.write_event(0, b"\x41\0\0\0")
@@ -174,6 +182,6 @@ def test_ring_twice(ue: UserEvents) -> None:
 def test_ring_page(ue: UserEvents) -> None:
     """The control page has the offset and size of the data."""
     ue.event()
-    ring = listen(ue.process, ue.name()).map(3)
+    ring = open_perf(ue.process, ue.name()).map(3)
     place = b"\0\x10\0\0\0\0\0\0" + b"\0\x20\0\0\0\0\0\0"
     assert ue.process.load(ring.address + 1024, 32).data == bytes(16) + place

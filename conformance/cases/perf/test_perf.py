@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.cases.case import surface, variants
 from conformance.cases.support.status_page import map_page
 from conformance.cases.support.status_text import used_by, whole_status
-from conformance.client.perf import COUNTING, Wish, listen
+from conformance.client.perf import COUNTING, PerfAttr, open_perf
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -18,16 +18,16 @@ case = surface(
 )
 
 # perf_event_attr of a tool that enables its events later.
-STOPPED = Wish(disabled=True)
+STOPPED = PerfAttr(disabled=True)
 
 
 @case(spec="update_enable_bit_for", profiles="6.4..", tier="quick")
-@variants({"sampling": Wish(), "counting": COUNTING, "disabled": STOPPED})
-def test_enable_word(ue: UserEvents, wish: Wish) -> None:
+@variants({"sampling": PerfAttr(), "counting": COUNTING, "disabled": STOPPED})
+def test_enable_word(ue: UserEvents, attr: PerfAttr) -> None:
     """The bit is set from perf_event_open to close, whether perf counts or not."""
     registered = ue.open_data().register(ue.name() + " u32 a", bit=3)
     seen = [registered.word.value]
-    event = listen(ue.process, ue.name(), wish)
+    event = open_perf(ue.process, ue.name(), attr)
     seen.append(registered.word.value)
     event.enable()
     event.disable()
@@ -43,13 +43,13 @@ def test_enable_word(ue: UserEvents, wish: Wish) -> None:
     profiles="5.18..6.3",
     tier="quick",
 )
-@variants({"sampling": Wish(), "counting": COUNTING, "disabled": STOPPED})
-def test_status_page(ue: UserEvents, wish: Wish) -> None:
+@variants({"sampling": PerfAttr(), "counting": COUNTING, "disabled": STOPPED})
+def test_status_page(ue: UserEvents, attr: PerfAttr) -> None:
     """perf is 2 in a status byte, and 3 together with ftrace; since 6.1 one bit stands for any."""
     page = map_page(ue.process)
     place = ue.open_data().register(ue.name() + " u32 a").place
     seen = [page.shows(place)]
-    event = listen(ue.process, ue.name(), wish)
+    event = open_perf(ue.process, ue.name(), attr)
     seen.append(page.shows(place))
     ue.tracefs.enable(ue.name())
     seen.append(page.shows(place))
@@ -68,7 +68,7 @@ def test_status_text(ue: UserEvents) -> None:
     event.
     """
     ue.open_data().register(ue.name())
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     lines = ue.dated(
         "perf_sink",
         since=ue.status_line(1, ue.name(), "perf") + "\nActive: 1\nBusy: 1\n",
@@ -89,7 +89,7 @@ def test_two_listeners(ue: UserEvents) -> None:
     """perf uses the event until its last perf event is closed, by any process."""
     ue.event()
     other = ue.new_process()
-    mine, second, theirs = (listen(each, ue.name()) for each in (ue.process, ue.process, other))
+    mine, second, theirs = (open_perf(each, ue.name()) for each in (ue.process, ue.process, other))
     listens = ue.dated("perf_sink", since="perf", before="")
     mine.close()
     assert used_by(ue) == listens
@@ -104,7 +104,7 @@ def test_exit(ue: UserEvents) -> None:
     """When a tool exits, its descriptors and rings are released and the bit is cleared."""
     ue.event()
     tool = ue.new_process()
-    listen(tool, ue.name()).map()
+    open_perf(tool, ue.name()).map()
     assert used_by(ue) == "perf"
     tool.exit()
     assert used_by(ue) == ""
@@ -114,7 +114,7 @@ def test_exit(ue: UserEvents) -> None:
 def test_ring_outlives_descriptor(ue: UserEvents) -> None:
     """After close, a mapped ring keeps the perf event, and it is still filled."""
     data = ue.event("u32 a").data
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     ring = event.map()
     event.close()
     assert used_by(ue) == "perf"
@@ -129,7 +129,7 @@ def test_forked_descriptor(ue: UserEvents) -> None:
     """A child inherits the descriptor, not the ring; perf is active until both have released."""
     ue.event()
     tool = ue.new_process()
-    event = listen(tool, ue.name())
+    event = open_perf(tool, ue.name())
     ring = event.map()
     child = ue.fork(tool)
     assert child.load(ring.address, 8).errno == "EFAULT"
@@ -148,7 +148,7 @@ def test_forked_descriptor(ue: UserEvents) -> None:
 def test_keeps_from_deletion(ue: UserEvents) -> None:
     """An event used by perf cannot be deleted by ioctl or command, and keeps its fields."""
     ue.tracefs.command(f"u:{ue.name()} u32 a\n")
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     data = ue.open_data()
     assert data.delete(ue.name()).errno == "EBUSY"
     assert ue.tracefs.command(f"-:{ue.name()} u32 a\n").errno == "EBUSY"
@@ -168,7 +168,7 @@ def test_keeps_alive(ue: UserEvents) -> None:
     """An event without programs stays while perf uses it, and is deleted afterwards."""
     program = ue.new_process()
     program.open_data().register(ue.name() + " u32 a")
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     program.exit()
     assert ue.tracefs.status() == f"{ue.name()} # Used by perf\n"
     event.close()
@@ -184,7 +184,7 @@ def test_keeps_alive(ue: UserEvents) -> None:
 def test_registered_later(ue: UserEvents) -> None:
     """Registering an event that perf uses sets the bit."""
     ue.tracefs.command(f"u:{ue.name()} u32 a\n")
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     registered = ue.open_data().register(ue.name() + " u32 a")
     assert registered.word.value == 1
     event.close()
@@ -205,7 +205,7 @@ def test_multi_format(ue: UserEvents) -> None:
     two = data.register(ue.name() + " u64 b", flags=2)
     # A name is one bucket of the hash table, newest first.
     newest = ue.tracefs.status().splitlines()[0]
-    event = listen(ue.process, newest, system="user_events_multi")
+    event = open_perf(ue.process, newest, system="user_events_multi")
     ring = event.map()
     assert ue.tracefs.status().splitlines()[0] == f"{newest} # Used by perf"
     assert (one.word.value, two.word.value) == (0, 1)

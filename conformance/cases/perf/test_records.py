@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.perf_samples import A_SAMPLE, B_SAMPLE, A
-from conformance.client.perf import IP, PERIOD, RAW, TID, Wish, listen
+from conformance.client.perf import IP, PERIOD, RAW, TID, PerfAttr, open_perf
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -21,7 +21,7 @@ case = surface(
 def test_record(ue: UserEvents) -> None:
     """A write with only perf enabled is counted and sampled, without its index."""
     data = ue.event("u32 a").data
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     ring = event.map()
     assert data.write_event(0, A).value == 8
     # The first commit has no perf support: the event stays disabled.
@@ -67,7 +67,7 @@ def test_raw(ue: UserEvents, fields: str, payload: bytes, returned: int, sample:
     """A raw sample is 8 common bytes and the payload, padded to a multiple of 8."""
     data = ue.open_data()
     data.register(ue.name() + fields)
-    ring = listen(ue.process, ue.name()).map()
+    ring = open_perf(ue.process, ue.name()).map()
     assert data.write_event(0, payload).value == returned
     assert ring.records() == [f"SAMPLE misc 1 {sample}"]
 
@@ -80,7 +80,7 @@ def test_raw(ue: UserEvents, fields: str, payload: bytes, returned: int, sample:
 def test_raw_no_fields(ue: UserEvents) -> None:
     """A record without payload is common bytes and padding; before 6.5 its copy failed."""
     event = ue.event()
-    ring = listen(ue.process, ue.name()).map()
+    ring = open_perf(ue.process, ue.name()).map()
     assert event.write().errno == ue.dated("empty_payload", since="", before="EFAULT")
     sample = ["SAMPLE misc 1 size 24 raw 12: 00 00 00 00"]
     assert ring.records() == ue.dated("empty_payload", since=sample, before=[])
@@ -90,7 +90,7 @@ def test_raw_no_fields(ue: UserEvents) -> None:
 def test_raw_in_pieces(ue: UserEvents) -> None:
     """The pieces of a writev are one record, wherever the index ends."""
     data = ue.event("u32 a; u64 b").data
-    ring = listen(ue.process, ue.name()).map()
+    ring = open_perf(ue.process, ue.name()).map()
     assert data.writev([b"\0\0", b"\0\x001234", b"", b"1234", b"5678"]).value == 16
     sample = "SAMPLE misc 1 size 32 raw 20: 31 32 33 34 31 32 33 34 35 36 37 38"
     assert ring.records() == [sample]
@@ -117,7 +117,7 @@ def test_raw_in_pieces(ue: UserEvents) -> None:
 def test_sample_type(ue: UserEvents, sample_type: int, sample: str) -> None:
     """A sample has the requested members, and common_pid is that of the writing thread."""
     event = ue.event("u32 a")
-    ring = listen(ue.process, ue.name(), Wish(sample_type=sample_type)).map()
+    ring = open_perf(ue.process, ue.name(), PerfAttr(sample_type=sample_type)).map()
     event.write(A)
     assert ring.records() == [f"SAMPLE misc 1 {sample}"]
 
@@ -131,7 +131,7 @@ def test_sample_type(ue: UserEvents, sample_type: int, sample: str) -> None:
 def test_period(ue: UserEvents, period: int, sample_type: int, samples: int) -> None:
     """Of 7 records every third is sampled, all if samples carry their period; all are counted."""
     data = ue.event("u32 a").data
-    event = listen(ue.process, ue.name(), Wish(period=period, sample_type=sample_type))
+    event = open_perf(ue.process, ue.name(), PerfAttr(period=period, sample_type=sample_type))
     ring = event.map()
     for number in range(7):
         data.write_event(0, bytes([number, 0, 0, 0]))
@@ -148,7 +148,7 @@ def test_period(ue: UserEvents, period: int, sample_type: int, samples: int) -> 
 def test_two_events(ue: UserEvents) -> None:
     """Two perf events get the same record in their own rings, and ftrace gets it, too."""
     event = ue.event("u32 a")
-    first, second = listen(ue.process, ue.name()), listen(ue.process, ue.name())
+    first, second = open_perf(ue.process, ue.name()), open_perf(ue.process, ue.name())
     rings = first.map(), second.map()
     event.enable()
     assert event.write(A).value == 8
@@ -165,8 +165,8 @@ def test_events_apart(ue: UserEvents) -> None:
     data = ue.open_data()
     data.register(ue.name("one") + " u32 a")
     data.register(ue.name("two") + " u32 a")
-    one = listen(ue.process, ue.name("one")).map()
-    two = listen(ue.process, ue.name("two")).map()
+    one = open_perf(ue.process, ue.name("one")).map()
+    two = open_perf(ue.process, ue.name("two")).map()
     data.write_event(1, b"\x42\0\0\0")
     data.write_event(0, A)
     assert (one.records(), two.records()) == ([A_SAMPLE], [B_SAMPLE])

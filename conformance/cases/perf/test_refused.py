@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.cases.case import surface, variants
 from conformance.cases.support.perf_samples import A
 from conformance.client.addresses import PAGE
-from conformance.client.perf import PERIOD, Wish, listen
+from conformance.client.perf import PERIOD, PerfAttr, open_perf
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -31,7 +31,7 @@ def test_invalid(ue: UserEvents, fields: str, payload: bytes) -> None:
     """With only perf, dynamic data out of bounds or without NUL is EFAULT and not counted."""
     data = ue.open_data()
     data.register(ue.name() + fields)
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     ring = event.map()
     assert data.write_event(0, payload).errno == "EFAULT"
     assert ring.lines() == ["head 0 tail 0"]
@@ -51,7 +51,7 @@ def test_invalid(ue: UserEvents, fields: str, payload: bytes) -> None:
 def test_unreadable(ue: UserEvents, readable: int) -> None:
     """With only perf, an unreadable payload is EFAULT, whether perf counts or not."""
     data = ue.event("u32 a").data
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     address = ue.process.map() + PAGE - 4 - readable
     ue.process.store(address, bytes(4 + readable))
     assert data.write_at(address, 8).errno == "EFAULT"
@@ -68,7 +68,7 @@ def test_unreadable(ue: UserEvents, readable: int) -> None:
 def test_short(ue: UserEvents) -> None:
     """A payload shorter than the fields is EINVAL, and reaches neither perf nor ftrace."""
     data = ue.event("u32 a").data
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     assert data.write_event(0, b"\x41\0\0").errno == "EINVAL"
     assert event.count == 0
 
@@ -82,7 +82,7 @@ def test_short(ue: UserEvents) -> None:
 def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
     """perf takes payloads of 8184 bytes, ftrace drops those over 4064; both silently."""
     data = ue.event("u32 a").data
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     ring = event.map(5)
     ue.tracefs.enable(ue.name())
     assert data.write_event(0, A + b"\xee" * (length - 4)).value == 4 + length
@@ -107,7 +107,7 @@ def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
     ue.tracefs.write("/sys/kernel/tracing/tracing_on", f"{tracing}\n")
     invalid = b"\0\0\xff\xff".ljust(length, b"\0")
     assert data.write_event(0, invalid).value == 4 + length
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     assert data.write_event(0, invalid).errno == "EFAULT"
     assert event.count == 0
 
@@ -116,7 +116,7 @@ def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
 def test_dropped_by_perf(ue: UserEvents) -> None:
     """A record that perf has no room for, or that its filter rejects, still reaches ftrace."""
     event = ue.event("u32 a", enabled=True)
-    full, filtered = listen(ue.process, ue.name()), listen(ue.process, ue.name())
+    full, filtered = open_perf(ue.process, ue.name()), open_perf(ue.process, ue.name())
     ring = full.map(1)
     filtered.set_filter("a == 1")
     assert event.write(A).value == 8
@@ -140,7 +140,7 @@ def test_dropped_by_perf(ue: UserEvents) -> None:
 def test_filter(ue: UserEvents, text: str, count: int) -> None:
     """With a numeric filter only records that match are sampled and counted."""
     data = ue.event("u32 a; s16 b").data
-    event = listen(ue.process, ue.name(), Wish(sample_type=PERIOD))
+    event = open_perf(ue.process, ue.name(), PerfAttr(sample_type=PERIOD))
     ring = event.map()
     assert event.set_filter(text).value == 0
     for payload in (b"\x41\0\0\0\0\0", b"\x42\0\0\0\xff\xff", b"\x43\0\0\0\1\0"):
@@ -162,7 +162,7 @@ def test_filter_string(ue: UserEvents, fields: str, payloads: list[bytes]) -> No
     """Strings can be filtered since 6.4; before, no field is typed as a string: EINVAL."""
     data = ue.open_data()
     data.register(ue.name() + fields)
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     errno = ue.dated("remote_enable", since="", before="EINVAL")
     assert event.set_filter('s == "ho"').errno == errno
     for payload in payloads:
@@ -178,7 +178,7 @@ def test_filter_string(ue: UserEvents, fields: str, payloads: list[bytes]) -> No
 def test_filter_refused(ue: UserEvents) -> None:
     """A filter on an unknown field is EINVAL, one at a bad address EFAULT, a second one EEXIST."""
     data = ue.event("u32 a").data
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     assert event.set_filter("b == 1").errno == "EINVAL"
     assert event.set_filter('a == "x"').errno == "EINVAL"
     assert event.ioctl(0x40082406, 0).errno == "EFAULT"

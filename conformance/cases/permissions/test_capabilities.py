@@ -7,7 +7,7 @@ import os
 from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import PERSIST
 from conformance.cases.support.tracefs_permissions import USER, opening
-from conformance.client.credentials import Rights
+from conformance.client.credentials import Credentials
 from conformance.client.files import File
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, MAXIMUM, STATUS
 from conformance.client.user_events import UserEvents
@@ -74,7 +74,7 @@ EACH = {name: (name, "") for name in ENOUGH} | {name: (name, "EPERM") for name i
 def test_persist_needs(ue: UserEvents, capability: str, errno: str) -> None:
     """CAP_PERFMON or CAP_SYS_ADMIN alone allows a persistent event; no other capability does."""
     data = ue.open_data()
-    Rights(ue.process).become_with(Capability[capability.upper()])
+    Credentials(ue.process).become_with(Capability[capability.upper()])
     assert data.register(ue.name(), flags=PERSIST).errno == errno
 
 
@@ -88,7 +88,7 @@ def test_persist_needs(ue: UserEvents, capability: str, errno: str) -> None:
 def test_root_needs(ue: UserEvents, dropped: tuple[str, ...], errno: str) -> None:
     """Root without both capabilities gets EPERM, and with either of them succeeds."""
     data = ue.open_data()
-    Rights(ue.process).drop(*[Capability[name] for name in dropped])
+    Credentials(ue.process).drop(*[Capability[name] for name in dropped])
     assert data.register(ue.name(), flags=PERSIST).errno == errno
 
 
@@ -96,9 +96,9 @@ def test_root_needs(ue: UserEvents, dropped: tuple[str, ...], errno: str) -> Non
 def test_effective_counts(ue: UserEvents) -> None:
     """A permitted capability that is not effective does not count: EPERM, until it is raised."""
     data = ue.open_data()
-    Rights(ue.process).make_effective()
+    Credentials(ue.process).make_effective()
     assert data.register(ue.name(), flags=PERSIST).errno == "EPERM"
-    Rights(ue.process).make_effective(Capability.PERFMON)
+    Credentials(ue.process).make_effective(Capability.PERFMON)
     assert data.register(ue.name(), flags=PERSIST).errno == ""
 
 
@@ -106,7 +106,7 @@ def test_effective_counts(ue: UserEvents) -> None:
 def test_dropped_afterwards(ue: UserEvents) -> None:
     """A persistent event persists after its creator drops the capability, and can be written."""
     event = ue.event(flags=PERSIST)
-    Rights(ue.process).keep_only()
+    Credentials(ue.process).keep_only()
     event.enable()
     assert event.write().value == 4
     event.disable()
@@ -132,7 +132,7 @@ def test_delete_needs(ue: UserEvents, way: str, capability: tuple[str, ...], err
     ue.tracefs.command(f"u:{ue.name()}\n")
     data = ue.open_data()
     file = File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)
-    Rights(ue.process).keep_only(*[Capability[name] for name in capability])
+    Credentials(ue.process).keep_only(*[Capability[name] for name in capability])
     if way == "ioctl":
         assert data.delete(ue.name()).errno == errno
     else:
@@ -149,7 +149,7 @@ def test_delete_needs(ue: UserEvents, way: str, capability: tuple[str, ...], err
 def test_truncation_needs(ue: UserEvents, capability: tuple[str, ...], errno: str) -> None:
     """Truncating dynamic_events needs the same capability as deleting events one by one."""
     ue.tracefs.command("u:one\n")
-    Rights(ue.process).keep_only(*[Capability[name] for name in capability])
+    Credentials(ue.process).keep_only(*[Capability[name] for name in capability])
     assert opening(ue.process, DYNAMIC_EVENTS, os.O_WRONLY | os.O_TRUNC).errno == errno
     assert ue.tracefs.dynamic_events(whole=True) == ("u:one\n" if errno else "")
 
@@ -160,7 +160,7 @@ def test_writer_counts(ue: UserEvents) -> None:
     name = ue.name()
     file = File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)
     child = ue.fork(ue.process)
-    Rights(child).keep_only()
+    Credentials(child).keep_only()
     assert file.of(child).write(f"u:{name}c\n".encode()).errno == "EPERM"
     assert file.write(f"u:{name}p\n".encode()).errno == ""
     assert ue.tracefs.dynamic_events() == f"u:{name}p\n"
@@ -170,9 +170,9 @@ def test_writer_counts(ue: UserEvents) -> None:
 @variants({"dynamic_events": "command", "data": "ioctl"})
 def test_opener_does_not_count(ue: UserEvents, way: str) -> None:
     """A descriptor opened without capabilities works for a process that has them."""
-    Rights(ue.process).make_effective()
+    Credentials(ue.process).make_effective()
     data, file = ue.open_data(), File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)
-    Rights(ue.process).make_effective(Capability.SYS_ADMIN)
+    Credentials(ue.process).make_effective(Capability.SYS_ADMIN)
     if way == "ioctl":
         assert data.register(ue.name(), flags=PERSIST).errno == ""
     else:
@@ -183,7 +183,7 @@ def test_opener_does_not_count(ue: UserEvents, way: str) -> None:
 @case(profiles="5.18..", needs="events_made_as_root")
 def test_taking_part_needs_nothing(ue: UserEvents) -> None:
     """Root without any capability registers and writes events that do not persist."""
-    Rights(ue.process).keep_only()
+    Credentials(ue.process).keep_only()
     data = ue.open_data()
     assert data.register(f"{ue.name()} u8 a").index == 0
     ue.tracefs.enable(ue.name())
@@ -210,7 +210,7 @@ def test_override_of_modes(
     ue: UserEvents, uid: int, capabilities: tuple[str, ...], path: str, answers: tuple[str, str]
 ) -> None:
     """CAP_DAC_OVERRIDE opens every file, CAP_DAC_READ_SEARCH for reading; root owns them."""
-    user = Rights(ue.process)
+    user = Credentials(ue.process)
     if uid:
         user.become_with(*[Capability[name] for name in capabilities])
     else:
@@ -229,7 +229,7 @@ def test_override_of_modes(
 @variants(("without", (), "EACCES"), ("override", ("DAC_OVERRIDE",), ""))
 def test_status_is_not_writable(ue: UserEvents, capabilities: tuple[str, ...], errno: str) -> None:
     """Since 6.4 even root needs CAP_DAC_OVERRIDE to open the status file for writing."""
-    Rights(ue.process).keep_only(*[Capability[name] for name in capabilities])
+    Credentials(ue.process).keep_only(*[Capability[name] for name in capabilities])
     told = ue.dated("status_page", since="", before=errno)
     assert opening(ue.process, STATUS, os.O_RDWR).errno == told
     assert opening(ue.process, STATUS, os.O_RDONLY).errno == ""
@@ -243,7 +243,7 @@ def test_status_is_not_writable(ue: UserEvents, capabilities: tuple[str, ...], e
 )
 def test_sysctl_asks_for_root(ue: UserEvents) -> None:
     """Root may set the event limit without any capability, and no capability replaces root."""
-    root, user = Rights(ue.process), Rights(ue.new_process())
+    root, user = Credentials(ue.process), Credentials(ue.new_process())
     user.become_with(*Capability)
     assert user.write(MAXIMUM, "7\n").errno == "EACCES"
     root.keep_only()
@@ -260,7 +260,7 @@ def test_sysctl_asks_for_root(ue: UserEvents) -> None:
 )
 def test_sysctl_keeps_its_mode(ue: UserEvents) -> None:
     """The mode of the event limit cannot be changed: EPERM."""
-    root = Rights(ue.process)
+    root = Credentials(ue.process)
     assert root.chmod(MAXIMUM, 0o666).errno == "EPERM"
     assert root.chown(MAXIMUM, USER, USER).errno == "EPERM"
     assert root.mode(MAXIMUM) == 0o644

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.client.credentials import Rights
+from conformance.client.credentials import Credentials
 from conformance.client.user_events import UserEvents
 from conformance.ops.credentials import Capability
 
@@ -23,7 +23,7 @@ def test_filter_of_ioctl(ue: UserEvents, errno: str) -> None:
     data = ue.open_data()
     data.register(f"{ue.name()} u8 a")
     ue.tracefs.enable(ue.name())
-    assert Rights(ue.process).filter("ioctl", errno=errno).errno == ""
+    assert Credentials(ue.process).filter("ioctl", errno=errno).errno == ""
     assert data.register(ue.name("more")).errno == errno
     assert data.delete(ue.name()).errno == errno
     assert data.write_event(0, b"\x05").value == 5
@@ -39,7 +39,7 @@ def test_filter_of_ioctl(ue: UserEvents, errno: str) -> None:
 def test_filtered_program_learns(ue: UserEvents) -> None:
     """The kernel updates the enable word of a process that may make almost no system call."""
     event = ue.event()
-    Rights(ue.process).filter("ioctl", "writev", "pwrite64", "pwritev", errno="EPERM")
+    Credentials(ue.process).filter("ioctl", "writev", "pwrite64", "pwritev", errno="EPERM")
     event.enable()
     assert event.word.value == 1
     event.disable()
@@ -50,7 +50,7 @@ def test_filtered_program_learns(ue: UserEvents) -> None:
 def test_filter_of_writev(ue: UserEvents) -> None:
     """If writev is rejected, write of one buffer does the same."""
     event = ue.event("u8 a; u8 b", enabled=True)
-    Rights(ue.process).filter("writev", "pwritev", errno="ENOSYS")
+    Credentials(ue.process).filter("writev", "pwritev", errno="ENOSYS")
     assert event.data.writev([b"\0\0\0\0", b"\x05", b"\x06"]).errno == "ENOSYS"
     assert event.data.pwritev([b"\0\0\0\0", b"\x05\x06"], 0).errno == "ENOSYS"
     assert event.write(b"\x05\x06").value == 6
@@ -63,7 +63,7 @@ def test_filter_before_everything(ue: UserEvents) -> None:
     data = ue.open_data()
     closed = ue.open_data()
     closed.close()
-    Rights(ue.process).filter("ioctl", "writev", errno="ENOLINK")
+    Credentials(ue.process).filter("ioctl", "writev", errno="ENOLINK")
     assert data.ioctl(0xC0082A00, 0).errno == "ENOLINK"
     assert closed.ioctl(0xC0082A00, 0).errno == "ENOLINK"
     assert closed.writev_at([(0, 1 << 63)]).errno == "ENOLINK"
@@ -73,7 +73,7 @@ def test_filter_before_everything(ue: UserEvents) -> None:
 def test_filter_in_children(ue: UserEvents) -> None:
     """A child inherits the filter; other processes do not have it."""
     data = ue.open_data()
-    Rights(ue.process).filter("ioctl", errno="EPERM")
+    Credentials(ue.process).filter("ioctl", errno="EPERM")
     child = ue.fork(ue.process)
     assert data.of(child).ioctl(0xC0082A00, 0).errno == "EPERM"
     assert ue.new_process().open_data().register(ue.name()).errno == ""
@@ -90,7 +90,7 @@ def test_filter_in_children(ue: UserEvents) -> None:
 def test_no_new_privileges(ue: UserEvents) -> None:
     """PR_SET_NO_NEW_PRIVS alone changes nothing; it only permits a filter."""
     data = ue.open_data()
-    user = Rights(ue.process)
+    user = Credentials(ue.process)
     user.become_with(Capability.PERFMON)
     assert user.filter("ioctl", errno="EPERM").errno == "EACCES"
     user.no_new_privileges()

@@ -7,9 +7,9 @@ import os
 from conformance.cases.case import surface, variants
 from conformance.cases.support.lockdown import LOCKDOWN, administrator, lock_down
 from conformance.cases.support.tracefs_permissions import USER, opened_up, opening
-from conformance.client.credentials import Rights
+from conformance.client.credentials import Credentials
 from conformance.client.files import File
-from conformance.client.perf import REGS, Wish, listen, open_raw
+from conformance.client.perf import REGS, PerfAttr, open_perf, open_raw
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, STATUS, TRACE, TRACING_ON
 from conformance.client.user_events import UserEvents
 
@@ -87,7 +87,7 @@ def test_denied_before_lockdown(ue: UserEvents) -> None:
     """The file mode is checked before lockdown: EACCES without permission, EPERM with it."""
     administrator = opened_up(ue)
     lock_down(ue.new_process(), "confidentiality")
-    user = Rights(ue.process)
+    user = Credentials(ue.process)
     user.become(USER)
     assert opening(ue.process, DYNAMIC_EVENTS, os.O_RDONLY).errno == "EACCES"
     administrator.chmod(DYNAMIC_EVENTS, 0o644)
@@ -187,7 +187,7 @@ def test_lockdown_leaves_perf(ue: UserEvents, level: str, errno: str) -> None:
     """perf still samples user events; lockdown refuses only kernel registers."""
     event = ue.event("u8 a")
     lock_down(ue.new_process(), level)
-    listener = listen(ue.process, ue.name())
+    listener = open_perf(ue.process, ue.name())
     assert listener.errno == ""
     if ue.profile.has("remote_enable"):
         assert event.word.value == 1
@@ -196,16 +196,16 @@ def test_lockdown_leaves_perf(ue: UserEvents, level: str, errno: str) -> None:
     assert listener.count == 1
     assert len(ring.records()) == 1
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "perf")
-    with_registers = Wish(sample_type=REGS, registers=1)
-    assert listen(ue.process, ue.name(), with_registers).errno == errno
+    with_registers = PerfAttr(sample_type=REGS, registers=1)
+    assert open_perf(ue.process, ue.name(), with_registers).errno == errno
     # Errors of the attributes come first, errors of the event last.
-    assert listen(ue.process, ue.name(), Wish(sample_type=REGS)).errno == "EINVAL"
+    assert open_perf(ue.process, ue.name(), PerfAttr(sample_type=REGS)).errno == "EINVAL"
 
 
 @case(facilities="perf")
 def test_lockdown_before_the_event(ue: UserEvents) -> None:
     """Sampling kernel registers is refused before the event is looked up."""
     lock_down(ue.new_process(), "confidentiality")
-    with_registers = Wish(sample_type=REGS, registers=1)
+    with_registers = PerfAttr(sample_type=REGS, registers=1)
     assert open_raw(ue.process, 2, 1 << 40, with_registers).errno == "EPERM"
     assert open_raw(ue.process, 2, 1 << 40).errno == "EINVAL"

@@ -6,7 +6,7 @@ import os
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.tracefs_permissions import USER, close_again, opened_up, opening
-from conformance.client.credentials import Rights
+from conformance.client.credentials import Credentials
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, MAXIMUM, ROOT, STATUS
 from conformance.client.user_events import UserEvents
 
@@ -23,7 +23,7 @@ case = surface(
 @variants(("data", DATA, 0o640), ("dynamic_events", DYNAMIC_EVENTS, 0o640), ("root", ROOT, 0o700))
 def test_owners(ue: UserEvents, path: str, mode: int) -> None:
     """The files belong to root, and only root can reach them."""
-    root = Rights(ue.process)
+    root = Credentials(ue.process)
     assert (root.mode(path), root.owner(path)) == (mode, "0:0")
 
 
@@ -36,10 +36,10 @@ def test_owners(ue: UserEvents, path: str, mode: int) -> None:
 )
 def test_no_way_in(ue: UserEvents, path: str, flags: int) -> None:
     """The mode of a file does not help a user who cannot enter tracefs: EACCES."""
-    administrator = Rights(ue.new_process())
+    administrator = Credentials(ue.new_process())
     administrator.chmod(DATA, 0o666)
     administrator.chmod(DYNAMIC_EVENTS, 0o666)
-    Rights(ue.process).become(USER)
+    Credentials(ue.process).become(USER)
     assert opening(ue.process, path, flags).errno == "EACCES"
 
 
@@ -68,7 +68,7 @@ def test_open_modes(
     """A user who can enter tracefs opens the data file as its mode permits."""
     administrator = opened_up(ue, data=mode)
     administrator.chown(DATA, *owner)
-    Rights(ue.process).become(USER, USER, *groups)
+    Credentials(ue.process).become(USER, USER, *groups)
     assert opening(ue.process, DATA, os.O_RDONLY).errno == answers[0]
     assert opening(ue.process, DATA, os.O_WRONLY).errno == answers[1]
     assert opening(ue.process, DATA, os.O_RDWR).errno == answers[2]
@@ -83,7 +83,7 @@ def test_open_modes(
 def test_ordinary_user_takes_part(ue: UserEvents) -> None:
     """With access to the data file alone, an unprivileged user creates and writes an event."""
     opened_up(ue)
-    Rights(ue.process).become(USER)
+    Credentials(ue.process).become(USER)
     data = ue.open_data()
     event = data.register(f"{ue.name()} u32 a")
     assert (event.value, event.index) == (0, 0)
@@ -106,7 +106,7 @@ def test_ordinary_user_removes(ue: UserEvents) -> None:
     reference.
     """
     opened_up(ue)
-    Rights(ue.process).become(USER)
+    Credentials(ue.process).become(USER)
     ue.event()
     assert ue.tracefs.enabled(ue.name()).text == "0\n"
     ue.process.exit()
@@ -127,7 +127,7 @@ def test_ordinary_user_deletes(ue: UserEvents) -> None:
     """Before auto-delete, an unprivileged user could delete any unreferenced event."""
     opened_up(ue)
     ue.tracefs.command(f"u:{ue.name()} u32 a\n")
-    Rights(ue.process).become(USER)
+    Credentials(ue.process).become(USER)
     assert ue.open_data().delete(ue.name()).value == 0
     assert ue.tracefs.dynamic_events() == ""
     assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
@@ -140,7 +140,7 @@ def test_ordinary_user_deletes(ue: UserEvents) -> None:
 def test_reading_is_enough_to_register(ue: UserEvents) -> None:
     """A user with read access to the data file registers and deletes, but cannot write: EBADF."""
     opened_up(ue, data=0o644)
-    Rights(ue.process).become(USER)
+    Credentials(ue.process).become(USER)
     data = ue.open_data(os.O_RDONLY)
     assert data.register(ue.name()).errno == ""
     assert data.delete(ue.name()).errno == "EBUSY"
@@ -158,9 +158,9 @@ def test_status_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     """The status file is not needed to register or write; reading it depends on its mode."""
     administrator = opened_up(ue)
     administrator.chmod(STATUS, mode)
-    Rights(ue.process).become(USER)
+    Credentials(ue.process).become(USER)
     assert ue.open_data().register(ue.name()).errno == ""
-    seen = Rights(ue.process).read(STATUS, ue.prefix)
+    seen = Credentials(ue.process).read(STATUS, ue.prefix)
     assert (seen.errno, seen.text) == (errno, "" if errno else f"{ue.name()}\n")
 
 
@@ -168,7 +168,7 @@ def test_status_for_users(ue: UserEvents, mode: int, errno: str) -> None:
 def test_nobody_but_the_owner(ue: UserEvents) -> None:
     """A user of the data file cannot change its mode: EPERM; its owner can."""
     administrator = opened_up(ue)
-    user = Rights(ue.process)
+    user = Credentials(ue.process)
     user.become(USER)
     assert user.chmod(DATA, 0o600).errno == "EPERM"
     assert user.chown(DATA, USER, USER).errno == "EPERM"
@@ -183,7 +183,7 @@ def test_nobody_but_the_owner(ue: UserEvents) -> None:
 def test_modes_outlive_events(ue: UserEvents) -> None:
     """Modes belong to the file: they stay when events come and go, and for open descriptors."""
     administrator = opened_up(ue)
-    user = Rights(ue.process)
+    user = Credentials(ue.process)
     user.become(USER)
     data = ue.open_data()
     close_again(administrator)
@@ -203,7 +203,7 @@ def test_dynamic_events_for_users(ue: UserEvents) -> None:
     administrator = opened_up(ue)
     administrator.chmod(DYNAMIC_EVENTS, 0o666)
     ue.tracefs.command(f"u:{ue.name('old')}\n")
-    user = Rights(ue.process)
+    user = Credentials(ue.process)
     user.become(USER)
     assert user.write(DYNAMIC_EVENTS, f"u:{ue.name('new')}\n").errno == "EPERM"
     assert user.write(DYNAMIC_EVENTS, f"-:{ue.name('old')}\n").errno == "EPERM"
@@ -220,7 +220,7 @@ def test_dynamic_events_for_users(ue: UserEvents) -> None:
 )
 def test_sysctl(ue: UserEvents) -> None:
     """Every user reads the event limit, and only root sets it."""
-    root = Rights(ue.process)
+    root = Credentials(ue.process)
     assert (root.mode(MAXIMUM), root.owner(MAXIMUM)) == (0o644, "0:0")
     root.become(USER)
     assert root.read(MAXIMUM).text == "32768\n"

@@ -7,7 +7,7 @@ import os
 from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import PERSIST
 from conformance.cases.support.tracefs_permissions import USER, close_again, opening
-from conformance.client.credentials import Rights
+from conformance.client.credentials import Credentials
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, ROOT, STATUS, TRACING_ON
 from conformance.client.user_events import UserEvents
 from conformance.ops.credentials import CLONE_NEWNS, CLONE_NEWUSER, Capability
@@ -24,9 +24,9 @@ case = surface(
 RUN = "/run"
 
 
-def own_mounts(ue: UserEvents) -> Rights:
+def own_mounts(ue: UserEvents) -> Credentials:
     """PID 1 in a mount namespace of its own with an empty directory."""
-    root = Rights(ue.process)
+    root = Credentials(ue.process)
     root.unshare(CLONE_NEWNS)
     root.mount("tmpfs", RUN)
     return root
@@ -52,7 +52,7 @@ def test_data_file_alone(ue: UserEvents) -> None:
 @variants(("everybody", 0o666, ""), ("as-it-is", 0o640, "EACCES"))
 def test_data_file_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     """A user who sees only the bind-mounted file needs its mode, and no access to tracefs."""
-    administrator = Rights(ue.new_process())
+    administrator = Credentials(ue.new_process())
     administrator.chmod(DATA, mode)
     user = own_mounts(ue)
     user.make_file(f"{RUN}/data")
@@ -159,7 +159,7 @@ def test_mounted_twice_mode(ue: UserEvents) -> None:
 @case
 def test_other_root(ue: UserEvents) -> None:
     """A program whose root directory is tracefs works as usual."""
-    root = Rights(ue.process)
+    root = Credentials(ue.process)
     assert root.chroot(ROOT).errno == ""
     assert opening(ue.process, DATA).errno == "ENOENT"
     assert root.data("/user_events_data").register(ue.name()).index == 0
@@ -171,7 +171,7 @@ def test_other_root(ue: UserEvents) -> None:
 @variants({"users": 0, "users-and-mounts": CLONE_NEWNS})
 def test_user_namespace(ue: UserEvents, mounts: int) -> None:
     """Events are not per user namespace: one registered there is visible everywhere."""
-    apart = Rights(ue.process)
+    apart = Credentials(ue.process)
     assert apart.unshare(CLONE_NEWUSER | mounts).errno == ""
     data = ue.open_data()
     assert data.register(f"{ue.name()} u8 a").index == 0
@@ -197,7 +197,7 @@ def test_user_namespace_is_not_capable(ue: UserEvents, before: tuple[str, ...]) 
     """Capabilities of a user namespace do not permit a persistent event: EPERM."""
     ue.tracefs.command(f"u:{ue.name('old')}\n")
     data = ue.open_data()
-    user = Rights(ue.process)
+    user = Credentials(ue.process)
     if before == ("NONE",):
         user.become(USER)
     elif before:
@@ -218,7 +218,7 @@ def test_user_namespace_is_not_capable(ue: UserEvents, before: tuple[str, ...]) 
 def test_user_namespace_commands(ue: UserEvents) -> None:
     """Root in a user namespace opens dynamic_events if it owns it, and every command is EPERM."""
     ue.tracefs.command(f"u:{ue.name('old')}\n")
-    apart = Rights(ue.process)
+    apart = Credentials(ue.process)
     apart.unshare(CLONE_NEWUSER)
     assert apart.write(DYNAMIC_EVENTS, f"u:{ue.name('new')}\n").errno == "EPERM"
     assert apart.write(DYNAMIC_EVENTS, f"-:{ue.name('old')}\n").errno == "EPERM"
@@ -228,7 +228,7 @@ def test_user_namespace_commands(ue: UserEvents) -> None:
 @case(spec="fs/super.c:mount_capable", doc="nothing is said of namespaces", isolation="none")
 def test_user_namespace_mounts(ue: UserEvents) -> None:
     """A user namespace cannot mount tracefs, not even in its own mount namespace: EPERM."""
-    apart = Rights(ue.process)
+    apart = Credentials(ue.process)
     apart.unshare(CLONE_NEWUSER | CLONE_NEWNS)
     assert apart.mount("tracefs", RUN).errno == "EPERM"
     assert apart.mount("tmpfs", RUN).errno == ""
@@ -249,10 +249,10 @@ def test_mount_options(
     ue: UserEvents, options: str, way_in: int, reading: str, writing: str
 ) -> None:
     """The group option applies to every file, the mode option to the root directory only."""
-    administrator = Rights(ue.new_process())
+    administrator = Credentials(ue.new_process())
     administrator.unshare(CLONE_NEWNS)
     assert administrator.remount(ROOT, options).errno == ""
-    user = Rights(ue.process)
+    user = Credentials(ue.process)
     user.become(USER)
     assert user.mode(ROOT) == way_in
     assert opening(ue.process, DATA, os.O_RDONLY).errno == reading
@@ -272,7 +272,7 @@ def test_mount_options_of_another(ue: UserEvents) -> None:
     root = own_mounts(ue)
     root.make_directory("/run/tracing")
     assert root.mount("tracefs", "/run/tracing", "gid=1000,mode=711").errno == ""
-    other = Rights(ue.new_process())
+    other = Credentials(ue.new_process())
     assert (other.mode(ROOT), other.owner(ROOT)) == (0o711, "0:1000")
     assert other.owner(DATA) == "0:1000"
     other.unshare(CLONE_NEWNS)

@@ -6,9 +6,9 @@ import os
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.tracefs_permissions import USER, opened_up, opening
-from conformance.client.credentials import Rights
+from conformance.client.credentials import Credentials
 from conformance.client.files import File
-from conformance.client.perf import listen
+from conformance.client.perf import open_perf
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, ROOT, STATUS, TRACING_ON
 from conformance.client.user_events import UserEvents
 from conformance.ops.credentials import CLONE_NEWNS, CLONE_NEWUSER, Capability
@@ -23,14 +23,14 @@ case = surface(
 )
 
 
-def administrator(ue: UserEvents) -> Rights:
+def administrator(ue: UserEvents) -> Credentials:
     """A process that can remount tracefs, with mounts of its own."""
-    root = Rights(ue.new_process())
+    root = Credentials(ue.new_process())
     root.unshare(CLONE_NEWNS)
     return root
 
 
-def read_only(ue: UserEvents) -> Rights:
+def read_only(ue: UserEvents) -> Credentials:
     """Such a process after it has made tracefs read-only."""
     root = administrator(ue)
     assert root.remount(ROOT, read_only=True).value == 0
@@ -40,7 +40,7 @@ def read_only(ue: UserEvents) -> Rights:
 @case(spec="fs/namespace.c:may_mount, do_remount", isolation="none")
 def test_superblock_needs_sys_admin(ue: UserEvents) -> None:
     """Making tracefs read-only needs CAP_SYS_ADMIN in the initial user namespace: EPERM."""
-    apart = Rights(ue.process)
+    apart = Credentials(ue.process)
     apart.unshare(CLONE_NEWUSER | CLONE_NEWNS)
     assert apart.remount(ROOT, read_only=True).errno == "EPERM"
     root = administrator(ue)
@@ -123,7 +123,7 @@ def test_superblock_and_perf(ue: UserEvents) -> None:
     """perf needs only an id from tracefs: it attaches, and enable words are set."""
     event = ue.open_data(os.O_RDONLY).register(ue.name())
     read_only(ue)
-    listener = listen(ue.process, ue.name())
+    listener = open_perf(ue.process, ue.name())
     assert listener.errno == ""
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "perf")
     if ue.profile.has("remote_enable"):
@@ -135,7 +135,7 @@ def test_superblock_and_perf(ue: UserEvents) -> None:
 @case(spec="fs/namei.c:sb_permission, do_open")
 def test_superblock_opened_after(ue: UserEvents) -> None:
     """No file opens for writing on any mount any more, and all open for reading."""
-    program = Rights(ue.process)
+    program = Credentials(ue.process)
     program.unshare(CLONE_NEWNS)
     program.mount("tmpfs", "/run")
     program.make_file("/run/data")
@@ -156,7 +156,7 @@ def test_superblock_before_the_mode(ue: UserEvents) -> None:
     """A user without write permission gets EROFS, not EACCES as on a read-only mount."""
     opened_up(ue, data=0o640)
     root = administrator(ue)
-    user = Rights(ue.process)
+    user = Credentials(ue.process)
     user.unshare(CLONE_NEWNS)
     user.become(USER)
     assert opening(ue.process, DATA).errno == "EACCES"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST, refused
 from conformance.cases.support.tracefs_permissions import USER
-from conformance.client.credentials import Rights
+from conformance.client.credentials import Credentials
 from conformance.client.data_file import Word
 from conformance.client.tracefs import MAXIMUM, MULTI_SYSTEM
 from conformance.client.user_events import UserEvents
@@ -55,7 +55,7 @@ def test_shared(ue: UserEvents) -> None:
     mine = ue.open_data()
     process = ue.new_process()
     theirs = process.open_data()
-    Rights(process).become(USER)
+    Credentials(process).become(USER)
     assert mine.register(ue.name("mine")).errno == ""
     ue.tracefs.write(MAXIMUM, "1\n")
     assert theirs.register(ue.name("theirs")).errno == "EMFILE"

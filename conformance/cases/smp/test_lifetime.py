@@ -10,7 +10,7 @@ from conformance.cases.case import surface, variants
 from conformance.cases.support.smp import Racers, enable_file
 from conformance.client.addresses import PAGE
 from conformance.client.data_file import DataFile, Word
-from conformance.client.races import Prepared, race, track
+from conformance.client.races import RaceCalls, race, track
 from conformance.client.tasks import Task
 from conformance.client.tracefs import EVENTS
 from conformance.client.user_events import UserEvents
@@ -127,7 +127,7 @@ def test_page_goes_while_switched(ue: UserEvents, way: str) -> None:
     word = Word(both.left, address)
     both.left.open_data().register(ue.name(), bit=0, word=word)
     on, off = both.prepared_right.switch(enable_file(ue))
-    elsewhere = both.left.room(1)
+    elsewhere = both.left.reserve(1)
     goes = {
         "discard": Discard(actor, address, PAGE),
         "unmap": Munmap(actor, address, PAGE),
@@ -156,7 +156,7 @@ def _holds(ue: UserEvents, both: Racers) -> Track:
     task.open_data().register(f"{ue.name('held')} u8 v")
     path = f"{EVENTS}/{ue.name('held')}/filter"
     ue.tracefs.directory(ue.name("held")).set_filter("v == 0")
-    prepared = Prepared(task)
+    prepared = RaceCalls(task)
     return track(task, *(prepared.command(path, f"v == {number}") for number in (1, 2, 3)))
 
 

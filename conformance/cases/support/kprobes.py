@@ -10,7 +10,7 @@ from conformance.abi.bpf import Helper, ProgramType
 from conformance.client.bpf import Bpf, Map
 from conformance.client.bpf_program import Program
 from conformance.client.data_file import DataFile
-from conformance.client.perf import PERIOD, PerfEvent, Wish, listen
+from conformance.client.perf import PERIOD, PerfAttr, PerfEvent, open_perf
 from conformance.client.process import Process
 from conformance.client.tracefs import KPROBES
 from conformance.client.user_events import UserEvents
@@ -19,7 +19,7 @@ from conformance.ops.bpf_assembler import R0, R1, R2, R10, Jump, Piece, Size
 
 FUNCTION = "user_events_write"
 # The record of a kprobe has an address of the kernel in it: samples without records.
-PLAIN = Wish(sample_type=PERIOD)
+PLAIN = PerfAttr(sample_type=PERIOD)
 SAMPLE = "SAMPLE misc 1 size 16 period 1"
 KEY = bytes(4)
 SOCKET_FILTER, KPROBE, TRACEPOINT = (
@@ -70,9 +70,9 @@ def add(ue: UserEvents, stem: str = "k") -> str:
     return ue.name(stem)
 
 
-def listen_to(process: Process, name: str, wish: Wish = PLAIN) -> PerfEvent:
+def listen_to(process: Process, name: str, attr: PerfAttr = PLAIN) -> PerfEvent:
     """An event of perf on a kprobe."""
-    return listen(process, name, wish, system=KPROBES)
+    return open_perf(process, name, attr, system=KPROBES)
 
 
 def hit(data: DataFile) -> None:

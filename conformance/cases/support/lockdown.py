@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.client.credentials import Rights
+from conformance.client.credentials import Credentials
 from conformance.client.process import Process
 from conformance.ops.credentials import CLONE_NEWNS
 
@@ -10,9 +10,9 @@ SECURITY = "/sys/kernel/security"
 LOCKDOWN = f"{SECURITY}/lockdown"
 
 
-def administrator(process: Process) -> Rights:
+def administrator(process: Process) -> Credentials:
     """A process that sees the files of security modules, in mounts of its own."""
-    root = Rights(process)
+    root = Credentials(process)
     root.unshare(CLONE_NEWNS)
     root.mount("securityfs", SECURITY)
     return root

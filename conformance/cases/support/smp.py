@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from conformance.client.data_file import DataFile
-from conformance.client.races import Prepared, race, track
+from conformance.client.races import RaceCalls, race, track
 from conformance.client.tasks import first_task
 from conformance.client.tracefs import EVENTS
 from conformance.client.user_events import UserEvents
@@ -25,8 +25,8 @@ class Racers:
         self.right = self.left.make(flags)
         self.left.pin(0)
         self.right.pin(1)
-        self.prepared_left = Prepared(self.left)
-        self.prepared_right = Prepared(self.right)
+        self.prepared_left = RaceCalls(self.left)
+        self.prepared_right = RaceCalls(self.right)
 
     def open_data(self) -> tuple[DataFile, DataFile]:
         """The data file, opened by each of them for itself."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.client.credentials import Rights
+from conformance.client.credentials import Credentials
 from conformance.client.process import Process
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, ROOT, STATUS
 from conformance.client.user_events import UserEvents
@@ -13,15 +13,15 @@ from conformance.ops import Observation
 USER = 1000
 
 
-def opened_up(ue: UserEvents, *, data: int = 0o666) -> Rights:
+def opened_up(ue: UserEvents, *, data: int = 0o666) -> Credentials:
     """An administrator who lets everybody into tracefs, and says who may use the data file."""
-    administrator = Rights(ue.new_process())
+    administrator = Credentials(ue.new_process())
     administrator.chmod(ROOT, 0o701)
     administrator.chmod(DATA, data)
     return administrator
 
 
-def close_again(administrator: Rights, *others: str) -> None:
+def close_again(administrator: Credentials, *others: str) -> None:
     """Modes and owners as they were; ``others`` are files beside root and data file."""
     modes = {ROOT: 0o700, DATA: 0o640, STATUS: 0o440, DYNAMIC_EVENTS: 0o640}
     for path in (ROOT, DATA, *others):

@@ -31,7 +31,7 @@ def test_whole(ue: UserEvents) -> None:
     ue.event("u32 count; __rel_loc u8 more; struct s pair 16")
     printing = '"count=%u more=%llu pair=%llu", REC->count, REC->more, REC->pair'
     print_fmt = ue.dated("print_fmt_generated", since=printing, before='""')
-    assert ue.tracefs.whole_format(ue.name()) == (
+    assert ue.tracefs.format_with_lengths(ue.name()) == (
         f"name: {ue.name()}\nID: N\n"
         + COMMON
         + "\tfield:u32 count;\toffset:8;\tsize:4;\tsigned:0;\n"
@@ -50,7 +50,7 @@ def test_whole(ue: UserEvents) -> None:
 def test_no_fields(ue: UserEvents, arguments: str) -> None:
     """Without fields two blank lines and an empty print fmt remain."""
     ue.open_data().register(ue.name() + arguments)
-    assert ue.tracefs.whole_format(ue.name()) == (
+    assert ue.tracefs.format_with_lengths(ue.name()) == (
         f"name: {ue.name()}\nID: N\n" + COMMON + '\nprint fmt: ""\n'
     )
 

@@ -176,7 +176,7 @@ def test_field_names(ue: UserEvents) -> None:
     for number, (field, (line, print_fmt)) in enumerate(FIELD_NAMES.items()):
         name = ue.name(f"e{number}")
         assert data.register(f"{name} u32 {field}").errno == ""
-        text = ue.tracefs.whole_format(name)
+        text = ue.tracefs.format_with_lengths(name)
         assert fields_of(text) == [line]
         assert print_fmt_of(text) == ue.dated("print_fmt_generated", since=print_fmt, before='""')
 
@@ -211,7 +211,7 @@ def test_huge_structures(ue: UserEvents) -> None:
 def test_location_keeps_its_brackets(ue: UserEvents, field: str, line: str) -> None:
     """The brackets of a __data_loc type stay where they were written."""
     ue.event(field)
-    assert fields_of(ue.tracefs.whole_format(ue.name())) == [line]
+    assert fields_of(ue.tracefs.format_with_lengths(ue.name())) == [line]
 
 
 ARRAYS = ("char[1] a", "char[20] a", "char[0x14] a", "char[1024] a", "unsigned char[7] a")
@@ -228,7 +228,7 @@ def test_array_length(ue: UserEvents) -> None:
     for number, field in enumerate(ARRAYS):
         name = ue.name(f"e{number}")
         data.register(f"{name} {field}")
-        shown[field] = "".join(fields_of(ue.tracefs.whole_format(name)))
+        shown[field] = "".join(fields_of(ue.tracefs.format_with_lengths(name)))
     in_hex = ue.dated("array_length_of_field", since="20", before="0x14")
     assert shown == {
         "char[1] a": "field:char a[1]; offset:8; size:1; signed:1;",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.instances import made
-from conformance.client.perf import listen
+from conformance.client.perf import open_perf
 from conformance.client.tracefs import Instance
 from conformance.client.user_events import UserEvents
 from conformance.ops import View
@@ -117,7 +117,7 @@ def test_others_have_room(ue: UserEvents) -> None:
     data = ue.event("u8 a").data
     instance.enable(ue.name())
     ue.tracefs.enable(ue.name())
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     for number in range(1, 7):
         assert data.write_event(0, payload(number)).value == 2004
     assert len(instance.records()) == 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.instances import made
-from conformance.client.perf import listen
+from conformance.client.perf import open_perf
 from conformance.client.tracefs import TRACING_ON, Tracefs
 from conformance.client.user_events import UserEvents
 
@@ -105,7 +105,7 @@ def test_no_processor_beside_others(ue: UserEvents) -> None:
     """perf and histograms count writes on a CPU outside the mask."""
     event = ue.event("u8 a", enabled=True)
     event.directory.trigger("hist:keys=a")
-    listener = listen(ue.process, ue.name())
+    listener = open_perf(ue.process, ue.name())
     ue.tracefs.set_processors("0")
     assert event.write(b"\1").value == 5
     assert listener.count == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.trace_text import shown
-from conformance.client.perf import listen
+from conformance.client.perf import open_perf
 from conformance.client.tracefs import MULTI_SYSTEM, SNAPSHOT
 from conformance.client.user_events import UserEvents
 
@@ -106,7 +106,7 @@ def test_of_one_format(ue: UserEvents) -> None:
 def test_beside_perf(ue: UserEvents) -> None:
     """Trigger and perf both use the event: the enable word is set until both are gone."""
     event = ue.event("u8 a")
-    listener = listen(ue.process, ue.name())
+    listener = open_perf(ue.process, ue.name())
     directory = event.directory
     directory.trigger("traceon")
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace perf")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.instances import enabled_in, made
-from conformance.client.perf import listen
+from conformance.client.perf import open_perf
 from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
 
@@ -113,7 +113,7 @@ def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int)
     """ftrace at the top, an instance, and perf: all record a write, or none."""
     instance = made(ue)
     data = enabled_in(ue, STRING, ue.tracefs, instance)
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     assert data.write_event(0, payload).errno == errno
     assert event.count == taken
     assert len(ue.tracefs.records()) == taken
@@ -148,7 +148,7 @@ def test_perf_while_turned_off(ue: UserEvents) -> None:
     """perf counts writes that an instance with tracing off, or its PID list, does not record."""
     instance = made(ue)
     data = enabled_in(ue, STRING, ue.tracefs, instance)
-    event = listen(ue.process, ue.name())
+    event = open_perf(ue.process, ue.name())
     turn(ue.tracefs, "0")
     assert ue.process.write_pid(instance.path("set_event_notrace_pid")).errno == ""
     assert data.write_event(0, VALID).value == 11
