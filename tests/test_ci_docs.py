@@ -1,4 +1,4 @@
-"""docs/ci.md: its commands run, its fragments are those of the examples, its table is true."""
+"""docs/ci.md: its commands run, its fragments match the examples, its table is correct."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FENCES = re.findall(r"(?ms)^```(\w*)\n(.*?)^```$", PAGE)
 COMMANDS = [
     line for kind, text in FENCES if kind == "sh" for line in text.splitlines() if line.strip()
 ]
-PATIENCE = 600
+LIMIT_S = 600
 EXAMPLES = {
     "- run: ": "github-actions.yml",
     "script:": "gitlab-ci.yml",
@@ -37,8 +37,8 @@ EXAMPLES = {
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory that has the runs which the page speaks of."""
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with the runs that the page names."""
     for name in ("results/6.12/latest", "results/6.1/latest", "uevt-results"):
         (tmp_path / name).mkdir(parents=True)
         write_results(mixed(), tmp_path / name / "results.json")
@@ -47,21 +47,21 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_runs(here: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+def test_commands_run(runs: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
     program, *words = shlex.split(command)
     assert program == "uevt"
     assert main(words) == 0
-    said = capsys.readouterr()
-    assert said.err == ""
+    output = capsys.readouterr()
+    assert output.err == ""
     if "--out" in words:
-        assert (here / words[words.index("--out") + 1]).stat().st_size
+        assert (runs / words[words.index("--out") + 1]).stat().st_size
     else:
-        assert said.out
+        assert output.out
 
 
 @pytest.mark.parametrize("example", ["github-actions.yml", "gitlab-ci.yml"])
-def test_a_run_leaves_what_is_kept(tmp_path: Path, example: str) -> None:
-    """The command of an example, with the model in the place of a kernel."""
+def test_example_command_writes_junit(tmp_path: Path, example: str) -> None:
+    """With the model instead of a kernel."""
     (command,) = re.findall(
         r"\.venv/bin/uevt (run .*)", (ROOT / "examples/ci" / example).read_text()
     )
@@ -70,34 +70,34 @@ def test_a_run_leaves_what_is_kept(tmp_path: Path, example: str) -> None:
         [ROOT / ".venv" / "bin" / "uevt", *words, "-k", "status.file_mode"],
         cwd=tmp_path,
         check=False,
-        timeout=PATIENCE,
+        timeout=LIMIT_S,
     )
     assert done.returncode == 0
     assert (tmp_path / "uevt-results" / "junit.xml").is_file()
 
 
-def test_all_forms_are_shown() -> None:
+def test_page_shows_every_form() -> None:
     shown = {words[words.index("--format") + 1] for words in map(shlex.split, COMMANDS)}
     rows = re.findall(r"(?m)^\| `(\w+)` \| [^|]* \| [^|]* \|$", PAGE)
     assert shown == set(rows) == set(FORMATS)
 
 
 @pytest.mark.parametrize(("first", "example"), EXAMPLES.items())
-def test_a_fragment_is_of_an_example(first: str, example: str) -> None:
+def test_fragments_match_the_examples(first: str, example: str) -> None:
     (fragment,) = [text for _, text in FENCES if text.startswith(first)]
     lines = [line.strip() for line in (ROOT / "examples" / "ci" / example).read_text().splitlines()]
     assert {line.strip() for line in fragment.splitlines()} <= set(lines)
 
 
-def test_lava_is_given_a_file_that_is_there() -> None:
+def test_lava_fragment_names_an_existing_file() -> None:
     (path,) = re.findall(r"path: (\S+)", PAGE)
     definition = (ROOT / path).read_text()
     (name, value) = re.findall(r"parameters:\n\s+(\w+): (\S+)", PAGE)[0]
     assert f"{name}: {value}\n" in definition
 
 
-def _told(outcome: Outcome) -> list[str]:
-    """An outcome in each form."""
+def _cells(outcome: Outcome) -> list[str]:
+    """How each form shows an outcome."""
     reason = SkipReason.CONFIG.value if outcome is Outcome.SKIP else ""
     blame = Blame.HOST if outcome is Outcome.ERROR else Blame.KERNEL
     records = [run(case("write.a", outcome, reason=reason, blame=blame), case("write.b"))]
@@ -115,7 +115,7 @@ def _told(outcome: Outcome) -> list[str]:
     return cells
 
 
-def test_the_table_of_outcomes_is_true() -> None:
+def test_table_of_outcomes_is_correct() -> None:
     rows = re.findall(r"(?m)^\| ([A-Z]+) \|(.*)\|$", PAGE)
-    said = {name: [cell.strip() for cell in cells.split("|")] for name, cells in rows}
-    assert said == {outcome.value: _told(outcome) for outcome in Outcome}
+    table = {name: [cell.strip() for cell in cells.split("|")] for name, cells in rows}
+    assert table == {outcome.value: _cells(outcome) for outcome in Outcome}

@@ -1,4 +1,4 @@
-"""The examples for CI systems: their scripts run, and what they say to uevt is understood."""
+"""The examples for CI systems: scripts run, and uevt accepts their arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECONDS = 120
 
 
 class FakeUevt:
-    """A `uevt` that notes how it was called; `body` decides how it ends."""
+    """A stub of `uevt` that records its arguments; `body` is shell code that ends it."""
 
     def __init__(self, directory: Path, body: str = "exit 4") -> None:
         self.path = directory / "uevt"
@@ -28,55 +28,55 @@ class FakeUevt:
 
     @property
     def calls(self) -> list[list[str]]:
-        """The words of each call."""
+        """The arguments of each call."""
         return [shlex.split(line) for line in self._calls.read_text().splitlines()]
 
     @property
     def environment(self) -> dict[str, str]:
-        """What tells a script of it."""
+        """The environment of a script that calls it."""
         return {**os.environ, "UEVT": str(self.path), "IMAGE": "/nowhere/bzImage"}
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_the_scripts_are_posix_sh(script: str) -> None:
+def test_scripts_are_posix_sh(script: str) -> None:
     assert (CI / script).stat().st_mode & 0o111
     subprocess.run(["sh", "-n", CI / script], check=True, timeout=SECONDS)
 
 
 @pytest.mark.parametrize("script", ["autopkgtest/user-events", "kselftest.sh"])
-def test_a_script_passes_words_and_code_on(tmp_path: Path, script: str) -> None:
+def test_script_passes_arguments_and_exit_code(tmp_path: Path, script: str) -> None:
     uevt = FakeUevt(tmp_path)
     words = [str(CI / script), "-k", "status."]
     environment = {**uevt.environment, "AUTOPKGTEST_ARTIFACTS": str(tmp_path)}
     done = subprocess.run(words, env=environment, check=False, timeout=SECONDS)
     assert done.returncode == 4
     (call,) = uevt.calls
-    understood = build_parser().parse_args(call)
-    assert (understood.image, understood.keyword) == ("/nowhere/bzImage", "status.")
-    assert understood.exit_style == {"kselftest.sh": "kselftest"}.get(script, "autopkgtest")
+    options = build_parser().parse_args(call)
+    assert (options.image, options.keyword) == ("/nowhere/bzImage", "status.")
+    assert options.exit_style == {"kselftest.sh": "kselftest"}.get(script, "autopkgtest")
 
 
 @pytest.mark.parametrize("name", ["gitlab-ci.yml", "github-actions.yml"])
-def test_the_commands_are_understood(name: str) -> None:
+def test_commands_parse(name: str) -> None:
     commands = re.findall(r"\.venv/bin/uevt (.*)", (CI / name).read_text())
     assert commands
     for command in commands:
         assert build_parser().parse_args(shlex.split(command)).out == "uevt-results"
 
 
-def test_the_pattern_of_lava_reads_the_stream() -> None:
+def test_lava_pattern_parses_the_stream() -> None:
     (written,) = re.findall(r'pattern: "(.*)"', (CI / "lava.yaml").read_text())
     pattern = re.compile(written.replace("\\\\", "\\"), re.MULTILINE)
     stream = (CI.parents[1] / "fixtures" / "report" / "stream.ktap").read_text()
-    told = {found["test_case_id"]: found["result"] for found in pattern.finditer(stream)}
-    assert len(told) == 10
-    assert (told["write.storm"], told["uevt.run"]) == ("not ok", "ok")
-    assert (told["layouts.compat"], told["format.array_length"]) == ("SKIP", "ok")
-    # What has not come yet is waited for.
+    results = {found["test_case_id"]: found["result"] for found in pattern.finditer(stream)}
+    assert len(results) == 10
+    assert (results["write.storm"], results["uevt.run"]) == ("not ok", "ok")
+    assert (results["layouts.compat"], results["format.array_length"]) == ("SKIP", "ok")
+    # An incomplete line does not match.
     assert not pattern.search("ok 7 write.a")
 
 
-# A tree whose image is what its file `state` says.
+# A tree whose image is a copy of its file `state`.
 MAKEFILE = """\
 olddefconfig:
 bzImage:
@@ -99,8 +99,8 @@ def git(tree: Path, *words: str) -> str:
     ).stdout
 
 
-def test_git_finds_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A commit that does not compile and one without user_events are skipped."""
+def test_git_bisect_finds_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commits that do not compile or lack user_events are skipped."""
     tree = tmp_path / "tree"
     tree.mkdir()
     git(tree, "init", "-q")
@@ -112,7 +112,7 @@ def test_git_finds_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     uevt = FakeUevt(tmp_path, JUDGE)
     monkeypatch.setenv("UEVT", str(uevt.path))
     git(tree, "bisect", "start", "HEAD", "HEAD~5")
-    said = subprocess.run(
+    bisect = subprocess.run(
         ["git", "bisect", "run", CI / "git-bisect.sh"],
         cwd=tree,
         capture_output=True,
@@ -120,8 +120,8 @@ def test_git_finds_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         check=False,
         timeout=SECONDS,
     )
-    # Between the last good and the first bad one are two that were skipped.
-    assert "We cannot bisect more" in said.stdout + said.stderr
+    # Two skipped commits lie between the last good and the first bad one.
+    assert "We cannot bisect more" in bisect.stdout + bisect.stderr
     suspects = git(tree, "bisect", "visualize", "--format=%s").split("\n")
     assert {"bad 4", "none 3", "broken 2"} >= set(suspects) - {""} >= {"bad 4"}
     for call in uevt.calls:
@@ -129,7 +129,7 @@ def test_git_finds_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("code", [0, 1, 125, 129])
-def test_the_code_reaches_git(tmp_path: Path, code: int) -> None:
+def test_exit_code_reaches_git(tmp_path: Path, code: int) -> None:
     uevt = FakeUevt(tmp_path, f"exit {code}")
     (tmp_path / "Makefile").write_text("olddefconfig bzImage:\n")
     done = subprocess.run(
@@ -140,7 +140,7 @@ def test_the_code_reaches_git(tmp_path: Path, code: int) -> None:
 
 @pytest.mark.parametrize("script", ["autopkgtest/user-events", "git-bisect.sh"])
 @pytest.mark.parametrize("end", ["exit 1", "kill $PPID; sleep 0.2"], ids=["ended", "killed"])
-def test_no_directory_is_left_behind(tmp_path: Path, script: str, end: str) -> None:
+def test_temporary_directory_is_removed(tmp_path: Path, script: str, end: str) -> None:
     (tmp_path / "tmp").mkdir()
     (tmp_path / "Makefile").write_text("olddefconfig bzImage:\n")
     uevt = FakeUevt(tmp_path, end)
@@ -153,8 +153,8 @@ def test_no_directory_is_left_behind(tmp_path: Path, script: str, end: str) -> N
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
-def test_lava_hands_the_image_on(tmp_path: Path) -> None:
-    """Its parameters are variables of the shell that it writes, and not exported."""
+def test_lava_passes_the_image(tmp_path: Path) -> None:
+    """LAVA sets parameters as shell variables and does not export them."""
     (step,) = re.findall(r"^    - (.*kselftest\.sh)$", (CI / "lava.yaml").read_text(), re.MULTILINE)
     uevt = FakeUevt(tmp_path)
     environment = {name: value for name, value in uevt.environment.items() if name != "IMAGE"}

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Which commit made an image of this tree break the ABI:
+# Find the commit that broke the ABI:
 #
 #     git bisect start BAD GOOD
 #     git bisect run /path/to/uevt/examples/ci/git-bisect.sh
 #
-# 0 and 1 are good and bad; 125 skips a commit that does not compile or was built without
-# user_events; 129 ends the bisection, for the host cannot judge.  It keeps the .config that is
-# there.  UEVT is the command; arguments are added to it: --abi 6.12 judges every commit alike.
+# 0 is good, 1 is bad; 125 skips a commit that does not compile or lacks user_events; 129 ends the
+# bisection because the host cannot judge.  The tree's .config is kept.  UEVT is the command;
+# further arguments are passed to it: --abi 6.12 judges every commit alike.
 set -u
 uevt=${UEVT:-$(dirname "$0")/../../.venv/bin/uevt}
 make -s olddefconfig && make -s -j"$(nproc)" bzImage || exit 125

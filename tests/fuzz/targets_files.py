@@ -1,4 +1,4 @@
-"""What people give: the suite's own tables, patches and mails, images, modules, caches."""
+"""Parsers of user input: catalog and expectations, patches and mails, images, modules, caches."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ MAIL = (
 
 
 def file_targets(scratch: Path) -> tuple[Target, ...]:
-    """Readers of files; each has a place of its own in a scratch directory."""
+    """Parsers of files; each has a directory in ``scratch``."""
     mistakes = (UserMistake,)
     return (
         Target("catalog", _catalog(scratch), _entries, mistakes, TOML),
@@ -71,16 +71,16 @@ def file_targets(scratch: Path) -> tuple[Target, ...]:
         Target("image", _image(scratch), _images, mistakes),
         Target("module", _module(scratch), _modules, mistakes),
         Target("program", _program(scratch), _programs),
-        Target("saved-state", _record(scratch), _records),
+        Target("snapshot", _record(scratch), _records),
     )
 
 
 def _in(directory: Path, name: str) -> Callable[[bytes], Path]:
-    """Writes an input to a file."""
+    """A function that writes an input to a file."""
 
     def written(data: bytes) -> Path:
         directory.mkdir(parents=True, exist_ok=True)
-        # A file system that writes what is truncated to the disk at once would be most of the time.
+        # Some file systems flush a file at once when it is truncated and rewritten.
         (directory / name).unlink(missing_ok=True)
         (directory / name).write_bytes(data)
         return directory / name
@@ -93,7 +93,7 @@ def _catalog(scratch: Path) -> Callable[[bytes], None]:
 
     def read(data: bytes) -> None:
         directory = written(data).parent
-        # A variant beside it takes what it does not say from there.
+        # A variant inherits from the entry.
         (directory / "variant.toml").write_text('name = "variant"\nof = "6.12"\n')
         found = catalog.load_catalog(directory)
         for entry in found.entries.values():
@@ -170,7 +170,7 @@ def _fragment(data: bytes) -> None:
     text = data.decode("utf-8", "surrogateescape")
     kconfig.malformed(text)
     merged = kconfig.merge([text])
-    # What is merged says the same again, and nothing of it was lost.
+    # Merging is idempotent and loses nothing.
     assert kconfig.merge(["\n".join(merged)]) == merged or "\r" in text
     kconfig.lost(merged, text)
 
@@ -200,7 +200,7 @@ def _patches() -> list[bytes]:
 
 def _diff(data: bytes) -> None:
     text = Diff(data.decode(**ENCODING)).text
-    # What was found is found again, and all of it.  (Of several CR at the end of lines one goes.)
+    # Parsing is idempotent.  (Of several CR before a line end one is removed.)
     assert "\r" in text or Diff(text).text == text
 
 

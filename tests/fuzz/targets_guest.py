@@ -1,4 +1,4 @@
-"""What a guest sends: frames, answers, its console, and the texts and pages of its kernel."""
+"""Parsers of guest output: frames, replies, consoles, and texts and pages of the kernel."""
 
 from __future__ import annotations
 
@@ -31,18 +31,23 @@ from vm.kernel_log.reports import MAX_FINDINGS, classify, phase
 
 CONSOLES = Path(__file__).parents[2] / "fixtures" / "console"
 PORTS = ("uevt0", "uevt1", "uevt2")
-PROMISED: dict[str, Any] = {"value": int, "errno": int, "data": (str, type(None)), "watch": list}
+RESULT_TYPES: dict[str, Any] = {
+    "value": int,
+    "errno": int,
+    "data": (str, type(None)),
+    "watch": list,
+}
 
 
 def guest_targets() -> tuple[Target, ...]:
-    """Readers of what a guest says."""
+    """Parsers of guest output."""
     return (
         Target("frames", read_frames, frames, (wire.FrameError,), (wire.MAGIC,)),
         Target("payload", read_payload, payloads, (wire.FrameError,)),
         Target("answers", converse, conversations, (VmError,)),
         Target("console", read_console, consoles, tokens=REPORTS),
         Target("observations", observe, observed, tokens=TEXTS),
-        Target("leftovers", tidy, found, tokens=TEXTS),
+        Target("cleanup", tidy, found, tokens=TEXTS),
         Target("perf-ring", read_ring, rings),
         Target("trace-page", read_page, pages),
         Target("tracefs-texts", read_views, texts, tokens=TEXTS),
@@ -60,19 +65,19 @@ MESSAGES: tuple[dict[str, Any], ...] = (
 
 
 def frames() -> list[bytes]:
-    """Streams as they come."""
+    """Streams of frames."""
     return [b"".join(map(wire.pack, MESSAGES)), wire.pack(MESSAGES[1]), b""]
 
 
 def read_frames(stream: bytes) -> None:
-    """Whatever the pieces in which it comes; nothing is kept that did not."""
+    """Decode a stream in chunks; every byte is either taken or pending."""
     decoder = wire.Decoder()
     taken = 0
     for start in range(0, len(stream), 4096):
         decoder.feed(stream[start : start + 4096])
         while (payload := decoder.take()) is not None:
             taken += len(wire.frame(payload))
-            # What is taken stood in the stream as it is.
+            # A decoded frame is found unchanged in the stream.
             assert wire.frame(payload) == stream[taken - len(wire.frame(payload)) : taken]
             wire.unpack(payload)
     assert taken + decoder.pending == len(stream)
@@ -84,13 +89,13 @@ def payloads() -> list[bytes]:
 
 
 def read_payload(payload: bytes) -> None:
-    """A message, and what can be sent again."""
+    """Unpack a message, and repack it."""
     message = wire.unpack(payload)
-    with suppress(ValueError):  # infinity, which is no JSON
+    with suppress(ValueError):  # infinity, which JSON lacks
         assert wire.unpack(wire.pack(message)[wire.HEADER.size :]) == message
 
 
-ASKED: tuple[tuple[str, list[list[Any]]], ...] = (
+REQUESTS: tuple[tuple[str, list[list[Any]]], ...] = (
     ("", [["spawn", "a"]]),
     ("a", [["sys", 39, [], None], ["peek", 4096, 8], ["fork", "b"], ["task", "a/1", None, 0]]),
     ("a", [["via", "a/1", ["exec", ""]], ["slurp", "/x", 10]]),
@@ -103,7 +108,7 @@ WATCH = (("a", 4096, 4), ("b", 8192, 2), ("a/1", 0, 1))
 
 
 def conversations() -> list[bytes]:
-    """A line for each question of ``ASKED``: ports, and what comes out of them then."""
+    """A line per request of ``REQUESTS``: ports, and the messages that they deliver."""
 
     def reply(number: int, *values: int, watch: Sequence[Any] = ()) -> str:
         given = [
@@ -113,7 +118,7 @@ def conversations() -> list[bytes]:
 
     mine = ["01020304", NOT_READ, None]
     whole = ["01020304", "0102", "01"]
-    said: list[list[tuple[int, dict[str, Any] | str]]] = [
+    replies: list[list[tuple[int, dict[str, Any] | str]]] = [
         [(0, reply(1, 35))],
         [(1, reply(2, 1, 8, 36, 41, watch=mine)), (0, reply(3, 2))],
         [(1, reply(4, 41, 2, watch=whole))],
@@ -122,27 +127,27 @@ def conversations() -> list[bytes]:
         [(1, reply(7, 7)), (0, {"id": 0, "ended": 35, "status": 768})],
         [(0, reply(9, 2))],
     ]
-    lines = [json.dumps(each).encode() for each in said]
+    lines = [json.dumps(each).encode() for each in replies]
     return [b"\n".join(lines), b"\n".join(lines[:2])]
 
 
-def converse(said: bytes) -> None:
-    """The host's half of a conversation with a guest that says what it likes.
+def converse(replies: bytes) -> None:
+    """Talk to a guest that replies arbitrarily.
 
-    Every result has what the host's rooms above rely on.
+    Every result has the form that the layers above rely on.
     """
     pairs = [socket.socketpair() for _ in PORTS]
     agent = Agent([Channel(ours) for ours, _ in pairs], PORTS)
     ends = [theirs for _, theirs in pairs]
     try:
-        for (actor, calls), line in zip_longest(ASKED, said.split(b"\n")[: len(ASKED)]):
+        for (actor, calls), line in zip_longest(REQUESTS, replies.split(b"\n")[: len(REQUESTS)]):
             if line:
-                _say(ends, line)
+                _deliver(ends, line)
             watch = () if actor == "" or calls[-1][0] == "exit" else WATCH
             results = agent.call(actor, calls, watch, Deadline(0, "answer"))
             assert len(results) == len(calls)
             for result in results:
-                assert all(isinstance(result[key], kind) for key, kind in PROMISED.items())
+                assert all(isinstance(result[key], kind) for key, kind in RESULT_TYPES.items())
                 assert len(result["watch"]) == len(watch)
                 for text in (result["data"], *result["watch"]):
                     bytes.fromhex(text if text not in (None, NOT_READ) else "")
@@ -152,21 +157,21 @@ def converse(said: bytes) -> None:
             theirs.close()
 
 
-def _say(ends: Sequence[socket.socket], line: bytes) -> None:
-    """Let messages come out of ports; what is no list of them comes out of the first as it is.
+def _deliver(ends: Sequence[socket.socket], line: bytes) -> None:
+    """Deliver messages on ports; a line that is no list of them is delivered on port 0 unchanged.
 
-    A text among the messages is a payload in hex.
+    A string among the messages is a payload in hex.
     """
     messages: list[tuple[int, bytes]] = [(0, line)]
     with suppress(ValueError, TypeError, RecursionError):
-        told = [
+        decoded = [
             (port, bytes.fromhex(what) if isinstance(what, str) else json.dumps(what).encode())
             for port, what in json.loads(line)
         ]
-        messages = [(port if port in (1, 2) else 0, payload) for port, payload in told]
+        messages = [(port if port in (1, 2) else 0, payload) for port, payload in decoded]
     for port, payload in messages:
         ends[port].setblocking(False)
-        with suppress(BlockingIOError):  # more than there is room for
+        with suppress(BlockingIOError):  # the socket is full
             ends[port].send(wire.frame(payload))
 
 
@@ -180,13 +185,13 @@ REPORTS = (
 
 
 def consoles() -> list[bytes]:
-    """Captured ones."""
+    """Captured consoles."""
     return [file.read_bytes()[-20_000:] for file in sorted(CONSOLES.glob("*.log"))]
 
 
-def read_console(said: bytes) -> None:
-    """Findings are lines of the text, in order."""
-    text = said.decode("utf-8", "replace")
+def read_console(replies: bytes) -> None:
+    """Classify a console; reports are lines of the text, in order."""
+    text = replies.decode("utf-8", "replace")
     found = classify(text)
     phase(text)
     # A torn line can hold several.
@@ -196,7 +201,7 @@ def read_console(said: bytes) -> None:
     assert all("\n" not in each.text for each in found)
 
 
-# What is read of the kernel
+# Kernel texts and pages
 
 TEXTS = (
     *(b"u:t00001_a u32 b\n", b"ue:a;u32 b (Used by ftrace)\n", b" # Used by perf\n", b"e:a/b c.d"),
@@ -216,7 +221,7 @@ LYING = (
 
 
 class Answering:
-    """A channel whose every answer has the same bytes."""
+    """A channel that returns the same bytes for every request."""
 
     def __init__(self, data: bytes) -> None:
         self._result = {"value": len(data), "errno": 0, "data": data.hex()}
@@ -234,12 +239,12 @@ class Answering:
 
 
 def observed() -> list[bytes]:
-    """Bytes that one operation or another expects."""
+    """Data that some operation expects."""
     return [*texts(), *rings()[:1], *pages()[:1], struct.pack("<QQHB", 1, 2, 24, 4) + b"a\0\0\0\0"]
 
 
 def observe(data: bytes) -> None:
-    """Each operation makes an observation of whatever the kernel gives it."""
+    """Decode the same data for each operation."""
     channel = Answering(data)
     executor = GuestExecutor(channel, ProcessPool(channel, standing="root"))
     executor.execute([ops.Spawn("a")], ())
@@ -248,13 +253,13 @@ def observe(data: bytes) -> None:
 
 
 def found() -> list[bytes]:
-    """What is looked at between cases."""
+    """Files that the cleanup reads."""
     return [b"", b"0\n", b"1:t00001_a # Used by ftrace\n", *TEXTS]
 
 
 def tidy(data: bytes) -> None:
-    """Whatever files of a guest show, the cleanup has calls for it."""
-    # All files of this kernel have the same text: each line of one brings the lines of others.
+    """Derive cleanup calls from arbitrary file contents."""
+    # All files have the same text, so each line of one leads to the lines of others.
     guest = Answering(data[:2000])
     setup = GuestSetup(guest)
     setup.next_multi_id()
@@ -274,7 +279,7 @@ def rings() -> list[bytes]:
 
 
 def read_ring(mapping: bytes) -> None:
-    """Lines, whatever the sample type."""
+    """Print a ring, for several sample types."""
     for sample_type in (0, 0x402, 0x502, (1 << 64) - 1):
         assert perf_ring.describe(mapping, sample_type).endswith("\n")
 
@@ -289,13 +294,13 @@ def pages() -> list[bytes]:
 
 
 def read_page(raw: bytes) -> None:
-    """Lines, whatever the sizes that are expected."""
+    """Print a page, for several expected sizes."""
     for sizes in ((), (4, 4), (0, 4000)):
         assert trace_page.describe(raw, 400, 77, sizes).endswith("\n")
 
 
 def texts() -> list[bytes]:
-    """Texts of tracefs."""
+    """tracefs files."""
     status = b"t00001_a # Used by ftrace perf\n\nActive: 1\nBusy: 1\n"
     format_ = b"name: t00001_e\nID: 12\nformat:\n\tfield:char a[7];\toffset:8;\tsize:7;\n"
     dump = b" " * 9 + b"python-71      [000] .....     3.181713: t00001_e:\n00000000: 01 02\n"
@@ -304,6 +309,6 @@ def texts() -> list[bytes]:
 
 
 def read_views(data: bytes) -> None:
-    """Every view of any bytes."""
+    """Parse any bytes in every view."""
     for view in View:
         file_views.read(view, data, "t00001_", (4, 0))

@@ -1,4 +1,4 @@
-"""What runs leave behind and is read again: journals and results, whoever wrote them."""
+"""Parsers of earlier runs: journals, results, durations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.report.samples import contradicted, head, mixed
 
 
 def report_targets(scratch: Path) -> tuple[Target, ...]:
-    """Readers of files of results."""
+    """Parsers of result files."""
     return (
         Target("journal", _journal(scratch), lambda: _journals(scratch), (ReportError,)),
         Target("results", _results(scratch), _documents, (ReportError,)),
@@ -46,7 +46,7 @@ def _journal(scratch: Path) -> Callable[[bytes], None]:
 
 
 def _sealed(data: bytes) -> bytes:
-    """With right digests: whoever means harm can compute them."""
+    """The same with correct checksums, which an attacker can compute."""
     *lines, rest = data.split(b"\n")
     whole, check = b"", b""
     for line in lines:
@@ -89,7 +89,7 @@ def _documents() -> list[bytes]:
 
 
 def shown(record: RunRecord) -> None:
-    """A record that was read can be shown, in every form."""
+    """Render a record in every form."""
     for line in render_summary(record).split("\n"):
         assert line.isprintable(), line
     render_ktap([record]).encode("utf-8")

@@ -88,7 +88,7 @@ VALUES = st.recursive(
 ).filter(lambda value: "inf" not in repr(value))
 
 
-@STEADY
+@settings(STEADY, max_examples=25)
 @given(st.lists(st.dictionaries(st.text(), VALUES), max_size=4), st.data())
 def test_messages_survive_any_stream(
     messages: list[dict[str, object]], data: st.DataObject

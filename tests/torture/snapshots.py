@@ -86,7 +86,7 @@ def bring_up(directory: Path) -> str:
     assert not why, why
     deadline = Deadline(BOOT_S * spec.accelerator.slowness, "machine")
     with (
-        tempfile.TemporaryDirectory() as scratch,
+        tempfile.TemporaryDirectory(dir=directory.parent) as scratch,
         Machine.boot(
             spec, directory=Path(scratch), deadline=deadline, snapshots=Snapshots(directory)
         ) as machine,
