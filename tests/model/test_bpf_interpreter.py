@@ -14,7 +14,7 @@ from conformance.model.bpf.arithmetic import arithmetic, compare, signed, swap
 from conformance.model.bpf.interpreter import Machine, Region
 from conformance.model.bpf.maps import Map, create
 from conformance.model.bpf.structure import Refused
-from conformance.model.bpf.verifier import VerifierInput
+from conformance.model.bpf.verifier import Submission
 from conformance.model.errors import Errno, NotModelled
 from conformance.ops import bpf_assembler
 from conformance.ops.bpf_assembler import R0, R1, R2, R10, Alu, Instruction, Jump, Size
@@ -31,11 +31,11 @@ def run(program: Sequence[bpf_assembler.Piece]) -> int:
 def verify(program: Sequence[bpf_assembler.Piece], *, strict: bool = False, size: int = 8) -> str:
     """The verdict of the verifier, "" or an errno; every descriptor is a hash map."""
     map_ = create(MapType.HASH, 8, size, 4)
-    given = VerifierInput(
+    submission = Submission(
         ProgramType.SOCKET_FILTER, bpf_assembler.resolve(program), gpl=True, strict=strict
     )
     try:
-        verifier.check(given, lambda number: map_, [])
+        verifier.check(submission, lambda number: map_, [])
     except Errno as error:
         return error.name
     return ""
@@ -164,12 +164,12 @@ def test_verified_programs_run(body: list[Instruction]) -> None:
 @settings(max_examples=300)
 @given(st.lists(st.binary(min_size=8, max_size=8), min_size=1, max_size=8))
 def test_the_verifier_accepts_any_bytes_as_input(raw: list[bytes]) -> None:
-    given = VerifierInput(
+    submission = Submission(
         ProgramType.KPROBE, [Instruction.decode(each) for each in raw], gpl=False, strict=False
     )
     log: list[str] = []
     try:
-        verifier.check(given, _no_map, log)
+        verifier.check(submission, _no_map, log)
     except (Refused, NotModelled):
         return
     assert log

@@ -90,7 +90,7 @@ def load(
         raise NotModelled(f"program of type {attributes.kind}")
     places = range(0, len(raw), INSTRUCTION_SIZE)
     program = [Instruction.decode(raw[at : at + INSTRUCTION_SIZE]) for at in places]
-    given = verifier.VerifierInput(
+    submission = verifier.Submission(
         ProgramType(attributes.kind),
         program,
         gpl=license_text in _GPL,
@@ -98,12 +98,12 @@ def load(
     )
     log.check(profile)
     try:
-        maps = verifier.check(given, map_of, log.lines)
+        maps = verifier.check(submission, map_of, log.lines)
     except Errno:
         log.finish(memory, attributes.count, refused=True)
         raise
     log.finish(memory, attributes.count, refused=False)
-    context_size = max(given.context_ends, default=0)
+    context_size = max(submission.context_ends, default=0)
     return Program(ProgramType(attributes.kind), program, maps, context_size)
 
 

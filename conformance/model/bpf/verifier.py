@@ -24,8 +24,8 @@ _MAX_STEPS = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
-class VerifierInput:
-    """A program and what decides about it.
+class Submission:
+    """A program, and the properties that the verdict depends on.
 
     The end of each context access is appended to ``context_ends``.
     """
@@ -37,16 +37,16 @@ class VerifierInput:
     context_ends: list[int] = field(default_factory=list)
 
 
-def check(given: VerifierInput, find_map: FindMap, log: list[str]) -> Mapping[int, Map]:
+def check(submission: Submission, find_map: FindMap, log: list[str]) -> Mapping[int, Map]:
     """Verify a program and return its maps; ``log`` collects the log.  Raises Errno."""
     try:
-        maps = structure.check(given.program, find_map)
-        _Verifier(given, maps).run()
+        maps = structure.check(submission.program, find_map)
+        _Verifier(submission, maps).run()
     except Refused as refused:
         log.append(refused.why)
         raise
-    log += [f"{number}: ({each.code:02x})" for number, each in enumerate(given.program)]
-    log.append(f"processed {len(given.program)} insns")
+    log += [f"{number}: ({each.code:02x})" for number, each in enumerate(submission.program)]
+    log.append(f"processed {len(submission.program)} insns")
     return maps
 
 
@@ -62,7 +62,7 @@ class _Path:
 class _Verifier:
     """All paths through one program."""
 
-    given: VerifierInput
+    submission: Submission
     maps: Mapping[int, Map]
     waiting: list[_Path] = field(default_factory=list)
     seen: set[Hashable] = field(default_factory=set)
@@ -87,7 +87,7 @@ class _Verifier:
 
     def _after(self, state: State) -> list[State]:
         """The states after one instruction: none at exit, two at a branch."""
-        each = self.given.program[state.insn_idx]
+        each = self.submission.program[state.insn_idx]
         state = state.copy(state.insn_idx)
         if each.code == EXIT:
             if isinstance(state.read(R0), Address):
@@ -97,15 +97,15 @@ class _Verifier:
             return self._branch(state, each)
         if each.code == CALL:
             self.lookups += 1
-            helpers.check(self._access(state), each.imm, self.given.gpl, self.lookups)
+            helpers.check(self._access(state), each.imm, self.submission.gpl, self.lookups)
         elif each.code != JA:
             self._step(state, each)
         (state.insn_idx,) = structure.targets(state.insn_idx, each)
         return [state]
 
     def _access(self, state: State) -> Access:
-        given = self.given
-        return Access(state, given.kind, given.strict, given.context_ends)
+        submission = self.submission
+        return Access(state, submission.kind, submission.strict, submission.context_ends)
 
     def _step(self, state: State, each: Instruction) -> None:
         match each.code & 7:
@@ -124,7 +124,7 @@ class _Verifier:
     def _wide(self, insn_idx: int, each: Instruction) -> Register:
         if each.src == PSEUDO_MAP_FD:
             return Address(Kind.MAP, map=self.maps[insn_idx])
-        high = self.given.program[insn_idx + 1].imm & 0xFFFFFFFF
+        high = self.submission.program[insn_idx + 1].imm & 0xFFFFFFFF
         return Scalar(high << 32 | each.imm & 0xFFFFFFFF)
 
     def _load(self, state: State, each: Instruction) -> Register:

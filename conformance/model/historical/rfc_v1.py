@@ -122,8 +122,8 @@ def _record(world: World, process: Process, event: Event, segment: Segment) -> N
     its recursion counter raised.
     """
     address, count = segment
-    given = rfc_v1.USER_BPF_CONTEXT.pack({"udatalen": count, "udata": address})
-    bpf_context.run_attached(world, process, event, bpf_context.Context(given))
+    context = rfc_v1.USER_BPF_CONTEXT.pack({"udatalen": count, "udata": address})
+    bpf_context.run_attached(world, process, event, bpf_context.Context(context))
     size = grammar.TRACE_ENTRY_SIZE + count
     if event.file.triggers:
         raise NotModelled("triggers of rfc-v1")

@@ -76,7 +76,7 @@ def _create(
 def _create_map(process: Process, attributes: Mapping[str, int]) -> Map:
     if attributes["map_flags"]:
         raise NotModelled("flags of a map")
-    made = maps.create(
+    map_ = maps.create(
         attributes["map_type"],
         attributes["key_size"],
         attributes["value_size"],
@@ -85,7 +85,7 @@ def _create_map(process: Process, attributes: Mapping[str, int]) -> Map:
     if process.uid:
         # CONFIG_BPF_UNPRIV_DEFAULT_OFF sets sysctl_unprivileged_bpf_disabled to 2.
         raise Errno("EPERM")
-    return made
+    return map_
 
 
 def _load(world: World, process: Process, attributes: Mapping[str, int]) -> programs.Program:

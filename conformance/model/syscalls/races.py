@@ -104,15 +104,13 @@ def _every_order(
                 index, operation = track[positions[number]]
                 moved = tuple(p + (n == number) for n, p in enumerate(positions))
                 for answer, after in step(pickle.loads(frozen), operation, not together):
+                    results = [answer.errno or str(answer.value or 0)]
                     if _removed_meanwhile(world, operation, answer):
-                        late = (number, index, "ENODEV")
-                        seen.add(late)
-                        way = () if together else tuple(sorted((*answers, late)))
+                        results.insert(0, "ENODEV")
+                    for result in ((number, index, each) for each in results):
+                        seen.add(result)
+                        way = () if together else tuple(sorted((*answers, result)))
                         following[moved, way, pickle.dumps(after)] = None
-                    result = (number, index, answer.errno or str(answer.value or 0))
-                    seen.add(result)
-                    way = () if together else tuple(sorted((*answers, result)))
-                    following[moved, way, pickle.dumps(after)] = None
         if len(following) > _MAX_STATES:
             raise TooManyStates("too many interleavings: give the race fewer steps")
         level = following

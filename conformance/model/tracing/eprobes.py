@@ -53,25 +53,25 @@ def create(world: World, command: str) -> None:
     except Errno:
         raise Errno("ENODEV") from None
     parsed = tuple(_argument(world, event, *each) for each in _ARGUMENT.findall(arguments))
-    wanted = filter_parser.parse(condition, event.fields, world.profile) if condition else None
+    filter_ = filter_parser.parse(condition, event.fields, world.profile) if condition else None
     source = f"{system}.{event_name}"
     event.eprobe_count += 1
-    world.eprobes[name] = Eprobe(name, event.serial, source, parsed, wanted, world.table.created)
+    world.eprobes[name] = Eprobe(name, event.serial, source, parsed, filter_, world.table.created)
 
 
 def _argument(
-    world: World, event: Event, name: str, text: str, field: str, kind: str
+    world: World, event: Event, name: str, text: str, field: str, type_text: str
 ) -> ProbeArgument:
     found = filters.find_own_field(event.fields, field)
     if found is None:
         raise Errno("EINVAL")
     is_text = filters.is_string(found) and world.profile.has("remote_enable")
-    wanted = kind or _DEFAULT_TYPE
-    if is_text != (wanted == STRING) or (wanted != STRING and not NUMBER_TYPE.fullmatch(wanted)):
-        raise NotModelled(f"a field {found.type} fetched as {wanted}")
+    type_ = type_text or _DEFAULT_TYPE
+    if is_text != (type_ == STRING) or (type_ != STRING and not NUMBER_TYPE.fullmatch(type_)):
+        raise NotModelled(f"a field {found.type} fetched as {type_}")
     if not is_text and found.size not in filters.INTEGER_SIZES:
         raise NotModelled(f"a field of {found.size} bytes fetched")
-    return ProbeArgument(name, text, found, wanted)
+    return ProbeArgument(name, text, found, type_)
 
 
 def set_enabled(world: World, probe: Eprobe, instance: str, *, on: bool) -> None:

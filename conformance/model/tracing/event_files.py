@@ -54,10 +54,10 @@ def set_enabled(world: World, file: EventFile, *, on: bool, soft: bool = False) 
         if file.sm_ref:
             return
     # An event that is enabled stays so when soft mode ends.
-    wanted = on or (not file.soft_disabled if soft else bool(file.sm_ref))
+    enabled = on or (not file.soft_disabled if soft else bool(file.sm_ref))
     if not on:
         file.soft_disabled = bool(file.sm_ref)
-    _register(world, file, on=wanted)
+    _register(world, file, on=enabled)
 
 
 def _is_registered(world: World, file: EventFile) -> bool:

@@ -95,10 +95,10 @@ def _prepare_saving(parser: Parser, histogram: Histogram, action: Action) -> Non
 def _prepare_recording(parser: Parser, world: World, histogram: Histogram, action: Action) -> None:
     """trace_action_create()"""
     names = action.parameters
-    wanted, names = (names[0], names[1:]) if action.name == TRACE else (action.name, names)
-    event = world.synthetic_events.get(wanted)
+    event_name, names = (names[0], names[1:]) if action.name == TRACE else (action.name, names)
+    event = world.synthetic_events.get(event_name)
     if event is None:
-        parser.refuse("Couldn't find synthetic event", wanted)
+        parser.refuse("Couldn't find synthetic event", event_name)
     for place, name in enumerate(names):
         source, like = _source(parser, histogram, action, name)
         if place >= len(event.fields) or not event.fields[place].takes(*like[:2], signed=like[2]):

@@ -6,6 +6,7 @@ Source: trace_events_hist.c, functions named where a rule is applied.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.event_file import EventFile, Trigger
@@ -71,7 +72,7 @@ def is_referenced(world: World, file: EventFile, trigger: Trigger) -> bool:
     assert trigger.histogram is not None
     table = trigger.histogram.table
     files = [event.files.get(file.instance) for event in world.table.events]
-    others = [each.histogram for each_file in files if each_file for each in each_file.triggers]
+    others = [trigger.histogram for each in files if each for trigger in each.triggers]
     return any(
         reference.table is table
         for other in others
@@ -105,14 +106,21 @@ def _update(trigger: Trigger, action: str) -> None:
         trigger.paused = action == "pause"
 
 
-def _parsed(parser: Parser, world: World, words: list[str], *, removes: bool) -> Histogram:
-    """parse_hist_trigger_attrs(), create_hist_data()."""
-    keys: list[str] = []
-    values: list[str] = []
+@dataclass(slots=True)
+class _Attributes:
+    """struct hist_trigger_attrs: the texts of one command."""
+
+    keys: list[str] = field(default_factory=list)
+    values: list[str] = field(default_factory=list)
     sort_keys: list[str] | None = None
-    assignments: list[str] = []
-    actions: list[str] = []
-    bits = _DEFAULT_BITS
+    assignments: list[str] = field(default_factory=list)
+    actions: list[str] = field(default_factory=list)
+    bits: int = _DEFAULT_BITS
+
+
+def _attributes(parser: Parser, words: list[str]) -> _Attributes:
+    """parse_hist_trigger_attrs()"""
+    found = _Attributes()
     for word in words:
         name, sign, text = word.partition("=")
         if word.startswith(_UNMODELLED):
@@ -121,39 +129,45 @@ def _parsed(parser: Parser, world: World, words: list[str], *, removes: bool) ->
             parser.refuse("Empty assignment", word)
         match name:
             case "key" | "keys" if sign:
-                keys = text.split(",")
+                found.keys = text.split(",")
             case "val" | "vals" | "values" if sign:
-                values = text.split(",")
+                found.values = text.split(",")
             case "sort" if sign:
-                sort_keys = text.split(",")
+                found.sort_keys = text.split(",")
             case "size" if sign:
-                bits = _bits(text)
+                found.bits = _bits(text)
             case "pause" | "cont" | "continue" | "clear" if not sign:
                 pass
             case _ if not sign and word.startswith(histogram_actions.HANDLERS):
-                actions.append(word)
+                found.actions.append(word)
             case _ if sign:
-                assignments.append(word)
-                parser.check_number(assignments)
+                found.assignments.append(word)
+                parser.check_number(found.assignments)
             case _:
                 raise Errno("EINVAL")
-    if not keys:
+    if not found.keys:
         raise Errno("EINVAL")
-    acting = tuple(histogram_actions.parsed(parser, world, each) for each in actions)
-    parser.define(assignments)
-    summed = [each for each in values if each != HITCOUNT]
-    parsed = tuple(parser.value(each) for each in summed[:_MAX_VALUES])
-    if len(summed) > _MAX_VALUES or len(values) - len(summed) > 1:
+    return found
+
+
+def _parsed(parser: Parser, world: World, words: list[str], *, removes: bool) -> Histogram:
+    """create_hist_data()"""
+    texts = _attributes(parser, words)
+    actions = tuple(histogram_actions.parsed(parser, world, each) for each in texts.actions)
+    parser.define(texts.assignments)
+    summed = [each for each in texts.values if each != HITCOUNT]
+    values = tuple(parser.value(each) for each in summed[:_MAX_VALUES])
+    if len(summed) > _MAX_VALUES or len(texts.values) - len(summed) > 1:
         raise NotModelled("more than two values")
-    if any(isinstance(each, HistField) and each.is_string for each in parsed):
+    if any(isinstance(each, HistField) and each.is_string for each in values):
         raise NotModelled("a sum of strings")
-    variables = parser.variables(removes=removes)
-    parts = tuple(parser.key(each) for each in keys[:_MAX_KEYS])
-    if len(keys) > _MAX_KEYS:
+    table = VariableTable(parser.variables(removes=removes))
+    keys = tuple(parser.key(each) for each in texts.keys[:_MAX_KEYS])
+    if len(texts.keys) > _MAX_KEYS:
         raise Errno("EINVAL")
-    sums: tuple[Expression, ...] = (HistField(None), *parsed)
-    found = _orders(parser, sort_keys, (*sums, *parts))
-    return Histogram(parts, sums, found, bits, VariableTable(variables), acting, parser.references)
+    sums: tuple[Expression, ...] = (HistField(None), *values)
+    sort_keys = _sort_keys(parser, texts.sort_keys, (*sums, *keys))
+    return Histogram(keys, sums, sort_keys, texts.bits, table, actions, parser.references)
 
 
 def _bits(text: str) -> int:
@@ -164,7 +178,7 @@ def _bits(text: str) -> int:
     return (size - 1).bit_length()
 
 
-def _orders(
+def _sort_keys(
     parser: Parser, texts: list[str] | None, parts: tuple[Expression, ...]
 ) -> tuple[SortKey, ...]:
     """create_sort_keys()"""

@@ -238,10 +238,10 @@ class Parser:
             raise NotModelled(f"{text!r} in a histogram")
         buckets = 0
         if modifier.startswith(("buckets=", "bucket=")):
-            given = modifier.partition("=")[2]
-            buckets = number_in(given) or 0
+            size = modifier.partition("=")[2]
+            buckets = number_in(size) or 0
             if buckets <= 0:
-                self.refuse("Invalid field modifier", given)
+                self.refuse("Invalid field modifier", size)
             modifier = ""
         elif dot and modifier not in (*_MODIFIERS, *shown):
             self.refuse("Invalid field modifier", modifier)

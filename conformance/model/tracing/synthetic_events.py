@@ -27,11 +27,11 @@ def create(world: World, command: str) -> None:
         raise NotModelled(f"the synthetic event {command!r}")
     if found[1] in world.synthetic_events:
         raise Errno("EEXIST")
-    made = tuple(_made(each[1], each[2]) for each in parsed if each is not None)
-    world.synthetic_events[found[1]] = SyntheticEvent(found[1], made, world.table.created)
+    fields_ = tuple(_field(each[1], each[2]) for each in parsed if each is not None)
+    world.synthetic_events[found[1]] = SyntheticEvent(found[1], fields_, world.table.created)
 
 
-def _made(kind: str, name: str) -> SyntheticField:
+def _field(kind: str, name: str) -> SyntheticField:
     bare = name.removesuffix("[]")
     if (kind == "char") != (bare != name):
         raise NotModelled(f"the field {kind} {name}")
