@@ -42,8 +42,6 @@ class UnknownKernel(UserMistake):
         hint = f"did you mean {closest}? " if closest else ""
         listed = ", ".join(known) or "none at all"
         super().__init__(f"unknown kernel {name!r}", f"{hint}the catalog has: {listed}")
-        self.name = name
-        self.closest = closest
 
 
 class UnknownRevision(UserMistake):
@@ -54,7 +52,6 @@ class UnknownRevision(UserMistake):
             f"{package} is not offered in revision {revision!r}",
             f"the offered revisions are: {', '.join(offered)}",
         )
-        self.revision = revision
 
 
 class BadCatalogEntry(FileError, UserMistake):
@@ -69,14 +66,13 @@ class BrokenFile(UserMistake):
 
 
 class PatchRefused(UserMistake):
-    """A patch of the user does not apply; `failures` are files and hunks."""
+    """A patch of the user does not apply."""
 
     def __init__(self, name: str, source: str, failures: Sequence[str]) -> None:
         super().__init__(
             f"{name} does not apply to {source}: {'; '.join(failures)}",
             "rebase it onto that source, or choose the kernel that it was made for",
         )
-        self.failures = tuple(failures)
 
 
 class StoreFull(HostTrouble):
@@ -91,9 +87,6 @@ class StoreFull(HostTrouble):
             f"no space for {what} in {where}: {needs}, {available // MIB} MiB are free",
             "free some space there, or set UEVT_CACHE to a directory on a larger file system",
         )
-        self.where = where
-        self.needed = needed
-        self.available = available
 
 
 class StoreBusy(HostTrouble):
@@ -104,7 +97,6 @@ class StoreBusy(HostTrouble):
             f"waited {waited_s:.0f} s for the build store, which is held by {holder}",
             "wait for that process, or end it: interrupting a build is safe",
         )
-        self.holder = holder
 
 
 class StoreUnusable(HostTrouble):
@@ -115,7 +107,6 @@ class StoreUnusable(HostTrouble):
             f"the build store {where} cannot be used: {why}",
             "set UEVT_CACHE to a writable directory, without space or colon in its path",
         )
-        self.where = where
 
 
 class MissingTool(HostTrouble):

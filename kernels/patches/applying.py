@@ -2,34 +2,29 @@
 
 All variants of a revision share one tree at one path, so that their objects differ only in what the
 patches change.  Patches are applied to copies of the files they touch; the tree changes only if all
-of them apply.  The originals are kept in a journal next to the tree, which is complete and on disk
-before the first change, and removed after the last one is undone.
+of them apply.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from host.deadline import Deadline
-from host.files import sync, write_record
 from kernels.catalog.patch import ENCODING, Patch
 from kernels.errors import BrokenFile, BuildFailed, KernelTrouble, Killed, PatchRefused
-from kernels.patches import coccinelle
+from kernels.patches import coccinelle, journal
 from kernels.patches.diff import Damaged, Diff
 from kernels.store.last_build import Seen
 from kernels.store.store import Store
 from kernels.tools import child_process
 
-_RECORD = "journal.json"
-_ORIGINALS = "originals"
 # No *.orig and no *.rej: only files of the journal change.
 _NO_OTHER_FILES = ("--no-backup-if-mismatch", "--reject-file=-")
 # For one patch, on a busy host.
@@ -66,7 +61,7 @@ def applied(
     hunk.
     """
     before = before or {}
-    undo(tree, store)
+    journal.undo(tree, store)
     if not patches and not before:
         yield Patched()
         return
@@ -74,16 +69,16 @@ def applied(
         copy = _Copy(tree, work, store)
         copy.apply_all(patches)
         files = tuple(dict.fromkeys((*copy.touched, *before)))
-        _save(tree, files, store)
+        journal.save(tree, files, store)
         try:
             yield _put_in(copy, files, before)
         finally:
-            undo(tree, store)
+            journal.undo(tree, store)
 
 
 def check(patches: Sequence[Patch], tree: Path, store: Store) -> None:
     """Raise what `applied` would, and change nothing.  The store must be locked."""
-    undo(tree, store)
+    journal.undo(tree, store)
     with store.workspace("patched") as work:
         _Copy(tree, work, store).apply_all(patches)
 
@@ -176,32 +171,6 @@ def _replace(fresh: Path, target: Path) -> None:
     fresh.replace(target)
 
 
-def undo(tree: Path, store: Store) -> None:
-    """Restore a tree's originals and their times, if a journal exists.
-
-    Can be interrupted and repeated at any point.
-    """
-    journal = _journal(tree)
-    if not journal.is_dir():
-        return
-    record = json.loads((journal / _RECORD).read_text(encoding="utf-8"))
-    for file in record["originals"]:
-        _put_back(journal / _ORIGINALS / file, tree / file)
-    for file in record["created"]:
-        (tree / file).unlink(missing_ok=True)
-    for directory in record["directories"]:
-        with suppress(OSError):
-            (tree / directory).rmdir()
-    forget(tree, store)
-
-
-def forget(tree: Path, store: Store) -> None:
-    """Remove the journal of a tree that no longer exists."""
-    if _journal(tree).is_dir():
-        with store.workspace("journal") as trash:
-            _journal(tree).rename(trash / "journal")
-
-
 def _in_tree(file: str, patch: Patch) -> str:
     """A path of a diff's header without its first component, as for `patch -p1`."""
     path = PurePosixPath(file)
@@ -216,55 +185,6 @@ def _unusable(patch: Patch, why: str, hint: str) -> BrokenFile | KernelTrouble:
     if patch.file is not None:
         return BrokenFile(patch.file, why, hint)
     return KernelTrouble(f"patch {patch.name} {why}", hint)
-
-
-def _save(tree: Path, files: Sequence[str], store: Store) -> None:
-    """Write the journal atomically, before any file of the tree changes."""
-    journal = _journal(tree)
-    originals = [file for file in files if (tree / file).is_file()]
-    created = [file for file in files if file not in originals]
-    record = {
-        "originals": originals,
-        "created": created,
-        "directories": _absent_parents(tree, created),
-    }
-    with store.workspace("journal") as work:
-        fresh = work / "journal"
-        (fresh / _ORIGINALS).mkdir(parents=True)
-        for file in originals:
-            copy = fresh / _ORIGINALS / file
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(tree / file, copy)
-            sync(copy)
-        write_record(fresh / _RECORD, record)
-        for path in (*(p for p in fresh.rglob("*") if p.is_dir()), fresh):
-            sync(path)
-        fresh.rename(journal)
-        sync(journal.parent)
-
-
-def _put_back(original: Path, file: Path) -> None:
-    """Replace a file by its original atomically."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    fresh = file.with_name(f".{file.name}.original")
-    shutil.copy2(original, fresh)
-    sync(fresh)
-    fresh.replace(file)
-
-
-def _absent_parents(tree: Path, files: Sequence[str]) -> list[str]:
-    """The directories that these files will create, the deepest first."""
-    parents = {
-        parent
-        for file in files
-        for parent in PurePosixPath(file).parents
-        if parent.parts and not (tree / parent).is_dir()
-    }
-    return [str(parent) for parent in sorted(parents, key=lambda path: -len(path.parts))]
-
-
-def _journal(tree: Path) -> Path:
-    return tree.with_name(f"{tree.name}.journal")
 
 
 def _apply(patch: Patch, copy: _Copy, store: Store) -> None:

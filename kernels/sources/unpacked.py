@@ -9,7 +9,7 @@ from host.deadline import Deadline
 from host.progress import Progress, ticking
 from kernels.catalog.entries import DEBIAN_SOURCE, TREE, KernelEntry, Source
 from kernels.errors import Killed, SourceUnavailable, UnknownRevision
-from kernels.patches import applying
+from kernels.patches import applying, journal
 from kernels.patches.applying import Patched
 from kernels.sources import apt, tarballs
 from kernels.sources.versions_offered import Offer, Origin, choose
@@ -85,7 +85,7 @@ class SourceTrees:
         with self._store.workspace(tree.name) as work:
             self._unpack(offer, offer.fetch(work), work / "tree")
             # A journal may be of another tarball of the same name.
-            applying.forget(tree, self._store)
+            journal.forget(tree, self._store)
             (work / "tree").rename(tree)
         return tree
 

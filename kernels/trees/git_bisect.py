@@ -6,27 +6,23 @@ it gets no ref, lock, index or file, and nothing is checked out.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from host.deadline import Deadline
-from host.progress import Progress, silent
+from host.temporary_directories import scratch
 from kernels.errors import HostTrouble, StoreUnusable, UserMistake
 from kernels.store.store import Store
-from kernels.tools import file_lock, git
+from kernels.tools import git
 from kernels.tools.git import GitFailed
 
 # For one command: git walks at most a million commits.
 _GIT_S = 600.0
-_LOCK_WAIT_S = 60.0
 _OUTCOME = re.compile(r"^# (possible )?first bad commit: \[([0-9a-f]+)\]", re.MULTILINE)
 _STEPS = re.compile(r"^bisect_steps=(\d+)$", re.MULTILINE)
 
@@ -180,41 +176,18 @@ class Bisection:
 
 
 @contextmanager
-def workspace(store: Store, progress: Progress = silent) -> Iterator[Path]:
+def workspace(store: Store) -> Iterator[Path]:
     """A directory for one bisection; those of killed ones are swept first.
 
-    It is not in `work/`, which every build sweeps.  Raises StoreBusy, StoreUnusable.
+    It is not in `work/`, which every build sweeps.  Raises StoreUnusable.
     """
     parent = store.root / "bisect"
     try:
         parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreUnusable(store.root, error.strerror or str(error)) from error
-    with ExitStack() as holding:
-        with file_lock.held(parent / "lock", "bisecting", progress, _LOCK_WAIT_S):
-            for left in parent.glob("*/"):
-                with _alone(left) as abandoned:
-                    if abandoned:
-                        shutil.rmtree(left, ignore_errors=True)
-            directory = Path(tempfile.mkdtemp(dir=parent))
-            holding.callback(shutil.rmtree, directory, ignore_errors=True)
-            holding.enter_context(_alone(directory))
+    with scratch(parent) as directory:
         yield directory
-
-
-@contextmanager
-def _alone(directory: Path) -> Iterator[bool]:
-    """Try to lock a directory, and yield whether that succeeded."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            ours = True
-        except BlockingIOError:
-            ours = False
-        yield ours
-    finally:
-        os.close(descriptor)
 
 
 def _deadline() -> Deadline:

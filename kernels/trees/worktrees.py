@@ -19,7 +19,7 @@ from host.files import read_record, write_record
 from host.progress import Progress, Step
 from kernels.catalog.entries import Source
 from kernels.errors import HostTrouble, StoreUnusable, TookTooLong, UserMistake
-from kernels.patches import applying
+from kernels.patches import journal
 from kernels.store.store import LOCK_WAIT_S, Store
 from kernels.tools import file_lock
 from kernels.tools.child_process import TICK_S
@@ -83,7 +83,7 @@ class WorkTree:
         A new copy takes about `tree_mib`.  The store must be locked. Raises what `snapshot` raises,
         and StoreFull.
         """
-        applying.undo(self.path, self._store)
+        journal.undo(self.path, self._store)
         changed = ""
         for _ in range(_ROUNDS):
             snapshot = self.snapshot()
@@ -228,13 +228,9 @@ def _copy_one(source: str, target: str, change: Change) -> None:
     if link:
         os.symlink(os.fsdecode(content), target)  # noqa: PTH211
         return
-    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _permissions(change))
-    try:
-        rest = memoryview(content)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
-    finally:
-        os.close(descriptor)
+    with open(target, "xb") as file:  # noqa: PTH123
+        file.write(content)
+        os.fchmod(file.fileno(), _permissions(change))
 
 
 def _remove(path: Path) -> None:

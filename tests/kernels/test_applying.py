@@ -13,7 +13,7 @@ import pytest
 
 from kernels.catalog.patch import Patch
 from kernels.errors import BrokenFile, BuildFailed, KernelTrouble, PatchRefused
-from kernels.patches import applying
+from kernels.patches import applying, journal
 from kernels.store.last_build import ABSENT, Seen
 from kernels.store.store import Store
 
@@ -129,7 +129,7 @@ def test_undoing_can_be_interrupted_anywhere(
     ):
         raise ZeroDivisionError
     monkeypatch.undo()
-    applying.undo(tree, store)
+    journal.undo(tree, store)
     assert content(tree) == before
 
 

@@ -78,7 +78,6 @@ def test_an_unknown_kernel_lists_the_known_ones(name: str) -> None:
 def test_an_unknown_kernel_offers_the_closest() -> None:
     with pytest.raises(UnknownKernel) as caught:
         load_catalog().find("6.12-witout-user-events")
-    assert caught.value.closest == "6.12-without-user-events"
     assert "did you mean 6.12-without-user-events?" in caught.value.hint
 
 

@@ -61,7 +61,7 @@ def perform(arguments: Namespace) -> int:
     )
     store, progress = Store(), StreamProgress(sys.stderr)
     good, bad = (_resolved(given.tree, ref, store) for ref in (arguments.good, arguments.bad))
-    with workspace(store, progress) as scratch:
+    with workspace(store) as scratch:
         bisection = Bisection(Path(given.tree), good, bad, scratch, arguments.path)
         for sha in (good, bad):
             chosen.ids(profile_of(given, sha))
