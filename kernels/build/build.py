@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol
 
 from host import packages
@@ -102,20 +103,16 @@ def reason(kernel_id: str, since: str, files: Sequence[str], options: Sequence[s
 
     As in "6.12+fix: 1 file differs from the last build (kernel/fork.c)".
     """
-    counted = [_counted(len(files), "file")] if files else []
-    counted += [_counted(len(options), "option")] if options else []
-    verb = "differs" if len(files) + len(options) == 1 else "differ"
-    named = [_some(names) for names in (files, options) if names]
-    if not counted:
+    if not (files or options):
         return f"{kernel_id}: nothing differs from {since}"
-    return f"{kernel_id}: {' and '.join(counted)} {verb} from {since} ({'; '.join(named)})"
+    groups = [(noun, names) for noun, names in (("file", files), ("option", options)) if names]
+    counts = [f"{len(names)} {noun}{'s'[: len(names) > 1]}" for noun, names in groups]
+    verb = "differs" if len(files) + len(options) == 1 else "differ"
+    named = "; ".join(_first(names) for _, names in groups)
+    return f"{kernel_id}: {' and '.join(counts)} {verb} from {since} ({named})"
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _some(names: Sequence[str]) -> str:
+def _first(names: Sequence[str]) -> str:
     listed = ", ".join(names[:_NAMED])
     return listed + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
@@ -158,6 +155,19 @@ class HostWorkshop:
             # Find a broken patch before objects are copied.
             self._trees.check(entry, tree)
         seed = objects.open(recipe, self._store, self._progress)
+        interface = self._compile(entry, recipe, tree, objects, seed)
+        kept = tuple(objects.path / name for name in entry.keep)
+        return Product(objects.release, objects.image, objects.configuration, interface, kept)
+
+    def _compile(
+        self,
+        entry: KernelEntry,
+        recipe: Recipe,
+        tree: Path,
+        objects: ObjectsDirectory,
+        seed: str | None,
+    ) -> str:
+        """Configure and compile the patched tree; returns the digest of what modules see."""
         # Before patches are applied: the Makefile's time goes into the image.
         kbuild = Kbuild(
             tree,
@@ -178,12 +188,10 @@ class HostWorkshop:
                     why = seed and reason(entry.kernel_id, seed, patched.differing, options)
                     kbuild.build(entry, why or "")
                 except BuildFailed as error:
-                    raise self._reason(error, entry) from error
-            seen = module_abi.digest(objects, recipe, patched.files)
-        kept = tuple(objects.path / name for name in entry.keep)
-        return Product(objects.release, objects.image, objects.configuration, seen, kept)
+                    raise self._blame(error, entry) from error
+            return module_abi.digest(objects, recipe, patched.files)
 
-    def _reason(self, error: BuildFailed, entry: KernelEntry) -> KernelsError:
+    def _blame(self, error: BuildFailed, entry: KernelEntry) -> KernelsError:
         """StoreFull if the disk filled up, else the error itself."""
         if "No space left on device" not in error.log.read_text(errors="replace"):
             return error

@@ -86,17 +86,19 @@ def _build(
         if len(modules) != 1:
             found = ", ".join(module.name for module in modules) or "no module"
             raise BuildFailed(deadline.what, log, [f"it made {found}"])
-        kept = work / "kept"
-        kept.mkdir()
-        module = modules[0].rename(kept / modules[0].name)
-        if (copy / _SYMBOLS).is_file():
-            (copy / _SYMBOLS).rename(kept / _SYMBOLS)
-        for file in kept.iterdir():
-            sync(file)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        kept.rename(place)
-        sync(place.parent)
-    return place / module.name
+        _publish(modules[0], copy / _SYMBOLS, work / "kept", place)
+    return place / modules[0].name
+
+
+def _publish(module: Path, symbols: Path, kept: Path, place: Path) -> None:
+    """Move a module and its symbols to their place at once, by way of the directory `kept`."""
+    kept.mkdir()
+    for file in (module, symbols):
+        if file.is_file():
+            sync(file.rename(kept / file.name))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    kept.rename(place)
+    sync(place.parent)
 
 
 def _prepared(

@@ -31,14 +31,14 @@ sys.exit(main(sys.argv[1:]))
 
 
 @pytest.mark.parametrize(
-    ("states", "said"),
+    ("states", "message"),
     [(("bad", "bad"), "the good commit .* fails already"), (("good", "good"), "does not fail")],
 )
 def test_ends_with_the_same_verdict(
-    session: Session, history: Callable[..., Path], capsys: Caught, states: list[str], said: str
+    session: Session, history: Callable[..., Path], capsys: Caught, states: list[str], message: str
 ) -> None:
     assert bisect(history(*states)) == 1
-    assert re.search(f"nothing to find: .*{said}", capsys.readouterr().out)
+    assert re.search(f"nothing to find: .*{message}", capsys.readouterr().out)
 
 
 def test_end_that_does_not_build(
@@ -81,7 +81,7 @@ def test_unstable_verdict_is_host_trouble(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--good", "nowhere"), "has no commit 'nowhere'"),
         (("--good", "HEAD"), "are the same"),
@@ -99,12 +99,12 @@ def test_user_mistakes(
     capsys: Caught,
     tmp_path: Path,
     words: Sequence[str],
-    said: str,
+    message: str,
 ) -> None:
     assert bisect(history("good", "good", "bad"), *words) == 2
-    told = capsys.readouterr().err
-    assert said in told
-    assert "Traceback" not in told
+    output = capsys.readouterr().err
+    assert message in output
+    assert "Traceback" not in output
     assert not list((tmp_path / "cache" / "bisect").glob("*/"))
 
 

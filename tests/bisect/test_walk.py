@@ -20,18 +20,18 @@ def test_commit_and_evidence_are_reported(
     before = everything(tree)
     assert bisect(tree) == 0
     assert everything(tree) == before
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     sha = git(tree, "rev-parse", "HEAD~2")
-    assert f"the first bad commit is\n  {sha}\n    number 3:" in said
-    assert "a <a@example.org>" in said
-    assert f"FAIL {CASE} (blame kernel" in said
+    assert f"the first bad commit is\n  {sha}\n    number 3:" in output
+    assert "a <a@example.org>" in output
+    assert f"FAIL {CASE} (blame kernel" in output
     for part in ("  steps\n", "  decided by  ", "  documented  "):
-        assert part in said
-    assert "\x1b" not in said
+        assert part in output
+    assert "\x1b" not in output
     # Except for paths.
-    table = said.partition("FAIL")[0].splitlines()[2:]
+    table = output.partition("FAIL")[0].splitlines()[2:]
     assert max(map(len, table)) <= 78
-    last = said.splitlines()[-1]
+    last = output.splitlines()[-1]
     assert last.startswith(f"uevt: first bad commit {sha[:12]}")
 
 
@@ -89,11 +89,11 @@ def test_unjudged_commit_is_skipped(
 ) -> None:
     tree = history("good", state, "bad@6.13", "bad")
     assert bisect(tree) == 1
-    said = capsys.readouterr().out
-    assert "one of these is the first bad commit" in said
-    assert re.search(rf"skipped: .*{why}", said)
-    assert f"FAIL {CASE}" in said
-    assert said.splitlines()[-1].startswith("uevt: one of 2 commits")
+    output = capsys.readouterr().out
+    assert "one of these is the first bad commit" in output
+    assert re.search(rf"skipped: .*{why}", output)
+    assert f"FAIL {CASE}" in output
+    assert output.splitlines()[-1].startswith("uevt: one of 2 commits")
 
 
 def test_skipped_commits_are_listed(

@@ -158,9 +158,9 @@ def test_suite_is_queried_in_the_hosts_archive(
     assert obtained(replace(entry, source=source), store).name == "linux-source-9.9_9.9.4-1~bpo1"
     state = store.apt / "suites/other-backports"
     assert "suites: other-backports\n" in apt_suites.path(state).read_text()
-    said = (apt.directory / "diary").read_text().splitlines()
-    assert len(said) == 2
-    for line in said:
+    output = (apt.directory / "diary").read_text().splitlines()
+    assert len(output) == 2
+    for line in output:
         assert f"-oDir::State={state} " in line
         assert f"-oDir::Etc::sourcelist={apt_suites.path(state)} " in line
         assert "-oDir::Etc::sourceparts=- " in line
@@ -228,11 +228,11 @@ def test_variant_uses_the_tree_of_its_base(entry: KernelEntry, store: Store, apt
 def test_every_step_is_reported(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
     apt.lists("upstream", "9.9.4-1")
     apt.archive("9.9.4-1")
-    told: list[Step] = []
+    steps: list[Step] = []
     with store.locked("a test", silent):
-        trees = SourceTrees(store, told.append)
+        trees = SourceTrees(store, steps.append)
         trees.obtain(entry, trees.resolve(entry))
-    phases = list(dict.fromkeys(step.phase for step in told))
+    phases = list(dict.fromkeys(step.phase for step in steps))
     assert phases == [
         "asking the package sources about linux-source-9.9",
         "fetching linux-source-9.9 9.9.4-1 (1 MiB)",

@@ -138,8 +138,8 @@ def test_missing_tools_are_named(
 
     monkeypatch.setattr(packages, "missing", missing)
     needs = replace(entry.needs, tools=("gcc", "bison"))
-    said = str(only(replace(entry, needs=needs, patches=(Patch("fix", "text"),)), store))
-    assert said.startswith("cannot be built here: missing on this host: bison, patch; install")
+    output = str(only(replace(entry, needs=needs, patches=(Patch("fix", "text"),)), store))
+    assert output.startswith("cannot be built here: missing on this host: bison, patch; install")
     assert only(entry, store).state is State.BUILDABLE
 
 
@@ -280,9 +280,9 @@ def test_build_of_all_skips_unavailable_kernels(
 
     monkeypatch.setattr(build, "ensure", ensure)
     assert main.main(["kernels", "build"]) == 0
-    said = capsys.readouterr()
-    assert len(said.out.splitlines()) == 2
-    assert said.err == "uevt: 9.8 is left out: no package sources offer it; add one\n"
+    output = capsys.readouterr()
+    assert len(output.out.splitlines()) == 2
+    assert output.err == "uevt: 9.8 is left out: no package sources offer it; add one\n"
     assert main.main(["kernels", "build", "9.9", "9.8"]) == 3
     assert capsys.readouterr().err == "uevt: no package sources offer it; add one\n"
 
@@ -290,7 +290,7 @@ def test_build_of_all_skips_unavailable_kernels(
 def test_list_takes_less_than_a_second(store: Store, apt: FakeApt) -> None:
     """CPU time of the whole process, as other tests run meanwhile."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", "import conformance.cli.main as c; c.main(['kernels', 'list'])"],
         env={**os.environ, "UEVT_CACHE": str(store.root)},
         capture_output=True,
@@ -299,7 +299,7 @@ def test_list_takes_less_than_a_second(store: Store, apt: FakeApt) -> None:
         timeout=60,
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert len(said.stdout.splitlines()) > len(load_catalog().entries)
+    assert len(output.stdout.splitlines()) > len(load_catalog().entries)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert spent < 1.0
 

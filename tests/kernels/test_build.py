@@ -149,8 +149,8 @@ def test_of_two_processes_one_builds_and_one_waits(tmp_path: Path) -> None:
     with started(root, 1.5) as first:
         wait_for_make(tmp_path)
         with started(root, 1.5) as second:
-            said = [first.communicate(timeout=60)[0], second.communicate(timeout=60)[0]]
-    assert said == ["image of 6.12.1-1, 2 steps\n", "image of 6.12.1-1, 0 steps\n"]
+            output = [first.communicate(timeout=60)[0], second.communicate(timeout=60)[0]]
+    assert output == ["image of 6.12.1-1, 2 steps\n", "image of 6.12.1-1, 0 steps\n"]
     assert makes(tmp_path) == [str(first.pid)]
 
 
@@ -164,8 +164,8 @@ def test_killed_builder_frees_the_lock_and_leaves_no_kernel(
         victim.kill()
     assert victim.returncode == -signal.SIGKILL
     with started(root, 0) as heir:
-        said, _ = heir.communicate(timeout=60)
-    assert said == "image of 6.12.1-1, 2 steps\n"
+        output, _ = heir.communicate(timeout=60)
+    assert output == "image of 6.12.1-1, 2 steps\n"
     assert makes(tmp_path) == [str(victim.pid), str(heir.pid)]
     assert list((root / "work").iterdir()) == []
 

@@ -56,7 +56,7 @@ def test_ccache_is_linked_by_the_compilers_name(
 
 def test_version_is_that_of_the_compiler(fake: Path, tmp_path: Path) -> None:
     variables = ccache.in_front(tmp_path / "links")
-    said = subprocess.run(
+    output = subprocess.run(
         ["gcc", "--version"],
         env={**os.environ, **variables},
         capture_output=True,
@@ -64,7 +64,7 @@ def test_version_is_that_of_the_compiler(fake: Path, tmp_path: Path) -> None:
         check=True,
         timeout=60,
     )
-    assert "gcc" in said.stdout
+    assert "gcc" in output.stdout
     assert (fake / "diary").read_text().startswith("gcc CCACHE_DIR=")
 
 

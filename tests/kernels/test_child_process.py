@@ -52,10 +52,10 @@ def processes_in(directory: Path) -> list[int]:
 
 
 def test_answer_returns_output_or_times_out() -> None:
-    said = child_process.answer(
+    answer = child_process.answer(
         ["sh", "-c", "echo no >&2; echo one; exit 7"], deadline=Deadline(20, "one")
     )
-    assert said == "one\n"
+    assert answer == "one\n"
     with pytest.raises(TookTooLong, match="nothing did not end within"):
         child_process.answer(["sleep", "60"], deadline=Deadline(0.1, "nothing"))
 

@@ -236,10 +236,10 @@ def test_command_prints_what_would_go(
 ) -> None:
     monkeypatch.setenv("UEVT_CACHE", str(store.root))
     assert main(["kernels", "gc", "--keep", "0", "--dry-run"]) == 0
-    said = capsys.readouterr().out
-    assert "9.9+mine" in said
-    assert "would go" in said.splitlines()[-1]
+    text = capsys.readouterr().out
+    assert "9.9+mine" in text
+    assert "would go" in text.splitlines()[-1]
     assert main(["kernels", "gc", "--older", "1", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["freed"] == sum(item["bytes"] for item in told["gone"]) > 0
-    assert told["kept"] == 0
+    output = json.loads(capsys.readouterr().out)
+    assert output["freed"] == sum(item["bytes"] for item in output["gone"]) > 0
+    assert output["kept"] == 0

@@ -137,7 +137,7 @@ def test_ends_without_history_between_are_refused(tmp_path: Path, history: Histo
     git(repository, "checkout", "-q", "-b", "side", ids[1])
     git(repository, "commit", "-q", "--allow-empty", "-m", "side")
     side = git(repository, "rev-parse", "HEAD")
-    for number, (good, bad, said) in enumerate(
+    for number, (good, bad, message) in enumerate(
         [
             (ids[1], ids[1], "are the same"),
             (ids[2], ids[1], "but its descendant"),
@@ -145,7 +145,7 @@ def test_ends_without_history_between_are_refused(tmp_path: Path, history: Histo
             (side, ids[3], "is no ancestor"),
         ]
     ):
-        with pytest.raises(NotBetween, match=said) as raised:
+        with pytest.raises(NotBetween, match=message) as raised:
             Bisection(repository, good, bad, tmp_path / str(number))
         if good == side:
             assert ids[1][:12] in raised.value.hint

@@ -27,8 +27,8 @@ def objects(store: Store) -> Path:
 
 
 def test_kernel_is_built(built_before: KernelEntry, store: Store, make: FakeMake) -> None:
-    told: list[Step] = []
-    kernel = ensure(built_before, store, progress=told.append)
+    steps: list[Step] = []
+    kernel = ensure(built_before, store, progress=steps.append)
     assert kernel.release == "9.9.3"
     assert kernel.image.read_text() == "image\n"
     assert kernel.config.read_text() == "CONFIG_TINY=y\nCONFIG_A=y\n# CONFIG_B is not set\n"
@@ -39,7 +39,7 @@ def test_kernel_is_built(built_before: KernelEntry, store: Store, make: FakeMake
     ]
     for line in make.diary:
         assert line.endswith(" MAKEFLAGS= Thu Jan  1 00:00:00 UTC 1970")
-    assert (told[-1].done, told[-1].expected, told[-1].passing) == (2, 4, False)
+    assert (steps[-1].done, steps[-1].expected, steps[-1].passing) == (2, 4, False)
 
 
 def test_a_second_configuration_reuses_the_objects(
@@ -47,10 +47,10 @@ def test_a_second_configuration_reuses_the_objects(
 ) -> None:
     ensure(built_before, store)
     (objects(store) / "main.o").write_text("object")
-    told: list[Step] = []
-    ensure(replace(built_before, wanted=("CONFIG_A=y",)), store, progress=told.append)
+    steps: list[Step] = []
+    ensure(replace(built_before, wanted=("CONFIG_A=y",)), store, progress=steps.append)
     assert (objects(store) / "main.o").exists()
-    assert told[-1].expected is None
+    assert steps[-1].expected is None
 
 
 def test_lost_option_stops_the_build_before_compiling(
@@ -146,16 +146,16 @@ def test_objects_of_a_patched_kernel_are_seeded_from_its_base(
     os.utime(base / "main.o", (5, 5))
     (base / "tools").mkdir()
     (base / "tools/.check.o.cmd").write_text(f"{base}/tools/check.o := gcc -o {base}/tools/check.o")
-    told: list[Step] = []
-    ensure(patched(built_before), store, progress=told.append)
+    steps: list[Step] = []
+    ensure(patched(built_before), store, progress=steps.append)
     (copy,) = store.objects.glob("*/9.9+ten")
     assert (copy / "main.o").stat().st_mtime == 5
     assert (copy / "tools/.check.o.cmd").read_text() == (
         f"{copy}/tools/check.o := gcc -o {copy}/tools/check.o"
     )
     assert str(copy) not in (base / "tools/.check.o.cmd").read_text()
-    assert told[0].phase == "copying the objects of 9.9"
-    assert told[-1].phase == "9.9+ten: 1 file differs from the objects of 9.9 (Makefile)"
+    assert steps[0].phase == "copying the objects of 9.9"
+    assert steps[-1].phase == "9.9+ten: 1 file differs from the objects of 9.9 (Makefile)"
 
 
 @pytest.mark.parametrize("why", ["other configuration", "unfinished", "never built"])
@@ -170,11 +170,11 @@ def test_objects_that_do_not_fit_are_not_copied(
         changed = replace(changed, wanted=("CONFIG_C=y",))
     elif why == "unfinished":
         (objects(store) / ".unfinished").touch()
-    told: list[Step] = []
-    ensure(changed, store, progress=told.append)
+    steps: list[Step] = []
+    ensure(changed, store, progress=steps.append)
     (made,) = store.objects.glob("*/9.9+ten")
     assert not (made / "main.o").exists()
-    assert told[-1].expected == 4
+    assert steps[-1].expected == 4
 
 
 def test_edited_patch_reuses_objects_and_configuration(
@@ -184,11 +184,11 @@ def test_edited_patch_reuses_objects_and_configuration(
     (first,) = store.objects.glob("*/9.9+ten")
     (first / "main.o").touch()
     calls = len(make.diary)
-    told: list[Step] = []
-    edited = ensure(patched(built_before, SOURCE.replace("B", "C")), store, progress=told.append)
+    steps: list[Step] = []
+    edited = ensure(patched(built_before, SOURCE.replace("B", "C")), store, progress=steps.append)
     assert (first / "main.o").exists()
     assert [line.split(" MAKEFLAGS")[0].split()[-1] for line in make.diary[calls:]] == ["bzImage"]
-    assert told[-1].phase == "9.9+ten: 1 file differs from the last build (fork.c)"
+    assert steps[-1].phase == "9.9+ten: 1 file differs from the last build (fork.c)"
     assert edited.image != ensure(patched(built_before, SOURCE), store).image
     # The earlier kernel is in the store: nothing is built.
     assert len(make.diary) == calls + 1
@@ -211,10 +211,10 @@ def test_changed_options_are_counted_and_named(
     built_before: KernelEntry, store: Store, make: FakeMake
 ) -> None:
     ensure(built_before, store)
-    told: list[Step] = []
+    steps: list[Step] = []
     wanted = ("CONFIG_A=m", "# CONFIG_B is not set", *(f"CONFIG_C{n}=y" for n in range(3)))
-    ensure(replace(built_before, wanted=wanted), store, progress=told.append)
-    assert told[-1].phase == (
+    ensure(replace(built_before, wanted=wanted), store, progress=steps.append)
+    assert steps[-1].phase == (
         "9.9: 4 options differ from the last build (CONFIG_A, CONFIG_C0, CONFIG_C1 and 1 more)"
     )
 
@@ -234,10 +234,10 @@ def test_objects_of_a_failed_build_are_kept(
     (make.directory / "fail").unlink()
     assert (directory / "main.o").exists()
     # An object may be of the failed edit, so even the old content is new to make.
-    told: list[Step] = []
+    steps: list[Step] = []
     again = replace(patched(built_before, SOURCE), wanted=("CONFIG_A=y",))
-    ensure(again, store, progress=told.append)
-    assert told[-1].phase.startswith("9.9+ten: 1 file and 1 option differ from the last build")
+    ensure(again, store, progress=steps.append)
+    assert steps[-1].phase.startswith("9.9+ten: 1 file and 1 option differ from the last build")
 
 
 @pytest.mark.parametrize("end", ["Ctrl-C", "signal"])
@@ -286,8 +286,8 @@ def test_killed_program_is_host_trouble(
     built_before: KernelEntry, store: Store, make: FakeMake
 ) -> None:
     """The out-of-memory killer kills compilers first, and make exits by itself."""
-    said = "gcc: fatal error: Killed signal terminated program cc1"
-    (make.directory / "fail").write_text(f"{said}\ncompilation terminated.\n")
+    output = "gcc: fatal error: Killed signal terminated program cc1"
+    (make.directory / "fail").write_text(f"{output}\ncompilation terminated.\n")
     with pytest.raises(Killed, match=r"compiling 9\.9 was interrupted") as caught:
         ensure(built_before, store)
     assert "out-of-memory killer" in caught.value.hint

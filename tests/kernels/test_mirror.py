@@ -71,9 +71,9 @@ def packed(version: str) -> bytes:
     return made.getvalue()
 
 
-def obtained(entry: KernelEntry, store: Store, told: list[Step] | None = None) -> Path:
+def obtained(entry: KernelEntry, store: Store, steps: list[Step] | None = None) -> Path:
     """The tree of an entry."""
-    trees = SourceTrees(store, silent if told is None else told.append)
+    trees = SourceTrees(store, silent if steps is None else steps.append)
     with store.locked("a test", silent):
         return trees.obtain(entry, trees.resolve(entry))
 
@@ -251,9 +251,9 @@ def test_signature_is_unchecked_without_the_key(
     of_series: KernelEntry, store: Store, mirror: Mirror, gpg: Path
 ) -> None:
     mirror.add(NAME, packed("5.19.2"))
-    told: list[Step] = []
-    assert obtained(of_series, store, told).is_dir()
-    assert any("signature not checked (your keyring lacks" in str(step) for step in told)
+    steps: list[Step] = []
+    assert obtained(of_series, store, steps).is_dir()
+    assert any("signature not checked (your keyring lacks" in str(step) for step in steps)
 
 
 def test_unsigned_lines_are_ignored(
@@ -262,9 +262,9 @@ def test_unsigned_lines_are_ignored(
     gpg.write_text(f"[GNUPG:] VALIDSIG 00{AUTOSIGNER[2:]} 2026 0 0 4 0 1 8 01 {AUTOSIGNER}\n")
     mirror.add("linux-5.19.3.tar.xz", b"slipped in before what is signed")
     mirror.add(NAME, packed("5.19.2"))
-    told: list[Step] = []
-    assert obtained(of_series, store, told) == store.sources / "linux_5.19.2"
-    assert not any("signature" in str(step) for step in told)
+    steps: list[Step] = []
+    assert obtained(of_series, store, steps) == store.sources / "linux_5.19.2"
+    assert not any("signature" in str(step) for step in steps)
 
 
 def test_a_bad_signature_is_refused(
@@ -281,9 +281,9 @@ def test_signature_of_another_key_is_reported(
 ) -> None:
     gpg.write_text(f"[GNUPG:] VALIDSIG {'A' * 40} 2026 0 0 4 0 1 8 01 {'A' * 40}\n")
     mirror.add(NAME, packed("5.19.2"))
-    told: list[Step] = []
-    obtained(of_series, store, told)
-    assert any(f"signature not checked (signed by {'A' * 40}" in str(step) for step in told)
+    steps: list[Step] = []
+    obtained(of_series, store, steps)
+    assert any(f"signature not checked (signed by {'A' * 40}" in str(step) for step in steps)
 
 
 def test_transfer_without_progress_is_not_repeated(mirror: Mirror, tmp_path: Path) -> None:

@@ -125,10 +125,10 @@ def test_failure_names_the_module_and_shows_the_last_lines(
     assert caught.value.tail[-1] == "probe.c:1: error: no"
     assert "probe.c:1: error: no" in caught.value.log.read_text()
     (make.directory / "fail").unlink()
-    told: list[Step] = []
-    assert ensure_module(built_before, probe, store, progress=told.append).is_file()
+    steps: list[Step] = []
+    assert ensure_module(built_before, probe, store, progress=steps.append).is_file()
     # A module that does not compile leaves the kernel's objects intact.
-    assert not any(step.phase.startswith("compiling") for step in told)
+    assert not any(step.phase.startswith("compiling") for step in steps)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_additions_change_the_digest(fragment: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"CONFIG_A\n", "'CONFIG_A' is no configuration line"),
         (b"# nothing\n", "it sets no option"),
@@ -81,11 +81,11 @@ def test_additions_change_the_digest(fragment: Path) -> None:
         (b'CONFIG_A="\xff"\n', "it is not UTF-8"),
     ],
 )
-def test_invalid_fragment_is_refused(fragment: Path, content: bytes, said: str) -> None:
+def test_invalid_fragment_is_refused(fragment: Path, content: bytes, message: str) -> None:
     fragment.write_bytes(content)
     with pytest.raises(BrokenFile) as caught:
         Request("6.12", configs=(fragment,)).entry()
-    assert str(caught.value).startswith(f"{fragment}: {said}")
+    assert str(caught.value).startswith(f"{fragment}: {message}")
     assert caught.value.hint
 
 
@@ -155,7 +155,7 @@ def test_shipped_flavours() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "message"),
     [
         ("memory_mib = 1\nslowness = 1\n", "objects_mib: is missing"),
         ("memory_mib = 1\nslowness = 1\nobjects_mib = 1\nmade = []\n", "made: is not known"),
@@ -165,10 +165,10 @@ def test_shipped_flavours() -> None:
         ),
     ],
 )
-def test_table_of_a_flavour_is_checked(tmp_path: Path, table: str, said: str) -> None:
+def test_table_of_a_flavour_is_checked(tmp_path: Path, table: str, message: str) -> None:
     (tmp_path / "x.config").write_text("CONFIG_A=y\n")
     (tmp_path / "x.toml").write_text(table)
-    with pytest.raises(BadCatalogEntry, match=said):
+    with pytest.raises(BadCatalogEntry, match=message):
         flavour("x", tmp_path)
 
 

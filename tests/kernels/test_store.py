@@ -208,12 +208,12 @@ def test_waiting_for_the_lock_names_its_holder_and_ends(tmp_path: Path) -> None:
     with holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        told: list[Step] = []
-        with pytest.raises(StoreBusy) as caught, store.locked("a test", told.append, wait_s=1.2):
+        steps: list[Step] = []
+        with pytest.raises(StoreBusy) as caught, store.locked("a test", steps.append, wait_s=1.2):
             pytest.fail("two hold the lock")
         assert f"process {holder.pid} (building 9.9, since " in str(caught.value)
-        assert told
-        assert f"waiting for process {holder.pid}" in told[0].phase
+        assert steps
+        assert f"waiting for process {holder.pid}" in steps[0].phase
         holder.communicate()
     with store.locked("a test", silent, wait_s=5):
         pass
@@ -263,7 +263,7 @@ def test_warm_look_up_is_fast(store: Store, entry: KernelEntry, tmp_path: Path) 
         "print(Store().lookup(load_catalog().find('6.12')).image)\n"
     )
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", script],
         env={**os.environ, "UEVT_CACHE": str(store.root)},
         capture_output=True,
@@ -272,7 +272,7 @@ def test_warm_look_up_is_fast(store: Store, entry: KernelEntry, tmp_path: Path) 
         timeout=60,
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert said.stdout.strip().endswith("bzImage")
+    assert output.stdout.strip().endswith("bzImage")
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     assert spent < 0.3
 

@@ -34,6 +34,6 @@ def test_record_names_release_and_revision(built_kernel: BuiltKernel) -> None:
 
 
 def test_stored_kernel_is_not_built_again(built_kernel: BuiltKernel) -> None:
-    told: list[Step] = []
-    assert ensure(load_catalog().find("6.12"), Store(), progress=told.append) == built_kernel
-    assert told == []
+    steps: list[Step] = []
+    assert ensure(load_catalog().find("6.12"), Store(), progress=steps.append) == built_kernel
+    assert steps == []

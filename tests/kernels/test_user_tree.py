@@ -49,7 +49,7 @@ def test_the_same_content_is_the_same_kernel(checkout: Path, store: Store) -> No
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ("rm -r linux", "linux is no kernel tree: no such directory"),
         ("rm linux/Makefile", "is no kernel tree: it has no Makefile"),
@@ -59,10 +59,10 @@ def test_the_same_content_is_the_same_kernel(checkout: Path, store: Store) -> No
     ],
 )
 def test_directory_that_is_no_kernel_tree_is_refused(
-    tree: Path, store: Store, change: str, said: str
+    tree: Path, store: Store, change: str, message: str
 ) -> None:
     subprocess.run(change, shell=True, cwd=tree.parent, check=True)
-    with pytest.raises(UserMistake, match=said):
+    with pytest.raises(UserMistake, match=message):
         entry_of(tree, None, store, silent)
 
 
