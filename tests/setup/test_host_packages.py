@@ -143,7 +143,7 @@ def test_failing_apt_is_an_error_of_the_host(machine: FakeMachine, failing: str)
     assert answer.code == 3
     assert answer.err.splitlines()[1:] == [
         "E: no",
-        "setup: apt-get failed; fix what it says above, then run this again",
+        "setup: apt-get failed; fix the error above, then run this again",
     ]
 
 
