@@ -1,4 +1,4 @@
-"""`uevt compare`: which runs it finds, of which kernels, and what it ends with."""
+"""`uevt compare`: finding runs, kernels and exit codes."""
 
 from __future__ import annotations
 
@@ -32,9 +32,11 @@ def compared(*arguments: object) -> int:
     return main.main(["compare", *map(str, arguments)])
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_regression_is_found_and_printed_as_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     good = kept(tmp_path / "6.12" / "20261120T174400Z", run(case("a.b"), case("a.c")))
-    # A revision of the suite that judged otherwise: nothing is flaky.
+    # Judged differently by another revision of the suite: not flaky.
     kept(tmp_path / "6.12" / "20261119T000000Z", run(case("a.b", F), head=head(suite="0.0.9")))
     link_latest(good)
     bad = kept(tmp_path / "bad", run(wrong("a.b"), case("a.c")))
@@ -59,7 +61,7 @@ def test_a_run_without_a_verdict_is_no_success(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["nothing", "several", "self-check"])
-def test_what_cannot_be_compared(
+def test_a_side_without_one_kernel_is_refused(
     what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good = kept(tmp_path / "good", run(case("a.b")))
@@ -77,21 +79,19 @@ BUILD = KernelFacts("6.12", "6.12.117", "6.12", build="d98b")
 
 
 def same_build(day: int, *cases: CaseResult, **others: Any) -> RunRecord:
-    """A run of one build on a day of a month."""
+    """A run of one build on a day of November."""
     kernel = replace(BUILD, **others)
     return run(*cases, head=head(kernel=kernel, started=f"2026-11-{day:02}T00:00:00Z"))
 
 
 def several(directory: Path, *records: RunRecord) -> Path:
-    """A directory of runs, none of which is called the latest."""
+    """A directory of runs without `latest`."""
     for number, record in enumerate(records):
         kept(directory / f"run{number}", record)
     return directory
 
 
-def test_what_runs_of_one_build_disagree_about_is_no_regression(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_flaky_cases_are_no_regression(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     right = [same_build(day, case("a.b"), case("a.c")) for day in (1, 2)]
     base = several(tmp_path / "base", *right)
     runs = [wrong("a.b"), case("a.b"), wrong("a.b")]
@@ -105,7 +105,7 @@ def test_what_runs_of_one_build_disagree_about_is_no_regression(
     assert "(one of 3 runs of this kernel)" in " ".join(said.split())
     assert "base: PASS in 2 of 2; new: PASS in 1, FAIL in 2 of 3" in said
     assert said.endswith("no regression: 1 flaky, 1 as before\n")
-    # One run of each, and the others named.
+    # One run of each, the others given as options.
     first = [base / "run0", new / "run0"]
     assert compared(*first) == 1
     capsys.readouterr()
@@ -129,9 +129,7 @@ def test_one_build_compared_with_itself_has_no_regression(
     assert "build differs in patches" in capsys.readouterr().out
 
 
-def test_a_broken_run_among_several_is_named_and_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unreadable_run_is_ignored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = several(tmp_path / "base", *(same_build(day, case("a.b")) for day in (1, 2)))
     (base / "half").mkdir()
     (base / "half" / NAME).write_text('{"schema": 1')
@@ -157,7 +155,7 @@ def test_configurations_are_compared_by_option(
     assert (
         "config differs in 2 options: CONFIG_B m -> n, CONFIG_D n -> y" in capsys.readouterr().out
     )
-    # Another one than the kernel was built with, or none, says nothing.
+    # A configuration with another digest, or none, is ignored.
     for spoil in (lambda file: file.write_bytes(gzip.compress(b"CONFIG_A=n")), Path.unlink):
         spoil(runs[0] / kernel_config.NAME)
         assert compared(*runs) == 0

@@ -1,7 +1,7 @@
-"""`uevt export`: what it refuses, where it writes, and a real regression in each form.
+"""`uevt export`: refusals, output files, and a real regression in each format.
 
-fixtures/report/ebusy.json is of 6.12 with one line changed: user_events_write says EBUSY where
-nobody listens, and said EBADF.
+fixtures/report/ebusy.json is of 6.12 with one changed line: user_events_write returns EBUSY
+instead of EBADF for an event that is not enabled.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FORMS = ("ktap", "kselftest", "junit", "kcidb", "github")
 
 @pytest.fixture
 def patched(tmp_path: Path) -> Path:
-    """The directory of a run of the changed kernel."""
+    """The results of the changed kernel."""
     directory = tmp_path / "6.12+pEBUSY"
     directory.mkdir()
     shutil.copy(RECORDED, directory / "results.json")
@@ -37,19 +37,19 @@ def patched(tmp_path: Path) -> Path:
 
 
 def words(form: str, *more: object) -> list[str]:
-    """A command line without its runs."""
+    """Arguments without the runs."""
     sender = ["--origin=mine"] if form == "kcidb" else []
     return ["export", f"--format={form}", *sender, *map(str, more)]
 
 
 def export(capsys: pytest.CaptureFixture[str], form: str, *more: object) -> str:
-    """What is printed."""
+    """The output of a command."""
     assert main(words(form, *more)) == 0
     return capsys.readouterr().out
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """What is said of arguments that cannot be used; the exit code is that of usage."""
+    """The message about invalid arguments, which exit with a usage error."""
     assert main(["export", *map(str, arguments)]) == 2
     said = capsys.readouterr()
     assert said.out == ""
@@ -57,7 +57,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     return said.err
 
 
-def test_what_is_wrong_is_named(
+def test_invalid_arguments_are_refused(
     capsys: pytest.CaptureFixture[str], patched: Path, tmp_path: Path
 ) -> None:
     nowhere = tmp_path / "nowhere"
@@ -65,18 +65,16 @@ def test_what_is_wrong_is_named(
     assert "has no results.json" in refused(capsys, Path(__file__).parent, "--format=ktap")
     assert "invalid choice" in refused(capsys, patched, "--format=html")
     assert "--format" in refused(capsys, patched)
-    assert "the same run" in refused(capsys, patched, tmp_path, "--format=ktap")
+    assert "is named twice" in refused(capsys, patched, tmp_path, "--format=ktap")
     unwritable = refused(capsys, patched, "--format=junit", f"--out={nowhere}/x")
     assert "cannot be written: No such file or directory; name another --out" in unwritable
     assert "cannot be written" in refused(capsys, patched, "--format=ktap", f"--out={tmp_path}")
-    # The annotations are out by then.
+    # The annotations were printed before.
     assert main(words("github", patched, f"--out={tmp_path}")) == 2
     assert "cannot be written" in capsys.readouterr().err
 
 
-def test_a_document_that_is_none_is_named(
-    capsys: pytest.CaptureFixture[str], patched: Path
-) -> None:
+def test_an_invalid_document_is_refused(capsys: pytest.CaptureFixture[str], patched: Path) -> None:
     file = patched / "results.json"
     file.write_text(file.read_text()[:-100])
     assert f"{file}: is not JSON" in refused(capsys, patched, "--format=ktap")
@@ -87,36 +85,37 @@ def test_a_document_that_is_none_is_named(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ([], "--origin: is missing; give the name of your CI system"),
-        (["--origin=Ä"], "--origin: 'Ä' is no name"),
-        (["--origin=a\n"], "is no name"),
-        (["--origin=a", "--files=here"], "--files: 'here' is no address"),
-        (["--origin=a", "--files=https://[x"], "is no address"),
-        (["--origin=a", "--build=x"], "--build: 'x' is no id; write it as ORIGIN:REST"),
+        ([], "--origin: is missing; name your CI system"),
+        (["--origin=Ä"], "--origin: 'Ä' is not a name"),
+        (["--origin=a\n"], "is not a name"),
+        (["--origin=a", "--files=here"], "--files: 'here' is not a URL"),
+        (["--origin=a", "--files=https://[x"], "is not a URL"),
+        (["--origin=a", "--build=x"], "--build: 'x' is not an id; write it as ORIGIN:REST"),
     ],
 )
-def test_what_kcidb_does_not_take_is_refused(
+def test_invalid_kcidb_options_are_refused(
     capsys: pytest.CaptureFixture[str], patched: Path, given: list[str], said: str
 ) -> None:
     assert said in refused(capsys, "--format=kcidb", *given, patched)
 
 
-def test_a_build_is_that_of_one_run(
+def test_a_build_belongs_to_one_run(
     capsys: pytest.CaptureFixture[str], patched: Path, tmp_path: Path
 ) -> None:
     write_results(mixed(), tmp_path / "results.json")
     given = ("--format=kcidb", "--origin=a", "--build=other:1")
-    assert "--build: is one build" in refused(capsys, *given, patched, tmp_path)
+    assert "--build: belongs to one run" in refused(capsys, *given, patched, tmp_path)
     assert main(["export", *given, str(patched)]) == 0
     assert {each["build_id"] for each in json.loads(capsys.readouterr().out)["tests"]} == {
         "other:1"
     }
 
 
-def test_what_is_for_kcidb_alone_is_refused(
+def test_kcidb_options_are_refused_for_other_formats(
     capsys: pytest.CaptureFixture[str], patched: Path, tmp_path: Path
 ) -> None:
-    assert "--origin: is not for junit" in refused(capsys, patched, "--format=junit", "--origin=a")
+    message = refused(capsys, patched, "--format=junit", "--origin=a")
+    assert "--origin: is not an option of junit" in message
     (tmp_path / "check").mkdir()
     record = run(case("write.a"), head=head(self_check=True))
     write_results(record, tmp_path / "check" / "results.json")
@@ -126,7 +125,7 @@ def test_what_is_for_kcidb_alone_is_refused(
 
 
 @pytest.mark.parametrize("form", ["ktap", "kselftest", "junit", "kcidb"])
-def test_a_file_has_what_is_printed(
+def test_a_file_gets_the_printed_text(
     capsys: pytest.CaptureFixture[str], patched: Path, tmp_path: Path, form: str
 ) -> None:
     printed = export(capsys, form, patched)
@@ -137,7 +136,7 @@ def test_a_file_has_what_is_printed(
     assert sorted(each.name for each in tmp_path.iterdir()) == sorted(["file", patched.name])
 
 
-def test_a_pipe_is_no_file_to_be_replaced(patched: Path, tmp_path: Path) -> None:
+def test_a_pipe_is_not_replaced(patched: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     said: list[str] = []
@@ -150,7 +149,7 @@ def test_a_pipe_is_no_file_to_be_replaced(patched: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("form", ["ktap", "github"])
-def test_a_full_disk_is_the_hosts_trouble(
+def test_a_full_disk_is_an_error_of_the_host(
     capsys: pytest.CaptureFixture[str], patched: Path, form: str
 ) -> None:
     assert main(words(form, patched, "--out", "/dev/full")) == 3
@@ -158,7 +157,7 @@ def test_a_full_disk_is_the_hosts_trouble(
 
 
 def test_a_link_stays_one(patched: Path, tmp_path: Path) -> None:
-    # /dev/stdout is a link, and of a redirected output to a plain file.
+    # /dev/stdout is a link, with redirected output to a regular file.
     link, file = tmp_path / "link", tmp_path / "file"
     file.write_text("of old\n")
     link.symlink_to(file)
@@ -180,10 +179,7 @@ def test_several_runs_are_one_document(
     assert len(json.loads(export(capsys, "kcidb", *runs))["builds"]) == 2
 
 
-# A real regression
-
-
-def test_it_is_in_ktap(capsys: pytest.CaptureFixture[str], patched: Path) -> None:
+def test_ktap_shows_the_regression(capsys: pytest.CaptureFixture[str], patched: Path) -> None:
     leaves = read_ktap(export(capsys, "ktap", patched)).leaves()
     (bad,) = [leaf for leaf in leaves if not leaf.ok]
     assert bad.name == REGRESSION
@@ -191,20 +187,20 @@ def test_it_is_in_ktap(capsys: pytest.CaptureFixture[str], patched: Path) -> Non
     assert len(leaves) == 8
 
 
-def test_it_is_in_kselftest(capsys: pytest.CaptureFixture[str], patched: Path) -> None:
+def test_kselftest_shows_the_regression(capsys: pytest.CaptureFixture[str], patched: Path) -> None:
     found = read_kselftest(export(capsys, "kselftest", patched))
     bad = {name for name, result in found.items() if result != "pass"}
     assert bad == {"user_events_dated", "user_events_dated_dated_ebadf_when_disabled"}
 
 
-def test_it_is_in_junit(capsys: pytest.CaptureFixture[str], patched: Path) -> None:
+def test_junit_shows_the_regression(capsys: pytest.CaptureFixture[str], patched: Path) -> None:
     root = ElementTree.fromstring(export(capsys, "junit", patched))
     (failure,) = root.findall(".//testcase/failure/..")
     assert failure.get("name") == REGRESSION
     assert root.findall(".//error") == []
 
 
-def test_it_is_in_kcidb(capsys: pytest.CaptureFixture[str], patched: Path) -> None:
+def test_kcidb_shows_the_regression(capsys: pytest.CaptureFixture[str], patched: Path) -> None:
     data = json.loads(export(capsys, "kcidb", patched))
     V5_3.validate_exactly(data)
     known = {each["test_id"] for each in data["incidents"] if each["present"]}
@@ -218,7 +214,7 @@ def test_it_is_in_kcidb(capsys: pytest.CaptureFixture[str], patched: Path) -> No
     ]
 
 
-def test_it_is_in_a_workflow(
+def test_github_shows_the_regression(
     capsys: pytest.CaptureFixture[str], patched: Path, tmp_path: Path
 ) -> None:
     summary = tmp_path / "summary.md"
@@ -231,7 +227,7 @@ def test_it_is_in_a_workflow(
     assert f"FAIL <code>{REGRESSION}</code>" in summary.read_text()
 
 
-def test_the_summary_of_a_step_is_where_github_says(
+def test_the_step_summary_is_written_where_github_says(
     capsys: pytest.CaptureFixture[str],
     patched: Path,
     tmp_path: Path,
@@ -239,7 +235,7 @@ def test_the_summary_of_a_step_is_where_github_says(
 ) -> None:
     assert main(words("github", patched)) == 0
     said = capsys.readouterr().err
-    assert said == "uevt: no summary: neither --out nor GITHUB_STEP_SUMMARY names a file\n"
+    assert said == "uevt: no summary: set --out or GITHUB_STEP_SUMMARY\n"
     summary = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     export(capsys, "github", patched)

@@ -1,4 +1,4 @@
-"""`uevt report`: what is asked for goes where it was asked for."""
+"""`uevt report`: forms and output files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.report.samples import case, kernel
 
 @pytest.fixture
 def kernels(tmp_path: Path) -> Path:
-    """Results of two kernels below one directory."""
+    """Results of two kernels in one directory."""
     for record in (kernel("6.1", case("a.b")), kernel("6.12", case("a.b", Outcome.FAIL))):
         keep(tmp_path / "results" / record.head.kernel.id, record)
     return tmp_path / "results"
@@ -26,7 +26,7 @@ def keep(directory: Path, record: RunRecord) -> None:
     write_results(record, directory / NAME)
 
 
-def test_a_terminal_is_told_when_no_form_was_asked_for(
+def test_text_is_the_default_form(
     kernels: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["report", str(kernels)]) == 0
@@ -61,7 +61,7 @@ def test_a_page_on_standard_output(kernels: Path, capsys: pytest.CaptureFixture[
         ([], "the following arguments are required: RUN"),
     ],
 )
-def test_what_is_wrong_is_named_and_nothing_written(
+def test_after_an_error_nothing_is_written(
     kernels: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -1,4 +1,4 @@
-"""`uevt export`: runs that have ended, in the forms that other programs read."""
+"""`uevt export`: runs in the formats of other programs."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from conformance.results.stored_runs import find_run, require_kernel
 from host.files import write_atomically
 
 FORMATS = ("ktap", "kselftest", "junit", "kcidb", "github")
-"""The forms there are."""
+"""The output formats."""
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
-# What only KCIDB asks for.
+# Options of KCIDB only.
 _SENDER = ("origin", "files", "build")
 
 
 def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command."""
-    export = commands.add_parser("export", help="write runs in a form that others read")
+    export = commands.add_parser("export", help="convert runs to other formats")
     add = export.add_argument
     add("run", nargs="+", type=Path, metavar="RUN", help="a directory of results")
-    add("--format", required=True, choices=FORMATS, help="which form")
-    add("--out", type=Path, metavar="FILE", help="where to (default: standard output)")
-    add("--origin", metavar="NAME", help="kcidb: the name your CI system has there")
-    add("--files", metavar="URL", help="kcidb: where the files of RUN will be found")
-    add("--build", metavar="ID", help="kcidb: the build that was judged, if it is known there")
+    add("--format", required=True, choices=FORMATS, help="the format")
+    add("--out", type=Path, metavar="FILE", help="output file (default: standard output)")
+    add("--origin", metavar="NAME", help="kcidb: the name of your CI system")
+    add("--files", metavar="URL", help="kcidb: where the files of RUN will be stored")
+    add("--build", metavar="ID", help="kcidb: the tested build, if KCIDB has it")
     export.set_defaults(perform=_export)
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    """0 whatever the runs showed: that was their own exit code.  Raises ReportError."""
+    """0 whatever the verdict: that was the exit code of the run.  Raises ReportError."""
     form: str = arguments.format
     for name in _SENDER:
         if form != "kcidb" and getattr(arguments, name) is not None:
-            raise ReportError(Path(f"--{name}"), f"is not for {form}", "leave it out")
+            raise ReportError(Path(f"--{name}"), f"is not an option of {form}", "omit it")
     match form:
         case "kcidb":
             _write(_kcidb(arguments), arguments.out)
@@ -67,7 +67,7 @@ def _read(runs: Sequence[Path]) -> list[RunRecord]:
     for run in runs:
         path = find_run(run).resolve()
         if path in records:
-            raise ReportError(run, "is the same run as one before it", "name each run once")
+            raise ReportError(run, "is named twice", "name each run once")
         records[path] = read_results(path)
     return list(records.values())
 
@@ -77,15 +77,15 @@ def _kcidb(arguments: argparse.Namespace) -> str:
 
     origin, files, build = (getattr(arguments, name) or "" for name in _SENDER)
     if not ORIGIN.fullmatch(origin):
-        what = f"{origin!r} is no name" if origin else "is missing"
-        hint = "give the name of your CI system, of a-z, 0-9 and _"
+        what = f"{origin!r} is not a name" if origin else "is missing"
+        hint = "name your CI system in a-z, 0-9 and _"
         raise ReportError(Path("--origin"), what, hint)
     if files and not _is_address(files):
-        raise ReportError(Path("--files"), f"{files!r} is no address", "write https://…")
+        raise ReportError(Path("--files"), f"{files!r} is not a URL", "write https://…")
     if build and not ID.fullmatch(build):
-        raise ReportError(Path("--build"), f"{build!r} is no id", "write it as ORIGIN:REST")
+        raise ReportError(Path("--build"), f"{build!r} is not an id", "write it as ORIGIN:REST")
     if build and len(arguments.run) > 1:
-        raise ReportError(Path("--build"), "is one build", "name one RUN, which judged it")
+        raise ReportError(Path("--build"), "belongs to one run", "name one RUN")
     records = _read(arguments.run)
     for run, record in zip(arguments.run, records, strict=True):
         require_kernel(record, run)
@@ -101,7 +101,7 @@ def _is_address(text: str) -> bool:
 
 
 def _annotate(records: Sequence[RunRecord], out: Path | None) -> None:
-    """Print the annotations, and append the summary where a workflow looks for it."""
+    """Print the annotations, and append the step summary."""
     from conformance.report.export import github
 
     named = os.environ.get(github.SUMMARY_FILE)
@@ -110,7 +110,7 @@ def _annotate(records: Sequence[RunRecord], out: Path | None) -> None:
         print(line)
     if path is None:
         variable = github.SUMMARY_FILE
-        print(f"uevt: no summary: neither --out nor {variable} names a file", file=sys.stderr)
+        print(f"uevt: no summary: set --out or {variable}", file=sys.stderr)
         return
     try:
         omitted = github.append_summary(path, records)
@@ -118,7 +118,7 @@ def _annotate(records: Sequence[RunRecord], out: Path | None) -> None:
         raise _unwritable(path, error) from error
     for record in omitted:
         kernel = record.head.kernel.id
-        print(f"uevt: {path}: no room for the summary of {kernel}", file=sys.stderr)
+        print(f"uevt: {path}: the summary of {kernel} does not fit", file=sys.stderr)
 
 
 def _write(text: str, out: Path | None) -> None:
@@ -127,7 +127,7 @@ def _write(text: str, out: Path | None) -> None:
         return
     try:
         if out.is_symlink() or (out.exists() and not out.is_file()):
-            # A pipe, or /dev/stdout, which no file is to take the place of.
+            # A pipe, or /dev/stdout, which must not be replaced by a file.
             out.write_text(text, encoding="utf-8")
         else:
             write_atomically(out, text)
@@ -136,7 +136,7 @@ def _write(text: str, out: Path | None) -> None:
 
 
 def _unwritable(path: Path, error: OSError) -> Exception:
-    """What is said of it: a full disk is no mistake of whoever named the file."""
+    """The error to raise: a full disk is not an error of the user."""
     if error.errno in _FULL:
         return error
     return ReportError(path, f"cannot be written: {error.strerror or error}", "name another --out")

@@ -1,4 +1,4 @@
-"""`uevt report`: runs as a page, as Markdown, or for a terminal."""
+"""`uevt report`: several runs side by side, as HTML, Markdown or text."""
 
 from __future__ import annotations
 
@@ -21,25 +21,30 @@ STDOUT = Path("-")
 
 def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare `uevt report`."""
-    about = "say what kernels showed, what changed from one to the next, and what it means"
+    about = "show several runs side by side"
     report = commands.add_parser("report", help=about, description=about)
     add = report.add_argument
-    add("runs", nargs="+", type=Path, metavar="RUN", help="a directory of results, or of several")
-    add("--html", type=Path, metavar="FILE", help="a page to be browsed; - for standard output")
-    add("--markdown", type=Path, metavar="FILE", help="for GitHub; - for standard output")
+    add(
+        "runs",
+        nargs="+",
+        type=Path,
+        metavar="RUN",
+        help="a directory of results, or of several runs",
+    )
+    add("--html", type=Path, metavar="FILE", help="write an HTML page (- for standard output)")
+    add("--markdown", type=Path, metavar="FILE", help="write Markdown (- for standard output)")
     report.set_defaults(perform=_report)
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    """Always 0: what the runs say about their kernels, their own exit codes have said."""
+    """Always 0: the verdicts were the exit codes of the runs."""
     from conformance.cases.discovery import all_cases
     from conformance.report.matrix.findings import read_findings
     from conformance.report.matrix.table import matrix
     from conformance.results.stored_runs import read_runs
 
     if arguments.html == STDOUT == arguments.markdown:
-        hint = "give one of them a file"
-        raise ReportError(STDOUT, "cannot take both forms", hint)
+        raise ReportError(STDOUT, "cannot take both forms", "give one of them a file")
     runs = [replace(run, options=_options(run)) for run in read_runs(arguments.runs)]
     found = matrix(runs, {case.id: case for case in all_cases()})
     findings = read_findings()
@@ -61,7 +66,7 @@ def _report(arguments: argparse.Namespace) -> int:
 
 
 def _options(run: Run) -> dict[str, str]:
-    """The kernel's configuration where the build store still has it."""
+    """The kernel's configuration, if the build store still has it."""
     from kernels.kconfig import values
     from kernels.store.store import Store
 
@@ -70,7 +75,7 @@ def _options(run: Run) -> dict[str, str]:
 
 
 def _write(path: Path, text: str) -> None:
-    """To a file, or to standard output.  Raises ReportError for a file that cannot be written."""
+    """Write to a file or standard output.  Raises ReportError."""
     if path == STDOUT:
         sys.stdout.write(text)
         return
@@ -78,4 +83,4 @@ def _write(path: Path, text: str) -> None:
         write_atomically(path, text)
     except OSError as error:
         what = f"cannot be written: {error.strerror}"
-        raise ReportError(path, what, "name a file in a directory of yours") from error
+        raise ReportError(path, what, "name another file") from error

@@ -1,1 +1,1 @@
-"""Tests of pages in a real browser, on demand: `make browser`."""
+"""Tests of the HTML pages in a real browser: `make browser`."""

@@ -1,4 +1,4 @@
-"""Chromium as distributions bring it, driven by Playwright."""
+"""Chromium of the distribution, driven by Playwright."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A headless one; it has ended when this has.  Raises FileNotFoundError."""
+    """A headless browser, closed at the end.  Raises FileNotFoundError."""
     found = next(filter(None, map(shutil.which, _NAMES)), None)
     if found is None:
         raise FileNotFoundError("no chromium: .ci/setup browser installs it")
-    # Its sandbox cannot be had by root.
+    # Its sandbox does not work as root.
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=found, args=arguments)

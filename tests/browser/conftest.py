@@ -1,4 +1,4 @@
-"""A real Chromium that looks at pages: on demand, by `make browser`."""
+"""Fixtures for tests in Chromium."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.browser.pages import FINDING, hostile, kernels, many
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """One for all tests; each has windows of its own."""
+    """One browser for all tests, which have windows of their own."""
     with chromium() as started:
         yield started
 
 
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The reports that are looked at, as files."""
+    """The reports under test, as files."""
     directory = tmp_path_factory.mktemp("pages")
     findings: list[Finding] = [FINDING]
     for name, runs in (("few", kernels()), ("many", many()), ("hostile", hostile())):
@@ -35,7 +35,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """A window of 1280 by 800 that must not complain."""
+    """A window of 1280 by 800 that must not log errors or use the network."""
     window = browser.new_page(viewport={"width": 1280, "height": 800})
     complaints: list[str] = []
     window.on("console", lambda said: complaints.append(said.text))

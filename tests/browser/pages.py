@@ -1,4 +1,4 @@
-"""Runs to look at: a few kernels with one of everything, many kernels, and hostile ones."""
+"""Runs for the pages: a few kernels with one of everything, many kernels, and hostile texts."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ FINDING = Finding(
 )
 KERNELS = ("6.1.10", "6.4.5", "6.12.117", "7.3.4")
 MANY_KERNELS, MANY_CASES = 20, 800
-# What a page may take, from being asked for to being there.
+# Time to open a page.
 OPEN_MS = 1000
-# What a person does not notice.
+# A delay that nobody notices.
 LAG_MS = 100
 
 
@@ -63,5 +63,5 @@ def _one(number: int, place: int) -> CaseResult:
 
 
 def hostile() -> list[Run]:
-    """Every text wants to be a script, on two kernels."""
+    """Two kernels; every text of the first is a script."""
     return [Run(test_html.hostile()), Run(kernel("7.3", failure()))]

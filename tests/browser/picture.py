@@ -1,4 +1,4 @@
-"""``python -m tests.browser.picture PAGE.html PICTURE.png``: a report, for README to show."""
+"""``python -m tests.browser.picture PAGE.html PICTURE.png``: a screenshot for the README."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from tests.browser.chromium import chromium
 
 
 def main(page: Path, picture: Path) -> None:
-    """Take the picture."""
+    """Take the screenshot."""
     with chromium() as browser:
         window = browser.new_page(viewport={"width": 1100, "height": 620}, color_scheme="light")
         window.goto(f"{page.absolute().as_uri()}#view=cases")
-        # One surface with its cases, below the others.
+        # Unfold one surface.
         window.locator("#rows strong:text-is('format')").click()
         window.mouse.move(0, 0)
         window.locator("#grid").evaluate("(grid) => { grid.scrollTop = 8 * 28; grid.blur(); }")

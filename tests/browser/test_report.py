@@ -1,4 +1,4 @@
-"""The report as a person uses it: with a mouse, with a keyboard, on a phone, in the dark."""
+"""The report with mouse and keyboard, on a phone, and in a dark theme."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def open_page(page: Page, pages: Path, name: str = "few", hash: str = "#view=cas
 
 
 def cell(page: Page, case: str, column: int) -> Locator:
-    """A cell of a case in sight; column -1 has the names."""
+    """A visible cell of a case; column -1 has the names."""
     row = page.get_by_role("row").filter(has=page.get_by_text(case, exact=True))
     return row.locator(f'[data-column="{column}"]')
 
@@ -65,7 +65,7 @@ def test_a_click_on_a_cell_opens_its_evidence(page: Page, pages: Path) -> None:
     expect(page.locator("#grid")).to_be_focused()
 
 
-def test_another_kernel_is_a_key_away(page: Page, pages: Path) -> None:
+def test_arrow_keys_change_the_kernel(page: Page, pages: Path) -> None:
     open_page(page, pages, hash=f"#case={FAILED}&kernel=6.12.117")
     expect(evidence(page).locator("header .mark")).to_have_text("FAIL")
     page.keyboard.press("ArrowRight")
@@ -79,7 +79,7 @@ def test_the_id_of_a_function_stands_for_its_first_variant(page: Page, pages: Pa
     expect(evidence(page).locator("header code")).to_have_text("write.size.n-0")
 
 
-def test_the_keyboard_is_enough(page: Page, pages: Path) -> None:
+def test_the_grid_works_by_keyboard(page: Page, pages: Path) -> None:
     open_page(page, pages)
     page.keyboard.press("/")
     page.keyboard.type("size_short")
@@ -126,7 +126,7 @@ def test_filters(page: Page, pages: Path, control: str, value: str, count: str) 
     open_page(page, pages)
     page.locator(f"#{control}").select_option(value)
     assert told(page) == count
-    # It is in the address, so that it can be handed on.
+    # The filter is in the address.
     address = page.url
     open_page(page, pages, hash="")
     page.goto(address)
@@ -151,7 +151,7 @@ def test_search(page: Page, pages: Path, words: str, count: str) -> None:
     assert told(page) == count
 
 
-def test_what_differs_from_the_kernel_before_is_marked(page: Page, pages: Path) -> None:
+def test_changed_outcomes_are_marked(page: Page, pages: Path) -> None:
     open_page(page, pages)
     marks = [cell(page, FAILED, column).get_attribute("class") for column in range(4)]
     assert ["changed" in (each or "") for each in marks] == [False, False, True, True]
@@ -168,7 +168,7 @@ def test_colour_is_not_the_only_sign(page: Page, pages: Path) -> None:
     assert len(signs) == len(set(signs))
 
 
-def test_a_finding_is_quoted_beside_its_case(page: Page, pages: Path) -> None:
+def test_a_finding_is_quoted_with_its_case(page: Page, pages: Path) -> None:
     open_page(page, pages, hash="#case=format.array_length&kernel=6.12.117")
     expect(evidence(page).get_by_text("format prints a length")).to_be_visible()
     open_page(page, pages, hash="#finding-0")
@@ -195,7 +195,7 @@ def test_evidence_on_a_phone(page: Page, pages: Path) -> None:
 
 @pytest.fixture
 def dark(browser: Browser) -> Iterator[Page]:
-    """A window of somebody whose system is dark."""
+    """A window of a system with a dark theme."""
     window = browser.new_page(color_scheme="dark")
     yield window
     window.close()
@@ -208,7 +208,7 @@ def luminance(page: Page) -> int:
     return sum(rgb[:3])
 
 
-def test_dark_as_the_system_or_as_one_likes(page: Page, dark: Page, pages: Path) -> None:
+def test_the_theme_follows_the_system_or_the_button(page: Page, dark: Page, pages: Path) -> None:
     open_page(page, pages)
     open_page(dark, pages)
     assert luminance(dark) < 200 < 600 < luminance(page)
@@ -221,7 +221,7 @@ def test_dark_as_the_system_or_as_one_likes(page: Page, dark: Page, pages: Path)
 
 
 def contrast(page: Page, selector: str) -> float:
-    """The contrast of a text with what is behind it, as WCAG counts it."""
+    """The contrast of text and background by WCAG."""
     return float(
         page.locator(selector).first.evaluate(
             """(element) => {
@@ -240,9 +240,7 @@ def contrast(page: Page, selector: str) -> float:
 
 
 @pytest.mark.parametrize("outcome", ["pass", "fail", "xfail", "skip", "crash", "error", "timeout"])
-def test_outcomes_can_be_read_in_light_and_dark(
-    page: Page, dark: Page, pages: Path, outcome: str
-) -> None:
+def test_outcomes_have_enough_contrast(page: Page, dark: Page, pages: Path, outcome: str) -> None:
     for window in (page, dark):
         open_page(window, pages)
         assert contrast(window, f"#legend .mark.{outcome}") >= 4.5
@@ -251,7 +249,7 @@ def test_outcomes_can_be_read_in_light_and_dark(
 @pytest.mark.parametrize(
     "hash", ["", "#view=cases", "#view=kernels", "#case=registration.size_short"]
 )
-def test_hostile_texts_stay_texts(page: Page, pages: Path, hash: str) -> None:
+def test_hostile_texts_are_shown_as_text(page: Page, pages: Path, hash: str) -> None:
     alarms: list[str] = []
     page.on("dialog", lambda alarm: alarms.append(alarm.message))
     open_page(page, pages, "hostile", hash)
@@ -272,20 +270,20 @@ def test_hostile_texts_stay_texts(page: Page, pages: Path, hash: str) -> None:
         "#q=%00&surface=<b>",
     ],
 )
-def test_an_address_that_says_nothing_does_no_harm(page: Page, pages: Path, hash: str) -> None:
+def test_an_invalid_address_is_ignored(page: Page, pages: Path, hash: str) -> None:
     open_page(page, pages, hash=hash)
     expect(page.locator(".view:visible")).to_have_count(1)
     expect(evidence(page)).to_be_hidden()
 
 
-def test_twenty_kernels_of_eight_hundred_cases_are_there_at_once(page: Page, pages: Path) -> None:
+def test_twenty_kernels_of_eight_hundred_cases_open_quickly(page: Page, pages: Path) -> None:
     took = []
     for _ in range(3):
         open_page(page, pages, "many")
         page.reload()
         took.append(page.evaluate("performance.getEntriesByType('navigation')[0].domComplete"))
         assert told(page) == f"{MANY_CASES} cases"
-    # What others do on the machine is no part of the page.
+    # Exclude the load of the machine.
     assert min(took) < OPEN_MS
     page.locator("#fold").click()
     assert page.locator("#rows .row").count() < 100
@@ -307,7 +305,7 @@ def test_twenty_kernels_of_eight_hundred_cases_are_there_at_once(page: Page, pag
     assert lag < LAG_MS
 
 
-def test_the_last_of_many_is_reached(page: Page, pages: Path) -> None:
+def test_the_last_of_many_cases_can_be_reached(page: Page, pages: Path) -> None:
     open_page(page, pages, "many")
     page.locator("#fold").click()
     page.locator("#grid").focus()
@@ -320,7 +318,7 @@ def test_the_last_of_many_is_reached(page: Page, pages: Path) -> None:
     expect(evidence(page).locator("header code")).to_have_text("surface9.case_9.variant")
 
 
-def test_without_scripts_the_story_is_told(browser: Browser, pages: Path) -> None:
+def test_the_overview_works_without_scripts(browser: Browser, pages: Path) -> None:
     window = browser.new_page(java_script_enabled=False)
     open_page(window, pages, hash="")
     expect(window.get_by_role("heading", name="Unexpected")).to_be_visible()

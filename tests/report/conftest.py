@@ -1,4 +1,4 @@
-"""Comparing rendered text with what somebody has looked at, and with what the kernel reads."""
+"""Fixtures that read KTAP as the kernel's tools do."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Kunit = Callable[[str], Any]
 
 @pytest.fixture(scope="session", params=["6.1", "6.12", "7.3"])
 def kernel_testing(request: pytest.FixtureRequest) -> Path:
-    """tools/testing of a source tree in the build store; only to be read."""
+    """tools/testing of a source tree in the build store; read-only."""
     trees = sorted(Store().sources.glob(f"linux-source-{request.param}_*/tools/testing"))
     if not trees:
         pytest.skip(f"the build store has no source of Linux {request.param}: build that kernel")
@@ -47,7 +47,7 @@ def kernel_testing(request: pytest.FixtureRequest) -> Path:
 @pytest.fixture(scope="session")
 def kunit(kernel_testing: Path) -> Kunit:
     """kunit/kunit_parser.py."""
-    # A source tree is compared with what was compiled by its times: leave nothing in it.
+    # The store compares mtimes of source trees: do not write into them.
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         printer, parser = (
@@ -55,14 +55,14 @@ def kunit(kernel_testing: Path) -> Kunit:
         )
     finally:
         sys.dont_write_bytecode = before
-    # Later ones are told where to print.
+    # Later versions take a printer.
     told = "printer" in inspect.signature(parser.parse_run_tests).parameters
     to = [printer.Printer(output=io.StringIO())] if told else []
     return lambda text: parser.parse_run_tests(text.splitlines(), *to)
 
 
 def _module(file: Path) -> Any:
-    """A module of the tree, not of one before: they import each other by name."""
+    """A module of this tree, registered so that the modules can import each other."""
     specification = importlib.util.spec_from_file_location(file.stem, file)
     assert specification is not None
     assert specification.loader is not None

@@ -1,4 +1,4 @@
-"""Results and runs to try the reports on, plain ones and hostile ones."""
+"""Results and runs for tests of reports, plain and hostile ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from conformance.results.case_result import (
 )
 from conformance.results.run import KernelFacts, RunHead, RunRecord
 
-# A deadline for a single example measures the host, not the code.
+# A deadline per example would measure the host.
 UNHURRIED = settings(deadline=None, max_examples=60)
 
 BLAMES = {
@@ -35,7 +35,7 @@ BLAMES = {
 
 
 def case(case_id: str, outcome: Outcome = Outcome.PASS, **others: Any) -> CaseResult:
-    """A result with the blame that its outcome usually has."""
+    """A result with the usual blame of its outcome."""
     return CaseResult(
         **{
             "id": case_id,
@@ -70,14 +70,14 @@ def head(**others: Any) -> RunHead:
 
 
 def run(*cases: CaseResult, **others: Any) -> RunRecord:
-    """A run of these cases that missed none."""
+    """A complete run of these cases."""
     return RunRecord(
         **{"head": head(), "cases": cases, "selected": len(cases), "duration_s": 14.23, **others}
     )
 
 
 def failure() -> CaseResult:
-    """A failure with every part of the evidence, control characters included."""
+    """A failure with all kinds of evidence, control characters included."""
     return case(
         "registration.size_short",
         Outcome.FAIL,
@@ -147,7 +147,7 @@ def mixed() -> RunRecord:
 
 
 def contradiction(switch: str = "ebadf_when_disabled", **others: Any) -> Contradiction:
-    """A switch that the profile has on and the kernel off."""
+    """A switch that is on in the profile and off in the kernel."""
     return Contradiction(
         **{
             "switch": switch,
@@ -161,7 +161,7 @@ def contradiction(switch: str = "ebadf_when_disabled", **others: Any) -> Contrad
 
 
 def contradicted() -> RunRecord:
-    """A run of a kernel that lacks one switch of its profile and has one too many."""
+    """A run of a kernel that lacks one switch of its profile and has another one."""
     lacking = ("ebadf_when_disabled",)
     return run(
         case("dated.ebadf_when_disabled", Outcome.FAIL, reason="the kernel contradicts switch …"),
@@ -189,7 +189,7 @@ EVIDENCE = st.builds(Evidence, st.lists(TEXTS, max_size=3).map(tuple), TEXTS, TE
 
 @st.composite
 def results(draw: st.DrawFn) -> CaseResult:
-    """Any result at all: texts may hold whatever a kernel can print."""
+    """Any result, with any text."""
     case_id = draw(IDS)
     outcome = draw(st.sampled_from(Outcome))
     skipped = outcome is Outcome.SKIP
@@ -211,7 +211,7 @@ def results(draw: st.DrawFn) -> CaseResult:
 
 @st.composite
 def runs(draw: st.DrawFn) -> RunRecord:
-    """Any run of a kernel; ids are unique in it."""
+    """Any run of a kernel, with unique ids."""
     cases = draw(st.lists(results(), max_size=4, unique_by=lambda each: each.id))
     return RunRecord(
         head(host={"accel": "tcg", "accel_reason": draw(TEXTS)}),
@@ -241,7 +241,7 @@ PATCHED = KernelFacts(
 def wrong(
     case_id: str, observed: str = "0", outcome: Outcome = Outcome.FAIL, **others: Any
 ) -> CaseResult:
-    """A case that showed another errno."""
+    """A case that returned another errno."""
     mismatch = Mismatch(2, "errno", "EINVAL", observed)
     given = {"reason": str(mismatch), "mismatches": (mismatch,), **others}
     return case(case_id, outcome, **given)

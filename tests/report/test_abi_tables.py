@@ -1,4 +1,4 @@
-"""docs/abi.md is what `make docs` writes, and its tables hold everything."""
+"""docs/abi.md is up to date and complete."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Texts of kernels, of results and of file names that mean harm, in every form that is plain text.
+"""Hostile texts of kernels, results and file names, in every plain-text form.
 
-A page of HTML and Markdown have tests of their own.
+HTML and Markdown have tests of their own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from conformance.results.run import KernelFacts, RunRecord
 from tests.report.export.ktap_reader import read_ktap
 from tests.report.samples import case, head, run
 
-# Shrinking takes longer than all the rest, and every token is plain enough.
+# Do not shrink: it takes longest, and each token is simple.
 QUICK = settings(
     deadline=None,
     max_examples=30,
@@ -47,7 +47,7 @@ QUICK = settings(
 )
 TOKENS = (
     *("\x1b[2J", "\x1b]8;;http://evil\x07click\x1b]8;;\x07", "\x1b]0;title\x07", "\x9b31m", "\x07"),
-    # What turns text round, hides it, or begins another line where nobody looks for one.
+    # Bidirectional and invisible characters, and unusual line breaks.
     *(
         "\u202e",
         "\u2066",
@@ -106,7 +106,7 @@ RECORDS = st.builds(
 
 
 def check(text: str) -> None:
-    """Nothing but printable characters and line feeds, in the order in which they are read."""
+    """Only printable characters and newlines, without reordering."""
     odd = {each for each in text if each != "\n" and not each.isprintable()}
     assert not odd, f"{odd!r} in {text!r}"
     assert not any(unicodedata.bidirectional(each) in ("RLO", "RLI", "LRI") for each in text)
@@ -114,9 +114,9 @@ def check(text: str) -> None:
 
 @QUICK
 @given(RECORDS)
-def test_a_terminal_shows_what_was_said_and_does_nothing(record: RunRecord) -> None:
+def test_hostile_texts_do_not_reach_the_terminal(record: RunRecord) -> None:
     check(render_summary(record, directory=Path("results/\x1b[2J")))
-    # Nobody forges the verdict: it is the last line, and there is one.
+    # The verdict is the last line, and the only one of its form.
     lines = render_summary(record).splitlines()
     assert [line.startswith("uevt: ") for line in lines].count(True) == 1
     for quiet in (False, True):
@@ -129,7 +129,7 @@ def test_a_terminal_shows_what_was_said_and_does_nothing(record: RunRecord) -> N
         check(stream.getvalue())
 
 
-def test_the_line_that_moves_is_one_line() -> None:
+def test_the_progress_line_is_one_line() -> None:
     stream = io.StringIO()
     kernel = KernelFacts("6.12\x1b[2J\nPASS", "6.12", "6.12")
     live = Live(stream, head(kernel=kernel), Path("out"), moving=True)
@@ -141,7 +141,7 @@ def test_the_line_that_moves_is_one_line() -> None:
 
 @QUICK
 @given(RECORDS)
-def test_ktap_tells_one_case_and_how_it_ended(record: RunRecord) -> None:
+def test_ktap_has_one_case_with_its_result(record: RunRecord) -> None:
     bad = record.cases[0].outcome not in (Outcome.PASS, Outcome.XFAIL)
     check(render_ktap([record]))
     found = [each for each in read_ktap(render_ktap([record])).leaves() if each.name == "write.a"]
@@ -173,15 +173,15 @@ def test_junit_is_well_formed_and_has_one_case(record: RunRecord) -> None:
 
 @QUICK
 @given(RECORDS)
-def test_a_comparison_shows_what_was_said_and_does_nothing(record: RunRecord) -> None:
+def test_a_comparison_is_printable(record: RunRecord) -> None:
     base = run(case("write.a"))
     check(render_page(compare(base, record)))
     check(render_page(compare(record, replace(record, cases=(case("write.b"),)))))
 
 
 @pytest.mark.parametrize("token", TOKENS)
-def test_each_token_is_hostile_enough(token: str) -> None:
-    """Said of a kernel that is plainly wrong: the forms have to escape it or keep it apart."""
+def test_each_token_is_escaped(token: str) -> None:
+    """A failing kernel with the token: each form must escape or separate it."""
     record = run(case("write.a", Outcome.FAIL, reason=token, evidence=Evidence(console=token)))
     check(render_summary(record))
     check(render_ktap([record]))

@@ -1,4 +1,4 @@
-"""The page of sentences: every case is on it once, for the kernels that it holds for."""
+"""The specification has every case once, for the kernels that it applies to."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ def page() -> str:
     return render(surfaces(case_modules()))
 
 
-def test_every_case_is_on_it_once(page: str) -> None:
+def test_every_case_is_on_the_page_once(page: str) -> None:
     ids = re.findall(r'<article id="([^"]+)"', page)
     assert sorted(ids) == sorted(each.id for each in all_cases())
     assert len(set(re.findall(r' id="([^"]+)"', page))) == len(re.findall(r' id="', page))
     assert "://" not in re.sub(r"<article.*</article>", "", page, flags=re.DOTALL)
 
 
-def test_what_a_client_meets_first_comes_first() -> None:
+def test_surfaces_are_in_order_of_use() -> None:
     names = [surface.name for surface in surfaces(case_modules())]
     assert names[:3] == ["header", "registration", "grammar"]
     assert names[-1] == "rfc"
 
 
-def test_kernels_are_those_that_the_case_holds_for(page: str) -> None:
+def test_a_case_has_the_kernels_it_applies_to(page: str) -> None:
     known = [profile.name for profile in profiles()]
     found = re.findall(r'<article id="rfc\.[^"]+" data-kernels="([^"]*)"', page)
     assert {known[int(place)] for places in found for place in places.split()} == {"rfc-v1"}
 
 
-def test_text_is_text() -> None:
-    """A sentence may say what it likes."""
+def test_text_is_escaped() -> None:
+    """Sentences may contain markup."""
     module = ModuleType("conformance.cases.test_made_up", "Chapters & <b>more</b>.")
 
     case = declare("made_up", spec="f<g>", doc="a & b", profiles="6.4..6.8", needs="persist")

@@ -1,4 +1,4 @@
-"""The words of a result: what they accept, which result stands, what a run is worth."""
+"""Results: validation, second runs, and the verdict of a run."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_keys_are_those_of_schema_1() -> None:
         ("surface", "write", "case: case registration.size_short does not belong to"),
     ],
 )
-def test_a_broken_entry_is_named(key: str, value: object, message: str) -> None:
+def test_an_invalid_entry_is_refused_with_its_place(key: str, value: object, message: str) -> None:
     entry: dict[str, Any] = failure().to_json() | {key: value}
     with pytest.raises(SchemaError) as caught:
         CaseResult.from_json(entry)
@@ -80,7 +80,7 @@ def test_a_missing_key_is_named() -> None:
         CaseResult.from_json(entry, "cases[3]")
 
 
-def test_a_later_key_of_schema_1_is_left_alone() -> None:
+def test_an_unknown_key_is_ignored() -> None:
     assert CaseResult.from_json(failure().to_json() | {"attempts": 3}) == failure()
 
 
@@ -110,13 +110,13 @@ def test_an_id_has_a_surface_and_a_name(case_id: str) -> None:
         (Outcome.TIMEOUT, Blame.KERNEL, True),
     ],
 )
-def test_what_is_run_again(first: Outcome, blame: Blame, again: bool) -> None:
+def test_lost_guests_require_a_second_run(first: Outcome, blame: Blame, again: bool) -> None:
     assert lost_guest(case(ID, first, blame=blame)) is again
 
 
 @pytest.mark.parametrize("second", [Outcome.PASS, Outcome.FAIL, Outcome.CRASH, Outcome.ERROR])
 @pytest.mark.parametrize("first", [Outcome.CRASH, Outcome.TIMEOUT])
-def test_a_crash_and_a_timeout_stand(first: Outcome, second: Outcome) -> None:
+def test_a_crash_or_timeout_is_final(first: Outcome, second: Outcome) -> None:
     settled = settle(case(ID, first, reason="first"), case(ID, second, reason="second"))
     assert (settled.outcome, settled.reason) == (first, "first")
     assert settled.rerun is not None
@@ -124,7 +124,7 @@ def test_a_crash_and_a_timeout_stand(first: Outcome, second: Outcome) -> None:
 
 
 @pytest.mark.parametrize("second", [Outcome.PASS, Outcome.FAIL, Outcome.CRASH, Outcome.ERROR])
-def test_a_host_failure_leaves_the_word_to_the_rerun(second: Outcome) -> None:
+def test_after_a_host_failure_the_second_run_is_final(second: Outcome) -> None:
     settled = settle(case(ID, Outcome.ERROR, reason="signal 9"), case(ID, second))
     assert settled.outcome is second
     assert settled.rerun is not None
@@ -132,20 +132,20 @@ def test_a_host_failure_leaves_the_word_to_the_rerun(second: Outcome) -> None:
     assert settled.rerun.of is Which.FIRST
 
 
-def test_only_a_lost_case_is_settled_and_only_with_itself() -> None:
+def test_settling_other_results_is_an_error() -> None:
     with pytest.raises(ValueError, match="stands alone"):
         settle(case(ID, Outcome.FAIL), case(ID))
     with pytest.raises(ValueError, match="cannot be settled"):
         settle(case(ID, Outcome.CRASH), case("write.long"))
 
 
-def test_a_timeout_accuses_the_kernel_only_if_the_guest_had_answered() -> None:
+def test_a_timeout_is_the_kernels_only_if_the_guest_answered_before() -> None:
     assert timed_out(answered_before=True) == (Outcome.TIMEOUT, Blame.KERNEL)
     assert timed_out(answered_before=False) == (Outcome.ERROR, Blame.GUEST)
 
 
 def not_built() -> CaseResult:
-    """A case that found no user_events."""
+    """A case on a kernel without user_events."""
     return case("write.b", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
 
 
@@ -186,6 +186,6 @@ def test_a_contradicted_switch_fails_the_run() -> None:
         ("6.8, persist=no", "6.8,ebadf_when_disabled=no,persist=yes"),
     ],
 )
-def test_the_abi_that_contradicts_nothing(profile: str, abi: str) -> None:
+def test_the_abi_without_contradictions(profile: str, abi: str) -> None:
     found = [contradiction(), contradiction("persist", measured=True)]
     assert abi_with(profile, found) == abi

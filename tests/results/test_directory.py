@@ -1,4 +1,4 @@
-"""The directory of a run: created, refused, resumed, cleared."""
+"""The directory of a run: create, refuse, resume, clear."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from conformance.results.journal import JournalWriter
 from host.files import sweep
 
 
-def test_the_default_is_named_by_kernel_and_time() -> None:
+def test_the_default_directory_is_named_by_kernel_and_time() -> None:
     now = datetime(2026, 11, 20, 17, 44, 5, tzinfo=UTC)
     assert default_directory(Path("results"), "6.12", now) == Path("results/6.12/20261120T174405Z")
 
@@ -34,27 +34,27 @@ def test_a_new_directory_is_created_and_left_empty(tmp_path: Path) -> None:
     assert list(directory.iterdir()) == []
 
 
-def test_a_directory_that_holds_something_is_refused(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_empty_is_refused(tmp_path: Path) -> None:
     (tmp_path / "results.json").touch()
     with pytest.raises(DirectoryRefused, match="is not empty") as caught:
         claim(tmp_path)
     assert "another --out, or add --force" in caught.value.hint
 
 
-def test_resume_keeps_what_is_there(tmp_path: Path) -> None:
+def test_resume_keeps_the_files(tmp_path: Path) -> None:
     (tmp_path / "journal.jsonl").write_text("{}\n")
     claim(tmp_path, resume=True)
     assert (tmp_path / "journal.jsonl").read_text() == "{}\n"
 
 
-def test_force_removes_our_files_and_no_other(tmp_path: Path) -> None:
+def test_force_removes_only_files_of_a_run(tmp_path: Path) -> None:
     for name in ("journal.jsonl", "results.json", "results.ktap", "junit.xml", "thesis.tex"):
         (tmp_path / name).touch()
     claim(tmp_path, force=True)
     assert [each.name for each in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_force_removes_what_guests_of_a_killed_run_wrote(tmp_path: Path) -> None:
+def test_force_removes_files_of_guests(tmp_path: Path) -> None:
     for guest in ("gw0", "gw11", "gwent"):
         (tmp_path / guest).mkdir()
         for name in ("console.log", "qemu.log"):
@@ -66,14 +66,14 @@ def test_force_removes_what_guests_of_a_killed_run_wrote(tmp_path: Path) -> None
     assert left == ["gw11", "gw11/notes", "gwent", "gwent/console.log", "gwent/qemu.log"]
 
 
-def test_two_runs_of_the_same_second_do_not_meet(tmp_path: Path) -> None:
+def test_two_runs_of_one_second_get_two_directories(tmp_path: Path) -> None:
     wanted = tmp_path / "6.12" / "20261120T174405Z"
     found = [reserved(wanted) for _ in range(3)]
     assert [each.name for each in found] == [wanted.name, f"{wanted.name}-2", f"{wanted.name}-3"]
     assert all(each.is_dir() for each in found)
 
 
-def test_force_spares_a_run_that_is_alive(tmp_path: Path) -> None:
+def test_force_refuses_a_running_run(tmp_path: Path) -> None:
     with (
         JournalWriter(tmp_path / "journal.jsonl"),
         pytest.raises(ReportError, match="is being written by another run"),
@@ -82,7 +82,7 @@ def test_force_spares_a_run_that_is_alive(tmp_path: Path) -> None:
     claim(tmp_path, force=True)
 
 
-def test_what_killed_writers_left_is_swept(tmp_path: Path) -> None:
+def test_temporary_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
     for name in (".uevt-results.json.abc", "results.json", ".uevt-of-mine"):
         (tmp_path / name).touch()
     (tmp_path / ".uevt-gw0").mkdir()
@@ -92,7 +92,7 @@ def test_what_killed_writers_left_is_swept(tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == [".uevt-of-mine", "results.json"]
 
 
-def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for directory in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(DirectoryRefused, match="cannot be written"):
@@ -103,7 +103,7 @@ def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
     ("number", "refused"),
     [(errno.EROFS, DirectoryRefused), (errno.EACCES, DirectoryRefused), (errno.ENOSPC, OSError)],
 )
-def test_who_must_act_when_it_cannot_be_written(
+def test_only_errors_of_the_user_are_refusals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, refused: type[Exception]
 ) -> None:
     def fail(**_: object) -> None:

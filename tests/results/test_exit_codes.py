@@ -1,4 +1,4 @@
-"""The contracted exit codes, written out."""
+"""The documented exit codes, written out."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ COLUMNS = ("pass", "unexpected", "not_built", "host", "usage", "build_failed", "
 
 
 @pytest.mark.parametrize("style", CONTRACT)
-def test_the_table_is_the_contract(style: str) -> None:
+def test_exit_codes_by_style_and_ending(style: str) -> None:
     codes = [exit_code(Ending(column), ExitStyle(style)) for column in COLUMNS]
     assert tuple(codes) == CONTRACT[style]
 
 
-def test_every_style_and_ending_is_in_the_contract() -> None:
+def test_every_style_and_ending_is_documented() -> None:
     assert set(CODES) == {ExitStyle(style) for style in CONTRACT}
     assert set(Ending) == {Ending(column) for column in COLUMNS}
 
 
-def test_a_kernel_without_user_events_by_origin() -> None:
+def test_not_built_depends_on_the_origin_of_the_kernel() -> None:
     assert exit_code(Ending.NOT_BUILT, origin=KernelOrigin.CATALOG) == 3
     assert exit_code(Ending.NOT_BUILT, origin=KernelOrigin.USER) == 0
 
 
 @pytest.mark.parametrize("origin", list(KernelOrigin))
 @pytest.mark.parametrize("style", list(ExitStyle))
-def test_required_it_is_unexpected(style: ExitStyle, origin: KernelOrigin) -> None:
+def test_require_makes_not_built_unexpected(style: ExitStyle, origin: KernelOrigin) -> None:
     assert exit_code(Ending.NOT_BUILT, style, origin=origin, require=True) == 1
     assert exit_code(Ending.PASS, style, origin=origin, require=True) == 0
 
@@ -52,11 +52,11 @@ def test_required_it_is_unexpected(style: ExitStyle, origin: KernelOrigin) -> No
     ("verdict", "ending"),
     [("PASS", "pass"), ("FAIL", "unexpected"), ("NOT_BUILT", "not_built"), ("ERROR", "host")],
 )
-def test_the_ending_of_a_verdict(verdict: str, ending: str) -> None:
+def test_each_verdict_has_an_ending(verdict: str, ending: str) -> None:
     assert ending_of(RunVerdict(verdict)) == Ending(ending)
 
 
-def test_usage_goes_before_host_before_unexpected() -> None:
+def test_the_worst_ending_decides() -> None:
     endings = [Ending.PASS, Ending.UNEXPECTED, Ending.HOST, Ending.USAGE]
     assert worst(endings) is Ending.USAGE
     assert worst(endings[:3]) is Ending.HOST

@@ -1,4 +1,4 @@
-"""The journal keeps every completed line, whatever becomes of its writer."""
+"""The journal keeps every completed line, however its writer ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from conformance.results.replay import read_journal
 from tests.report.samples import case, failure, head
 
 ROOT = Path(__file__).resolve().parents[2]
-# Writes results until somebody ends it, and says so after each that is on the disk.
+# Write results until killed, and print a line after each that is on disk.
 WRITER = """
 import sys
 from pathlib import Path
@@ -35,12 +35,12 @@ with JournalWriter(Path(sys.argv[1])) as journal:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the journal goes."""
+    """Path of the journal."""
     return tmp_path / "journal.jsonl"
 
 
 def write(path: Path) -> None:
-    """A short run: a re-run, a failure, and its end."""
+    """A short run with a second run, a failure, and its end."""
     with JournalWriter(path) as journal:
         journal.begin(head())
         journal.attempt(case("write.a", Outcome.ERROR))
@@ -49,7 +49,7 @@ def write(path: Path) -> None:
         journal.end()
 
 
-def test_what_was_written_is_read(path: Path) -> None:
+def test_a_written_journal_is_read_back(path: Path) -> None:
     write(path)
     journal = read_journal(path)
     assert journal.head == head()
@@ -58,7 +58,7 @@ def test_what_was_written_is_read(path: Path) -> None:
     assert (journal.ended, journal.torn) == (True, False)
 
 
-def test_cut_anywhere_it_keeps_the_complete_lines(path: Path) -> None:
+def test_a_truncated_journal_keeps_its_complete_lines(path: Path) -> None:
     write(path)
     data = path.read_bytes()
     breaks = [at for at, byte in enumerate(data) if byte == ord("\n")]
@@ -74,13 +74,13 @@ def test_cut_anywhere_it_keeps_the_complete_lines(path: Path) -> None:
         assert not journal.ended
 
 
-def test_a_later_writer_goes_on_behind_the_last_complete_line(path: Path) -> None:
+def test_a_writer_continues_after_the_last_complete_line(path: Path) -> None:
     write(path)
     data = path.read_bytes()
     for cut in (1, 20, len(data) - 10):
         path.write_bytes(data[:-cut])
         with JournalWriter(path) as journal:
-            # Whoever only looks changes nothing.
+            # A reader changes nothing.
             assert path.read_bytes() == data[:-cut]
             journal.begin(head())
             journal.case(case("write.later"))
@@ -99,11 +99,12 @@ def test_a_torn_line_longer_than_a_block_is_cut_off(path: Path) -> None:
     assert list(read_journal(path).results) == ["write.a", "write.b"]
 
 
-def test_a_disk_that_fills_up_leaves_whole_lines(path: Path) -> None:
+def test_a_full_disk_leaves_whole_lines(path: Path) -> None:
     with JournalWriter(path) as journal:
         journal.begin(head())
         full = path.stat().st_size
-        # SIGXFSZ is ignored by Python: writing beyond gives EFBIG, after the part that fits.
+        # Python ignores SIGXFSZ: writing beyond the limit fails with EFBIG after the part that
+        # fits.
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (full + 100, limits[1]))
         try:
@@ -127,8 +128,8 @@ def test_a_journal_has_one_writer_at_a_time(path: Path) -> None:
     assert read_journal(path).head == head()
 
 
-def test_a_journal_that_was_removed_is_not_written(path: Path) -> None:
-    """Somebody else has begun another run in its place."""
+def test_a_removed_journal_is_refused(path: Path) -> None:
+    """Another run was begun in its place."""
     with JournalWriter(path) as journal:
         journal.begin(head())
         path.unlink()
@@ -138,13 +139,13 @@ def test_a_journal_that_was_removed_is_not_written(path: Path) -> None:
     assert not read_journal(path).ended
 
 
-def test_an_empty_journal_is_no_error(path: Path) -> None:
+def test_an_empty_journal_is_valid(path: Path) -> None:
     path.touch()
     journal = read_journal(path)
     assert (journal.head, journal.results, journal.torn) == (None, {}, False)
 
 
-def test_the_end_counts_only_while_nothing_follows(path: Path) -> None:
+def test_a_resumed_run_has_not_ended(path: Path) -> None:
     write(path)
     with JournalWriter(path) as journal:
         journal.begin(head())
@@ -152,7 +153,7 @@ def test_the_end_counts_only_while_nothing_follows(path: Path) -> None:
 
 
 @pytest.mark.parametrize("after", [0, 3, 17])
-def test_kill_9_loses_nothing_that_was_acknowledged(path: Path, after: int) -> None:
+def test_kill_9_loses_no_acknowledged_line(path: Path, after: int) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
         [sys.executable, "-c", WRITER, str(path)],
@@ -165,7 +166,7 @@ def test_kill_9_loses_nothing_that_was_acknowledged(path: Path, after: int) -> N
         writer.send_signal(signal.SIGKILL)
         acknowledged += [int(line) for line in writer.stdout if line.endswith("\n")]
     kept = list(read_journal(path).results)
-    # One more may have reached the disk than the pipe.
+    # One more line may be on disk than was printed.
     assert len(acknowledged) <= len(kept) <= len(acknowledged) + 1
     assert kept == [f"write.case_{number}" for number in range(len(kept))]
 
@@ -177,7 +178,7 @@ def test_a_journal_of_another_schema_is_refused(path: Path) -> None:
         read_journal(path)
 
 
-def test_a_journal_that_is_not_there(path: Path) -> None:
+def test_a_missing_journal_is_refused(path: Path) -> None:
     with pytest.raises(ReportError, match="No such file") as caught:
         read_journal(path)
     assert "directory" in caught.value.hint

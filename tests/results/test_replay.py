@@ -1,4 +1,4 @@
-"""What a journal says, and what no run can have written."""
+"""Reading journals, also those that no run can have written."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.report.samples import case, contradiction, failure, head
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the journal goes."""
+    """Path of the journal."""
     return tmp_path / "journal.jsonl"
 
 
 def part(path: Path, *names: str, running: str = "", end: str | None = None) -> None:
-    """The run begins or goes on: these cases pass, one more begins."""
+    """Start or resume the run: these cases pass, one more begins."""
     with JournalWriter(path) as journal:
         journal.begin(head())
         journal.plan(4)
@@ -36,7 +36,7 @@ def part(path: Path, *names: str, running: str = "", end: str | None = None) -> 
             journal.end(end)
 
 
-def test_the_parts_of_a_run_are_one(path: Path) -> None:
+def test_a_resumed_run_is_one_run(path: Path) -> None:
     part(path, "write.a", "write.b", running="write.c")
     assert not read_journal(path).complete
     part(path, "write.c", "write.d", end="")
@@ -69,17 +69,17 @@ def test_extra_results_are_not_selected_cases(path: Path) -> None:
         ([None, None], 2),
         (["interrupted"], 0),
         (["interrupted", None], 1),
-        # The process that ran it died, and the run went on.
+        # The worker died, and the run continued.
         ([""], 1),
     ],
 )
-def test_deaths_are_counted(path: Path, ends: list[str | None], deaths: int) -> None:
+def test_deaths_during_a_case_are_counted(path: Path, ends: list[str | None], deaths: int) -> None:
     for end in ends:
         part(path, running="write.a", end=end)
     assert read_journal(path).deaths[Running("write.a", "quick")] == deaths
 
 
-def test_a_case_that_began_twice_in_one_part_died_once(path: Path) -> None:
+def test_a_case_that_starts_twice_died_once(path: Path) -> None:
     with JournalWriter(path) as journal:
         journal.begin(head())
         journal.running("write.a", "full")
@@ -89,7 +89,7 @@ def test_a_case_that_began_twice_in_one_part_died_once(path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", range(1, 10))
-def test_a_line_that_was_changed_or_lost_is_named(path: Path, number: int) -> None:
+def test_a_changed_or_lost_line_is_named(path: Path, number: int) -> None:
     part(path, "write.a", "write.b", "write.c", end="")
     lines = path.read_text().splitlines(keepends=True)
     assert len(lines) == 9
@@ -97,7 +97,7 @@ def test_a_line_that_was_changed_or_lost_is_named(path: Path, number: int) -> No
     for changed in (edited, "", *([lines[1]] if number != 2 else [])):
         path.write_text("".join([*lines[: number - 1], changed, *lines[number:]]))
         if number == len(lines) and not changed:
-            # A run that was killed before it could write it.
+            # The run was killed before it wrote the entry.
             assert not read_journal(path).ended
             continue
         with pytest.raises(ReportError, match=f"journal.jsonl: line {number}") as caught:
@@ -105,7 +105,7 @@ def test_a_line_that_was_changed_or_lost_is_named(path: Path, number: int) -> No
         assert "run again" in caught.value.hint
 
 
-def test_two_lines_that_changed_places_are_noticed(path: Path) -> None:
+def test_swapped_lines_are_detected(path: Path) -> None:
     part(path, "write.a", "write.b")
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([*lines[:2], *lines[4:6], *lines[2:4]]))
@@ -123,7 +123,7 @@ def test_two_lines_that_changed_places_are_noticed(path: Path) -> None:
         ("\x80\n", "line 1: 'utf-8' codec"),
     ],
 )
-def test_what_was_never_a_journal(path: Path, text: str, message: str) -> None:
+def test_a_file_that_is_not_a_journal_is_refused(path: Path, text: str, message: str) -> None:
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(ReportError, match=f"journal.jsonl: {message}"):
         read_journal(path)
@@ -138,7 +138,9 @@ def test_what_was_never_a_journal(path: Path, text: str, message: str) -> None:
         ({"event": "run", **encode(head())}, "line 1: has no time"),
     ],
 )
-def test_a_first_line_that_is_none(path: Path, entry: dict[str, object], message: str) -> None:
+def test_an_invalid_first_line_is_refused(
+    path: Path, entry: dict[str, object], message: str
+) -> None:
     path.write_bytes(sealed(json.dumps(entry).encode(), b""))
     with pytest.raises(ReportError, match=f"journal.jsonl: {message}"):
         read_journal(path)
@@ -156,7 +158,7 @@ def test_a_first_line_that_is_none(path: Path, entry: dict[str, object], message
         ({"event": "plan", "selected": 5}, "5 cases are selected, 4 were"),
     ],
 )
-def test_an_entry_that_contradicts_the_others(
+def test_an_inconsistent_entry_is_refused(
     path: Path, entry: dict[str, object], message: str
 ) -> None:
     part(path, "write.a")
@@ -166,7 +168,7 @@ def test_an_entry_that_contradicts_the_others(
         read_journal(path)
 
 
-def test_more_cases_than_were_selected(path: Path) -> None:
+def test_more_results_than_selected_cases_are_refused(path: Path) -> None:
     part(path, "write.a", "write.b", "write.c", "write.d")
     with JournalWriter(path) as journal:
         journal.case(case("write.e"))
@@ -174,7 +176,7 @@ def test_more_cases_than_were_selected(path: Path) -> None:
         read_journal(path)
 
 
-def test_nothing_comes_after_the_end_but_another_part(path: Path) -> None:
+def test_only_a_resume_may_follow_the_end(path: Path) -> None:
     part(path, "write.a", end="interrupted")
     with JournalWriter(path) as journal:
         journal.case(case("write.b"))
@@ -182,7 +184,7 @@ def test_nothing_comes_after_the_end_but_another_part(path: Path) -> None:
         read_journal(path)
 
 
-def test_another_run_does_not_go_on_with_it(path: Path) -> None:
+def test_another_run_cannot_resume_it(path: Path) -> None:
     part(path, "write.a")
     with JournalWriter(path) as journal:
         journal.begin(replace(head(), suite="0.2.0"))
@@ -190,7 +192,7 @@ def test_another_run_does_not_go_on_with_it(path: Path) -> None:
         read_journal(path)
 
 
-def test_zeros_of_a_host_that_lost_power_are_a_torn_line(path: Path) -> None:
+def test_zeros_after_a_power_cut_are_a_torn_line(path: Path) -> None:
     part(path, "write.a")
     with path.open("ab") as file:
         file.write(b'{"event": "case", ' + b"\0" * 4096)
@@ -199,7 +201,7 @@ def test_zeros_of_a_host_that_lost_power_are_a_torn_line(path: Path) -> None:
     assert list(journal.results) == ["write.a"]
 
 
-def test_the_head_alone(path: Path) -> None:
+def test_the_head_can_be_read_alone(path: Path) -> None:
     assert read_head(path) is None
     path.touch()
     assert read_head(path) is None

@@ -1,4 +1,4 @@
-"""results.json: what goes in comes out, and nobody ever reads half of it."""
+"""results.json: round trip, and atomic replacement."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the results go."""
+    """Path of the results."""
     return tmp_path / "results.json"
 
 
@@ -58,7 +58,7 @@ def test_contradicted_switches_are_in_the_summary(path: Path) -> None:
     assert read_results(path) == contradicted()
 
 
-def test_a_run_with_a_case_missing_is_no_verdict() -> None:
+def test_a_run_with_a_missing_case_has_no_verdict() -> None:
     record = run(case("write.a"), selected=2, note="interrupted")
     assert record.verdict is RunVerdict.ERROR
     assert record.trouble == "1 of 2 cases ended: interrupted"
@@ -71,7 +71,7 @@ def test_a_kernel_without_user_events_has_no_failures(path: Path) -> None:
     assert read_results(path).verdict is RunVerdict.NOT_BUILT
 
 
-def test_a_self_check_is_neither_verdict_nor_number(path: Path) -> None:
+def test_a_self_check_has_no_verdict_and_no_counts(path: Path) -> None:
     record = run(case("write.a"), head=head(self_check=True))
     write_results(record, path)
     summary = json.loads(path.read_text())["summary"]
@@ -80,7 +80,7 @@ def test_a_self_check_is_neither_verdict_nor_number(path: Path) -> None:
     assert read_results(path) == record
 
 
-def test_a_reader_sees_the_old_document_or_the_new_one(path: Path) -> None:
+def test_results_are_replaced_atomically(path: Path) -> None:
     short, long = run(case("write.a")), run(*(case(f"write.n{n}") for n in range(300)))
     write_results(short, path)
     stop = threading.Event()
@@ -114,7 +114,7 @@ def test_a_full_disk_leaves_the_old_document(path: Path, monkeypatch: pytest.Mon
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_the_file_is_for_everybody_the_umask_allows(path: Path) -> None:
+def test_the_mode_of_the_file_follows_the_umask(path: Path) -> None:
     before = os.umask(0o027)
     try:
         write_results(mixed(), path)
@@ -135,7 +135,9 @@ def test_the_file_is_for_everybody_the_umask_allows(path: Path) -> None:
         (("{", "["), "is not JSON: "),
     ],
 )
-def test_a_broken_document_is_named(path: Path, change: tuple[str, str], message: str) -> None:
+def test_an_invalid_document_is_refused_with_its_place(
+    path: Path, change: tuple[str, str], message: str
+) -> None:
     write_results(mixed(), path)
     text = path.read_text()
     assert change[0] in text

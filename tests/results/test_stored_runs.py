@@ -57,7 +57,7 @@ def test_self_checks_next_to_kernels_are_ignored(tmp_path: Path) -> None:
     assert [each.record.head.kernel.id for each in read_runs([tmp_path])] == ["6.1", "6.12"]
 
 
-def test_a_parent_of_kernels_has_the_latest_run_of_each(tmp_path: Path) -> None:
+def test_a_parent_directory_stands_for_the_latest_run_of_each_kernel(tmp_path: Path) -> None:
     for kernel_id, stamps in (("6.1", "AB"), ("6.12", "C")):
         for stamp in stamps:
             link_latest(keep(tmp_path / kernel_id / stamp))

@@ -1,4 +1,4 @@
-"""What is different between two runs."""
+"""Differences between two runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SWITCH = Contradiction("nonspaced_match", True, "spaces do not matter", "a title
 
 
 def kind(base: Outcome | None, new: Outcome | None) -> Kind | None:
-    """What a case with these outcomes, and nothing else that differs, is called."""
+    """The kind of a case that differs only in these outcomes."""
     before, after = (run() if each is None else run(case("a.b", each)) for each in (base, new))
     found = compare(before, after).changes
     return found[0].kind if found else None
@@ -42,11 +42,13 @@ def kind(base: Outcome | None, new: Outcome | None) -> Kind | None:
         (F, None, Kind.VANISHED),
     ],
 )  # fmt: skip
-def test_kinds(base: Outcome | None, new: Outcome | None, expected: Kind | None) -> None:
+def test_the_kind_of_each_pair_of_outcomes(
+    base: Outcome | None, new: Outcome | None, expected: Kind | None
+) -> None:
     assert kind(base, new) is expected
 
 
-def test_only_what_the_base_run_shows_can_be_a_regression() -> None:
+def test_regressions_follow_from_the_kinds() -> None:
     for outcome in Outcome:
         for other in Outcome:
             comparison = compare(run(case("a.b", outcome)), run(case("a.b", other)))
@@ -55,7 +57,7 @@ def test_only_what_the_base_run_shows_can_be_a_regression() -> None:
     assert not compare(run(), run(case("a.b", F))).regression
 
 
-def test_a_run_is_as_itself() -> None:
+def test_a_run_equals_itself() -> None:
     same = run(case("a.a"), wrong("a.b"), case("a.c", S), case("a.d", XF), case("a.e", C))
     assert not compare(same, same).different
     assert compare(same, same).same == 5
@@ -70,12 +72,12 @@ def test_a_run_is_as_itself() -> None:
         ("17", "18", True),
     ],
 )
-def test_failing_in_another_way(before: str, now: str, differs: bool) -> None:
+def test_a_different_failure_is_a_change(before: str, now: str, differs: bool) -> None:
     found = compare(run(wrong("a.b", before)), run(wrong("a.b", now))).changes
     assert [change.kind for change in found] == ([Kind.CHANGED] if differs else [])
 
 
-def test_switches_contradicted_anew_are_a_regression() -> None:
+def test_a_newly_contradicted_switch_is_a_regression() -> None:
     adapted = case("a.b", adapted=("nonspaced_match",))
     base, new = run(case("a.b")), run(adapted, contradictions=(SWITCH,))
     comparison = compare(base, new)
@@ -86,7 +88,7 @@ def test_switches_contradicted_anew_are_a_regression() -> None:
     assert (back.no_longer_contradicted, back.regression) == ((SWITCH,), False)
 
 
-def test_a_kernel_that_lost_user_events() -> None:
+def test_losing_user_events_is_a_regression() -> None:
     unbuilt = run(case("a.b", S, reason=SkipReason.NOT_BUILT), not_built=True)
     comparison = compare(run(case("a.b")), unbuilt)
     assert (comparison.lost_user_events, comparison.regression, comparison.changes) == (
@@ -101,16 +103,16 @@ def test_a_kernel_that_lost_user_events() -> None:
 @pytest.mark.parametrize(
     ("base", "new", "suite", "changed", "expected"),
     [
-        # It failed, and so ended early.
+        # The program ended early because the case failed.
         ("010203", "0102", "0.2.0", False, Kind.BROKEN),
         ("010203", "0103", "0.2.0", True, Kind.REWRITTEN),
-        # The suite is the same: the kernel made the case go another way.
+        # The suite is the same: the answers of the kernel changed the program.
         ("010203", "0103", "0.1.0", False, Kind.BROKEN),
-        # An older revision did not keep how a program began.
+        # An older revision recorded no course.
         ("", "0103", "0.2.0", None, Kind.BROKEN),
     ],
 )
-def test_a_program_that_the_suite_has_changed(
+def test_a_program_changed_by_the_suite_is_no_regression(
     base: str, new: str, suite: str, changed: bool | None, expected: Kind
 ) -> None:
     before = run(case("a.b", digest="aa", course=base))
@@ -120,15 +122,15 @@ def test_a_program_that_the_suite_has_changed(
     assert compare(before, after).regression is (expected is Kind.BROKEN)
 
 
-def test_the_same_deviation_is_judged_by_its_expectation_alone() -> None:
+def test_an_equal_deviation_depends_on_its_expectation() -> None:
     known = replace(wrong("a.b", "ENOENT"), outcome=XF)
     assert kind_of(known, wrong("a.b", "ENOENT"), rewritten=False) is Kind.UNEXPLAINED
     assert kind_of(known, wrong("a.b", "EPERM"), rewritten=False) is Kind.BROKEN
     assert kind_of(wrong("a.b"), known, rewritten=False) is Kind.EXPLAINED
 
 
-def test_evidence_begins_with_what_the_base_did_not_show() -> None:
-    """A known deviation comes first in the program, and is not what is new."""
+def test_evidence_begins_with_new_differences() -> None:
+    """A known deviation that comes first in the program is not new."""
     old, anew = Mismatch(1, "errno", "0", "EPERM"), Mismatch(5, "errno", "0", "EIO")
     base = replace(wrong("a.b"), outcome=XF, mismatches=(old,))
     lines = evidence_of(wrong("a.b", mismatches=(old, anew)), base)

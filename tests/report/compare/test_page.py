@@ -1,4 +1,4 @@
-"""How a maintainer is told what is different between two runs."""
+"""A comparison as text and Markdown."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ OPTIONS = {f"CONFIG_{letter}": ("n", "y") for letter in "ABCDEFGHIJKLMN"}
 
 
 def compared_with_everything() -> Comparison:
-    """One of each difference, flaky cases too."""
+    """One of each difference, with flaky cases."""
     base, new = everything()
     again = {
         "write.now_and_then": CaseOutcome(F),
@@ -101,28 +101,28 @@ def compared_with_everything() -> Comparison:
 
 
 def brief(of: RunHead, cases: dict[str, CaseOutcome]) -> RunOutcomes:
-    """One more run."""
+    """Another run."""
     return RunOutcomes(Path("again"), of, RunVerdict.FAIL, cases)
 
 
-def test_a_page_with_everything(golden: Callable[[str, str], None]) -> None:
+def test_the_text_of_one_of_each_difference(golden: Callable[[str, str], None]) -> None:
     text = render_page(compared_with_everything())
     golden("compared.txt", text)
     assert max(map(len, text.splitlines())) <= 78
 
 
-def test_everything_in_markdown(golden: Callable[[str, str], None]) -> None:
+def test_the_markdown_of_one_of_each_difference(golden: Callable[[str, str], None]) -> None:
     golden("compared.md", render_markdown(compared_with_everything()))
 
 
-def test_everything_has_one_of_each() -> None:
+def test_the_sample_has_one_of_each_difference() -> None:
     found = compared_with_everything()
     assert {kind for kind in Kind if not found.of(kind)} == set()
     assert [each.id for each in found.flaky] == ["write.panics", "write.now_and_then"]
 
 
 @pytest.mark.parametrize("render", [render_page, render_markdown])
-def test_what_a_kernel_says_cannot_change_the_page(
+def test_kernel_output_cannot_change_the_page(
     render: Callable[[Comparison], str],
 ) -> None:
     said = "\x1b[2J\x1b]0;owned\x07``` <script>alert(1)</script> [x](y) @all |\n# heading\r"
@@ -141,14 +141,14 @@ def test_what_a_kernel_says_cannot_change_the_page(
         assert not any("<script>" in line.replace("\\<", "") for line in loose)
 
 
-def test_a_page_without_a_difference() -> None:
+def test_the_page_of_equal_runs() -> None:
     base = run(case("a.a"), case("a.b", XF))
     new = replace(base, head=head(kernel=PATCHED))
     last = render_page(compare(base, new)).splitlines()[-1]
     assert last == "uevt: 6.12+fix against 6.12: no difference in 2 cases"
 
 
-def test_a_kernel_that_breaks_everything_is_one_page_still() -> None:
+def test_many_regressions_fit_one_page() -> None:
     base = run(*(case(f"write.case_{n:03}") for n in range(200)))
     new = run(*(wrong(f"write.case_{n:03}") for n in range(200)))
     lines = render_page(compare(base, new)).splitlines()

@@ -1,6 +1,6 @@
 """A strict reader of KTAP version 1, written from Documentation/dev-tools/ktap.rst.
 
-It shares nothing with the writer, and refuses what the document only discourages.
+It shares no code with the writer, and refuses what the document only discourages.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ _DIRECTIVES = {"SKIP", "TODO", "XFAIL", "TIMEOUT", "ERROR"}
 
 
 class KtapError(AssertionError):
-    """A line that KTAP does not allow where it stands."""
+    """A line that KTAP does not allow at its place."""
 
 
 @dataclass
 class Ktap:
-    """One test: ``ok`` as the line says, ``directive`` and ``detail`` behind its "#".
+    """One test: ``ok`` from its line, ``directive`` and ``detail`` after the "#".
 
-    ``bailed_out`` is why its subtests are fewer than planned.
+    ``bailed_out`` is the reason if it has fewer subtests than planned.
     """
 
     name: str
@@ -72,7 +72,7 @@ class _Reader:
             test.subtests.append(result)
             nested, pending = None, []
         if self.peek().startswith(f"{indent}Bail out!"):
-            # TAP's word, as kselftest.h prints it, for a run that ends before its plan.
+            # TAP's word for a run that ends early, as kselftest.h prints it.
             test.bailed_out = self.peek().removeprefix(f"{indent}Bail out!").strip()
             self.position += 1
         elif len(test.subtests) != planned:
@@ -110,7 +110,7 @@ class _Reader:
 
 
 def read_ktap(text: str) -> Ktap:
-    """The whole document.  Raises KtapError."""
+    """Read a document.  Raises KtapError."""
     reader = _Reader(text)
     top = reader.block("")
     if reader.position < len(reader.lines):

@@ -1,8 +1,7 @@
-"""How LKFT and LAVA read the output of kselftest, made anew from what Linaro's test-definitions do.
+"""Read kselftest output like LKFT and LAVA, after Linaro's test-definitions.
 
-Comments before a result are TAP of a level deeper once their "#" is off; a name is joined to that
-of its parent, and only letters, digits, "-" and "_" are left of it; of a name that comes twice the
-second becomes another.
+Comments before a result are nested TAP without their "#".  Names are joined to those of their
+parents and reduced to letters, digits, "-" and "_"; a repeated name gets a suffix.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from tap.parser import Parser
 
 
 def slug(name: str) -> str:
-    """What is left of a name."""
+    """A name reduced to what the reader keeps."""
     plain = re.sub(r"[^A-Za-z0-9_-]+", "_", re.sub(r"\[\d{1,5}\]", "", name))
     return re.sub("_-", "__", re.sub("^_|_$", "", plain))
 
 
 def read_kselftest(text: str, shorten: Callable[[str], str] = slug) -> dict[str, str]:
-    """pass, fail or skip by name.  Raises AssertionError for a name that comes twice."""
+    """pass, fail or skip by name.  Raises AssertionError for a repeated name."""
     found: dict[str, str] = {}
     for name, result in _results(text, "", shorten):
         assert name not in found, f"{name} comes twice"

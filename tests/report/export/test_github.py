@@ -1,4 +1,4 @@
-"""What a workflow of GitHub is told: read back as its runner does."""
+"""Output for GitHub Actions, parsed as its runner does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BAD = {Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERRO
 
 
 def read(line: str) -> tuple[str, str, str]:
-    """Kind, title and message of a command, as the runner takes them apart."""
+    """Parse a workflow command into kind, title and message."""
     _, command, data = line.split("::", 2)
     kind, _, properties = command.partition(" ")
     (title,) = [each.removeprefix("title=") for each in properties.split(",")]
@@ -51,13 +51,13 @@ def test_each_unexpected_result_is_one_line_and_one_error(record: RunRecord) -> 
     assert titles == bad + ["uevt.run"] * bool(record.trouble)
 
 
-def test_texts_come_through_as_they_are() -> None:
+def test_texts_survive_escaping() -> None:
     reason = "50% of a:b, ::error:: and %0A"
     (line,) = github.annotate([run(case("write.a", Outcome.CRASH, reason=reason))])
     assert read(line) == ("error", "CRASH write.a on 6.12", reason)
 
 
-def test_what_differs_is_told() -> None:
+def test_annotations_have_reason_and_differences() -> None:
     told = {read(line)[1]: read(line)[2] for line in github.annotate([mixed()])}
     assert list(told) == [
         "FAIL registration.size_short on 6.12",
@@ -75,9 +75,7 @@ def test_what_differs_is_told() -> None:
 @pytest.mark.parametrize(
     ("bad", "most", "shown", "left_out"), [(10, 10, 10, 0), (11, 10, 10, 2), (3, 1, 1, 3)]
 )
-def test_more_errors_than_are_shown_are_counted(
-    bad: int, most: int, shown: int, left_out: int
-) -> None:
+def test_omitted_errors_are_counted(bad: int, most: int, shown: int, left_out: int) -> None:
     record = run(*(case(f"write.c{number}", Outcome.FAIL) for number in range(bad)))
     lines = github.annotate([record], most)
     assert len(lines) == shown
@@ -96,18 +94,18 @@ def test_more_errors_than_are_shown_are_counted(
         (contradicted(), ["error"]),
     ],
 )
-def test_what_needs_no_annotation_has_none(record: RunRecord, found: list[str]) -> None:
+def test_expected_results_have_no_annotation(record: RunRecord, found: list[str]) -> None:
     assert kinds([record]) == found
 
 
-def test_a_kernel_that_has_to_have_them_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_require_makes_not_built_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     WorkflowOutput(require=True).end(run(not_built=True))
     assert read(capsys.readouterr().out.rstrip("\n")) == (
         *("error", "NOT_BUILT 6.12", "the kernel was built without user_events"),
     )
 
 
-def test_a_message_is_no_longer_than_the_runner_takes() -> None:
+def test_messages_are_bounded() -> None:
     (line,) = github.annotate([run(case("write.a", Outcome.FAIL, reason="%" * 5000))])
     assert len(read(line)[2]) == 4096
 
@@ -120,35 +118,32 @@ def test_a_message_is_no_longer_than_the_runner_takes() -> None:
         ("a::b: c\n\n: x\n## y\n", "a::b: c\n\n: x\n## y\n"),
     ],
 )
-def test_what_a_kernel_prints_is_no_command(text: str, printed: str) -> None:
+def test_kernel_output_is_not_a_command(text: str, printed: str) -> None:
     assert github.harmless(text) == printed
 
 
 @given(st.text(alphabet=":#[ \t\nab", max_size=40))
-def test_no_line_is_a_command_after_that(text: str) -> None:
+def test_harmless_text_has_no_command(text: str) -> None:
     for line in github.harmless(text).split("\n"):
         assert not line.lstrip().startswith("::")
         assert "##[" not in line
 
 
-def test_only_a_workflow_is_one() -> None:
+def test_a_workflow_is_recognised_by_its_environment() -> None:
     assert github.in_workflow({"GITHUB_ACTIONS": "true"})
     assert not github.in_workflow({})
 
 
 @pytest.mark.parametrize(("runs_", "each"), [(1, 10), (3, 3), (20, 1)])
-def test_runs_of_one_step_share_its_annotations(runs_: int, each: int) -> None:
+def test_runs_of_one_step_share_the_annotations(runs_: int, each: int) -> None:
     environment: dict[str, str] = {}
     assert github.shared(environment) == 10
     github.share(environment, runs_)
     assert github.shared(environment) == each
 
 
-# The summary
-
-
 class Elements(HTMLParser):
-    """Which elements there are, and that each is closed."""
+    """The elements, after checking that each is closed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -164,7 +159,7 @@ class Elements(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        # Outside of elements there would be Markdown.
+        # Text outside of elements would be Markdown.
         assert self.open or not data.strip()
         self.texts.append(data)
 
@@ -179,18 +174,18 @@ def texts(markdown: str) -> str:
 
 @UNHURRIED
 @given(runs())
-def test_all_text_is_in_elements(record: RunRecord) -> None:
+def test_all_text_is_inside_elements(record: RunRecord) -> None:
     markdown = github.render_summary(record)
     said = texts(markdown)
     for each in record.cases:
         assert (each.outcome not in BAD | {Outcome.XFAIL}) or each.id in said
-    # An element of several lines ends at the first empty one, but for <pre> that begins a line.
+    # An empty line ends an element, except a <pre> that begins a line.
     for block in re.split(r"(?ms)^<pre>.*?^</pre>$", markdown):
         for part in block.split("\n\n"):
             assert part.strip("\n").count("\n") == 0
 
 
-def test_what_a_kernel_prints_is_no_markup() -> None:
+def test_kernel_output_is_not_markup() -> None:
     text = "</pre></details><script>alert(1)</script>\n\n# x\n```\n[a](b) @you"
     record = run(
         case("write.a", Outcome.CRASH, reason=text, evidence=Evidence(console=text)),
@@ -208,7 +203,7 @@ def many(count: int) -> RunRecord:
 
 
 @pytest.mark.parametrize("room", [500, 5000, 100_000, 1 << 20])
-def test_it_has_the_room_that_there_is(room: int) -> None:
+def test_a_summary_fits_its_room(room: int) -> None:
     record = many(300)
     markdown = github.render_summary(record, room)
     assert room - 6000 < len(markdown.encode()) <= room
@@ -216,7 +211,7 @@ def test_it_has_the_room_that_there_is(room: int) -> None:
     assert f"{300 - shown} more left out: see results.json." in texts(markdown)
 
 
-def test_summaries_are_added_to_what_is_there(tmp_path: Path) -> None:
+def test_summaries_are_appended(tmp_path: Path) -> None:
     file = tmp_path / "summary.md"
     file.write_text("# mine\n")
     assert github.append_summary(file, [mixed(), run(case("write.a"))]) == []
@@ -225,7 +220,7 @@ def test_summaries_are_added_to_what_is_there(tmp_path: Path) -> None:
     assert said.count("<h3>") == 2
 
 
-def test_a_file_that_is_full_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_full_file_is_not_changed(tmp_path: Path) -> None:
     file = tmp_path / "summary.md"
     file.write_bytes(b"x" * ((1 << 20) - 20))
     record = mixed()
@@ -238,9 +233,6 @@ def test_many_runs_stay_below_the_limit(tmp_path: Path) -> None:
     github.append_summary(file, [many(200)] * 3)
     assert (1 << 20) - 20000 < file.stat().st_size <= 1 << 20
     assert file.read_text().count("more left out") == 2
-
-
-# A run in a workflow
 
 
 def test_a_run_annotates_and_adds_its_summary(
@@ -262,7 +254,7 @@ def test_a_run_annotates_and_adds_its_summary(
 
 
 @pytest.mark.parametrize("path", [None, "", "/nowhere/summary.md", "full"])
-def test_a_summary_that_cannot_be_ends_nothing(
+def test_an_unwritable_summary_does_not_end_the_run(
     path: str | None,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -278,12 +270,12 @@ def test_a_summary_that_cannot_be_ends_nothing(
     assert said.err.startswith("uevt: no summary of the step: ") is bool(path)
 
 
-def test_a_run_without_a_result_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_without_a_result_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     WorkflowOutput().end(None)
     assert capsys.readouterr().out == ""
 
 
-def test_a_console_gives_the_runner_no_commands() -> None:
+def test_live_output_has_no_commands() -> None:
     console = "::stop-commands::x\n[1.0] ##[add-mask]y"
     told = case("write.a", Outcome.CRASH, evidence=Evidence(console=console))
     screen, ktap = io.StringIO(), io.StringIO()

@@ -1,4 +1,4 @@
-"""junit.xml: read by a foreign parser, and of the shape that Jenkins validates."""
+"""junit.xml, read by another parser and validated by the schema of Jenkins."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SCHEMA = xmlschema.XMLSchema(GOLDEN / "junit-10.xsd")
 
 @UNHURRIED
 @given(st.lists(runs(), min_size=1, max_size=2))
-def test_any_runs_are_valid_and_counted_right(records: list[RunRecord]) -> None:
+def test_any_runs_are_valid_with_correct_counts(records: list[RunRecord]) -> None:
     text = render_junit(records)
     SCHEMA.validate(text)
     root = ElementTree.fromstring(text)
@@ -55,7 +55,7 @@ def test_any_runs_are_valid_and_counted_right(records: list[RunRecord]) -> None:
 @pytest.mark.parametrize(
     "text", ["\x00\x0b\x1b[31m\x85", "]]> <![CDATA[ &amp;", "\ud800\udcff\ufffe"]
 )
-def test_whatever_a_kernel_prints_is_xml(text: str) -> None:
+def test_any_kernel_output_is_valid_xml(text: str) -> None:
     bad = case(
         "write.a",
         Outcome.CRASH,
@@ -72,7 +72,7 @@ def test_whatever_a_kernel_prints_is_xml(text: str) -> None:
     ElementTree.fromstring(document.encode())
 
 
-def test_a_foreign_parser_finds_ids_and_outcomes(tmp_path: Path) -> None:
+def test_another_parser_finds_ids_and_outcomes(tmp_path: Path) -> None:
     path = tmp_path / "junit.xml"
     write_junit(mixed(), path)
     (suite,) = xunit2.JUnitXml.fromfile(str(path))
@@ -107,7 +107,7 @@ def test_the_text_of_a_failure_is_its_evidence() -> None:
     assert "\\x1b[31muser_events: \\x00\xff" in text
 
 
-def test_a_first_run_lost_to_the_host_is_kept_as_flaky() -> None:
+def test_a_first_run_lost_by_the_host_is_flaky() -> None:
     root = ElementTree.fromstring(render_junit([mixed()]))
     (flaky,) = root.findall(".//testcase[@name='enable.bit_63']/flakyError")
     assert flaky.attrib == {"type": "ERROR", "message": "QEMU was ended by signal 9 (SIGKILL)"}
@@ -128,14 +128,14 @@ def test_a_first_run_lost_to_the_host_is_kept_as_flaky() -> None:
         ),
     ],
 )
-def test_trouble_of_the_run_is_an_error_of_its_own(record: RunRecord, message: str) -> None:
+def test_a_problem_of_the_run_is_an_error_entry(record: RunRecord, message: str) -> None:
     root = ElementTree.fromstring(render_junit([record]))
     error = root.find(".//testcase[@name='uevt.run']/error")
     assert error is not None
     assert error.get("message") == message
 
 
-def test_measured_switches_are_told_of_run_and_case() -> None:
+def test_measured_switches_are_shown_for_run_and_case() -> None:
     root = ElementTree.fromstring(render_junit([contradicted()]))
     found = root.find(".//property[@name='contradicted']")
     assert found is not None
@@ -158,7 +158,7 @@ def test_a_kernel_without_user_events_is_skipped() -> None:
         assert verdict.get("value") == "NOT_BUILT"
 
 
-def test_classes_of_several_kernels_are_told_apart() -> None:
+def test_classes_of_several_kernels_are_unique() -> None:
     root = ElementTree.fromstring(render_junit([run(case("write.a")), run(case("write.a"))]))
     entries = [(each.get("classname"), each.get("name")) for each in root.findall(".//testcase")]
     assert entries == [("6.12.write", "write.a"), ("6.12-2.write", "write.a")]
@@ -180,7 +180,7 @@ LOST = case("write.a", Outcome.ERROR, reason="QEMU died")
         (case("write.a", Outcome.CRASH), Outcome.PASS, ["failure"]),
     ],
 )
-def test_the_other_run_of_a_case_is_in_its_place(
+def test_the_other_run_of_a_case_has_its_element(
     first: CaseResult, second: Outcome, tags: list[str]
 ) -> None:
     document = render_junit([run(settle(first, case("write.a", second)))])
@@ -198,7 +198,7 @@ def test_a_skipped_case_says_why() -> None:
     )
 
 
-def test_xfail_is_told_with_its_reason() -> None:
+def test_an_xfail_has_its_reason() -> None:
     record = run(case("format.length", Outcome.XFAIL, reason="the length is garbage"))
     skipped = ElementTree.fromstring(render_junit([record])).find(".//skipped")
     assert skipped is not None

@@ -1,4 +1,4 @@
-"""KCIDB's document, validated by kcidb-io."""
+"""KCIDB documents, validated by kcidb-io."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SENDER = Sender("mine")
 
 
 def document(*records: RunRecord, sender: Sender = SENDER) -> Any:
-    """What is sent, found valid and complete."""
+    """The document, valid and complete."""
     data = json.loads(render_kcidb(records, sender))
     V5_3.validate_exactly(data)
     for kind, parent in (("builds", "checkouts"), ("tests", "builds"), ("incidents", "tests")):
@@ -42,7 +42,7 @@ def test_any_runs_are_valid(records: list[RunRecord]) -> None:
     assert len(data["tests"]) == sum(len(each.cases) + 1 for each in records)
 
 
-def test_statuses_are_by_the_meaning_of_the_schema() -> None:
+def test_each_outcome_has_a_status() -> None:
     assert statuses(document(mixed())) == {
         "user_events": "FAIL",
         "registration.empty_name": "PASS",
@@ -69,11 +69,11 @@ def test_statuses_are_by_the_meaning_of_the_schema() -> None:
         (Outcome.ERROR, Blame.GUEST, Status.MISS),
     ],
 )
-def test_who_is_to_blame_decides(outcome: Outcome, blame: Blame, status: Status) -> None:
+def test_blame_decides_the_status(outcome: Outcome, blame: Blame, status: Status) -> None:
     assert status_of(case("write.a", outcome, blame=blame)) is status
 
 
-def test_a_known_deviation_is_an_issue_that_is_there() -> None:
+def test_a_known_deviation_is_a_present_issue() -> None:
     known = case("format.length", Outcome.XFAIL, reason="the length is garbage")
     data = document(run(case("write.a"), known))
     assert statuses(data) == {"user_events": "PASS", "write.a": "PASS", "format.length": "FAIL"}
@@ -84,7 +84,7 @@ def test_a_known_deviation_is_an_issue_that_is_there() -> None:
     assert issue["culprit"] == {"code": True, "tool": False, "harness": False}
 
 
-def test_a_deviation_that_is_gone_is_an_issue_that_is_not_there() -> None:
+def test_a_missing_deviation_is_an_absent_issue() -> None:
     gone = case("format.length", Outcome.XPASS, reason="expected and not seen")
     data = document(run(case("write.a"), gone))
     assert statuses(data)["format.length"] == statuses(data)["user_events"] == "ERROR"
@@ -118,12 +118,12 @@ def test_the_run_as_a_whole_is_a_test(record: RunRecord, status: str) -> None:
     assert (whole["start_time"], whole["duration"]) == ("2026-11-20T17:44:00Z", 14.23)
 
 
-def test_no_case_of_a_kernel_without_user_events_is_told() -> None:
+def test_a_kernel_without_user_events_has_no_cases() -> None:
     unbuilt = case("write.a", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
     assert statuses(document(run(unbuilt, not_built=True))) == {"user_events": "SKIP"}
 
 
-def test_ids_stay_and_runs_are_told_apart() -> None:
+def test_ids_are_stable_and_unique() -> None:
     first, other = mixed(), replace(mixed(), duration_s=15.0)
     assert render_kcidb([first], SENDER) == render_kcidb([mixed()], SENDER)
     both = document(first, other)
@@ -133,7 +133,7 @@ def test_ids_stay_and_runs_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize("kernel", ["6.12+fix", "tree-6.13", "image-6.12"])
-def test_what_a_kernel_was_made_of_may_not_be_known(kernel: str) -> None:
+def test_the_source_of_a_kernel_may_be_unknown(kernel: str) -> None:
     facts = replace(mixed().head.kernel, id=kernel)
     records = [
         run(case("write.a"), head=head(kernel=facts), duration_s=each) for each in (1.0, 2.0)
@@ -141,7 +141,7 @@ def test_what_a_kernel_was_made_of_may_not_be_known(kernel: str) -> None:
     assert len(document(*records)["builds"]) == 2
 
 
-def test_a_build_that_is_known_is_not_told_again() -> None:
+def test_a_known_build_is_not_repeated() -> None:
     data = document(mixed(), sender=replace(SENDER, build="maestro:6565c0ffee"))
     assert "builds" not in data
     assert "checkouts" not in data
@@ -163,7 +163,7 @@ def test_files_of_several_runs_are_in_directories_of_their_kernels() -> None:
     }
 
 
-def test_evidence_is_bounded_and_says_what_is_left_out() -> None:
+def test_evidence_is_bounded() -> None:
     console = "".join(f"[{second:5}.0] {'x' * 900}\n" for second in range(60))
     crash = case("write.a", Outcome.CRASH, evidence=Evidence(console=console))
     *_, test = document(run(crash))["tests"]
@@ -175,7 +175,7 @@ def test_evidence_is_bounded_and_says_what_is_left_out() -> None:
     assert test["log_excerpt"].startswith("CRASH write.a (blame kernel, 0.00 s)\n")
 
 
-def test_no_text_is_one_that_a_database_refuses() -> None:
+def test_texts_are_valid_for_the_database() -> None:
     text = "\x00\ud800\udcff\t\x1b"
     bad = case("write.a", Outcome.FAIL, reason=text, evidence=Evidence((text,), text, text))
     facts = KernelFacts(text, text, text, config_sha256="0" * 64)

@@ -1,4 +1,4 @@
-"""The words of kselftest's runner, read as LKFT and LAVA read them."""
+"""kselftest output, read like LKFT and LAVA."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RESULTS = {Outcome.PASS: "pass", Outcome.XFAIL: "pass", Outcome.SKIP: "skip"}
 
 @UNHURRIED
 @given(runs())
-def test_a_reader_finds_each_case_and_nothing_else(record: RunRecord) -> None:
+def test_readers_find_exactly_the_cases(record: RunRecord) -> None:
     found = read_kselftest(render_kselftest([record]), shorten=str)
     told = {
         f"user_events: {each.surface}_{each.id}": RESULTS.get(each.outcome, "fail")
@@ -36,11 +36,11 @@ def test_a_reader_finds_each_case_and_nothing_else(record: RunRecord) -> None:
     assert found.keys() - told.keys() == programs | whole
 
 
-def test_it_looks_as_agreed(golden: Callable[[str, str], None]) -> None:
+def test_the_document_of_a_run_with_one_of_everything(golden: Callable[[str, str], None]) -> None:
     golden("mixed.kselftest", render_kselftest([mixed()]))
 
 
-def test_names_are_the_ids_and_stay_the_same_when_skipped() -> None:
+def test_names_are_ids_also_of_skipped_cases() -> None:
     found = read_kselftest(render_kselftest([mixed()]))
     assert found == {
         "user_events_registration_registration_empty_name": "pass",
@@ -63,7 +63,7 @@ def test_names_are_the_ids_and_stay_the_same_when_skipped() -> None:
     }
 
 
-def test_no_two_cases_of_the_suite_have_one_name_in_the_end() -> None:
+def test_reduced_case_names_are_unique() -> None:
     ids = {
         case for file in SUMMARIES.glob("*.json") for case in json.loads(file.read_text())["cases"]
     }
@@ -71,7 +71,7 @@ def test_no_two_cases_of_the_suite_have_one_name_in_the_end() -> None:
     assert len(ids) > 3000
     names = surfaces | {f"{id.partition('.')[0]}_{slug(id)}" for id in ids}
     assert len(names) == len(ids) + len(surfaces)
-    # Where names are cut to letters and digits, as in variables of a shell.
+    # Names reduced to letters and digits, as in shell variables.
     assert len({re.sub("[^a-z0-9]+", "_", id) for id in ids}) == len(ids)
 
 
@@ -79,7 +79,7 @@ def test_no_two_cases_of_the_suite_have_one_name_in_the_end() -> None:
     "line",
     ["ok 7 evil", "not ok 7 evil # SKIP", "# ok 7 evil", "TAP version 12", "  # # ok 7 evil"],
 )
-def test_what_a_kernel_prints_is_no_result(line: str) -> None:
+def test_kernel_output_is_not_a_result(line: str) -> None:
     crash = case("write.a", Outcome.CRASH, reason=line, evidence=evidence(line))
     skipped = case("write.b", Outcome.SKIP)
     assert read_kselftest(render_kselftest([run(crash, skipped)])) == {
@@ -105,7 +105,7 @@ def test_several_kernels_are_collections_of_their_own() -> None:
     }
 
 
-def test_a_run_that_was_cut_off_is_a_program_that_failed() -> None:
+def test_a_run_that_was_cut_off_is_a_failed_program() -> None:
     text = render_kselftest([run(case("write.a"), selected=2, note="interrupted")])
     assert text.startswith("TAP version 13\n1..2\n")
     assert text.endswith(
@@ -122,7 +122,7 @@ def test_a_kernel_without_user_events_is_skipped() -> None:
     assert "# 1..0 # SKIP the kernel was built without user_events\n" in text
 
 
-def test_measured_switches_are_told() -> None:
+def test_measured_switches_are_shown() -> None:
     lines = render_kselftest([contradicted()]).splitlines()
     told = lines.index("# # | judged with measured switches: ebadf_when_disabled, persist")
     assert lines[told + 1] == "# ok 1 write.a"
@@ -142,7 +142,7 @@ BLOCK = (
 PATIENCE = 60
 
 
-def test_the_runner_of_the_kernel_says_the_same(kernel_testing: Path, tmp_path: Path) -> None:
+def test_the_format_matches_the_kernels_runner(kernel_testing: Path, tmp_path: Path) -> None:
     lost = case("a.lost", Outcome.ERROR, blame=Blame.HOST, reason="gone")
     record = run(*mixed().cases, lost, case("z.skipped", Outcome.SKIP))
     record = replace(record, cases=tuple(sorted(record.cases, key=lambda each: each.id)))

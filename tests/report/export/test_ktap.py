@@ -1,4 +1,4 @@
-"""results.ktap, read back by a strict reader that knows only the kernel's document."""
+"""results.ktap, read by a strict reader written from the kernel's document."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ BAD = {Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERRO
 
 @UNHURRIED
 @given(runs())
-def test_any_run_is_valid_and_tells_every_case(record: RunRecord) -> None:
+def test_any_run_is_valid_and_complete(record: RunRecord) -> None:
     top = read_ktap(render_ktap([record]))
     told = {each.name: each.ok for each in top.leaves() if each.name}
     trouble = {"uevt.run": False} if record.trouble else {}
     assert told == {each.id: each.outcome not in BAD for each in record.cases} | trouble
 
 
-def test_ids_survive_what_readers_do_to_names() -> None:
-    # LAVA's and LKFT's readers keep these characters and drop or replace the others.
+def test_readers_keep_ids() -> None:
+    # The readers of LAVA and LKFT keep these characters and drop or replace others.
     names = [each.name for each in read_ktap(render_ktap([mixed()])).leaves()]
     assert [re.sub(r"[^A-Za-z0-9_.-]", "", name) for name in names] == names
 
 
-def test_directives_are_those_of_the_document() -> None:
+def test_directives_are_documented_ones() -> None:
     leaves = {each.name: each for each in read_ktap(render_ktap([mixed()])).leaves()}
     told = {name: (each.ok, each.directive) for name, each in leaves.items()}
     assert told == {
@@ -55,7 +55,7 @@ def test_directives_are_those_of_the_document() -> None:
     )
 
 
-def test_a_surface_is_as_bad_as_its_worst_case() -> None:
+def test_a_surface_has_the_result_of_its_worst_case() -> None:
     record = run(
         case("write.a"),
         case("write.b", Outcome.CRASH),
@@ -101,7 +101,7 @@ def test_several_kernels_are_subtests() -> None:
 
 
 @pytest.mark.parametrize("text", ["x # SKIP y", "x #skip y", "x #\tTODO", "# # SKIP"])
-def test_no_text_of_a_kernel_is_a_directive(text: str) -> None:
+def test_kernel_output_is_not_a_directive(text: str) -> None:
     record = run(case("write.a", Outcome.CRASH, reason=text), selected=2, note=text)
     for line in render_ktap([record]).splitlines():
         if "ok " in line:
@@ -109,12 +109,14 @@ def test_no_text_of_a_kernel_is_a_directive(text: str) -> None:
             assert not re.search(r"#\s*(skip|todo)", line, re.IGNORECASE)
 
 
-def test_what_a_kernel_prints_of_an_oops_stays_as_it_is() -> None:
+def test_an_oops_is_not_changed() -> None:
     reason = "Oops: 0002 [#1] PREEMPT SMP"
     assert reason in render_ktap([run(case("write.a", Outcome.CRASH, reason=reason))])
 
 
-def test_it_looks_as_agreed(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+def test_the_document_of_a_run_with_one_of_everything(
+    tmp_path: Path, golden: Callable[[str, str], None]
+) -> None:
     path = tmp_path / "results.ktap"
     write_ktap(mixed(), path)
     golden("mixed.ktap", path.read_text(encoding="utf-8"))
@@ -141,6 +143,6 @@ def test_measured_switches_are_comments() -> None:
     ],
     ids=range(8),
 )
-def test_the_reader_refuses_what_is_wrong(text: str) -> None:
+def test_the_reader_refuses_invalid_lines(text: str) -> None:
     with pytest.raises(KtapError):
         read_ktap(text)

@@ -1,4 +1,4 @@
-"""KTAP while a run runs: valid wherever it stops, and true as a whole."""
+"""Streaming KTAP: valid wherever it stops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BAD = {Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERRO
 
 
 def streamed(record: RunRecord, *, require: bool = False) -> str:
-    """What a run says that ends with this record."""
+    """The stream of a run that ends with this record."""
     stream = io.StringIO()
     view = KtapStream(stream, record.head, require=require)
     view.begin(record.selected)
@@ -38,18 +38,18 @@ def last(text: str) -> Ktap:
 
 @UNHURRIED
 @given(runs())
-def test_any_run_is_valid_and_tells_every_case(record: RunRecord) -> None:
+def test_any_run_is_valid_and_complete(record: RunRecord) -> None:
     top = read_ktap(streamed(record))
     told = {each.name: each.ok for each in top.subtests}
     whole = {"uevt.run": not record.trouble}
     assert told == {each.id: each.outcome not in BAD for each in record.cases} | whole
 
 
-def test_it_looks_as_agreed(golden: Callable[[str, str], None]) -> None:
+def test_the_document_of_a_run_with_one_of_everything(golden: Callable[[str, str], None]) -> None:
     golden("stream.ktap", streamed(mixed()))
 
 
-def test_every_line_is_out_when_its_case_has_ended() -> None:
+def test_lines_are_flushed_when_their_case_ends() -> None:
     stream = io.StringIO()
     view = KtapStream(stream, head())
     view.begin(2)
@@ -75,13 +75,13 @@ def test_a_run_without_a_result_bails_out() -> None:
     assert ([each.name for each in top.subtests], bool(top.bailed_out)) == (["write.a"], True)
 
 
-def test_a_run_that_never_began_says_nothing() -> None:
+def test_a_run_that_never_began_prints_nothing() -> None:
     stream = io.StringIO()
     KtapStream(stream, head()).end(None)
     assert stream.getvalue() == ""
 
 
-def test_what_no_case_tells_is_told_of_the_run() -> None:
+def test_problems_of_the_run_have_an_entry() -> None:
     assert last(streamed(run(case("write.a")))).ok
     assert last(streamed(run(case("write.a", Outcome.FAIL)))).ok, "the case tells it"
     found = last(streamed(run(case("write.a"), contradictions=(contradiction(),))))
@@ -89,7 +89,7 @@ def test_what_no_case_tells_is_told_of_the_run() -> None:
     assert "ebadf_when_disabled" in found.detail
 
 
-def test_a_probe_that_lost_its_guest_is_told_of_the_run() -> None:
+def test_extra_results_are_named_in_the_entry_of_the_run() -> None:
     stream = io.StringIO()
     probe = case("dated.persist.probe", Outcome.CRASH, reason="Kernel panic")
     view = KtapStream(stream, head())
@@ -129,7 +129,7 @@ def test_a_reader_that_goes_away_does_not_end_the_run() -> None:
 
 
 def several(*texts: str, planned: int | None = None, bail_out: str = "") -> str:
-    """What several runs say together."""
+    """The stream of several runs."""
     stream = io.StringIO()
     sections = KtapRuns(stream, planned or len(texts))
     for number, text in enumerate(texts, start=1):
@@ -162,18 +162,15 @@ def test_a_kernel_that_was_cut_off_is_not_ok(lines: int) -> None:
     assert text.splitlines()[-1].startswith("not ok 1 kernel-1")
 
 
-def test_a_kernel_that_never_began_is_told() -> None:
+def test_a_kernel_that_never_began_is_an_error() -> None:
     (entry,) = read_ktap(several("")).subtests
     assert (entry.ok, entry.directive, entry.detail) == (False, "ERROR", "it did not begin")
 
 
-def test_kernels_that_will_not_come_are_bailed_out() -> None:
+def test_missing_kernels_bail_out() -> None:
     cut = streamed(run(case("write.a"), selected=3, note="interrupted"))
     top = read_ktap(several(cut, planned=3, bail_out="interrupted"))
     assert (len(top.subtests), top.bailed_out) == (1, "interrupted")
-
-
-# The kernel's own reader
 
 
 def counted(kunit: Kunit, text: str) -> tuple[int, int, int, int]:
@@ -183,7 +180,7 @@ def counted(kunit: Kunit, text: str) -> tuple[int, int, int, int]:
 
 
 def test_kunit_reads_a_run(kunit: Kunit) -> None:
-    # kunit takes ERROR, TIMEOUT, CRASH and XFAIL for plain results.
+    # kunit reads ERROR, TIMEOUT, CRASH and XFAIL as plain results.
     assert counted(kunit, streamed(mixed())) == (4, 5, 1, 0)
     assert counted(kunit, streamed(run(case("write.a"), case("write.b")))) == (3, 0, 0, 0)
 
@@ -193,6 +190,6 @@ def test_kunit_reads_several_runs(kunit: Kunit) -> None:
     assert counted(kunit, several(streamed(good), streamed(bad))) == (3, 1, 0, 0)
 
 
-def test_kunit_notices_a_run_that_was_cut_off(kunit: Kunit) -> None:
+def test_kunit_detects_a_run_that_was_cut_off(kunit: Kunit) -> None:
     text = streamed(run(case("write.a"), selected=3, note="interrupted"))
     assert counted(kunit, text)[3] > 0

@@ -1,4 +1,4 @@
-"""Whatever becomes of a run, no foreign reader takes it for a better one."""
+"""No reader shows a run as better than it was."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COLOURS = {
 
 
 def of(outcome: Outcome, blame: Blame = Blame.KERNEL) -> RunRecord:
-    """A run in which one of three surfaces shows this."""
+    """A run with this outcome in one of three surfaces."""
     reason = SkipReason.CONFIG if outcome is Outcome.SKIP else "because # SKIP it"
     odd = case("write.b", outcome, blame=blame, reason=reason)
     return run(case("status.a"), case("write.a"), odd, case("perf.a"))
@@ -56,7 +56,7 @@ each_run = pytest.mark.parametrize(("record", "colour"), RUNS.values(), ids=RUNS
 
 
 def worst(colours: Iterable[str]) -> str:
-    """Red before green before grey, which is all that says nothing."""
+    """The overall colour: red before green before grey."""
     found = set(colours)
     return RED if RED in found else GREEN if GREEN in found else GREY
 
@@ -69,7 +69,7 @@ def by_kunit(kunit: Kunit, records: list[RunRecord]) -> str:
 
 
 def by_tap(text: str) -> str:
-    """TAP without nesting: its reader sees the outermost tests alone."""
+    """Read TAP without nesting: only the outermost tests."""
     lines = [line for line in Parser().parse_text(text) if line.category == "test"]
     return worst(RED if not each.ok else GREY if each.skip else GREEN for each in lines)
 
@@ -119,7 +119,7 @@ def test_a_run_keeps_its_colour_in_kunit(kunit: Kunit, record: RunRecord, colour
 
 
 @each_run
-def test_beside_a_good_run_a_bad_one_is_still_seen(
+def test_a_bad_run_next_to_a_good_one_stays_bad(
     kunit: Kunit, record: RunRecord, colour: str
 ) -> None:
     good = run(case("write.a"))
@@ -127,7 +127,7 @@ def test_beside_a_good_run_a_bad_one_is_still_seen(
     for records in ([good, record], [record, good]):
         found = {**by_all(records), "kunit": by_kunit(kunit, records)}
         if colour is GREY:
-            del found["github"]  # which has no word for what went well
+            del found["github"]  # which omits passed tests
         assert found == dict.fromkeys(found, expected)
 
 
@@ -150,7 +150,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_what_a_kernel_prints_turns_nothing_green(kunit: Kunit, text: str) -> None:
+def test_kernel_output_turns_nothing_green(kunit: Kunit, text: str) -> None:
     told = {"reason": text, "evidence": Evidence((text,), text, text, text, text)}
     record = run(
         case("write.a"),
@@ -171,8 +171,8 @@ def test_what_a_kernel_prints_turns_nothing_green(kunit: Kunit, text: str) -> No
 
 
 @pytest.mark.parametrize("last", [True, False])
-def test_words_at_which_kunit_stops_reading_cost_no_failure(kunit: Kunit, last: bool) -> None:
-    # It takes them for the end of a boot, wherever they stand in a line.
+def test_words_that_end_a_kunit_log_hide_no_failure(kunit: Kunit, last: bool) -> None:
+    # kunit takes these anywhere in a line for the end of a boot.
     halted = case(
         "write.b", Outcome.CRASH, evidence=Evidence(console="[9.0] reboot: System halted\n")
     )

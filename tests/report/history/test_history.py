@@ -1,4 +1,4 @@
-"""When an outcome changed, asked of a directory of runs."""
+"""`uevt history` over a directory of runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ P, F, XF, S, E = Outcome.PASS, Outcome.FAIL, Outcome.XFAIL, Outcome.SKIP, Outcom
 def record(
     kernel: str, day: int, *outcomes: Outcome, release: str = "", suite: str = "0.1.0", **facts: str
 ) -> RunRecord:
-    """A run on a day of a month: cases a.a, a.b and so on."""
+    """A run on a day of November: cases a.a, a.b and so on."""
     release = release or kernel
     told = KernelFacts(
         **{"id": kernel, "release": release, "profile": release, "build": release, **facts}
@@ -52,10 +52,10 @@ def keep(store: Path, *records: RunRecord) -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """Four kernels, one of them with a patch."""
+    """Four kernels, one of them patched."""
     keep(
         tmp_path,
-        # The order of dates is not that of releases.
+        # Not in the order of releases.
         record("7.3", 1, F, P, release="7.3.4"),
         record("6.12", 5, F, P, release="6.12.117"),
         record("6.12", 7, F, F, release="6.12.117"),
@@ -80,16 +80,18 @@ def test_releases_are_ordered_as_versions(older: str, newer: str) -> None:
     assert release_key("next-20261120") < release_key(older)
 
 
-def test_the_release_range_is_named(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_conclusion_names_a_range_of_releases(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert history(store, "a.a") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "uevt: a.a: PASS up to 6.9.7, FAIL from 6.12.117"
     assert [line.split()[0] for line in lines[:4]] == ["6.1.192", "6.9.7", "6.12.117", "7.3.4"]
-    # What a patch mends says nothing of the release.
+    # A patched kernel says nothing about the release.
     assert any(line.split()[:3] == ["6.12.117", "6.12+fix", "PASS"] for line in lines[5:])
 
 
-def test_two_revisions_of_the_suite_are_no_proof(
+def test_a_difference_between_suites_is_marked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keep(tmp_path, record("6.1", 1, P, suite="0.1.0"), record("6.2", 1, F, suite="0.2.0"))
@@ -99,7 +101,7 @@ def test_two_revisions_of_the_suite_are_no_proof(
 
 
 @pytest.mark.parametrize("changed", ["6.2+", "6.2.0-dirty"])
-def test_a_changed_tree_makes_no_range(
+def test_a_changed_kernel_is_not_part_of_a_range(
     changed: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keep(tmp_path, record("6.1", 1, P), record("tree-6.2", 1, F, release=changed))
@@ -117,7 +119,7 @@ def test_a_changed_tree_makes_no_range(
         ([S, XF, S], "XFAIL in 6.2.1"),
     ],
 )
-def test_sentences(
+def test_conclusions(
     outcomes: list[Outcome], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for number, outcome in enumerate(outcomes, 1):
@@ -126,7 +128,7 @@ def test_sentences(
     assert capsys.readouterr().out.splitlines()[-1] == f"uevt: a.a: {sentence}"
 
 
-def test_kernels_of_one_release_are_told_apart(
+def test_kernels_of_one_release_have_their_ids(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keep(tmp_path, record("6.12", 1, P, release="6.12.117"))
@@ -136,7 +138,7 @@ def test_kernels_of_one_release_are_told_apart(
     assert said.endswith("PASS up to 6.12.117 (6.12), FAIL from 6.12.117 (tree-6.12)\n")
 
 
-def test_what_one_build_answers_now_so_and_now_otherwise_is_flaky(
+def test_disagreeing_runs_of_one_build_are_flaky(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert history(store, "a.b") == 0
@@ -146,7 +148,7 @@ def test_what_one_build_answers_now_so_and_now_otherwise_is_flaky(
 
 
 @pytest.mark.parametrize("changed", [{"build": "edited"}, {"suite": "0.2.0"}])
-def test_another_build_or_suite_is_a_change_and_no_flake(
+def test_another_build_or_suite_is_not_flaky(
     changed: dict[str, str], store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keep(store, record("6.12", 8, F, P, release="6.12.117", **changed))
@@ -154,7 +156,9 @@ def test_another_build_or_suite_is_a_change_and_no_flake(
     assert "PASS in 1 run since 2026-11-08, FAIL before" in capsys.readouterr().out
 
 
-def test_a_kernel_tells_its_runs(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_history_of_a_kernel_lists_its_runs(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     # A run of few cases in between hides nothing.
     keep(store, record("6.12", 6, P, release="6.12.117"))
     assert history(store, "6.12") == 0
@@ -177,7 +181,7 @@ def test_a_kernel_tells_its_runs(store: Path, capsys: pytest.CaptureFixture[str]
     )
 
 
-def test_for_programs(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_json_document(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert history(store, "a.a", "--json") == 0
     document = json.loads(capsys.readouterr().out)
     assert document["sentence"] == "PASS up to 6.9.7, FAIL from 6.12.117"
@@ -210,7 +214,7 @@ def test_a_function_stands_for_its_variants(
     ]
 
 
-def test_what_is_unknown_is_told_with_what_is_meant(
+def test_an_unknown_subject_gets_suggestions(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert history(store, "6.1.193") == 2
@@ -231,7 +235,7 @@ def test_what_is_unknown_is_told_with_what_is_meant(
         (b'{"name": "package"}', "is missing"),
     ],
 )
-def test_what_is_no_run_is_named_and_left_out(
+def test_an_unreadable_run_is_reported_and_ignored(
     content: bytes, why: str, store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     foreign = store / "6.12" / "half-\x1b[2Jwritten"
@@ -248,9 +252,7 @@ def test_what_is_no_run_is_named_and_left_out(
     assert capsys.readouterr().err == ""
 
 
-def test_halves_of_characters_are_no_trouble(
-    store: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_surrogates_are_accepted(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     strange = record("6.12", 9, F, F, release="6.12.117", suite="\udcff")
     file = store / "6.12" / "20261107T120000Z" / NAME
     for name in (b"\xff-run", b"\xff-broken"):
@@ -266,7 +268,7 @@ def test_halves_of_characters_are_no_trouble(
         assert "suite \\udcff" in told.out
 
 
-def test_a_self_check_is_no_run(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_self_checks_are_ignored(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     check = record("model", 1, F, F)
     keep(store, replace(check, head=replace(check.head, self_check=True)))
     assert history(store, "a.a") == 0
@@ -288,7 +290,7 @@ def test_the_index_follows_the_files(store: Path) -> None:
         assert {each.kernel.id for each in opened.runs()} == {"6.9", "6.12", "6.12+fix", "7.3"}
 
 
-def test_only_what_is_new_is_read(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_new_files_are_read(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
     with Store(store, read.append):
         pass
@@ -311,9 +313,7 @@ def test_only_what_is_new_is_read(store: Path, monkeypatch: pytest.MonkeyPatch) 
     ],
     ids=["foreign", "cut", "another-layout", "another-table", "directory"],
 )
-def test_a_damaged_index_costs_time_and_no_answer(
-    damage: Callable[[Path], object], store: Path
-) -> None:
+def test_a_damaged_index_is_rebuilt(damage: Callable[[Path], object], store: Path) -> None:
     assert sentence(store) == P
     damage(store / index.NAME)
     assert sentence(store) == P
@@ -321,7 +321,7 @@ def test_a_damaged_index_costs_time_and_no_answer(
     assert sentence(store) == F
 
 
-def test_a_directory_that_may_only_be_read_is_answered_from_memory(
+def test_a_read_only_directory_is_indexed_in_memory(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect = sqlite3.connect
@@ -337,9 +337,7 @@ def test_a_directory_that_may_only_be_read_is_answered_from_memory(
     assert not (store / index.NAME).exists()
 
 
-def test_who_waits_too_long_for_the_index_does_without(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_locked_index_is_copied(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sentence(store) == P
     monkeypatch.setattr(index, "_PATIENCE_S", 0.1)
     keep(store, record("6.1", 10, F))
@@ -350,7 +348,7 @@ def test_who_waits_too_long_for_the_index_does_without(
     holder.close()
 
 
-def test_several_processes_at_once_agree(tmp_path: Path) -> None:
+def test_concurrent_processes_agree(tmp_path: Path) -> None:
     for day in range(1, 29):
         keep(tmp_path, record("6.12", day, P, F), record("6.1", day, P, P))
     answers: list[int] = []

@@ -1,4 +1,4 @@
-"""docs/findings.md: which cases a section names."""
+"""docs/findings.md as data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Nothing.
 """
 
 
-def test_sections_and_the_cases_that_they_name(tmp_path: Path) -> None:
+def test_findings_name_their_cases(tmp_path: Path) -> None:
     (tmp_path / "findings.md").write_text(TEXT)
     first, second = read_findings(tmp_path / "findings.md")
     assert (first.title, second.title) == ("First, with `code`", "Second")
@@ -40,17 +40,17 @@ def test_sections_and_the_cases_that_they_name(tmp_path: Path) -> None:
         assert not second.names(id)
 
 
-def test_without_documentation_there_are_none(tmp_path: Path) -> None:
+def test_without_documentation_there_are_no_findings(tmp_path: Path) -> None:
     assert read_findings(tmp_path / "findings.md") == []
 
 
 def test_the_documentation_of_the_suite_is_found() -> None:
-    """Without it there would be nothing to ask below, and none would be missed in a report."""
+    """The document exists and parses: otherwise the next test would test nothing."""
     assert read_findings()
 
 
 @pytest.mark.parametrize("finding", read_findings(), ids=lambda finding: finding.title)
-def test_a_finding_is_about_cases_that_there_are(finding: Finding) -> None:
+def test_findings_name_existing_cases(finding: Finding) -> None:
     ids = [each.id for each in all_cases()]
     if not finding.text.startswith(("Case `", "Cases `")):
         return

@@ -1,4 +1,4 @@
-"""The report in Markdown and for a terminal."""
+"""The report as Markdown and text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COVERED = Covered("kernel/trace/trace_events_user.c", 950, 95.2, 600, 81.0)
 
 
 def example() -> Matrix:
-    """Three kernels: one that is right, one that deviates, one that breaks."""
+    """Three kernels: one passes, one deviates, one fails."""
 
     def cases(outcome: Outcome, reason: str = "") -> RunRecord:
         release = {Outcome.PASS: "6.1.10", Outcome.XFAIL: "6.12.117", Outcome.FAIL: "7.3.4"}[
@@ -43,7 +43,7 @@ def example() -> Matrix:
     return matrix([*found, Run(cases(Outcome.FAIL, "another length"))])
 
 
-def test_the_terminal_form(golden: Callable[[str, str], None]) -> None:
+def test_the_text_form(golden: Callable[[str, str], None]) -> None:
     golden("matrix.txt", render_text(example()))
 
 
@@ -53,19 +53,19 @@ def test_the_markdown_form(golden: Callable[[str, str], None]) -> None:
 
 @UNHURRIED
 @given(st.lists(runs(), max_size=3))
-def test_every_run_fits_a_terminal_and_leaves_it_alone(records: list[RunRecord]) -> None:
+def test_text_fits_100_columns_without_escape_sequences(records: list[RunRecord]) -> None:
     text = render_text(matrix(map(Run, records)))
     assert all(len(line) <= WIDTH for line in text.splitlines())
     assert text.replace("\n", "").isprintable()
 
 
-def test_colour_only_where_it_was_asked_for() -> None:
+def test_colour_is_optional() -> None:
     records = [Run(mixed()), Run(contradicted())]
     assert "\x1b" not in render_text(matrix(records))
     assert "\x1b[31mFAIL" in render_text(matrix(records), colour=True)
 
 
-def test_no_text_is_markup() -> None:
+def test_text_is_not_markup() -> None:
     text = render_markdown(matrix([Run(hostile()), Run(mixed())]))
     assert not re.search(r"(?<!\\)<(?!br>|/?details>|/?summary>)", text)
     assert "\x1b" not in text
@@ -73,21 +73,21 @@ def test_no_text_is_markup() -> None:
     assert len({len(re.findall(r"(?<!\\)\|", row)) for row in rows}) == 1
 
 
-def test_nobody_is_mentioned_and_nothing_linked() -> None:
+def test_texts_neither_mention_nor_link() -> None:
     reason = "ask @somebody in #12 or see https://example.org/ *now*"
     text = render_markdown(matrix([Run(kernel("6.12", case("a.b", Outcome.FAIL, reason=reason)))]))
     assert not re.search(r"@\w|#\d|://", text)
     assert r"\*now\*" in text
 
 
-def test_where_it_was_otherwise_is_said_if_the_kernel_before_did_not_run_it() -> None:
+def test_the_earlier_kernel_is_named_if_the_previous_one_did_not_run_the_case() -> None:
     records = kernel("6.1", case("a.b")), kernel("6.4"), kernel("6.12", case("a.b", Outcome.FAIL))
     found = matrix(map(Run, records))
     assert "\n  PASS -> FAIL a.b (PASS on 6.1)\n" in render_text(found)
     assert "\n- **PASS → FAIL** `a.b` (PASS on 6.1)\n" in render_markdown(found)
 
 
-def test_a_kernel_that_breaks_everything_is_cut_short() -> None:
+def test_long_sections_are_cut() -> None:
     cases = [case(f"write.c{n}", Outcome.FAIL, reason=f"reason {n}") for n in range(500)]
     found = matrix([Run(kernel("6.12", *cases))])
     for text in (render_text(found), render_markdown(found)):

@@ -1,4 +1,4 @@
-"""The page of a report, without a browser: what is in it, and what cannot get out of it."""
+"""The HTML report without a browser: its contents and its escaping."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def data(text: str) -> dict[str, Any]:
 
 
 class Elements(HTMLParser):
-    """Which elements and attributes a page has."""
+    """The elements and attributes of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Elements(HTMLParser):
 
 
 def hostile() -> RunRecord:
-    """A run whose every text wants out."""
+    """A run whose every text tries to inject markup."""
     told = replace(
         failure(),
         reason=HOSTILE,
@@ -90,7 +90,7 @@ def test_hostile_texts_add_no_element() -> None:
             assert href.startswith("#") or href == "data:,"
 
 
-def test_hostile_texts_arrive_as_they_are() -> None:
+def test_hostile_texts_are_not_changed() -> None:
     text = page(hostile())
     (detail,) = data(text)["details"]
     assert (detail["reason"], detail["console"], detail["adapted"]) == (HOSTILE, HOSTILE, [HOSTILE])
@@ -99,14 +99,14 @@ def test_hostile_texts_arrive_as_they_are() -> None:
 
 @settings(UNHURRIED, max_examples=15)
 @given(st.lists(runs(), min_size=1, max_size=3))
-def test_every_run_can_be_shown(records: list[RunRecord]) -> None:
+def test_any_run_has_a_page(records: list[RunRecord]) -> None:
     text = page(*records)
     assert sum(tag == "script" for tag, _ in Elements(text).found) == 2
     shown = data(text)
     assert [len(row[4]) for row in shown["rows"]] == [len(records)] * len(shown["rows"])
 
 
-def test_the_page_allows_itself_its_own_texts_and_nothing_else() -> None:
+def test_the_csp_allows_only_the_inlined_texts() -> None:
     text = page(mixed())
     found = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
     assert found
@@ -122,11 +122,11 @@ def test_the_page_allows_itself_its_own_texts_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("file", sorted(TEMPLATES.glob("*.[cj]s*")), ids=lambda file: file.name)
-def test_style_and_script_cannot_end_their_element(file: Any) -> None:
+def test_styles_and_scripts_do_not_end_their_elements(file: Any) -> None:
     assert not re.search(r"</(style|script)|<!--", file.read_text(encoding="utf-8"), re.IGNORECASE)
 
 
-def test_findings_are_quoted_where_a_case_is_named() -> None:
+def test_findings_of_cases_are_quoted() -> None:
     text = page(run(case("a.b"), case("a.c")), findings=(FINDING, Finding("Other", "Case `z.z`.")))
     assert "&lt;b&gt;bold&lt;/b&gt;" in text
     assert 'href="javascript' not in text
@@ -135,7 +135,7 @@ def test_findings_are_quoted_where_a_case_is_named() -> None:
     assert [data(text)["functions"][row[1]][3] for row in data(text)["rows"]] == [[0], []]
 
 
-def test_evidence_that_kernels_share_is_there_once() -> None:
+def test_shared_evidence_is_stored_once() -> None:
     evidence = Evidence(tuple(f"{n}. open()" for n in range(100)), console="text")
     told = case("a.b", Outcome.FAIL, reason="it broke", evidence=evidence)
     shown = data(page(*(kernel(f"6.{n}", told) for n in range(1, 9))))
@@ -143,13 +143,13 @@ def test_evidence_that_kernels_share_is_there_once() -> None:
     assert shown["rows"][0][7] == {str(place): 0 for place in range(8)}
 
 
-def test_a_case_that_passed_costs_little() -> None:
+def test_passing_cases_are_small() -> None:
     cases = [case(f"write.case_{n}", duration_s=0.01, digest=f"{n:064x}") for n in range(500)]
     few, many = (len(page(*[kernel(f"6.{n}", *cases) for n in range(1, k)])) for k in (3, 11))
     assert (many - few) / (8 * 500) < 10  # bytes of a cell
 
 
-def test_all_is_told() -> None:
+def test_the_page_has_all_sections() -> None:
     text = page(mixed(), contradicted())
     for told in ("Unexpected", "Contradicted switches", "What changed", "Known deviations"):
         assert f"<h2>{told}</h2>" in text
@@ -158,7 +158,7 @@ def test_all_is_told() -> None:
     assert "6.12 covered kernel/trace/trace_events_user.c: 95.2 % of 950 lines" in with_coverage
 
 
-def test_a_self_check_is_no_verdict() -> None:
+def test_a_self_check_has_no_verdict() -> None:
     text = page(run(case("a.b"), head=head(self_check=True)))
     assert "self-check ok" in text
     assert ">PASS<" not in text
@@ -169,7 +169,7 @@ def test_a_run_without_cases_has_a_page(record: RunRecord) -> None:
     assert data(page(record))["rows"] == []
 
 
-def test_durations_and_digests_are_those_of_results() -> None:
+def test_durations_and_digests_are_kept() -> None:
     def result(digest: str, seconds: float) -> CaseResult:
         return case("a.b", digest=digest * 32, duration_s=seconds)
 

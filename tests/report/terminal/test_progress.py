@@ -1,4 +1,4 @@
-"""What a person sees while a run runs."""
+"""Live output of a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLACE = Path("results/6.12/x")
 
 
 def shown(record: RunRecord, *, moving: bool = False, quiet: bool = False) -> str:
-    """All that is said of a run."""
+    """The output of a whole run."""
     stream = io.StringIO()
     live = Live(stream, head(), PLACE, moving=moving, quiet=quiet)
     live.begin(record.selected)
@@ -31,19 +31,19 @@ def shown(record: RunRecord, *, moving: bool = False, quiet: bool = False) -> st
     return stream.getvalue()
 
 
-def test_what_is_no_terminal_gets_the_summary_in_the_order_of_events() -> None:
+def test_a_log_gets_failures_and_summary_in_order() -> None:
     assert shown(mixed()) == render_summary(mixed(), directory=PLACE)
 
 
 @pytest.mark.parametrize("quiet", [False, True])
-def test_each_unexpected_case_has_one_line_that_a_program_finds(quiet: bool) -> None:
+def test_each_unexpected_case_begins_a_line(quiet: bool) -> None:
     bad = ["FAIL", "CRASH", "TIMEOUT", "XPASS", "ERROR"]
     first = [line.split()[:2] for line in shown(mixed(), quiet=quiet).splitlines() if line]
     found = [(words[0], words[1].rstrip(":")) for words in first if words[0] in bad]
     assert found == [(each.outcome, each.id) for each in mixed().cases if each.outcome in bad]
 
 
-def test_quietly_there_is_nothing_else() -> None:
+def test_quiet_output_has_one_line_per_unexpected_case() -> None:
     told = shown(mixed(), quiet=True).splitlines()
     assert len(told) == 6
     assert told[0] == "FAIL registration.size_short: a structure of four bytes is accepted"
@@ -52,7 +52,7 @@ def test_quietly_there_is_nothing_else() -> None:
     assert shown(good, quiet=True) == verdict_line(good) + "\n"
 
 
-def test_it_is_told_when_it_happens() -> None:
+def test_a_failure_is_printed_when_its_case_ends() -> None:
     stream = io.StringIO()
     live = Live(stream, head(), PLACE)
     live.begin(2)
@@ -62,7 +62,7 @@ def test_it_is_told_when_it_happens() -> None:
     assert stream.getvalue().startswith("FAIL registration.size_short (blame kernel")
 
 
-def test_a_kernel_that_breaks_everything_is_told_in_lines() -> None:
+def test_after_ten_failures_details_are_left_out() -> None:
     text = shown(run(*(case(f"write.n{n}", Outcome.FAIL, reason="EINVAL") for n in range(200))))
     assert "\nFAIL write.n9 (blame kernel, 0.00 s)\n" in text
     assert "\nFAIL write.n10: EINVAL\nFAIL write.n11: EINVAL\n" in text
@@ -79,7 +79,7 @@ def columns(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     return set_to
 
 
-def test_on_a_terminal_one_line_moves_and_goes(columns: Callable[[int], None]) -> None:
+def test_the_progress_line_is_erased_at_the_end(columns: Callable[[int], None]) -> None:
     columns(80)
     text = shown(run(case("write.a"), case("write.b", Outcome.FAIL)), moving=True)
     states = text.split("\r\x1b[K")
@@ -89,7 +89,7 @@ def test_on_a_terminal_one_line_moves_and_goes(columns: Callable[[int], None]) -
     assert "\n" not in "".join(state for state in states if state.startswith("uevt: 6.12 2/2"))
 
 
-def test_the_line_keeps_to_the_terminal(columns: Callable[[int], None]) -> None:
+def test_the_progress_line_fits_the_terminal(columns: Callable[[int], None]) -> None:
     columns(20)
     for state in shown(run(case("write." + "x" * 50)), moving=True).split("\r\x1b[K"):
         if state.startswith("uevt: 6.12 1/1"):

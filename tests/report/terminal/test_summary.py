@@ -1,4 +1,4 @@
-"""What people read: exact text, at most 100 columns, and nothing that moves a cursor."""
+"""The summary of a run: exact text, at most 100 columns, no escape sequences."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ Golden = Callable[[str, str], None]
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
-def test_a_summary_looks_as_agreed(golden: Golden) -> None:
+def test_the_summary_of_a_run_with_one_of_everything(golden: Golden) -> None:
     golden("mixed.txt", render_summary(mixed(), directory=Path("results/6.12/20261120T174400Z")))
 
 
-def test_a_good_run_is_told_in_a_few_lines(golden: Golden) -> None:
+def test_the_summary_of_a_passing_run_is_short(golden: Golden) -> None:
     known = case("format.array_length", Outcome.XFAIL, reason="the length is not initialised")
     golden("good.txt", render_summary(run(*(case(f"write.n{n}") for n in range(231)), known)))
 
 
-def test_a_contradicted_switch_looks_as_agreed(golden: Golden) -> None:
+def test_the_summary_of_contradicted_switches(golden: Golden) -> None:
     golden("contradicted.txt", render_summary(contradicted()))
 
 
 def lines(record: RunRecord) -> list[str]:
-    """The summary, line by line."""
+    """The lines of the summary."""
     return render_summary(record).split("\n")
 
 
 @UNHURRIED
 @given(runs())
-def test_a_summary_keeps_to_its_columns_and_ends_with_the_verdict(record: RunRecord) -> None:
+def test_a_summary_fits_100_columns_and_ends_with_the_verdict(record: RunRecord) -> None:
     *told, verdict, after = lines(record)
     assert after == ""
     assert verdict == verdict_line(record)
@@ -117,7 +117,7 @@ def test_the_last_line_is_the_verdict(record: RunRecord, line: str) -> None:
     assert lines(record)[-2] == line
 
 
-def test_a_kernel_that_breaks_everything_does_not_bury_its_summary() -> None:
+def test_many_failures_do_not_bury_the_summary() -> None:
     cases = [case(f"write.n{n}", Outcome.FAIL, reason="EINVAL") for n in range(200)]
     told = lines(run(*cases))
     assert "190 more; results.json has the details" in told
@@ -130,13 +130,13 @@ def test_the_measured_switches_are_named() -> None:
     assert "adapted   measured, not of the profile: nonspaced_match" in told
 
 
-def test_a_contradiction_is_told_where_no_case_failed() -> None:
+def test_a_contradiction_is_shown_even_if_no_case_failed() -> None:
     told = lines(run(case("write.a"), contradictions=(contradiction(),)))
     assert "note      the kernel contradicts its profile in: ebadf_when_disabled; see --abi" in told
     assert told[-2].startswith("uevt: 6.12 (6.12.117) FAIL: 1 passed")
 
 
-def test_what_was_told_before_is_left_out() -> None:
+def test_failures_that_were_shown_are_left_out() -> None:
     record = mixed()
     whole = render_summary(record)
     short = render_summary(record, failures_shown=True)
@@ -144,7 +144,7 @@ def test_what_was_told_before_is_left_out() -> None:
     assert short.startswith("kernel    6.12")
 
 
-def test_a_skip_is_told_by_its_sentence() -> None:
+def test_skipped_cases_have_a_clause() -> None:
     module = [case(f"other.n{n}", Outcome.SKIP, reason=SkipReason.MODULE) for n in range(2)]
     told = lines(run(case("write.a"), *module))
     first = told.index(
@@ -153,14 +153,14 @@ def test_a_skip_is_told_by_its_sentence() -> None:
     assert told[first + 1 : first + 3] == ["  other.n0", "  other.n1"]
 
 
-def test_a_kernel_without_user_events_is_told_once() -> None:
+def test_a_kernel_without_user_events_is_one_line() -> None:
     unbuilt = [case(f"write.n{n}", Outcome.SKIP, reason=SkipReason.NOT_BUILT) for n in range(200)]
     told = lines(run(*unbuilt, not_built=True))
     assert "skipped   200: the kernel was built without user_events" in told
     assert len(told) < 10
 
 
-def test_what_kvm_lacks_is_told_shortly() -> None:
+def test_the_reason_against_kvm_is_short() -> None:
     reason = "KVM: QEMU ended with -6: Assertion `ret == cpu->kvm_msr_buf->nmsrs' failed"
     host = {"accel": "tcg", "accel_reason": reason, "kvm": "aborts"}
     assert "host      tcg (KVM aborts, see uevt doctor)" in lines(run(head=head(host=host)))
@@ -168,7 +168,7 @@ def test_what_kvm_lacks_is_told_shortly() -> None:
     assert "host      kvm (a kernel booted under KVM)" in lines(run(head=head(host=works)))
 
 
-def test_colour_is_only_around_the_verdict() -> None:
+def test_only_the_verdict_is_coloured() -> None:
     record = run(case("write.a", Outcome.FAIL))
     plain, coloured = render_summary(record), render_summary(record, colour=True)
     assert "\x1b" not in plain
@@ -195,7 +195,7 @@ def test_colour_is_for_terminals(
     assert use_colour(stream, environment) is expected
 
 
-def test_nothing_unprintable_gets_through() -> None:
+def test_unprintable_characters_are_escaped() -> None:
     assert printable("a\x1b[2J\r\x00\u202e\ud800\U000e0001\n\xe9") == (
         "a\\x1b[2J\\x0d\\x00\\u202e\\ud800\\U000e0001\n\xe9"
     )
