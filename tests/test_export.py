@@ -242,7 +242,7 @@ def test_the_step_summary_is_written_where_github_says(
     assert summary.read_text().startswith("<h3>uevt: 6.12+pEBUSY (6.12.117) FAIL: ")
     summary.write_bytes(b"x" * (1 << 20))
     assert main(words("github", patched)) == 0
-    assert "no room for the summary of 6.12+pEBUSY" in capsys.readouterr().err
+    assert "the summary of 6.12+pEBUSY does not fit" in capsys.readouterr().err
 
 
 def test_the_record_is_of_a_kernel() -> None:
