@@ -91,15 +91,15 @@ def side(path: Path, more: Sequence[Path] = ()) -> Side:
     The run of ``latest``, else the newest, is compared.  Raises ReportError for a path without a
     run, or with runs of several kernels.
     """
-    beside = _runs_beside(path)
-    main = _main(path, beside)
+    stored = _stored_runs(path)
+    main = _main(path, stored)
     record = read_results(main)
     require_kernel(record, main)
     kernel = record.head.kernel
     # Another revision of the suite may judge differently.
     others = [
         each
-        for each in beside
+        for each in stored
         if same_kernel(each.head.kernel, kernel) and each.head.suite == record.head.suite
     ]
     for another in more:
@@ -113,7 +113,7 @@ def side(path: Path, more: Sequence[Path] = ()) -> Side:
     return Side(main, record, tuple(taken.values()))
 
 
-def _runs_beside(path: Path) -> list[RunOutcomes]:
+def _stored_runs(path: Path) -> list[RunOutcomes]:
     """The newest runs in a directory; unreadable ones are reported and ignored."""
     if path.is_file() or (path / NAME).is_file():
         return []
@@ -127,14 +127,14 @@ def _runs_beside(path: Path) -> list[RunOutcomes]:
     return found
 
 
-def _main(path: Path, beside: Sequence[RunOutcomes]) -> Path:
+def _main(path: Path, stored: Sequence[RunOutcomes]) -> Path:
     """The run to compare."""
-    kernels = [each.head.kernel for each in beside if each.verdict is not None]
+    kernels = [each.head.kernel for each in stored if each.verdict is not None]
     one = bool(kernels) and all(same_kernel(kernels[0], each) for each in kernels)
     if not one or (path / LATEST / NAME).is_file():
         return find_run(path)
     return max(
-        (each for each in beside if each.verdict is not None), key=lambda each: each.head.started
+        (each for each in stored if each.verdict is not None), key=lambda each: each.head.started
     ).path
 
 

@@ -56,7 +56,7 @@ class Blame(StrEnum):
 
 
 MODULE_SURFACE = "module"
-"""Surface of results that are about modules of the user's and not about a case."""
+"""Surface of results about modules of the user."""
 
 
 class SkipReason(StrEnum):

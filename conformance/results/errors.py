@@ -1,4 +1,4 @@
-"""What can be wrong with the files of a run.  All of it is for the user to mend."""
+"""Errors in the files of a run, for the user to fix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from host.errors import UevtError
 
 
 class ReportError(UevtError):
-    """A file of results that cannot be used."""
+    """An unusable file or directory of results."""
 
     def __init__(self, path: Path, what: str, hint: str) -> None:
         super().__init__(f"{path}: {what}", hint)
@@ -17,10 +17,10 @@ class ReportError(UevtError):
 
     @classmethod
     def unreadable(cls, path: Path, error: OSError) -> Self:
-        """The system does not give the file."""
-        return cls(path, error.strerror or str(error), "name a directory that a run has written")
+        """A file that cannot be read."""
+        return cls(path, error.strerror or str(error), "name a directory of results")
 
     @classmethod
     def malformed(cls, path: Path, what: str) -> Self:
-        """The file is there and is not what it should be."""
-        return cls(path, what, "restore the file, or run again to write a new one")
+        """A file with invalid content."""
+        return cls(path, what, "restore the file, or run again")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 SCHEMA = 1
-"""Version of the JSON written here.  A reader refuses any other."""
+"""Version of the documents; readers refuse any other."""
 
 _NAMES = {str: "a string", int: "a number", float: "a number", bool: "true or false"}
 _Record = TypeVar("_Record", bound="DataclassInstance")

@@ -16,7 +16,7 @@ from conformance.results.json_codec import SchemaError, decode
 from conformance.results.run import RunHead
 
 INTERRUPTED = "interrupted"
-"""The note of a run that somebody ended who was asked for a report of what was done so far."""
+"""The note of a run that the user interrupted."""
 
 _NO_ENTRY = "is not a journal entry"
 

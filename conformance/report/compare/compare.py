@@ -19,7 +19,7 @@ from conformance.results.outcomes import CaseOutcome, RunOutcomes
 from conformance.results.run import KernelFacts, RunRecord, same_kernel
 
 SCHEMA = 1
-"""Version of the JSON written here."""
+"""Version of the --json document."""
 
 Options = Mapping[str, tuple[str, str]]
 """How configurations differ: option to its value before and now, "n" where it is off."""

@@ -14,12 +14,12 @@ from host.text import one_line
 _MOST = 8
 _LONGEST = 240
 # "11. p1: pwrite(fd4, (void *)0x200010000000, 4, 4); = -1 EINVAL" without the kernel's answer.
-_STEP = re.compile(r"\d+\. (?P<actor>\S+): (?P<said>.*?);? = [^=]*", re.DOTALL)
+_STEP = re.compile(r"\d+\. (?P<actor>\S+): (?P<call>.*?);? = [^=]*", re.DOTALL)
 _CALL = re.compile(r"\w+(?=\()")
 
 
 Evidence = tuple[tuple[str, tuple[str, ...]], ...]
-"""Lines by name, in the order of telling; none is empty."""
+"""Label and lines of each part, in order; no part is empty."""
 
 
 def evidence_of(result: CaseResult, base: CaseResult | None = None) -> Evidence:
@@ -80,7 +80,7 @@ def _operation(result: CaseResult, mismatch: Mismatch) -> str:
         return ""
     text = steps[mismatch.step - 1]
     found = _STEP.fullmatch(text)
-    return f"{found['actor']}: {found['said']}" if found else text
+    return f"{found['actor']}: {found['call']}" if found else text
 
 
 def _difference(mismatch: Mismatch) -> list[str]:

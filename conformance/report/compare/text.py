@@ -9,7 +9,7 @@ from conformance.report.compare.sections import Item, Section, head, remarks, se
 from host.text import coloured, wrapped
 
 WIDTH = 78
-"""Columns of a page: it has to survive being mailed."""
+"""Columns of the page, for quoting in mail."""
 
 _LABEL = 8
 _INDENT = 4

@@ -18,11 +18,11 @@ from conformance.results.verdict import case_line, verdict_line
 from host.text import one_line, printable
 
 ANNOTATIONS = 10
-"""Annotations of a kind that are shown for a step."""
+"""Annotations of one kind that GitHub shows for a step."""
 SUMMARY = 1 << 20
-"""Bytes that the summary of a step may have."""
+"""Maximal size of a step summary in bytes."""
 SUMMARY_FILE = "GITHUB_STEP_SUMMARY"
-"""The variable that names the file a summary is appended to."""
+"""The variable with the path of the step summary."""
 _SHARE = "UEVT_ANNOTATIONS"
 
 # The runner cuts messages; the checks API limits titles.

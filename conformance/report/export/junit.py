@@ -20,7 +20,7 @@ from host.text import one_line
 
 RUN_CLASS = "uevt"
 RUN_NAME = "uevt.run"
-"""Class and name of the entry for what no case tells."""
+"""Class and name of the entry for the run as a whole."""
 
 _TAGS = {
     **dict.fromkeys(UNEXPECTED, "failure"),

@@ -40,13 +40,13 @@ from host.text import printable
 
 MAJOR, MINOR = 5, 3
 SUITE = "user_events"
-"""First part of every test's path."""
+"""First part of the path of every test."""
 ORIGIN = re.compile(r"[a-z0-9_]+")
-"""What the name of a CI system may be."""
+"""The name of a CI system."""
 ID = re.compile(rf"{ORIGIN.pattern}:[^\0]+")
-"""What the id of an object may be."""
+"""The id of an object."""
 EXCERPT = 16384
-"""Characters of an excerpt, by the schema; also of each part of the evidence, by us."""
+"""Maximal characters of an excerpt by the schema; we limit each part of the evidence to it too."""
 
 _DIGITS = 24
 # Files of a run, the overview first.
@@ -147,9 +147,9 @@ class _Run:
 
     def objects(self) -> dict[str, list[dict[str, Any]]]:
         """The objects by the names of the schema."""
-        told = [case for case in self._record.cases if not self._record.not_built]
-        known = [case for case in told if case.outcome in (Outcome.XFAIL, Outcome.XPASS)]
-        found = {"tests": [self._whole(), *map(self._test, told)]}
+        cases = [case for case in self._record.cases if not self._record.not_built]
+        known = [case for case in cases if case.outcome in (Outcome.XFAIL, Outcome.XPASS)]
+        found = {"tests": [self._whole(), *map(self._test, cases)]}
         if not self._sender.build:
             found = {"checkouts": [self._checkout()], "builds": [self._built()], **found}
         if known:

@@ -18,7 +18,7 @@ from host.text import one_line
 
 VERSION = "KTAP version 1"
 RUN_ID = "uevt.run"
-"""Name of the entry that stands for the run as a whole when no case tells its trouble."""
+"""Name of the entry for the run as a whole."""
 
 # ktap.rst has SKIP, TODO, XFAIL, TIMEOUT and ERROR; for other words readers go by "not ok".
 _WITHOUT_DIRECTIVE = {Outcome.PASS, Outcome.FAIL}

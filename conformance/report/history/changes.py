@@ -19,7 +19,7 @@ from conformance.results.run import KernelFacts, same_kernel
 from conformance.results.stored_runs import release_key
 
 SCHEMA = 1
-"""Version of the JSON written here."""
+"""Version of the --json document."""
 
 # In the id or release of a changed kernel.
 _CHANGED = re.compile(r"[+~]|dirty")

@@ -140,10 +140,10 @@ def _on_disk(file: Path) -> sqlite3.Connection:
 
 def _check(connection: sqlite3.Connection) -> None:
     """Raise sqlite3.DatabaseError for a damaged file."""
-    (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    (check,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     tables = "SELECT count(*) FROM sqlite_master WHERE type = 'table'"
-    if said != "ok" or connection.execute(tables).fetchone() != (_TABLES.count("TABLE IF"),):
-        raise sqlite3.DatabaseError(said)
+    if check != "ok" or connection.execute(tables).fetchone() != (_TABLES.count("TABLE IF"),):
+        raise sqlite3.DatabaseError(check)
 
 
 def _layout(connection: sqlite3.Connection) -> int:

@@ -19,10 +19,10 @@ from conformance.results.verdict import case_line, verdict_line
 from host.text import one_line, wrapped
 
 DETAILED = 10
-"""Failures told in full; a kernel that breaks everything must not bury its own summary."""
+"""Failures with details; more would bury the summary."""
 
 _MANY = 50
-"""More skipped cases than this for one reason are counted, not listed."""
+"""Skipped cases for one reason that are listed; more are counted."""
 
 
 def render_summary(
