@@ -18,9 +18,13 @@ from conformance.results.case_result import CASE_ID
 CaseFunction = TypeVar("CaseFunction", bound=Callable[..., None])
 
 _VARIANT = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
-# A spec or doc that starts with a file is complete.
-_SOURCE = re.compile(r"[\w/.-]+\.[ch]\b")
-_DOCUMENT = re.compile(r"[\w/.-]+\.(rst|c|h)(:\w+)?@")
+# The file of a spec that names none, and the document of a doc that names none.
+_SOURCE = "trace_events_user.c"
+_DOCUMENT = "user_events.rst@v6.12"
+_NAMES_SOURCE = re.compile(r"[\w/.-]+\.[ch]\b")
+_NAMES_DOCUMENT = re.compile(r"[\w/.-]+\.(rst|c|h)(:\w+)?@")
+_DIRECTORY = "Documentation/trace/"
+_OF_DIRECTORY = re.compile(r"[\w-]+\.rst@")
 _ATTRIBUTE = "uevt_case"
 
 
@@ -169,7 +173,9 @@ def surface(name: str, **defaults: Unpack[Declaration]) -> Surface:
     ``profiles`` is a range of releases such as ``6.4..``.  ``needs`` and ``without`` name
     switches, or what is derived from them, that must be on or off; ``switch`` names the one
     whose probe the case is.  ``facilities`` names optional kernel features.  Separate several
-    words by spaces.  A ``spec`` or ``doc`` of a case that names no file refers to the surface's.
+    words by spaces.  A ``spec`` or ``doc`` that names no file is about that of the surface, which
+    is trace_events_user.c and user_events.rst@v6.12 if the surface names none.  Documents of
+    Documentation/trace need no directory.
     """
     return Surface(name, defaults)
 
@@ -215,8 +221,8 @@ class Surface:
         _check_words("facility", facilities, Facility)
         return Case(
             id=id,
-            spec=_complete(stated["spec"], self.defaults.get("spec", ""), _SOURCE, ":"),
-            doc=_complete(stated["doc"], self.defaults.get("doc", ""), _DOCUMENT, ": "),
+            spec=_spec(self.defaults.get("spec", ""), own.get("spec", "")),
+            doc=_doc(self.defaults.get("doc", ""), own.get("doc", "")),
             profiles=stated["profiles"],
             needs=tuple(needs),
             without=tuple(without),
@@ -237,11 +243,20 @@ def _check_words(kind: str, words: Iterable[str], allowed: Iterable[str]) -> Non
             raise ValueError(f"no {kind} {word!r}; write one of {', '.join(allowed)}")
 
 
-def _complete(own: str, default: str, file: re.Pattern[str], separator: str) -> str:
-    """A reference with its file: that of the surface's default if it names none itself."""
-    if not default or own == default or file.match(own):
-        return own
-    return f"{default.partition(separator)[0]}{separator}{own}"
+def _spec(of_surface: str, own: str) -> str:
+    """The spec of a case with its file."""
+    spec = _SOURCE
+    for text in filter(None, (of_surface, own)):
+        spec = text if _NAMES_SOURCE.match(text) else f"{spec.partition(':')[0]}:{text}"
+    return spec
+
+
+def _doc(of_surface: str, own: str) -> str:
+    """The doc of a case with its document."""
+    doc = _DOCUMENT
+    for text in filter(None, (of_surface, own)):
+        doc = text if _NAMES_DOCUMENT.match(text) else f"{doc.partition(': ')[0]}: {text}"
+    return _DIRECTORY + doc if _OF_DIRECTORY.match(doc) else doc
 
 
 def declared(function: object) -> Case | None:

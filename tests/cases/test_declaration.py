@@ -19,7 +19,7 @@ from conformance.cases.case import (
 )
 
 DOC = "Documentation/trace/user_events.rst@v6.12"
-case = surface("write", spec="trace_events_user.c", doc=DOC, tier="full", needs="persist")
+case = surface("write", tier="full", needs="persist")
 
 
 def test_a_case_takes_its_id_and_sentence_from_the_function() -> None:
@@ -47,30 +47,48 @@ def test_keywords_of_a_case_replace_those_of_its_surface() -> None:
     @case(tier="quick", needs="", without="auto_delete persist", facilities="perf smp")
     def test_short() -> None: ...
 
-    found = declared(test_short)
-    assert found is not None
+    found = case_of(test_short)
     assert (found.tier, found.needs, found.without) == ("quick", (), ("auto_delete", "persist"))
     assert found.facilities == (Facility.PERF, Facility.SMP)
 
 
 @pytest.mark.parametrize(
-    ("keywords", "spec", "doc"),
+    ("of_surface", "own", "spec"),
     [
-        ({"spec": "user_reg_get"}, "trace_events_user.c:user_reg_get", DOC),
-        ({"spec": "trace.c:a"}, "trace.c:a", DOC),
-        ({"doc": "Status: a bit"}, "trace_events_user.c", f"{DOC}: Status: a bit"),
-        ({"doc": "trace.h@v6.1: b"}, "trace_events_user.c", "trace.h@v6.1: b"),
+        ("", "", "trace_events_user.c"),
+        ("", "user_reg_get", "trace_events_user.c:user_reg_get"),
+        ("user_reg_get", "", "trace_events_user.c:user_reg_get"),
+        ("user_reg_get", "user_unreg_get", "trace_events_user.c:user_unreg_get"),
+        ("trace.c", "a", "trace.c:a"),
+        ("trace.c", "ring.c:b", "ring.c:b"),
     ],
 )
-def test_a_reference_without_a_file_continues_that_of_the_surface(
-    keywords: dict[str, Any], spec: str, doc: str
+def test_spec_without_a_file_is_about_that_of_the_surface(
+    of_surface: str, own: str, spec: str
 ) -> None:
-    @case(**keywords)
+    @surface("write", spec=of_surface)(spec=own)
     def test_short() -> None: ...
 
-    found = declared(test_short)
-    assert found is not None
-    assert (found.spec, found.doc) == (spec, doc)
+    assert case_of(test_short).spec == spec
+
+
+@pytest.mark.parametrize(
+    ("of_surface", "own", "doc"),
+    [
+        ("", "", DOC),
+        ("Status", "Deleting: a name", f"{DOC}: Deleting: a name"),
+        ("ftrace.rst@v6.12", "", "Documentation/trace/ftrace.rst@v6.12"),
+        ("Status", "events.rst@v6.1: a", "Documentation/trace/events.rst@v6.1: a"),
+        ("Status", "include/trace.h@v6.1: b", "include/trace.h@v6.1: b"),
+    ],
+)
+def test_doc_without_a_document_is_about_that_of_the_surface(
+    of_surface: str, own: str, doc: str
+) -> None:
+    @surface("write", doc=of_surface)(doc=own)
+    def test_short() -> None: ...
+
+    assert case_of(test_short).doc == doc
 
 
 @pytest.mark.parametrize(
@@ -135,6 +153,13 @@ def test_a_row_that_does_not_fit_is_refused(row: Any) -> None:
 
     with pytest.raises(ValueError, match="and values for left, right"):
         variants(row)(test)
+
+
+def case_of(function: object) -> Case:
+    """What is declared about a function."""
+    found = declared(function)
+    assert found is not None
+    return found
 
 
 def rows_of(function: Callable[..., None]) -> tuple[str, list[tuple[str, tuple[Any, ...]]]]:

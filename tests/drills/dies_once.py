@@ -13,9 +13,7 @@ from pathlib import Path
 from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "drill", spec="nothing", doc="nothing@all: the host's out-of-memory killer does the same"
-)
+case = surface("drill")
 
 
 @case

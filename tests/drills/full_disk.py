@@ -15,9 +15,7 @@ from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 from tests.drills.provoke import fill
 
-case = surface(
-    "drill", spec="nothing", doc="nothing@all: other runs of the host fill the same disk"
-)
+case = surface("drill")
 
 
 @pytest.fixture

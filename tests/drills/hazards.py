@@ -19,7 +19,7 @@ from conformance.client.user_events import UserEvents
 from tests.drills import provoke
 from tests.drills.provoke import Channel, behind, insert
 
-case = surface("drill", spec="nothing", doc="nothing@all: goes wrong as asked")
+case = surface("drill")
 #: What an answer may take here, in seconds of an unhurried machine.
 IMPATIENT = 0.15
 _KILL, _SIGSTOP, _GETPID = 62, 19, 39

@@ -10,9 +10,7 @@ from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 from tests.drills.provoke import qemu_below
 
-case = surface(
-    "drill", spec="nothing", doc="nothing@all: the host's out-of-memory killer does the same"
-)
+case = surface("drill")
 
 
 @case

@@ -8,9 +8,7 @@ import signal
 from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "drill", spec="nothing", doc="nothing@all: the host's out-of-memory killer does the same"
-)
+case = surface("drill")
 
 
 @case

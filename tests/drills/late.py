@@ -14,7 +14,7 @@ from conformance.client.user_events import UserEvents
 from tests.drills import provoke
 from tests.drills.provoke import behind
 
-case = surface("drill", spec="nothing", doc="nothing@all: work that the kernel puts off")
+case = surface("drill")
 # Seconds after which it does it for certain, on a machine that has other things to do.
 _LATER = 1.5
 

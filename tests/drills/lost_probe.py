@@ -10,7 +10,6 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "drill",
-    spec="nothing",
     doc="Documentation/admin-guide/sysrq.rst@v6.12: c performs a system crash",
 )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 
-case = surface("drill", spec="nothing", doc="nothing@all: nothing")
+case = surface("drill")
 
 
 @case

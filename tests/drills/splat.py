@@ -10,7 +10,6 @@ from conformance.ops import WriteFile
 
 case = surface(
     "drill",
-    spec="nothing",
     doc="Documentation/dev-tools/kasan.rst@v6.12: reports go to the console",
 )
 

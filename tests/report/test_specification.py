@@ -42,7 +42,7 @@ def test_text_is_escaped() -> None:
     """Sentences may contain markup."""
     module = ModuleType("conformance.cases.test_made_up", "Chapters & <b>more</b>.")
 
-    case = declare("made_up", spec="f<g>", doc="a & b", profiles="6.4..6.8", needs="persist")
+    case = declare("made_up", spec="f.c:f<g>", doc="a & b", profiles="6.4..6.8", needs="persist")
 
     @case
     @variants({"small": 1, "large": 2})

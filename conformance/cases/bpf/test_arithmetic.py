@@ -29,8 +29,7 @@ from conformance.ops.bpf_assembler import (
 case = surface(
     "bpf",
     spec="kernel/bpf/core.c:___bpf_prog_run",
-    doc="include/uapi/linux/bpf.h@v4.1: BPF_ALU64 is arithmetic of 64 bits; BPF_MOV and BPF_ARSH "
-    "came with it",
+    doc="include/uapi/linux/bpf.h@v4.1",
     tier="full",
     isolation="none",
     facilities="bpf",
@@ -54,7 +53,7 @@ TABLE = {
 }
 
 
-@case
+@case(doc="BPF_ALU64 is arithmetic of 64 bits; BPF_MOV and BPF_ARSH came with it")
 @variants({name: (row[0], row[1:]) for name, row in TABLE.items()})
 def test_alu(ue: UserEvents, operation: Alu, expected: tuple[int, int, int, int]) -> None:
     """An operation takes a register or a signed immediate; of 32 bits, the upper half is zero."""
@@ -80,7 +79,7 @@ def test_alu(ue: UserEvents, operation: Alu, expected: tuple[int, int, int, int]
     assert results[4:6] == [0xFEDC_BA98_F654_3217, 0x0000_0001_9000_0003]
 
 
-@case
+@case(doc="BPF_ALU64 is arithmetic of 64 bits; BPF_MOV and BPF_ARSH came with it")
 @variants(
     (
         "by-4",
@@ -128,7 +127,7 @@ def test_shift(ue: UserEvents, left: int, right: int, expected: list[int]) -> No
     assert Computer(ue, *program).run(left, right)[:6] == expected
 
 
-@case
+@case(doc="BPF_ALU64 is arithmetic of 64 bits; BPF_MOV and BPF_ARSH came with it")
 def test_shift_by_number(ue: UserEvents) -> None:
     """Shifts by an immediate go up to the width minus one."""
     program = []
@@ -158,7 +157,7 @@ def test_division_by_zero(ue: UserEvents) -> None:
     assert computer.run(LEFT, 1 << 32)[:4] == [0xFEDC_BA98, 0xF654_3217, 0, 0xF654_3217]
 
 
-@case
+@case(doc="BPF_ALU64 is arithmetic of 64 bits; BPF_MOV and BPF_ARSH came with it")
 def test_division_unsigned(ue: UserEvents) -> None:
     """Division is unsigned: -2 / 3 is two thirds of 2^64."""
     program = []
@@ -169,7 +168,7 @@ def test_division_unsigned(ue: UserEvents) -> None:
     assert Computer(ue, *program).run(0xFFFF_FFFF_FFFF_FFFE)[:4] == expected
 
 
-@case
+@case(doc="BPF_ALU64 is arithmetic of 64 bits; BPF_MOV and BPF_ARSH came with it")
 def test_negation(ue: UserEvents) -> None:
     """A number and its negation add up to zero, in 64 and in 32 bits."""
     computer = Computer(
@@ -197,7 +196,7 @@ def test_byte_order(ue: UserEvents) -> None:
     ]
 
 
-@case
+@case(doc="BPF_ALU64 is arithmetic of 64 bits; BPF_MOV and BPF_ARSH came with it")
 def test_numbers(ue: UserEvents) -> None:
     """A 32-bit immediate is sign-extended to 64 bits, not in 32; a 64-bit one takes two slots."""
     computer = Computer(

@@ -11,7 +11,7 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "bpf",
-    spec="kernel/bpf/syscall.c:map_lookup_elem, map_update_elem, map_delete_elem",
+    spec="kernel/bpf/hashtab.c:htab_map_update_elem",
     doc="include/uapi/linux/bpf.h@v4.1: commands about elements answer zero or a negative error",
     tier="full",
     isolation="none",
@@ -23,10 +23,7 @@ LOOK, SET, DELETE, NEXT = 1, 2, 3, 4
 each_command = variants(("lookup", LOOK), ("update", SET), ("delete", DELETE), ("next-key", NEXT))
 
 
-@case(
-    spec="kernel/bpf/hashtab.c:htab_map_update_elem",
-    doc="BPF_ANY, BPF_NOEXIST and BPF_EXIST are 0, 1 and 2; the rest is reserved",
-)
+@case(doc="BPF_ANY, BPF_NOEXIST and BPF_EXIST are 0, 1 and 2; the rest is reserved")
 def test_update_any(ue: UserEvents) -> None:
     """BPF_ANY creates an element or replaces the existing one."""
     map_ = Bpf(ue.process).map()
@@ -36,10 +33,7 @@ def test_update_any(ue: UserEvents) -> None:
     assert map_.value(b"key.") == b"two....."
 
 
-@case(
-    spec="kernel/bpf/hashtab.c:htab_map_update_elem",
-    doc="message of its flags: EEXIST and ENOENT where BPF_NOEXIST or BPF_EXIST fail",
-)
+@case(doc="message of its flags: EEXIST and ENOENT where BPF_NOEXIST or BPF_EXIST fail")
 def test_update_noexist(ue: UserEvents) -> None:
     """BPF_NOEXIST creates an element, and is EEXIST for an existing one, which stays."""
     map_ = Bpf(ue.process).map()
@@ -48,10 +42,7 @@ def test_update_noexist(ue: UserEvents) -> None:
     assert map_.value(b"key.") == b"one....."
 
 
-@case(
-    spec="kernel/bpf/hashtab.c:htab_map_update_elem",
-    doc="message of its flags: EEXIST and ENOENT where BPF_NOEXIST or BPF_EXIST fail",
-)
+@case(doc="message of its flags: EEXIST and ENOENT where BPF_NOEXIST or BPF_EXIST fail")
 def test_update_exist(ue: UserEvents) -> None:
     """BPF_EXIST replaces an element, and is ENOENT for a missing one, which is not created."""
     map_ = Bpf(ue.process).map()
@@ -62,10 +53,7 @@ def test_update_exist(ue: UserEvents) -> None:
     assert map_.value(b"key.") == b"two....."
 
 
-@case(
-    spec="kernel/bpf/hashtab.c:htab_map_update_elem",
-    doc="BPF_ANY, BPF_NOEXIST and BPF_EXIST are 0, 1 and 2; the rest is reserved",
-)
+@case(doc="BPF_ANY, BPF_NOEXIST and BPF_EXIST are 0, 1 and 2; the rest is reserved")
 @variants(
     ("3", 3),
     ("4", 4),
@@ -83,7 +71,7 @@ def test_update_reserved_flags(ue: UserEvents, kind: int, flags: int) -> None:
     assert map_.value(b"\1\0\0\0") == (None if kind == 1 else bytes(8))
 
 
-@case(spec="kernel/bpf/hashtab.c:alloc_htab_elem")
+@case(spec="alloc_htab_elem")
 def test_update_full(ue: UserEvents) -> None:
     """One element too many is E2BIG; existing ones can be replaced, and a deletion makes room."""
     map_ = Bpf(ue.process).map(max_entries=2)
@@ -141,7 +129,7 @@ def test_array_delete(ue: UserEvents) -> None:
     assert map_.value(b"\0\0\0\0") == b"a value."
 
 
-@case
+@case(spec="kernel/bpf/syscall.c:map_lookup_elem, map_update_elem, map_delete_elem")
 def test_lookup_missing(ue: UserEvents) -> None:
     """A missing element is ENOENT, and the value buffer is not written."""
     system, process = Bpf(ue.process), ue.process
@@ -155,7 +143,7 @@ def test_lookup_missing(ue: UserEvents) -> None:
     assert process.load(value, 9).data == b"a value.d"
 
 
-@case(spec="kernel/bpf/hashtab.c:htab_map_delete_elem")
+@case(spec="htab_map_delete_elem")
 def test_delete(ue: UserEvents) -> None:
     """A deleted element is gone, deleting it again is ENOENT, the others stay."""
     map_ = Bpf(ue.process).map()
@@ -169,7 +157,7 @@ def test_delete(ue: UserEvents) -> None:
     assert map_.value(b"one.") == b"3......."
 
 
-@case(spec="__bpf_map_get")
+@case(spec="kernel/bpf/syscall.c:__bpf_map_get")
 @each_command
 def test_bad_descriptor(ue: UserEvents, command: int) -> None:
     """A closed descriptor is EBADF, whatever is wrong with key and value."""
@@ -178,7 +166,7 @@ def test_bad_descriptor(ue: UserEvents, command: int) -> None:
         assert system.call(command, number + bytes(44)).errno == "EBADF"
 
 
-@case(spec="__bpf_map_get")
+@case(spec="kernel/bpf/syscall.c:__bpf_map_get")
 @each_command
 def test_not_a_map(ue: UserEvents, command: int) -> None:
     """The descriptor of a file, a socket or a program is no map: EINVAL."""
@@ -188,7 +176,7 @@ def test_not_a_map(ue: UserEvents, command: int) -> None:
     assert [system.call(command, bytes(48), [(0, slot)]).errno for slot in slots] == ["EINVAL"] * 3
 
 
-@case
+@case(spec="kernel/bpf/syscall.c:map_lookup_elem, map_update_elem, map_delete_elem")
 @each_command
 def test_key_unreadable(ue: UserEvents, command: int) -> None:
     """A key that cannot be read completely is EFAULT."""
@@ -203,7 +191,7 @@ def test_key_unreadable(ue: UserEvents, command: int) -> None:
     assert map_.next_key(None).errno == "ENOENT"
 
 
-@case
+@case(spec="kernel/bpf/syscall.c:map_lookup_elem, map_update_elem, map_delete_elem")
 def test_value_unreachable(ue: UserEvents) -> None:
     """An unreadable value is EFAULT, and so is an unwritable value buffer."""
     system, process = Bpf(ue.process), ue.process
@@ -221,7 +209,7 @@ def test_value_unreachable(ue: UserEvents) -> None:
     assert map_.value(b"key.") == b"a value."
 
 
-@case(spec="CHECK_ATTR")
+@case(spec="kernel/bpf/syscall.c:CHECK_ATTR")
 @variants(
     ("delete-value", DELETE, 16),
     ("delete-flags", DELETE, 24),
@@ -248,7 +236,7 @@ def test_elem_unused(ue: UserEvents, command: int, unused: int) -> None:
     )
 
 
-@case
+@case(spec="kernel/bpf/syscall.c:map_lookup_elem, map_update_elem, map_delete_elem")
 def test_errors_in_order(ue: UserEvents) -> None:
     """Order of checks: unused bytes, the descriptor, the key, the value, the element."""
     system, process = Bpf(ue.process), ue.process

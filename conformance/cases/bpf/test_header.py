@@ -11,7 +11,7 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "bpf",
-    spec="kernel/bpf/syscall.c",
+    spec="kernel/bpf/syscall.c:bpf_prog_load",
     doc="include/uapi/linux/bpf.h@v4.1",
     tier="full",
     isolation="none",
@@ -57,9 +57,7 @@ def test_commands_unknown(ue: UserEvents) -> None:
     assert system.call(1000, b"", size=4097).errno == "E2BIG"
 
 
-@case(
-    spec="bpf_prog_load", doc="BPF_PROG_LOAD is 5 and takes prog_type, insn_cnt, insns and license"
-)
+@case(doc="BPF_PROG_LOAD is 5 and takes prog_type, insn_cnt, insns and license")
 def test_program_of_bytes(ue: UserEvents) -> None:
     """Command 5 loads two 8-byte instructions, which return 7 as a socket filter."""
     system = Bpf(ue.process)
@@ -103,10 +101,7 @@ def test_elem_offsets(ue: UserEvents) -> None:
     assert system.call(3, elem(key, value), [(0, 20)], size=16).value == 0
 
 
-@case(
-    spec="bpf_prog_load",
-    doc="prog_type, insn_cnt, insns, license; the log came next, the version last",
-)
+@case(doc="prog_type, insn_cnt, insns, license; the log came next, the version last")
 def test_prog_load_offsets(ue: UserEvents) -> None:
     """The count is at 4, instructions at 8, the license at 16: shorter attributes lack them."""
     system, process = Bpf(ue.process), ue.process

@@ -36,7 +36,7 @@ from conformance.ops.bpf_assembler import (
 case = surface(
     "bpf",
     spec="kernel/bpf/helpers.c:bpf_map_lookup_elem, bpf_map_update_elem, bpf_map_delete_elem",
-    doc="include/uapi/linux/bpf.h@v4.1: enum bpf_func_id: lookup, update and delete are 1, 2 and 3",
+    doc="include/uapi/linux/bpf.h@v4.1",
     tier="full",
     isolation="none",
     facilities="bpf",
@@ -68,7 +68,7 @@ def calling(map_: Map, helper: int, flags: int = 0) -> list[Piece]:
     ]
 
 
-@case
+@case(doc="enum bpf_func_id: lookup, update and delete are 1, 2 and 3")
 @variants({"hash": 1, "array": 2})
 def test_helper_lookup(ue: UserEvents, kind: int) -> None:
     """Lookup returns a pointer to the value, which can be stored to, or NULL."""
@@ -90,7 +90,7 @@ def test_helper_lookup(ue: UserEvents, kind: int) -> None:
     assert map_.value(b"\1\0\0\0") == b"\xd0\7\0\0\0\0\0\0"
 
 
-@case
+@case(doc="enum bpf_func_id: lookup, update and delete are 1, 2 and 3")
 @variants(
     ("any", 0, [0, 0, 0, E2BIG]),
     ("noexist", 1, [0, EEXIST, 0, E2BIG]),
@@ -107,7 +107,7 @@ def test_helper_update(ue: UserEvents, flags: int, answers: list[int]) -> None:
     assert map_.value(b"\1\0\0\0") == first.get(flags)
 
 
-@case
+@case(doc="enum bpf_func_id: lookup, update and delete are 1, 2 and 3")
 def test_helper_update_array(ue: UserEvents) -> None:
     """Updating an array past its end returns -E2BIG, with NOEXIST -EEXIST."""
     map_ = Bpf(ue.process).array(max_entries=2)
@@ -124,7 +124,7 @@ def test_helper_update_array(ue: UserEvents) -> None:
     assert computer.run(2, 78)[:4] == [errors[1], errors[1], errors[1], errors[2]]
 
 
-@case
+@case(doc="enum bpf_func_id: lookup, update and delete are 1, 2 and 3")
 def test_helper_delete(ue: UserEvents) -> None:
     """Deleting an element returns 0, and -ENOENT once it is gone."""
     map_ = Bpf(ue.process).map()
@@ -137,7 +137,7 @@ def test_helper_delete(ue: UserEvents) -> None:
     assert map_.value(b"\2\0\0\0") == b"\2\0\0\0\0\0\0\0"
 
 
-@case
+@case(doc="enum bpf_func_id: lookup, update and delete are 1, 2 and 3")
 def test_helpers_together(ue: UserEvents) -> None:
     """In one run an element is created, found, deleted, and no longer found."""
     map_ = Bpf(ue.process).map()

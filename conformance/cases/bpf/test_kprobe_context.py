@@ -10,14 +10,7 @@ from conformance.client.user_events import UserEvents
 from conformance.ops import bpf_assembler
 from conformance.ops.bpf_assembler import R0, R1, R2, R3, R4, R6, R10, Jump, Piece, Size
 
-case = surface(
-    "bpf",
-    spec="kernel/trace/bpf_trace.c",
-    doc="include/uapi/linux/bpf.h@v4.1:BPF_FUNC_probe_read",
-    tier="full",
-    isolation="global",
-    facilities="bpf_tracing kprobes",
-)
+case = surface("bpf", tier="full", isolation="global", facilities="bpf_tracing kprobes")
 
 # struct pt_regs of x86-64: the second to fourth argument of the function.
 BUFFER, COUNT, POSITION = 104, 96, 88
@@ -50,7 +43,10 @@ def reading(values: Map, source: list[Piece], size: int) -> list[Piece]:
     ]
 
 
-@case(spec="bpf_probe_read_compat", doc="copies any memory, safely")
+@case(
+    spec="kernel/trace/bpf_trace.c:bpf_probe_read_compat",
+    doc="include/uapi/linux/bpf.h@v4.1:BPF_FUNC_probe_read: copies any memory, safely",
+)
 @variants(
     # The file position, 0, on the kernel stack.
     ("kernel", [bpf_assembler.ldx_mem(Size.DW, R3, R6, POSITION)], 8, bytes(16)),

@@ -127,7 +127,7 @@ def test_kprobe_handed_down(ue: UserEvents) -> None:
 
 @case(
     spec="trace_kprobe.c:unregister_trace_kprobe",
-    doc="Documentation/trace/kprobetrace.rst@v6.12: -:GROUP/EVENT removes a probe",
+    doc="kprobetrace.rst@v6.12: -:GROUP/EVENT removes a probe",
     facilities="perf kprobes",
 )
 def test_kprobe_busy(ue: UserEvents) -> None:

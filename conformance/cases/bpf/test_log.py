@@ -30,7 +30,6 @@ from conformance.ops.bpf_assembler import (
 
 case = surface(
     "bpf",
-    spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize",
     doc="include/uapi/linux/bpf.h@v4.1: log_level, log_size and log_buf: the verifier's log, of "
     "a format that changes",
     isolation="none",
@@ -53,7 +52,7 @@ def logged(ue: UserEvents, program: Sequence[Piece], level: int) -> tuple[str, s
     return loaded.errno, text.decode()
 
 
-@case(tier="full")
+@case(spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize", tier="full")
 @variants(
     ("unset", [mov64_reg(R0, R6), exit_insn()], "R6 !read_ok"),
     ("unset-answer", [exit_insn()], "R0 !read_ok"),
@@ -72,7 +71,7 @@ def test_log_names_register(ue: UserEvents, program: Sequence[Piece], said: str)
     assert text.endswith("\n")
 
 
-@case
+@case(spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize")
 @variants(1, 2, 4, 7)
 def test_log_of_good(ue: UserEvents, level: int) -> None:
     """At every level the log of a valid program has the number of processed instructions."""
@@ -81,7 +80,7 @@ def test_log_of_good(ue: UserEvents, level: int) -> None:
     assert "processed 2 insns" in text
 
 
-@case(tier="full")
+@case(spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize", tier="full")
 def test_log_of_lookup(ue: UserEvents) -> None:
     """The log names the register of a lookup result that was used without a NULL check."""
     slot = Bpf(ue.process).map().slot
@@ -99,7 +98,7 @@ def test_log_of_lookup(ue: UserEvents) -> None:
     assert "R0 invalid mem access" in text
 
 
-@case
+@case(spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize")
 def test_log_too_long(ue: UserEvents) -> None:
     """A log that does not fit is ENOSPC, though the program is valid, and is truncated."""
     system, process = Bpf(ue.process), ue.process
@@ -130,7 +129,7 @@ def test_log_refused(ue: UserEvents, level: int, size: int, address: int) -> Non
     assert system.load(GOOD).errno == ""
 
 
-@case(tier="full")
+@case(spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize", tier="full")
 @variants({"good": GOOD, "bad": [exit_insn()]})
 def test_log_unwritable(ue: UserEvents, program: Sequence[Piece]) -> None:
     """An unwritable log buffer is EFAULT, whatever the program."""
@@ -138,7 +137,7 @@ def test_log_unwritable(ue: UserEvents, program: Sequence[Piece]) -> None:
     assert Bpf(ue.process).load(program, log=log).errno == "EFAULT"
 
 
-@case(tier="full")
+@case(spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize", tier="full")
 def test_no_log(ue: UserEvents) -> None:
     """Without a level nothing is logged, and the program is verified all the same."""
     system, process = Bpf(ue.process), ue.process

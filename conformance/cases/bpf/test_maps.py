@@ -9,7 +9,7 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "bpf",
-    spec="kernel/bpf/syscall.c",
+    spec="kernel/bpf/syscall.c:bpf_map_release",
     doc="include/uapi/linux/bpf.h@v4.1: BPF_MAP_CREATE makes a map of a type and attributes, or "
     "is an error",
     tier="full",
@@ -131,7 +131,7 @@ def test_ordinary_user(ue: UserEvents) -> None:
     assert system.load([]).errno == "EPERM"
 
 
-@case(spec="bpf_map_release", doc="a map is deleted when its descriptor is closed")
+@case(doc="a map is deleted when its descriptor is closed")
 def test_map_ends_with_descriptor(ue: UserEvents) -> None:
     """Closing the only descriptor of a map releases it: EBADF for every command."""
     map_ = Bpf(ue.process).map()
@@ -144,7 +144,7 @@ def test_map_ends_with_descriptor(ue: UserEvents) -> None:
     assert map_.next_key(None).errno == "EBADF"
 
 
-@case(spec="bpf_map_release", doc="a map is deleted when its descriptor is closed")
+@case(doc="a map is deleted when its descriptor is closed")
 def test_map_kept_by_duplicate(ue: UserEvents) -> None:
     """A second descriptor holds a map and its content when the first is closed."""
     map_ = Bpf(ue.process).map()
@@ -155,7 +155,7 @@ def test_map_kept_by_duplicate(ue: UserEvents) -> None:
     assert copy.value(b"key.") == b"a value."
 
 
-@case(spec="bpf_map_release", doc="a map is deleted when its descriptor is closed")
+@case(doc="a map is deleted when its descriptor is closed")
 def test_map_kept_by_child(ue: UserEvents) -> None:
     """A forked child shares the map, which outlives its parent's descriptor."""
     map_ = Bpf(ue.process).map()

@@ -39,7 +39,7 @@ from conformance.ops.bpf_assembler import (
 case = surface(
     "bpf",
     spec="kernel/bpf/core.c:___bpf_prog_run",
-    doc="include/uapi/linux/bpf.h@v4.1",
+    doc="include/uapi/linux/bpf.h@v4.1: BPF_DW is the fourth size, next to those of classic BPF",
     tier="full",
     isolation="none",
     facilities="bpf",
@@ -49,7 +49,7 @@ NUMBER = 0x1122_3344_F5F6_F7F8
 PLACE = -128
 
 
-@case(doc="BPF_DW is the fourth size, next to those of classic BPF", tier="quick")
+@case(tier="quick")
 def test_load_sizes(ue: UserEvents) -> None:
     """Loads of 8, 4, 2 and 1 bytes, little endian, zero the rest of their register."""
     computer = Computer(
@@ -69,7 +69,7 @@ def test_load_sizes(ue: UserEvents) -> None:
     ]
 
 
-@case(doc="BPF_DW is the fourth size, next to those of classic BPF", tier="quick")
+@case(tier="quick")
 @variants(
     ("dw", Size.DW, 0x11223344F5F6F7F8, 0xFFFFFFFFFFFFFFFE),
     ("w", Size.W, 0xFFFFFFFFF5F6F7F8, 0xFFFFFFFFFFFFFFFE),
@@ -92,7 +92,7 @@ def test_store_sizes(ue: UserEvents, size: Size, stored: int, number: int) -> No
     assert computer.run(NUMBER)[:4] == [stored, number, *untouched]
 
 
-@case(doc="BPF_DW is the fourth size, next to those of classic BPF")
+@case
 def test_store_number_is_signed(ue: UserEvents) -> None:
     """The immediate of a store has 32 bits and is sign-extended to 8 bytes."""
     computer = Computer(

@@ -9,7 +9,6 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "bpf",
-    spec="kernel/bpf/hashtab.c:htab_map_get_next_key",
     doc="include/uapi/linux/bpf.h@v4.1: BPF_MAP_GET_NEXT_KEY looks a key up and gives the next, "
     "or an error",
     tier="full",
@@ -54,7 +53,7 @@ def test_walk_array_outside(ue: UserEvents, key: bytes) -> None:
     assert map_.next_key(key).data == b"\0\0\0\0"
 
 
-@case(tier="quick")
+@case(spec="kernel/bpf/hashtab.c:htab_map_get_next_key", tier="quick")
 def test_walk_hash(ue: UserEvents) -> None:
     """Iterating over a hash returns each of its keys once, in unspecified order."""
     map_ = Bpf(ue.process).map(max_entries=8)
@@ -65,7 +64,7 @@ def test_walk_hash(ue: UserEvents) -> None:
     assert map_.call(NEXT, key=found[-1][1], value=found[0][1]).errno == "ENOENT"
 
 
-@case
+@case(spec="kernel/bpf/hashtab.c:htab_map_get_next_key")
 def test_walk_hash_again(ue: UserEvents) -> None:
     """An unchanged hash is iterated in the same order; an unknown key restarts."""
     process = ue.process
@@ -81,7 +80,7 @@ def test_walk_hash_again(ue: UserEvents) -> None:
         assert process.load(room, 4).data == following
 
 
-@case(tier="quick")
+@case(spec="kernel/bpf/hashtab.c:htab_map_get_next_key", tier="quick")
 def test_walk_empty(ue: UserEvents) -> None:
     """An empty hash has no next key, and the buffer is not written."""
     system, process = Bpf(ue.process), ue.process
@@ -92,7 +91,7 @@ def test_walk_empty(ue: UserEvents) -> None:
     assert process.load(room, 9).data == b"untouched"
 
 
-@case
+@case(spec="kernel/bpf/hashtab.c:htab_map_get_next_key")
 def test_walk_and_delete(ue: UserEvents) -> None:
     """Taking and deleting the first key repeatedly empties a hash."""
     process = ue.process
@@ -108,7 +107,7 @@ def test_walk_and_delete(ue: UserEvents) -> None:
     assert map_.next_key(None).errno == "ENOENT"
 
 
-@case
+@case(spec="kernel/bpf/hashtab.c:htab_map_get_next_key")
 def test_walk_in_place(ue: UserEvents) -> None:
     """The next key may be stored over the key that was passed."""
     system, process = Bpf(ue.process), ue.process

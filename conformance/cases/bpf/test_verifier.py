@@ -38,7 +38,6 @@ from conformance.ops.bpf_assembler import (
 
 case = surface(
     "bpf",
-    spec="kernel/bpf/verifier.c",
     doc="include/uapi/linux/bpf.h@v4.1: BPF_PROG_LOAD verifies a program before it loads it",
     tier="full",
     isolation="none",
@@ -48,7 +47,7 @@ case = surface(
 END = [mov64_imm(R0, 0), exit_insn()]
 
 
-@case(spec="check_subprogs, check_cfg")
+@case(spec="kernel/bpf/verifier.c:check_subprogs, check_cfg")
 @variants(
     ("good", [mov64_imm(R0, 0), exit_insn()], ""),
     ("no-exit", [mov64_imm(R0, 0)], "EINVAL"),
@@ -87,7 +86,7 @@ def test_refused_structure(ue: UserEvents, program: Sequence[Piece], errno: str)
     assert Bpf(ue.process).load(program).errno == errno
 
 
-@case(spec="check_reg_arg", tier="quick")
+@case(spec="kernel/bpf/verifier.c:check_reg_arg", tier="quick")
 @variants(
     ("answer-unset", [exit_insn()], "EACCES"),
     ("operand-unset", [mov64_reg(R0, R2), exit_insn()], "EACCES"),
@@ -140,7 +139,7 @@ def test_refused_registers(ue: UserEvents, program: Sequence[Piece], errno: str)
     assert Bpf(ue.process).load(program).errno == errno
 
 
-@case(spec="check_stack_write, check_stack_read")
+@case(spec="kernel/bpf/verifier.c:check_stack_write, check_stack_read")
 @variants(
     ("lowest", [st_mem(Size.DW, R10, -512, 0), *END], ""),
     ("too-low", [st_mem(Size.DW, R10, -520, 0), *END], "EACCES"),

@@ -38,8 +38,8 @@ from conformance.ops.bpf_assembler import (
 
 case = surface(
     "bpf",
-    spec="kernel/bpf/verifier.c",
-    doc="include/uapi/linux/bpf.h@v4.1",
+    spec="kernel/bpf/verifier.c:check_func_arg",
+    doc="include/uapi/linux/bpf.h@v4.1: BPF_PROG_LOAD verifies a program before it loads it",
     tier="full",
     isolation="none",
     facilities="bpf",
@@ -89,10 +89,7 @@ def test_message_example(ue: UserEvents, value_size: int, prog_flags: int, errno
     assert system.load(aligned, prog_flags=prog_flags).errno == ""
 
 
-@case(
-    spec="check_map_access, mark_ptr_or_null_regs",
-    doc="BPF_PROG_LOAD verifies a program before it loads it",
-)
+@case(spec="check_map_access, mark_ptr_or_null_regs")
 @variants(
     ("unchecked", [st_mem(Size.B, R0, 0, 0)], False, "EACCES"),
     ("unchecked-read", [ldx_mem(Size.B, R3, R0, 0)], False, "EACCES"),
@@ -168,10 +165,7 @@ def test_refused_helper(ue: UserEvents, number: int, kind: int, errno: str) -> N
     assert Bpf(ue.process).load(program, kind).errno == errno
 
 
-@case(
-    spec="check_func_arg",
-    doc="map_lookup_elem(&map, &key), map_update_elem(&map, &key, &value, flags)",
-)
+@case(doc="map_lookup_elem(&map, &key), map_update_elem(&map, &key, &value, flags)")
 @variants(
     ("good", [], 2, ""),
     ("good-lookup", [], 1, ""),
@@ -210,7 +204,7 @@ def test_refused_arguments(
     assert system.load(program).errno == errno
 
 
-@case(spec="check_func_arg", doc="map_update_elem(&map, &key, &value, flags)")
+@case(doc="map_update_elem(&map, &key, &value, flags)")
 def test_arguments_unset(ue: UserEvents) -> None:
     """An uninitialized argument is EACCES; a register past the last may be uninitialized."""
     system = Bpf(ue.process)
@@ -231,7 +225,7 @@ def test_arguments_unset(ue: UserEvents) -> None:
     assert system.load([*program, call(2), mov64_reg(R0, R5), exit_insn()]).errno == "EACCES"
 
 
-@case(spec="resolve_pseudo_ldimm64", doc="BPF_PROG_LOAD verifies a program before it loads it")
+@case(spec="resolve_pseudo_ldimm64")
 def test_refused_map(ue: UserEvents) -> None:
     """A program names its map by descriptor: EBADF if closed, EINVAL if it is no map."""
     system, process = Bpf(ue.process), ue.process

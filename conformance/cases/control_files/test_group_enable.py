@@ -11,8 +11,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "group_enable",
-    spec="trace_events.c",
-    doc="Documentation/trace/events.rst@v6.12: Via the 'enable' toggle: 0, 1, X or ? is shown",
+    spec="trace_events.c:system_enable_write",
+    doc="events.rst@v6.12: Via the 'enable' toggle: 0, 1, X or ? is shown",
     tier="full",
     isolation="global",
 )
@@ -44,7 +44,7 @@ def test_shown(ue: UserEvents, where: str) -> None:
     assert files.read(files.path(GROUP)).text == "0\n"
 
 
-@case(spec="system_enable_write")
+@case
 @variants(("none", ()), ("one", ("a",)), ("all", ("a", "b")))
 def test_written(ue: UserEvents, enabled_before: tuple[str, ...]) -> None:
     """Writing 1 enables all existing user events, 0 disables them; their enable words follow."""
@@ -67,7 +67,7 @@ def test_written(ue: UserEvents, enabled_before: tuple[str, ...]) -> None:
     assert "\nBusy: 0\n" in ue.tracefs.status(whole=True)
 
 
-@case(spec="system_enable_write")
+@case
 def test_in_an_instance(ue: UserEvents) -> None:
     """Writing 0 in an instance does not affect the top instance, and vice versa."""
     instance = made(ue)
@@ -110,7 +110,7 @@ def test_refused(ue: UserEvents, file: str, text: str) -> None:
 
 @case(
     spec="event_subsystem_dir, remove_subsystem",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: events show up below user_events",
+    doc="user_events.rst@v6.12: Registering: events show up below user_events",
     needs="lasting_events",
 )
 def test_directory(ue: UserEvents) -> None:
@@ -165,7 +165,7 @@ def test_all_events(ue: UserEvents, where: str) -> None:
 
 @case(
     spec="system_enable_write; trace_events_user.c:user_event_group_system_multi_name",
-    doc="Documentation/trace/user_events.rst@v6.12: multi-format events have a system of their own",
+    doc="user_events.rst@v6.12: multi-format events have a system of their own",
     profiles="6.4..",
     needs="multi_format",
 )
@@ -188,7 +188,7 @@ def test_multi_format(ue: UserEvents) -> None:
 
 @case(
     spec="system_enable_write; trace_events_user.c:user_event_reg",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: an event in use is not deleted",
+    doc="user_events.rst@v6.12: Deleting: an event in use is not deleted",
     needs="lasting_events",
 )
 def test_holds_events(ue: UserEvents) -> None:

@@ -10,13 +10,7 @@ from conformance.client.process import Process
 from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "pid_filter",
-    spec="trace_events.c",
-    doc="Documentation/trace/ftrace.rst@v6.12: set_event_pid",
-    tier="full",
-    isolation="global",
-)
+case = surface("pid_filter", doc="ftrace.rst@v6.12", tier="full", isolation="global")
 
 ONLY, BUT = "set_event_pid", "set_event_notrace_pid"
 
@@ -32,7 +26,7 @@ def emptied(files: Tracefs, file: str) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_ftrace: trace_trigger_soft_disabled; "
+    spec="user_event_ftrace: trace_trigger_soft_disabled; "
     "trace_events.c:trace_event_ignore_this_pid",
     doc="set_event_pid: only the listed tasks are traced",
     tier="quick",
@@ -60,7 +54,7 @@ def test_recorded(ue: UserEvents, file: str, recorded: str) -> None:
 
 
 @case(
-    spec="event_pid_write; trace_pid.c:trace_pid_write",
+    spec="trace_events.c:event_pid_write; trace_pid.c:trace_pid_write",
     doc="set_event_pid: only the listed tasks are traced; written without truncation they are "
     "added",
 )
@@ -83,10 +77,7 @@ def test_added(ue: UserEvents, file: str, kept: tuple[int, ...]) -> None:
     assert ue.tracefs.records() == [*lines, ue.line("a=(3)", dump="03")]
 
 
-@case(
-    spec="trace_events_user.c:user_event_reg",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: the bit follows the event",
-)
+@case(spec="user_event_reg", doc="user_events.rst@v6.12: Status: the bit follows the event")
 @variants({"only": ONLY, "but": BUT})
 def test_nobody_is_told(ue: UserEvents, file: str) -> None:
     """The enable word of a process that is not recorded is set all the same."""
@@ -103,7 +94,10 @@ def test_nobody_is_told(ue: UserEvents, file: str) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
 
 
-@case(spec="trace_create_new_event", doc="set_event_pid: only the listed tasks are traced")
+@case(
+    spec="trace_events.c:trace_create_new_event",
+    doc="set_event_pid: only the listed tasks are traced",
+)
 @variants({"only": ONLY, "but": BUT})
 def test_later_event(ue: UserEvents, file: str) -> None:
     """An event registered after the list was written is filtered by it as well."""
@@ -134,7 +128,7 @@ def test_both_lists(ue: UserEvents) -> None:
 
 
 @case(
-    spec="event_filter_pid_sched_process_fork",
+    spec="trace_events.c:event_filter_pid_sched_process_fork",
     doc="set_event_pid: only the listed tasks are traced; children are only with the option "
     "event-fork",
 )
@@ -149,7 +143,7 @@ def test_child(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x2 (2)", dump="02 00")]
 
 
-@case(spec="event_pid_write", doc="Instances: the lists of an instance are its own")
+@case(spec="trace_events.c:event_pid_write", doc="Instances: the lists of an instance are its own")
 def test_of_an_instance(ue: UserEvents) -> None:
     """A list applies to its instance only: other instances record what it filters out."""
     instance = made(ue)
@@ -163,9 +157,8 @@ def test_of_an_instance(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_events_write_core, user_event_ftrace",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: data is checked as it is "
-    "recorded",
+    spec="user_events_write_core, user_event_ftrace",
+    doc="user_events.rst@v6.12: Writing Data: data is checked as it is recorded",
     needs="dynamic_fields_validated unreadable_payload_refused",
 )
 @variants(("left_out", BUT, ""), ("recorded", ONLY, "EFAULT"))

@@ -10,15 +10,14 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "set_event",
-    spec="trace_events.c",
-    doc="Documentation/trace/events.rst@v6.12: Via the 'set_event' interface",
+    spec="trace_events.c:__ftrace_set_clr_event_nolock",
+    doc="events.rst@v6.12: Via the 'set_event' interface: names are those of available_events",
     tier="full",
     isolation="global",
 )
 
 
 @case(
-    spec="__ftrace_set_clr_event_nolock",
     doc="Via the 'set_event' interface: SYSTEM:NAME, or a star, or one of both, says what is "
     "enabled",
     tier="quick",
@@ -73,10 +72,7 @@ def test_negated(ue: UserEvents, pattern: str, left: list[str]) -> None:
         assert event.word.value == 0
 
 
-@case(
-    spec="__ftrace_set_clr_event_nolock",
-    doc="Via the 'set_event' interface: all events of a system are enabled by it alone",
-)
+@case(doc="Via the 'set_event' interface: all events of a system are enabled by it alone")
 @variants(("star", "user_events:*"), ("colon", "user_events:"), ("alone", "user_events"))
 def test_system(ue: UserEvents, pattern: str) -> None:
     """The name of the system enables all its current user events, and no later one."""
@@ -90,10 +86,7 @@ def test_system(ue: UserEvents, pattern: str) -> None:
     assert shown == "user_events:b\nuser_events:a\n"
 
 
-@case(
-    spec="__ftrace_set_clr_event_nolock",
-    doc="Via the 'set_event' interface: names are those of available_events",
-)
+@case
 @variants(
     ("name", "user_events:{}x"),
     ("system", "user_event:{}"),
@@ -203,7 +196,7 @@ def test_enabled_at_the_top(ue: UserEvents) -> None:
 
 @case(
     spec="__ftrace_set_clr_event_nolock; trace_events_user.c:user_event_set_tp_name",
-    doc="Documentation/trace/user_events.rst@v6.12: formats of one name have names of their own",
+    doc="user_events.rst@v6.12: formats of one name have names of their own",
     profiles="6.4..",
     needs="multi_format",
 )
@@ -226,11 +219,7 @@ def test_multi_format(ue: UserEvents, pattern: str, words: tuple[int, int, int])
     assert tuple(event.word.value for event in events) == words
 
 
-@case(
-    spec="remove_event_from_tracers",
-    doc="Via the 'set_event' interface: names are those of available_events",
-    needs="lasting_events",
-)
+@case(spec="remove_event_from_tracers", needs="lasting_events")
 def test_deleted_event(ue: UserEvents) -> None:
     """A deleted event cannot be enabled by name; a new one of that name can, and starts
     disabled.
@@ -291,7 +280,6 @@ def test_with_a_trigger(ue: UserEvents) -> None:
 
 
 @case(
-    spec="__ftrace_set_clr_event_nolock",
     doc="Via the 'set_event' interface: a star, or no system, means all of them",
     profiles="6.4..",
     needs="multi_format",

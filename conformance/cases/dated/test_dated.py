@@ -23,13 +23,14 @@ from conformance.client.tracefs import EVENTS, STATUS
 from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import R0, exit_insn, mov64_imm
 
-case = surface("dated", spec="trace_events_user.c", doc="Documentation/trace/user_events.rst@v6.12")
+case = surface(
+    "dated", spec="kernel/bpf/syscall.c", doc="include/uapi/linux/bpf.h@v4.1: silent about rights"
+)
 
 
 @case(
-    spec="user_event_set_call_visible",
-    doc="Documentation/trace/user_events.rst@v5.18: Registering: events show up below "
-    "events/user_events",
+    spec="trace_events_user.c:user_event_set_call_visible",
+    doc="user_events.rst@v5.18: Registering: events show up below events/user_events",
     profiles="5.18..6.0",
     switch="events_made_as_root",
 )
@@ -43,8 +44,8 @@ def test_events_made_as_root(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_event_parse_cmd",
-    doc="Command Format: name[:FLAG1[,FLAG2...]], and no flag is defined",
+    spec="trace_events_user.c:user_event_parse_cmd",
+    doc="user_events.rst@v6.12: Command Format: name[:FLAG1[,FLAG2...]], and no flag is defined",
     switch="text_flags_refused",
 )
 def test_text_flags_refused(ue: UserEvents) -> None:
@@ -54,8 +55,8 @@ def test_text_flags_refused(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_reg_get",
-    doc="Registering: a flag that is not supported is refused with -EINVAL",
+    spec="trace_events_user.c:user_reg_get",
+    doc="user_events.rst@v6.12: Registering: a flag that is not supported is refused with -EINVAL",
     profiles="6.4..",
     # Without it 6.5 and later reject every flag.
     needs="persist",
@@ -68,8 +69,8 @@ def test_multi_format(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_event_set_print_fmt",
-    doc="Documentation/trace/events.rst@v5.18: Event formats: print fmt says how to print an event",
+    spec="trace_events_user.c:user_event_set_print_fmt",
+    doc="events.rst@v5.18: Event formats: print fmt says how to print an event",
     profiles="5.18..6.0",
     switch="print_fmt_generated",
 )
@@ -82,8 +83,8 @@ def test_print_fmt_generated(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_seq_show",
-    doc="Documentation/trace/user_events.rst@v5.18: Command Format: name[:FLAG1[,FLAG2...]]",
+    spec="trace_events_user.c:user_seq_show",
+    doc="user_events.rst@v5.18: Command Format: name[:FLAG1[,FLAG2...]]",
     profiles="5.18..6.0",
     switch="bpf_iter_ignored",
 )
@@ -95,8 +96,8 @@ def test_bpf_iter_ignored(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_status_mmap",
-    doc="Documentation/trace/user_events.rst@v6.1: Status: user_events_status is mapped",
+    spec="trace_events_user.c:user_status_mmap",
+    doc="user_events.rst@v6.1: Status: user_events_status is mapped",
     profiles="5.18..6.3",
     switch="two_status_pages",
 )
@@ -108,8 +109,8 @@ def test_two_status_pages(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_event_put",
-    doc="Deleting: an event is deleted with its last reference",
+    spec="trace_events_user.c:user_event_put",
+    doc="user_events.rst@v6.12: Deleting: an event is deleted with its last reference",
     switch="auto_delete",
 )
 def test_auto_delete(ue: UserEvents) -> None:
@@ -122,8 +123,8 @@ def test_auto_delete(ue: UserEvents) -> None:
 
 
 @case(
-    spec="delayed_user_event_enabler_put",
-    doc="Deleting: succeeds only when no references are left",
+    spec="trace_events_user.c:delayed_user_event_enabler_put",
+    doc="user_events.rst@v6.12: Deleting: succeeds only when no references are left",
     profiles="6.4..",
     needs="persist",
     switch="deferred_release",
@@ -144,7 +145,8 @@ def test_deferred_release(ue: UserEvents) -> None:
 
 @case(
     spec="fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:verify_dirent_name",
-    doc="Registering: events appear below events/ in tracefs; nothing is said of names that cannot",
+    doc="user_events.rst@v6.12: Registering: events appear below events/ in tracefs; nothing is "
+    "said of names that cannot",
     switch="directories_of_any_name",
 )
 def test_directories_of_any_name(ue: UserEvents) -> None:
@@ -159,7 +161,8 @@ def test_directories_of_any_name(ue: UserEvents) -> None:
 
 @case(
     spec="fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:filldir64",
-    doc="Registering: events appear below events/ in tracefs; nothing is said of names that cannot",
+    doc="user_events.rst@v6.12: Registering: events appear below events/ in tracefs; nothing is "
+    "said of names that cannot",
     profiles="6.8..",
     needs="directories_of_any_name",
     switch="listing_ends_with_einval",
@@ -176,13 +179,7 @@ def test_listing_ends_with_einval(ue: UserEvents) -> None:
 GOOD = [mov64_imm(R0, 0), exit_insn()]
 
 
-@case(
-    spec="kernel/bpf/syscall.c:__sys_bpf",
-    doc="include/uapi/linux/bpf.h@v4.1: silent about rights",
-    isolation="none",
-    switch="bpf_descriptor_suffices",
-    facilities="bpf",
-)
+@case(spec="__sys_bpf", isolation="none", switch="bpf_descriptor_suffices", facilities="bpf")
 def test_bpf_descriptor_suffices(ue: UserEvents) -> None:
     """A process without capabilities can use a map by descriptor; in old kernels it cannot."""
     map_ = Bpf(ue.process).map()
@@ -193,7 +190,7 @@ def test_bpf_descriptor_suffices(ue: UserEvents) -> None:
 
 @case(
     spec="kernel/bpf/log.c:bpf_verifier_log_attr_valid",
-    doc="include/uapi/linux/bpf.h@v4.1: log_buf is the buffer of user space, log_size its size",
+    doc="log_buf is the buffer of user space, log_size its size",
     isolation="none",
     switch="bpf_log_without_buffer",
     facilities="bpf",
@@ -207,13 +204,7 @@ def test_bpf_log_without_buffer(ue: UserEvents) -> None:
     assert system.load(GOOD, log=LogBuffer(1, 1, ue.process.place(bytes(8)))).errno == short
 
 
-@case(
-    spec="kernel/bpf/syscall.c:__sys_bpf",
-    doc="include/uapi/linux/bpf.h@v4.1: silent about rights",
-    isolation="none",
-    switch="bpf_attributes_before_rights",
-    facilities="bpf",
-)
+@case(spec="__sys_bpf", isolation="none", switch="bpf_attributes_before_rights", facilities="bpf")
 def test_bpf_attributes_before_rights(ue: UserEvents) -> None:
     """An unprivileged user gets the error of the map attributes; old kernels return EPERM first."""
     ue.process.setuid()
@@ -222,8 +213,8 @@ def test_bpf_attributes_before_rights(ue: UserEvents) -> None:
 
 
 @case(
-    spec="kernel/bpf/syscall.c:bpf_prog_load",
-    doc="include/uapi/linux/bpf.h@v4.1: prog_type, insns and license are used by BPF_PROG_LOAD",
+    spec="bpf_prog_load",
+    doc="prog_type, insns and license are used by BPF_PROG_LOAD",
     isolation="none",
     switch="bpf_license_read_last",
     facilities="bpf",

@@ -9,16 +9,13 @@ from conformance.client.perf import open_perf
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "dated",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12: Command Format: the fields of a definition, "
-    "and when they are the same",
+    "dated", doc="Command Format: the fields of a definition, and when they are the same"
 )
 
 
 @case(
     spec="user_event_match, user_fields_match",
-    doc="Documentation/trace/user_events.rst@v5.18: Deleting: silent about fields",
+    doc="user_events.rst@v5.18: Deleting: silent about fields",
     profiles="5.18..6.0",
     switch="deletion_arguments_matched",
 )
@@ -95,7 +92,7 @@ def test_unspaced_fields_match(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core: fault_in_iov_iter_readable",
-    doc="Documentation/trace/user_events.rst@v5.18: Writing Data: silent about bad payloads",
+    doc="user_events.rst@v5.18: Writing Data: silent about bad payloads",
     profiles="5.18..6.0",
     switch="unreadable_payload_refused",
 )
@@ -110,7 +107,7 @@ def test_unreadable_payload_refused(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core: user->min_size",
-    doc="Documentation/trace/user_events.rst@v5.18: Writing Data: silent about bad payloads",
+    doc="user_events.rst@v5.18: Writing Data: silent about bad payloads",
     profiles="5.18..6.0",
     switch="payload_size_checked",
 )
@@ -123,7 +120,7 @@ def test_payload_size_checked(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_validate",
-    doc="Documentation/trace/user_events.rst@v5.18: Writing Data: silent about bad payloads",
+    doc="user_events.rst@v5.18: Writing Data: silent about bad payloads",
     profiles="5.18..6.0",
     switch="dynamic_fields_validated",
 )

@@ -6,7 +6,7 @@ from conformance.cases.case import surface
 from conformance.cases.support.format_text import fields_of
 from conformance.client.user_events import UserEvents
 
-case = surface("dated", spec="trace_output.c", doc="Documentation/trace/user_events.rst@v6.12")
+case = surface("dated", spec="trace_output.c")
 
 
 @case(
@@ -29,7 +29,7 @@ def test_array_length_of_field(ue: UserEvents) -> None:
 
 @case(
     spec="register_trace_event",
-    doc="Documentation/trace/events.rst@v6.12: silent about the numbers of events",
+    doc="events.rst@v6.12: silent about the numbers of events",
     needs="lasting_events",
     isolation="global",
     switch="ids_reused",

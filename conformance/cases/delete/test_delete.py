@@ -13,15 +13,14 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "delete",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: succeeds only when neither user "
-    "nor kernel space holds a reference",
+    spec="delete_user_event",
+    doc="Deleting: succeeds only when neither user nor kernel space holds a reference",
     needs="lasting_events",
     tier="full",
 )
 
 
-@case(spec="delete_user_event")
+@case
 @variants({"read-write": os.O_RDWR, "read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
 def test_removes(ue: UserEvents, flags: int) -> None:
     """An unreferenced event is deleted at once, whatever the open mode of the descriptor."""
@@ -42,7 +41,7 @@ def test_removes_directory(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
 
 
-@case(spec="delete_user_event", tier="quick")
+@case(tier="quick")
 def test_name_is_free(ue: UserEvents) -> None:
     """A deleted name can be registered with other fields."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
@@ -55,11 +54,7 @@ def test_name_is_free(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u64 b\n"
 
 
-@case(
-    spec="delete_user_event",
-    doc="Deleting: the argument is a string, the name of the event",
-    tier="quick",
-)
+@case(doc="Deleting: the argument is a string, the name of the event", tier="quick")
 def test_only_the_name(ue: UserEvents) -> None:
     """Events whose names share a prefix with the deleted name stay."""
     for stem in ("e", "ee", "eee"):
@@ -166,7 +161,6 @@ def test_auto_delete_while_traced(ue: UserEvents) -> None:
 
 
 @case(
-    spec="delete_user_event",
     doc="Deleting: all formats of a name are attempted",
     profiles="6.4..",
     needs="multi_format arguments_matched persist",
@@ -182,7 +176,6 @@ def test_all_formats(ue: UserEvents) -> None:
 
 
 @case(
-    spec="delete_user_event",
     doc="Deleting: all formats of a name are attempted",
     profiles="6.4..",
     needs="multi_format arguments_matched persist",
@@ -205,7 +198,6 @@ def test_formats_up_to_the_busy_one(ue: UserEvents, held: int, left: list[str]) 
 
 
 @case(
-    spec="delete_user_event",
     doc="Deleting: all formats of a name are attempted",
     profiles="6.4..",
     needs="multi_format arguments_matched persist",

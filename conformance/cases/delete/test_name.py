@@ -12,14 +12,11 @@ from conformance.client.addresses import PROT_NONE
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "delete",
-    spec="mm/util.c:strndup_user",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: the argument is a string, the name "
-    "of the event",
+    "delete", doc="Deleting: deleting an event that persists requires CAP_PERFMON, else EPERM"
 )
 
 
-@case(spec="trace_events_user.c:delete_user_event")
+@case(spec="delete_user_event", doc="Deleting: the argument is a string, the name of the event")
 @variants(
     ("never-registered", "{name}x"),
     ("cut-short", "{stem}"),
@@ -42,14 +39,18 @@ def test_unknown(ue: UserEvents, name: str) -> None:
     assert ue.tracefs.status() == ue.status_line(1, event)
 
 
-@case
+@case(
+    spec="mm/util.c:strndup_user", doc="Deleting: the argument is a string, the name of the event"
+)
 @variants({"null": 0, "kernel-half": 0xFFFF_8880_0000_0000, "first-page": 0x200})
 def test_string_unreadable(ue: UserEvents, address: int) -> None:
     """A name at an unreadable address is EFAULT."""
     assert ue.open_data().ioctl(DIAG_IOCSDEL, address).errno == "EFAULT"
 
 
-@case
+@case(
+    spec="mm/util.c:strndup_user", doc="Deleting: the argument is a string, the name of the event"
+)
 @variants(("none", PROT_NONE, "EFAULT"), ("read", mmap.PROT_READ, "EBUSY"))
 def test_string_protected(ue: UserEvents, protection: int, errno: str) -> None:
     """The name only needs to be readable."""
@@ -60,7 +61,9 @@ def test_string_protected(ue: UserEvents, protection: int, errno: str) -> None:
     assert data.ioctl(DIAG_IOCSDEL, at).errno == errno
 
 
-@case
+@case(
+    spec="mm/util.c:strndup_user", doc="Deleting: the argument is a string, the name of the event"
+)
 @variants(
     ("terminated", 30, b"\0", "ENOENT"),
     ("30", 30, b"", "EFAULT"),
@@ -73,14 +76,21 @@ def test_string_cut_off(ue: UserEvents, length: int, end: bytes, errno: str) -> 
     assert ue.open_data().ioctl(DIAG_IOCSDEL, at).errno == errno
 
 
-@case
+@case(
+    spec="mm/util.c:strndup_user", doc="Deleting: the argument is a string, the name of the event"
+)
 @variants((511, "ENOENT"), (512, "EINVAL"))
 def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
     """A name has at most 511 characters; a longer one is EINVAL, not ENOENT."""
     assert ue.open_data().delete(ue.name().ljust(length, "x")).errno == errno
 
 
-@case(needs="lasting_events", tier="full")
+@case(
+    spec="mm/util.c:strndup_user",
+    doc="Deleting: the argument is a string, the name of the event",
+    needs="lasting_events",
+    tier="full",
+)
 def test_longest_name(ue: UserEvents) -> None:
     """A name of 511 characters can be registered and deleted."""
     name = ue.name().ljust(511, "n")
@@ -89,13 +99,7 @@ def test_longest_name(ue: UserEvents) -> None:
     assert ue.open_data().delete(name, eventually=True).value == 0
 
 
-@case(
-    spec="trace_events_user.c:user_event_capable",
-    doc="Deleting: deleting an event that persists requires CAP_PERFMON, else EPERM",
-    profiles="6.4..",
-    needs="persist",
-    tier="full",
-)
+@case(spec="user_event_capable", profiles="6.4..", needs="persist", tier="full")
 def test_forbidden(ue: UserEvents) -> None:
     """Without CAP_PERFMON a persistent event cannot be deleted: EPERM."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
@@ -106,12 +110,7 @@ def test_forbidden(ue: UserEvents) -> None:
     assert ue.new_process().open_data().delete(ue.name()).value == 0
 
 
-@case(
-    spec="trace_events_user.c:delete_user_event",
-    doc="Deleting: deleting an event that persists requires CAP_PERFMON, else EPERM",
-    profiles="6.4..",
-    needs="persist",
-)
+@case(spec="delete_user_event", profiles="6.4..", needs="persist")
 def test_busy_before_forbidden(ue: UserEvents) -> None:
     """References are checked before permission: EBUSY, then EPERM."""
     owner = ue.open_data()
@@ -123,11 +122,7 @@ def test_busy_before_forbidden(ue: UserEvents) -> None:
     assert data.delete(ue.name()).errno == "EPERM"
 
 
-@case(
-    spec="trace_events_user.c:delete_user_event",
-    doc="Deleting: deleting an event that persists requires CAP_PERFMON, else EPERM",
-    tier="full",
-)
+@case(spec="delete_user_event", tier="full")
 def test_unknown_before_forbidden(ue: UserEvents) -> None:
     """A name that was never registered is ENOENT without capabilities, too."""
     data = ue.open_data()
@@ -136,9 +131,8 @@ def test_unknown_before_forbidden(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_set_call_visible",
-    doc="Documentation/trace/user_events.rst@v6.1: silent; a process that may open the file may "
-    "delete",
+    spec="user_event_set_call_visible",
+    doc="user_events.rst@v6.1: silent; a process that may open the file may delete",
     profiles="5.18..6.4",
     without="auto_delete persist",
     tier="full",
@@ -172,7 +166,7 @@ APART = (
 
 
 @case(
-    spec="trace_events_user.c:user_events_ioctl_del, delete_user_event",
+    spec="user_events_ioctl_del, delete_user_event",
     doc="Deleting: does not say which of two errors is reported",
     profiles="6.4..",
     needs="persist",

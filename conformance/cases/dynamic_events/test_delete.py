@@ -11,8 +11,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "dynamic_events",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting",
+    spec="user_event_free",
+    doc="Deleting: dynamic_events deletes one specific format of an event",
     needs="lasting_events",
     tier="full",
 )
@@ -20,11 +20,7 @@ case = surface(
 MATCHED = "deletion_arguments_matched"
 
 
-@case(
-    spec="trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_match",
-    doc="Deleting: dynamic_events deletes one specific format of an event",
-    tier="quick",
-)
+@case(spec="trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_match", tier="quick")
 @variants(
     ("name", "", "-:{}\n"),
     ("system", "", "-:user_events/{}\n"),
@@ -50,11 +46,7 @@ def test_delete(ue: UserEvents, fields: str, command: str) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(
-    spec="trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_match",
-    doc="Deleting: dynamic_events deletes one specific format of an event",
-    tier="quick",
-)
+@case(spec="trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_match", tier="quick")
 @variants(
     ("other_name", "-:{}x u32 a; u64 b\n", MATCHED, "ENOENT", "ENOENT"),
     ("shorter_name", "-:{:.7} u32 a; u64 b\n", MATCHED, "ENOENT", "ENOENT"),
@@ -89,10 +81,7 @@ def test_delete_nothing(
     assert ue.tracefs.dynamic_events() == left
 
 
-@case(
-    spec="user_event_free",
-    doc="Deleting: nothing may refer to the event any more, neither user nor kernel",
-)
+@case(doc="Deleting: nothing may refer to the event any more, neither user nor kernel")
 def test_delete_busy(ue: UserEvents) -> None:
     """An event that a descriptor or a tracer holds cannot be deleted: EBUSY."""
     name = ue.name()
@@ -106,7 +95,7 @@ def test_delete_busy(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + name + "\n"
 
 
-@case(spec="user_event_free", doc="Deleting: deletion succeeds once there are no references left")
+@case(doc="Deleting: deletion succeeds once there are no references left")
 def test_delete_when_idle(ue: UserEvents) -> None:
     """An event can be deleted as soon as its last reference is dropped."""
     name = ue.name()
@@ -141,10 +130,7 @@ def test_deleted_by_ioctl(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(
-    spec="trace_dynevent.c:dyn_event_release: strchr",
-    doc="Deleting: dynamic_events deletes one specific format of an event",
-)
+@case(spec="trace_dynevent.c:dyn_event_release: strchr")
 def test_delete_slash(ue: UserEvents) -> None:
     """Only the first slash separates system and name: further slashes belong to the name."""
     name = ue.name() + "/a/b"
@@ -249,8 +235,8 @@ def test_not_permitted(ue: UserEvents, command: str, errno: str) -> None:
 
 @case(
     spec="user_event_set_call_visible",
-    doc="Documentation/trace/user_events.rst@v6.1: Overview: commands are written to the file; "
-    "says nothing of permission",
+    doc="user_events.rst@v6.1: Overview: commands are written to the file; says nothing of "
+    "permission",
     profiles="5.18..6.4",
     needs="",
     without="auto_delete null_arguments_matched persist",
@@ -268,7 +254,6 @@ def test_permitted_to_everybody(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_event_free",
     doc="Deleting: EPERM without CAP_PERFMON; references keep the event",
     profiles="6.4..",
     needs="persist",

@@ -9,12 +9,7 @@ from conformance.client.files import File
 from conformance.client.tracefs import DYNAMIC_EVENTS
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "dynamic_events",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12",
-    needs="lasting_events",
-)
+case = surface("dynamic_events", needs="lasting_events")
 
 
 @case(

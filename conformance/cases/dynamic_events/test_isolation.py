@@ -8,9 +8,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "isolation",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: user based events show up under "
-    "the subsystem user_events",
+    spec="delete_user_event",
+    doc="Registering: user based events show up under the subsystem user_events",
     tier="full",
     isolation="global",
 )
@@ -186,7 +185,6 @@ def test_record_of_the_user_event(ue: UserEvents) -> None:
 
 
 @case(
-    spec="delete_user_event",
     doc="Deleting: an event is deleted by its name once nothing refers to it",
     needs="lasting_events",
 )
@@ -219,10 +217,7 @@ def test_auto_delete(ue: UserEvents, system: str, name: str) -> None:
     assert look_at(ue, system, name) == before
 
 
-@case(
-    spec="delete_user_event",
-    doc="Deleting: an event is deleted by its name once nothing refers to it",
-)
+@case(doc="Deleting: an event is deleted by its name once nothing refers to it")
 @variants(
     ("name", "sched_switch"),
     ("with-slash", "sched/sched_switch"),

@@ -12,7 +12,7 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "dynamic_events",
     spec="trace.c:trace_parse_run_command; trace_probe.c:trace_probe_create",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview",
+    doc="Overview: gives no limit; the log message speaks of less than 4094 characters",
     needs="lasting_events",
 )
 
@@ -50,10 +50,7 @@ def test_first_failure_ends(ue: UserEvents, lines: tuple[str, ...], errno: str, 
     assert ue.tracefs.dynamic_events() == left.replace("{}", ue.name())
 
 
-@case(
-    spec="trace_parse_run_command (WRITE_BUFSIZE)",
-    doc="Overview: gives no limit; the log message speaks of less than 4094 characters",
-)
+@case(spec="trace_parse_run_command (WRITE_BUFSIZE)")
 @variants(
     ("longest_with_newline", 4094, "\n", ""),
     ("too_long_with_newline", 4095, "\n", "EINVAL"),
@@ -68,10 +65,7 @@ def test_line_length(ue: UserEvents, length: int, end: str, errno: str) -> None:
     assert ue.tracefs.dynamic_events() == ("" if errno else "u:" + ue.name() + "\n")
 
 
-@case(
-    spec="trace_parse_run_command (WRITE_BUFSIZE)",
-    doc="Overview: gives no limit; the log message speaks of less than 4094 characters",
-)
+@case(spec="trace_parse_run_command (WRITE_BUFSIZE)")
 @variants(("longest", 4094, "", "u:{}1\nu:{}2\nu:{}3\n"), ("too_long", 4095, "EINVAL", "u:{}1\n"))
 def test_line_length_behind_others(ue: UserEvents, length: int, errno: str, shown: str) -> None:
     """The limit applies to each line: other lines of the same write do not count."""

@@ -13,8 +13,7 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "dynamic_events",
     spec="trace.c:trace_parse_run_command; trace_events_user.c:user_event_create, user_event_parse",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes commands; "
-    "does not say which of two errors is reported",
+    doc="Overview: dynamic_events takes commands; does not say which of two errors is reported",
     profiles="6.4..",
     needs="persist text_flags_refused arguments_matched null_arguments_matched",
 )

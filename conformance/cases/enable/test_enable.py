@@ -12,8 +12,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "enable",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12",
+    spec="user_event_enabler_create: the present state is reflected",
+    doc="Status: the word is ordinary memory of the program",
     profiles="6.4..",
 )
 
@@ -52,11 +52,7 @@ def test_twice(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(ue.name()).text == "0\n"
 
 
-@case(
-    spec="user_event_enabler_update runs on changes only",
-    doc="Status: the word is ordinary memory of the program",
-    tier="full",
-)
+@case(spec="user_event_enabler_update runs on changes only", tier="full")
 def test_not_restored(ue: UserEvents) -> None:
     """A value that the process stores in its word stays until the event changes again."""
     word = ue.event(bit=0, enabled=True).word
@@ -69,11 +65,7 @@ def test_not_restored(ue: UserEvents) -> None:
     assert word.value == 0xFFFFFFF1
 
 
-@case(
-    spec="user_event_enabler_update: words of the event alone",
-    doc="Status: the word is ordinary memory of the program",
-    tier="full",
-)
+@case(spec="user_event_enabler_update: words of the event alone", tier="full")
 def test_not_restored_by_others(ue: UserEvents) -> None:
     """A value that the process stores in its word stays when its other events change."""
     data = ue.open_data()
@@ -202,10 +194,7 @@ def test_place_in_page(ue: UserEvents, size: int, place: int) -> None:
     assert word.value == 2
 
 
-@case(
-    spec="user_event_enabler_create: the present state is reflected",
-    doc="Status: the bit says whether something is attached",
-)
+@case(doc="Status: the bit says whether something is attached")
 @variants(
     ("4.clear", 4, 0, 0, 1),
     ("4.others", 4, 4, 0xFFFFFFEF, 0xFFFFFFFF),
@@ -225,10 +214,7 @@ def test_set_at_registration(
     assert word.value == registered
 
 
-@case(
-    spec="user_event_enabler_create: the present state is reflected",
-    doc="Status: the bit says whether something is attached",
-)
+@case(doc="Status: the bit says whether something is attached")
 @variants(
     ("4.only", 4, 0, 1, 0),
     ("4.among_others", 4, 3, 0xFFFFFFFF, 0xFFFFFFF7),

@@ -9,9 +9,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "enable",
-    spec="trace_events_user.c:user_event_enabler_fault_fixup",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: enable_addr is an address of "
-    "the process",
+    spec="user_event_enabler_fault_fixup",
+    doc="Status: the bit follows the event",
     profiles="6.4..",
     tier="full",
 )
@@ -22,7 +21,7 @@ READ_ONLY = 1
 # mremap
 
 
-@case(tier="quick")
+@case(doc="Registering: enable_addr is an address of the process", tier="quick")
 def test_moved(ue: UserEvents) -> None:
     """After mremap the kernel follows the registered address, which is unmapped, not the word."""
     process = ue.process
@@ -35,7 +34,7 @@ def test_moved(ue: UserEvents) -> None:
     assert data.unregister(new, bit=3).errno == "ENOENT"
 
 
-@case(spec="user_event_enabler_write")
+@case(spec="user_event_enabler_write", doc="Registering: enable_addr is an address of the process")
 def test_moved_while_set(ue: UserEvents) -> None:
     """A bit set before mremap stays set at the new address for good."""
     process = ue.process
@@ -48,7 +47,7 @@ def test_moved_while_set(ue: UserEvents) -> None:
     assert (again.errno, new.value) == ("", 0)
 
 
-@case(spec="user_event_enabler_write")
+@case(spec="user_event_enabler_write", doc="Registering: enable_addr is an address of the process")
 def test_moved_here(ue: UserEvents) -> None:
     """Memory that mremap places at a registered address is updated; its other bits are kept."""
     process = ue.process
@@ -66,7 +65,7 @@ def test_moved_here(ue: UserEvents) -> None:
 # Discarded pages
 
 
-@case(doc="Status: the bit follows the event")
+@case
 @variants(("private", False, 0), ("shared", True, 16))
 def test_discarded(ue: UserEvents, shared: bool, seen: int) -> None:
     """MADV_DONTNEED loses a set bit in private memory until the next change; shared memory keeps
@@ -83,7 +82,7 @@ def test_discarded(ue: UserEvents, shared: bool, seen: int) -> None:
     assert word.wait() == 16
 
 
-@case(doc="Status: the bit follows the event")
+@case
 def test_discarded_often(ue: UserEvents) -> None:
     """Each change faults the discarded page in again, a dozen times in a row."""
     process = ue.process
@@ -97,10 +96,7 @@ def test_discarded_often(ue: UserEvents) -> None:
         assert word.value == 0
 
 
-@case(
-    spec="user_event_enabler_update: each word has attempts of its own",
-    doc="Status: the bit follows the event",
-)
+@case(spec="user_event_enabler_update: each word has attempts of its own")
 def test_discarded_behind_others(ue: UserEvents) -> None:
     """A word in a discarded page is faulted in, however many words precede it."""
     process, data = ue.process, ue.open_data()
@@ -114,7 +110,7 @@ def test_discarded_behind_others(ue: UserEvents) -> None:
     assert oldest.wait() == 16
 
 
-@case(spec="user_events_ioctl_unreg")
+@case(spec="user_events_ioctl_unreg", doc="Registering: enable_addr is an address of the process")
 def test_discarded_then_unregistered(ue: UserEvents) -> None:
     """A word in a discarded page can be unregistered: the page is faulted in."""
     process = ue.process
@@ -132,7 +128,7 @@ def test_discarded_then_unregistered(ue: UserEvents) -> None:
 # Files
 
 
-@case(spec="user_event_enabler_write", doc="Status: the bit follows the event", tier="quick")
+@case(spec="user_event_enabler_write", tier="quick")
 @variants({"disabled": "disable", "unregistered": "unregister", "gone": "exit"})
 def test_file_of_two(ue: UserEvents, first: str) -> None:
     """Two processes register one bit of a shared file, each at its own address."""
@@ -162,7 +158,7 @@ def test_file_of_two(ue: UserEvents, first: str) -> None:
     assert mine.value == 64
 
 
-@case(spec="user_event_enabler_write", doc="Status: the bit follows the event")
+@case(spec="user_event_enabler_write")
 def test_file_of_two_events(ue: UserEvents) -> None:
     """Two processes register one bit of shared memory for two events: the last change wins."""
     parent = ue.process
@@ -179,7 +175,7 @@ def test_file_of_two_events(ue: UserEvents) -> None:
     assert (word.value, copy.value) == (0, 0)
 
 
-@case(spec="user_event_enabler_exists")
+@case(spec="user_event_enabler_exists", doc="Registering: enable_addr is an address of the process")
 def test_file_mapped_twice(ue: UserEvents) -> None:
     """A word mapped at two addresses is two words: each can be registered and unregistered."""
     process = ue.process
@@ -195,7 +191,7 @@ def test_file_mapped_twice(ue: UserEvents) -> None:
     assert two.value == 0
 
 
-@case(doc="Status: the bit follows the event")
+@case
 def test_file_private(ue: UserEvents) -> None:
     """A word in a private file mapping is copied on write: the file does not change."""
     process = ue.process
@@ -208,7 +204,7 @@ def test_file_private(ue: UserEvents) -> None:
     assert shared.value == 0x70
 
 
-@case(spec="user_event_mm_fault_in")
+@case(spec="user_event_mm_fault_in", doc="Registering: enable_addr is an address of the process")
 @variants({"shared": True, "private": False})
 def test_file_end(ue: UserEvents, shared: bool) -> None:
     """Registering a word past the end of its file is ENOMEM; one in the last bytes is followed."""
@@ -222,7 +218,7 @@ def test_file_end(ue: UserEvents, shared: bool) -> None:
     assert last.value == 0x80000000
 
 
-@case
+@case(doc="Registering: enable_addr is an address of the process")
 @variants({"shared": True, "private": False})
 def test_file_cut(ue: UserEvents, shared: bool) -> None:
     """A change while the file is too short is lost; the next one after it has grown is seen."""
@@ -240,7 +236,7 @@ def test_file_cut(ue: UserEvents, shared: bool) -> None:
     assert word.wait() == 4
 
 
-@case
+@case(doc="Registering: enable_addr is an address of the process")
 @variants(("shared", True, b"\x41\0\0\0"), ("private", False, b"\x40\0\0\0"))
 def test_address_reused_by_file(ue: UserEvents, shared: bool, seen: bytes) -> None:
     """A shared file mapping placed over a registered word is updated by the next change."""
@@ -256,7 +252,7 @@ def test_address_reused_by_file(ue: UserEvents, shared: bool, seen: bytes) -> No
     assert process.load(elsewhere, 4).data == seen
 
 
-@case
+@case(doc="Registering: enable_addr is an address of the process")
 def test_address_reused_shared(ue: UserEvents) -> None:
     """Shared memory mapped over a registered word is updated for all processes that map it."""
     process = ue.process
@@ -270,7 +266,7 @@ def test_address_reused_shared(ue: UserEvents) -> None:
     assert copy.value == 0x41
 
 
-@case
+@case(doc="Registering: enable_addr is an address of the process")
 def test_address_reused_read_only(ue: UserEvents) -> None:
     """A read-only file mapping placed over a registered word is not written."""
     process = ue.process
@@ -290,7 +286,7 @@ def test_address_reused_read_only(ue: UserEvents) -> None:
 # fork, and which side has written the page
 
 
-@case(doc="Status: the bit follows the event")
+@case
 @variants("parent", "child")
 def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
     """After fork the side that has written its page is updated at once, the other one soon."""
@@ -304,10 +300,7 @@ def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
     assert other.wait() == 8
 
 
-@case(
-    spec="user_event_enabler_write: without a look at rights",
-    doc="Status: the bit follows the event",
-)
+@case(spec="user_event_enabler_write: without a look at rights")
 @variants({"touched": True, "after_fork": False})
 def test_rights_given_up(ue: UserEvents, touched: bool) -> None:
     """The word of a non-dumpable process that dropped its privileges is updated."""
@@ -319,7 +312,7 @@ def test_rights_given_up(ue: UserEvents, touched: bool) -> None:
     assert event.word.wait() == 8
 
 
-@case(doc="Status: the bit follows the event")
+@case
 def test_fork_unmapped(ue: UserEvents) -> None:
     """A child that unmaps its copy of the word does not affect its parent."""
     process = ue.process
@@ -335,7 +328,7 @@ def test_fork_unmapped(ue: UserEvents) -> None:
     assert child.word_at(page, value=None).wait() == 8
 
 
-@case(spec="align_addr_bit", doc="Status: the bit follows the event", tier="quick")
+@case(spec="align_addr_bit", tier="quick")
 @variants((31, 0x80000000), (0, 1))
 def test_fork_at_4_mod_8(ue: UserEvents, bit: int, seen: int) -> None:
     """In parent and child, a word in the upper half of an 8-byte unit is followed."""
@@ -349,7 +342,7 @@ def test_fork_at_4_mod_8(ue: UserEvents, bit: int, seen: int) -> None:
     assert (word.value, copy.value) == (0, 0)
 
 
-@case(spec="user_event_enabler_exists")
+@case(spec="user_event_enabler_exists", doc="Registering: enable_addr is an address of the process")
 @variants((32, 0), (63, 31))
 def test_overlapping_words(ue: UserEvents, bit_of_8: int, bit_of_4: int) -> None:
     """A bit registered through an 8-byte word and through a 4-byte word counts as two bits."""

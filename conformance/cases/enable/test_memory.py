@@ -7,8 +7,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "enable",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12",
+    spec="user_events_ioctl_unreg: current->user_event_mm",
+    doc="enable_addr is write accessible",
     profiles="6.4..",
     tier="full",
 )
@@ -114,10 +114,7 @@ def test_fork_while_enabled(ue: UserEvents) -> None:
     assert word.wait() == 0
 
 
-@case(
-    spec="user_events_ioctl_unreg: current->user_event_mm",
-    doc="unregistered by hand in each process",
-)
+@case(doc="unregistered by hand in each process")
 def test_fork_child_unregisters(ue: UserEvents) -> None:
     """A word that the child unregisters is no longer followed there, but still in its parent."""
     event = ue.event(bit=2)
@@ -129,10 +126,7 @@ def test_fork_child_unregisters(ue: UserEvents) -> None:
     assert copy.wait() == 0
 
 
-@case(
-    spec="user_events_ioctl_unreg: current->user_event_mm",
-    doc="unregistered by hand in each process",
-)
+@case(doc="unregistered by hand in each process")
 def test_fork_parent_unregisters(ue: UserEvents) -> None:
     """A word that the parent unregisters is no longer followed there, but still in its child."""
     event = ue.event(bit=2)
@@ -195,7 +189,7 @@ def test_shared_mapping(ue: UserEvents) -> None:
     assert word.wait() == 8
 
 
-@case(spec="user_event_enabler_fault_fixup: the fault fails", doc="enable_addr is write accessible")
+@case(spec="user_event_enabler_fault_fixup: the fault fails")
 def test_unmapped(ue: UserEvents) -> None:
     """Enabling after munmap succeeds, maps nothing, and still updates older and newer words."""
     data = ue.open_data()
@@ -210,11 +204,7 @@ def test_unmapped(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(ue.name()).text == "1\n"
 
 
-@case(
-    spec="user_event_enabler_fault_fixup: tried at the next change",
-    doc="enable_addr is write accessible",
-    tier="quick",
-)
+@case(spec="user_event_enabler_fault_fixup: tried at the next change", tier="quick")
 def test_mapped_again(ue: UserEvents) -> None:
     """New memory mapped at the address of a registered word is updated."""
     data = ue.open_data()
@@ -229,11 +219,7 @@ def test_mapped_again(ue: UserEvents) -> None:
     assert word.value == 0
 
 
-@case(
-    spec="user_event_enabler_fault_fixup: tried at the next change",
-    doc="enable_addr is write accessible",
-    tier="quick",
-)
+@case(spec="user_event_enabler_fault_fixup: tried at the next change", tier="quick")
 def test_unmapped_then_mapped_again(ue: UserEvents) -> None:
     """A change that found no memory mapped has no lasting effect: the next one is followed."""
     data = ue.open_data()
@@ -248,10 +234,7 @@ def test_unmapped_then_mapped_again(ue: UserEvents) -> None:
     assert word.wait() == 1
 
 
-@case(
-    spec="user_event_mm_fault_in: fixup_user_fault of a read-only page",
-    doc="enable_addr is write accessible",
-)
+@case(spec="user_event_mm_fault_in: fixup_user_fault of a read-only page")
 def test_read_only(ue: UserEvents) -> None:
     """Memory made read-only after registration is not written; once writable, it is updated
     again.

@@ -6,13 +6,7 @@ from conformance.cases.case import surface
 from conformance.client.data_file import DataFile, Word
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "enable",
-    spec="trace_events_user.c:user_event_enabler_update",
-    doc="Documentation/trace/user_events.rst@v6.12",
-    profiles="6.4..",
-    tier="full",
-)
+case = surface("enable", doc="enable_addr: the value to update", profiles="6.4..", tier="full")
 
 MANY = 257
 
@@ -26,7 +20,7 @@ def many_words(ue: UserEvents, data: DataFile) -> int:
     return words
 
 
-@case(doc="enable_bit: the bit at the address", tier="quick")
+@case(spec="user_event_enabler_update", doc="enable_bit: the bit at the address", tier="quick")
 def test_two_bits_one_word(ue: UserEvents) -> None:
     """One event may have several bits of one word: they change together."""
     data = ue.open_data()
@@ -39,7 +33,7 @@ def test_two_bits_one_word(ue: UserEvents) -> None:
     assert word.value == 0x100
 
 
-@case(doc="enable_addr: the value to update")
+@case(spec="user_event_enabler_update")
 def test_two_words_one_event(ue: UserEvents) -> None:
     """One event may have several words, of both sizes: they change together."""
     data = ue.open_data()
@@ -55,7 +49,7 @@ def test_two_words_one_event(ue: UserEvents) -> None:
     assert (first.value, second.value, third.value) == (0, 0, 0)
 
 
-@case(doc="enable_bit: the bit at the address")
+@case(spec="user_event_enabler_update", doc="enable_bit: the bit at the address")
 def test_one_word_two_events(ue: UserEvents) -> None:
     """Two events may share a word if their bits differ: each changes only its own bit."""
     data = ue.open_data()
@@ -93,10 +87,7 @@ def test_two_sizes_one_address(ue: UserEvents) -> None:
 # Many
 
 
-@case(
-    spec="user_event_enabler_update; user_event_enabler_exists",
-    doc="enable_addr: the value to update",
-)
+@case(spec="user_event_enabler_update; user_event_enabler_exists")
 def test_many_words(ue: UserEvents) -> None:
     """One event may have 257 words: all are followed and all can be unregistered."""
     data = ue.open_data()

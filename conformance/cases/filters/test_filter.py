@@ -6,13 +6,10 @@ from conformance.cases.case import surface, variants
 from conformance.client.perf import open_perf
 from conformance.client.user_events import UserEvents
 
-case = surface("filter", spec="trace_events_filter.c", doc="Documentation/trace/events.rst@v6.12")
+case = surface("filter", spec="trace_events_filter.c:select_comparison_fn", doc="events.rst@v6.12")
 
 
-@case(
-    spec="select_comparison_fn",
-    doc="Event filtering: ==, !=, <, <=, >, >= and & for numeric fields",
-)
+@case(doc="Event filtering: ==, !=, <, <=, >, >= and & for numeric fields")
 @variants(
     ("u32-equal", "u32", "a == 65", b"\x41\0\0\0", b"\x42\0\0\0", "0x41 (65)"),
     ("u32-unequal", "u32", "a != 65", b"\x42\0\0\0", b"\x41\0\0\0", "0x42 (66)"),
@@ -108,23 +105,17 @@ def test_expression(ue: UserEvents, text: str, kept: list[tuple[int, int]]) -> N
     assert ue.tracefs.records() == lines
 
 
-@case(
-    spec="select_comparison_fn",
-    doc="Event filtering: numeric fields; of fields of other sizes it says nothing",
-    tier="full",
-)
+@case(doc="Event filtering: numeric fields; of fields of other sizes it says nothing", tier="full")
 @variants(
-    ("equal", " struct s a 3; u8 b", "a == 0", b"\0\0\0\1"),
-    ("unequal", " struct s a 3", "a != 0", b"\0\0\0"),
-    ("large", " struct s a 16", "a >= 0", bytes(16)),
+    ("equal", "struct s a 3; u8 b", "a == 0", b"\0\0\0\1"),
+    ("unequal", "struct s a 3", "a != 0", b"\0\0\0"),
+    ("large", "struct s a 16", "a >= 0", bytes(16)),
 )
 def test_other_sizes(ue: UserEvents, fields: str, text: str, payload: bytes) -> None:
     """A field of a size that no integer has is accepted in a filter, and never matches."""
-    data = ue.open_data()
-    data.register(ue.name() + fields)
-    ue.tracefs.enable(ue.name())
-    assert ue.tracefs.directory(ue.name()).set_filter(text).errno == ""
-    assert data.write_event(0, payload).value == 4 + len(payload)
+    event = ue.event(fields, enabled=True)
+    assert event.directory.set_filter(text).errno == ""
+    assert event.write(payload).value == 4 + len(payload)
     assert ue.tracefs.records() == []
 
 
@@ -168,7 +159,7 @@ def test_common_fields(ue: UserEvents, text: str, count: int) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_perf",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: every tracer gets the data",
+    doc="user_events.rst@v6.12: Writing Data: every tracer gets the data",
     needs="perf_sink",
     facilities="perf",
 )
@@ -186,7 +177,7 @@ def test_not_for_perf(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_validate",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: dynamic fields are checked",
+    doc="user_events.rst@v6.12: Writing Data: dynamic fields are checked",
     needs="dynamic_fields_validated",
 )
 def test_checked_first(ue: UserEvents) -> None:
@@ -201,7 +192,7 @@ def test_checked_first(ue: UserEvents) -> None:
 
 @case(
     spec="trace.c:trace_event_buffer_lock_reserve",
-    doc="Documentation/trace/ftrace.rst@v6.12: tracing_on: 0 stops recording",
+    doc="ftrace.rst@v6.12: tracing_on: 0 stops recording",
     needs="dynamic_fields_validated",
     isolation="global",
 )
@@ -219,7 +210,7 @@ def test_checked_while_tracing_is_off(ue: UserEvents) -> None:
 
 @case(
     spec="trace.c:trace_event_buffer_lock_reserve: max_len",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: documents no limit",
+    doc="user_events.rst@v6.12: Writing Data: documents no limit",
     needs="dynamic_fields_validated",
 )
 @variants(("checked", 4080, "EFAULT"), ("dropped", 4081, ""))

@@ -5,18 +5,12 @@ from __future__ import annotations
 from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "filter",
-    spec="trace_events.c:remove_event_file_dir",
-    doc="Documentation/trace/user_events.rst@v6.12",
-    tier="full",
-)
+case = surface("filter", spec="trace_events.c:remove_event_file_dir", tier="full")
 
 
 @case(
     spec="trace_events_filter.c:print_event_filter",
-    doc="Documentation/trace/events.rst@v6.12: Event filtering: Clearing filters: 0 clears, and "
-    "none is shown",
+    doc="events.rst@v6.12: Event filtering: Clearing filters: 0 clears, and none is shown",
 )
 def test_shown(ue: UserEvents) -> None:
     """The file shows `none`, or the filter without trailing blanks, until 0 clears it."""
@@ -49,8 +43,7 @@ def test_alone(ue: UserEvents) -> None:
 
 @case(
     spec="__ftrace_event_enable_disable",
-    doc="Documentation/trace/events.rst@v6.12: Event filtering: a filter stays until another is "
-    "set or it is cleared",
+    doc="events.rst@v6.12: Event filtering: a filter stays until another is set or it is cleared",
 )
 def test_stays(ue: UserEvents) -> None:
     """A filter survives disabling, enabling again, and the exit of the event's writers."""

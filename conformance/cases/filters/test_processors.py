@@ -7,15 +7,14 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "filter",
-    spec="trace_events_filter.c",
-    doc="Documentation/trace/events.rst@v6.12: Event filtering: CPUS{} holds a list of "
-    "processors, for scalar fields too, with ==, != and &",
+    doc="events.rst@v6.12: Event filtering: CPUS{} holds a list of processors, for scalar fields "
+    "too, with ==, != and &",
     profiles="6.6..",
     tier="full",
 )
 
 
-@case(spec="do_filter_scalar_cpumask", facilities="smp")
+@case(spec="trace_events_filter.c:do_filter_scalar_cpumask", facilities="smp")
 @variants(
     ("u8", "u8 a", 1, "a & CPUS{0-1}", ("(0)", "(1)")),
     # The low byte of 256 alone would be a CPU.
@@ -42,7 +41,7 @@ def test_processors(
     assert event.directory.filter == f"{text}\n"
 
 
-@case(spec="parse_pred: a mask of weight one")
+@case(spec="trace_events_filter.c:parse_pred: a mask of weight one")
 @variants(
     ("and", "u8 a", "a & CPUS{0}", (0,)),
     ("equal", "u8 a", "a == CPUS{0}", (0,)),
@@ -59,7 +58,7 @@ def test_one_processor(ue: UserEvents, field: str, text: str, kept: tuple[int, .
     assert ue.tracefs.records() == [ue.line(f"a=({number})") for number in kept]
 
 
-@case(spec="parse_pred")
+@case(spec="trace_events_filter.c:parse_pred")
 @variants(
     ("less", "a < CPUS{0}", "     ^\nparse_error: Illegal operation for field type\n"),
     ("text", "s == CPUS{0}", "      ^\nparse_error: Illegal operation for field type\n"),

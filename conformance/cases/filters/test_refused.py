@@ -8,10 +8,14 @@ from conformance.cases.case import surface, variants
 from conformance.cases.support.error_log import clear_errors
 from conformance.client.user_events import UserEvents
 
-case = surface("filter", spec="trace_events_filter.c", doc="Documentation/trace/events.rst@v6.12")
+case = surface(
+    "filter",
+    spec="trace_events.c",
+    doc="events.rst@v6.12: Event filtering: an error is shown with its place",
+)
 
 
-@case(spec="append_filter_err", doc="Event filtering: an error is shown with its place")
+@case(spec="trace_events_filter.c:append_filter_err")
 @variants(
     ("no-field", "b == 1", "EINVAL", "  ^\nparse_error: Field not found\n"),
     (
@@ -79,7 +83,7 @@ def test_refused(ue: UserEvents, text: str, errno: str, shown: str) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="41 00 00 00")]
 
 
-@case(spec="parse_pred", doc="Event filtering: an error is shown with its place", profiles="6.4..")
+@case(spec="trace_events_filter.c:parse_pred", profiles="6.4..")
 @variants(
     ("number", "s == 1", "      ^\nparse_error: Expecting string field\n"),
     ("greater", 's > "x"', "     ^\nparse_error: Illegal operation for field type\n"),
@@ -94,7 +98,7 @@ def test_refused_for_strings(ue: UserEvents, text: str, shown: str) -> None:
 
 
 @case(
-    spec="parse_pred: .function",
+    spec="trace_events_filter.c:parse_pred: .function",
     doc="Event filtering: FIELD.function == FUNCTION, of fields as long as a long",
     profiles="6.6..",
     tier="full",
@@ -148,7 +152,7 @@ def test_refused_functions(ue: UserEvents, text: str, shown: str) -> None:
 
 
 @case(
-    spec="trace_events.c:event_filter_write: cnt >= PAGE_SIZE",
+    spec="event_filter_write: cnt >= PAGE_SIZE",
     doc="Setting filters: one write, documents no limit",
 )
 def test_length(ue: UserEvents) -> None:
@@ -159,11 +163,7 @@ def test_length(ue: UserEvents) -> None:
     assert directory.filter == "a == 1\n"
 
 
-@case(
-    spec="trace_events.c:event_filter_write",
-    doc="Clearing filters: write 0, not nothing",
-    tier="full",
-)
+@case(spec="event_filter_write", doc="Clearing filters: write 0, not nothing", tier="full")
 def test_on_nothing_written(ue: UserEvents) -> None:
     """A write of zero bytes is a filter without a term: rejected, and the previous one is
     removed.
@@ -177,7 +177,7 @@ def test_on_nothing_written(ue: UserEvents) -> None:
 
 @case(
     spec="trace.c:tracing_log_err",
-    doc="Documentation/trace/ftrace.rst@v6.12: error_log: the command, the error and its place",
+    doc="ftrace.rst@v6.12: error_log: the command, the error and its place",
     tier="full",
     isolation="global",
 )

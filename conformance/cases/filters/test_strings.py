@@ -9,8 +9,7 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "filter",
-    spec="trace_events_filter.c",
-    doc="Documentation/trace/events.rst@v6.12: Event filtering: ==, != and ~ for string fields",
+    doc="events.rst@v6.12: Event filtering: ==, != and ~ for string fields",
     profiles="6.4..",
 )
 
@@ -47,7 +46,7 @@ def payload(kind: str, word: str) -> bytes:
     return struct.pack("<HH", start, len(text)) + text
 
 
-@case(spec="filter_build_regex")
+@case(spec="trace_events_filter.c:filter_build_regex")
 @variants(
     {
         f"{kind}.{name}": (kind, *found)
@@ -67,7 +66,7 @@ def test_string(ue: UserEvents, kind: str, text: str, kept: list[str]) -> None:
     assert ue.tracefs.records() == [ue.line(f"s={word}") for word in kept]
 
 
-@case(spec="regex_match_end")
+@case(spec="trace_events_filter.c:regex_match_end")
 @variants(("char", []), ("data_loc", ["hello"]), ("rel_loc", ["hello"]))
 def test_string_ending(ue: UserEvents, kind: str, kept: list[str]) -> None:
     """A glob for the end is compared with the end of the array, whether it contains NULs or not."""
@@ -80,7 +79,7 @@ def test_string_ending(ue: UserEvents, kind: str, kept: list[str]) -> None:
     assert ue.tracefs.records() == [ue.line(f"s={word}") for word in kept]
 
 
-@case(spec="regex_match_full")
+@case(spec="trace_events_filter.c:regex_match_full")
 @variants(
     ("equal", 's == "abcd"', 1),
     ("shorter", 's == "abc"', 0),
@@ -97,7 +96,7 @@ def test_string_filling_its_array(ue: UserEvents, text: str, count: int) -> None
     assert ue.tracefs.records() == [ue.line("s=abcd", "b='e'(101)")] * count
 
 
-@case(spec="filter_parse_regex", tier="full")
+@case(spec="trace_events_filter.c:filter_parse_regex", tier="full")
 def test_string_of_digits(ue: UserEvents) -> None:
     """A pattern that begins with a digit is no glob: its star is compared literally."""
     event = ue.event("char[4] s", enabled=True)
@@ -107,16 +106,15 @@ def test_string_of_digits(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("s=1*")]
 
 
-@case(spec="trace_events_user.c:user_event_add_field: FILTER_OTHER", profiles="5.18..6.3")
+@case(spec="user_event_add_field: FILTER_OTHER", profiles="5.18..6.3")
 @variants(
-    ("char", " char[8] s", 's == "help"'),
-    ("glob", " char[8] s", 's ~ "h*"'),
-    ("data_loc", " __data_loc char[] s", 's != "help"'),
-    ("rel_loc", " __rel_loc char[] s", 's == "help"'),
+    ("char", "char[8] s", 's == "help"'),
+    ("glob", "char[8] s", 's ~ "h*"'),
+    ("data_loc", "__data_loc char[] s", 's != "help"'),
+    ("rel_loc", "__rel_loc char[] s", 's == "help"'),
 )
 def test_string_before_6_4(ue: UserEvents, field: str, text: str) -> None:
     """Before 6.4 no field of a user event is typed as a string: EINVAL."""
-    ue.open_data().register(ue.name() + field)
-    directory = ue.tracefs.directory(ue.name())
+    directory = ue.event(field).directory
     assert directory.set_filter(text).errno == "EINVAL"
     assert directory.filter.endswith("\nparse_error: Expecting numeric field\n\n")

@@ -11,9 +11,7 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "grammar",
-    spec="trace_events_user.c:user_fields_match",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: dynamic_events deletes one "
-    "specific format of an event",
+    doc="Deleting: dynamic_events deletes one specific format of an event",
     needs="lasting_events",
     tier="full",
 )
@@ -25,7 +23,7 @@ def created(ue: UserEvents, stem: str, fields: str) -> str:
     return ue.name(stem)
 
 
-@case
+@case(spec="user_fields_match")
 def test_deleted_by_its_fields(ue: UserEvents) -> None:
     """An event is found by its fields, however spaced; old kernels want structs without a size."""
     for stem, (first, second) in SAME.items():
@@ -39,7 +37,7 @@ def test_deleted_by_its_fields(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case
+@case(spec="user_fields_match")
 def test_not_deleted_by_other_fields(ue: UserEvents) -> None:
     """With other fields the event is not found: ENOENT, and it stays."""
     kept = []
@@ -55,7 +53,7 @@ def test_not_deleted_by_other_fields(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events().splitlines() == left
 
 
-@case
+@case(spec="user_fields_match")
 def test_not_deleted_by_its_own_text(ue: UserEvents) -> None:
     """Some definitions do not match their own text: their events cannot be found by it."""
     found = ue.dated("deletion_arguments_matched", since="ENOENT", before="")
@@ -66,7 +64,7 @@ def test_not_deleted_by_its_own_text(ue: UserEvents) -> None:
         assert ue.open_data().delete(name).errno == left
 
 
-@case
+@case(spec="user_fields_match")
 def test_deleted_by_its_canonical_form(ue: UserEvents) -> None:
     """Such an event is deleted by the line that dynamic_events shows for it."""
     for stem, (fields, shown) in CANONICAL.items():

@@ -11,9 +11,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "grammar",
-    spec="trace_events_user.c:user_event_parse_field",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: dynamic_events takes the same "
-    "format after the prefix u:",
+    spec="user_event_parse_field",
+    doc="Overview: dynamic_events takes the same format after the prefix u:",
 )
 
 ACCEPTED = load_definitions("accepted")

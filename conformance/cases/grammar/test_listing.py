@@ -10,8 +10,7 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "grammar",
     spec="fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:verify_dirent_name",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: events appear below events/ in "
-    "tracefs; nothing is said of names that cannot",
+    doc="Registering: events appear below events/ in tracefs; nothing is said of names that cannot",
     profiles="6.8..",
     isolation="global",
 )

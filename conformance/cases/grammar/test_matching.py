@@ -8,8 +8,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "grammar",
-    spec="trace_events_user.c:user_fields_match",
-    doc="Documentation/trace/user_events.rst@v6.12",
+    spec="user_fields_match",
+    doc="Field Format: type, name, and a size for types that start with struct",
     tier="full",
 )
 
@@ -80,7 +80,7 @@ def test_unspaced_registers_again(ue: UserEvents) -> None:
 
 @case(
     doc="Registering: processes are blocked when the format of their event changes, unless it is "
-    "multi-format"
+    "multi-format",
 )
 def test_differs(ue: UserEvents) -> None:
     """Other fields for an existing name are EADDRINUSE; before 6.5 they were ignored."""
@@ -106,10 +106,7 @@ def test_differs_in_dynamic_events(ue: UserEvents) -> None:
         assert ue.tracefs.dynamic_events().endswith(f"u:{ue.name(stem)}{first}\n")
 
 
-@case(
-    spec="find_user_event",
-    doc="Field Format: type, name, and a size for types that start with struct",
-)
+@case(spec="find_user_event")
 def test_not_parsed_for_an_existing_event(ue: UserEvents) -> None:
     """For an existing name, fields are compared or ignored but never parsed: no EINVAL."""
     data = ue.open_data()
@@ -119,12 +116,7 @@ def test_not_parsed_for_an_existing_event(ue: UserEvents) -> None:
         assert again.errno == ue.dated("arguments_matched", since="EADDRINUSE", before="")
 
 
-@case(
-    spec="user_field_set_string",
-    doc="Field Format: type, name, and a size for types that start with struct",
-    profiles="6.4..",
-    needs="arguments_matched struct_size_matched",
-)
+@case(spec="user_field_set_string", profiles="6.4..", needs="arguments_matched struct_size_matched")
 def test_struct_size_differs(ue: UserEvents) -> None:
     """The size of a struct is compared."""
     data = ue.open_data()

@@ -7,9 +7,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "grammar",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12: Command Format: name, optional flags, fields "
-    "separated by semicolons",
+    spec="user_event_parse",
+    doc="Command Format: name, optional flags, fields separated by semicolons",
 )
 
 
@@ -142,11 +141,7 @@ def test_prefix_of_others(ue: UserEvents) -> None:
 FLAG_TEXTS = (":", ":FLAG", ":ONE,TWO", ":BPF_ITER", "::", ":FLAG u32 a")
 
 
-@case(
-    spec="user_event_parse",
-    doc="Command Format: flags may follow the name; none is supported yet",
-    tier="full",
-)
+@case(doc="Command Format: flags may follow the name; none is supported yet", tier="full")
 def test_ioctl_text_flags(ue: UserEvents) -> None:
     """A colon in the name starts text flags, and every flag is unknown, even an empty one."""
     data, word = ue.open_data(), ue.process.word()
@@ -161,9 +156,7 @@ def test_ioctl_text_flags(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_event_parse",
-    doc="Command Format: flags may follow the name; none is supported yet",
-    needs="lasting_events",
+    doc="Command Format: flags may follow the name; none is supported yet", needs="lasting_events"
 )
 def test_dynamic_events_text_flags(ue: UserEvents) -> None:
     """dynamic_events rejects text flags as well."""
@@ -177,9 +170,7 @@ def test_dynamic_events_text_flags(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == shown
 
 
-@case(
-    spec="user_event_parse", doc="Command Format: flags may follow the name; none is supported yet"
-)
+@case(doc="Command Format: flags may follow the name; none is supported yet")
 def test_flags_of_an_existing_event(ue: UserEvents) -> None:
     """Text flags are rejected before the name is looked up: EINVAL, not EADDRINUSE."""
     data = ue.open_data()

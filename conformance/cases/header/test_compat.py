@@ -12,7 +12,7 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "compat",
     spec="fs/ioctl.c:compat_sys_ioctl, user_data_fops has no compat_ioctl",
-    doc="Documentation/trace/user_events.rst@v6.12",
+    doc="Writing Data: write_index, then the payload",
     tier="full",
 )
 
@@ -115,10 +115,7 @@ def test_unregister_refused(ue: UserEvents) -> None:
 # Writing
 
 
-@case(
-    spec="trace_events_user.c:user_events_write_core",
-    doc="Writing Data: write_index, then the payload",
-)
+@case(spec="trace_events_user.c:user_events_write_core")
 def test_write(ue: UserEvents) -> None:
     """A 32-bit task writes index and payload like any other; write returns the full count."""
     task, _ = prepared(ue)
@@ -129,11 +126,7 @@ def test_write(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x9 (9)", dump="09 00 00 00")]
 
 
-@case(
-    spec="trace_events_user.c:user_events_write_core",
-    doc="Writing Data: write_index, then the payload",
-    needs="payload_size_checked",
-)
+@case(spec="trace_events_user.c:user_events_write_core", needs="payload_size_checked")
 @variants(
     ("index_missing", b"\0\0\0", "EFAULT"),
     ("index_unknown", b"\x01\0\0\0\0\0\0\0", "ENOENT"),
@@ -150,10 +143,7 @@ def test_write_refused(ue: UserEvents, written: bytes, error: str) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_events_write_core",
-    doc="Writing Data: write_index, then the payload",
-    profiles="6.4..",
-    needs="ebadf_when_disabled",
+    spec="trace_events_user.c:user_events_write_core", profiles="6.4..", needs="ebadf_when_disabled"
 )
 def test_write_nobody_listens(ue: UserEvents) -> None:
     """Writing a disabled event from a 32-bit task fails with EBADF, by write and by writev."""
@@ -164,10 +154,7 @@ def test_write_nobody_listens(ue: UserEvents) -> None:
     assert task.writev32(data.slot, [b"\0\0\0\0", b"\x09\0\0\0"]).errno == "EBADF"
 
 
-@case(
-    spec="lib/iov_iter.c:copy_compat_iovec_from_user",
-    doc="Writing Data: write_index, then the payload",
-)
+@case(spec="lib/iov_iter.c:copy_compat_iovec_from_user")
 @variants(
     ("two", [b"\0\0\0\0", b"\x09\0\0\0"]),
     ("one", [b"\0\0\0\0\x09\0\0\0"]),
@@ -184,10 +171,7 @@ def test_writev(ue: UserEvents, parts: list[bytes]) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x9 (9)", dump="09 00 00 00")]
 
 
-@case(
-    spec="lib/iov_iter.c:copy_compat_iovec_from_user",
-    doc="Writing Data: write_index, then the payload",
-)
+@case(spec="lib/iov_iter.c:copy_compat_iovec_from_user")
 @variants(
     ("length_negative", bytes([0, 0x10, 0, 0x10, 0, 0, 0, 0x80]), 1, "EINVAL"),
     ("count_too_large", b"", 1025, "EINVAL"),
@@ -205,10 +189,7 @@ def test_writev_refused(ue: UserEvents, vector: bytes, count: int, error: str) -
     assert task.writev32_at(data.slot, vector, count).errno == error
 
 
-@case(
-    spec="lib/iov_iter.c:copy_compat_iovec_from_user",
-    doc="Writing Data: write_index, then the payload",
-)
+@case(spec="lib/iov_iter.c:copy_compat_iovec_from_user")
 @variants({"none": [], "empty": [b""], "empty_twice": [b"", b""]})
 def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
     """writev of zero bytes from a 32-bit task returns 0 without reading an index."""
@@ -216,10 +197,7 @@ def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
     assert task.writev32(file, parts).value == 0
 
 
-@case(
-    spec="lib/iov_iter.c:copy_compat_iovec_from_user",
-    doc="Writing Data: write_index, then the payload",
-)
+@case(spec="lib/iov_iter.c:copy_compat_iovec_from_user")
 def test_writev_vector_unreadable(ue: UserEvents) -> None:
     """An iovec array that a 32-bit task has not mapped is EFAULT."""
     task, file = prepared(ue)
@@ -248,7 +226,7 @@ def test_status_text(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_status_mmap",
-    doc="Documentation/trace/user_events.rst@v6.1: Status: the page is mapped",
+    doc="user_events.rst@v6.1: Status: the page is mapped",
     profiles="5.18..6.3",
     tier="quick",
 )

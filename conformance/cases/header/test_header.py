@@ -16,8 +16,9 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "header",
-    spec="trace_events_user.c",
-    doc="include/uapi/linux/user_events.h@v6.12",
+    spec="user_event_validate",
+    doc="include/uapi/linux/user_events.h@v6.12: three ioctls of type '*', numbered 0 to 2, each "
+    "taking a pointer",
     profiles="6.4..",
 )
 
@@ -211,11 +212,7 @@ def test_unreg_members(ue: UserEvents) -> None:
     assert word.value == 0x40
 
 
-@case(
-    spec="user_events_ioctl",
-    doc="three ioctls of type '*', numbered 0 to 2, each taking a pointer",
-    tier="full",
-)
+@case(spec="user_events_ioctl", tier="full")
 def test_ioctl_numbers(ue: UserEvents) -> None:
     """0xC0082A00 registers, 0x40082A02 unregisters and 0x40082A01 deletes."""
     data = ue.open_data()
@@ -227,12 +224,7 @@ def test_ioctl_numbers(ue: UserEvents) -> None:
     assert ioctl_errno(data, 0x40082A01, ue.name().encode() + b"\0") == "EBUSY"
 
 
-@case(
-    spec="user_events_ioctl",
-    doc="three ioctls of type '*', numbered 0 to 2, each taking a pointer",
-    profiles="5.18..",
-    tier="full",
-)
+@case(spec="user_events_ioctl", profiles="5.18..", tier="full")
 @variants(("register", 0xC0042A00), ("delete", 0x40042A01), ("unregister", 0x40042A02))
 def test_compat_numbers(ue: UserEvents, number: int) -> None:
     """The request numbers of a 32-bit build of the header are unknown: ENOTTY."""
@@ -241,11 +233,7 @@ def test_compat_numbers(ue: UserEvents, number: int) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(
-    spec="user_events_ioctl",
-    doc="three ioctls of type '*', numbered 0 to 2, each taking a pointer",
-    profiles="5.18..",
-)
+@case(spec="user_events_ioctl", profiles="5.18..")
 @variants(
     ("next-number", 0x40082A03),
     ("other-type", 0xC0082B00),
@@ -263,21 +251,13 @@ def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(
-    spec="user_events_ioctl",
-    doc="three ioctls of type '*', numbered 0 to 2, each taking a pointer",
-    profiles="5.18..",
-)
+@case(spec="user_events_ioctl", profiles="5.18..")
 def test_unknown_before_argument(ue: UserEvents) -> None:
     """An unknown request is ENOTTY before its argument is read."""
     assert ue.open_data().ioctl(0x40082A03, 0).errno == "ENOTTY"
 
 
-@case(
-    spec="fs/ioctl.c:ioctl",
-    doc="three ioctls of type '*', numbered 0 to 2, each taking a pointer",
-    tier="full",
-)
+@case(spec="fs/ioctl.c:ioctl", tier="full")
 def test_request_has_32_bits(ue: UserEvents) -> None:
     """A request is the low 32 bits: a sign-extended number registers, too."""
     data = ue.open_data()
@@ -286,11 +266,7 @@ def test_request_has_32_bits(ue: UserEvents) -> None:
     assert ue.process.load(at + 24, 4).data == b"\x00\x00\x00\x00"
 
 
-@case(
-    spec="user_status_fops",
-    doc="three ioctls of type '*', numbered 0 to 2, each taking a pointer",
-    profiles="5.18..",
-)
+@case(spec="user_status_fops", profiles="5.18..")
 @variants({"register": IOCSREG, "delete": IOCSDEL, "unregister": IOCSUNREG})
 def test_status_has_no_ioctl(ue: UserEvents, number: int) -> None:
     """user_events_status supports none of the ioctls: ENOTTY."""
@@ -299,12 +275,7 @@ def test_status_has_no_ioctl(ue: UserEvents, number: int) -> None:
     assert ioctl_errno(status, number, reg_of(ue, ue.process.word())) == "ENOTTY"
 
 
-@case(
-    spec="user_event_validate",
-    doc="DYN_LOC puts the size above 16 bits of offset",
-    profiles="5.18..",
-    tier="full",
-)
+@case(doc="DYN_LOC puts the size above 16 bits of offset", profiles="5.18..", tier="full")
 @variants(
     ("rel_loc", "__rel_loc", b"\x02\x00\x06\x00", b"??"),
     ("data_loc", "__data_loc", b"\x0f\x00\x06\x00", b"???"),
@@ -319,11 +290,7 @@ def test_dyn_loc(ue: UserEvents, location: str, word: bytes, padding: bytes) -> 
     assert ue.tracefs.records() == [ue.line("text=hello", dump=payload.hex(" "))]
 
 
-@case(
-    spec="user_event_validate",
-    doc="DYN_LOC puts the size above 16 bits of offset",
-    profiles="5.18..",
-)
+@case(doc="DYN_LOC puts the size above 16 bits of offset", profiles="5.18..")
 @variants(
     ("size-4", b"\x00\x00\x04\x00", ""),
     ("size-5", b"\x00\x00\x05\x00", "EFAULT"),

@@ -13,9 +13,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "header",
-    spec="trace_events_user.c",
-    doc="include/linux/user_events.h@v5.19: struct user_reg is not packed: a hole of 4 bytes "
-    "after size",
+    spec="user_events_ioctl_reg",
+    doc="include/linux/user_events.h@v5.19",
     profiles="5.18..6.0",
 )
 
@@ -38,7 +37,7 @@ def register_third(ue: UserEvents) -> tuple[bytes, bytes]:
 # 5.18 to 6.0
 
 
-@case(spec="user_reg_get")
+@case(spec="user_reg_get", doc="struct user_reg is not packed: a hole of 4 bytes after size")
 @variants(
     ("size-0", 0, b"\x00", "EFAULT"),
     ("size-1", 1, b"\x10", "E2BIG"),
@@ -55,7 +54,7 @@ def test_byte_status_reads_at(ue: UserEvents, offset: int, content: bytes, errno
     assert answer(ue.open_data(), raw) == errno
 
 
-@case(spec="user_reg_get")
+@case(spec="user_reg_get", doc="struct user_reg is not packed: a hole of 4 bytes after size")
 @variants(
     ("24", b"\x18", 24, ""),
     ("23-of-24", b"\x18", 23, "EFAULT"),
@@ -71,7 +70,7 @@ def test_byte_status_minimum(ue: UserEvents, size: bytes, present: int, errno: s
     assert answer(ue.open_data(), raw[:present]) == errno
 
 
-@case(spec="user_events_ioctl_reg", isolation="global")
+@case(doc="struct user_reg is not packed: a hole of 4 bytes after size", isolation="global")
 def test_byte_status_writes_at(ue: UserEvents) -> None:
     """Until 6.0 status_index is stored at 16 and write_index at 20; nothing else is written."""
     raw, after = register_third(ue)
@@ -79,7 +78,7 @@ def test_byte_status_writes_at(ue: UserEvents) -> None:
     assert after[24:] == b"\3\0\0\0" + b"\1\0\0\0" + b"\xdd" * 8
 
 
-@case(spec="user_reg_get")
+@case(spec="user_reg_get", doc="struct user_reg is not packed: a hole of 4 bytes after size")
 def test_byte_status_of_32_bits(ue: UserEvents) -> None:
     """The 20 bytes of a 32-bit build of the header are read with other offsets: EFAULT."""
     text = ue.process.place(ue.name().encode() + b"\0")
@@ -124,7 +123,6 @@ def test_bit_status_minimum(ue: UserEvents, present: int, errno: str) -> None:
 
 
 @case(
-    spec="user_events_ioctl_reg",
     doc="include/linux/user_events.h@v6.1: struct user_reg is packed, without holes",
     profiles="6.1..6.3",
     isolation="global",
@@ -192,7 +190,6 @@ def test_status_request_has_32_bits(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_events_ioctl_reg",
     doc="include/linux/user_events.h@v5.19 and @v6.1: name_args is a 64-bit pointer",
     profiles="5.18..6.3",
 )

@@ -8,8 +8,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "hist",
-    spec="trace_events_hist.c",
-    doc="Documentation/trace/histogram.rst@v6.12: Hist trigger 'handlers' and 'actions'",
+    spec="trace_events_synth.c",
+    doc="histogram.rst@v6.12: Hist trigger 'handlers' and 'actions'",
     tier="full",
     facilities="hist",
 )
@@ -29,7 +29,7 @@ def made(ue: UserEvents, fields: str) -> str:
 
 
 @case(
-    spec="action_parse, create_actions, hist_err",
+    spec="trace_events_hist.c:action_parse, create_actions, hist_err",
     doc="Hist trigger 'handlers' and 'actions'; error_log says what is wrong, and where",
     tier="quick",
     isolation="global",
@@ -70,7 +70,7 @@ def test_action_refused(ue: UserEvents, text: str, said: str, near: str) -> None
         assert event.word.value == 0
 
 
-@case(spec="check_synth_field, save_track_data_vars", isolation="global")
+@case(spec="trace_events_hist.c:check_synth_field, save_track_data_vars", isolation="global")
 @variants(
     (
         "type",
@@ -119,7 +119,7 @@ def test_action_does_not_fit(ue: UserEvents, text: str, errno: str, said: str) -
 # Synthetic events
 
 
-@case(spec="action_trace, trace_action_create")
+@case(spec="trace_events_hist.c:action_trace, trace_action_create")
 @variants(
     ("trace", "trace({},aa,$dd)", 7),
     ("by-its-name", "{}(aa,$dd)", 7),
@@ -147,7 +147,7 @@ def test_onmatch(ue: UserEvents, action: str, worth: int) -> None:
 
 
 @case(
-    spec="trace_events_synth.c:synth_event_release",
+    spec="synth_event_release",
     doc="Hist trigger 'handlers' and 'actions'; a synthetic event is removed when nothing uses it",
 )
 def test_synthetic_event_is_busy(ue: UserEvents) -> None:
@@ -170,8 +170,7 @@ def test_synthetic_event_is_busy(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_synth.c:print_synth_event_num_val",
-    doc="Documentation/trace/events.rst@v6.12: Synthetic events: fields of s8 to u64",
+    spec="print_synth_event_num_val", doc="events.rst@v6.12: Synthetic events: fields of s8 to u64"
 )
 @variants(
     # Small numbers are shown without their sign.
@@ -194,7 +193,7 @@ def test_synthetic_signs(ue: UserEvents, kind: str, payload: bytes, shown: str) 
 # onmax and onchange
 
 
-@case(spec="ontrack_action, track_data_print")
+@case(spec="trace_events_hist.c:ontrack_action, track_data_print")
 @variants(("onmax", "max", 9, 3), ("onchange", "changed", 4, 5))
 def test_tracked(ue: UserEvents, handler: str, label: str, worth: int, with_it: int) -> None:
     """onmax and onchange save the fields that came with the largest, or latest other, value."""
@@ -215,7 +214,7 @@ def test_tracked(ue: UserEvents, handler: str, label: str, worth: int, with_it: 
     assert event.directory.enabled == "0\n"
 
 
-@case(spec="check_track_val_max, check_track_val_changed")
+@case(spec="trace_events_hist.c:check_track_val_max, check_track_val_changed")
 @variants(("onmax", "max"), ("onchange", "changed"))
 def test_tracked_nothing(ue: UserEvents, handler: str, label: str) -> None:
     """A value that has always been 0 is neither a maximum nor a change."""
@@ -229,7 +228,7 @@ def test_tracked_nothing(ue: UserEvents, handler: str, label: str) -> None:
     )
 
 
-@case(spec="ontrack_action, track_data_print")
+@case(spec="trace_events_hist.c:ontrack_action, track_data_print")
 @variants(("onmax", [5, 9]), ("onchange", [5, 9, 4, 0]))
 def test_tracked_and_told(ue: UserEvents, handler: str, recorded: list[int]) -> None:
     """Each new maximum, or change, of a value generates a synthetic event."""

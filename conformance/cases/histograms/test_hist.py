@@ -7,13 +7,7 @@ import struct
 from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "hist",
-    spec="trace_events_hist.c",
-    doc="Documentation/trace/histogram.rst@v6.12: hist triggers",
-    tier="full",
-    facilities="hist",
-)
+case = surface("hist", doc="histogram.rst@v6.12: hist triggers", tier="full", facilities="hist")
 
 
 def histogram(definition: str, lines: str, hits: int, entries: int, dropped: int = 0) -> str:
@@ -24,7 +18,7 @@ def histogram(definition: str, lines: str, hits: int, entries: int, dropped: int
     )
 
 
-@case(spec="hist_trigger_show")
+@case(spec="trace_events_hist.c:hist_trigger_show")
 def test_counts(ue: UserEvents) -> None:
     """A histogram of a disabled event counts writes, and lists the smallest count first."""
     event = ue.event("u32 a")
@@ -49,7 +43,7 @@ def test_counts(ue: UserEvents) -> None:
     assert directory.hist == ""
 
 
-@case(spec="hist_trigger_print_key", tier="quick")
+@case(spec="trace_events_hist.c:hist_trigger_print_key", tier="quick")
 @variants(
     ("u8", "u8", "a", b"\xff", "a:        255"),
     ("u16-hex", "u16", "a.hex", b"\x34\x12", "a: 1234"),
@@ -77,7 +71,7 @@ def test_field(ue: UserEvents, field: str, key: str, payload: bytes, shown: str)
     )
 
 
-@case(spec="add_to_key", profiles="6.4..")
+@case(spec="trace_events_hist.c:add_to_key", profiles="6.4..")
 @variants(
     ("char", "char[8]", [b"hello\0\0\0", b"hi\0\0\0\0\0\0"], ["hello", "hi"]),
     ("data_loc", "__data_loc char[]", [b"\x0c\0\6\0hello\0", b"\x0c\0\3\0hi\0"], ["hello", "hi"]),
@@ -99,7 +93,7 @@ def test_string(ue: UserEvents, field: str, payloads: list[bytes], texts: list[s
     assert directory.hist == histogram(definition, lines, 4, 2)
 
 
-@case(spec="hist_trigger_elt_update")
+@case(spec="trace_events_hist.c:hist_trigger_elt_update")
 @variants(
     (
         "ascending",
@@ -153,7 +147,7 @@ def test_values(ue: UserEvents, text: str, definition: str, lines: str) -> None:
     assert event.directory.enabled == "0\n"
 
 
-@case(spec="existing_hist_update_only")
+@case(spec="trace_events_hist.c:existing_hist_update_only")
 def test_paused(ue: UserEvents) -> None:
     """A histogram is paused, continued and cleared by its own text; paused, it does not count."""
     event = ue.event("u8 a")
@@ -173,7 +167,7 @@ def test_paused(ue: UserEvents) -> None:
     assert event.directory.hist == histogram(f"{definition} [active]", "", 0, 0)
 
 
-@case(spec="hist_trigger_match")
+@case(spec="trace_events_hist.c:hist_trigger_match")
 def test_several(ue: UserEvents) -> None:
     """Histograms of an event may differ in keys, values, order or condition, not only in size."""
     event = ue.event("u8 a; u8 b")
@@ -206,7 +200,7 @@ def test_full(ue: UserEvents) -> None:
     assert "{ a:        127 } hitcount:          1\n\n" in text
 
 
-@case(spec="event_hist_trigger_parse", tier="quick")
+@case(spec="trace_events_hist.c:event_hist_trigger_parse", tier="quick")
 @variants(
     ("unknown-key", "hist:keys=b", "EINVAL"),
     ("nothing", "hist", "EINVAL"),
@@ -234,7 +228,7 @@ def test_refused(ue: UserEvents, text: str, errno: str) -> None:
     assert directory.hist == ""
 
 
-@case(spec="event_hist_trigger_parse", tier="quick")
+@case(spec="trace_events_hist.c:event_hist_trigger_parse", tier="quick")
 def test_without_fields(ue: UserEvents) -> None:
     """An event without fields has no key to count by: EINVAL."""
     directory = ue.event().directory

@@ -9,7 +9,7 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "hist",
     spec="trace_events_hist.c",
-    doc="Documentation/trace/histogram.rst@v6.12",
+    doc="histogram.rst@v6.12",
     isolation="global",
     facilities="hist",
 )

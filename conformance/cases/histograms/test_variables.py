@@ -11,18 +11,14 @@ from conformance.cases.support.instances import made
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "hist",
-    spec="trace_events_hist.c",
-    doc="Documentation/trace/histogram.rst@v6.12",
-    tier="full",
-    facilities="hist",
+    "hist", doc="histogram.rst@v6.12: Histogram variables", tier="full", facilities="hist"
 )
 
 
 # Values
 
 
-@case(spec="resolve_var_refs; trace_events_hist.c:create_hist_data", doc="Histogram variables")
+@case(spec="trace_events_hist.c:resolve_var_refs; trace_events_hist.c:create_hist_data")
 def test_variable(ue: UserEvents) -> None:
     """One event reads what another saved for the key; until a value is saved it counts nothing."""
     data = ue.open_data()
@@ -45,7 +41,7 @@ def test_variable(ue: UserEvents) -> None:
     assert owner.trigger("!hist:keys=a:x=b").errno == ""
 
 
-@case(spec="parse_expr, hist_fn_call", doc="Histogram variables")
+@case(spec="trace_events_hist.c:parse_expr, hist_fn_call")
 @variants(
     ("sum", "b+c", "b+c", 13),
     ("constant", "5", "5", 5),
@@ -85,9 +81,7 @@ def test_variable_worth(ue: UserEvents, text: str, shown: str, worth: int) -> No
     assert f"\n{{ a:          1 }} hitcount:          1  x: {worth:>10}\n" in reader.hist
 
 
-@case(
-    spec="field_name_from_var; parse_expr cuts the text of the variable", doc="Histogram variables"
-)
+@case(spec="trace_events_hist.c:field_name_from_var; parse_expr cuts the text of the variable")
 @variants(
     # Only the first field of a sum is left of its text.
     ("of-a-sum", "keys=a:x=b*2+1:y=$x", "keys=a:vals=hitcount:x=b*2+1,y=b:sort=hitcount"),
@@ -105,7 +99,7 @@ def test_variable_of_the_same(ue: UserEvents, text: str, shown: str) -> None:
 
 
 @case(
-    spec="resolve_var_refs: tracing_map_read_var_once",
+    spec="trace_events_hist.c:resolve_var_refs: tracing_map_read_var_once",
     doc="Histogram variables: a reference in an expression uses the value up",
 )
 def test_variable_read_once(ue: UserEvents) -> None:
@@ -127,7 +121,7 @@ def test_variable_read_once(ue: UserEvents) -> None:
     assert "    Hits: 2\n" in reader.hist
 
 
-@case(spec="hist_trigger_entry_print", doc="values are shown with the hitcount")
+@case(spec="trace_events_hist.c:hist_trigger_entry_print", doc="values are shown with the hitcount")
 def test_sum_is_not_shown(ue: UserEvents) -> None:
     """A value that is a sum of fields is accepted, and appears in no entry."""
     event = ue.event("u8 a; u8 b")
@@ -138,7 +132,7 @@ def test_sum_is_not_shown(ue: UserEvents) -> None:
     assert "\n{ a:          1 } hitcount:          1  b:          5\n" in event.directory.hist
 
 
-@case(spec="hist_trigger_print_val", doc=".hex, .percent, .graph")
+@case(spec="trace_events_hist.c:hist_trigger_print_val", doc=".hex, .percent, .graph")
 @variants(
     ("hex", "b:         1e", "b:          a"),
     ("percent", "b (%):  75.00", "b (%):  25.00"),
@@ -158,7 +152,7 @@ def test_value_modifier(ue: UserEvents, modifier: str, one: str, two: str) -> No
 
 
 @case(
-    spec="find_var_file",
+    spec="trace_events_hist.c:find_var_file",
     doc="Histogram variables: a variable of two events is named with its event",
     isolation="global",
 )
@@ -184,7 +178,7 @@ def test_variable_not_unique(ue: UserEvents) -> None:
     assert other.trigger("!hist:keys=a:x=b+100").errno == "EBUSY"
 
 
-@case(spec="create_var_field", doc="Histogram variables")
+@case(spec="trace_events_hist.c:create_var_field")
 def test_variable_defined_twice(ue: UserEvents) -> None:
     """An event has a variable name only once, across all its histograms."""
     directory = ue.event("u8 a; u8 b").directory
@@ -199,7 +193,7 @@ def test_variable_defined_twice(ue: UserEvents) -> None:
 
 
 @case(
-    spec="hist_trigger_match",
+    spec="trace_events_hist.c:hist_trigger_match",
     doc="Histogram variables; ! in front of the same text removes a histogram",
 )
 @variants(
@@ -220,7 +214,7 @@ def test_variable_removed_by_another(ue: UserEvents, first: str, second: str, st
 # References between histograms
 
 
-@case(spec="check_var_refs", doc="Histogram variables")
+@case(spec="trace_events_hist.c:check_var_refs")
 def test_variable_busy(ue: UserEvents) -> None:
     """A histogram stays while another reads its variable: EBUSY, and truncation removes nothing."""
     data = ue.open_data()
@@ -242,8 +236,8 @@ def test_variable_busy(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_last_ref",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while it is referenced",
+    spec="user_event_last_ref",
+    doc="user_events.rst@v6.12: Deleting: not while it is referenced",
     needs="lasting_events",
 )
 def test_variable_keeps_the_event(ue: UserEvents) -> None:
@@ -266,7 +260,7 @@ def test_variable_keeps_the_event(ue: UserEvents) -> None:
 
 
 @case(
-    spec="create_var_field, existing_hist_update_only",
+    spec="trace_events_hist.c:create_var_field, existing_hist_update_only",
     doc="pause, continue and clear of an existing one",
 )
 def test_variable_is_never_paused(ue: UserEvents) -> None:
@@ -290,8 +284,8 @@ def test_variable_is_never_paused(ue: UserEvents) -> None:
 
 
 @case(
-    spec="save_hist_vars; trace.c:__remove_instance",
-    doc="Documentation/trace/ftrace.rst@v6.12: Instances: removed with rmdir unless in use",
+    spec="trace_events_hist.c:save_hist_vars; trace.c:__remove_instance",
+    doc="ftrace.rst@v6.12: Instances: removed with rmdir unless in use",
     isolation="global",
 )
 def test_variable_of_an_instance(ue: UserEvents) -> None:

@@ -14,16 +14,15 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "bpf_context",
-    spec="trace_events_user.c:user_event_bpf",
-    doc="Documentation/trace/user_events.rst@merge-window: Writing Data: programs are given a "
-    "struct user_bpf_context",
+    spec="user_event_bpf",
+    doc="user_events.rst@merge-window: Command Format: BPF_ITER gives programs the raw iovecs",
     profiles="5.18..6.0",
     needs="bpf_programs_run perf_sink",
     facilities="bpf_tracing",
 )
 
 
-@case
+@case(doc="Writing Data: programs are given a struct user_bpf_context")
 @variants(
     ("index_and_payload", [WRITTEN], 0x2000_0001_0004),
     ("index.payload", [INDEX, PAYLOAD], 0x2000_0001_0100),
@@ -47,7 +46,7 @@ def test_one_part(ue: UserEvents, parts: list[bytes], address: int) -> None:
     assert seen.content[:8] == PAYLOAD
 
 
-@case
+@case(doc="Writing Data: programs are given a struct user_bpf_context")
 def test_write(ue: UserEvents) -> None:
     """write(), pwrite() and pwritev() of one segment look the same to the program."""
     data = ue.event("u64 a").data
@@ -60,7 +59,7 @@ def test_write(ue: UserEvents) -> None:
     assert seen.content[:8] == PAYLOAD
 
 
-@case(tier="full")
+@case(doc="Writing Data: programs are given a struct user_bpf_context", tier="full")
 def test_end_of_memory(ue: UserEvents) -> None:
     """The program can read the payload to its last byte, after which nothing is mapped."""
     data = ue.event("u64 a").data
@@ -74,7 +73,7 @@ def test_end_of_memory(ue: UserEvents) -> None:
     assert seen.content[:8] == PAYLOAD
 
 
-@case(tier="full")
+@case(doc="Writing Data: programs are given a struct user_bpf_context", tier="full")
 @variants(9, 512, 513, 4096, 4097, 8176)
 def test_longer_payload(ue: UserEvents, length: int) -> None:
     """The length is that of the payload, however long, if nothing is copied."""
@@ -88,7 +87,7 @@ def test_longer_payload(ue: UserEvents, length: int) -> None:
     assert seen.content[:length] == payload
 
 
-@case
+@case(doc="Writing Data: programs are given a struct user_bpf_context")
 @variants(
     ("index.pay.load", [INDEX, PAYLOAD[:3], PAYLOAD[3:]]),
     ("index_and_pay.load", [INDEX + PAYLOAD[:3], PAYLOAD[3:]]),
@@ -135,7 +134,10 @@ def test_copy_length(ue: UserEvents, length: int, copied: int) -> None:
     assert seen.content[:copied] == payload[:copied]
 
 
-@case(spec="user_event_perf; trace_events_user.c:user_events_write_core")
+@case(
+    spec="user_event_perf; trace_events_user.c:user_events_write_core",
+    doc="Writing Data: programs are given a struct user_bpf_context",
+)
 @variants(
     ("index", "", [INDEX], (0, 0, KERNEL)),
     ("index.nothing", "", [INDEX, b""], (1, 0, 0x2000_0001_0004)),
@@ -163,7 +165,7 @@ def test_nothing(
 IN_IOVECS = 2
 
 
-@case(doc="Command Format: BPF_ITER gives programs the raw iovecs")
+@case
 @variants(
     (
         "index_and_pay.lo.ad",
@@ -212,7 +214,7 @@ def test_iterator(
     assert seen.iovecs == iovecs
 
 
-@case(doc="Command Format: BPF_ITER gives programs the raw iovecs")
+@case
 def test_iterator_of_write(ue: UserEvents) -> None:
     """write() has one iovec, which starts with the write index."""
     data = ue.open_data()
@@ -226,7 +228,7 @@ def test_iterator_of_write(ue: UserEvents) -> None:
     assert seen.iovecs == [(DATA, 12)]
 
 
-@case(doc="Command Format: BPF_ITER gives programs the raw iovecs", tier="full")
+@case(tier="full")
 def test_iterator_length(ue: UserEvents) -> None:
     """Nothing is copied for an iterator: its length is that of the payload, even over a page."""
     data = ue.open_data()
@@ -239,11 +241,7 @@ def test_iterator_length(ue: UserEvents) -> None:
     assert seen.iovecs == [(DATA + 4, 5000), (DATA + 5004, 100)]
 
 
-@case(
-    spec="user_event_parse, user_event_parse_flags",
-    doc="Command Format: BPF_ITER gives programs the raw iovecs",
-    tier="full",
-)
+@case(spec="user_event_parse, user_event_parse_flags", tier="full")
 @variants(
     ("without", "", ":BPF_ITER", 1),
     ("with", ":BPF_ITER", "", 2),

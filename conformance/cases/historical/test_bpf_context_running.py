@@ -14,9 +14,7 @@ from conformance.ops.bpf_assembler import R0, R1, Size, exit_insn, ldx_mem
 
 case = surface(
     "bpf_context",
-    spec="trace_events_user.c:user_event_perf",
-    doc="Documentation/trace/user_events.rst@merge-window: Writing Data: programs are given a "
-    "struct user_bpf_context",
+    doc="user_events.rst@merge-window: Writing Data: programs are given a struct user_bpf_context",
     profiles="5.18..6.0",
     needs="bpf_programs_run perf_sink",
     facilities="bpf_tracing",
@@ -53,7 +51,7 @@ def test_not_reached(ue: UserEvents) -> None:
     assert recorder.take().runs == 0
 
 
-@case
+@case(spec="user_event_perf")
 @variants(0, 1)
 def test_answer_ignored(ue: UserEvents, answer: int) -> None:
     """Whatever a program returns, perf gets its sample, unlike from kernel tracepoints."""
@@ -89,7 +87,7 @@ def test_beside_ftrace(ue: UserEvents, flag: str) -> None:
     assert ue.tracefs.records() == ["11 22 33 44 55 66 77 88"] * 2
 
 
-@case(tier="full")
+@case(spec="user_event_perf", tier="full")
 def test_event_not_counting(ue: UserEvents) -> None:
     """The program runs even if its perf event is disabled."""
     data = ue.event("u64 a").data
@@ -101,7 +99,7 @@ def test_event_not_counting(ue: UserEvents) -> None:
     assert event.count == 0
 
 
-@case(tier="full")
+@case(spec="user_event_perf", tier="full")
 def test_other_process(ue: UserEvents) -> None:
     """The program runs for every writer, even if its perf event counts another process."""
     ue.event("u64 a")
@@ -118,7 +116,7 @@ def test_other_process(ue: UserEvents) -> None:
     assert event.count == 0
 
 
-@case(tier="full", isolation="global")
+@case(spec="user_event_perf", tier="full", isolation="global")
 def test_tracing_off(ue: UserEvents) -> None:
     """tracing_on applies to ftrace: programs run without it."""
     data = ue.open_data()
@@ -171,7 +169,7 @@ def test_two_programs(ue: UserEvents) -> None:
     assert (one.take().runs, two.take().runs) == (0, 1)
 
 
-@case(tier="full")
+@case(spec="user_event_perf", tier="full")
 def test_only_its_event(ue: UserEvents) -> None:
     """A program runs for writes of its own event, not of another."""
     data = ue.open_data()

@@ -12,11 +12,7 @@ from conformance.cases.support.format_text import fields_of
 from conformance.cases.support.status_text import without_room
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "documented",
-    spec="trace_events_user.c",
-    doc="trace_events_user.c@v5.18, message of its first commit",
-)
+case = surface("documented", doc="trace_events_user.c@v5.18, message of its first commit")
 
 
 # Creating and listing
@@ -112,8 +108,8 @@ def test_both_ways(ue: UserEvents, definition: str) -> None:
 
 @case(
     spec="user_field_size",
-    doc="Documentation/trace/user_events.rst@v5.18 and its proposal: basic types are __data_loc, "
-    "u32, u64, int, char and char[20]",
+    doc="user_events.rst@v5.18 and its proposal: basic types are __data_loc, u32, u64, int, char "
+    "and char[20]",
 )
 def test_basic_types(ue: UserEvents) -> None:
     """All named basic types can be used in one event."""
@@ -132,8 +128,8 @@ def test_basic_types(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_parse_field",
-    doc="Documentation/trace/user_events.rst@v5.18 and its proposal: a struct of 20 characters "
-    "is a field with its tag, its name and the size 20",
+    doc="user_events.rst@v5.18 and its proposal: a struct of 20 characters is a field with its "
+    "tag, its name and the size 20",
     needs="payload_size_checked",
 )
 def test_struct(ue: UserEvents) -> None:
@@ -149,8 +145,8 @@ def test_struct(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_parse",
-    doc="Documentation/trace/user_events.rst@v5.18 and its proposal: the proposal has a flag "
-    "BPF_ITER, which no release has; a colon begins flags",
+    doc="user_events.rst@v5.18 and its proposal: the proposal has a flag BPF_ITER, which no "
+    "release has; a colon begins flags",
     needs="lasting_events",
     tier="full",
     isolation="global",
@@ -202,8 +198,8 @@ def test_data_loc_not_updated(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core",
-    doc="Documentation/trace/user_events.rst@v5.18 and its proposal: an int for the event of "
-    "index 1 are 8 bytes, index and value; the index is not in the trace",
+    doc="user_events.rst@v5.18 and its proposal: an int for the event of index 1 are 8 bytes, "
+    "index and value; the index is not in the trace",
     tier="full",
 )
 def test_int_payload(ue: UserEvents) -> None:
@@ -218,9 +214,8 @@ def test_int_payload(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_iter",
-    doc="Documentation/trace/user_events.rst@v5.18 and its proposal: a struct of three ints goes "
-    "after the index by writev; trace_events_user.c@v5.18, message of its first commit: write or "
-    "writev will do",
+    doc="user_events.rst@v5.18 and its proposal: a struct of three ints goes after the index by "
+    "writev; trace_events_user.c@v5.18, message of its first commit: write or writev will do",
 )
 def test_three_ints(ue: UserEvents) -> None:
     """A struct of three ints is written by writev of two segments, and by write as well."""

@@ -18,9 +18,9 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "documented",
-    spec="trace_events_user.c:user_events_write_core",
-    doc="Documentation/trace/user_events.rst@v5.18 and its proposal: its program writes the "
-    "status index where the write index belongs",
+    spec="user_events_write_core",
+    doc="user_events.rst@v5.18 and its proposal: its program writes the status index where the "
+    "write index belongs",
     isolation="global",
 )
 
@@ -38,7 +38,7 @@ def asked(ue: UserEvents, opened: int) -> Callable[[Registration], int]:
 
 @case(
     doc="trace_events_user.c@v5.18, message of its first commit: map the page, register `test`, "
-    "look at its byte, then writev index and payload"
+    "look at its byte, then writev index and payload",
 )
 def test_typical_use(ue: UserEvents) -> None:
     """The typical program finds its event disabled, then enabled, and its writes are recorded."""

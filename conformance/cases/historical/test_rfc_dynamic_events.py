@@ -11,7 +11,7 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "rfc",
-    spec="trace_events_user.c",
+    spec="user_event_create",
     doc="trace_events_user.c@rfc-v1, message of the patch: `ue:` and what the ioctl takes, "
     "appended to dynamic_events",
     profiles="rfc-v1",
@@ -77,7 +77,7 @@ def test_several_lines(ue: UserEvents) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name('a')}\nue:{ue.name('b')}\n"
 
 
-@case(spec="user_event_create", isolation="global")
+@case(isolation="global")
 @variants(
     ("space", "ue: e", "ue: e"),
     ("nothing", "ue:", "ue:"),
@@ -92,9 +92,7 @@ def test_names_to_semicolon(ue: UserEvents, command: str, line: str) -> None:
     assert ue.tracefs.definitions(whole=True) == f"{line}\n"
 
 
-@case(
-    spec="user_event_create", doc="an event that is hooked shows who hooked it", isolation="global"
-)
+@case(doc="an event that is hooked shows who hooked it", isolation="global")
 def test_used_by_not_parsed(ue: UserEvents) -> None:
     """A listed line that names tracers is no definition: written back it creates another event."""
     ue.tracefs.command("ue:test\n")

@@ -12,8 +12,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "rfc",
-    spec="trace_events_user.c:user_event_parse_field",
-    doc="trace_events_user.c@rfc-v1: silent; a field of type print_fmt sets the event's print_fmt",
+    spec="user_event_parse_field",
+    doc="trace_events_user.c@rfc-v1: too few columns, or a number that is none, is EINVAL",
     profiles="rfc-v1",
 )
 
@@ -52,7 +52,7 @@ def test_offset_anywhere(ue: UserEvents) -> None:
 
 @case(
     doc="trace_events_user.c@rfc-v1, message of the patch: a field is a type, a name, a size and "
-    "an offset, with tabs between"
+    "an offset, with tabs between",
 )
 @variants(
     ("unknown", "bogus type\tq\t3\t0", "field:bogus type q; offset:8; size:3; signed:1;"),
@@ -94,7 +94,7 @@ def test_columns_for_later(ue: UserEvents, more: str) -> None:
 
 @case(
     doc="trace_events_user.c@rfc-v1, message of the patch: a field is a type, a name, a size and "
-    "an offset, with tabs between"
+    "an offset, with tabs between",
 )
 def test_field_twice(ue: UserEvents) -> None:
     """Two fields of one name are two fields."""
@@ -105,10 +105,7 @@ def test_field_twice(ue: UserEvents) -> None:
 # Fields that do not parse
 
 
-@case(
-    spec="user_event_parse_fields; trace_events.c:event_define_fields",
-    doc="too few columns, or a number that is none, is EINVAL",
-)
+@case(spec="user_event_parse_fields; trace_events.c:event_define_fields")
 @variants(
     ("two", "u32\tb"),
     ("one", "u32"),
@@ -123,10 +120,7 @@ def test_too_few_columns(ue: UserEvents, field: str) -> None:
     ]
 
 
-@case(
-    spec="user_event_parse_fields; trace_events.c:event_define_fields; lib/kstrtox.c:kstrtouint",
-    doc="too few columns, or a number that is none, is EINVAL",
-)
+@case(spec="user_event_parse_fields; trace_events.c:event_define_fields; lib/kstrtox.c:kstrtouint")
 @variants(
     ("hexadecimal", "0x4"),
     ("empty", ""),
@@ -167,7 +161,7 @@ def test_numbers(ue: UserEvents, size: str, offset: str, line: str) -> None:
 
 @case(
     doc="trace_events_user.c@rfc-v1, message of the patch: a field is a type, a name, a size and "
-    "an offset, with tabs between; silent of leaving it out"
+    "an offset, with tabs between; silent of leaving it out",
 )
 def test_offset_left_out(ue: UserEvents) -> None:
     """A field without an offset is accepted, and shown like the others."""
@@ -190,7 +184,7 @@ def test_without_fields(ue: UserEvents, rest: str) -> None:
 # print fmt
 
 
-@case
+@case(doc="silent; a field of type print_fmt sets the event's print_fmt")
 @variants(("plain", '"a=%u", REC->a'), ("empty", ""), ("nonsense", "no quotes %s %n"))
 def test_print_fmt(ue: UserEvents, text: str) -> None:
     """A field of type print_fmt is no field: its name is the print fmt, unchanged."""
@@ -203,13 +197,16 @@ def test_print_fmt(ue: UserEvents, text: str) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 b;u32 a\n"
 
 
-@case
+@case(doc="silent; a field of type print_fmt sets the event's print_fmt")
 def test_print_fmt_twice(ue: UserEvents) -> None:
     """Of two print fmts the last one counts."""
     assert ends_with(ue, 'print_fmt\t"a"\t0;print_fmt\t"b"\t0\t0') == '"b"'
 
 
-@case(spec="user_event_parse_fields; trace_events.c:event_define_fields")
+@case(
+    spec="user_event_parse_fields; trace_events.c:event_define_fields",
+    doc="silent; a field of type print_fmt sets the event's print_fmt",
+)
 @variants({"two-columns": 'print_fmt\t"h"', "no-number": 'print_fmt\t"h"\tx'})
 def test_print_fmt_unparsed(ue: UserEvents, field: str) -> None:
     """It needs a number after it like any field, or all from there on is left out."""
@@ -217,7 +214,9 @@ def test_print_fmt_unparsed(ue: UserEvents, field: str) -> None:
     assert fields_of(ue.tracefs.format(ue.name())) == []
 
 
-@case(spec="trace_events.c:f_show")
+@case(
+    spec="trace_events.c:f_show", doc="silent; a field of type print_fmt sets the event's print_fmt"
+)
 def test_no_print_fmt(ue: UserEvents) -> None:
     """An event without one has no print fmt, which is shown as (null)."""
     register(ue.open_data(), ue.name() + ";u8\ta\t1\t0")

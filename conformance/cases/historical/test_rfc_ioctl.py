@@ -15,7 +15,7 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "rfc",
-    spec="trace_events_user.c",
+    spec="delete_user_event",
     doc="trace_events_user.c@rfc-v1, message of the patch",
     profiles="rfc-v1",
 )
@@ -86,7 +86,7 @@ def test_no_status_file(ue: UserEvents) -> None:
     assert ue.process.open(STATUS)[0].errno == "ENOENT"
 
 
-@case(spec="delete_user_event", doc="delete ioctls are issued to user_events_data")
+@case(doc="delete ioctls are issued to user_events_data")
 def test_delete(ue: UserEvents) -> None:
     """An unreferenced event is deleted by its name, once."""
     bound(ue, ue.name() + ";u8\ta\t1\t0").close()
@@ -97,7 +97,7 @@ def test_delete(ue: UserEvents) -> None:
     assert data.delete(ue.name()).errno == "ENOENT"
 
 
-@case(spec="delete_user_event", doc="delete ioctls are issued to user_events_data")
+@case(doc="delete ioctls are issued to user_events_data")
 def test_delete_and_register(ue: UserEvents) -> None:
     """After deletion a name may have other fields."""
     bound(ue, ue.name() + ";u8\ta\t1\t0").close()
@@ -107,7 +107,7 @@ def test_delete_and_register(ue: UserEvents) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u16 b\n"
 
 
-@case(spec="delete_user_event", doc="delete ioctls are issued to user_events_data")
+@case(doc="delete ioctls are issued to user_events_data")
 @variants(
     ("prefix", "ue:{}"),
     ("fields", "{};u8\ta\t1\t0"),
@@ -124,7 +124,7 @@ def test_delete_unknown(ue: UserEvents, name: str) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 a\n"
 
 
-@case(spec="delete_user_event", doc="delete ioctls are issued to user_events_data")
+@case(doc="delete ioctls are issued to user_events_data")
 @variants({"space": "{} u32 a", "colon": "{}:b", "slash": "{}/b"})
 def test_delete_odd_name(ue: UserEvents, name: str) -> None:
     """An event of any name can be deleted by it."""
@@ -133,10 +133,7 @@ def test_delete_odd_name(ue: UserEvents, name: str) -> None:
     assert ue.open_data().delete(name.format(ue.name())).value == 0
 
 
-@case(
-    spec="delete_user_event",
-    doc="trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used",
-)
+@case(doc="trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used")
 def test_delete_bound(ue: UserEvents) -> None:
     """An event bound to any descriptor, even the caller's, is in use: EBUSY."""
     data = bound(ue, ue.name())
@@ -164,10 +161,7 @@ def test_delete_bound_in_child(ue: UserEvents) -> None:
     assert ue.open_data().delete(ue.name()).value == 0
 
 
-@case(
-    spec="delete_user_event",
-    doc="trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used",
-)
+@case(doc="trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used")
 def test_delete_listened_to(ue: UserEvents) -> None:
     """An event enabled in ftrace is in use: EBUSY."""
     ue.tracefs.command(f"ue:{ue.name()}\n")
@@ -190,7 +184,7 @@ def test_delete_string(ue: UserEvents, address: int) -> None:
     assert data.delete("x" * 511).errno == "ENOENT"
 
 
-@case(spec="delete_user_event", doc="trace_events_user.c@rfc-v1: says nothing of rights")
+@case(doc="trace_events_user.c@rfc-v1: says nothing of rights")
 def test_delete_by_anybody(ue: UserEvents) -> None:
     """A read-only descriptor is enough to delete events of others without any capability."""
     ue.tracefs.command(f"ue:{ue.name()}\n")

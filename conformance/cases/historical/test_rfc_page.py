@@ -21,8 +21,9 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "rfc",
-    spec="trace_events_user.c",
-    doc="trace_events_user.c@rfc-v1, message of the patch",
+    spec="user_events_mmap",
+    doc="trace_events_user.c@rfc-v1, message of the patch: one file is mapped, the other takes "
+    "ioctls and data",
     profiles="rfc-v1",
 )
 
@@ -41,11 +42,7 @@ def test_file_mode(ue: UserEvents, path: str) -> None:
     assert ue.tracefs.mode(path) == 0o644
 
 
-@case(
-    spec="user_events_data_fops, user_events_mmap_fops",
-    doc="one file is mapped, the other takes ioctls and data",
-    isolation="none",
-)
+@case(spec="user_events_data_fops, user_events_mmap_fops", isolation="none")
 @variants({"user_events_mmap": MMAP, "user_events_data": DATA})
 def test_not_read(ue: UserEvents, path: str) -> None:
     """Neither file can be read or has a position."""
@@ -54,11 +51,7 @@ def test_not_read(ue: UserEvents, path: str) -> None:
     assert file.lseek(0).errno == "ESPIPE"
 
 
-@case(
-    spec="user_events_data_fops, user_events_mmap_fops",
-    doc="one file is mapped, the other takes ioctls and data",
-    isolation="none",
-)
+@case(spec="user_events_data_fops, user_events_mmap_fops", isolation="none")
 def test_other_way_round(ue: UserEvents) -> None:
     """The data file cannot be mapped, and write(2) does not change the page."""
     assert File(ue.process, DATA, os.O_RDWR).map().errno == "ENODEV"
@@ -69,9 +62,7 @@ def test_other_way_round(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_events_mmap",
-    doc="trace_events_user.c@rfc-v1: the length of a mapping is that of the page",
-    isolation="none",
+    doc="trace_events_user.c@rfc-v1: the length of a mapping is that of the page", isolation="none"
 )
 @variants((4096, ""), (8192, "EINVAL"), (1, ""), (4097, "EINVAL"), (0, "EINVAL"))
 def test_page_length(ue: UserEvents, length: int, errno: str) -> None:
@@ -79,10 +70,7 @@ def test_page_length(ue: UserEvents, length: int, errno: str) -> None:
     assert mapping_error(ue.process, file=MMAP, length=length) == errno
 
 
-@case(
-    spec="user_events_mmap",
-    doc="trace_events_user.c@rfc-v1: the length of a mapping is that of the page",
-)
+@case(doc="trace_events_user.c@rfc-v1: the length of a mapping is that of the page")
 @variants({"4096": 4096, "1-mib": 1 << 20})
 def test_page_offset(ue: UserEvents, offset: int) -> None:
     """Any page-aligned offset maps the same page; others are EINVAL."""
@@ -132,7 +120,7 @@ def test_page_rights_before_length(ue: UserEvents) -> None:
     assert mapping_error(ue.process, file=MMAP, length=8192, opened=os.O_RDWR) == "EINVAL"
 
 
-@case(spec="user_events_mmap", doc="the file is mapped into programs, shared and to be read")
+@case(doc="the file is mapped into programs, shared and to be read")
 @variants(("read-write", os.O_RDWR, ""), ("read-only", os.O_RDONLY, "EACCES"))
 def test_page_unwritable(ue: UserEvents, opened: int, raised: str) -> None:
     """A store to a read-only mapping faults, unless it can be made writable."""
@@ -145,7 +133,7 @@ def test_page_unwritable(ue: UserEvents, opened: int, raised: str) -> None:
     assert page.shows(place) == 1
 
 
-@case(spec="user_events_mmap", doc="mapped at the start of a process")
+@case(doc="mapped at the start of a process")
 def test_page_outlives(ue: UserEvents) -> None:
     """A mapping stays and is updated after its descriptor is closed."""
     page = page_of(ue.process)
@@ -227,7 +215,7 @@ def test_byte_of_each(ue: UserEvents) -> None:
     assert page.load(1, 3).data == b"\x00\x00\x00"
 
 
-@case(spec="user_events_mmap", doc="the file is mapped into programs, shared and to be read")
+@case(doc="the file is mapped into programs, shared and to be read")
 def test_byte_seen_by_all(ue: UserEvents) -> None:
     """All processes see the same page: a child its parent's mapping, another process its own."""
     page = page_of(ue.process)

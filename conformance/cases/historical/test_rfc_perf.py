@@ -10,8 +10,7 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "rfc",
-    spec="trace_events_user.c",
-    doc="trace_events_user.c@rfc-v1, message of the patch",
+    doc="trace_events_user.c@rfc-v1, message of the patch: data get into perf",
     profiles="rfc-v1",
     facilities="perf",
 )
@@ -97,7 +96,7 @@ def test_perf_deletion(ue: UserEvents, by_command: bool) -> None:
 # Samples
 
 
-@case(spec="user_event_perf", doc="data get into perf")
+@case(spec="user_event_perf")
 @variants(
     ("number", b"\x2a\0\0\0", "size 24 raw 12: 2a 00 00 00"),
     ("shorter", b"\x2a", "size 24 raw 12: 2a 00 00 00"),
@@ -118,7 +117,7 @@ def test_perf_sample(ue: UserEvents, payload: bytes, sample: str) -> None:
     assert event.count == 1
 
 
-@case(spec="fs/read_write.c:do_loop_readv_writev", doc="data get into perf")
+@case(spec="fs/read_write.c:do_loop_readv_writev")
 def test_perf_segments(ue: UserEvents) -> None:
     """Every segment of writev(2) is a separate sample."""
     data = bound(ue, ue.name() + ";u32\ta\t4\t0;u32\tb\t4\t4")
@@ -133,7 +132,7 @@ def test_perf_segments(ue: UserEvents) -> None:
     assert event.count == 3
 
 
-@case(spec="user_events_write", doc="data get into perf")
+@case(spec="user_events_write")
 def test_perf_and_ftrace(ue: UserEvents) -> None:
     """ftrace and perf get the same data; attaching one does not affect the other."""
     data = bound(ue, ue.name())
@@ -148,7 +147,7 @@ def test_perf_and_ftrace(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ["61", "32"]
 
 
-@case(spec="trace_event_perf.c:perf_trace_buf_alloc", doc="data get into perf")
+@case(spec="trace_event_perf.c:perf_trace_buf_alloc")
 @variants((4065, 0), (8184, 0), (4000, 1))
 def test_perf_longer(ue: UserEvents, length: int, records: int) -> None:
     """perf counts data that is too long for the ftrace buffer."""

@@ -19,7 +19,7 @@ from conformance.ops.bpf_assembler import R0, R1, Size, exit_insn, ldx_mem
 
 case = surface(
     "rfc",
-    spec="trace_events_user.c:user_event_perf",
+    spec="user_event_perf",
     doc="trace_events_user.c@rfc-v1: struct user_bpf_context is an int and a pointer of user space",
     profiles="rfc-v1",
     facilities="bpf_tracing",
@@ -50,7 +50,7 @@ def recorded(
 
 @case(
     doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF; "
-    "trace_events_user.c@rfc-v1: struct user_bpf_context is an int and a pointer of user space"
+    "trace_events_user.c@rfc-v1: struct user_bpf_context is an int and a pointer of user space",
 )
 @variants(
     ("8", b"12345678", b"\x08\0\0\0"),
@@ -134,7 +134,7 @@ def test_program_loads_length(ue: UserEvents) -> None:
 
 @case(
     doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF; silent of what "
-    "cannot be read"
+    "cannot be read",
 )
 @variants(("unmapped", 0x1000_0000, b"\0\0\0\x10\0\0\0\0"), ("null", 0, b"\0\0\0\0\0\0\0\0"))
 def test_program_unread(ue: UserEvents, address: int, pointer: bytes) -> None:

@@ -11,7 +11,10 @@ from conformance.client.rfc_v1 import register, register_at
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "rfc", spec="trace_events_user.c", doc="trace_events_user.c@rfc-v1", profiles="rfc-v1"
+    "rfc",
+    spec="register_user_event: find_first_zero_bit",
+    doc="trace_events_user.c@rfc-v1: a command is the name, then fields, each after a semicolon",
+    profiles="rfc-v1",
 )
 
 
@@ -33,7 +36,6 @@ def test_index_counts(ue: UserEvents) -> None:
 
 
 @case(
-    spec="register_user_event: find_first_zero_bit",
     doc="trace_events_user.c@rfc-v1, message of the patch: the ioctl returns the number of the "
     "byte that shows the status; silent about deletion",
     isolation="global",
@@ -175,7 +177,7 @@ def test_string_cut_off(ue: UserEvents) -> None:
     assert register_at(data, whole).errno == ""
 
 
-@case(spec="user_event_parse_cmd", doc="a command is the name, then fields, each after a semicolon")
+@case(spec="user_event_parse_cmd")
 @variants(
     ("space", "{} b", "{} b"),
     ("release-fields", "{} u32 a; u32 b", "{} u32 a"),
@@ -190,11 +192,7 @@ def test_name_to_semicolon(ue: UserEvents, text: str, name: str) -> None:
     assert ue.tracefs.enabled(name.format(ue.name())).text == "0\n"
 
 
-@case(
-    spec="register_user_event",
-    doc="a command is the name, then fields, each after a semicolon",
-    isolation="global",
-)
+@case(spec="register_user_event", isolation="global")
 @variants({"slash": "a/b", "empty": "", "dot": ".", "dots": "..", "long": "x" * 256})
 def test_name_without_directory(ue: UserEvents, name: str) -> None:
     """A name that no directory can have is accepted; without a directory the fields are not
@@ -246,12 +244,7 @@ def test_ordinary_user(ue: UserEvents) -> None:
     assert other.delete(ue.name()).value == 0
 
 
-@case(
-    spec="register_user_event: find_first_zero_bit",
-    doc="a page of events, the first byte of it kept",
-    tier="full",
-    isolation="global",
-)
+@case(doc="a page of events, the first byte of it kept", tier="full", isolation="global")
 def test_no_index_left(ue: UserEvents) -> None:
     """There are 4095 bytes; then a new event is EMFILE, and its fields are not read."""
     page = page_of(ue.process)

@@ -12,7 +12,7 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "rfc",
-    spec="trace_events_user.c",
+    spec="user_events_write",
     doc="trace_events_user.c@rfc-v1, message of the patch: the payload is written to the "
     "descriptor that registered",
     profiles="rfc-v1",
@@ -73,7 +73,7 @@ def test_write_dump(ue: UserEvents) -> None:
 # Which event is written
 
 
-@case(spec="user_events_write")
+@case
 def test_write_of_descriptor(ue: UserEvents) -> None:
     """Data goes to the event of the descriptor, of which there may be many."""
     first = listened(ue)
@@ -87,11 +87,7 @@ def test_write_of_descriptor(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ["61", "62", "63", "64"]
 
 
-@case(
-    spec="user_events_write",
-    doc="trace_events_user.c@rfc-v1: says nothing of errors",
-    isolation="none",
-)
+@case(doc="trace_events_user.c@rfc-v1: says nothing of errors", isolation="none")
 def test_write_unbound(ue: UserEvents) -> None:
     """Writing on a descriptor without an event is ENOENT."""
     assert ue.open_data().write(b"x").errno == "ENOENT"
@@ -108,7 +104,7 @@ def test_write_write_only(ue: UserEvents) -> None:
     assert writer.write(b"x").value == 1
 
 
-@case(spec="user_events_write", doc="trace_events_user.c@rfc-v1: says nothing of errors")
+@case(doc="trace_events_user.c@rfc-v1: says nothing of errors")
 def test_write_nothing(ue: UserEvents) -> None:
     """A write of zero bytes is EFAULT, enabled or not."""
     data = bound(ue, ue.name())
@@ -119,7 +115,7 @@ def test_write_nothing(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(spec="user_events_write", doc="trace_events_user.c@rfc-v1: says nothing of errors")
+@case(doc="trace_events_user.c@rfc-v1: says nothing of errors")
 @variants(("5", 5, "EFAULT"), ("0", 0, ""), ("negative", -1, "EINVAL"))
 def test_write_position(ue: UserEvents, offset: int, errno: str) -> None:
     """A nonzero position is EFAULT, for one buffer and for several."""
@@ -199,7 +195,7 @@ def test_writev_unbound(ue: UserEvents, parts: list[bytes], errno: str) -> None:
 # Tracers
 
 
-@case(spec="user_events_write", doc="a program writes if the byte is not zero")
+@case(doc="a program writes if the byte is not zero")
 def test_write_unheard(ue: UserEvents) -> None:
     """Writing a disabled event returns the length, before and after it was enabled."""
     data = bound(ue, ue.name())

@@ -10,14 +10,14 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "instance",
-    spec="trace_events_filter.c:apply_event_filter; trace_events.c:trace_create_new_event",
-    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own",
+    spec="fs/namei.c",
+    doc="ftrace.rst@v6.12: Instances: events of an instance are its own",
     tier="full",
     isolation="global",
 )
 
 
-@case
+@case(spec="trace_events_filter.c:apply_event_filter; trace_events.c:trace_create_new_event")
 def test_filter_refused(ue: UserEvents) -> None:
     """An invalid filter is reported in the files of its instance only."""
     instance = made(ue)
@@ -33,7 +33,7 @@ def test_filter_refused(ue: UserEvents) -> None:
     assert ue.tracefs.errors() == ""
 
 
-@case
+@case(spec="trace_events_filter.c:apply_event_filter; trace_events.c:trace_create_new_event")
 @variants("instance", "top")
 def test_filter(ue: UserEvents, where: str) -> None:
     """A filter rejects records of its own instance only, whether that is the top or another."""
@@ -50,7 +50,7 @@ def test_filter(ue: UserEvents, where: str) -> None:
     assert other.directory(ue.name()).filter == "none\n"
 
 
-@case(spec="apply_subsystem_event_filter")
+@case(spec="trace_events_filter.c:apply_subsystem_event_filter")
 def test_filter_of_a_system(ue: UserEvents) -> None:
     """The filter of the system in an instance is set on the events of that instance."""
     instance = made(ue)
@@ -65,7 +65,7 @@ def test_filter_of_a_system(ue: UserEvents) -> None:
 
 @case(
     spec="trace.c:trace_event_buffer_lock_reserve: trace_buffered_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: dynamic fields are checked",
+    doc="user_events.rst@v6.12: Writing Data: dynamic fields are checked",
     needs="dynamic_fields_validated",
 )
 def test_filter_makes_it_look(ue: UserEvents) -> None:
@@ -96,8 +96,7 @@ def test_directory_of_an_event(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events.c:remove_event_from_tracers",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: a deleted event is gone for every "
-    "tool",
+    doc="user_events.rst@v6.12: Deleting: a deleted event is gone for every tool",
     needs="lasting_events",
 )
 def test_directory_goes(ue: UserEvents) -> None:
@@ -111,8 +110,7 @@ def test_directory_goes(ue: UserEvents) -> None:
 
 
 @case(
-    spec="fs/namei.c:vfs_mkdir, vfs_rmdir",
-    doc="Documentation/trace/user_events.rst@v6.12: events are registered through a file",
+    spec="vfs_mkdir, vfs_rmdir", doc="user_events.rst@v6.12: events are registered through a file"
 )
 @variants("top", "instance")
 def test_no_directory_makes_an_event(ue: UserEvents, where: str) -> None:
@@ -127,7 +125,7 @@ def test_no_directory_makes_an_event(ue: UserEvents, where: str) -> None:
 
 @case(
     spec="trace_events_user.c:create_user_tracefs; trace_dynevent.c:init_dynamic_event",
-    doc="Documentation/trace/user_events.rst@v6.12: the files of user events are at the top",
+    doc="user_events.rst@v6.12: the files of user events are at the top",
 )
 @variants(
     ("data", "user_events_data"),
@@ -178,7 +176,7 @@ def test_hooks_of_nothing(ue: UserEvents) -> None:
 
 
 @case(
-    spec="fs/namei.c:may_lookup; fs/tracefs/inode.c: the root directory has mode 0700",
+    spec="may_lookup; fs/tracefs/inode.c: the root directory has mode 0700",
     doc="Instances: events of an instance are its own, with what is set on them",
 )
 def test_hooks_of_an_ordinary_user(ue: UserEvents) -> None:

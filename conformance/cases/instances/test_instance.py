@@ -10,11 +10,7 @@ from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "instance",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12",
-    tier="full",
-    isolation="global",
+    "instance", doc="Deleting: events go with their last reference", tier="full", isolation="global"
 )
 
 
@@ -25,7 +21,7 @@ def one(ue: UserEvents, name: str = "e") -> str:
 
 @case(
     spec="user_event_reg; trace_events.c:event_enable_write",
-    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own",
+    doc="ftrace.rst@v6.12: Instances: events of an instance are its own",
     tier="quick",
 )
 def test_has_its_own_switch(ue: UserEvents) -> None:
@@ -76,8 +72,7 @@ def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
 
 
 @case(
-    spec="user_event_ftrace",
-    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own",
+    spec="user_event_ftrace", doc="ftrace.rst@v6.12: Instances: events of an instance are its own"
 )
 def test_records(ue: UserEvents) -> None:
     """One write is recorded once in each instance that has the event enabled, and in no other."""
@@ -159,7 +154,6 @@ def test_keeps_an_event(ue: UserEvents, way: str, listeners: int) -> None:
 @case(
     spec="trace.c:__remove_instance; trace_events.c:event_trace_del_tracer; "
     "trace_events_user.c:user_event_put",
-    doc="Deleting: events go with their last reference",
     profiles="6.4..",
     needs="auto_delete",
 )
@@ -177,10 +171,7 @@ def test_removal_takes_the_last_reference(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_event_reg; trace_events_user.c:user_event_put",
-    doc="Deleting: events go with their last reference",
-    profiles="6.4..",
-    needs="auto_delete",
+    spec="user_event_reg; trace_events_user.c:user_event_put", profiles="6.4..", needs="auto_delete"
 )
 @variants("instance", "top")
 def test_last_of_two(ue: UserEvents, last: str) -> None:

@@ -11,7 +11,7 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "instance",
     spec="trace.c:__remove_instance; trace_events.c:event_trace_del_tracer",
-    doc="Documentation/trace/ftrace.rst@v6.12: Instances",
+    doc="ftrace.rst@v6.12: Instances: events of an instance are its own",
     tier="full",
     isolation="global",
 )
@@ -37,7 +37,7 @@ def test_removal_ends_listening(ue: UserEvents) -> None:
     assert ue.open_data().delete(ue.name(), eventually=True).value == 0
 
 
-@case(doc="Instances: events of an instance are its own")
+@case
 def test_removal_leaves_the_others(ue: UserEvents) -> None:
     """Removing one of two instances that have the event enabled does not affect the other."""
     gone, stays = made(ue, "i"), made(ue, "j")
@@ -96,10 +96,7 @@ def test_refused(ue: UserEvents) -> None:
     assert instance.remove().errno == "ENOENT"
 
 
-@case(
-    spec="fs/namei.c:may_create; fs/tracefs/inode.c: the root directory has mode 0700",
-    doc="Instances: events of an instance are its own",
-)
+@case(spec="fs/namei.c:may_create; fs/tracefs/inode.c: the root directory has mode 0700")
 def test_ordinary_user(ue: UserEvents) -> None:
     """Without permission no instance is created or removed and nothing in one enabled: EACCES."""
     instance = made(ue)
@@ -113,7 +110,7 @@ def test_ordinary_user(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case(doc="Instances: events of an instance are its own")
+@case
 def test_made_again(ue: UserEvents) -> None:
     """An instance created again under its old name has nothing enabled and no records."""
     instance = made(ue)

@@ -10,8 +10,7 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "instance",
     spec="trace_events_trigger.c",
-    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own, "
-    "with what is set on them",
+    doc="ftrace.rst@v6.12: Instances: events of an instance are its own, with what is set on them",
     tier="full",
     isolation="global",
 )
@@ -41,7 +40,7 @@ def test_trigger_tells(ue: UserEvents) -> None:
 @case(
     spec="trace.c:__remove_instance; trace_events_trigger.c:clear_event_triggers; "
     "trace_events_user.c:user_event_last_ref",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while it is referenced",
+    doc="user_events.rst@v6.12: Deleting: not while it is referenced",
     needs="lasting_events",
     facilities="hist",
 )
@@ -64,7 +63,7 @@ def test_trigger_keeps_an_event(ue: UserEvents, text: str) -> None:
 @case(
     spec="trace.c:__remove_instance; trace_events_trigger.c:clear_event_triggers; "
     "trace_events_user.c:user_event_put",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
+    doc="user_events.rst@v6.12: Deleting: events go with their last reference",
     profiles="6.4..",
     needs="auto_delete",
 )
@@ -129,7 +128,7 @@ def test_snapshot(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_hist.c:event_hist_trigger",
-    doc="Documentation/trace/histogram.rst@v6.12: hist triggers; of instances it says nothing",
+    doc="histogram.rst@v6.12: hist triggers; of instances it says nothing",
     facilities="hist",
 )
 def test_hist(ue: UserEvents) -> None:

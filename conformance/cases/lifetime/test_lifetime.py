@@ -10,18 +10,15 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "lifetime",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting",
+    spec="user_events_release",
+    doc="Deleting: without the persist flag an event is deleted with its last reference",
     profiles="6.4..",
     needs="auto_delete",
     tier="full",
 )
 
 
-@case(
-    spec="user_event_put, delayed_destroy_user_event",
-    doc="Deleting: without the persist flag an event is deleted with its last reference",
-)
+@case(spec="user_event_put, delayed_destroy_user_event")
 @variants({"close_last": "unregister", "unregister_last": "close"})
 def test_descriptor_and_word(ue: UserEvents, first: str) -> None:
     """An event lives as long as its descriptor or its enable word, and is deleted after both."""
@@ -42,10 +39,7 @@ def test_descriptor_and_word(ue: UserEvents, first: str) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(
-    spec="user_event_put, delayed_destroy_user_event",
-    doc="Deleting: without the persist flag an event is deleted with its last reference",
-)
+@case(spec="user_event_put, delayed_destroy_user_event")
 def test_second_word(ue: UserEvents) -> None:
     """Each registered bit holds the event: it is deleted after the last is unregistered."""
     passing = passing_event(ue)
@@ -60,11 +54,7 @@ def test_second_word(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="user_events_release",
-    doc="Deleting: without the persist flag an event is deleted with its last reference",
-    needs="auto_delete ebadf_when_disabled",
-)
+@case(needs="auto_delete ebadf_when_disabled")
 def test_duplicate_descriptor(ue: UserEvents) -> None:
     """A duplicated descriptor holds the event like the original."""
     passing = passing_event(ue)
@@ -79,10 +69,7 @@ def test_duplicate_descriptor(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="user_events_ref_add, user_events_release",
-    doc="Deleting: without the persist flag an event is deleted with its last reference",
-)
+@case(spec="user_events_ref_add, user_events_release")
 def test_second_descriptor(ue: UserEvents) -> None:
     """Every descriptor that registered the event holds it."""
     passing = passing_event(ue)
@@ -98,10 +85,7 @@ def test_second_descriptor(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="user_events_ref_add",
-    doc="Deleting: without the persist flag an event is deleted with its last reference",
-)
+@case(spec="user_events_ref_add")
 def test_registered_twice(ue: UserEvents) -> None:
     """A descriptor that registered the event twice holds it once: one close drops it."""
     data, other = ue.open_data(), ue.open_data()
@@ -158,11 +142,7 @@ def test_registered_again_in_time(ue: UserEvents, again: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
 
 
-@case(
-    spec="destroy_user_event",
-    doc="Deleting: without the persist flag an event is deleted with its last reference",
-    needs="arguments_matched auto_delete",
-)
+@case(spec="destroy_user_event", needs="arguments_matched auto_delete")
 def test_name_free_again(ue: UserEvents) -> None:
     """A name can get other fields only after its event is deleted."""
     data, other = ue.open_data(), ue.open_data()
@@ -224,7 +204,6 @@ def test_reference_after_unregister(ue: UserEvents, way: str) -> None:
 
 
 @case(
-    spec="user_events_release",
     doc="Deleting: deletion succeeds once there are no references left",
     profiles="5.18..",
     needs="lasting_events",
@@ -243,9 +222,8 @@ def test_reference_after_close(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_events_release",
-    doc="Documentation/trace/user_events.rst@v6.1: Deleting: an event is deleted on request; "
-    "nothing is said of any other end",
+    doc="user_events.rst@v6.1: Deleting: an event is deleted on request; nothing is said of any "
+    "other end",
     profiles="5.18..6.4",
     needs="",
     without="auto_delete",
@@ -273,9 +251,7 @@ def test_many_references(ue: UserEvents) -> None:
         assert data.delete(ue.name()).errno == "EBUSY"
 
 
-@case(
-    spec="user_events_release", doc="Deleting: not while it is referenced", needs="lasting_events"
-)
+@case(doc="Deleting: not while it is referenced", needs="lasting_events")
 def test_many_events(ue: UserEvents) -> None:
     """Closing a descriptor drops its references to all of its 257 events."""
     data = ue.open_data()
@@ -292,7 +268,7 @@ def test_many_events(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_reg",
-    doc="Documentation/trace/user_events.rst@v6.1: Deleting: nothing may refer to the event",
+    doc="user_events.rst@v6.1: Deleting: nothing may refer to the event",
     profiles="5.18..6.4",
     needs="",
     without="auto_delete",

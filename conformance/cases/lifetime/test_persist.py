@@ -10,8 +10,9 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "persist",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12",
+    spec="user_event_last_ref",
+    doc="Deleting: the event exists until DIAG_IOCSDEL; register and delete of one that persists "
+    "require CAP_PERFMON",
     profiles="6.4..",
     needs="persist",
     tier="full",
@@ -74,12 +75,7 @@ def test_taken_up_again(ue: UserEvents, flags: int) -> None:
     assert (event.value, event.index, event.word.value) == (0, 0, 1)
 
 
-@case(
-    spec="delete_user_event, user_event_last_ref",
-    doc="Deleting: the event exists until DIAG_IOCSDEL; register and delete of one that persists "
-    "require CAP_PERFMON",
-    tier="quick",
-)
+@case(spec="delete_user_event, user_event_last_ref", tier="quick")
 def test_deleted(ue: UserEvents) -> None:
     """A persistent event without references can be deleted, once."""
     data, other = ue.open_data(), ue.open_data()
@@ -92,12 +88,7 @@ def test_deleted(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(
-    spec="destroy_user_event",
-    doc="Deleting: the event exists until DIAG_IOCSDEL; register and delete of one that persists "
-    "require CAP_PERFMON",
-    needs="persist auto_delete",
-)
+@case(spec="destroy_user_event", needs="persist auto_delete")
 def test_deleted_and_made_again(ue: UserEvents) -> None:
     """After deletion the name can be registered with other fields, and without the flag."""
     data, other = ue.open_data(), ue.open_data()
@@ -112,12 +103,7 @@ def test_deleted_and_made_again(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(eventually=True) == ""
 
 
-@case(
-    spec="user_event_free",
-    doc="Deleting: the event exists until DIAG_IOCSDEL; register and delete of one that persists "
-    "require CAP_PERFMON",
-    tier="quick",
-)
+@case(spec="user_event_free", tier="quick")
 def test_deleted_by_command(ue: UserEvents) -> None:
     """A persistent event of a program can be deleted through dynamic_events."""
     data = ue.open_data()
@@ -129,11 +115,7 @@ def test_deleted_by_command(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(
-    spec="user_event_last_ref",
-    doc="Deleting: no references may be left, neither of user nor of kernel space",
-    tier="quick",
-)
+@case(doc="Deleting: no references may be left, neither of user nor of kernel space", tier="quick")
 def test_tracer_blocks_deletion(ue: UserEvents) -> None:
     """An enabled persistent event cannot be deleted; disabling does not delete it."""
     ue.tracefs.command("u:" + ue.name() + " u32 a\n")
@@ -259,11 +241,7 @@ def test_ordinary_user_takes_part(ue: UserEvents) -> None:
     assert event.word.value == 1
 
 
-@case(
-    spec="delete_user_event",
-    doc="Deleting: the event exists until DIAG_IOCSDEL; register and delete of one that persists "
-    "require CAP_PERFMON",
-)
+@case(spec="delete_user_event")
 def test_delete_not_permitted(ue: UserEvents) -> None:
     """A process without CAP_PERFMON cannot delete a persistent event: EPERM."""
     ue.tracefs.command("u:" + ue.name() + "\n")
@@ -274,11 +252,7 @@ def test_delete_not_permitted(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.name() + "\n"
 
 
-@case(
-    spec="delete_user_event",
-    doc="Deleting: the event exists until DIAG_IOCSDEL; register and delete of one that persists "
-    "require CAP_PERFMON",
-)
+@case(spec="delete_user_event")
 def test_delete_busy_before_permission(ue: UserEvents) -> None:
     """For an event in use a process without CAP_PERFMON gets EBUSY, not EPERM."""
     ue.tracefs.command("u:" + ue.name() + "\n")
@@ -312,7 +286,6 @@ def test_multi_format(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_event_last_ref",
     doc="Registering: each pair of name and format is a tracepoint of its own",
     needs="multi_format arguments_matched auto_delete persist",
 )

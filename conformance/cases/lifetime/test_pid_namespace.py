@@ -13,12 +13,7 @@ from conformance.client.user_events import UserEvents
 from conformance.ops import WriteFile
 from conformance.ops.credentials import CLONE_NEWPID
 
-case = surface(
-    "pid_namespace",
-    spec="kernel/events/core.c:perf_event_pid_type",
-    doc="Documentation/trace/user_events.rst@v6.12",
-    tier="full",
-)
+case = surface("pid_namespace", tier="full")
 
 ONLY, BUT = "set_event_pid", "set_event_notrace_pid"
 
@@ -31,7 +26,7 @@ def namespace(ue: UserEvents) -> tuple[Task, Task]:
 
 
 @case(
-    spec="trace_events_user.c:current_user_event_group: there is one for all",
+    spec="current_user_event_group: there is one for all",
     doc="Registering: nothing is said of namespaces of process ids",
     profiles="6.4..",
 )
@@ -51,7 +46,7 @@ def test_registers(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events.c:trace_event_ignore_this_pid: current->pid, of the first namespace",
-    doc="Documentation/trace/ftrace.rst@v6.12: set_event_pid: says nothing of namespaces",
+    doc="ftrace.rst@v6.12: set_event_pid: says nothing of namespaces",
     isolation="global",
 )
 @variants(("only", ONLY, False), ("but", BUT, True))
@@ -71,7 +66,7 @@ def test_lists_of_processes(ue: UserEvents, file: str, recorded: bool) -> None:
 
 @case(
     spec="kernel/trace/trace.c:tracing_gen_ctx_irq_test; trace_event_setup: current->pid",
-    doc="Documentation/trace/events.rst@v6.12: common_pid: says nothing of namespaces",
+    doc="events.rst@v6.12: common_pid: says nothing of namespaces",
 )
 @variants(("same", "common_pid == 1", False), ("greater", "common_pid > 1", True))
 def test_filtered(ue: UserEvents, text: str, recorded: bool) -> None:
@@ -87,7 +82,7 @@ def test_filtered(ue: UserEvents, text: str, recorded: bool) -> None:
 
 
 @case(
-    spec="perf_event_pid_type: the namespace in which it was opened",
+    spec="kernel/events/core.c:perf_event_pid_type: the namespace in which it was opened",
     doc="include/uapi/linux/perf_event.h@v6.12: PERF_SAMPLE_TID: pid and tid",
     needs="perf_sink",
     facilities="perf",

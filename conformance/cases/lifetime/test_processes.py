@@ -7,12 +7,7 @@ from conformance.cases.support.doomed_event import passing_event
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "lifetime",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12",
-    profiles="6.4..",
-    needs="auto_delete",
-    tier="full",
+    "lifetime", spec="user_event_mm_dup", profiles="6.4..", needs="auto_delete", tier="full"
 )
 
 
@@ -99,7 +94,7 @@ def test_left_behind_keeps_fields(ue: UserEvents) -> None:
     assert data.register(ue.name() + " u64 a").errno == ""
 
 
-@case(spec="user_event_mm_dup", doc="Unregistering: fork keeps what is registered", tier="quick")
+@case(doc="Unregistering: fork keeps what is registered", tier="quick")
 @variants({"descriptor_and_word": "both", "word": "word", "descriptor": "descriptor"})
 def test_child(ue: UserEvents, holds: str) -> None:
     """A forked child holds its parent's events through its copies until it exits."""
@@ -136,7 +131,7 @@ def test_child_lets_go(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(spec="user_event_mm_dup", doc="Unregistering: fork keeps what is registered")
+@case(doc="Unregistering: fork keeps what is registered")
 def test_child_before_registration(ue: UserEvents) -> None:
     """A child forked before the registration holds nothing of it."""
     child = ue.fork(ue.process)
@@ -146,11 +141,7 @@ def test_child_before_registration(ue: UserEvents) -> None:
     assert child.open_data().unregister(event.word).errno == "ENOENT"
 
 
-@case(
-    spec="user_event_mm_dup",
-    doc="Unregistering: fork keeps what is registered",
-    needs="auto_delete ebadf_when_disabled",
-)
+@case(doc="Unregistering: fork keeps what is registered", needs="auto_delete ebadf_when_disabled")
 def test_child_gets_the_descriptor_alone(ue: UserEvents) -> None:
     """A child's copy of a descriptor holds events that the parent registers on it later."""
     passing = passing_event(ue)

@@ -8,16 +8,11 @@ from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "tasks",
-    spec="trace_events_user.c:user_event_mm_remove",
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: a registration ends at exit",
-    profiles="6.4..",
-    needs="auto_delete",
-    tier="full",
+    "tasks", spec="user_event_mm_remove", profiles="6.4..", needs="auto_delete", tier="full"
 )
 
 
-@case
+@case(doc="Unregistering: a registration ends at exit")
 @variants({"descriptor_open": False, "descriptor_closed": True})
 def test_killed(ue: UserEvents, closed: bool) -> None:
     """SIGKILL drops the descriptors and words of a process, as exit does."""
@@ -31,7 +26,7 @@ def test_killed(ue: UserEvents, closed: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case
+@case(doc="Unregistering: a registration ends at exit")
 @variants({"exit_by_leader": "leader", "exit_by_thread": "thread", "killed": "kill"})
 def test_exit_of_all_threads(ue: UserEvents, end: str) -> None:
     """exit_group by any thread, and SIGKILL, end the registrations of all threads."""
@@ -48,7 +43,7 @@ def test_exit_of_all_threads(ue: UserEvents, end: str) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case
+@case(doc="Unregistering: a registration ends at exit")
 def test_killed_while_enabled(ue: UserEvents) -> None:
     """An enabled event outlives its killed program, and is deleted when it is disabled."""
     passing = passing_event(ue)
@@ -62,7 +57,7 @@ def test_killed_while_enabled(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case
+@case(doc="Unregistering: a registration ends at exit")
 def test_killed_beside_its_child(ue: UserEvents) -> None:
     """A killed parent leaves its forked child all references that were copied."""
     passing = passing_event(ue)
@@ -78,7 +73,7 @@ def test_killed_beside_its_child(ue: UserEvents) -> None:
     assert copy.wait() == 0x200
 
 
-@case
+@case(doc="Unregistering: a registration ends at exit")
 @variants({"exit": False, "killed": True})
 def test_ended_with_a_word_missing(ue: UserEvents, killed: bool) -> None:
     """A process exits normally after a change that found its word unmapped."""
@@ -96,7 +91,9 @@ def test_ended_with_a_word_missing(ue: UserEvents, killed: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(spec="user_event_mm_fault_in: no task is left")
+@case(
+    spec="user_event_mm_fault_in: no task is left", doc="Unregistering: a registration ends at exit"
+)
 @variants({"exit": "exit", "killed": "kill", "exec": "exec"})
 def test_ended_before_the_fix_up(ue: UserEvents, end: str) -> None:
     """A process may exit while its word is still to be faulted in, in both copies."""

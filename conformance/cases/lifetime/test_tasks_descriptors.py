@@ -13,11 +13,7 @@ from conformance.client.user_events import UserEvents
 from conformance.ops import Observation, tasks
 
 case = surface(
-    "tasks",
-    spec="trace_events_user.c:user_events_ref_add: kept in the open file",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: write_index is unique to the "
-    "file descriptor used",
-    tier="full",
+    "tasks", doc="Registering: write_index is unique to the file descriptor used", tier="full"
 )
 
 NEAR, FAR = 40, 41
@@ -43,7 +39,7 @@ def receive(receiver: Process) -> DataFile:
     return DataFile(receiver, slot)
 
 
-@case(tier="quick")
+@case(spec="user_events_ref_add: kept in the open file", tier="quick")
 def test_passed_index(ue: UserEvents) -> None:
     """The receiver of a descriptor writes with the indices that its sender registered."""
     sender, receiver = connected(ue)
@@ -58,7 +54,7 @@ def test_passed_index(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x3 (3)", dump="03 00 00 00")]
 
 
-@case
+@case(spec="user_events_ref_add: kept in the open file")
 def test_passed_registers(ue: UserEvents) -> None:
     """The receiver continues the sender's numbering, and both can use all indices."""
     sender, receiver = connected(ue)
@@ -138,7 +134,7 @@ def test_passed_to_nobody(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case
+@case(spec="user_events_ref_add: kept in the open file")
 def test_passed_to_the_unprivileged(ue: UserEvents) -> None:
     """A process that may not open the data file registers and writes through a received
     descriptor.

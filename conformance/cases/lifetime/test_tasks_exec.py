@@ -9,15 +9,11 @@ from conformance.client.user_events import UserEvents
 from conformance.ops.tasks import CLONE_FILES, CLONE_VM
 
 case = surface(
-    "tasks",
-    spec="include/linux/user_events.h:user_events_execve",
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: execve() ends registrations",
-    profiles="6.4..",
-    tier="full",
+    "tasks", doc="Unregistering: execve() ends registrations", profiles="6.4..", tier="full"
 )
 
 
-@case(tier="quick")
+@case(spec="include/linux/user_events.h:user_events_execve", tier="quick")
 def test_exec_unregisters(ue: UserEvents) -> None:
     """A new program has nothing registered, and can register what the old one had."""
     task = first_task(ue)
@@ -32,7 +28,7 @@ def test_exec_unregisters(ue: UserEvents) -> None:
     assert new.word.value == 8
 
 
-@case(needs="empty_payload")
+@case(spec="include/linux/user_events.h:user_events_execve", needs="empty_payload")
 def test_exec_memory_left_alone(ue: UserEvents) -> None:
     """Memory of a new program at the old address is not written."""
     task = first_task(ue)
@@ -46,7 +42,7 @@ def test_exec_memory_left_alone(ue: UserEvents) -> None:
     assert data.write_event(0).value == 4
 
 
-@case(spec="trace_events_user.c:user_event_mm_remove", needs="auto_delete")
+@case(spec="user_event_mm_remove", needs="auto_delete")
 @variants({"closed": False, "kept": True})
 def test_exec_releases(ue: UserEvents, kept: bool) -> None:
     """execve deletes an event unless a descriptor stays open."""
@@ -64,7 +60,11 @@ def test_exec_releases(ue: UserEvents, kept: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(doc="Registering: write_index is unique to the file descriptor used", profiles="5.18..")
+@case(
+    spec="include/linux/user_events.h:user_events_execve",
+    doc="Registering: write_index is unique to the file descriptor used",
+    profiles="5.18..",
+)
 @variants("task", "vfork", "thread")
 def test_exec_keeps_the_index(ue: UserEvents, made: str) -> None:
     """A new program writes with the indices of an inherited descriptor, and continues them."""
@@ -116,7 +116,7 @@ def test_exec_ends_threads(ue: UserEvents, by_thread: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(spec="trace_events_user.c:user_event_mm_remove", needs="auto_delete")
+@case(spec="user_event_mm_remove", needs="auto_delete")
 def test_exec_beside_shared_memory(ue: UserEvents) -> None:
     """After execve a process that shared the memory keeps the enablers, and its bits are
     updated.
@@ -135,7 +135,7 @@ def test_exec_beside_shared_memory(ue: UserEvents) -> None:
     assert other.open_data().unregister(word.address, bit=2).value == 0
 
 
-@case(needs="auto_delete")
+@case(spec="include/linux/user_events.h:user_events_execve", needs="auto_delete")
 def test_exec_of_a_forked_child(ue: UserEvents) -> None:
     """execve of a forked child ends its copies; the parent's registration stays."""
     task = first_task(ue)
@@ -150,7 +150,7 @@ def test_exec_of_a_forked_child(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_mm_remove",
+    spec="user_event_mm_remove",
     doc="Unregistering: execve() ends registrations; says nothing of the bit",
 )
 def test_exec_leaves_the_bit(ue: UserEvents) -> None:

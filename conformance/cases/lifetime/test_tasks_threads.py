@@ -10,9 +10,7 @@ from conformance.ops.tasks import CLONE_FILES, CLONE_VM, THREAD
 
 case = surface(
     "tasks",
-    spec="include/linux/user_events.h:user_events_fork",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: speaks of the process whose bit "
-    "is updated, not of its threads",
+    doc="Registering: speaks of the process whose bit is updated, not of its threads",
     profiles="6.4..",
     tier="full",
 )
@@ -21,7 +19,7 @@ case = surface(
 # A thread created before the first registration
 
 
-@case
+@case(spec="include/linux/user_events.h:user_events_fork")
 def test_older_thread_has_its_own(ue: UserEvents) -> None:
     """A thread older than the first registration can register the same address and bit."""
     leader = first_task(ue)
@@ -37,8 +35,7 @@ def test_older_thread_has_its_own(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_events_ioctl_unreg",
-    doc="Unregistering: says nothing of which thread has to do it",
+    spec="user_events_ioctl_unreg", doc="Unregistering: says nothing of which thread has to do it"
 )
 @variants({"of_leader": True, "of_thread": False})
 def test_older_thread_unregisters(ue: UserEvents, by_thread: bool) -> None:
@@ -55,7 +52,7 @@ def test_older_thread_unregisters(ue: UserEvents, by_thread: bool) -> None:
     assert word.value == 0
 
 
-@case(spec="trace_events_user.c:user_event_mm_get_all")
+@case(spec="user_event_mm_get_all")
 def test_older_thread_follows(ue: UserEvents) -> None:
     """One event with words in two lists of one process updates both words."""
     leader = first_task(ue)
@@ -68,7 +65,7 @@ def test_older_thread_follows(ue: UserEvents) -> None:
     assert (one.value, two.value) == (0, 0)
 
 
-@case(spec="trace_events_user.c:user_event_mm_remove", needs="auto_delete")
+@case(spec="user_event_mm_remove", needs="auto_delete")
 def test_older_thread_ends(ue: UserEvents) -> None:
     """The registrations of an older thread end with it: its bit stays, the event is deleted."""
     passing = passing_event(ue)
@@ -88,7 +85,7 @@ def test_older_thread_ends(ue: UserEvents) -> None:
     assert kept.value == 1
 
 
-@case(spec="trace_events_user.c:user_event_mm_remove")
+@case(spec="user_event_mm_remove")
 def test_older_leader_ends(ue: UserEvents) -> None:
     """The registrations of a leader end with it, even if an older thread lives on."""
     leader = first_task(ue)
@@ -102,7 +99,7 @@ def test_older_leader_ends(ue: UserEvents) -> None:
     assert kept.value == 2
 
 
-@case(spec="trace_events_user.c:current_user_event_mm")
+@case(spec="current_user_event_mm")
 @variants(("name", "x" * 512, "EINVAL"), ("field", "x long a", "EINVAL"))
 def test_refused_registration_begins_a_list(ue: UserEvents, definition: str, error: str) -> None:
     """A registration that fails after the address check makes later threads share the list."""
@@ -115,7 +112,7 @@ def test_refused_registration_begins_a_list(ue: UserEvents, definition: str, err
     assert again.errno == "EADDRINUSE"
 
 
-@case
+@case(spec="include/linux/user_events.h:user_events_fork")
 @variants({"task": False, "child": True})
 def test_emptied_list_is_shared(ue: UserEvents, forked: bool) -> None:
     """After a first registration, later threads share the list even if it is empty again."""
@@ -131,7 +128,7 @@ def test_emptied_list_is_shared(ue: UserEvents, forked: bool) -> None:
     assert task.load_number(word.address, 4) == 4
 
 
-@case(spec="trace_events_user.c:current_user_event_mm")
+@case(spec="current_user_event_mm")
 @variants(("bit", 4, 0, 32), ("enable-size", 3, 0, 0), ("flags", 4, 0x8000, 0))
 def test_early_refusal_begins_no_list(ue: UserEvents, size: int, flags: int, bit: int) -> None:
     """A registration that fails for its structure leaves older threads with lists of their own."""
@@ -148,7 +145,7 @@ def test_early_refusal_begins_no_list(ue: UserEvents, size: int, flags: int, bit
 # A thread created afterwards
 
 
-@case(tier="quick")
+@case(spec="include/linux/user_events.h:user_events_fork", tier="quick")
 @variants(
     ("thread", THREAD), ("memory", CLONE_VM), ("memory_and_descriptors", CLONE_VM | CLONE_FILES)
 )
@@ -166,7 +163,7 @@ def test_later_thread_shares(ue: UserEvents, flags: int) -> None:
     assert word.value == 0
 
 
-@case
+@case(spec="include/linux/user_events.h:user_events_fork")
 @variants({"thread": THREAD, "memory": CLONE_VM})
 def test_later_thread_registers(ue: UserEvents, flags: int) -> None:
     """A registration of a later task outlives it, as long as tasks share its memory."""
@@ -182,7 +179,7 @@ def test_later_thread_registers(ue: UserEvents, flags: int) -> None:
     assert leader.open_data().unregister(word.address, bit=4).value == 0
 
 
-@case(spec="trace_events_user.c:user_event_mm_remove")
+@case(spec="user_event_mm_remove")
 @variants({"thread": THREAD, "memory": CLONE_VM})
 def test_leader_ends_before_threads(ue: UserEvents, flags: int) -> None:
     """Registrations outlive their leader while a later task shares its memory."""
@@ -196,7 +193,7 @@ def test_leader_ends_before_threads(ue: UserEvents, flags: int) -> None:
     assert later.load_number(word.address, 4) == 0
 
 
-@case(spec="trace_events_user.c:user_event_mm_remove", needs="auto_delete")
+@case(spec="user_event_mm_remove", needs="auto_delete")
 def test_last_thread_ends(ue: UserEvents) -> None:
     """The event is deleted with the last task that shares its registration, not before."""
     passing = passing_event(ue)
@@ -211,7 +208,7 @@ def test_last_thread_ends(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(needs="auto_delete")
+@case(spec="include/linux/user_events.h:user_events_fork", needs="auto_delete")
 def test_sharer_alone(ue: UserEvents) -> None:
     """A process that shares memory with an unregistered one has a list of its own."""
     passing = passing_event(ue)
@@ -229,7 +226,7 @@ def test_sharer_alone(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_events_release",
+    spec="user_events_release",
     doc="Registering: write_index is unique to the file descriptor used",
     profiles="5.18..",
 )
@@ -248,7 +245,7 @@ def test_thread_closes(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_events_ref_add",
+    spec="user_events_ref_add",
     doc="Registering: write_index is unique to the file descriptor used",
     profiles="5.18..",
 )
@@ -269,7 +266,7 @@ def test_thread_uses_the_index(ue: UserEvents) -> None:
     ]
 
 
-@case
+@case(spec="include/linux/user_events.h:user_events_fork")
 def test_descriptors_shared_alone(ue: UserEvents) -> None:
     """Tasks that share descriptors but no memory have separate lists, copied at fork."""
     task = first_task(ue)
@@ -290,7 +287,7 @@ def test_descriptors_shared_alone(ue: UserEvents) -> None:
 # fork of a thread
 
 
-@case(spec="trace_events_user.c:user_event_mm_dup")
+@case(spec="user_event_mm_dup")
 def test_fork_of_an_older_thread(ue: UserEvents) -> None:
     """A child inherits the registrations of the forking thread, not those of its leader."""
     leader = first_task(ue)
@@ -303,7 +300,7 @@ def test_fork_of_an_older_thread(ue: UserEvents) -> None:
     assert data.of(child).unregister(its.address, bit=1).value == 0
 
 
-@case(spec="trace_events_user.c:user_event_mm_dup")
+@case(spec="user_event_mm_dup")
 def test_fork_of_a_later_thread(ue: UserEvents) -> None:
     """A child of a later thread inherits a copy of the leader's registrations."""
     leader = first_task(ue)

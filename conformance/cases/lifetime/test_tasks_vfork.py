@@ -8,11 +8,7 @@ from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "tasks",
-    spec="trace_events_user.c:user_event_mm_remove",
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering: fork() keeps what is registered",
-    profiles="6.4..",
-    tier="full",
+    "tasks", doc="Unregistering: fork() keeps what is registered", profiles="6.4..", tier="full"
 )
 
 
@@ -52,7 +48,7 @@ def test_vfork_child_registers(ue: UserEvents, executes: bool) -> None:
     assert again.errno == "EADDRINUSE"
 
 
-@case
+@case(spec="user_event_mm_remove")
 @variants({"exec": True, "exit": False})
 def test_vfork_child_registers_alone(ue: UserEvents, executes: bool) -> None:
     """Words that a vfork child registers end with it if the parent had registered nothing."""
@@ -68,7 +64,7 @@ def test_vfork_child_registers_alone(ue: UserEvents, executes: bool) -> None:
     assert parent.open_data().unregister(word.address, bit=2).errno == "ENOENT"
 
 
-@case(needs="auto_delete")
+@case(spec="user_event_mm_remove", needs="auto_delete")
 def test_vfork_child_leaves_its_bit(ue: UserEvents) -> None:
     """A bit set for a vfork child stays set in its parent's memory for good."""
     parent = first_task(ue)
@@ -84,8 +80,8 @@ def test_vfork_child_leaves_its_bit(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_ioctl_unreg",
-    doc="Unregistering: fork() keeps what is registered, so that parent and child unregister "
-    "for themselves",
+    doc="Unregistering: fork() keeps what is registered, so that parent and child unregister for "
+    "themselves",
 )
 def test_vfork_child_unregisters(ue: UserEvents) -> None:
     """A word that a vfork child unregisters is unregistered for its parent, unlike after fork."""
@@ -100,7 +96,7 @@ def test_vfork_child_unregisters(ue: UserEvents) -> None:
     assert data.unregister(word, bit=5).errno == "ENOENT"
 
 
-@case
+@case(spec="user_event_mm_remove")
 def test_vfork_child_killed(ue: UserEvents) -> None:
     """A vfork child that is killed does not affect its parent."""
     parent = first_task(ue)
@@ -129,7 +125,7 @@ def test_vfork_child_closes(ue: UserEvents) -> None:
     assert data.register(ue.name("c")).index == 2
 
 
-@case(needs="auto_delete")
+@case(spec="user_event_mm_remove", needs="auto_delete")
 def test_vfork_parent_killed(ue: UserEvents) -> None:
     """A parent killed while it waits leaves list and memory to its child."""
     passing = passing_event(ue)

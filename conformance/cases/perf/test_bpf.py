@@ -20,19 +20,12 @@ from conformance.client.bpf import Bpf
 from conformance.client.perf import open_perf
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "perf",
-    spec="kernel/events/core.c",
-    doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes one program",
-    tier="full",
-    facilities="bpf_tracing",
-)
+case = surface("perf", tier="full", facilities="bpf_tracing")
 
 
 @case(
-    spec="trace_events_user.c:user_event_perf, which calls no program",
-    doc="Documentation/trace/user_events.rst@v6.12: silent about BPF; linux/user_events.h@v5.18 "
-    "has nothing about it any more",
+    spec="user_event_perf, which calls no program",
+    doc="silent about BPF; linux/user_events.h@v5.18 has nothing about it any more",
     needs="perf_sink",
     without="bpf_programs_run",
 )
@@ -52,7 +45,10 @@ def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
     assert event.count == 2
 
 
-@case(spec="__perf_event_set_bpf_prog", doc="PERF_EVENT_IOC_SET_BPF takes a program for events")
+@case(
+    spec="kernel/events/core.c:__perf_event_set_bpf_prog",
+    doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes a program for events",
+)
 @variants({"kprobe": KPROBE, "socket_filter": SOCKET_FILTER})
 def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
     """A kprobe or socket filter program is EINVAL for a user event, which is a tracepoint."""
@@ -65,6 +61,7 @@ def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
 
 @case(
     spec="kernel/trace/bpf_trace.c:perf_event_attach_bpf_prog",
+    doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes one program",
     needs="perf_sink",
     without="bpf_programs_run",
 )
@@ -86,11 +83,7 @@ def test_bpf_twice(ue: UserEvents) -> None:
     assert second.count == 2
 
 
-@case(
-    spec="trace_events_user.c:user_seq_show",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: `Used by` names the kinds of tracers",
-    needs="perf_sink",
-)
+@case(spec="user_seq_show", doc="Status: `Used by` names the kinds of tracers", needs="perf_sink")
 def test_bpf_and_status(ue: UserEvents) -> None:
     """A program does not change the status: perf uses the event, until it is closed."""
     ue.event()
@@ -103,8 +96,9 @@ def test_bpf_and_status(ue: UserEvents) -> None:
 
 
 @case(
-    spec="__perf_event_set_bpf_prog; trace_events_user.c:user_event_reg, which leaves perf's "
-    "requests alone",
+    spec="kernel/events/core.c:__perf_event_set_bpf_prog; trace_events_user.c:user_event_reg, "
+    "which leaves perf's requests alone",
+    doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes one program",
     without="perf_sink",
     tier="quick",
 )

@@ -73,8 +73,7 @@ def test_exclude_kernel(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_perf",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: what is written gets to "
-    "whatever tool is attached",
+    doc="user_events.rst@v6.12: Writing Data: what is written gets to whatever tool is attached",
     needs="perf_sink dynamic_fields_validated",
     tier="quick",
 )
@@ -155,8 +154,7 @@ def test_lost(ue: UserEvents) -> None:
 
 @case(
     spec="kernel/events/ring_buffer.c:ring_buffer_has_space",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: what is written gets to "
-    "whatever tool is attached",
+    doc="user_events.rst@v6.12: Writing Data: what is written gets to whatever tool is attached",
 )
 @variants((4068, 4088), (4076, 0))
 def test_lost_exactly_full(ue: UserEvents, length: int, head: int) -> None:

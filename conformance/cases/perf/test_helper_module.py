@@ -16,9 +16,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "other",
-    spec="trace_events_user.c:user_event_reg calls update_enable_bit_for (update_reg_page_for)",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: other is who is neither ftrace nor "
-    "perf",
+    spec="user_events_write_core: any enabled key of the tracepoint",
+    doc="Status: other is who is neither ftrace nor perf",
     isolation="global",
     module="uevt_probe",
 )
@@ -38,7 +37,7 @@ def told(ue: UserEvents, event: Registration) -> Callable[[], int]:
     return lambda: page.shows(event.place)
 
 
-@case
+@case(spec="user_event_reg calls update_enable_bit_for (update_reg_page_for)")
 def test_unnoticed(ue: UserEvents) -> None:
     """Attaching a foreign probe does not set the enable word."""
     _, event = registered(ue)
@@ -48,7 +47,7 @@ def test_unnoticed(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case
+@case(spec="user_event_reg calls update_enable_bit_for (update_reg_page_for)")
 def test_beside_ftrace(ue: UserEvents) -> None:
     """When ftrace attaches, the foreign probe is noticed: the status names both."""
     _, event = registered(ue)
@@ -59,7 +58,7 @@ def test_beside_ftrace(ue: UserEvents) -> None:
     assert state() == (0x81 if ue.profile.generation == "byte-status" else 1)
 
 
-@case
+@case(spec="user_event_reg calls update_enable_bit_for (update_reg_page_for)")
 def test_alone(ue: UserEvents) -> None:
     """When ftrace detaches, the foreign probe stays and the enable word stays set."""
     _, event = registered(ue)
@@ -71,7 +70,7 @@ def test_alone(ue: UserEvents) -> None:
     assert state() == (0x80 if ue.profile.generation == "byte-status" else 1)
 
 
-@case(tier="full")
+@case(spec="user_event_reg calls update_enable_bit_for (update_reg_page_for)", tier="full")
 def test_behind_ftrace(ue: UserEvents) -> None:
     """A foreign probe added to an enabled event is noticed at the next change, not before."""
     _, event = registered(ue)
@@ -84,7 +83,7 @@ def test_behind_ftrace(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "other")
 
 
-@case
+@case(spec="user_event_reg calls update_enable_bit_for (update_reg_page_for)")
 def test_gone(ue: UserEvents) -> None:
     """Detaching a foreign probe is noticed only when ftrace attaches and detaches."""
     _, event = registered(ue)
@@ -112,10 +111,7 @@ def test_set_at_registration(ue: UserEvents) -> None:
     assert again.word.value == 8
 
 
-@case(
-    spec="user_events_write_core: any enabled key of the tracepoint",
-    doc="silent about other tracers in a write",
-)
+@case(doc="silent about other tracers in a write")
 def test_write_succeeds(ue: UserEvents) -> None:
     """A write calls a foreign probe at once: it succeeds, and nothing is recorded."""
     data, _ = registered(ue)
@@ -128,10 +124,7 @@ def test_write_succeeds(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    spec="user_events_write_core: any enabled key of the tracepoint",
-    doc="silent about other tracers in a write",
-)
+@case(doc="silent about other tracers in a write")
 def test_write_reads(ue: UserEvents) -> None:
     """With only a foreign probe, a payload must be readable and as long as the fields."""
     data, _ = registered(ue)

@@ -20,8 +20,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "perf",
-    spec="kernel/events/core.c",
-    doc="include/uapi/linux/perf_event.h@v6.12",
+    spec="kernel/events/core.c:perf_mmap",
+    doc="include/uapi/linux/perf_event.h@v6.12: config of a tracepoint is the number of its event",
     tier="full",
     facilities="perf",
 )
@@ -66,11 +66,7 @@ def test_unprivileged_processor(ue: UserEvents) -> None:
     assert used_by(ue) == ""
 
 
-@case(
-    spec="trace_event_perf.c:perf_trace_init",
-    doc="config of a tracepoint is the number of its event",
-    needs="lasting_events",
-)
+@case(spec="trace_event_perf.c:perf_trace_init", needs="lasting_events")
 def test_deleted_id(ue: UserEvents) -> None:
     """The id of a deleted event is EINVAL, even for a process that may open no event."""
     ue.tracefs.command(f"u:{ue.name()}\n")
@@ -84,10 +80,7 @@ def test_deleted_id(ue: UserEvents) -> None:
     assert open_stored(ue.process, attr).errno == "EINVAL"
 
 
-@case(
-    spec="trace_event_perf.c:perf_trace_init",
-    doc="config of a tracepoint is the number of its event",
-)
+@case(spec="trace_event_perf.c:perf_trace_init")
 @variants({"17-bits": 0x10000, "33-bits": 0x1_0000_FFFF, "all-bits": (1 << 64) - 1})
 def test_wrong_config(ue: UserEvents, config: int) -> None:
     """An id that no event can have is EINVAL, and EACCES without permission for tracepoints."""
@@ -142,7 +135,7 @@ def test_ring_size(ue: UserEvents, pages: int, errno: str) -> None:
     assert event.map(pages).mapped.errno == errno
 
 
-@case(spec="perf_mmap", doc="silent about mappings that are private or lie elsewhere")
+@case(doc="silent about mappings that are private or lie elsewhere")
 @variants(
     ("private", PerfAttr(), False, 0),
     ("offset", PerfAttr(), True, 4096),
@@ -156,7 +149,7 @@ def test_ring_refused(ue: UserEvents, attr: PerfAttr, shared: bool, offset: int)
     assert event.map(shared=shared, offset=offset).mapped.errno == "EINVAL"
 
 
-@case(spec="perf_mmap", doc="silent about a ring that is mapped twice", needs="perf_sink")
+@case(doc="silent about a ring that is mapped twice", needs="perf_sink")
 def test_ring_twice(ue: UserEvents) -> None:
     """A second mapping of the same size shows the same ring; another size is EINVAL."""
     data = ue.event("u32 a").data

@@ -10,9 +10,7 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "perf",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12: an event is enabled while any tool such as "
-    "perf or ftrace is attached to it",
+    doc="an event is enabled while any tool such as perf or ftrace is attached to it",
     tier="full",
     facilities="perf",
 )
@@ -39,7 +37,7 @@ def test_enable_word(ue: UserEvents, attr: PerfAttr) -> None:
 
 @case(
     spec="update_reg_page_for",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: EVENT_STATUS_PERF is bit 1",
+    doc="user_events.rst@v5.19 and @v6.1: Status: EVENT_STATUS_PERF is bit 1",
     profiles="5.18..6.3",
     tier="quick",
 )

@@ -9,15 +9,14 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "perf",
-    spec="kernel/events/core.c",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: what is written gets to "
-    "whatever tool is attached",
+    spec="user_event_perf",
+    doc="Writing Data: what is written gets to whatever tool is attached",
     needs="perf_sink",
     facilities="perf",
 )
 
 
-@case(spec="trace_events_user.c:user_event_perf", needs="", switch="perf_sink")
+@case(needs="", switch="perf_sink")
 def test_record(ue: UserEvents) -> None:
     """A write with only perf enabled is counted and sampled, without its index."""
     data = ue.event("u32 a").data
@@ -31,33 +30,33 @@ def test_record(ue: UserEvents) -> None:
 
 
 @case(
-    spec="perf_output_sample",
+    spec="kernel/events/core.c:perf_output_sample",
     doc="include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: size and bytes of the raw "
     "record, padded to 8 with them",
 )
 @variants(
-    ("u64", " u64 a", b"12345678", 12, "size 32 raw 20: 31 32 33 34 35 36 37 38 00 00 00 00"),
-    ("u8", " u8 a", b"1", 5, "size 24 raw 12: 31 00 00 00"),
-    ("u16", " u16 a", b"12", 6, "size 24 raw 12: 31 32 00 00"),
-    ("char5", " char[5] a", b"abcd\0", 9, "size 32 raw 20: 61 62 63 64 00 00 00 00 00 00 00 00"),
+    ("u64", "u64 a", b"12345678", 12, "size 32 raw 20: 31 32 33 34 35 36 37 38 00 00 00 00"),
+    ("u8", "u8 a", b"1", 5, "size 24 raw 12: 31 00 00 00"),
+    ("u16", "u16 a", b"12", 6, "size 24 raw 12: 31 32 00 00"),
+    ("char5", "char[5] a", b"abcd\0", 9, "size 32 raw 20: 61 62 63 64 00 00 00 00 00 00 00 00"),
     (
         "u32.u64",
-        " u32 a; u64 b",
+        "u32 a; u64 b",
         b"123412345678",
         16,
         "size 32 raw 20: 31 32 33 34 31 32 33 34 35 36 37 38",
     ),
-    ("longer", " u32 a", b"1234xyz", 11, "size 32 raw 20: 31 32 33 34 78 79 7a 00 00 00 00 00"),
+    ("longer", "u32 a", b"1234xyz", 11, "size 32 raw 20: 31 32 33 34 78 79 7a 00 00 00 00 00"),
     (
         "rel_loc",
-        " __rel_loc char[] s; u16 a",
+        "__rel_loc char[] s; u16 a",
         b"\x02\0\x03\x0012hi\0",
         13,
         "size 32 raw 20: 02 00 03 00 31 32 68 69 00 00 00 00",
     ),
     (
         "data_loc",
-        " __data_loc char[] s",
+        "__data_loc char[] s",
         b"\x0c\0\x03\0hi\0",
         11,
         "size 32 raw 20: 0c 00 03 00 68 69 00 00 00 00 00 00",
@@ -65,15 +64,13 @@ def test_record(ue: UserEvents) -> None:
 )
 def test_raw(ue: UserEvents, fields: str, payload: bytes, returned: int, sample: str) -> None:
     """A raw sample is 8 common bytes and the payload, padded to a multiple of 8."""
-    data = ue.open_data()
-    data.register(ue.name() + fields)
+    event = ue.event(fields)
     ring = open_perf(ue.process, ue.name()).map()
-    assert data.write_event(0, payload).value == returned
+    assert event.write(payload).value == returned
     assert ring.records() == [f"SAMPLE misc 1 {sample}"]
 
 
 @case(
-    spec="trace_events_user.c:user_event_perf",
     doc="include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: size and bytes of the raw "
     "record, padded to 8 with them",
 )
@@ -86,7 +83,7 @@ def test_raw_no_fields(ue: UserEvents) -> None:
     assert ring.records() == ue.dated("empty_payload", since=sample, before=[])
 
 
-@case(spec="trace_events_user.c:user_events_write_core", tier="full")
+@case(spec="user_events_write_core", tier="full")
 def test_raw_in_pieces(ue: UserEvents) -> None:
     """The pieces of a writev are one record, wherever the index ends."""
     data = ue.event("u32 a; u64 b").data
@@ -97,7 +94,7 @@ def test_raw_in_pieces(ue: UserEvents) -> None:
 
 
 @case(
-    spec="perf_prepare_sample",
+    spec="kernel/events/core.c:perf_prepare_sample",
     doc="include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: size and bytes of the raw "
     "record, padded to 8 with them",
     tier="full",
@@ -123,7 +120,7 @@ def test_sample_type(ue: UserEvents, sample_type: int, sample: str) -> None:
 
 
 @case(
-    spec="perf_swevent_event",
+    spec="kernel/events/core.c:perf_swevent_event",
     doc="include/uapi/linux/perf_event.h@v6.12:perf_event_attr: sample_period is how many events "
     "there are to a sample",
 )
@@ -144,7 +141,7 @@ def test_period(ue: UserEvents, period: int, sample_type: int, samples: int) -> 
     assert event.count == 7
 
 
-@case(spec="perf_tp_event")
+@case(spec="kernel/events/core.c:perf_tp_event")
 def test_two_events(ue: UserEvents) -> None:
     """Two perf events get the same record in their own rings, and ftrace gets it, too."""
     event = ue.event("u32 a")
@@ -159,7 +156,7 @@ def test_two_events(ue: UserEvents) -> None:
     assert ue.tracefs.records() == lines
 
 
-@case(spec="perf_tp_event", tier="full")
+@case(spec="kernel/events/core.c:perf_tp_event", tier="full")
 def test_events_apart(ue: UserEvents) -> None:
     """A perf event gets the records of its own user event only."""
     data = ue.open_data()

@@ -8,29 +8,22 @@ from conformance.client.addresses import PAGE
 from conformance.client.perf import PERIOD, PerfAttr, open_perf
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "perf",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12",
-    needs="perf_sink",
-    facilities="perf",
-)
+case = surface("perf", spec="trace_events_filter.c", needs="perf_sink", facilities="perf")
 
 
 @case(
-    spec="user_event_validate",
+    spec="trace_events_user.c:user_event_validate",
     doc="silent about what is checked",
     needs="perf_sink dynamic_fields_validated",
 )
 @variants(
-    ("rel_loc.end", " __rel_loc char[] s", b"\0\0\1\0"),
-    ("rel_loc.nul", " __rel_loc char[] s", b"\0\0\2\0hi"),
-    ("data_loc.end", " __data_loc u8[] s", b"\x0c\0\1\0"),
+    ("rel_loc.end", "__rel_loc char[] s", b"\0\0\1\0"),
+    ("rel_loc.nul", "__rel_loc char[] s", b"\0\0\2\0hi"),
+    ("data_loc.end", "__data_loc u8[] s", b"\x0c\0\1\0"),
 )
 def test_invalid(ue: UserEvents, fields: str, payload: bytes) -> None:
     """With only perf, dynamic data out of bounds or without NUL is EFAULT and not counted."""
-    data = ue.open_data()
-    data.register(ue.name() + fields)
+    data = ue.event(fields).data
     event = open_perf(ue.process, ue.name())
     ring = event.map()
     assert data.write_event(0, payload).errno == "EFAULT"
@@ -42,7 +35,7 @@ def test_invalid(ue: UserEvents, fields: str, payload: bytes) -> None:
 
 
 @case(
-    spec="user_events_write_core: fault_in_iov_iter_readable",
+    spec="trace_events_user.c:user_events_write_core: fault_in_iov_iter_readable",
     doc="silent about payloads that cannot be read",
     needs="perf_sink unreadable_payload_refused",
     tier="full",
@@ -61,7 +54,7 @@ def test_unreadable(ue: UserEvents, readable: int) -> None:
 
 
 @case(
-    spec="user_events_write_core",
+    spec="trace_events_user.c:user_events_write_core",
     doc="Writing Data: the payload holds the fields of the event",
     needs="perf_sink payload_size_checked",
 )
@@ -94,7 +87,7 @@ def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
 
 
 @case(
-    spec="user_event_perf",
+    spec="trace_events_user.c:user_event_perf",
     doc="silent about two tracers",
     needs="perf_sink long_records_kept",
     tier="full",
@@ -112,7 +105,7 @@ def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
     assert event.count == 0
 
 
-@case(spec="user_event_perf", doc="silent about two tracers")
+@case(spec="trace_events_user.c:user_event_perf", doc="silent about two tracers")
 def test_dropped_by_perf(ue: UserEvents) -> None:
     """A record that perf has no room for, or that its filter rejects, still reaches ftrace."""
     event = ue.event("u32 a", enabled=True)
@@ -126,8 +119,8 @@ def test_dropped_by_perf(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_filter.c:ftrace_profile_set_filter",
-    doc="Documentation/trace/events.rst@v6.12: Event filtering: field, operator, value",
+    spec="ftrace_profile_set_filter",
+    doc="events.rst@v6.12: Event filtering: field, operator, value",
 )
 @variants(
     ("equal", "a == 66", 1),
@@ -149,19 +142,15 @@ def test_filter(ue: UserEvents, text: str, count: int) -> None:
     assert event.count == count
 
 
-@case(
-    spec="trace_events_filter.c:parse_pred",
-    doc="Documentation/trace/events.rst@v6.12: Event filtering: strings with ==, != and ~",
-)
+@case(spec="parse_pred", doc="events.rst@v6.12: Event filtering: strings with ==, != and ~")
 @variants(
-    ("char", " char[4] s", [b"hi\0\0", b"ho\0\0"]),
-    ("rel_loc", " __rel_loc char[] s", [b"\0\0\3\0hi\0", b"\0\0\3\0ho\0"]),
-    ("data_loc", " __data_loc char[] s", [b"\x0c\0\3\0hi\0", b"\x0c\0\3\0ho\0"]),
+    ("char", "char[4] s", [b"hi\0\0", b"ho\0\0"]),
+    ("rel_loc", "__rel_loc char[] s", [b"\0\0\3\0hi\0", b"\0\0\3\0ho\0"]),
+    ("data_loc", "__data_loc char[] s", [b"\x0c\0\3\0hi\0", b"\x0c\0\3\0ho\0"]),
 )
 def test_filter_string(ue: UserEvents, fields: str, payloads: list[bytes]) -> None:
     """Strings can be filtered since 6.4; before, no field is typed as a string: EINVAL."""
-    data = ue.open_data()
-    data.register(ue.name() + fields)
+    data = ue.event(fields).data
     event = open_perf(ue.process, ue.name())
     errno = ue.dated("remote_enable", since="", before="EINVAL")
     assert event.set_filter('s == "ho"').errno == errno
@@ -170,11 +159,7 @@ def test_filter_string(ue: UserEvents, fields: str, payloads: list[bytes]) -> No
     assert event.count == ue.dated("remote_enable", since=1, before=2)
 
 
-@case(
-    spec="trace_events_filter.c:ftrace_profile_set_filter",
-    doc="Documentation/trace/events.rst@v6.12: Event filtering",
-    tier="full",
-)
+@case(spec="ftrace_profile_set_filter", doc="events.rst@v6.12: Event filtering", tier="full")
 def test_filter_refused(ue: UserEvents) -> None:
     """A filter on an unknown field is EINVAL, one at a bad address EFAULT, a second one EEXIST."""
     data = ue.event("u32 a").data

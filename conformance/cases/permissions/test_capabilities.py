@@ -15,9 +15,8 @@ from conformance.ops.credentials import Capability
 
 case = surface(
     "rights",
-    spec="trace_events_user.c:user_event_capable",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: USER_EVENT_REG_PERSIST requires "
-    "CAP_PERFMON, otherwise -EPERM",
+    spec="user_event_capable",
+    doc="Overview: nothing is said of the rights that the files take",
     profiles="6.4..",
     needs="persist",
 )
@@ -69,7 +68,7 @@ NOT_ENOUGH = [
 EACH = {name: (name, "") for name in ENOUGH} | {name: (name, "EPERM") for name in NOT_ENOUGH}
 
 
-@case
+@case(doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM")
 @variants(EACH)
 def test_persist_needs(ue: UserEvents, capability: str, errno: str) -> None:
     """CAP_PERFMON or CAP_SYS_ADMIN alone allows a persistent event; no other capability does."""
@@ -78,7 +77,7 @@ def test_persist_needs(ue: UserEvents, capability: str, errno: str) -> None:
     assert data.register(ue.name(), flags=PERSIST).errno == errno
 
 
-@case(tier="full")
+@case(doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM", tier="full")
 @variants(
     ("both", ("PERFMON", "SYS_ADMIN"), "EPERM"),
     ("perfmon", ("PERFMON",), ""),
@@ -92,7 +91,7 @@ def test_root_needs(ue: UserEvents, dropped: tuple[str, ...], errno: str) -> Non
     assert data.register(ue.name(), flags=PERSIST).errno == errno
 
 
-@case
+@case(doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM")
 def test_effective_counts(ue: UserEvents) -> None:
     """A permitted capability that is not effective does not count: EPERM, until it is raised."""
     data = ue.open_data()
@@ -102,7 +101,11 @@ def test_effective_counts(ue: UserEvents) -> None:
     assert data.register(ue.name(), flags=PERSIST).errno == ""
 
 
-@case(needs="persist auto_delete empty_payload", tier="full")
+@case(
+    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
+    needs="persist auto_delete empty_payload",
+    tier="full",
+)
 def test_dropped_afterwards(ue: UserEvents) -> None:
     """A persistent event persists after its creator drops the capability, and can be written."""
     event = ue.event(flags=PERSIST)
@@ -154,7 +157,7 @@ def test_truncation_needs(ue: UserEvents, capability: tuple[str, ...], errno: st
     assert ue.tracefs.dynamic_events(whole=True) == ("u:one\n" if errno else "")
 
 
-@case(tier="full")
+@case(doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM", tier="full")
 def test_writer_counts(ue: UserEvents) -> None:
     """The process that writes dynamic_events is checked, not its opener: EPERM in a child."""
     name = ue.name()
@@ -166,7 +169,7 @@ def test_writer_counts(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{name}p\n"
 
 
-@case
+@case(doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM")
 @variants({"dynamic_events": "command", "data": "ioctl"})
 def test_opener_does_not_count(ue: UserEvents, way: str) -> None:
     """A descriptor opened without capabilities works for a process that has them."""
@@ -180,7 +183,11 @@ def test_opener_does_not_count(ue: UserEvents, way: str) -> None:
     assert ue.tracefs.status() == f"{ue.name()}\n"
 
 
-@case(profiles="5.18..", needs="events_made_as_root")
+@case(
+    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
+    profiles="5.18..",
+    needs="events_made_as_root",
+)
 def test_taking_part_needs_nothing(ue: UserEvents) -> None:
     """Root without any capability registers and writes events that do not persist."""
     Credentials(ue.process).keep_only()
@@ -190,13 +197,7 @@ def test_taking_part_needs_nothing(ue: UserEvents) -> None:
     assert data.write_event(0, b"\x05").value == 5
 
 
-@case(
-    spec="fs/namei.c:generic_permission",
-    doc="Overview: nothing is said of the rights that the files take",
-    profiles="5.18..",
-    needs="",
-    isolation="none",
-)
+@case(spec="fs/namei.c:generic_permission", profiles="5.18..", needs="", isolation="none")
 @variants(
     # For O_RDONLY and O_RDWR.
     ("reader", 1000, ("DAC_READ_SEARCH",), DATA, ("", "EACCES")),
@@ -219,13 +220,7 @@ def test_override_of_modes(
     assert opening(ue.process, path, os.O_RDWR).errno == answers[1]
 
 
-@case(
-    spec="fs/namei.c:generic_permission",
-    doc="Overview: nothing is said of the rights that the files take",
-    profiles="5.18..",
-    needs="",
-    isolation="none",
-)
+@case(spec="fs/namei.c:generic_permission", profiles="5.18..", needs="", isolation="none")
 @variants(("without", (), "EACCES"), ("override", ("DAC_OVERRIDE",), ""))
 def test_status_is_not_writable(ue: UserEvents, capabilities: tuple[str, ...], errno: str) -> None:
     """Since 6.4 even root needs CAP_DAC_OVERRIDE to open the status file for writing."""
@@ -235,12 +230,7 @@ def test_status_is_not_writable(ue: UserEvents, capabilities: tuple[str, ...], e
     assert opening(ue.process, STATUS, os.O_RDONLY).errno == ""
 
 
-@case(
-    spec="fs/proc/proc_sysctl.c:test_perm",
-    doc="Overview: nothing is said of the rights that the files take",
-    needs="",
-    isolation="global",
-)
+@case(spec="fs/proc/proc_sysctl.c:test_perm", needs="", isolation="global")
 def test_sysctl_asks_for_root(ue: UserEvents) -> None:
     """Root may set the event limit without any capability, and no capability replaces root."""
     root, user = Credentials(ue.process), Credentials(ue.new_process())
@@ -252,12 +242,7 @@ def test_sysctl_asks_for_root(ue: UserEvents) -> None:
     assert root.write(MAXIMUM, "32768\n").value == 6
 
 
-@case(
-    spec="fs/proc/proc_sysctl.c:proc_sys_setattr",
-    doc="Overview: nothing is said of the rights that the files take",
-    needs="",
-    isolation="none",
-)
+@case(spec="fs/proc/proc_sysctl.c:proc_sys_setattr", needs="", isolation="none")
 def test_sysctl_keeps_its_mode(ue: UserEvents) -> None:
     """The mode of the event limit cannot be changed: EPERM."""
     root = Credentials(ue.process)

@@ -7,16 +7,10 @@ from conformance.client.credentials import Credentials
 from conformance.client.user_events import UserEvents
 from conformance.ops.credentials import Capability
 
-case = surface(
-    "rights",
-    spec="kernel/seccomp.c:__seccomp_filter",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: programs use ioctl() and write() "
-    "or writev(); of filters it says nothing",
-    tier="full",
-)
+case = surface("rights", spec="kernel/seccomp.c:__seccomp_filter", tier="full")
 
 
-@case
+@case(doc="Overview: programs use ioctl() and write() or writev(); of filters it says nothing")
 @variants({"eperm": "EPERM", "enosys": "ENOSYS", "eacces": "EACCES"})
 def test_filter_of_ioctl(ue: UserEvents, errno: str) -> None:
     """A filter that rejects ioctl stops registrations; a registered event can still be written."""
@@ -57,7 +51,7 @@ def test_filter_of_writev(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=(5)", "b=(6)", dump="05 06")]
 
 
-@case
+@case(doc="Overview: programs use ioctl() and write() or writev(); of filters it says nothing")
 def test_filter_before_everything(ue: UserEvents) -> None:
     """The filter decides before any other check: no argument is read."""
     data = ue.open_data()
@@ -69,7 +63,7 @@ def test_filter_before_everything(ue: UserEvents) -> None:
     assert closed.writev_at([(0, 1 << 63)]).errno == "ENOLINK"
 
 
-@case
+@case(doc="Overview: programs use ioctl() and write() or writev(); of filters it says nothing")
 def test_filter_in_children(ue: UserEvents) -> None:
     """A child inherits the filter; other processes do not have it."""
     data = ue.open_data()
@@ -81,8 +75,8 @@ def test_filter_in_children(ue: UserEvents) -> None:
 
 @case(
     spec="seccomp_prepare_filter",
-    doc="Overview: programs use ioctl() and write() or writev(); of filters it says nothing; "
-    "nor of no_new_privs",
+    doc="Overview: programs use ioctl() and write() or writev(); of filters it says nothing; nor "
+    "of no_new_privs",
     profiles="6.4..",
     needs="persist",
     tier="quick",

@@ -13,13 +13,7 @@ from conformance.client.perf import REGS, PerfAttr, open_perf, open_raw
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, STATUS, TRACE, TRACING_ON
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "rights",
-    spec="kernel/events/core.c:perf_event_open: LOCKDOWN_PERF",
-    doc="Documentation/trace/user_events.rst@v6.12: nothing is said of lockdown",
-    tier="full",
-    isolation="fatal",
-)
+case = surface("rights", doc="nothing is said of lockdown", tier="full", isolation="fatal")
 
 LEVELS = {"confidentiality": ("confidentiality", "EPERM"), "integrity": ("integrity", "")}
 
@@ -40,7 +34,7 @@ def test_lockdown_hides_traces(ue: UserEvents, level: str, errno: str) -> None:
     assert opening(ue.process, TRACE, os.O_RDONLY).errno == errno
 
 
-@case(spec="trace_events_user.c:user_data_fops, user_status_fops")
+@case(spec="user_data_fops, user_status_fops")
 def test_lockdown_leaves_programs_alone(ue: UserEvents) -> None:
     """Programs are not affected: they open, register and write, and tracers stay attached."""
     event = ue.event("u8 a", enabled=True)
@@ -53,11 +47,7 @@ def test_lockdown_leaves_programs_alone(ue: UserEvents) -> None:
     assert opening(ue.process, STATUS, os.O_RDONLY).errno == ""
 
 
-@case(
-    spec="trace_events_user.c:user_event_parse, delete_user_event",
-    profiles="6.4..",
-    needs="persist",
-)
+@case(spec="user_event_parse, delete_user_event", profiles="6.4..", needs="persist")
 def test_lockdown_lets_events_persist(ue: UserEvents) -> None:
     """Persistent events are created and deleted through the data file, locked down or not."""
     lock_down(ue.new_process(), "confidentiality")
@@ -181,7 +171,9 @@ def test_lockdown_and_instances(ue: UserEvents) -> None:
         assert event.word.value == 0
 
 
-@case(needs="perf_sink", facilities="perf")
+@case(
+    spec="kernel/events/core.c:perf_event_open: LOCKDOWN_PERF", needs="perf_sink", facilities="perf"
+)
 @variants(LEVELS)
 def test_lockdown_leaves_perf(ue: UserEvents, level: str, errno: str) -> None:
     """perf still samples user events; lockdown refuses only kernel registers."""
@@ -202,7 +194,7 @@ def test_lockdown_leaves_perf(ue: UserEvents, level: str, errno: str) -> None:
     assert open_perf(ue.process, ue.name(), PerfAttr(sample_type=REGS)).errno == "EINVAL"
 
 
-@case(facilities="perf")
+@case(spec="kernel/events/core.c:perf_event_open: LOCKDOWN_PERF", facilities="perf")
 def test_lockdown_before_the_event(ue: UserEvents) -> None:
     """Sampling kernel registers is refused before the event is looked up."""
     lock_down(ue.new_process(), "confidentiality")

@@ -12,14 +12,14 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "rights",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: programs use user_events_data and "
-    "user_events_status in tracefs; nothing is said of the rights that takes",
+    spec="create_user_tracefs",
+    doc="Overview: programs use user_events_data and user_events_status in tracefs; nothing is "
+    "said of the rights that takes",
     isolation="global",
 )
 
 
-@case(spec="create_user_tracefs", isolation="none")
+@case(isolation="none")
 @variants(("data", DATA, 0o640), ("dynamic_events", DYNAMIC_EVENTS, 0o640), ("root", ROOT, 0o700))
 def test_owners(ue: UserEvents, path: str, mode: int) -> None:
     """The files belong to root, and only root can reach them."""
@@ -116,8 +116,7 @@ def test_ordinary_user_removes(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_set_call_visible, delete_user_event",
-    doc="Documentation/trace/user_events.rst@v6.1: Deleting: DIAG_IOCSDEL; nothing is said of "
-    "the rights that takes",
+    doc="user_events.rst@v6.1: Deleting: DIAG_IOCSDEL; nothing is said of the rights that takes",
     profiles="5.18..6.4",
     needs="events_made_as_root",
     without="auto_delete persist",
@@ -147,12 +146,7 @@ def test_reading_is_enough_to_register(ue: UserEvents) -> None:
     assert data.write_event(0).errno == "EBADF"
 
 
-@case(
-    spec="create_user_tracefs",
-    doc="Viewing Status: administrators read the file",
-    profiles="6.4..",
-    needs="remote_enable",
-)
+@case(doc="Viewing Status: administrators read the file", profiles="6.4..", needs="remote_enable")
 @variants(("as-it-is", 0o440, "EACCES"), ("readable", 0o444, ""))
 def test_status_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     """The status file is not needed to register or write; reading it depends on its mode."""
@@ -179,7 +173,7 @@ def test_nobody_but_the_owner(ue: UserEvents) -> None:
     assert user.owner(DATA) == "1000:1000"
 
 
-@case(spec="create_user_tracefs", profiles="6.4..", needs="persist", tier="full")
+@case(profiles="6.4..", needs="persist", tier="full")
 def test_modes_outlive_events(ue: UserEvents) -> None:
     """Modes belong to the file: they stay when events come and go, and for open descriptors."""
     administrator = opened_up(ue)

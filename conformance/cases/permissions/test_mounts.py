@@ -14,9 +14,8 @@ from conformance.ops.credentials import CLONE_NEWNS, CLONE_NEWUSER, Capability
 
 case = surface(
     "rights",
-    spec="trace_events_user.c:current_user_event_group",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: the files are in tracefs; nothing "
-    "is said of where that is mounted",
+    spec="current_user_event_group",
+    doc="Overview: the files are in tracefs; nothing is said of where that is mounted",
     tier="full",
 )
 
@@ -236,8 +235,8 @@ def test_user_namespace_mounts(ue: UserEvents) -> None:
 
 @case(
     spec="fs/tracefs/inode.c:tracefs_apply_options",
-    doc="Documentation/trace/ftrace.rst@v6.12: the file system: mounted by whoever wants it; of "
-    "options it says nothing",
+    doc="ftrace.rst@v6.12: the file system: mounted by whoever wants it; of options it says "
+    "nothing",
     isolation="global",
 )
 @variants(
@@ -263,8 +262,8 @@ def test_mount_options(
 
 @case(
     spec="fs/tracefs/inode.c:tracefs_get_tree, tracefs_reconfigure",
-    doc="Documentation/trace/ftrace.rst@v6.12: the file system: mounted by whoever wants it; of "
-    "options it says nothing",
+    doc="ftrace.rst@v6.12: the file system: mounted by whoever wants it; of options it says "
+    "nothing",
     isolation="global",
 )
 def test_mount_options_of_another(ue: UserEvents) -> None:

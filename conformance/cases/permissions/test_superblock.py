@@ -15,9 +15,7 @@ from conformance.ops.credentials import CLONE_NEWNS, CLONE_NEWUSER, Capability
 
 case = surface(
     "rights",
-    spec="fs/super.c:reconfigure_super; fs/namespace.c:sb_prepare_remount_readonly",
-    doc="Documentation/trace/user_events.rst@v6.12: Overview: the files are in tracefs; of a "
-    "tracefs that is read-only it says nothing",
+    doc="Overview: the files are in tracefs; of a tracefs that is read-only it says nothing",
     tier="full",
     isolation="global",
 )
@@ -49,7 +47,7 @@ def test_superblock_needs_sys_admin(ue: UserEvents) -> None:
     assert ue.tracefs.write(TRACING_ON, "1\n").value == 2
 
 
-@case
+@case(spec="fs/super.c:reconfigure_super; fs/namespace.c:sb_prepare_remount_readonly")
 @variants(
     ("data", DATA, os.O_RDWR),
     ("data-to-write", DATA, os.O_WRONLY),
@@ -69,7 +67,7 @@ def test_superblock_busy(ue: UserEvents, path: str, flags: int) -> None:
     assert opening(ue.process, path, flags).errno == ""
 
 
-@case
+@case(spec="fs/super.c:reconfigure_super; fs/namespace.c:sb_prepare_remount_readonly")
 def test_superblock_of_a_listener(ue: UserEvents) -> None:
     """A tool that has `enable` of an event open for writing keeps tracefs writable: EBUSY."""
     ue.open_data(os.O_RDONLY).register(ue.name())
@@ -84,7 +82,7 @@ def test_superblock_of_a_listener(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
 
 
-@case(spec="trace_events_user.c:user_events_ioctl")
+@case(spec="user_events_ioctl")
 def test_superblock_registers(ue: UserEvents) -> None:
     """A read-only descriptor of the data file still registers events, which cannot be written."""
     data = ue.open_data(os.O_RDONLY)
@@ -102,7 +100,7 @@ def test_superblock_registers(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_events_ioctl_del; fs/tracefs/inode.c:tracefs_remove",
+    spec="user_events_ioctl_del; fs/tracefs/inode.c:tracefs_remove",
     needs="lasting_events auto_delete",
 )
 def test_superblock_deletes(ue: UserEvents) -> None:
@@ -118,7 +116,7 @@ def test_superblock_deletes(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
 
 
-@case(spec="trace_events_user.c:user_event_perf", needs="perf_sink", facilities="perf")
+@case(spec="user_event_perf", needs="perf_sink", facilities="perf")
 def test_superblock_and_perf(ue: UserEvents) -> None:
     """perf needs only an id from tracefs: it attaches, and enable words are set."""
     event = ue.open_data(os.O_RDONLY).register(ue.name())

@@ -11,9 +11,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "registration",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: write_index is unique to the "
-    "file descriptor used",
+    spec="user_event_parse",
+    doc="Registering: write_index is unique to the file descriptor used",
     tier="full",
 )
 
@@ -129,7 +128,6 @@ def test_bit_tells_the_state(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_event_parse",
     doc="Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max is not described",
     profiles="6.4..",
     isolation="global",
@@ -147,7 +145,6 @@ def test_maximum(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_event_parse",
     doc="Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max is not described",
     profiles="6.4..",
     isolation="global",

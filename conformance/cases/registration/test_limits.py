@@ -11,11 +11,7 @@ from conformance.client.tracefs import MAXIMUM, MULTI_SYSTEM
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "limits",
-    spec="trace_events_user.c:user_event_parse (current_user_events)",
-    doc="Documentation/trace/user_events.rst@v6.12: nothing is said of a limit of events",
-    profiles="6.4..",
-    isolation="global",
+    "limits", doc="nothing is said of a limit of events", profiles="6.4..", isolation="global"
 )
 
 DEFAULT = "32768\n"
@@ -49,7 +45,7 @@ def test_accepted(ue: UserEvents, text: str, errno: str, shown: str) -> None:
     assert ue.tracefs.read(MAXIMUM).text == shown
 
 
-@case
+@case(spec="user_event_parse (current_user_events)")
 def test_shared(ue: UserEvents) -> None:
     """There is one limit for all users: events of one user leave no room for another's."""
     mine = ue.open_data()
@@ -110,7 +106,7 @@ def test_room_of_formats(ue: UserEvents) -> None:
     assert data.register(f"{ue.name()} u32 a", flags=MULTI_FORMAT).errno == ""
 
 
-@case(tier="full")
+@case(spec="user_event_parse (current_user_events)", tier="full")
 @variants({"none": "0\n", "fewer": "1\n"})
 def test_below(ue: UserEvents, limit: str) -> None:
     """A limit below the current number removes nothing: events stay, match, and are written."""
@@ -126,7 +122,7 @@ def test_below(ue: UserEvents, limit: str) -> None:
     assert ue.tracefs.status(whole=True).endswith("\nActive: 2\nBusy: 0\n")
 
 
-@case(tier="full")
+@case(spec="user_event_parse (current_user_events)", tier="full")
 def test_many(ue: UserEvents) -> None:
     """All events count: with a limit of 257, 257 events leave no room."""
     data = ue.open_data()
@@ -140,7 +136,7 @@ def test_many(ue: UserEvents) -> None:
     assert data.register(ue.name("more")).index == 257
 
 
-@case
+@case(spec="user_event_parse (current_user_events)")
 def test_refused_word_counts(ue: UserEvents) -> None:
     """A registration that fails for its word has created an event, which counts."""
     ue.tracefs.write(MAXIMUM, "1\n")
@@ -150,7 +146,7 @@ def test_refused_word_counts(ue: UserEvents) -> None:
     assert data.register(ue.name("e")).index == 0
 
 
-@case
+@case(spec="user_event_parse (current_user_events)")
 def test_refused_event_does_not_count(ue: UserEvents) -> None:
     """A rejected event used no room and no write index."""
     ue.tracefs.write(MAXIMUM, "1\n")
@@ -162,7 +158,11 @@ def test_refused_event_does_not_count(ue: UserEvents) -> None:
     assert data.register(ue.name("g")).index == 1
 
 
-@case(needs="multi_format persist arguments_matched", tier="full")
+@case(
+    spec="user_event_parse (current_user_events)",
+    needs="multi_format persist arguments_matched",
+    tier="full",
+)
 def test_formats_count(ue: UserEvents) -> None:
     """Each format of a name counts as an event, and a rejected one uses an id."""
     ue.tracefs.write(MAXIMUM, "2\n")
@@ -180,7 +180,7 @@ def test_formats_count(ue: UserEvents) -> None:
     assert ue.tracefs.read(path).text == "0\n"
 
 
-@case(needs="persist null_arguments_matched")
+@case(spec="user_event_parse (current_user_events)", needs="persist null_arguments_matched")
 def test_commands_too(ue: UserEvents) -> None:
     """The limit applies to dynamic_events as well, line by line."""
     ue.tracefs.write(MAXIMUM, "1\n")
@@ -191,7 +191,7 @@ def test_commands_too(ue: UserEvents) -> None:
     assert ue.tracefs.command("-:two\n").value == 6
 
 
-@case(facilities="kprobes")
+@case(spec="user_event_parse (current_user_events)", facilities="kprobes")
 def test_nobody_elses(ue: UserEvents) -> None:
     """The limit is for user events only: a kprobe can be created at the limit."""
     ue.tracefs.write(MAXIMUM, "0\n")

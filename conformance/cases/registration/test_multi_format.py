@@ -17,9 +17,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "multi_format",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: each pair of name and format is "
-    "a tracepoint of its own",
+    spec="user_event_set_tp_name",
+    doc="Registering: each pair of name and format is a tracepoint of its own",
     profiles="6.4..",
     needs="multi_format persist arguments_matched",
     tier="full",
@@ -40,7 +39,6 @@ def _ids(ue: UserEvents) -> list[int]:
 
 
 @case(
-    spec="user_event_set_tp_name",
     doc="Registering: the tracepoint is called name.unique_id, and the id is hexadecimal",
     tier="quick",
 )
@@ -60,9 +58,7 @@ def test_name(ue: UserEvents, definition: str, stem: str) -> None:
     assert re.fullmatch(r"(0|[1-9a-f][0-9a-f]*)\n", number)
 
 
-@case(
-    spec="user_event_set_tp_name", doc="Registering: the system is user_events_multi", tier="quick"
-)
+@case(doc="Registering: the system is user_events_multi", tier="quick")
 def test_system(ue: UserEvents) -> None:
     """The tracepoint is below events/user_events_multi, and not below events/user_events."""
     ue.event("u32 a", flags=MULTI_FORMAT)
@@ -198,7 +194,6 @@ def test_name_of_a_tracepoint(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_event_set_tp_name",
     doc="Registering: the tracepoint is called name.unique_id, and the id is hexadecimal; says "
     "nothing of gaps",
     needs="multi_format persist arguments_matched text_flags_refused",
@@ -223,9 +218,8 @@ def test_ids_of_failures(ue: UserEvents, between: str, errno: str, distance: int
 
 
 @case(
-    spec="user_event_set_tp_name",
-    doc="Registering: the tracepoint is called name.unique_id, and the id is hexadecimal; the "
-    "id is unique",
+    doc="Registering: the tracepoint is called name.unique_id, and the id is hexadecimal; the id "
+    "is unique",
 )
 def test_ids_of_all_names(ue: UserEvents) -> None:
     """All names take their ids from one counter; single-format events take none."""
@@ -239,9 +233,8 @@ def test_ids_of_all_names(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_event_set_tp_name",
-    doc="Registering: the tracepoint is called name.unique_id, and the id is hexadecimal; the "
-    "id is unique",
+    doc="Registering: the tracepoint is called name.unique_id, and the id is hexadecimal; the id "
+    "is unique",
     needs="multi_format persist arguments_matched auto_delete",
 )
 def test_id_not_reused(ue: UserEvents) -> None:

@@ -12,9 +12,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "multi_format",
-    spec="trace_events_user.c:delete_user_event",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: all formats of the name are to be "
-    "deleted; dynamic_events deletes one specific format",
+    doc="Deleting: all formats of the name are to be deleted; dynamic_events deletes one "
+    "specific format",
     profiles="6.4..",
     needs="multi_format persist arguments_matched",
     tier="full",
@@ -40,7 +39,7 @@ def _tracepoints(ue: UserEvents) -> list[str]:
     return [line.partition(" ")[0] for line in ue.tracefs.status().splitlines()]
 
 
-@case
+@case(spec="delete_user_event")
 @variants(("formats_alone", False), ("single_too", True))
 def test_delete_all(ue: UserEvents, single: bool) -> None:
     """DIAG_IOCSDEL deletes all formats of a name, and its single-format event as well."""
@@ -53,7 +52,7 @@ def test_delete_all(ue: UserEvents, single: bool) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case
+@case(spec="delete_user_event")
 def test_delete_many(ue: UserEvents) -> None:
     """One call deletes all of 65 formats of a name."""
     _left_behind(ue, (f" u8 f{number}" for number in range(65)), PERSIST | MULTI_FORMAT)
@@ -77,7 +76,7 @@ def test_truncate_busy(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == "u:{0} u32 a\nu:{0} u64 a\n".format(ue.name())
 
 
-@case
+@case(spec="delete_user_event")
 def test_delete_by_full_name(ue: UserEvents) -> None:
     """DIAG_IOCSDEL takes the registered name: that of a tracepoint is ENOENT."""
     _left_behind(ue, (" u32 a",), PERSIST | MULTI_FORMAT)
@@ -87,22 +86,21 @@ def test_delete_by_full_name(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
 
 
-@case
+@case(spec="delete_user_event")
 @variants(
-    ("newest", " u8 a", "u:NAME u32 a\nu:NAME u64 a\nu:NAME u8 a\n"),
-    ("middle", " u64 a", "u:NAME u32 a\nu:NAME u64 a\n"),
-    ("oldest", " u32 a", "u:NAME u32 a\n"),
+    ("newest", "u8 a", "u:NAME u32 a\nu:NAME u64 a\nu:NAME u8 a\n"),
+    ("middle", "u64 a", "u:NAME u32 a\nu:NAME u64 a\n"),
+    ("oldest", "u32 a", "u:NAME u32 a\n"),
 )
 def test_delete_stops_at_busy(ue: UserEvents, held: str, left: str) -> None:
     """Formats are deleted newest first, up to the first in use: EBUSY, the rest stays."""
     _left_behind(ue, (" u32 a", " u64 a", " u8 a"), PERSIST | MULTI_FORMAT)
-    data = ue.open_data()
-    data.register(ue.name() + held, flags=MULTI_FORMAT)
-    assert data.delete(ue.name()).errno == "EBUSY"
+    event = ue.event(held, flags=MULTI_FORMAT)
+    assert event.delete().errno == "EBUSY"
     assert ue.tracefs.dynamic_events().replace(ue.name(), "NAME") == left
 
 
-@case
+@case(spec="delete_user_event")
 def test_delete_not_permitted(ue: UserEvents) -> None:
     """Without CAP_PERFMON deleting persistent formats fails with EPERM."""
     _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI_FORMAT)

@@ -14,9 +14,7 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "registration",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: nothing is said about which of "
-    "two errors is reported",
+    doc="Registering: nothing is said about which of two errors is reported",
     profiles="6.4..",
 )
 

@@ -16,9 +16,7 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "registration",
-    spec="trace_events_user.c:user_reg_get, user_events_ioctl_reg, user_event_parse",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: nothing is said about which of "
-    "two errors is reported",
+    doc="Registering: nothing is said about which of two errors is reported",
     profiles="6.4..",
     needs="persist text_flags_refused arguments_matched",
 )
@@ -142,7 +140,7 @@ def created(ue: UserEvents, *mistakes: str) -> str:
     return taken + (f"u:{ue.name('e')} u8 z\n" if "other-fields" in mistakes else "")
 
 
-@case
+@case(spec="user_reg_get, user_events_ioctl_reg, user_event_parse")
 @variants(pairs(ORDER, APART, without="maximum"))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """If two checks fail, errno is that of the first, and no event is created."""
@@ -151,7 +149,7 @@ def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     assert shown == created(ue, first, second)
 
 
-@case(tier="full", isolation="global")
+@case(spec="user_reg_get, user_events_ioctl_reg, user_event_parse", tier="full", isolation="global")
 @variants(pairs(ORDER, APART, among="maximum"))
 def test_pairs_at_the_maximum(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """The limit of events is checked after everything but the word."""

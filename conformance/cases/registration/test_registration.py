@@ -12,20 +12,15 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "registration",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering",
+    spec="user_reg_get",
+    doc="Registering: name_args points to the name and arguments of the event",
 )
 
 
 # Sizes and the structure itself
 
 
-@case(
-    spec="user_reg_get",
-    doc="Registering: size is that of struct user_reg",
-    profiles="6.4..",
-    tier="full",
-)
+@case(doc="Registering: size is that of struct user_reg", profiles="6.4..", tier="full")
 @variants(
     ("0", 0, b"", "EINVAL"),
     ("4", 4, b"", "EINVAL"),
@@ -47,14 +42,14 @@ def test_size(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
     assert (seen.errno, seen.index) == (errno, UNTOUCHED if errno else 0)
 
 
-@case(spec="user_reg_get", doc="Registering: size is that of struct user_reg")
+@case(doc="Registering: size is that of struct user_reg")
 @variants({"null": 0, "kernel-half": KERNEL_HALF, "last-word": 0xFFFF_FFFF_FFFF_FFFC})
 def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     """A structure that cannot be read is EFAULT."""
     assert ue.open_data().ioctl(DIAG_IOCSREG, address).errno == "EFAULT"
 
 
-@case(spec="user_reg_get", doc="Registering: size is that of struct user_reg", profiles="6.4..")
+@case(doc="Registering: size is that of struct user_reg", profiles="6.4..")
 @variants(("none", PROT_NONE, "EFAULT"), ("read", mmap.PROT_READ, ""))
 def test_struct_protected(ue: UserEvents, protection: int, errno: str) -> None:
     """A structure in read-only memory registers successfully, but gets no index."""
@@ -82,11 +77,7 @@ def test_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None:
     assert data.ioctl(DIAG_IOCSREG, ue.process.place(raw + tail)).errno == errno
 
 
-@case(
-    spec="user_reg_get",
-    doc="Registering: flags that are not supported give EINVAL",
-    profiles="6.4..",
-)
+@case(doc="Registering: flags that are not supported give EINVAL", profiles="6.4..")
 @variants({"4": 0x4, "5": 0x5, "8": 0x8, "4000": 0x4000, "8000": 0x8000})
 def test_unknown_flags(ue: UserEvents, flags: int) -> None:
     """An unknown flag is EINVAL, even together with a known one."""
@@ -97,20 +88,14 @@ def test_unknown_flags(ue: UserEvents, flags: int) -> None:
 # The name and arguments
 
 
-@case(
-    spec="mm/util.c:strndup_user",
-    doc="Registering: name_args points to the name and arguments of the event",
-)
+@case(spec="mm/util.c:strndup_user")
 @variants({"null": 0, "first-page": 0x100, "kernel-half": KERNEL_HALF})
 def test_string_unreadable(ue: UserEvents, address: int) -> None:
     """A string at an unreadable address is EFAULT."""
     assert refused(ue.open_data().register("", name_args=address)) == "EFAULT"
 
 
-@case(
-    spec="mm/util.c:strndup_user",
-    doc="Registering: name_args points to the name and arguments of the event",
-)
+@case(spec="mm/util.c:strndup_user")
 @variants(
     ("terminated", 20, b"\0", ""),
     ("20", 20, b"", "EFAULT"),
@@ -123,10 +108,7 @@ def test_string_cut_off(ue: UserEvents, length: int, end: bytes, errno: str) -> 
     assert ue.open_data().register("", name_args=text).errno == errno
 
 
-@case(
-    spec="mm/util.c:strndup_user",
-    doc="Registering: name_args points to the name and arguments of the event",
-)
+@case(spec="mm/util.c:strndup_user")
 @variants((511, ""), (512, "EINVAL"), (5000, "EINVAL"))
 def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
     """A string has at most 511 characters."""
@@ -150,10 +132,7 @@ def test_text_flags(ue: UserEvents, rest: str) -> None:
     assert ue.tracefs.status() == made
 
 
-@case(
-    spec="user_event_parse_cmd",
-    doc="Registering: name_args points to the name and arguments of the event",
-)
+@case(spec="user_event_parse_cmd")
 def test_colon_in_arguments(ue: UserEvents) -> None:
     """A colon after the first space belongs to the fields."""
     assert ue.open_data().register(f"{ue.name()} u32 a:b").errno == ""

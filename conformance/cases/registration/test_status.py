@@ -13,9 +13,9 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "registration",
-    spec="trace_events_user.c:user_events_ioctl_reg: put_user",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Registering: size is that of "
-    "user_reg, for compatibility forward and backward",
+    spec="user_events_ioctl_reg: put_user",
+    doc="user_events.rst@v5.19 and @v6.1: Registering: size is that of user_reg, for "
+    "compatibility forward and backward",
     profiles="5.18..6.3",
 )
 

@@ -14,9 +14,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "registration",
-    spec="trace_events_user.c:user_reg_get, user_events_ioctl_reg, user_event_parse",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Registering: nothing is said about "
-    "which of two errors is reported",
+    doc="user_events.rst@v5.19 and @v6.1: Registering: nothing is said about which of two errors "
+    "is reported",
     profiles="5.18..6.3",
 )
 
@@ -62,7 +61,7 @@ def register(ue: UserEvents, *mistakes: str) -> str:
     return ue.open_data().ioctl(DIAG_IOCSREG, place).errno
 
 
-@case(profiles="6.1..6.3")
+@case(spec="user_reg_get, user_events_ioctl_reg, user_event_parse", profiles="6.1..6.3")
 @variants(pairs(ORDER, APART))
 def test_status_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """If two checks fail, errno is that of the first, and no event is created."""
@@ -70,7 +69,7 @@ def test_status_pairs(ue: UserEvents, first: str, second: str, errno: str) -> No
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(profiles="5.18..6.0")
+@case(spec="user_reg_get, user_events_ioctl_reg, user_event_parse", profiles="5.18..6.0")
 @variants(pairs(ORDER, APART, without="too-small"))
 def test_byte_status_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """If two checks fail, errno is that of the first, where no structure is too small."""

@@ -12,9 +12,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "registration",
-    spec="trace_events_user.c:user_events_ioctl_reg",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: enable_addr is naturally "
-    "aligned and writable, enable_size is 4 or 8",
+    spec="user_events_ioctl_reg",
+    doc="Registering: enable_addr is naturally aligned and writable, enable_size is 4 or 8",
     profiles="6.4..",
 )
 

@@ -15,18 +15,13 @@ from conformance.ops.tasks import THREAD
 
 case = surface(
     "smp",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12",
+    doc="Status: the bit that was asked for is set or cleared, and nothing is said of others",
     tier="full",
     facilities="smp",
 )
 
 
-@case(
-    spec="user_event_enabler_write: set_bit, clear_bit",
-    doc="Status: the bit that was asked for is set or cleared, and nothing is said of others",
-    profiles="6.4..",
-)
+@case(spec="user_event_enabler_write: set_bit, clear_bit", profiles="6.4..")
 @variants(
     ("low", 4, 0, 0, 2, 20_000_001),
     ("high", 4, 31, 0, 1, 0x80989680),
@@ -45,11 +40,7 @@ def test_neighbours(
     assert word.value == left
 
 
-@case(
-    spec="user_event_enabler_write: set_bit, clear_bit",
-    doc="Status: the bit that was asked for is set or cleared, and nothing is said of others",
-    profiles="6.4..",
-)
+@case(spec="user_event_enabler_write: set_bit, clear_bit", profiles="6.4..")
 def test_two_bits_of_a_word(ue: UserEvents) -> None:
     """Two events with bits in one word are switched concurrently: neither loses its bit."""
     both = Racers(ue)
@@ -69,7 +60,7 @@ def test_two_bits_of_a_word(ue: UserEvents) -> None:
 
 @case(
     spec="update_reg_page_for: under event_mutex",
-    doc="Documentation/trace/user_events.rst@v6.1: Status: each event has its own place",
+    doc="user_events.rst@v6.1: Status: each event has its own place",
     profiles="5.18..6.3",
 )
 @variants({"threads": THREAD, "processes": 0})

@@ -20,9 +20,8 @@ from conformance.ops.tasks import CLONE_VM, THREAD, ExitTask
 
 case = surface(
     "smp",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: fork() retains registered events: "
-    "each process has its own word",
+    spec="user_event_enabler_fault_fixup",
+    doc="Status: fork() retains registered events: each process has its own word",
     profiles="6.4..",
     tier="full",
     facilities="smp",
@@ -65,10 +64,7 @@ def test_ends_while_switched(ue: UserEvents, flags: int, alone: bool) -> None:
     assert kept.wait() == 0
 
 
-@case(
-    spec="user_event_enabler_fault_fixup",
-    doc="Status: nothing is said of a page that is not there: it is updated later",
-)
+@case(doc="Status: nothing is said of a page that is not there: it is updated later")
 @variants({"one-word": 0, "two-words": 8, "two-pages": PAGE})
 def test_two_faults_on_a_page(ue: UserEvents, apart: int) -> None:
     """Two events are enabled concurrently while the pages of their words are absent: both are
@@ -113,10 +109,7 @@ def test_fork_while_a_fault_waits(ue: UserEvents, discarded: bool) -> None:
     assert copy.wait() == 16
 
 
-@case(
-    spec="user_event_enabler_fault_fixup",
-    doc="Status: nothing is said of a page that is not there: it is updated later",
-)
+@case(doc="Status: nothing is said of a page that is not there: it is updated later")
 @variants(
     ("discarded", "discard"), ("unmapped", "unmap"), ("protected", "protect"), ("moved", "move")
 )

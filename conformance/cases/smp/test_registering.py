@@ -13,11 +13,7 @@ from conformance.client.user_events import UserEvents
 from conformance.ops.tasks import CLONE_VM, THREAD
 
 case = surface(
-    "smp",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12",
-    tier="full",
-    facilities="smp",
+    "smp", doc="Deleting: EBUSY while there are references", tier="full", facilities="smp"
 )
 
 NAMES = ("a", "b", "c")
@@ -122,11 +118,7 @@ def test_indices_of_one_file(ue: UserEvents) -> None:
     assert sorted(indices) == [0, 1, 2, 3]
 
 
-@case(
-    spec="user_events_ioctl_del: reg_mutex; delete_user_event",
-    doc="Deleting: EBUSY while there are references",
-    needs="lasting_events",
-)
+@case(spec="user_events_ioctl_del: reg_mutex; delete_user_event", needs="lasting_events")
 def test_deleted_while_registered(ue: UserEvents) -> None:
     """If an event is deleted while another task registers it, the registration is valid."""
     both = Racers(ue)
@@ -167,7 +159,6 @@ def test_defined_while_registered(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_parse: find_user_event under event_mutex; user_event_free",
-    doc="Deleting: EBUSY while there are references",
     needs="lasting_events",
 )
 def test_removed_while_registered(ue: UserEvents) -> None:

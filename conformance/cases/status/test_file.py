@@ -12,15 +12,10 @@ from conformance.client.files import File
 from conformance.client.tracefs import STATUS
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "status",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12: Status",
-    isolation="none",
-)
+case = surface("status", doc="Status: administrators read the file", isolation="none")
 
 
-@case(spec="create_user_tracefs", doc="Status: administrators read the file")
+@case(spec="create_user_tracefs")
 def test_file_mode(ue: UserEvents) -> None:
     """Owner and group can read the file; where it can be mapped the owner can also write it."""
     # Before 6.4 a shared mapping required a writable descriptor.
@@ -28,10 +23,7 @@ def test_file_mode(ue: UserEvents) -> None:
     assert ue.tracefs.mode("/sys/kernel/tracing/user_events_status") == mode
 
 
-@case(
-    spec="fs/tracefs/inode.c: the root directory has mode 0700",
-    doc="Status: administrators read the file",
-)
+@case(spec="fs/tracefs/inode.c: the root directory has mode 0700")
 def test_ordinary_user(ue: UserEvents) -> None:
     """A user without capabilities cannot open the file: EACCES."""
     ue.process.setuid()

@@ -6,13 +6,7 @@ from conformance.cases.case import surface, variants
 from conformance.cases.support.status_text import whole_status
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "status",
-    spec="trace_events_user.c:user_seq_show",
-    doc="Documentation/trace/user_events.rst@v6.12: Status",
-    tier="full",
-    isolation="global",
-)
+case = surface("status", spec="user_seq_show", tier="full", isolation="global")
 
 
 @case(doc="Status: the names come first, then a blank line and the two counts", tier="quick")
@@ -23,7 +17,7 @@ def test_nothing_registered(ue: UserEvents) -> None:
 
 @case(
     doc="Status: `test` alone shows its name and Active: 1, Busy: 0; once ftrace uses it the "
-    "line ends in `# Used by ftrace` and Busy is 1"
+    "line ends in `# Used by ftrace` and Busy is 1",
 )
 def test_documented_example(ue: UserEvents) -> None:
     """The text matches the documentation: idle, in use, and idle again."""

@@ -11,9 +11,9 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "status_page",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Registering: status_index, since "
-    "6.1 status_bit, is the event's in the status",
+    spec="user_event_create",
+    doc="user_events.rst@v5.19 and @v6.1: Registering: status_index, since 6.1 status_bit, is "
+    "the event's in the status",
     profiles="5.18..6.3",
     isolation="global",
 )
@@ -72,10 +72,7 @@ def test_index_of_an_existing_name(ue: UserEvents, fields: str) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == "u:b u32 a\nu:e u32 a\nu:next\n"
 
 
-@case(
-    spec="user_event_create",
-    doc="Overview: dynamic_events creates the same events by the same commands",
-)
+@case(doc="Overview: dynamic_events creates the same events by the same commands")
 def test_index_by_dynamic_events(ue: UserEvents) -> None:
     """An event created through dynamic_events uses a number as well, and shows in the page."""
     page = map_page(ue.process)
@@ -105,7 +102,7 @@ def test_index_not_burnt(ue: UserEvents, definition: str, errno: str) -> None:
     assert data.register("b").place == 2
 
 
-@case(spec="user_event_create", tier="full")
+@case(tier="full")
 def test_index_not_burnt_by_lines(ue: UserEvents) -> None:
     """A rejected line of dynamic_events uses no number; the lines before it keep theirs."""
     assert ue.tracefs.command("u:a\nu:b\nu:c long x\nu:d\n").errno == "EINVAL"

@@ -8,9 +8,9 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "status_page",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: the status changes in real "
-    "time when tools attach and detach",
+    spec="user_event_parse",
+    doc="user_events.rst@v5.19 and @v6.1: Status: the status changes in real time when tools "
+    "attach and detach",
     profiles="5.18..6.3",
 )
 
@@ -25,7 +25,7 @@ def test_enabled_before_mapped(ue: UserEvents) -> None:
     assert map_page(ue.process).shows(place) == 1
 
 
-@case(spec="user_event_parse")
+@case
 @variants({"program": True, "dynamic-events": False})
 def test_enabled_before_registered(ue: UserEvents, by: bool) -> None:
     """Registering an enabled event returns an index whose byte is set."""
@@ -41,7 +41,7 @@ def test_enabled_before_registered(ue: UserEvents, by: bool) -> None:
     assert page.shows(data.register(ue.name()).place) == 0
 
 
-@case(spec="user_event_parse", tier="full")
+@case(tier="full")
 def test_registered_again(ue: UserEvents) -> None:
     """Registering an enabled event again does not change the page."""
     page = map_page(ue.process)
@@ -91,10 +91,7 @@ def test_enabled_cannot_go(ue: UserEvents, by: bool) -> None:
     assert page.shows(place) == 0
 
 
-@case(
-    spec="user_event_parse",
-    doc="Status: silent about programs that keep the place of an event that was deleted",
-)
+@case(doc="Status: silent about programs that keep the place of an event that was deleted")
 def test_old_place_of_another(ue: UserEvents) -> None:
     """An index outlives its event: it then shows the state of the next event that uses it."""
     page = map_page(ue.process)

@@ -9,8 +9,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "status_page",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status",
+    spec="mm/memory.c:wp_page_copy",
+    doc="user_events.rst@v5.19 and @v6.1: Status: nothing is said about the page as a buffer",
     profiles="5.18..6.3",
     tier="full",
 )
@@ -19,11 +19,7 @@ case = surface(
 # Private mappings
 
 
-@case(
-    spec="mm/memory.c:wp_page_copy",
-    doc="Status: nothing is said about private mappings",
-    tier="quick",
-)
+@case(doc="Status: nothing is said about private mappings", tier="quick")
 def test_private_is_a_copy(ue: UserEvents) -> None:
     """A store to a private mapping copies the page, which no longer changes."""
     page = map_page(ue.process)
@@ -38,7 +34,7 @@ def test_private_is_a_copy(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_seq_show; mm/memory.c:wp_page_copy",
+    spec="trace_events_user.c:user_seq_show; mm/memory.c:wp_page_copy",
     doc="Status: nothing is said about private mappings",
 )
 def test_private_is_unseen(ue: UserEvents) -> None:
@@ -52,7 +48,7 @@ def test_private_is_unseen(ue: UserEvents) -> None:
     assert ue.tracefs.status() == f"{place}:{ue.name()}\n"
 
 
-@case(spec="mm/memory.c:wp_page_copy", doc="Status: nothing is said about private mappings")
+@case(doc="Status: nothing is said about private mappings")
 def test_private_in_a_child(ue: UserEvents) -> None:
     """A child's store to a private mapping is private to the child; its parent sees changes."""
     private = map_page(ue.process, protection=READ_WRITE, shared=False)
@@ -84,7 +80,7 @@ def test_private_copy_exits(ue: UserEvents) -> None:
 # The page as a buffer
 
 
-@case(spec="user_events_write_core", doc="Status: nothing is said about the page as a buffer")
+@case(spec="trace_events_user.c:user_events_write_core")
 def test_payload_in_the_page(ue: UserEvents) -> None:
     """Index and payload of a write may lie in the page: zeros where there is no event."""
     page = map_page(ue.process)
@@ -93,11 +89,7 @@ def test_payload_in_the_page(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ["00 00 00 00"]
 
 
-@case(
-    spec="user_reg_get",
-    doc="Status: nothing is said about the page as a buffer",
-    isolation="global",
-)
+@case(spec="trace_events_user.c:user_reg_get", isolation="global")
 def test_structure_in_the_page(ue: UserEvents) -> None:
     """A structure may lie in the page, whose zeros give no size and no string."""
     page = map_page(ue.process)
@@ -105,11 +97,7 @@ def test_structure_in_the_page(ue: UserEvents) -> None:
     assert ue.open_data().ioctl(IOCSREG, page.address).errno == error
 
 
-@case(
-    spec="mm/util.c:strndup_user",
-    doc="Status: nothing is said about the page as a buffer",
-    isolation="global",
-)
+@case(spec="mm/util.c:strndup_user", isolation="global")
 def test_string_in_the_page(ue: UserEvents) -> None:
     """A string may lie in the page: it is empty."""
     page = map_page(ue.process)
@@ -118,11 +106,7 @@ def test_string_in_the_page(ue: UserEvents) -> None:
     assert ue.tracefs.status(whole=True).startswith("1:\n\nActive: 1\n")
 
 
-@case(
-    spec="user_events_ioctl_reg: put_user",
-    doc="Status: nothing is said about the page as a buffer",
-    isolation="global",
-)
+@case(spec="trace_events_user.c:user_events_ioctl_reg: put_user", isolation="global")
 def test_answers_in_the_page(ue: UserEvents) -> None:
     """A structure that a program stores to the page is read from there, with results stored
     there.

@@ -12,8 +12,9 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "status_page",
-    spec="trace_events_user.c:user_status_mmap",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status",
+    spec="user_status_mmap",
+    doc="user_events.rst@v5.19 and @v6.1: Status: the status is updated in real time, for every "
+    "program that mapped it",
     profiles="5.18..6.3",
     tier="full",
 )
@@ -22,9 +23,7 @@ case = surface(
 # Mappings of one process
 
 
-@case(
-    doc="Status: the status is updated in real time, for every program that mapped it", tier="quick"
-)
+@case(tier="quick")
 def test_mapped_twice(ue: UserEvents) -> None:
     """Two mappings of one process, through two descriptors, show the same."""
     first, second = map_page(ue.process), map_page(ue.process, opened=os.O_RDWR)
@@ -112,11 +111,7 @@ def test_mapped_after_reading(ue: UserEvents) -> None:
 # Several processes
 
 
-@case(
-    spec="update_reg_page_for",
-    doc="Status: the status is updated in real time, for every program that mapped it",
-    tier="quick",
-)
+@case(spec="update_reg_page_for", tier="quick")
 def test_two_processes(ue: UserEvents) -> None:
     """A process without registrations sees the state of another process's event."""
     watcher = map_page(ue.new_process())
@@ -127,11 +122,7 @@ def test_two_processes(ue: UserEvents) -> None:
     assert (page.shows(event.place), watcher.shows(event.place)) == (0, 0)
 
 
-@case(
-    spec="mm/memory.c:copy_page_range",
-    doc="Status: the status is updated in real time, for every program that mapped it",
-    tier="quick",
-)
+@case(spec="mm/memory.c:copy_page_range", tier="quick")
 @variants({"shared": True, "private": False})
 def test_after_fork(ue: UserEvents, shared: bool) -> None:
     """A forked child inherits the mapping, and sees later changes like its parent."""
@@ -145,10 +136,7 @@ def test_after_fork(ue: UserEvents, shared: bool) -> None:
     assert (page.shows(event.place), child.shows(event.place)) == (0, 0)
 
 
-@case(
-    spec="update_reg_page_for",
-    doc="Status: the status is updated in real time, for every program that mapped it",
-)
+@case(spec="update_reg_page_for")
 def test_child_registers(ue: UserEvents) -> None:
     """An event that a child registers on its own descriptor shows in its parent's mapping."""
     page = map_page(ue.process)
@@ -194,11 +182,7 @@ def test_parent_exits(ue: UserEvents) -> None:
     assert child.shows(event.place) == 1
 
 
-@case(
-    spec="kernel/exit.c:exit_mm",
-    doc="Status: the status is updated in real time, for every program that mapped it",
-    tier="quick",
-)
+@case(spec="kernel/exit.c:exit_mm", tier="quick")
 def test_holder_exits(ue: UserEvents) -> None:
     """The page outlives the process that mapped it: its event stays enabled until disabled."""
     page = map_page(ue.process)
@@ -212,7 +196,7 @@ def test_holder_exits(ue: UserEvents) -> None:
     assert page.shows(place) == 0
 
 
-@case(doc="Status: the status is updated in real time, for every program that mapped it")
+@case
 def test_last_mapping_gone(ue: UserEvents) -> None:
     """The page keeps its content while it is not mapped."""
     event = ue.event()

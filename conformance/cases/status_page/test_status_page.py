@@ -22,8 +22,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "status_page",
-    spec="trace_events_user.c:user_status_mmap",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status",
+    spec="user_status_mmap",
+    doc="user_events.rst@v5.19 and @v6.1: Status: nothing is said about the rights of a mapping",
     profiles="5.18..6.3",
     isolation="none",
 )
@@ -100,11 +100,7 @@ def test_granted(ue: UserEvents, opened: int, protection: int, shared: bool) -> 
     assert found == ""
 
 
-@case(
-    spec="mm/mprotect.c:do_mprotect_pkey",
-    doc="Status: nothing is said about the rights of a mapping",
-    isolation="events",
-)
+@case(spec="mm/mprotect.c:do_mprotect_pkey", isolation="events")
 @variants(
     ("read-only", os.O_RDONLY, True, "EACCES"),
     ("private", os.O_RDONLY, False, ""),
@@ -118,11 +114,7 @@ def test_raised_rights(ue: UserEvents, opened: int, shared: bool, errno: str) ->
     assert page.load(0, 1).data == b"\0"
 
 
-@case(
-    spec="mm/mprotect.c:change_protection",
-    doc="Status: nothing is said about the rights of a mapping",
-    isolation="events",
-)
+@case(spec="mm/mprotect.c:change_protection", isolation="events")
 def test_rights_taken(ue: UserEvents) -> None:
     """A page made unreadable shows changes made meanwhile once it is readable again."""
     page = map_page(ue.process)
@@ -134,12 +126,7 @@ def test_rights_taken(ue: UserEvents) -> None:
     assert page.shows(event.place) == 1
 
 
-@case(
-    spec="user_status_mmap: vm_get_page_prot(VM_READ)",
-    doc="Status: nothing is said about the rights of a mapping",
-    tier="full",
-    isolation="events",
-)
+@case(spec="user_status_mmap: vm_get_page_prot(VM_READ)", tier="full", isolation="events")
 @variants(
     ("none", os.O_RDONLY, PROT_NONE, True),
     ("none-private", os.O_RDONLY, PROT_NONE, False),
@@ -201,7 +188,7 @@ def test_offset_misaligned(ue: UserEvents, offset: int) -> None:
     assert found == "EINVAL"
 
 
-@case(spec="mm/mmap.c:do_mmap", doc="Status: nothing is said about the rights of a mapping")
+@case(spec="mm/mmap.c:do_mmap")
 @variants(
     ("write-through-read-only", os.O_RDONLY, READ_WRITE, True),
     ("only-write-through-read-only", os.O_RDONLY, PROT_WRITE, True),
@@ -254,11 +241,7 @@ def test_not_of_the_data_file(
 # Two errors
 
 
-@case(
-    spec="mm/mmap.c:do_mmap, mmap_region",
-    doc="Status: nothing is said about the rights of a mapping",
-    tier="full",
-)
+@case(spec="mm/mmap.c:do_mmap, mmap_region", tier="full")
 @variants(
     ("write-only-before-length", os.O_WRONLY, {"length": 12288}, "EACCES"),
     ("rights-before-length", os.O_RDONLY, {"length": 12288, "protection": READ_WRITE}, "EACCES"),

@@ -15,9 +15,9 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "status_page",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: that the page can be "
-    "written is measured; nothing is said about it",
+    spec="user_seq_show",
+    doc="user_events.rst@v5.19 and @v6.1: Status: that the page can be written is measured; "
+    "nothing is said about it",
     profiles="5.18..6.3",
     isolation="global",
 )
@@ -162,11 +162,7 @@ def test_new_event_in_old_dirt(ue: UserEvents) -> None:
 # The text of user_events_status
 
 
-@case(
-    spec="user_seq_show",
-    doc="Status: user_events_status shows who uses an event",
-    profiles="5.18..6.0",
-)
+@case(doc="Status: user_events_status shows who uses an event", profiles="5.18..6.0")
 @variants(
     ("other", b"\x80", " # Used by other", 1),
     ("ftrace", b"\x01", " # Used by ftrace", 1),
@@ -188,12 +184,7 @@ def test_text_believes(ue: UserEvents, stored: bytes, used: str, busy: int) -> N
     page.store(1, b"\0")
 
 
-@case(
-    spec="user_seq_show",
-    doc="Status: user_events_status shows who uses an event",
-    profiles="5.18..6.0",
-    tier="full",
-)
+@case(doc="Status: user_events_status shows who uses an event", profiles="5.18..6.0", tier="full")
 def test_text_denies(ue: UserEvents) -> None:
     """Until 6.0 an event whose byte was cleared counts as unused, though ftrace records it."""
     page = writable(ue.process)
@@ -204,11 +195,7 @@ def test_text_denies(ue: UserEvents) -> None:
     assert ue.tracefs.status(whole=True) == f"1:seen\n\nActive: 1\nBusy: 0\nMax: {most}\n"
 
 
-@case(
-    spec="user_seq_show",
-    doc="Status: user_events_status shows who uses an event",
-    profiles="6.1..6.3",
-)
+@case(doc="Status: user_events_status shows who uses an event", profiles="6.1..6.3")
 @variants(
     ("set", b"\xff\xff", False, "1:seen\n"),
     ("cleared", b"\0\0", True, "1:seen # Used by ftrace\n"),

@@ -9,19 +9,15 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "status_page",
-    spec="trace_events_user.c:user_seq_show; user_event_parse_flags, as it was first",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status",
+    spec="user_seq_show",
+    doc="user_events.rst@v5.19 and @v6.1: Status: nothing is said about flags",
     profiles="5.18..6.3",
     tier="full",
     isolation="global",
 )
 
 
-@case(
-    spec="user_seq_show",
-    doc="Status: a line is Byte:Name and a comment; Active, Busy and Max follow",
-    tier="quick",
-)
+@case(doc="Status: a line is Byte:Name and a comment; Active, Busy and Max follow", tier="quick")
 @variants(
     ("one-digit", 9, "9:last"), ("two-digits", 10, "10:last"), ("three-digits", 123, "123:last")
 )
@@ -33,11 +29,7 @@ def test_text_index(ue: UserEvents, count: int, line: str) -> None:
     assert [each for each in lines if each.endswith("last")] == [line]
 
 
-@case(
-    spec="user_seq_show",
-    doc="Status: a line is Byte:Name and a comment; Active, Busy and Max follow",
-    tier="quick",
-)
+@case(doc="Status: a line is Byte:Name and a comment; Active, Busy and Max follow", tier="quick")
 def test_text_max(ue: UserEvents) -> None:
     """Max is one more than the largest number, however many events there are."""
     one = {"byte-status": 4096, "bit-status": 32768}[ue.profile.generation]
@@ -49,10 +41,7 @@ def test_text_max(ue: UserEvents) -> None:
     assert totals == f"Active: 2\nBusy: 0\nMax: {most}\n"
 
 
-@case(
-    spec="user_seq_show",
-    doc="Status: a line is Byte:Name and a comment; Active, Busy and Max follow",
-)
+@case(doc="Status: a line is Byte:Name and a comment; Active, Busy and Max follow")
 def test_text_reused_index(ue: UserEvents) -> None:
     """A freed number precedes the name of its new event."""
     ue.tracefs.command("u:a\nu:b\n")
@@ -116,7 +105,7 @@ def test_text_order_of_a_new_one(ue: UserEvents) -> None:
     assert text.partition("\nActive")[0] == shown[ue.profile.generation]
 
 
-@case(doc="Status: nothing is said about flags", profiles="5.18..6.0")
+@case(spec="user_seq_show; user_event_parse_flags, as it was first", profiles="5.18..6.0")
 @variants(
     ("alone", ":BPF_ITER", "# FLAG:BPF_ITER"),
     ("among_others", ":ONE,BPF_ITER,TWO", "# FLAG:BPF_ITER"),
@@ -142,7 +131,7 @@ def test_text_flag(ue: UserEvents, flags: str, shown: str) -> None:
     assert ue.tracefs.status(whole=True).partition("\n\n")[0] == f"1:e{flag}"
 
 
-@case(doc="Status: nothing is said about flags", profiles="5.18..6.0")
+@case(spec="user_seq_show; user_event_parse_flags, as it was first", profiles="5.18..6.0")
 def test_text_flag_of_dynamic_events(ue: UserEvents) -> None:
     """dynamic_events accepts the flag like the ioctl, and does not show it."""
     assert ue.tracefs.command("u:e:BPF_ITER u32 a; u64 b\nu:g:ONE u32 a\n").value == 40
@@ -155,7 +144,7 @@ def test_text_flag_of_dynamic_events(ue: UserEvents) -> None:
     assert ue.tracefs.status(whole=True).endswith("\nActive: 2\nBusy: 1\nMax: 4096\n")
 
 
-@case(doc="Status: nothing is said about flags", profiles="5.18..6.0")
+@case(spec="user_seq_show; user_event_parse_flags, as it was first", profiles="5.18..6.0")
 def test_text_flag_kept(ue: UserEvents) -> None:
     """An event keeps its flag when it is registered without, until it is deleted."""
     data = ue.open_data()

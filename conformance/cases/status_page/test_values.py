@@ -10,10 +10,9 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "status_page",
-    spec="trace_events_user.c:user_event_register_set, user_event_register_clear",
-    doc="Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: byte status_index until "
-    "6.0; since 6.1 bit status_bit % 8 of byte status_bit / 8, or the same bit of a little-endian "
-    "long",
+    spec="user_event_group_create",
+    doc="user_events.rst@v5.19 and @v6.1: Status: byte status_index until 6.0; since 6.1 bit "
+    "status_bit % 8 of byte status_bit / 8, or the same bit of a little-endian long",
     profiles="5.18..6.3",
     isolation="global",
 )
@@ -29,10 +28,7 @@ def create(ue: UserEvents, count: int) -> None:
     ue.tracefs.command("".join(f"u:{stem(number)}\n" for number in range(1, count + 1)))
 
 
-@case(
-    spec="user_event_group_create",
-    doc="Status: 0 is never returned, and is left to programs for events they have not got",
-)
+@case(doc="Status: 0 is never returned, and is left to programs for events they have not got")
 def test_empty(ue: UserEvents) -> None:
     """Without events the whole page is zero."""
     page = map_page(ue.process)
@@ -41,7 +37,7 @@ def test_empty(ue: UserEvents) -> None:
     )
 
 
-@case
+@case(spec="user_event_register_set, user_event_register_clear")
 @variants(
     (1, {"byte-status": 1, "bit-status": 0}, {"byte-status": 1, "bit-status": 0x02}),
     (2, {"byte-status": 2, "bit-status": 0}, {"byte-status": 1, "bit-status": 0x04}),
@@ -68,7 +64,7 @@ def test_place(
     assert page.load(0, 256).data == bytes(256)
 
 
-@case(profiles="6.1..6.3", tier="full")
+@case(spec="user_event_register_set, user_event_register_clear", profiles="6.1..6.3", tier="full")
 @variants((3, 0), (63, 0), (64, 8), (70, 8))
 def test_documented_check(ue: UserEvents, place: int, long: int) -> None:
     """The documented check by longs finds the same as the check by bytes."""
@@ -98,7 +94,7 @@ def test_follows(ue: UserEvents) -> None:
     assert shown == [0, 1, 0, 1, 0, 1, 0]
 
 
-@case
+@case(spec="user_event_register_set, user_event_register_clear")
 def test_neighbours(ue: UserEvents) -> None:
     """Enabling and disabling an event does not affect the bytes of all other events."""
     page = map_page(ue.process)
@@ -119,7 +115,7 @@ def test_neighbours(ue: UserEvents) -> None:
     assert page.load(0, 12).data == content[ue.profile.generation]
 
 
-@case(tier="full")
+@case(spec="user_event_register_set, user_event_register_clear", tier="full")
 def test_all_of_a_byte(ue: UserEvents) -> None:
     """Eight events that share a byte of the page since 6.1 are enabled and disabled one by one."""
     page = map_page(ue.process)
@@ -137,10 +133,7 @@ def test_all_of_a_byte(ue: UserEvents) -> None:
     assert b"".join(each or b"?" for each in seen) == expected[ue.profile.generation]
 
 
-@case(
-    spec="user_event_group_create",
-    doc="Status: 0 is never returned, and is left to programs for events they have not got",
-)
+@case(doc="Status: 0 is never returned, and is left to programs for events they have not got")
 def test_zero_stays(ue: UserEvents) -> None:
     """Index 0 belongs to no event and reads 0 while all events are enabled."""
     page = map_page(ue.process)

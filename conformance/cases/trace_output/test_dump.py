@@ -11,8 +11,7 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "trace",
-    spec="trace_events_user.c:user_event_print_trace",
-    doc="Documentation/trace/user_events.rst@v6.1: silent; events are viewed with ftrace",
+    doc="user_events.rst@v6.1: silent; events are viewed with ftrace",
     profiles="5.18..6.3",
     tier="full",
 )
@@ -26,7 +25,7 @@ def recorded(ue: UserEvents, fields: str, *payloads: bytes) -> list[str]:
     return ue.tracefs.records()
 
 
-@case(tier="quick")
+@case(spec="user_event_print_trace", tier="quick")
 @variants(
     (
         "numbers",
@@ -56,7 +55,7 @@ def test_dump_of_all_bytes(ue: UserEvents) -> None:
     assert seen == " ".join(f"{byte:02x}" for byte in range(256))
 
 
-@case
+@case(spec="user_event_print_trace")
 def test_dump_of_every_length(ue: UserEvents) -> None:
     """A record is dumped to its last byte, whether its length is a multiple of four or not."""
     text = b"abcdefghijklmnopqrstuvwxy"
@@ -82,7 +81,7 @@ def test_dump_left_out(ue: UserEvents, length: int, shown: int) -> None:
     assert seen == ["61", " ".join(["78"] * shown), "62"]
 
 
-@case
+@case(spec="user_event_print_trace")
 def test_dump_names_nothing(ue: UserEvents) -> None:
     """Neither the event nor its fields are named: equal bytes of two events look alike."""
     data = ue.open_data()
@@ -96,7 +95,7 @@ def test_dump_names_nothing(ue: UserEvents) -> None:
     assert ue.tracefs.records(ue.name("a")) == ["73 61 6d 65", "73 61 6d 65"]
 
 
-@case
+@case(spec="user_event_print_trace")
 def test_dump_of_several_writers(ue: UserEvents) -> None:
     """Dumps of different lengths, events and processes are in the order of writing."""
     event = ue.event("u8 x", name="a")
@@ -118,7 +117,7 @@ def test_dump_of_several_writers(ue: UserEvents) -> None:
     ]
 
 
-@case
+@case(spec="user_event_print_trace")
 def test_dump_of_text_like_a_dump(ue: UserEvents) -> None:
     """Text in a record starts no new line, even if it looks like trace output."""
     first = b"\n00000000: 41 42 43 44\n"

@@ -9,16 +9,13 @@ from conformance.client.files import File
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "event_files",
-    spec="trace_events.c:event_enable_read, event_enable_write",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting",
-    tier="full",
+    "event_files", spec="trace_events.c:event_enable_read, event_enable_write", tier="full"
 )
 
 
 @case(
     spec="trace_output.c:register_trace_event",
-    doc="Documentation/trace/events.rst@v6.12: each event has a directory of files",
+    doc="events.rst@v6.12: each event has a directory of files",
 )
 def test_id(ue: UserEvents) -> None:
     """Each event has its own id, in decimal, which does not change while it lives."""
@@ -35,7 +32,7 @@ def test_id(ue: UserEvents) -> None:
     assert [old == new for old, new in zip(numbers, again, strict=True)] == [True, True, True]
 
 
-@case(doc="Documentation/trace/events.rst@v6.12: each event has a directory of files")
+@case(doc="events.rst@v6.12: each event has a directory of files")
 def test_enable(ue: UserEvents) -> None:
     """One descriptor of `enable` can be written and read many times, at any position."""
     event = ue.event()

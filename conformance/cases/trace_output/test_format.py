@@ -10,8 +10,7 @@ from conformance.ops import View
 case = surface(
     "format",
     spec="trace_events.c:f_show",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: events show up under tracefs "
-    "like any other event",
+    doc="Registering: events show up under tracefs like any other event",
     tier="full",
 )
 
@@ -25,7 +24,7 @@ COMMON = (
 )
 
 
-@case(doc="Documentation/trace/events.rst@v6.12: Event formats: field type, name, offset, size")
+@case(doc="events.rst@v6.12: Event formats: field type, name, offset, size")
 def test_whole(ue: UserEvents) -> None:
     """The file has name, id, common fields, own fields and print fmt, tabs included."""
     ue.event("u32 count; __rel_loc u8 more; struct s pair 16")
@@ -42,10 +41,7 @@ def test_whole(ue: UserEvents) -> None:
     )
 
 
-@case(
-    doc="Documentation/trace/events.rst@v6.12: Event formats: field type, name, offset, size",
-    tier="quick",
-)
+@case(doc="events.rst@v6.12: Event formats: field type, name, offset, size", tier="quick")
 @variants({"none": "", "space": " ", "semicolons": " ;;"})
 def test_no_fields(ue: UserEvents, arguments: str) -> None:
     """Without fields two blank lines and an empty print fmt remain."""
@@ -57,7 +53,7 @@ def test_no_fields(ue: UserEvents, arguments: str) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_set_print_fmt",
-    doc="Documentation/trace/events.rst@v6.12: Event formats: field type, name, offset, size",
+    doc="events.rst@v6.12: Event formats: field type, name, offset, size",
 )
 @variants(
     ("numbers", "u32 a;s64 b;u8 c", '"a=%u b=%lld c=%u", REC->a, REC->b, REC->c'),

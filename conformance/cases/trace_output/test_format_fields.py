@@ -6,12 +6,7 @@ from conformance.cases.case import surface, variants
 from conformance.cases.support.format_text import fields_of, print_fmt_of
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "format",
-    spec="trace_events_user.c:user_event_add_field",
-    doc="Documentation/trace/user_events.rst@v6.12: Field Format: clearly sized types, and "
-    "structures that tools may look into",
-)
+case = surface("format", spec="user_event_add_field")
 
 
 # Field, its line in `format`, print fmt; arrays without the text between their brackets.
@@ -111,7 +106,7 @@ TYPES = {
 OLDER = {"char[5]x a": "field:char a[5]x; offset:8; size:5; signed:1;"}
 
 
-@case
+@case(doc="Field Format: clearly sized types, and structures that tools may look into")
 @variants(TYPES)
 def test_types(ue: UserEvents, rows: tuple[tuple[str, str, str], ...]) -> None:
     """A field has the size, signedness and print fmt of its type, and follows the common fields."""
@@ -126,7 +121,7 @@ def test_types(ue: UserEvents, rows: tuple[tuple[str, str, str], ...]) -> None:
         assert print_fmt_of(text) == ue.dated("print_fmt_generated", since=print_fmt, before='""')
 
 
-@case
+@case(doc="Field Format: clearly sized types, and structures that tools may look into")
 def test_every_type_in_one(ue: UserEvents) -> None:
     """Fields keep the order of their definition, back to back, without alignment."""
     fields = (
@@ -167,7 +162,7 @@ FIELD_NAMES = {
 
 @case(
     spec="user_event_set_print_fmt",
-    doc="Documentation/trace/events.rst@v6.12: Event formats: field type, name, offset, size",
+    doc="events.rst@v6.12: Event formats: field type, name, offset, size",
     tier="full",
 )
 def test_field_names(ue: UserEvents) -> None:
@@ -182,8 +177,8 @@ def test_field_names(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Field Format: clearly sized types, and structures that tools may look into; no limit "
-    "is named"
+    doc="Field Format: clearly sized types, and structures that tools may look into; no limit is "
+    "named",
 )
 def test_huge_structures(ue: UserEvents) -> None:
     """Offsets have 32 bits: they pass 2^31, and wrap at 2^32."""

@@ -9,14 +9,7 @@ from conformance.client.tracefs import Instance
 from conformance.client.user_events import UserEvents
 from conformance.ops import View
 
-case = surface(
-    "trace_full",
-    spec="ring_buffer.c",
-    doc="Documentation/trace/ftrace.rst@v6.12: overwrite: the oldest events are lost, or the "
-    "newest",
-    tier="full",
-    isolation="global",
-)
+case = surface("trace_full", spec="ring_buffer.c:rb_move_tail", tier="full", isolation="global")
 
 # Two records with such a payload fill a page, and a buffer has at least two pages.
 SIZE = 2000
@@ -45,7 +38,7 @@ def counted(instance: Instance) -> str:
     return instance.read(instance.path("per_cpu/cpu0/stats"), View.COUNTS).text
 
 
-@case(spec="rb_move_tail")
+@case(doc="ftrace.rst@v6.12: overwrite: the oldest events are lost, or the newest")
 @variants(
     ("one_more", 5, (3, 4, 5), 2), ("full", 4, (1, 2, 3, 4), 0), ("many_more", 11, (9, 10, 11), 8)
 )
@@ -64,7 +57,7 @@ def test_overwritten(ue: UserEvents, written: int, kept: tuple[int, ...], overru
     )
 
 
-@case(spec="rb_move_tail")
+@case(doc="ftrace.rst@v6.12: overwrite: the oldest events are lost, or the newest")
 def test_dropped(ue: UserEvents) -> None:
     """Without overwriting the newest records are lost, and their writes return the same."""
     ue.process.pin(0)
@@ -85,7 +78,7 @@ def test_dropped(ue: UserEvents) -> None:
 
 @case(
     spec="rb_move_tail; trace_events_user.c:user_event_ftrace",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: silent about full buffers",
+    doc="Writing Data: silent about full buffers",
     needs="dynamic_fields_validated",
 )
 def test_not_validated(ue: UserEvents) -> None:
@@ -105,7 +98,7 @@ def test_not_validated(ue: UserEvents) -> None:
 
 @case(
     spec="rb_move_tail; trace_events_user.c:user_events_write_core",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: silent about several tracers",
+    doc="Writing Data: silent about several tracers",
     needs="perf_sink",
     facilities="perf",
 )
@@ -127,7 +120,7 @@ def test_others_have_room(ue: UserEvents) -> None:
 
 @case(
     spec="trace.c:tracing_entries_write; ring_buffer.c:ring_buffer_resize",
-    doc="buffer_size_kb: the size of each processor's buffer",
+    doc="ftrace.rst@v6.12: buffer_size_kb: the size of each processor's buffer",
 )
 @variants(("least", "1", (5, 6, 7, 8)), ("three_pages", "9", (3, 4, 5, 6, 7, 8)))
 def test_size(ue: UserEvents, kilobytes: str, kept: tuple[int, ...]) -> None:

@@ -13,8 +13,7 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "trace_page",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/ftrace.rst@v6.12: trace_pipe_raw: the pages of the ring buffer",
+    doc="ftrace.rst@v6.12: trace_pipe_raw: the pages of the ring buffer",
     tier="full",
     isolation="global",
 )

@@ -9,13 +9,7 @@ from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
 from conformance.ops import View
 
-case = surface(
-    "trace_pipe",
-    spec="trace.c:tracing_read_pipe",
-    doc="Documentation/trace/ftrace.rst@v6.12: trace_pipe: reading consumes",
-    tier="full",
-    isolation="global",
-)
+case = surface("trace_pipe", doc="ftrace.rst@v6.12", tier="full", isolation="global")
 
 
 def line(ue: UserEvents, number: int) -> str:
@@ -28,7 +22,7 @@ def counted(files: Tracefs, cpu: int = 0) -> str:
     return files.read(files.path(f"per_cpu/cpu{cpu}/stats"), View.COUNTS).text
 
 
-@case(tier="quick")
+@case(spec="trace.c:tracing_read_pipe", doc="trace_pipe: reading consumes", tier="quick")
 def test_consumes(ue: UserEvents) -> None:
     """Records are read in order and consumed: EAGAIN where a reader would block."""
     data = ue.event("u16 a", enabled=True).data
@@ -44,7 +38,7 @@ def test_consumes(ue: UserEvents) -> None:
     assert pipe.read().text == line(ue, 3)
 
 
-@case
+@case(spec="trace.c:tracing_read_pipe", doc="trace_pipe: reading consumes")
 def test_one_reader_of_two(ue: UserEvents) -> None:
     """A record consumed in one instance stays in another, and is never read twice."""
     instance = made(ue)
@@ -59,7 +53,7 @@ def test_one_reader_of_two(ue: UserEvents) -> None:
 
 
 @case(
-    spec="tracing_read_pipe; trace.c:trace_find_next_entry_inc",
+    spec="trace.c:tracing_read_pipe; trace.c:trace_find_next_entry_inc",
     doc="trace_pipe: reading consumes; per_cpu has one for each processor",
 )
 def test_of_a_processor(ue: UserEvents) -> None:
@@ -75,7 +69,7 @@ def test_of_a_processor(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(spec="trace_events_user.c:user_event_reg")
+@case(spec="user_event_reg", doc="trace_pipe: reading consumes")
 @variants("event", "tracing")
 def test_of_what_was(ue: UserEvents, ended: str) -> None:
     """Records stay readable after the event is disabled or the buffer turned off."""
@@ -91,7 +85,7 @@ def test_of_what_was(ue: UserEvents, ended: str) -> None:
     assert pipe.read().errno == "EAGAIN"
 
 
-@case(spec="tracing_stats_read")
+@case(spec="trace.c:tracing_stats_read", doc="trace_pipe: reading consumes")
 def test_counts(ue: UserEvents) -> None:
     """A record counts as an entry until it is read, and as read from then on."""
     ue.process.pin(0)
@@ -111,7 +105,7 @@ def test_counts(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_ftrace: discard",
+    spec="user_event_ftrace: discard",
     doc="trace_pipe: reading consumes; silent about what was refused",
     needs="dynamic_fields_validated",
 )
@@ -132,7 +126,11 @@ def test_not_counted(ue: UserEvents, tracing: str, payload: bytes, errno: str) -
     assert instance.records() == []
 
 
-@case(spec="fs/tracefs/inode.c: the root directory has mode 0700", isolation="events")
+@case(
+    spec="fs/tracefs/inode.c: the root directory has mode 0700",
+    doc="trace_pipe: reading consumes",
+    isolation="events",
+)
 def test_ordinary_user(ue: UserEvents) -> None:
     """An unprivileged user cannot read records: EACCES."""
     ue.process.setuid()

@@ -10,9 +10,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "trace",
-    spec="ring_buffer.c:ring_buffer_lock_reserve",
-    doc="Documentation/trace/ftrace.rst@v6.12: tracing_cpumask: only the processors in it are "
-    "traced; of what a writer is told it says nothing",
+    doc="ftrace.rst@v6.12: tracing_cpumask: only the processors in it are traced; of what a "
+    "writer is told it says nothing",
     tier="full",
     isolation="global",
 )
@@ -20,8 +19,8 @@ case = surface(
 
 @case(
     spec="trace.c:tracing_cpumask_write, tracing_set_cpumask",
-    doc="tracing_cpumask: only the processors in it are traced; of what a writer is told it "
-    "says nothing: a mask in hexadecimal digits",
+    doc="tracing_cpumask: only the processors in it are traced; of what a writer is told it says "
+    "nothing: a mask in hexadecimal digits",
 )
 @variants("top", "instance")
 def test_processors_refused(ue: UserEvents, where: str) -> None:
@@ -38,7 +37,7 @@ def test_processors_refused(ue: UserEvents, where: str) -> None:
     assert theirs.set_processors("x").errno == "EACCES"
 
 
-@case(spec="ring_buffer_lock_reserve: record_disabled of the processor")
+@case(spec="ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor")
 # An empty line is an empty mask.
 @variants(("zero", "0", 2), ("empty", "", 1))
 def test_no_processor(ue: UserEvents, mask: str, length: int) -> None:
@@ -56,7 +55,7 @@ def test_no_processor(ue: UserEvents, mask: str, length: int) -> None:
     assert ue.tracefs.records() == [ue.line("a=(2)", dump="02")]
 
 
-@case(spec="ring_buffer_lock_reserve: record_disabled of the processor")
+@case(spec="ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor")
 @variants("instance", "top")
 def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
     """Each instance has its own mask: one that contains the CPU records."""
@@ -75,9 +74,9 @@ def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
 
 
 @case(
-    spec="ring_buffer_lock_reserve: record_disabled of the processor; "
+    spec="ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor; "
     "trace_events_user.c:user_event_ftrace",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: dynamic fields are checked",
+    doc="user_events.rst@v6.12: Writing Data: dynamic fields are checked",
     needs="dynamic_fields_validated",
 )
 @variants(("nothing", "", ""), ("filter", "filter", "EFAULT"), ("trigger", "trigger", "EFAULT"))
@@ -96,7 +95,7 @@ def test_no_processor_looks_at_nothing(ue: UserEvents, hook: str, errno: str) ->
 
 
 @case(
-    spec="ring_buffer_lock_reserve: record_disabled of the processor; "
+    spec="ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor; "
     "trace.c:trace_event_buffer_lock_reserve: temp_buffer",
     needs="perf_sink",
     facilities="hist perf",

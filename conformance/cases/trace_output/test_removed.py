@@ -14,8 +14,9 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "trace",
-    spec="trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: silent about what was recorded",
+    spec="trace_events.c:probe_remove_event_call: EVENT_FILE_FL_WAS_ENABLED; "
+    "trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus",
+    doc="Deleting: silent about what was recorded",
     needs="lasting_events",
     tier="full",
     isolation="global",
@@ -41,7 +42,7 @@ def known(ue: UserEvents) -> None:
     assert ue.tracefs.command(f"-:{ue.name('never')}\n").errno == "ENOENT"
 
 
-@case(spec="trace_events.c:probe_remove_event_call; trace.c:print_trace_fmt: Unknown type")
+@case(spec="probe_remove_event_call; trace.c:print_trace_fmt: Unknown type")
 def test_removed_by_ioctl(ue: UserEvents) -> None:
     """A record outlives its event, and prints as an unknown type."""
     data = recorded(ue, ue.name(), b"\1\0")
@@ -67,7 +68,7 @@ def test_removed_by_itself(ue: UserEvents) -> None:
     assert ue.tracefs.bodies(eventually=True) == ["Unknown type N"]
 
 
-@case
+@case(spec="trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus")
 def test_removed_by_command(ue: UserEvents) -> None:
     """Deletion through dynamic_events resets the buffer, records of other events included."""
     event = ue.event("u16 a", name="other", enabled=True)
@@ -81,7 +82,7 @@ def test_removed_by_command(ue: UserEvents) -> None:
     assert ue.tracefs.bodies() == [ue.line("a=0x3 (3)", name="other", dump="03 00")]
 
 
-@case
+@case(spec="trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus")
 def test_removed_never_enabled(ue: UserEvents) -> None:
     """Deleting an event that was never enabled keeps the records of others."""
     known(ue)
@@ -92,7 +93,7 @@ def test_removed_never_enabled(ue: UserEvents) -> None:
     assert ue.tracefs.bodies() == [ue.line("a=0x2 (2)", name="other", dump="02 00")]
 
 
-@case
+@case(spec="trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus")
 @variants({"unknown": "-:{}\n", "other_system": "-:sched/{}\n"})
 def test_removed_then_command(ue: UserEvents, command: str) -> None:
     """After deletion by ioctl, any deletion command resets the buffer, even if it fails."""
@@ -107,10 +108,7 @@ def test_removed_then_command(ue: UserEvents, command: str) -> None:
     assert ue.tracefs.bodies() == []
 
 
-@case(
-    spec="trace_events.c:probe_remove_event_call: EVENT_FILE_FL_WAS_ENABLED; "
-    "trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus"
-)
+@case
 def test_removed_in_instances(ue: UserEvents) -> None:
     """Only the buffers of instances in which the event was ever enabled are reset."""
     was, never = ue.instance("i"), ue.instance("j")
@@ -146,7 +144,7 @@ def test_removed_and_made_anew(
     assert ue.tracefs.bodies() == [ue.dated("ids_reused", since=shown, before="Unknown type N")]
 
 
-@case(spec="dyn_events_release_all; trace.c:tracing_reset_all_online_cpus")
+@case(spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus")
 def test_removed_by_truncation(ue: UserEvents) -> None:
     """Opening dynamic_events with O_TRUNC resets the buffers of the deleted events."""
     known(ue)
@@ -157,7 +155,7 @@ def test_removed_by_truncation(ue: UserEvents) -> None:
     assert ue.tracefs.bodies() == []
 
 
-@case(spec="dyn_events_release_all; trace.c:tracing_reset_all_online_cpus")
+@case(spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus")
 def test_removed_then_truncation(ue: UserEvents) -> None:
     """After deletion by ioctl, opening with O_TRUNC resets the buffer even if it fails: EBUSY."""
     known(ue)
@@ -169,10 +167,7 @@ def test_removed_then_truncation(ue: UserEvents) -> None:
     assert ue.tracefs.bodies() == []
 
 
-@case(
-    spec="trace_events.c:probe_remove_event_call: EVENT_FILE_FL_WAS_ENABLED; "
-    "trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus"
-)
+@case
 def test_removed_after_trigger(ue: UserEvents) -> None:
     """Deleting an event that was first used by a trigger resets the buffer."""
     known(ue)

@@ -5,13 +5,7 @@ from __future__ import annotations
 from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "trace",
-    spec="trace_output.c:print_fields",
-    doc="Documentation/trace/user_events.rst@v6.12: silent; events are viewed with ftrace",
-    profiles="6.4..",
-    tier="full",
-)
+case = surface("trace", doc="silent; events are viewed with ftrace", profiles="6.4..", tier="full")
 
 
 def recorded(ue: UserEvents, fields: str, *payloads: bytes) -> list[str]:
@@ -22,7 +16,7 @@ def recorded(ue: UserEvents, fields: str, *payloads: bytes) -> list[str]:
     return ue.tracefs.records()
 
 
-@case(spec="print_fields: size 1")
+@case(spec="trace_output.c:print_fields: size 1")
 @variants({"u8": "u8", "s8": "s8", "char": "char", "uchar": "unsigned char"})
 def test_one_byte(ue: UserEvents, type_text: str) -> None:
     """One byte prints as a character if printable, and as an unsigned number."""
@@ -31,7 +25,7 @@ def test_one_byte(ue: UserEvents, type_text: str) -> None:
     assert seen == [f"{ue.name()}: a={text}" for text in shown]
 
 
-@case(spec="print_fields: isprint() knows Latin-1")
+@case(spec="trace_output.c:print_fields: isprint() knows Latin-1")
 def test_printable_bytes(ue: UserEvents) -> None:
     """Bytes from 0xa0 on are printable, those from 0x80 to 0x9f are not."""
     seen = recorded(ue, "u8 a", b"\x80", b"\x9f", b"\xa0", b"\xe9")
@@ -39,7 +33,7 @@ def test_printable_bytes(ue: UserEvents) -> None:
     assert seen == [f"{ue.name()}: a={text}" for text in shown]
 
 
-@case(spec="print_fields: size 2")
+@case(spec="trace_output.c:print_fields: size 2")
 @variants({"u16": "u16", "s16": "s16", "short": "short", "ushort": "unsigned short"})
 def test_two_bytes(ue: UserEvents, type_text: str) -> None:
     """Two bytes print in hex and as an unsigned number, whatever their type."""
@@ -48,7 +42,7 @@ def test_two_bytes(ue: UserEvents, type_text: str) -> None:
     assert seen == [f"{ue.name()}: a={text}" for text in shown]
 
 
-@case(spec="print_fields: size 4")
+@case(spec="trace_output.c:print_fields: size 4")
 @variants({"u32": "u32", "s32": "s32", "int": "int", "uint": "unsigned int"})
 def test_four_bytes(ue: UserEvents, type_text: str) -> None:
     """Four bytes print in hex and as a signed number, whatever their type."""
@@ -64,7 +58,7 @@ def test_four_bytes(ue: UserEvents, type_text: str) -> None:
     assert seen == [f"{ue.name()}: a={text}" for text in shown]
 
 
-@case(spec="print_fields: size 8")
+@case(spec="trace_output.c:print_fields: size 8")
 @variants("u64", "s64")
 def test_eight_bytes(ue: UserEvents, type_text: str) -> None:
     """Eight bytes print in hex and as a signed number, whatever their type."""
@@ -84,9 +78,9 @@ def test_eight_bytes(ue: UserEvents, type_text: str) -> None:
 
 
 @case(
-    spec="print_fields: size 8",
-    doc="silent; events are viewed with ftrace; since 6.15 such a value may print as a symbol "
-    "of the kernel",
+    spec="trace_output.c:print_fields: size 8",
+    doc="silent; events are viewed with ftrace; since 6.15 such a value may print as a symbol of "
+    "the kernel",
     without="long_values_as_symbols",
 )
 @variants("u64", "s64")
@@ -97,7 +91,7 @@ def test_negative_eight_bytes(ue: UserEvents, type_text: str) -> None:
     assert seen == [f"{ue.name()}: a={text}" for text in shown]
 
 
-@case(spec="print_fields: FILTER_STATIC_STRING", tier="quick")
+@case(spec="trace_output.c:print_fields: FILTER_STATIC_STRING", tier="quick")
 @variants(
     ("full", "char[4]", b"abcd", "abcd"),
     ("ended", "char[4]", b"ab\0d", "ab"),
@@ -115,7 +109,7 @@ def test_char_array(ue: UserEvents, type_text: str, payload: bytes, text: str) -
     assert recorded(ue, f"{type_text} a", payload) == [f"{ue.name()}: a={text}"]
 
 
-@case(spec="print_fields: FILTER_DYN_STRING, FILTER_RDYN_STRING", tier="quick")
+@case(spec="trace_output.c:print_fields: FILTER_DYN_STRING, FILTER_RDYN_STRING", tier="quick")
 @variants(
     ("data_loc", "__data_loc char[]", b"\x0c\0\5\0hell\0", "hell"),
     ("data_loc.unsigned", "__data_loc unsigned char[]", b"\x0c\0\3\0hi\0", "hi"),
@@ -131,7 +125,7 @@ def test_dynamic_string(ue: UserEvents, type_text: str, payload: bytes, text: st
     assert recorded(ue, f"{type_text} a", payload) == [f"{ue.name()}: a={text}"]
 
 
-@case(spec="print_fields: print_array", tier="quick")
+@case(spec="trace_output.c:print_fields: print_array", tier="quick")
 @variants(
     ("data_loc", "__data_loc u8[]", b"\x0c\0\4\0\0\x0f\xf0\xff", "00,0f,f0,ff"),
     ("data_loc.one", "__data_loc u8[]", b"\x0d\0\1\0\1\2\3\4", "02"),
@@ -149,7 +143,7 @@ def test_dynamic_bytes(ue: UserEvents, type_text: str, payload: bytes, text: str
     assert recorded(ue, f"{type_text} a", payload) == [f"{ue.name()}: a={text}"]
 
 
-@case(spec="print_fields: print_array")
+@case(spec="trace_output.c:print_fields: print_array")
 @variants(
     ("char_array", "char[1024]", b"x" * 1024, "x" * 1024),
     ("data_loc", "__data_loc char[]", b"\x0c\0\xb9\x0b" + b"y" * 3000 + b"\0", "y" * 3000),
@@ -161,14 +155,14 @@ def test_long_values(ue: UserEvents, type_text: str, payload: bytes, text: str) 
     assert recorded(ue, f"{type_text} a", payload) == [f"{ue.name()}: a={text}"]
 
 
-@case(spec="print_fields: FILTER_CPUMASK has no text")
+@case(spec="trace_output.c:print_fields: FILTER_CPUMASK has no text")
 def test_cpumask(ue: UserEvents) -> None:
     """A dynamic cpumask_t has no text: <INVALID-TYPE>."""
     seen = recorded(ue, "__data_loc cpumask_t a; u8 b", b"\x08\0\4\0\1")
     assert seen == [ue.line("a=<INVALID-TYPE>", "b=(1)")]
 
 
-@case(spec="print_fields: by size", tier="quick")
+@case(spec="trace_output.c:print_fields: by size", tier="quick")
 @variants(
     (1, b"A", "'A'(65)"),
     (2, b"\1\2", "0x201 (513)"),
@@ -207,7 +201,7 @@ def test_struct_named_like_dynamic(ue: UserEvents, type_text: str, word: bytes, 
     assert seen == [ue.line(f"a={text}", "b=ABCDEFGH")]
 
 
-@case(spec="print_event_fields", needs="empty_payload", tier="quick")
+@case(spec="trace_output.c:print_event_fields", needs="empty_payload", tier="quick")
 def test_no_fields(ue: UserEvents) -> None:
     """An event without fields prints its name and a colon without a space."""
     event = ue.event(enabled=True)
@@ -216,7 +210,9 @@ def test_no_fields(ue: UserEvents) -> None:
 
 
 @case(
-    spec="print_fields: list_for_each_entry_reverse", tier="quick", switch="fields_printed_in_order"
+    spec="trace_output.c:print_fields: list_for_each_entry_reverse",
+    tier="quick",
+    switch="fields_printed_in_order",
 )
 def test_order_of_fields(ue: UserEvents) -> None:
     """Fields print in the order of definition; before 6.5 the last one first."""
@@ -229,7 +225,7 @@ def test_order_of_fields(ue: UserEvents) -> None:
     assert seen == [f"{ue.name()}: {text}"]
 
 
-@case(spec="print_fields: field->offset; user_event_add_field", tier="quick")
+@case(spec="trace_output.c:print_fields: field->offset; user_event_add_field", tier="quick")
 def test_packed_fields(ue: UserEvents) -> None:
     """Fields have no padding: a number at an odd offset is decoded from there."""
     seen = recorded(
@@ -248,7 +244,7 @@ def test_packed_fields(ue: UserEvents) -> None:
     assert seen == [ue.line(*values)]
 
 
-@case(spec="print_fields: names are data, never a format", tier="quick")
+@case(spec="trace_output.c:print_fields: names are data, never a format", tier="quick")
 @variants(
     ("percent", "u16 %s; u16 %n%d", ("%s=0x1 (1)", "%n%d=0x2 (2)")),
     ("same_twice", "u16 a; u16 a", ("a=0x1 (1)", "a=0x2 (2)")),
@@ -261,7 +257,7 @@ def test_names(ue: UserEvents, fields: str, values: tuple[str, str]) -> None:
     assert recorded(ue, fields, b"\1\0\2\0") == [ue.line(*values)]
 
 
-@case(spec="print_event_fields")
+@case(spec="trace_output.c:print_event_fields")
 @variants(
     ("percent", "%s%n"),
     ("dots", "a.b..c"),
@@ -279,7 +275,7 @@ def test_event_names(ue: UserEvents, ending: str) -> None:
     assert ue.tracefs.records() == [f"{name}: a=0x1 (1)"]
 
 
-@case(spec="trace_events_user.c:user_event_reg", profiles="5.18..")
+@case(spec="user_event_reg", profiles="5.18..")
 def test_survives_disable(ue: UserEvents) -> None:
     """Records stay readable after the event is disabled and its word, if any, unregistered."""
     event = ue.event("u16 a", enabled=True)
@@ -292,7 +288,7 @@ def test_survives_disable(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(spec="print_event_fields", profiles="5.18..")
+@case(spec="trace_output.c:print_event_fields", profiles="5.18..")
 def test_several_events(ue: UserEvents) -> None:
     """Records of several events, files and processes are in the order of writing."""
     event = ue.event("u16 x", name="a")

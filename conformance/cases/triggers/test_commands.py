@@ -9,12 +9,7 @@ from conformance.cases.support.trace_text import shown
 from conformance.client.tracefs import TRACING_ON
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "trigger",
-    spec="trace_events_trigger.c",
-    doc="Documentation/trace/events.rst@v6.12: Event triggers",
-    tier="full",
-)
+case = surface("trigger", spec="trace_events_trigger.c", doc="events.rst@v6.12", tier="full")
 
 
 TRIGGERS = (
@@ -154,7 +149,7 @@ def test_two_targets(ue: UserEvents, removed: int, kept: int) -> None:
     assert directory.enabled == "0\n"
 
 
-@case(spec="traceoff_trigger", isolation="global")
+@case(spec="traceoff_trigger", doc="Event triggers", isolation="global")
 @variants(
     ("conditional", "traceoff if a == 2", [1, 2]),
     ("always", "traceoff", [1]),
@@ -172,7 +167,7 @@ def test_traceoff(ue: UserEvents, text: str, kept: list[int]) -> None:
     assert ue.tracefs.records() == shown(ue, *kept)
 
 
-@case(spec="traceon_trigger", tier="quick", isolation="global")
+@case(spec="traceon_trigger", doc="Event triggers", tier="quick", isolation="global")
 @variants(
     # Before room is reserved.
     ("always", "traceon", [1, 2, 3]),
@@ -192,7 +187,7 @@ def test_traceon(ue: UserEvents, text: str, kept: list[int]) -> None:
     assert ue.tracefs.records() == shown(ue, *kept)
 
 
-@case(spec="trace.c:trace_event_buffer_lock_reserve", isolation="global")
+@case(spec="trace.c:trace_event_buffer_lock_reserve", doc="Event triggers", isolation="global")
 def test_traceon_with_filter(ue: UserEvents) -> None:
     """With a filter, records are committed after triggers: the one that fires traceon is
     recorded.
@@ -231,7 +226,7 @@ def test_counts(ue: UserEvents) -> None:
 
 @case(
     spec="include/linux/trace_events.h:trace_trigger_soft_disabled",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: dynamic fields are checked",
+    doc="user_events.rst@v6.12: Writing Data: dynamic fields are checked",
     needs="dynamic_fields_validated",
     tier="quick",
 )
@@ -248,7 +243,7 @@ def test_checked(ue: UserEvents, text: str, errno: str) -> None:
     assert event.write(b"\0\0\2\0x\0").value == 10
 
 
-@case(spec="register_trigger", isolation="global")
+@case(spec="register_trigger", doc="Event triggers", isolation="global")
 def test_without_fields(ue: UserEvents) -> None:
     """An event without fields can have triggers, with conditions on the common fields."""
     event = ue.event()
@@ -263,7 +258,7 @@ def test_without_fields(ue: UserEvents) -> None:
     assert ue.tracefs.read(TRACING_ON).text == "0\n"
 
 
-@case(spec="stacktrace_trigger", profiles="6.4..")
+@case(spec="stacktrace_trigger", doc="Event triggers", profiles="6.4..")
 @variants(
     ("behind-the-record", True, "stacktrace if a == 2", ["1", "2", "<stack trace>", "3"]),
     ("without-record", False, "stacktrace if a == 2", ["<stack trace>"]),

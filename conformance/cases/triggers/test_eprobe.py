@@ -10,31 +10,30 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "eprobe",
-    spec="trace_eprobe.c",
-    doc="Documentation/trace/eprobetrace.rst@v6.12",
+    spec="trace_probe.c:traceprobe_parse_event_name: is_good_name",
+    doc="eprobetrace.rst@v6.12: fields of the event, fetched as numbers",
     tier="full",
     facilities="eprobes",
 )
 
 
-@case(spec="get_event_field", doc="fields of the event, fetched as numbers")
+@case(spec="trace_eprobe.c:get_event_field")
 @variants(
-    ("plain", " u32 a; s16 b", "a=$a b=$b", b"\x41\0\0\0\xff\xff", " a=0x41 b=0xffffffffffffffff"),
-    ("typed", " u32 a; s16 b", "a=$a:u32 b=$b:s16", b"\x41\0\0\0\xff\xff", " a=65 b=-1"),
-    ("renamed", " u32 a; u8 b", "other=$b:u8", b"\x41\0\0\0\x07", " other=7"),
-    ("narrow", " u32 a", "a=$a:u8", b"\x41\1\0\0", " a=65"),
-    ("signed", " s16 a; s8 b", "a=$a:s32 b=$b:x8", b"\xff\xff\xfe", " a=-1 b=0xfe"),
-    ("unsigned", " u16 a", "a=$a:s16", b"\xff\xff", " a=-1"),
-    ("wide", " u64 a", "a=$a:u64", bytes(7) + b"\x40", " a=4611686018427387904"),
-    ("no-arguments", " u32 a", "", b"\x41\0\0\0", ""),
-    ("two-of-a-name", " u8 a; u8 a", "a=$a:u8", b"\1\2", " a=2"),
+    ("plain", "u32 a; s16 b", "a=$a b=$b", b"\x41\0\0\0\xff\xff", " a=0x41 b=0xffffffffffffffff"),
+    ("typed", "u32 a; s16 b", "a=$a:u32 b=$b:s16", b"\x41\0\0\0\xff\xff", " a=65 b=-1"),
+    ("renamed", "u32 a; u8 b", "other=$b:u8", b"\x41\0\0\0\x07", " other=7"),
+    ("narrow", "u32 a", "a=$a:u8", b"\x41\1\0\0", " a=65"),
+    ("signed", "s16 a; s8 b", "a=$a:s32 b=$b:x8", b"\xff\xff\xfe", " a=-1 b=0xfe"),
+    ("unsigned", "u16 a", "a=$a:s16", b"\xff\xff", " a=-1"),
+    ("wide", "u64 a", "a=$a:u64", bytes(7) + b"\x40", " a=4611686018427387904"),
+    ("no-arguments", "u32 a", "", b"\x41\0\0\0", ""),
+    ("two-of-a-name", "u8 a; u8 a", "a=$a:u8", b"\1\2", " a=2"),
 )
 def test_records(ue: UserEvents, fields: str, arguments: str, payload: bytes, shown: str) -> None:
     """A write is recorded by an eprobe on the event, and enabling the eprobe sets the enable
     word.
     """
-    data = ue.open_data()
-    event = data.register(ue.name() + fields)
+    event = ue.event(fields)
     assert add(ue, arguments).errno == ""
     if ue.profile.has("remote_enable"):
         assert event.word.value == 0
@@ -42,7 +41,7 @@ def test_records(ue: UserEvents, fields: str, arguments: str, payload: bytes, sh
     if ue.profile.has("remote_enable"):
         assert event.word.value == 1
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
-    assert data.write_event(0, payload).value == 4 + len(payload)
+    assert event.write(payload).value == 4 + len(payload)
     disable(ue)
     if ue.profile.has("remote_enable"):
         assert event.word.value == 0
@@ -50,11 +49,7 @@ def test_records(ue: UserEvents, fields: str, arguments: str, payload: bytes, sh
     assert remove(ue).errno == ""
 
 
-@case(
-    spec="get_event_field: *(char *)addr",
-    doc="fields of the event, fetched as numbers",
-    profiles="6.2..",
-)
+@case(spec="trace_eprobe.c:get_event_field: *(char *)addr", profiles="6.2..")
 def test_signed_byte(ue: UserEvents) -> None:
     """A signed byte is fetched as unsigned: the kernel is compiled with an unsigned char."""
     event = ue.event("s8 a; char b")
@@ -67,27 +62,30 @@ def test_signed_byte(ue: UserEvents) -> None:
     ]
 
 
-@case(spec="get_event_field", doc="string fetches text", profiles="6.4..")
+@case(spec="trace_eprobe.c:get_event_field", doc="string fetches text", profiles="6.4..")
 @variants(
-    ("char", " char[8] s", b"hello\0\0\0", "hello"),
-    ("data_loc", " __data_loc char[] s", b"\x0c\0\6\0hello\0", "hello"),
+    ("char", "char[8] s", b"hello\0\0\0", "hello"),
+    ("data_loc", "__data_loc char[] s", b"\x0c\0\6\0hello\0", "hello"),
     # The offset of a __rel_loc string counts from the end of the field; an eprobe counts from its
     # start, and reads four bytes too early.
-    ("rel_loc", " __rel_loc char[] s", b"\4\0\6\0XY\0\0hello\0", "XY"),
-    ("rel_loc-at-once", " __rel_loc char[] s", b"\0\0\6\0hello\0", ""),
+    ("rel_loc", "__rel_loc char[] s", b"\4\0\6\0XY\0\0hello\0", "XY"),
+    ("rel_loc-at-once", "__rel_loc char[] s", b"\0\0\6\0hello\0", ""),
 )
 def test_strings(ue: UserEvents, fields: str, payload: bytes, shown: str) -> None:
     """An eprobe fetches the text of arrays and __data_loc fields, not that of __rel_loc fields."""
-    data = ue.open_data()
-    data.register(ue.name() + fields)
+    event = ue.event(fields)
     assert add(ue, "s=$s:string").errno == ""
     enable(ue)
-    assert data.write_event(0, payload).value == 4 + len(payload)
+    assert event.write(payload).value == 4 + len(payload)
     disable(ue)
     assert ue.tracefs.records() == [f'{ue.name("p")}: (user_events.{ue.name()}) s="{shown}"']
 
 
-@case(spec="__eprobe_trace_func", doc="the event itself is not affected", profiles="6.4..")
+@case(
+    spec="trace_eprobe.c:__eprobe_trace_func",
+    doc="the event itself is not affected",
+    profiles="6.4..",
+)
 @variants(
     ("behind", False, ["e", "p"]),
     # A filtered record is committed last.
@@ -109,7 +107,7 @@ def test_beside_the_event(ue: UserEvents, filtered: bool, order: list[str]) -> N
     assert ue.tracefs.records() == [lines[each] for each in order]
 
 
-@case(spec="trace_eprobe_parse_filter", doc="if FILTER", profiles="6.1..")
+@case(spec="trace_eprobe.c:trace_eprobe_parse_filter", doc="if FILTER", profiles="6.1..")
 def test_condition(ue: UserEvents) -> None:
     """An eprobe with a condition records what matches; one on an unknown field is rejected."""
     event = ue.event("u8 a; u8 b")
@@ -148,8 +146,8 @@ def test_hidden(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:destroy_user_event; trace_dynevent.c:trace_event_dyn_busy",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: only without references, be they "
-    "of user space or of the kernel",
+    doc="user_events.rst@v6.12: Deleting: only without references, be they of user space or of "
+    "the kernel",
     needs="lasting_events",
     tier="quick",
     isolation="fatal",
@@ -167,7 +165,7 @@ def test_holds_the_event(ue: UserEvents, by: str) -> None:
 
 
 @case(
-    spec="eprobe_dyn_event_show",
+    spec="trace_eprobe.c:eprobe_dyn_event_show",
     doc="dynamic_events lists probes as they were written",
     tier="quick",
     isolation="global",
@@ -185,9 +183,7 @@ def test_definition(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == f"u:{event} u8 a; u32 b\n"
 
 
-@case(
-    spec="trace_probe.c:traceprobe_parse_event_name: is_good_name", doc="SYSTEM.EVENT", tier="quick"
-)
+@case(doc="SYSTEM.EVENT", tier="quick")
 @variants(
     ("dash", "a-b", "EINVAL"),
     ("not-there", "", "ENODEV"),
@@ -200,12 +196,7 @@ def test_refused(ue: UserEvents, name: str, errno: str) -> None:
     assert add(ue, event=ue.name(name or "e")).errno == errno
 
 
-@case(
-    spec="trace_probe.c:traceprobe_parse_event_name: is_good_name",
-    doc="SYSTEM.EVENT",
-    profiles="6.4..",
-    needs="multi_format persist arguments_matched",
-)
+@case(doc="SYSTEM.EVENT", profiles="6.4..", needs="multi_format persist arguments_matched")
 def test_not_on_one_format(ue: UserEvents) -> None:
     """Multi-format events have a dot in their name and cannot have an eprobe."""
     ue.event("u8 a", flags=2)
@@ -214,7 +205,7 @@ def test_not_on_one_format(ue: UserEvents) -> None:
     assert add(ue, system=MULTI_SYSTEM).errno == "ENODEV"
 
 
-@case(spec="trace_probe.c:parse_probe_vars", doc="$FIELD", profiles="6.12..", tier="quick")
+@case(spec="parse_probe_vars", doc="$FIELD", profiles="6.12..", tier="quick")
 def test_unknown_field(ue: UserEvents) -> None:
     """An eprobe on an unknown field is rejected and does not affect the event."""
     event = ue.event("u8 a")
@@ -224,7 +215,7 @@ def test_unknown_field(ue: UserEvents) -> None:
 
 
 @case(
-    spec="eprobe_dyn_event_match",
+    spec="trace_eprobe.c:eprobe_dyn_event_match",
     doc="-:[GRP/]ENAME; says nothing of what may follow",
     profiles="6.2..",
     isolation="global",
@@ -255,8 +246,8 @@ def test_removed_by_its_event(ue: UserEvents, text: str, errno: str) -> None:
 
 
 @case(
-    spec="enable_eprobe: find_event_file",
-    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own",
+    spec="trace_eprobe.c:enable_eprobe: find_event_file",
+    doc="ftrace.rst@v6.12: Instances: events of an instance are its own",
     profiles="6.12..",
     isolation="global",
 )
@@ -282,8 +273,8 @@ def test_in_an_instance(ue: UserEvents) -> None:
 
 
 @case(
-    spec="enable_trace_eprobe",
-    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own",
+    spec="trace_eprobe.c:enable_trace_eprobe",
+    doc="ftrace.rst@v6.12: Instances: events of an instance are its own",
     profiles="6.4..",
     needs="remote_enable",
     isolation="fatal",
@@ -302,8 +293,8 @@ def test_two_instances(ue: UserEvents) -> None:
 
 
 @case(
-    spec="disable_trace_eprobe",
-    doc="Documentation/trace/ftrace.rst@v6.12: Instances: events of an instance are its own",
+    spec="trace_eprobe.c:disable_trace_eprobe",
+    doc="ftrace.rst@v6.12: Instances: events of an instance are its own",
     profiles="6.4..",
     needs="remote_enable",
     isolation="fatal",
@@ -323,8 +314,8 @@ def test_off_in_two_instances(ue: UserEvents) -> None:
 
 
 @case(
-    spec="disable_eprobe: update_cond_flag",
-    doc="Documentation/trace/events.rst@v6.12: Event triggers: silent about record and trigger",
+    spec="trace_eprobe.c:disable_eprobe: update_cond_flag",
+    doc="events.rst@v6.12: Event triggers: silent about record and trigger",
     profiles="6.4..",
     isolation="global",
 )
@@ -344,7 +335,7 @@ def test_looks_no_more(ue: UserEvents) -> None:
     assert ue.tracefs.records(ue.name()) == [f"{ue.name()}: a=(2)"]
 
 
-@case(spec="find_and_get_event", doc="SYSTEM.EVENT")
+@case(spec="trace_eprobe.c:find_and_get_event", doc="SYSTEM.EVENT")
 @variants(
     ("shorter", "user_event"),
     ("longer", "user_events_"),

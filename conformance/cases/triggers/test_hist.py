@@ -9,8 +9,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "trigger",
-    spec="trace_events_hist.c",
-    doc="Documentation/trace/histogram.rst@v6.12: enable_hist and disable_hist triggers",
+    spec="trace_events_trigger.c",
+    doc="histogram.rst@v6.12: enable_hist and disable_hist triggers",
     tier="full",
     isolation="fatal",
     facilities="hist",
@@ -21,7 +21,7 @@ case = surface(
 # freed by then: the guest is not used again.
 
 
-@case(spec="trace_events_trigger.c:event_enable_trigger_parse, event_enable_register_trigger")
+@case(spec="event_enable_trigger_parse, event_enable_register_trigger")
 def test_hist_switch_refused(ue: UserEvents) -> None:
     """A trigger with no target, an invalid count or filter, or a duplicate changes nothing."""
     data = ue.open_data()
@@ -45,7 +45,7 @@ def test_hist_switch_refused(ue: UserEvents) -> None:
     assert directory.enabled == "0\n"
 
 
-@case(spec="hist_enable_trigger")
+@case(spec="trace_events_hist.c:hist_enable_trigger")
 def test_enable_hist(ue: UserEvents) -> None:
     """One user event continues all histograms of another; they continue without the trigger."""
     data = ue.open_data()
@@ -69,7 +69,7 @@ def test_enable_hist(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(spec="hist_enable_trigger; trace_events_trigger.c:event_trigger_count")
+@case(spec="trace_events_hist.c:hist_enable_trigger; trace_events_trigger.c:event_trigger_count")
 def test_disable_hist(ue: UserEvents) -> None:
     """A condition and a count limit when, and how often, a histogram is paused."""
     data = ue.open_data()
@@ -95,8 +95,7 @@ def test_disable_hist(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_trigger.c:event_trigger_count",
-    doc="enable_hist and disable_hist triggers; a count says how often",
+    spec="event_trigger_count", doc="enable_hist and disable_hist triggers; a count says how often"
 )
 def test_hist_switch_counts(ue: UserEvents) -> None:
     """The count decreases with every event, whether there is a histogram to switch or not."""
@@ -118,7 +117,7 @@ def test_hist_switch_counts(ue: UserEvents) -> None:
     assert target.enabled == "0\n"
 
 
-@case(spec="hist_enable_trigger; trace_events_trigger.c:event_triggers_call")
+@case(spec="trace_events_hist.c:hist_enable_trigger; trace_events_trigger.c:event_triggers_call")
 @variants(
     ("disable", "disable_hist", "", 0, "paused"), ("enable", "enable_hist", ":pause", 2, "active")
 )
@@ -140,7 +139,7 @@ def test_hist_switch_of_itself(
 
 
 @case(
-    spec="hist_enable_unreg_all",
+    spec="trace_events_hist.c:hist_enable_unreg_all",
     doc="enable_hist and disable_hist triggers; > and >> are documented as the same",
 )
 def test_hist_switch_truncated(ue: UserEvents) -> None:
@@ -161,8 +160,8 @@ def test_hist_switch_truncated(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_trigger.c:event_enable_trigger_parse: trace_event_try_get_ref",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while it is referenced",
+    spec="event_enable_trigger_parse: trace_event_try_get_ref",
+    doc="user_events.rst@v6.12: Deleting: not while it is referenced",
     needs="lasting_events",
 )
 def test_hist_target_is_busy(ue: UserEvents) -> None:

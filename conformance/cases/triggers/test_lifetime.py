@@ -10,15 +10,16 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "trigger",
-    spec="trace_events_trigger.c",
-    doc="Documentation/trace/events.rst@v6.12: Event triggers",
+    spec="trace_events_trigger.c:event_enable_trigger",
+    doc="events.rst@v6.12: Event triggers: snapshot: the trace buffer when the event occurs is "
+    "kept",
     tier="full",
 )
 
 
 @case(
     spec="trace_events_user.c:user_event_last_ref",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while it is referenced",
+    doc="user_events.rst@v6.12: Deleting: not while it is referenced",
     needs="lasting_events",
     tier="quick",
 )
@@ -43,7 +44,7 @@ def test_keeps_the_event(ue: UserEvents, first: str, second: str) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_put",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: events go with their last reference",
+    doc="user_events.rst@v6.12: Deleting: events go with their last reference",
     profiles="6.4..",
     needs="auto_delete",
 )
@@ -65,7 +66,7 @@ def test_outlives_the_process(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_reg",
-    doc="Documentation/trace/user_events.rst@v6.12: Registering: each format is an event",
+    doc="user_events.rst@v6.12: Registering: each format is an event",
     profiles="6.4..",
     needs="multi_format persist arguments_matched",
 )
@@ -99,7 +100,7 @@ def test_of_one_format(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:update_enable_bit_for",
-    doc="Documentation/trace/user_events.rst@v6.12: Status: ftrace and perf are distinguished",
+    doc="user_events.rst@v6.12: Status: ftrace and perf are distinguished",
     needs="perf_sink",
     facilities="perf",
 )
@@ -126,7 +127,7 @@ def test_beside_perf(ue: UserEvents) -> None:
 # enable_event and disable_event
 
 
-@case(spec="event_enable_trigger", isolation="global")
+@case(doc="Event triggers", isolation="global")
 @variants(
     ("always", "enable_event:signal:signal_generate", "0*\n", "1*\n", "1\n"),
     ("not-yet", "enable_event:signal:signal_generate if a == 2", "0*\n", "0*\n", "0\n"),
@@ -150,7 +151,7 @@ def test_enable_kernel_event(ue: UserEvents, text: str, before: str, after: str,
 # freed by then: the guest is not used again.
 
 
-@case(spec="event_enable_trigger", isolation="fatal")
+@case(doc="Event triggers", isolation="fatal")
 def test_enable_event(ue: UserEvents) -> None:
     """One user event enables another, whose enable word is set as long as the trigger exists."""
     data = ue.open_data()
@@ -181,7 +182,7 @@ def test_enable_event(ue: UserEvents) -> None:
         assert other.word.value == 0
 
 
-@case(spec="event_enable_trigger", tier="quick", isolation="fatal")
+@case(doc="Event triggers", tier="quick", isolation="fatal")
 def test_disable_event(ue: UserEvents) -> None:
     """One user event disables another: it is no longer recorded, and its word stays set."""
     data = ue.open_data()
@@ -208,7 +209,7 @@ def test_disable_event(ue: UserEvents) -> None:
 
 @case(
     spec="event_enable_trigger_parse",
-    doc="Documentation/trace/user_events.rst@v6.12: Deleting: not while it is referenced",
+    doc="user_events.rst@v6.12: Deleting: not while it is referenced",
     needs="lasting_events",
     tier="quick",
     isolation="fatal",
@@ -230,12 +231,7 @@ def test_target_is_busy(ue: UserEvents) -> None:
 # Snapshots
 
 
-@case(
-    spec="snapshot_trigger; trace.c:update_max_tr",
-    doc="Event triggers: snapshot: the trace buffer when the event occurs is kept",
-    isolation="global",
-    facilities="snapshot",
-)
+@case(spec="snapshot_trigger; trace.c:update_max_tr", isolation="global", facilities="snapshot")
 @variants(
     # The earlier records, without the one that took the snapshot.
     ("always", "snapshot:1", [1], [2, 3, 4], [2, 3, 4]),
@@ -260,12 +256,7 @@ def test_snapshot(
     assert ue.tracefs.records() == shown(ue, *afterwards)
 
 
-@case(
-    spec="trace.c:update_max_tr",
-    doc="Event triggers: snapshot: the trace buffer when the event occurs is kept",
-    isolation="global",
-    facilities="snapshot",
-)
+@case(spec="trace.c:update_max_tr", isolation="global", facilities="snapshot")
 def test_snapshot_again(ue: UserEvents) -> None:
     """The second snapshot swaps back what the first one took."""
     event = ue.event("u8 a", enabled=True)

@@ -10,15 +10,13 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "trigger",
     spec="trace_events.c:__ftrace_event_enable_disable",
-    doc="Documentation/trace/events.rst@v6.12: Event triggers",
+    doc="events.rst@v6.12: Event triggers: command[:count] [if filter]; of a trigger that has "
+    "nothing to do it says nothing",
     tier="full",
 )
 
 
-@case(
-    doc="Documentation/trace/user_events.rst@v6.12: Status: tools that attach show there",
-    tier="quick",
-)
+@case(doc="user_events.rst@v6.12: Status: tools that attach show there", tier="quick")
 @variants(
     ("traceon", "traceon"),
     ("stacktrace", "stacktrace"),
@@ -41,7 +39,7 @@ def test_tells(ue: UserEvents, text: str) -> None:
         assert event.word.value == 0
 
 
-@case(spec="trace_events_user.c:user_event_ftrace", tier="quick")
+@case(spec="trace_events_user.c:user_event_ftrace", doc="Event triggers", tier="quick")
 def test_records_nothing(ue: UserEvents) -> None:
     """With only a trigger a write returns its count and is not recorded."""
     event = ue.event("u8 a")
@@ -53,7 +51,7 @@ def test_records_nothing(ue: UserEvents) -> None:
     assert event.write(b"\1").errno == errno
 
 
-@case
+@case(doc="Event triggers")
 def test_enabled_beside(ue: UserEvents) -> None:
     """With a trigger, enabling and disabling the event does not change the enable word."""
     event = ue.event("u8 a")
@@ -70,7 +68,7 @@ def test_enabled_beside(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
 
 
-@case
+@case(doc="Event triggers")
 def test_beside_enabled(ue: UserEvents) -> None:
     """An event enabled before its trigger was set stays enabled after its removal."""
     event = ue.event("u8 a", enabled=True)
@@ -85,7 +83,7 @@ def test_beside_enabled(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
 
 
-@case(spec="__ftrace_event_enable_disable: sm_ref")
+@case(spec="__ftrace_event_enable_disable: sm_ref", doc="Event triggers")
 def test_last_of_two(ue: UserEvents) -> None:
     """Removing the last of several triggers ends soft mode."""
     event = ue.event("u8 a")
@@ -126,12 +124,7 @@ def test_count_bases(ue: UserEvents, text: str, errno: str, told: str) -> None:
     assert directory.enabled == "0\n"
 
 
-@case(
-    spec="trace_events_trigger.c:traceon_count_func, traceoff_count_func",
-    doc="Event triggers: command[:count] [if filter]; of a trigger that has nothing to do it "
-    "says nothing",
-    isolation="global",
-)
+@case(spec="trace_events_trigger.c:traceon_count_func, traceoff_count_func", isolation="global")
 @variants(("traceon", "1\n"), ("traceoff", "0\n"))
 def test_nothing_to_count(ue: UserEvents, kind: str, wanted: str) -> None:
     """If tracing is already as the trigger wants it, the count stays and the trigger can still
@@ -152,12 +145,7 @@ def test_nothing_to_count(ue: UserEvents, kind: str, wanted: str) -> None:
     assert ue.tracefs.read(TRACING_ON).text == other
 
 
-@case(
-    spec="trace_events_trigger.c:event_enable_count_func",
-    doc="Event triggers: command[:count] [if filter]; of a trigger that has nothing to do it "
-    "says nothing",
-    isolation="global",
-)
+@case(spec="trace_events_trigger.c:event_enable_count_func", isolation="global")
 @variants(("enable", "enable_event", "1*\n", "0*\n"), ("disable", "disable_event", "0*\n", "1*\n"))
 def test_no_target_to_count(ue: UserEvents, kind: str, wanted: str, other: str) -> None:
     """If the target is already as the trigger wants it, the count stays and it can still fire."""
@@ -186,8 +174,8 @@ def test_no_target_to_count(ue: UserEvents, kind: str, wanted: str, other: str) 
 
 @case(
     spec="trace_events_trigger.c:update_cond_flag",
-    doc="Event triggers: command[:count] [if filter]; of the order of trigger and record it "
-    "says nothing",
+    doc="Event triggers: command[:count] [if filter]; of the order of trigger and record it says "
+    "nothing",
     isolation="global",
     facilities="hist",
 )

@@ -10,15 +10,10 @@ from conformance.cases.support.error_pairs import pairs
 from conformance.client.data_file import DataFile
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "unregister",
-    spec="trace_events_user.c:user_unreg_get",
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering",
-    profiles="6.4..",
-)
+case = surface("unregister", spec="user_unreg_get, user_events_ioctl_unreg", profiles="6.4..")
 
 
-@case(doc="Unregistering: size is that of struct user_unreg", tier="full")
+@case(spec="user_unreg_get", doc="Unregistering: size is that of struct user_unreg", tier="full")
 @variants(
     ("0", 0, b"", "EINVAL"),
     ("4", 4, b"", "EINVAL"),
@@ -40,7 +35,7 @@ def test_size(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
     assert data.register(ue.name(), word=word).errno == ("EADDRINUSE" if errno else "")
 
 
-@case(doc="Unregistering: size is that of struct user_unreg")
+@case(spec="user_unreg_get", doc="Unregistering: size is that of struct user_unreg")
 @variants({"null": 0, "first-page": 0x300, "kernel-half": 0xFFFF_8880_0000_0000})
 def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     """A structure that cannot be read is EFAULT."""
@@ -48,7 +43,7 @@ def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     assert data.ioctl(DIAG_IOCSUNREG, address).errno == "EFAULT"
 
 
-@case(doc="Unregistering: size is that of struct user_unreg", tier="full")
+@case(spec="user_unreg_get", doc="Unregistering: size is that of struct user_unreg", tier="full")
 def test_struct_read_only(ue: UserEvents) -> None:
     """The structure is only read: it may lie in read-only memory."""
     event = ue.event()
@@ -58,7 +53,7 @@ def test_struct_read_only(ue: UserEvents) -> None:
     assert event.data.ioctl(DIAG_IOCSUNREG, at).value == 0
 
 
-@case(doc="Unregistering: the reserved members are to be zero")
+@case(spec="user_unreg_get", doc="Unregistering: the reserved members are to be zero")
 @variants(
     ("byte-1", 1, 0), ("short-1", 0, 1), ("byte-80", 0x80, 0), ("short-8000", 0, 0x8000), quick=2
 )
@@ -71,7 +66,7 @@ def test_reserved(ue: UserEvents, reserved: int, reserved2: int) -> None:
     assert event.unregister().errno == ""
 
 
-@case(doc="Unregistering: nothing is said about two mistakes at once")
+@case(spec="user_unreg_get", doc="Unregistering: nothing is said about two mistakes at once")
 @variants(
     ("too-big-before-unreadable", 4097, 0, 4, "E2BIG"),
     ("too-small-before-unreadable", 15, 0, 4, "EINVAL"),
@@ -86,7 +81,7 @@ def test_order(ue: UserEvents, size: int, reserved: int, present: int, errno: st
     assert data.ioctl(DIAG_IOCSUNREG, ue.process.place(raw[:present])).errno == errno
 
 
-@case(doc="Unregistering: size is that of struct user_unreg")
+@case(spec="user_unreg_get", doc="Unregistering: size is that of struct user_unreg")
 def test_tail_before_unknown(ue: UserEvents) -> None:
     """Bytes that must be zero are checked before the word is looked up: E2BIG."""
     data = ue.open_data()
@@ -134,20 +129,14 @@ def unregister(ue: UserEvents, data: DataFile, *mistakes: str) -> tuple[str, boo
     return errno, data.unregister(word).errno == "ENOENT"
 
 
-@case(
-    spec="user_unreg_get, user_events_ioctl_unreg",
-    doc="Unregistering: nothing is said about which of two errors is reported",
-)
+@case(doc="Unregistering: nothing is said about which of two errors is reported")
 @variants(pairs(ORDER, APART))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """If two checks fail, errno is that of the first, and the word stays registered."""
     assert unregister(ue, ue.open_data(), first, second) == (errno, False)
 
 
-@case(
-    spec="user_unreg_get, user_events_ioctl_unreg",
-    doc="Unregistering: nothing is said about which of two errors is reported",
-)
+@case(doc="Unregistering: nothing is said about which of two errors is reported")
 def test_unwritable_alone(ue: UserEvents) -> None:
     """An unwritable word is EFAULT only if all checks pass, and it is unregistered."""
     assert unregister(ue, ue.open_data(), "unwritable") == ("EFAULT", True)

@@ -10,16 +10,13 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "unregister",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12: Unregistering",
+    spec="user_event_mm_clear_bit",
+    doc="Unregistering: address and bit must have been registered before",
     profiles="6.4..",
 )
 
 
-@case(
-    spec="user_event_mm_clear_bit",
-    doc="Unregistering: ends updates of the bit; nothing is said about what it is left at",
-)
+@case(doc="Unregistering: ends updates of the bit; nothing is said about what it is left at")
 def test_clears_the_bit(ue: UserEvents) -> None:
     """Unregistering an enabled event clears its bit and no other."""
     data = ue.open_data()
@@ -30,10 +27,7 @@ def test_clears_the_bit(ue: UserEvents) -> None:
     assert event.word.value == 0xFFFFFFF7
 
 
-@case(
-    spec="user_event_mm_clear_bit",
-    doc="Unregistering: ends updates of the bit; nothing is said about what it is left at",
-)
+@case(doc="Unregistering: ends updates of the bit; nothing is said about what it is left at")
 @variants(
     ("u32-bit31", 4, 0, 31, 0x7FFF_FFFF),
     ("u32-odd-bit0", 4, 4, 0, 0xFFFF_FFFE),
@@ -52,10 +46,7 @@ def test_clears_at_any_place(ue: UserEvents, size: int, offset: int, bit: int, l
     assert word.value == left
 
 
-@case(
-    spec="user_events_ioctl_unreg",
-    doc="Unregistering: address and bit must have been registered before",
-)
+@case(spec="user_events_ioctl_unreg")
 def test_one_of_two_bits(ue: UserEvents) -> None:
     """Of two bits of one word only the named one is unregistered."""
     data = ue.open_data()
@@ -71,11 +62,7 @@ def test_one_of_two_bits(ue: UserEvents) -> None:
     assert word.value == 0
 
 
-@case(
-    spec="user_events_ioctl_unreg",
-    doc="Unregistering: address and bit must have been registered before",
-    tier="full",
-)
+@case(spec="user_events_ioctl_unreg", tier="full")
 def test_one_of_two_words(ue: UserEvents) -> None:
     """Of two words of one event only the named one is unregistered."""
     data = ue.open_data()
@@ -85,7 +72,7 @@ def test_one_of_two_words(ue: UserEvents) -> None:
     assert (first.value, second.value) == (1, 0)
 
 
-@case(spec="user_events_ioctl_unreg")
+@case(spec="user_events_ioctl_unreg", doc="Unregistering")
 def test_ends_updates(ue: UserEvents) -> None:
     """The kernel no longer writes to an unregistered word."""
     event = ue.event()
@@ -97,7 +84,7 @@ def test_ends_updates(ue: UserEvents) -> None:
     assert event.word.value == 0xFFFF_FFFF
 
 
-@case(spec="user_events_write_core", tier="full")
+@case(spec="user_events_write_core", doc="Unregistering", tier="full")
 def test_write_index_stays(ue: UserEvents) -> None:
     """The write index stays valid: an event can be written without a registered word."""
     event = ue.event("u32 a")
@@ -108,7 +95,7 @@ def test_write_index_stays(ue: UserEvents) -> None:
     assert event.data.write_event(1, bytes(4)).errno == "ENOENT"
 
 
-@case(spec="user_event_put")
+@case(spec="user_event_put", doc="Unregistering")
 def test_keeps_the_event(ue: UserEvents) -> None:
     """Unregistering does not delete the event: the descriptor still holds it."""
     data = ue.open_data()
@@ -131,9 +118,7 @@ def test_last_reference(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="user_event_mm_clear_bit", doc="Unregistering: nothing is said about memory that went away"
-)
+@case(doc="Unregistering: nothing is said about memory that went away")
 @variants({"read-only": mmap.PROT_READ, "unmapped": None})
 def test_memory_unwritable(ue: UserEvents, protection: int | None) -> None:
     """A word that is no longer writable is EFAULT, and is unregistered nevertheless."""
@@ -148,9 +133,7 @@ def test_memory_unwritable(ue: UserEvents, protection: int | None) -> None:
     assert data.unregister(address).errno == "ENOENT"
 
 
-@case(
-    spec="user_event_mm_clear_bit", doc="Unregistering: nothing is said about memory that went away"
-)
+@case(doc="Unregistering: nothing is said about memory that went away")
 def test_memory_replaced(ue: UserEvents) -> None:
     """The bit is cleared in whatever memory is mapped at the address now."""
     data = ue.open_data()

@@ -8,8 +8,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "write",
-    spec="trace_events_user.c:user_events_write_core",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data",
+    spec="user_events_write_core",
+    doc="Writing Data: the index is unique to the descriptor used for the registration",
     tier="full",
 )
 
@@ -88,10 +88,7 @@ def test_index_picks_the_event(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    spec="user_events_write_core: info->refs belongs to the open file",
-    doc="Writing Data: the index is unique to the descriptor used for the registration",
-)
+@case(spec="user_events_write_core: info->refs belongs to the open file")
 def test_index_of_another_file(ue: UserEvents) -> None:
     """Two open files number their events separately: one index is two events."""
     first, second, third = ue.open_data(), ue.open_data(), ue.open_data()
@@ -110,10 +107,7 @@ def test_index_of_another_file(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    spec="user_events_write_core: dup(2) shares the open file",
-    doc="Writing Data: the index is unique to the descriptor used for the registration",
-)
+@case(spec="user_events_write_core: dup(2) shares the open file")
 def test_index_of_a_duplicate(ue: UserEvents) -> None:
     """A duplicated descriptor shares the indices, and keeps them when the first is closed."""
     data = ue.open_data()
@@ -131,10 +125,7 @@ def test_index_of_a_duplicate(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    spec="user_events_write_core: fork(2) shares the open file",
-    doc="Writing Data: the index is unique to the descriptor used for the registration",
-)
+@case(spec="user_events_write_core: fork(2) shares the open file")
 def test_index_in_a_child(ue: UserEvents) -> None:
     """Parent and child share the indices of an inherited descriptor in both directions."""
     data = ue.event("u8 x", name="a").data

@@ -12,13 +12,7 @@ import struct
 from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "uring",
-    spec="trace_events_user.c:user_events_write_core",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data",
-    tier="full",
-    facilities="io_uring",
-)
+case = surface("uring", spec="user_events_write_core", tier="full", facilities="io_uring")
 
 
 @case(
@@ -66,8 +60,8 @@ def test_short_payload(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Writing Data: write() or writev() of the data file; the index is one that "
-    "registration gave",
+    doc="Writing Data: write() or writev() of the data file; the index is one that registration "
+    "gave",
     needs="negative_index_refused",
 )
 def test_negative_index(ue: UserEvents) -> None:
@@ -104,8 +98,8 @@ def test_validated(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core: fault_in_iov_iter_readable",
-    doc="Writing Data: write() or writev() of the data file; silent about memory that cannot "
-    "be read",
+    doc="Writing Data: write() or writev() of the data file; silent about memory that cannot be "
+    "read",
     needs="unreadable_payload_refused",
 )
 @variants({"index_only": 4, "part_of_the_payload": 5, "nothing": 0})
@@ -228,7 +222,7 @@ def test_read_only(ue: UserEvents) -> None:
 
 @case(
     spec="rw.c:io_write: the file is regular; io-wq.c:create_io_worker",
-    doc="Documentation/trace/ftrace.rst@v6.12: set_event_pid: only the listed tasks are traced",
+    doc="ftrace.rst@v6.12: set_event_pid: only the listed tasks are traced",
     isolation="global",
 )
 def test_of_a_worker(ue: UserEvents) -> None:

@@ -14,12 +14,7 @@ from conformance.client.data_file import Word
 from conformance.client.user_events import UserEvents
 from conformance.ops import Discard, Write
 
-case = surface(
-    "write",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data",
-    tier="full",
-)
+case = surface("write", doc="Writing Data: silent about the longest payload", tier="full")
 
 
 @case(
@@ -27,27 +22,26 @@ case = surface(
     doc="Writing Data: the payload holds the fields of the event",
 )
 @variants(
-    ("u8.0", " u8 a", b"", b"\1"),
-    ("u32.3", " u32 a", bytes(3), b"\0"),
-    ("two.11", " u32 a; u64 b", bytes(11), b"\0"),
-    ("char20.19", " char[20] a", bytes(19), b"\0"),
-    ("data_loc.3", " __data_loc u8[] a", bytes(3), b"\0"),
-    ("rel_loc.3", " __rel_loc u8[] a", bytes(3), b"\0"),
-    ("struct20.19", " struct s a 20", bytes(19), b"\0"),
+    ("u8.0", "u8 a", b"", b"\1"),
+    ("u32.3", "u32 a", bytes(3), b"\0"),
+    ("two.11", "u32 a; u64 b", bytes(11), b"\0"),
+    ("char20.19", "char[20] a", bytes(19), b"\0"),
+    ("data_loc.3", "__data_loc u8[] a", bytes(3), b"\0"),
+    ("rel_loc.3", "__rel_loc u8[] a", bytes(3), b"\0"),
+    ("struct20.19", "struct s a 20", bytes(19), b"\0"),
 )
 def test_short_payload(ue: UserEvents, fields: str, payload: bytes, missing: bytes) -> None:
     """A payload shorter than the fields of its event is EINVAL; with the last byte it is
     recorded.
     """
-    data = ue.open_data()
-    data.register(ue.name() + fields)
+    event = ue.event(fields)
     # The first kernels recorded a short payload unchanged.
     errno = ue.dated("payload_size_checked", since="EINVAL", before="")
-    assert data.write_event(0, payload).errno == errno
-    ue.tracefs.enable(ue.name())
-    assert data.write_event(0, payload).errno == errno
-    assert data.writev([INDEX, payload]).errno == errno
-    assert data.write_event(0, payload + missing).ok
+    assert event.write(payload).errno == errno
+    event.enable()
+    assert event.write(payload).errno == errno
+    assert event.data.writev([INDEX, payload]).errno == errno
+    assert event.write(payload + missing).ok
     dumps = [payload.hex(" "), payload.hex(" "), (payload + missing).hex(" ")]
     if ue.dated("payload_size_checked", since=True, before=False):
         assert len(ue.tracefs.records()) == 1
@@ -90,7 +84,6 @@ def test_longer_payload(ue: UserEvents, extra: int, returned: int, dump: str) ->
 
 @case(
     spec="ring_buffer.c:rb_reserve_next_event, BUF_MAX_DATA_SIZE of a sub-buffer",
-    doc="Writing Data: silent about the longest payload",
     needs="long_records_kept",
     tier="quick",
 )
@@ -111,12 +104,7 @@ def test_longest_record(ue: UserEvents, length: int, returned: int, records: int
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="")] * records
 
 
-@case(
-    spec="user_event_ftrace returns before it validates",
-    doc="Writing Data: silent about the longest payload",
-    needs="long_records_kept",
-    tier="quick",
-)
+@case(spec="user_event_ftrace returns before it validates", needs="long_records_kept", tier="quick")
 def test_dropped_is_not_validated(ue: UserEvents) -> None:
     """A payload too long to be recorded succeeds even if it is malformed."""
     data = ue.event("__data_loc char[] s", enabled=True).data

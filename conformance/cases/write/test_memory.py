@@ -8,12 +8,7 @@ from conformance.client.addresses import PAGE
 from conformance.client.memory import memory_file
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "write",
-    spec="trace_events_user.c:user_events_write_core",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data",
-    tier="full",
-)
+case = surface("write", doc="Writing Data: silent about pages that are not resident", tier="full")
 
 
 @case(
@@ -54,7 +49,7 @@ def test_unreadable_index(ue: UserEvents, readable: int) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(doc="Writing Data: silent about memory protection")
+@case(spec="user_events_write_core", doc="Writing Data: silent about memory protection")
 def test_protected_memory(ue: UserEvents) -> None:
     """Index and payload must be readable, not writable; PROT_NONE is EFAULT."""
     data = ue.event("u32 a").data
@@ -68,10 +63,7 @@ def test_protected_memory(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="41 00 00 00")]
 
 
-@case(
-    spec="user_events_write_core: fault_in_iov_iter_readable",
-    doc="Writing Data: silent about pages that are not resident",
-)
+@case(spec="user_events_write_core: fault_in_iov_iter_readable")
 def test_untouched_memory(ue: UserEvents) -> None:
     """Index and payload in pages that were never touched read as zero and are recorded."""
     data = ue.event("u32 a; u32 b").data
@@ -83,11 +75,7 @@ def test_untouched_memory(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    spec="user_events_write_core: fault_in_iov_iter_readable",
-    doc="Writing Data: silent about pages that are not resident",
-    tier="quick",
-)
+@case(spec="user_events_write_core: fault_in_iov_iter_readable", tier="quick")
 def test_untouched_segment(ue: UserEvents) -> None:
     """A later segment is recorded from a file page that this mapping never touched."""
     data, file = ue.open_data(), memory_file(ue.process)

@@ -10,15 +10,13 @@ from conformance.client.addresses import PAGE, SCRATCH
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "write",
-    spec="trace_events_user.c:user_events_write_core",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: silent about the order of errors",
+    "write", spec="fs/read_write.c", doc="Writing Data: silent about the order of errors"
 )
 
 KERNEL_HALF = 0xFFFF_8000_0000_0000
 
 
-@case(spec="fs/read_write.c:ksys_write, vfs_write before user_events_write")
+@case(spec="ksys_write, vfs_write before user_events_write")
 def test_order_descriptor_first(ue: UserEvents) -> None:
     """A read-only descriptor is EBADF, before a bad buffer, position or index is detected."""
     data = ue.open_data(os.O_RDONLY)
@@ -29,7 +27,7 @@ def test_order_descriptor_first(ue: UserEvents) -> None:
     assert data.pwrite(RECORD, -1).errno == "EINVAL"
 
 
-@case(spec="user_events_write", needs="negative_index_refused")
+@case(spec="trace_events_user.c:user_events_write", needs="negative_index_refused")
 @variants({"negative": -1, "unknown": 1})
 def test_order_position_before_index(ue: UserEvents, index: int) -> None:
     """pwrite at an offset is EFAULT before the index is checked."""
@@ -41,10 +39,7 @@ def test_order_position_before_index(ue: UserEvents, index: int) -> None:
         assert data.pwrite(packed, 0).errno == ("EINVAL" if index == -1 else "ENOENT")
 
 
-@case(
-    spec="fs/read_write.c:vfs_write: access_ok; lib/iov_iter.c:__import_iovec",
-    needs="negative_index_refused",
-)
+@case(spec="vfs_write: access_ok; lib/iov_iter.c:__import_iovec", needs="negative_index_refused")
 def test_order_address_before_index(ue: UserEvents) -> None:
     """A payload iovec at a kernel address is EFAULT before a bad index is detected."""
     data = ue.event("u32 a").data
@@ -54,7 +49,9 @@ def test_order_address_before_index(ue: UserEvents) -> None:
     assert data.writev_at([(address, 4), (PAGE, 4)]).errno == "ENOENT"
 
 
-@case(needs="negative_index_refused", tier="full")
+@case(
+    spec="trace_events_user.c:user_events_write_core", needs="negative_index_refused", tier="full"
+)
 @variants(("negative", -1, "EINVAL"), ("unknown", 1, "ENOENT"))
 def test_order_index_before_payload(ue: UserEvents, index: int, errno: str) -> None:
     """A bad index is reported before an unreadable payload."""
@@ -67,7 +64,7 @@ def test_order_index_before_payload(ue: UserEvents, index: int, errno: str) -> N
     assert data.write_at(address, 8).errno == unreadable
 
 
-@case(tier="full")
+@case(spec="trace_events_user.c:user_events_write_core", tier="full")
 def test_order_length_before_payload(ue: UserEvents) -> None:
     """A short payload is EINVAL, even if it is unreadable."""
     data = ue.event("u32 a", enabled=True).data

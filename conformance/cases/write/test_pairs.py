@@ -15,8 +15,7 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "write",
     spec="fs/read_write.c",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: nothing is said about which of "
-    "two errors is reported",
+    doc="Writing Data: nothing is said about which of two errors is reported",
     needs="payload_size_checked negative_index_refused unreadable_payload_refused "
     "dynamic_fields_validated",
 )

@@ -13,8 +13,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "write",
-    spec="trace_events_user.c:user_events_write_core",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data: silent about several tracers",
+    spec="user_events_write_core: probes; trace_events_user.c:user_event_perf",
+    doc="Writing Data: silent about several tracers",
     tier="full",
     isolation="global",
 )
@@ -103,11 +103,7 @@ def test_unreadable_for_nobody(ue: UserEvents, turned: str) -> None:
     assert shown == [int(on) for on in turned]
 
 
-@case(
-    spec="user_events_write_core: probes; trace_events_user.c:user_event_perf",
-    needs="perf_sink dynamic_fields_validated",
-    facilities="perf",
-)
+@case(needs="perf_sink dynamic_fields_validated", facilities="perf")
 @variants(("invalid", INVALID, "EFAULT", 0), ("valid", VALID, "", 1))
 def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int) -> None:
     """ftrace at the top, an instance, and perf: all record a write, or none."""
@@ -139,11 +135,7 @@ def test_refused_and_acted_on(ue: UserEvents, asked_first: str) -> None:
     assert instance.records() == []
 
 
-@case(
-    spec="user_events_write_core: probes; trace_events_user.c:user_event_perf",
-    needs="perf_sink",
-    facilities="perf",
-)
+@case(needs="perf_sink", facilities="perf")
 def test_perf_while_turned_off(ue: UserEvents) -> None:
     """perf counts writes that an instance with tracing off, or its PID list, does not record."""
     instance = made(ue)

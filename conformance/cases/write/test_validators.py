@@ -10,11 +10,7 @@ from __future__ import annotations
 from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "write",
-    spec="trace_events_user.c:user_event_validate",
-    doc="Documentation/trace/user_events.rst@v6.12: silent about checks of dynamic fields",
-)
+case = surface("write", spec="user_event_validate", doc="silent about checks of dynamic fields")
 
 
 # The first kernels validated nothing and recorded everything.
@@ -94,18 +90,16 @@ def test_rel_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | No
     doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | offset",
     needs="dynamic_fields_validated",
 )
-@variants(("data_loc", " __data_loc char[] m", 12), ("rel_loc", " __rel_loc char[] m", 0))
+@variants(("data_loc", "__data_loc char[] m", 12), ("rel_loc", "__rel_loc char[] m", 0))
 def test_location_bits(ue: UserEvents, field: str, offset: int) -> None:
     """All 16 bits of offset and of length count: one more is EFAULT."""
-    data = ue.open_data()
-    data.register(ue.name() + field)
-    ue.tracefs.enable(ue.name())
+    event = ue.event(field, enabled=True)
     for bit in range(16):
         for wrong in ((offset | 1 << bit, 3), (offset, 3 | 1 << bit)):
             if wrong != (offset, 3):
-                assert data.write_event(0, located(*wrong) + b"ab\0").errno == "EFAULT"
+                assert event.write(located(*wrong) + b"ab\0").errno == "EFAULT"
     payload = located(offset, 3) + b"ab\0"
-    assert data.write_event(0, payload).value == 11
+    assert event.write(payload).value == 11
     assert ue.tracefs.records() == [ue.line("m=ab", dump=payload.hex(" "))]
 
 
@@ -116,38 +110,34 @@ def test_location_bits(ue: UserEvents, field: str, offset: int) -> None:
     tier="full",
 )
 @variants(
-    ("data_loc.text", " __data_loc char[] m"),
-    ("data_loc.bytes", " __data_loc u8[] m"),
-    ("rel_loc.text", " __rel_loc char[] m"),
-    ("rel_loc.bytes", " __rel_loc u8[] m"),
+    ("data_loc.text", "__data_loc char[] m"),
+    ("data_loc.bytes", "__data_loc u8[] m"),
+    ("rel_loc.text", "__rel_loc char[] m"),
+    ("rel_loc.bytes", "__rel_loc u8[] m"),
 )
 def test_location_wraps(ue: UserEvents, field: str) -> None:
     """Offset plus length does not wrap at 64 KiB: an end past the record is EFAULT."""
-    data = ue.open_data()
-    data.register(ue.name() + field)
-    ue.tracefs.enable(ue.name())
+    event = ue.event(field, enabled=True)
     for offset, length in ((0xFFFF, 1), (0xFFFC, 8), (0x8000, 0x8000), (0x7FFF, 0x8001)):
-        assert data.write_event(0, located(offset, length) + bytes(8)).errno == "EFAULT"
+        assert event.write(located(offset, length) + bytes(8)).errno == "EFAULT"
     assert ue.tracefs.records() == []
 
 
 @case(tier="full")
 @variants(
-    ("data_loc", " __data_loc char[] m", (12, 3), (12, 4)),
-    ("rel_loc", " __rel_loc char[] m", (0, 3), (0, 4)),
-    ("data_loc.bytes", " __data_loc u8[] m", (12, 3), (12, 4)),
-    ("rel_loc.bytes", " __rel_loc u8[] m", (0, 3), (0, 4)),
+    ("data_loc", "__data_loc char[] m", (12, 3), (12, 4)),
+    ("rel_loc", "__rel_loc char[] m", (0, 3), (0, 4)),
+    ("data_loc.bytes", "__data_loc u8[] m", (12, 3), (12, 4)),
+    ("rel_loc.bytes", "__rel_loc u8[] m", (0, 3), (0, 4)),
 )
 def test_bounds_are_those_of_the_write(
     ue: UserEvents, fields: str, good: tuple[int, int], bad: tuple[int, int]
 ) -> None:
     """The padding of a record to a multiple of four bytes is not part of the payload."""
-    data = ue.open_data()
-    data.register(ue.name() + fields)
-    ue.tracefs.enable(ue.name())
+    event = ue.event(fields, enabled=True)
     errno = ue.dated(CHECKED, since="EFAULT", before="")
-    assert data.write_event(0, located(*bad) + b"ab\0").errno == errno
-    assert data.write_event(0, located(*good) + b"ab\0").value == 11
+    assert event.write(located(*bad) + b"ab\0").errno == errno
+    assert event.write(located(*good) + b"ab\0").value == 11
     assert len(ue.tracefs.records()) == ue.dated(CHECKED, since=1, before=2)
 
 

@@ -12,35 +12,24 @@ from conformance.client.tracefs import DATA, TRACING_ON
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "write",
-    spec="trace_events_user.c",
-    doc="Documentation/trace/user_events.rst@v6.12: Writing Data",
+    "write", spec="user_events_write_core", doc="Writing Data: names write() and writev() only"
 )
 
 
-@case(
-    spec="user_events_write_core",
-    doc="Writing Data: the data begin with the write index, the rest is the payload",
-)
+@case(doc="Writing Data: the data begin with the write index, the rest is the payload")
 @variants(
-    ("u8", " u8 a", b"\1", 5),
-    ("u64", " u64 a", bytes(8), 12),
-    ("struct3000", " struct s a 3000", bytes(3000), 3004),
+    ("u8", "u8 a", b"\1", 5),
+    ("u64", "u64 a", bytes(8), 12),
+    ("struct3000", "struct s a 3000", bytes(3000), 3004),
 )
 def test_returns_all_bytes(ue: UserEvents, fields: str, payload: bytes, returned: int) -> None:
     """A successful write returns the combined length of index and payload."""
-    data = ue.open_data()
-    data.register(ue.name() + fields)
-    ue.tracefs.enable(ue.name())
-    assert data.write_event(0, payload).value == returned
+    event = ue.event(fields, enabled=True)
+    assert event.write(payload).value == returned
     assert len(ue.tracefs.records()) == 1
 
 
-@case(
-    spec="user_events_write_core",
-    doc="Writing Data: every write is an entry of its own",
-    tier="full",
-)
+@case(doc="Writing Data: every write is an entry of its own", tier="full")
 def test_records_in_order(ue: UserEvents) -> None:
     """Every write is one record, in the order of writing, whatever the system call."""
     data = ue.event("u16 n", enabled=True).data
@@ -164,10 +153,7 @@ def test_parts(ue: UserEvents, parts: list[bytes]) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x11223344 (287454020)", dump="44 33 22 11")]
 
 
-@case(
-    spec="user_events_write_core",
-    doc="Writing Data: the write index must stand at the start of the data",
-)
+@case(doc="Writing Data: the write index must stand at the start of the data")
 @variants(
     ("one", [b"\0"]), ("one_and_two", [b"\0", b"\0\0"]), ("three_and_empty", [b"\0\0\0", b""])
 )
@@ -244,7 +230,7 @@ def test_write_only_descriptor(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="41 00 00 00")]
 
 
-@case(spec="user_events_write: *ppos != 0", doc="Writing Data: names write() and writev() only")
+@case(spec="user_events_write: *ppos != 0")
 @variants(
     ("0", 0, ""),
     ("1", 1, "EFAULT"),
@@ -259,10 +245,7 @@ def test_pwrite_position(ue: UserEvents, offset: int, errno: str) -> None:
     assert len(ue.tracefs.records()) == (1 if errno == "" else 0)
 
 
-@case(
-    spec="user_events_write_iter looks at no position",
-    doc="Writing Data: names write() and writev() only",
-)
+@case(spec="user_events_write_iter looks at no position")
 @variants(
     ("0", 0, ""), ("1", 1, ""), ("8", 8, ""), ("2_to_40", 1 << 40, ""), ("minus_2", -2, "EINVAL")
 )
