@@ -1,6 +1,6 @@
-"""Running programs: executors, the lock-step comparison, and typed helpers for cases.
+"""Client of the kernel: typed helpers for cases, executors, and the lock-step comparison.
 
-An executor performs operations; there is one for the model and one for a guest that is
-reached through a channel of generic system calls.  ``lockstep`` runs both and compares
-after every operation.  ``user_events`` is what a case sees.
+An executor performs operations: on the model, or in a guest through a channel of generic system
+calls.  ``lockstep`` runs both and compares after every operation.  ``user_events`` is what a case
+uses.
 """

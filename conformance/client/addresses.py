@@ -1,7 +1,7 @@
-"""Where things lie in the memory of every process of a program.
+"""Memory layout of every process of a program.
 
-Structures, strings and buffers at SCRATCH, enable words at WORDS, and what a case asks for
-from FREE on.  Addresses and lengths in bytes.
+Structures, strings and buffers at SCRATCH, enable words at WORDS, further mappings of a case from
+FREE on.  Addresses and lengths in bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ATTR = SCRATCH + 4 * PAGE
 BUFFER = SCRATCH + 16 * PAGE
 
 WORDS = 0x2000_1000_0000
-# Words lie this many bytes apart, with a pattern around them that must never change.
+# Distance of words in bytes; the guard pattern around them must never change.
 WORD_SPACING = 64
 GUARD = 0xA5
 GUARD_LENGTH = 8

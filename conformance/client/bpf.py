@@ -1,6 +1,6 @@
-"""bpf(2) as a process uses it: maps, programs, and sockets that programs filter.
+"""bpf(2): maps, programs, and sockets with filters.
 
-Attributes, keys, values, instructions and licenses lie in the process's scratch memory.
+Attributes, keys, values, instructions and licenses are in the process's scratch memory.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class Bpf:
 
     @property
     def actor(self) -> str:
-        """The process that calls."""
+        """The actor of the process."""
         return self.process.actor
 
     def place(self, attributes: bytes, descriptors: Sequence[tuple[int, int]] = ()) -> int:
-        """Put attributes into memory, and numbers of descriptors (offset, slot) into them."""
+        """Store attributes with descriptor numbers (offset, slot) in them; return the address."""
         actor = self.actor
         self.process.queue(
             ops.Store(actor, STRUCT, attributes),
@@ -62,13 +62,13 @@ class Bpf:
         size: int | None = None,
         slot: int | None = None,
     ) -> Observation:
-        """A command with raw attributes, of which ``size`` bytes are told."""
+        """A command with raw attributes; ``size`` in bytes if it differs from theirs."""
         address = self.place(attributes, descriptors)
         told = len(attributes) if size is None else size
         return self.process.run(self.operation(command, address, told, slot))
 
     def operation(self, command: int, address: int, size: int, slot: int | None) -> ops.Bpf:
-        """A command with attributes that are in memory already."""
+        """A command with stored attributes."""
         return ops.Bpf(self.actor, command, address, size, slot)
 
     # Maps
@@ -97,7 +97,7 @@ class Bpf:
         return Map(self, created, slot, key_size, value_size)
 
     def array(self, value_size: int = 8, max_entries: int = 4) -> Map:
-        """An array, whose keys are numbers of 32 bits."""
+        """BPF_MAP_TYPE_ARRAY with 32-bit keys."""
         return self.map(MapType.ARRAY, value_size=value_size, max_entries=max_entries)
 
     # Programs
@@ -113,7 +113,7 @@ class Bpf:
         prog_flags: int = 0,
         insn_cnt: int | None = None,
     ) -> Program:
-        """BPF_PROG_LOAD; ``insn_cnt`` is told in the place of how many there are."""
+        """BPF_PROG_LOAD; ``insn_cnt`` if it differs from the number of instructions."""
         log = log or LogBuffer(0)
         code = bpf.assemble(program)
         if len(code) > _MOST_INSTRUCTIONS * INSTRUCTION_SIZE:
@@ -144,7 +144,7 @@ class Bpf:
         return Program(self.call(Command.PROG_LOAD, attributes, slot=slot), slot)
 
     def load_returning_7(self) -> Program:
-        """A program that answers 7."""
+        """Load a socket filter that returns 7."""
         return self.load([bpf.mov64_imm(bpf.R0, 7), bpf.exit_insn()])
 
     # Sockets
@@ -160,7 +160,7 @@ class Bpf:
         return self.process.run(ops.Close(self.actor, program.slot))
 
     def run(self, program: Program, datagram: bytes = b"datagram") -> bytes | None:
-        """What a filter leaves of a datagram; None where it drops it."""
+        """The datagram after a filter; None if dropped."""
         pair = self.pair()
         pair.attach(program)
         return pair.pass_through(datagram)
@@ -168,7 +168,7 @@ class Bpf:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """A map as it was created, or not.  Sizes in bytes."""
+    """Result of BPF_MAP_CREATE.  Sizes in bytes."""
 
     bpf: Bpf
     created: Observation
@@ -178,15 +178,15 @@ class Map:
 
     @property
     def errno(self) -> str:
-        """Why it was not; "" if it was."""
+        """Name of the error, "" on success."""
         return self.created.errno
 
     def by(self, other: Bpf) -> Map:
-        """The same in a process that has inherited the descriptor."""
+        """The map in a process that inherited the descriptor."""
         return Map(other, self.created, self.slot, self.key_size, self.value_size)
 
     def call(self, command: int, *, key: int = 0, value: int = 0, flags: int = 0) -> Observation:
-        """A command with addresses of one's own."""
+        """A command on the map with raw addresses."""
         attributes = MAP_ELEM.pack({"key": key, "value": value, "flags": flags})
         return self.bpf.call(command, attributes[:ATTR_SIZE], [(0, self.slot)])
 
@@ -201,14 +201,14 @@ class Map:
         return self.call(Command.MAP_UPDATE_ELEM, key=_KEY, value=_VALUE, flags=flags)
 
     def lookup(self, key: bytes, flags: int = 0) -> Observation:
-        """BPF_MAP_LOOKUP_ELEM; its data are the value found."""
+        """BPF_MAP_LOOKUP_ELEM; the data is the value."""
         self._place(_KEY, key)
         self._place(_VALUE, b"\xee" * self.value_size)
         done = self.call(Command.MAP_LOOKUP_ELEM, key=_KEY, value=_VALUE, flags=flags)
         return self._answer(done, self.value_size)
 
     def value(self, key: bytes) -> bytes | None:
-        """The value of a key, None without."""
+        """The value of a key; None if missing."""
         return self.lookup(key).data
 
     def delete(self, key: bytes) -> Observation:
@@ -217,7 +217,7 @@ class Map:
         return self.call(Command.MAP_DELETE_ELEM, key=_KEY)
 
     def next_key(self, key: bytes | None) -> Observation:
-        """BPF_MAP_GET_NEXT_KEY; its data are the key found."""
+        """BPF_MAP_GET_NEXT_KEY; the data is the next key."""
         self._place(_KEY, key or b"")
         self._place(_VALUE, b"\xee" * self.key_size)
         address = 0 if key is None else _KEY
@@ -225,7 +225,7 @@ class Map:
         return self._answer(done, self.key_size)
 
     def keys(self) -> list[bytes]:
-        """All keys, as one gets them one after the other."""
+        """All keys in iteration order, at most 65."""
         found: list[bytes] = []
         key = self.next_key(None).data
         while key is not None and len(found) <= 64:
@@ -234,7 +234,7 @@ class Map:
         return found
 
     def _answer(self, done: Observation, size: int) -> Observation:
-        """What was observed, with what the kernel wrote."""
+        """The observation with the bytes that the kernel wrote."""
         content = self.bpf.process.load(_VALUE, size).data
         return done if done.errno else Observation(done.value, "", content, done.watched)
 
@@ -249,18 +249,18 @@ class Map:
         return process.run(ops.Read(process.actor, self.slot, count))
 
     def write(self, data: bytes) -> Observation:
-        """write(2) to it."""
+        """write(2) to the descriptor."""
         self._place(_VALUE, data)
         process = self.bpf.process
         return process.run(ops.Write(process.actor, self.slot, _VALUE, len(data)))
 
     def ioctl(self, request: int) -> Observation:
-        """ioctl(2) of it."""
+        """ioctl(2) of the descriptor."""
         process = self.bpf.process
         return process.run(ops.Ioctl(process.actor, self.slot, request, 0))
 
     def dup(self) -> Map:
-        """dup(2) of it."""
+        """dup(2) of the descriptor."""
         process = self.bpf.process
         slot = process.free_slot()
         created = process.run(ops.Dup(process.actor, self.slot, slot))

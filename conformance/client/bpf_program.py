@@ -1,4 +1,4 @@
-"""A program of eBPF as it was loaded, and where the verifier's log went."""
+"""Loaded eBPF programs and the verifier's log buffer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from conformance.ops import Observation
 
 @dataclass(frozen=True, slots=True)
 class LogBuffer:
-    """Where the verifier's log goes."""
+    """Buffer of the verifier's log."""
 
     level: int = 1
     size: int = 0
@@ -18,12 +18,12 @@ class LogBuffer:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program as it was loaded, or not."""
+    """Result of BPF_PROG_LOAD."""
 
     loaded: Observation
     slot: int
 
     @property
     def errno(self) -> str:
-        """Why it was not; "" if it was."""
+        """Name of the error, "" on success."""
         return self.loaded.errno

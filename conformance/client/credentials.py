@@ -1,4 +1,4 @@
-"""What a process does about its own rights, about modes and owners, and about what it sees."""
+"""Credentials, namespaces and mounts of a process; modes and owners of files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conformance.ops.credentials import Capability
 
 
 class Credentials:
-    """The rights of one process; each method is one operation."""
+    """Credentials of one process; each method is one operation."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
@@ -21,27 +21,27 @@ class Credentials:
     def become(
         self, uid: int = 1000, gid: int | None = None, *groups: int, keep: bool = False
     ) -> Observation:
-        """Another user; its group is that of its number where none is given."""
+        """Become another user; ``gid`` defaults to ``uid``."""
         group = uid if gid is None else gid
         return self._process.run(credentials.Become(self._actor, uid, group, groups, keep))
 
     def keep_only(self, *capabilities: Capability) -> Observation:
-        """No capabilities but these."""
+        """Keep only these capabilities."""
         kept = credentials.mask(*capabilities)
         return self._process.run(credentials.Capset(self._actor, kept, kept))
 
     def make_effective(self, *capabilities: Capability) -> Observation:
-        """Of all capabilities, which stay permitted, these alone are effective."""
+        """Make only these capabilities effective; all stay permitted."""
         effective = credentials.mask(*capabilities)
         return self._process.run(credentials.Capset(self._actor, credentials.EVERYTHING, effective))
 
     def become_with(self, *capabilities: Capability) -> Observation:
-        """An ordinary user with these capabilities and no others."""
+        """Become an ordinary user with only these capabilities."""
         self.become(keep=True)
         return self.keep_only(*capabilities)
 
     def drop(self, *capabilities: Capability) -> Observation:
-        """All capabilities but these."""
+        """Drop these capabilities."""
         left = credentials.EVERYTHING & ~credentials.mask(*capabilities)
         return self._process.run(credentials.Capset(self._actor, left, left))
 
@@ -50,7 +50,7 @@ class Credentials:
         return self._process.run(credentials.NoNewPrivileges(self._actor))
 
     def filter(self, *refused: str, errno: str) -> Observation:
-        """seccomp(2): these system calls answer with an error from now on."""
+        """seccomp(2): make system calls fail with ``errno``."""
         return self._process.run(credentials.Seccomp(self._actor, refused, errno))
 
     def unshare(self, flags: int) -> Observation:
@@ -66,18 +66,18 @@ class Credentials:
         return self._process.run(credentials.Mount(self._actor, kind, target, kind, 0, options))
 
     def remount(self, target: str, options: str = "", *, read_only: bool = False) -> Observation:
-        """mount(2) of what is mounted there, with other options, or nothing to be written to it."""
+        """mount(2) with MS_REMOUNT: other options, or read-only."""
         flags = credentials.MS_REMOUNT | (credentials.MS_RDONLY if read_only else 0)
         return self._process.run(credentials.Mount(self._actor, "none", target, "", flags, options))
 
     def bind(self, source: str, target: str) -> Observation:
-        """mount(2) of a file or directory that is there already."""
+        """mount(2) with MS_BIND."""
         return self._process.run(
             credentials.Mount(self._actor, source, target, "", credentials.MS_BIND)
         )
 
     def make_read_only(self, target: str) -> Observation:
-        """mount(2): nothing is written through this mount any more."""
+        """mount(2): make a bind mount read-only."""
         flags = credentials.MS_BIND | credentials.MS_REMOUNT | credentials.MS_RDONLY
         return self._process.run(credentials.Mount(self._actor, "none", target, "", flags))
 
@@ -110,16 +110,16 @@ class Credentials:
         return self._process.run(ops.Stat(self._actor, path)).value
 
     def read(self, path: str, prefix: str = "") -> Observation:
-        """A whole file, or its lines about events whose names begin with ``prefix``."""
+        """A whole file, or its lines of events whose names start with ``prefix``."""
         view = View.OWN if prefix else View.EXACT
         return self._process.run(ops.ReadFile(self._actor, path, view, prefix))
 
     def data(self, path: str, flags: int = os.O_RDWR) -> DataFile:
-        """user_events_data, opened by another path."""
+        """Open user_events_data by another path."""
         return DataFile(self._process, self._process.open(path, flags)[1])
 
     def write(self, path: str, text: str) -> Observation:
-        """open for writing, one write(2), close."""
+        """Open for writing, one write(2), close."""
         return self._process.run(ops.WriteFile(self._actor, path, text.encode(), os.O_WRONLY))
 
 
@@ -132,9 +132,9 @@ class Directory:
         self.opened, self._slot = process.open(path, os.O_RDONLY | os.O_DIRECTORY)
 
     def next(self) -> Observation:
-        """getdents64(2), once: more names, or nothing any more."""
+        """getdents64(2), once: the next names, empty at the end."""
         return self._process.run(ops.Getdents(self._process.actor, self._slot, self._prefix))
 
     def names(self) -> list[str]:
-        """The names that one getdents64(2) gave, sorted."""
+        """The names of one getdents64(2), sorted."""
         return self.next().text.splitlines()

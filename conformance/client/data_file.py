@@ -1,8 +1,7 @@
-"""A descriptor of user_events_data, and what a registration through it gives.
+"""Descriptor of user_events_data: register, unregister, delete, write.
 
-Everything here is sugar over operations: a method stores its arguments in the memory of
-its process, makes the system call and loads the results, and returns what was observed.
-Nothing here judges; the lock-step below does.
+A method stores its arguments in the memory of its process, makes the system call, loads the
+results and returns the observation.  The lock-step comparison below judges.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ from conformance.abi.profile import PLACE_MEMBER, USER_REG_OF, Profile
 from conformance.client.addresses import BUFFER, STRING, STRUCT
 from conformance.ops import Observation
 
-# What the write index holds before the kernel fills it in.
+# Value of the write index before the kernel sets it.
 _UNSET = 0xFFFFFFFF
 
 
 class Caller(Protocol):
-    """The process that a descriptor or word belongs to."""
+    """The process that owns a descriptor or word."""
 
     actor: str
 
     @property
     def profile(self) -> Profile:
-        """The contract this kernel is judged by."""
+        """The ABI profile of the kernel."""
         ...
 
     def run_all(self, *program: ops.Operation) -> list[Observation]:
@@ -41,15 +40,15 @@ class Caller(Protocol):
         ...
 
     def queue(self, *program: ops.Operation) -> None:
-        """Operations to run together with the next ones."""
+        """Run operations in one batch with the next ones."""
         ...
 
     def eventually(self, operation: ops.Operation) -> Observation:
-        """Repeat an operation until nothing is pending that changes its answer."""
+        """Repeat an operation until no pending work changes its answer."""
         ...
 
     def free_slot(self) -> int:
-        """A descriptor number that is not in use."""
+        """An unused slot."""
         ...
 
     def word(self) -> Word:
@@ -57,7 +56,9 @@ class Caller(Protocol):
         ...
 
     def place(self, data: bytes) -> int:
-        """Store bytes at the end of fresh memory with nothing behind; their address."""
+        """Store bytes at the end of a fresh mapping, before an unmapped page; return the
+        address.
+        """
         ...
 
     def load_number(self, address: int, size: int) -> int:
@@ -75,21 +76,20 @@ class Word:
 
     @property
     def value(self) -> int:
-        """The word as the process reads it now."""
+        """The current value."""
         return self.process.load_number(self.address, self.size)
 
     def wait(self) -> int:
-        """The word once everything the kernel still has to do about it is done."""
+        """The value when no kernel work on the word is pending."""
         seen = self.process.eventually(ops.Load(self.process.actor, self.address, self.size))
         return int.from_bytes(seen.data or b"", "little")
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """The outcome of DIAG_IOCSREG: what was observed, the write index, the word used.
+    """Result of DIAG_IOCSREG: observation, write index and enable word.
 
-    ``place`` is what kernels before 6.4 answer beside the write index: status_index or
-    status_bit.  They use no word: there is none.
+    Before 6.4 there is no word, and ``place`` is the status_index or status_bit.
     """
 
     seen: Observation
@@ -99,7 +99,7 @@ class Registration:
 
     @property
     def word(self) -> Word:
-        """The enable word.  Raises ValueError on a kernel that has a status page."""
+        """The enable word.  Raises ValueError before 6.4."""
         if self.chosen is None:
             raise ValueError("registrations have no word before 6.4")
         return self.chosen
@@ -111,7 +111,7 @@ class Registration:
 
     @property
     def value(self) -> int:
-        """What ioctl(2) returned."""
+        """The return value of ioctl(2)."""
         return self.seen.value
 
 
@@ -142,10 +142,8 @@ class DataFile:
     ) -> Registration:
         """DIAG_IOCSREG of a definition such as ``name u32 a; char[20] b``.
 
-        Without ``word`` a fresh one is used, where the kernel uses words at all.  The
-        keyword arguments below ``tail`` (bytes stored behind the structure) put raw values
-        in the place of what fits: ``at`` is where the structure lies, ``name_args``
-        replaces the pointer to the definition.
+        Since 6.4 a fresh word is enabled unless ``word`` is given.  ``tail`` is stored after the
+        structure, ``at`` is the structure's address.  The other arguments override single members.
         """
         profile = self.process.profile
         layout = USER_REG_OF[profile.generation]
@@ -207,7 +205,7 @@ class DataFile:
     def delete(self, name: str | bytes, *, eventually: bool = False) -> Observation:
         """DIAG_IOCSDEL of a registered name.
 
-        ``eventually`` repeats it until references that are dropped later are gone.
+        ``eventually`` repeats the call until deferred references are dropped.
         """
         actor = self.process.actor
         self.process.queue(ops.Store(actor, STRING, _c_string(name)))
@@ -222,7 +220,7 @@ class DataFile:
         )
 
     def write_at(self, address: int, count: int) -> Observation:
-        """write(2) of whatever lies at an address."""
+        """write(2) of memory at an address."""
         return self.process.run(ops.Write(self.process.actor, self.slot, address, count))
 
     def write_event(self, index: int, payload: bytes = b"") -> Observation:
@@ -238,7 +236,7 @@ class DataFile:
         )
 
     def pwrite_at(self, address: int, count: int, offset: int) -> Observation:
-        """pwrite(2) of whatever lies at an address, at a file offset."""
+        """pwrite(2) of memory at an address, at a file offset."""
         return self.process.run(ops.Pwrite(self.process.actor, self.slot, address, count, offset))
 
     def writev(self, parts: Sequence[bytes]) -> Observation:
@@ -248,7 +246,7 @@ class DataFile:
         return self.process.run(*program, call)
 
     def writev_at(self, segments: Sequence[tuple[int, int]]) -> Observation:
-        """writev(2) of iovecs with these addresses and lengths, whatever lies there."""
+        """writev(2) of iovecs with these addresses and lengths."""
         actor = self.process.actor
         vector = b"".join(struct.pack("<QQ", *segment) for segment in segments)
         call = ops.Writev(actor, self.slot, STRUCT, len(segments))
@@ -261,18 +259,18 @@ class DataFile:
         return self.process.run(*program, call)
 
     def submit(self, data: bytes, *, offset: int = 0) -> Observation:
-        """A write of raw bytes through io_uring."""
+        """IORING_OP_WRITE of raw bytes."""
         actor = self.process.actor
         self.process.queue(ops.Store(actor, BUFFER, data))
         return self.process.run(ops.SubmitWrite(actor, self.slot, BUFFER, len(data), offset))
 
     def submit_at(self, address: int, count: int, *, vector: bool = False) -> Observation:
-        """A write through io_uring of whatever lies at an address: bytes or iovecs."""
+        """IORING_OP_WRITE of memory, or IORING_OP_WRITEV of iovecs, at an address."""
         actor = self.process.actor
         return self.process.run(ops.SubmitWrite(actor, self.slot, address, count, vector=vector))
 
     def submitv(self, parts: Sequence[bytes]) -> Observation:
-        """A writev through io_uring with one iovec per part."""
+        """IORING_OP_WRITEV with one iovec per part."""
         program, vector = self._gather(parts)
         call = ops.SubmitWrite(self.process.actor, self.slot, vector, len(parts), vector=True)
         return self.process.run(*program, call)
@@ -297,13 +295,13 @@ class DataFile:
         return self.process.run(ops.Close(self.process.actor, self.slot))
 
     def dup(self) -> DataFile:
-        """A second descriptor of the same open file."""
+        """dup(2): a second descriptor of the same open file."""
         slot = self.process.free_slot()
         self.process.run(ops.Dup(self.process.actor, self.slot, slot))
         return DataFile(self.process, slot)
 
     def of(self, process: Caller) -> DataFile:
-        """The copy of this descriptor that a forked process has."""
+        """The copy of this descriptor in a forked process."""
         return DataFile(process, self.slot)
 
 

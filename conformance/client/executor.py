@@ -1,4 +1,4 @@
-"""Executors of programs: the protocol, and the model in the place of a kernel."""
+"""Executors: the protocol, and the model as an executor."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from conformance.ops import Observation, Operation, Watch
 
 
 class Deadline(Protocol):
-    """A point in time handed down by whoever waits."""
+    """A point in time after which waiting ends."""
 
     @property
     def expired(self) -> bool:
@@ -23,7 +23,7 @@ class Deadline(Protocol):
 
 
 class Executor(Protocol):
-    """Performs operations and says what came back."""
+    """Performs operations and returns the observations."""
 
     def execute(
         self, operations: Sequence[Operation], watches: Sequence[Watch]
@@ -36,19 +36,19 @@ class Executor(Protocol):
         ...
 
     def pause(self, deadline: Deadline) -> None:
-        """Let a little time pass before asking again."""
+        """Sleep a little before the next try."""
         ...
 
 
 class ModelDeadline:
-    """The deadline of the model, which needs no time: one look after settling is enough."""
+    """Deadline of the model: expires after two tries, since no time passes."""
 
     def __init__(self) -> None:
         self._looks = 0
 
     @property
     def expired(self) -> bool:
-        """True from the third question on."""
+        """True from the third query on."""
         self._looks += 1
         return self._looks > 2
 
@@ -58,10 +58,10 @@ class ModelDeadline:
 
 
 class ModelExecutor:
-    """The model as a kernel: for self-checks and for doubles that lie.
+    """The model as a kernel, for self-checks and fault injection.
 
-    ``eager`` lets pending work happen before every operation, else it happens only while
-    somebody waits for it: a case that holds for a kernel must hold for both.
+    ``eager`` performs pending work before every operation, otherwise only while a case waits: a
+    case must hold either way.
     """
 
     def __init__(self, model: Model, *, eager: bool = False) -> None:
@@ -85,9 +85,9 @@ class ModelExecutor:
         return seen
 
     def deadline(self, seconds: float, what: str) -> ModelDeadline:
-        """The model needs no time."""
+        """The deadline of the model."""
         return ModelDeadline()
 
     def pause(self, deadline: Deadline) -> None:
-        """Everything pending happens while somebody waits."""
+        """Perform all pending work."""
         self._model.settle()

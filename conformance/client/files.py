@@ -1,4 +1,4 @@
-"""A descriptor of any file of tracefs, as a program that does not use the shell has it."""
+"""Descriptors of files in tracefs: read, write, seek and map."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from conformance.ops import Observation
 
 
 class File:
-    """An open descriptor: read, write, seek and map, each one system call."""
+    """An open descriptor; each method is one system call."""
 
     def __init__(self, process: Process, path: str, flags: int = os.O_RDONLY) -> None:
         self.opened, self._slot = process.open(path, flags)
         self._process = process
 
     def of(self, process: Process) -> File:
-        """The copy of this descriptor that a forked process has."""
+        """The copy of this descriptor in a forked process."""
         inherited = copy.copy(self)
         inherited._process = process
         return inherited
@@ -38,7 +38,7 @@ class File:
         )
 
     def write_at(self, address: int, count: int) -> Observation:
-        """write(2) of whatever lies at an address."""
+        """write(2) of memory at an address."""
         return self._process.run(ops.Write(self._process.actor, self._slot, address, count))
 
     def lseek(self, offset: int, whence: int = os.SEEK_SET) -> Observation:
@@ -46,7 +46,7 @@ class File:
         return self._process.run(ops.Lseek(self._process.actor, self._slot, offset, whence))
 
     def map(self, protection: int = mmap.PROT_READ, flags: int = mmap.MAP_SHARED) -> Observation:
-        """mmap(2) of the first page, where a page is free."""
+        """mmap(2) of the first page to a free page."""
         address = self._process.map()
         self._process.unmap(address)
         actor = self._process.actor

@@ -1,8 +1,8 @@
-"""Model and kernel in lock step: every operation runs on both and is compared at once.
+"""Lock step: run every operation on model and kernel and compare at once.
 
-Value, errno, data and all watched memory with its neighbours are compared after every
-operation.  A difference in an operation that only looks is kept and the program goes on,
-so that one run shows all of them; any other difference ends the program.
+Compares value, errno, data and all watched memory after every operation.  A difference in a
+read-only operation is recorded and the program continues, so that one run shows all of them; any
+other difference ends the program.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _LOOKING = (ops.ReadFile, ops.Load, ops.Stat, ops.Read, ops.ReadRing)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One operation as it went: what was done, what was allowed, what was seen.
+    """One performed operation: allowed answers, observation, differences.
 
-    ``waited_s`` is the time in seconds until an eventual answer, None for a plain one.
+    ``waited_s`` is the time in seconds until an eventual answer, None for a single try.
     """
 
     number: int
@@ -36,13 +36,13 @@ class Step:
 
     @property
     def text(self) -> str:
-        """One line: statement and result."""
+        """One line: C statement and result."""
         waited = "" if self.waited_s is None else f"  /* after {self.waited_s:.3f} s */"
         return f"{self.number}. {statement(self.operation)} = {result_text(self.seen)}{waited}"
 
 
 class Divergence(AssertionError):
-    """The kernel answered what the model does not allow."""
+    """The kernel gave an answer that the model does not allow."""
 
     def __init__(self, step: Step) -> None:
         found = step.differences[0]
@@ -62,7 +62,7 @@ def result_text(seen: ops.Observation | Answer) -> str:
 
 
 class Lockstep:
-    """One program running on the model and on an executor."""
+    """One program, run on the model and on an executor."""
 
     def __init__(self, model: Model, executor: Executor) -> None:
         self.model = model
@@ -73,7 +73,7 @@ class Lockstep:
 
     @property
     def mismatches(self) -> list[Step]:
-        """Steps in which the kernel answered what the model does not allow."""
+        """Steps with differences."""
         return [step for step in self.steps if step.differences]
 
     @property
@@ -84,7 +84,7 @@ class Lockstep:
     def watch(self, actor: str, address: int, length: int) -> None:
         """Compare a range of an actor's memory after every operation from now on.
 
-        Of several ranges that begin at one address the longest is compared.
+        Of ranges with equal address the longest counts.
         """
         found = [w for w in self._watches if (w.actor, w.address) == (actor, address)]
         longest = max([length, *(watch.length for watch in found)])
@@ -92,30 +92,30 @@ class Lockstep:
         self._watches.append(ops.Watch(actor, address, longest))
 
     def unwatch(self, actor: str) -> None:
-        """Stop looking at an actor that is gone."""
+        """Stop comparing the memory of an actor."""
         self._watches = [watch for watch in self._watches if watch.actor != actor]
 
     @property
     def watched(self) -> set[str]:
-        """The actors of which memory is compared."""
+        """Actors with watched memory."""
         return {watch.actor for watch in self._watches}
 
     def watches_of(self, actor: str) -> list[ops.Watch]:
-        """The ranges of an actor that are compared."""
+        """The watched ranges of an actor."""
         return [watch for watch in self._watches if watch.actor == actor]
 
     def queue(self, *program: ops.Operation) -> None:
-        """Operations to run before the next ones, in one batch with them.
+        """Run operations in one batch with the next ones.
 
-        For operations whose answers nobody waits for; they are compared all the same.
+        Their answers are compared, but not returned.
         """
         self._queue += program
 
     def run(self, *program: ops.Operation) -> list[ops.Observation]:
-        """Run operations, as one batch where the executor can; one observation each.
+        """Run operations in one batch; one observation each.
 
-        Raises Divergence at the first operation that does more than look and is answered
-        in a way the model does not allow.
+        Raises Divergence at the first operation that is not read-only and whose answer the model
+        does not allow.
         """
         watches = tuple(self._watches)
         batch = [*self._queue, *program]
@@ -127,11 +127,11 @@ class Lockstep:
         return observations[len(observations) - len(program) :]
 
     def eventually(self, operation: ops.Operation, seconds: float) -> ops.Observation:
-        """Repeat an operation until it is answered as when nothing is pending any more.
+        """Repeat an operation until it is answered as if no work were pending.
 
-        The operation must be one that changes nothing until it succeeds.  ``seconds`` are
-        those of an idle machine; not reaching the answer in time is a difference, and so is
-        an answer on the way that no pending work explains.
+        The operation must change nothing until it succeeds.  ``seconds`` are those of an idle
+        machine. A timeout is a difference; so is an answer on the way that no pending work
+        explains.
         """
         self.run()
         watches = tuple(self._watches)
@@ -165,5 +165,5 @@ class Lockstep:
 
 
 def _conforms(seen: ops.Observation, answers: Sequence[Answer]) -> bool:
-    """Whether an observation is one of these answers."""
+    """Whether an observation matches one of the answers."""
     return any(not differences(answer, seen) for answer in answers)

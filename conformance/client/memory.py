@@ -1,4 +1,4 @@
-"""Memory that cases move, give up, or map from a file."""
+"""Memory operations of cases: files in memory, mremap(2), madvise(2)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from conformance.ops import Observation
 
 @dataclass(frozen=True, slots=True)
 class MemoryFile:
-    """A descriptor of a file in memory."""
+    """A descriptor of memfd_create(2)."""
 
     process: Process
     slot: int
 
     def of(self, process: Process) -> MemoryFile:
-        """The copy of this descriptor that a forked process has."""
+        """The copy of this descriptor in a forked process."""
         return MemoryFile(process, self.slot)
 
     def truncate(self, pages: int) -> Observation:
@@ -34,7 +34,7 @@ class MemoryFile:
         shared: bool = True,
         protection: int = READ_WRITE,
     ) -> int:
-        """mmap(2) of its beginning, at a free address; where it is."""
+        """mmap(2) from offset 0, by default to a free range; return the address."""
         where = self.process.reserve(pages) if address is None else address
         flags = mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE
         self.process.run(
@@ -44,7 +44,7 @@ class MemoryFile:
 
 
 def memory_file(process: Process, pages: int = 1) -> MemoryFile:
-    """A file of so many pages, all zero."""
+    """Create a file of zeroed pages."""
     file = MemoryFile(process, process.free_slot())
     process.run(ops.MemoryFile(process.actor, file.slot))
     file.truncate(pages)
@@ -52,14 +52,14 @@ def memory_file(process: Process, pages: int = 1) -> MemoryFile:
 
 
 def move(process: Process, address: int) -> int:
-    """mremap(2) of a page to a free place; where it is then."""
+    """mremap(2) of a page to a free page; return the new address."""
     where = process.reserve(1)
     move_to(process, address, where)
     return where
 
 
 def move_to(process: Process, address: int, where: int) -> Observation:
-    """mremap(2) of a page to where nothing is mapped."""
+    """mremap(2) of a page to an unmapped page."""
     return process.run(ops.Mremap(process.actor, address, PAGE, where))
 
 

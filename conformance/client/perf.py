@@ -1,7 +1,4 @@
-"""Events of perf and their ring buffers, as a tool such as perf uses them.
-
-Everything here is sugar over operations; nothing here judges.
-"""
+"""perf events and their ring buffers."""
 
 from __future__ import annotations
 
@@ -25,18 +22,18 @@ REGS = perf.PERF_SAMPLE_REGS_INTR
 
 @dataclass(frozen=True, slots=True)
 class PerfAttr:
-    """What an event of perf is asked for: the members of perf_event_attr that matter here."""
+    """Members of struct perf_event_attr."""
 
     period: int = 1
     sample_type: int = RAW
     disabled: bool = False
     inherit: bool = False
     exclude_kernel: bool = False
-    # Which registers of the kernel, as bits; with any the structure is a later, longer one.
+    # Mask of kernel registers; non-zero needs the longer structure.
     registers: int = 0
 
     def packed(self, kind: int, config: int) -> bytes:
-        """The structure."""
+        """The packed structure."""
         flags = (
             (perf.ATTR_DISABLED if self.disabled else 0)
             | (perf.ATTR_INHERIT if self.inherit else 0)
@@ -57,13 +54,13 @@ class PerfAttr:
         return attr + behind if self.registers else attr
 
 
-# A tool that counts, without looking at any record.
+# Counts only, no records.
 COUNTING = PerfAttr(period=0, sample_type=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """A mapped ring buffer: what mmap(2) answered, where it lies, how many pages it has."""
+    """A mapped ring buffer: observation of mmap(2), address, number of pages."""
 
     process: Process
     mapped: Observation
@@ -72,27 +69,27 @@ class Ring:
     sample_type: int
 
     def lines(self) -> list[str]:
-        """How far it was written and read, and the records in between (program.ring)."""
+        """Head and tail, then the records between them (ops.decoding.perf_ring)."""
         operation = ops.ReadRing(
             self.process.actor, self.address, self.pages * PAGE, self.sample_type
         )
         return self.process.run(operation).text.splitlines()
 
     def records(self) -> list[str]:
-        """The records alone."""
+        """The records only."""
         return self.lines()[1:]
 
     def set_tail(self, position: int) -> Observation:
-        """Tell the kernel how far its records were read, in bytes from the beginning."""
+        """Set data_tail: how far the reader has read, in bytes."""
         return self.process.store(self.address + perf.DATA_TAIL, position.to_bytes(8, "little"))
 
     def unmap(self) -> Observation:
-        """munmap(2) of all of it."""
+        """munmap(2) of the whole buffer."""
         return self.process.unmap(self.address, self.pages)
 
 
 class PerfEvent:
-    """A descriptor of perf_event_open(2); ``opened`` is what the call answered."""
+    """A descriptor of perf_event_open(2); ``opened`` is the observation of the call."""
 
     def __init__(self, process: Process, slot: int, opened: Observation, sample_type: int) -> None:
         self.process = process
@@ -102,12 +99,12 @@ class PerfEvent:
 
     @property
     def errno(self) -> str:
-        """Name of the error of the opening, "" on success."""
+        """Name of the error of perf_event_open(2), "" on success."""
         return self.opened.errno
 
     @property
     def count(self) -> int:
-        """How many events have happened, as read(2) says."""
+        """The count, by read(2)."""
         return int.from_bytes(self.read().data or b"", "little")
 
     def read(self, count: int = 8) -> Observation:
@@ -117,7 +114,7 @@ class PerfEvent:
     def map(
         self, pages: int = 2, *, protection: int = READ_WRITE, shared: bool = True, offset: int = 0
     ) -> Ring:
-        """mmap(2) of so many pages, the first of which describes the others."""
+        """mmap(2) of ``pages`` pages, the first of which is the control page."""
         flags = mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE
         address = self.process.reserve(pages)
         actor = self.process.actor
@@ -131,29 +128,29 @@ class PerfEvent:
         return self.process.run(ops.Ioctl(self.process.actor, self.slot, request, argument))
 
     def enable(self) -> Observation:
-        """Count from now on."""
+        """PERF_EVENT_IOC_ENABLE."""
         return self.ioctl(perf.PERF_EVENT_IOC_ENABLE)
 
     def disable(self) -> Observation:
-        """Count no more."""
+        """PERF_EVENT_IOC_DISABLE."""
         return self.ioctl(perf.PERF_EVENT_IOC_DISABLE)
 
     def reset(self) -> Observation:
-        """Count from 0."""
+        """PERF_EVENT_IOC_RESET."""
         return self.ioctl(perf.PERF_EVENT_IOC_RESET)
 
     def set_filter(self, text: str) -> Observation:
-        """Look only at records for which an expression holds."""
+        """PERF_EVENT_IOC_SET_FILTER."""
         self.process.queue(ops.Store(self.process.actor, STRING, text.encode() + b"\0"))
         return self.ioctl(perf.PERF_EVENT_IOC_SET_FILTER, STRING)
 
     def set_program(self, slot: int) -> Observation:
-        """Run a program of bpf(2), by its slot, whenever the event happens."""
+        """PERF_EVENT_IOC_SET_BPF with the program in ``slot``."""
         request = perf.PERF_EVENT_IOC_SET_BPF
         return self.process.run(ops.IoctlDescriptor(self.process.actor, self.slot, request, slot))
 
     def of(self, process: Process) -> PerfEvent:
-        """The copy of this descriptor that a forked process has."""
+        """The copy of this descriptor in a forked process."""
         return PerfEvent(process, self.slot, self.opened, self._sample_type)
 
     def close(self) -> Observation:
@@ -162,12 +159,12 @@ class PerfEvent:
 
 
 def id_path(name: str, system: str = SYSTEM) -> str:
-    """Where the number of an event is."""
+    """Path of the `id` of an event."""
     return f"{ROOT}/events/{system}/{name}/id"
 
 
 def store_id(process: Caller, name: str, attr: PerfAttr, system: str = SYSTEM) -> Observation:
-    """Have a perf_event_attr ready for an event; what reading its id gave."""
+    """Store a perf_event_attr for an event; return the observation of reading its id."""
     return process.run(*_storing_id(process.actor, name, attr, system))
 
 
@@ -180,7 +177,7 @@ def _storing_id(actor: str, name: str, attr: PerfAttr, system: str) -> tuple[ops
 
 
 def open_stored(process: Process, attr: PerfAttr, *, pid: int = 0, cpu: int = -1) -> PerfEvent:
-    """perf_event_open(2) with the perf_event_attr that is ready."""
+    """perf_event_open(2) with the stored perf_event_attr."""
     slot = process.free_slot()
     opened = process.run(ops.PerfEventOpen(process.actor, slot, ATTR, pid, cpu))
     return PerfEvent(process, slot, opened, attr.sample_type)
@@ -195,12 +192,12 @@ def open_perf(
     pid: int = 0,
     cpu: int = -1,
 ) -> PerfEvent:
-    """Listen to an event: in the calling process, or on a processor."""
+    """perf_event_open(2) of an event, for the calling process or for a CPU."""
     process.queue(*_storing_id(process.actor, name, attr, system))
     return open_stored(process, attr, pid=pid, cpu=cpu)
 
 
 def open_raw(process: Process, kind: int, config: int, attr: PerfAttr = COUNTING) -> PerfEvent:
-    """perf_event_open(2) of any type and number."""
+    """perf_event_open(2) with any type and config."""
     process.queue(ops.Store(process.actor, ATTR, attr.packed(kind, config)))
     return open_stored(process, attr)

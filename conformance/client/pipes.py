@@ -1,4 +1,4 @@
-"""Readers that consume: descriptors of trace_pipe, and of trace_pipe_raw of a processor."""
+"""Consuming readers: trace_pipe, and trace_pipe_raw of a CPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conformance.ops.decoding import trace_page
 
 
 class Pipe:
-    """An open trace_pipe of an instance, of all processors or of one; it never waits."""
+    """An open, non-blocking trace_pipe of an instance, for all CPUs or one."""
 
     def __init__(self, process: Process, files: Tracefs, *, cpu: int | None = None) -> None:
         self._process = process
@@ -21,7 +21,7 @@ class Pipe:
         self.opened, self._slot = process.open(files.path(name), os.O_RDONLY | os.O_NONBLOCK)
 
     def read(self) -> Observation:
-        """read(2): the bodies of the lines of own events, which are gone then."""
+        """read(2): consume records; the data is the bodies of own lines."""
         return self._process.run(
             ops.ReadPipe(
                 self._process.actor,
@@ -38,7 +38,7 @@ class Pipe:
 
 
 class RawPipe:
-    """An open trace_pipe_raw; what it reads is told by the type of one event."""
+    """An open trace_pipe_raw; the type of one event marks records as own."""
 
     def __init__(self, process: Process, files: Tracefs, event: str, *, cpu: int = 0) -> None:
         self._process = process
@@ -48,7 +48,7 @@ class RawPipe:
         self.opened, self._slot = process.open(path, os.O_RDONLY | os.O_NONBLOCK)
 
     def read(self) -> Observation:
-        """read(2) of a page, as text: see program/page.py."""
+        """read(2) of a page as text (ops.decoding.trace_page)."""
         sizes = self._files.recorded_sizes
         return self._process.run(
             ops.ReadPage(self._process.actor, self._slot, self._id_path, sizes)

@@ -1,4 +1,4 @@
-"""A process of a program: its memory, its descriptors, its life."""
+"""A process of a program: memory, descriptors, fork and exit."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from conformance.client.lockstep import Lockstep
 from conformance.client.tracefs import DATA
 from conformance.ops import Observation
 
-# How long, in seconds of an idle machine, the kernel may take for work it does later:
-# RCU grace periods and work queues; the references of user_events need the longest.
+# Limit for deferred kernel work (RCU grace periods, work queues) in seconds of an idle machine;
+# references of user_events take longest.
 PENDING_WORK_S = 10.0
 
 
 class Process:
-    """An actor: a process with memory and descriptors of its own."""
+    """A process with its own memory and descriptors."""
 
     def __init__(self, lockstep: Lockstep, actor: str) -> None:
         self.actor = actor
@@ -40,7 +40,7 @@ class Process:
 
     @property
     def profile(self) -> Profile:
-        """The contract this kernel is judged by."""
+        """The ABI profile of the kernel."""
         return self._lockstep.model.profile
 
     def run_all(self, *program: ops.Operation) -> list[Observation]:
@@ -52,31 +52,31 @@ class Process:
         return self._lockstep.run(*program)[-1]
 
     def queue(self, *program: ops.Operation) -> None:
-        """Operations to run together with the next ones: nobody waits for their answers."""
+        """Run operations in one batch with the next ones."""
         self._lockstep.queue(*program)
 
     def eventually(self, operation: ops.Operation) -> Observation:
-        """Repeat an operation until nothing is pending that changes its answer."""
+        """Repeat an operation until no pending work changes its answer."""
         return self._lockstep.eventually(operation, PENDING_WORK_S)
 
     def prepare(self) -> None:
-        """Come into being and map what the methods of this module need."""
+        """Start the process and create its base mappings."""
         self.queue(ops.Spawn(self.actor), *self.base_mappings())
 
     def base_mappings(self) -> tuple[ops.Operation, ...]:
-        """Map what the methods of this module need."""
+        """Mappings that the methods of this class use."""
         return (
             ops.Mmap(self.actor, SCRATCH, SCRATCH_LENGTH, READ_WRITE, mmap.MAP_PRIVATE),
             ops.Mmap(self.actor, WORDS, PAGE, READ_WRITE, mmap.MAP_PRIVATE),
         )
 
     def free_slot(self) -> int:
-        """A descriptor number that is not in use."""
+        """An unused slot."""
         self._slots += 1
         return self._slots
 
     def open(self, path: str, flags: int = os.O_RDWR) -> tuple[Observation, int]:
-        """open(2) of any path; what was observed and the slot."""
+        """open(2) of a path; return observation and slot."""
         slot = self.free_slot()
         return self.run(ops.Open(self.actor, slot, path, flags)), slot
 
@@ -91,10 +91,10 @@ class Process:
         return DataFile(self, slot)
 
     def word(self, size: int = 4, *, value: int = 0, offset: int = 0) -> Word:
-        """A fresh enable word in touched memory, watched with its neighbours.
+        """A fresh enable word in present memory, watched together with its guards.
 
-        ``size`` in bytes; ``offset`` is added to a 64-byte aligned address; ``value`` is
-        what the word holds before anything is registered.
+        ``size`` in bytes; ``offset`` is added to a 64-byte aligned address; ``value`` is the
+        initial content.
         """
         self._words += 1
         address = WORDS + self._words * WORD_SPACING + offset
@@ -106,7 +106,7 @@ class Process:
         return self.word_at(address, size, value=None)
 
     def word_at(self, address: int, size: int = 4, *, value: int | None = 0) -> Word:
-        """A word at an address of the case's own; stored unless ``value`` is None."""
+        """A word at a given address; stored unless ``value`` is None."""
         if value is not None:
             self.queue(ops.Store(self.actor, address, value.to_bytes(size, "little")))
         guarded = WORDS <= address < WORDS + PAGE
@@ -115,14 +115,14 @@ class Process:
         return Word(self, address, size)
 
     def map(self, pages: int = 1, *, protection: int = READ_WRITE, shared: bool = False) -> int:
-        """Anonymous memory, not touched yet; its address.  A free page follows it."""
+        """Map untouched anonymous memory, followed by an unmapped page; return the address."""
         address = self.reserve(pages)
         flags = mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE
         self.queue(ops.Mmap(self.actor, address, pages * PAGE, protection, flags))
         return address
 
     def map_again(self, address: int, pages: int = 1, *, shared: bool = False) -> Observation:
-        """Fresh memory at an address that was unmapped before."""
+        """Map an unmapped range again."""
         flags = mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE
         return self.run(ops.Mmap(self.actor, address, pages * PAGE, READ_WRITE, flags))
 
@@ -135,7 +135,7 @@ class Process:
         shared: bool = True,
         offset: int = 0,
     ) -> tuple[Observation, int]:
-        """mmap(2) of a descriptor of user_events_status; what was observed and the address."""
+        """mmap(2) of user_events_status; return observation and address."""
         address = self._free
         self._free += (length // PAGE + 2) * PAGE
         flags = mmap.MAP_SHARED if shared else mmap.MAP_PRIVATE
@@ -143,21 +143,23 @@ class Process:
         return seen, address
 
     def reserve(self, pages: int) -> int:
-        """Where so many pages are free, and one behind them; mapped by whoever asks."""
+        """Reserve a free address range, followed by an unmapped page; return the address."""
         address = self._free
         self._free += (pages + 1) * PAGE
         return address
 
     def write_pid(self, path: str, flags: int = os.O_WRONLY) -> Observation:
-        """Write the process's own number to a file."""
+        """Write the process's own pid to a file."""
         return self.run(ops.WritePid(self.actor, path, flags))
 
     def pin(self, cpu: int = 0) -> Observation:
-        """Run on one processor only, for good."""
+        """Run on one CPU only, for good."""
         return self.run(ops.Pin(self.actor, cpu))
 
     def place(self, data: bytes) -> int:
-        """Store bytes at the end of fresh memory with nothing behind; their address."""
+        """Store bytes at the end of a fresh mapping, before an unmapped page; return the
+        address.
+        """
         pages = (len(data) + PAGE - 1) // PAGE or 1
         address = self.map(pages) + pages * PAGE - len(data)
         self.queue(ops.Store(self.actor, address, data))
@@ -188,7 +190,7 @@ class Process:
         return self.run(ops.Setuid(self.actor, uid))
 
     def fork(self, child: str) -> Process:
-        """fork(2); the watched memory is watched in the child as well."""
+        """fork(2); memory that is watched in the parent is watched in the child."""
         self.run(ops.Fork(self.actor, child))
         copy = Process(self._lockstep, child)
         copy._slots, copy._words, copy._free = self._slots, self._words, self._free

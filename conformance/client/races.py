@@ -1,4 +1,4 @@
-"""Races of tasks, and calls that are prepared for them: each with memory of its own."""
+"""Races of tasks, and calls for them that use separate memory."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _ENDS = (ops.Exit, ExitTask)
 
 
 def track(task: Task, *steps: ops.Operation, passes: int = 1) -> Track:
-    """What a task does in a race."""
+    """The steps of a task in a race."""
     return Track(task.actor, steps, passes)
 
 
 def race(first: Task, *tracks: Track) -> list[list[Tally]]:
-    """Run tracks of tasks of one driver at once: for each, for every step, its answers counted.
+    """Run tracks of tasks of one driver at once; return answer counts per track and step.
 
-    A value is in decimal digits, an error by its name.
+    An answer is a value in decimal digits or the name of an error.
     """
     for each in tracks:
         if isinstance(each.steps[-1], _ENDS):
@@ -36,7 +36,7 @@ def race(first: Task, *tracks: Track) -> list[list[Tally]]:
 
 
 class RaceCalls:
-    """Calls of one task, with what they read in places of their own."""
+    """Prepared calls of one task, each with its own argument memory."""
 
     def __init__(self, task: Task) -> None:
         self._task = task
@@ -50,7 +50,7 @@ class RaceCalls:
         bit: int = 0,
         flags: int = 0,
     ) -> ops.Ioctl:
-        """DIAG_IOCSREG through a descriptor, as ``DataFile.register`` makes it."""
+        """DIAG_IOCSREG, as ``DataFile.register``."""
         profile = self._task.profile
         layout = USER_REG_OF[profile.generation]
         members = {
@@ -92,7 +92,7 @@ class RaceCalls:
         return ops.Write(self._task.actor, data.slot, self._task.place(raw), len(raw))
 
     def switch(self, path: str) -> tuple[ops.Write, ops.Write]:
-        """Writing 1, and writing 0, to a file of tracefs that is opened now."""
+        """Open a file of tracefs; return the writes of 1 and 0."""
         _, slot = self._task.open(path, os.O_WRONLY)
         actor = self._task.actor
         return (
@@ -101,7 +101,7 @@ class RaceCalls:
         )
 
     def command(self, path: str, text: str) -> ops.Write:
-        """A text written to a file of tracefs that is opened now."""
+        """Open a file of tracefs; return the write of a text."""
         _, slot = self._task.open(path, os.O_WRONLY)
         raw = text.encode()
         return ops.Write(self._task.actor, slot, self._task.place(raw), len(raw))

@@ -1,6 +1,6 @@
-"""user_events_data as the first version of user_events had it: a descriptor is one event.
+"""user_events_data of the first version, where a descriptor is one event.
 
-Writing, deleting and closing are those of ``DataFile``.
+Write, delete and close are those of ``DataFile``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from conformance.ops import Observation
 
 
 def register(data: DataFile, definition: str | bytes) -> Observation:
-    """DIAG_IOCSREG of a definition; the value is the place of the event in the page."""
+    """DIAG_IOCSREG of a definition; the value is the index in the status page."""
     raw = definition.encode() if isinstance(definition, str) else definition
     actor = data.process.actor
     return data.process.run(
@@ -23,15 +23,15 @@ def register(data: DataFile, definition: str | bytes) -> Observation:
 
 
 def register_at(data: DataFile, address: int) -> Observation:
-    """DIAG_IOCSREG of whatever lies at an address."""
+    """DIAG_IOCSREG of memory at an address."""
     return data.ioctl(rfc_v1.DIAG_IOCSREG, address)
 
 
 def delete_at(data: DataFile, address: int) -> Observation:
-    """DIAG_IOCSDEL of whatever lies at an address."""
+    """DIAG_IOCSDEL of memory at an address."""
     return data.ioctl(rfc_v1.DIAG_IOCSDEL, address)
 
 
 def local_offset(data: DataFile, argument: int = 0) -> Observation:
-    """DIAG_IOCQLOCOFFSET: the size of the common fields in front of the payload."""
+    """DIAG_IOCQLOCOFFSET: the size of the common fields before the payload."""
     return data.ioctl(rfc_v1.DIAG_IOCQLOCOFFSET, argument)

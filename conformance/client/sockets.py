@@ -1,4 +1,4 @@
-"""A pair of datagram sockets, of which programs filter what arrives."""
+"""Pairs of datagram sockets with filters."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ _SO_ATTACH_BPF = 50
 
 @dataclass(frozen=True, slots=True)
 class SocketPair:
-    """Two sockets: what one is given the other gets."""
+    """Two connected sockets."""
 
     process: Process
     slot: int
     other: int
 
     def reversed(self) -> SocketPair:
-        """The same in the other direction."""
+        """The pair in the other direction."""
         return SocketPair(self.process, self.other, self.slot)
 
     def attach(self, program: Program) -> Observation:
-        """SO_ATTACH_BPF: a filter for what arrives at the second one."""
+        """SO_ATTACH_BPF: filter what the second socket receives."""
         actor = self.process.actor
         self.process.queue(ops.StoreDescriptor(actor, STRUCT, program.slot))
         return self.set_option(STRUCT, 4)
 
     def set_option(self, address: int, length: int) -> Observation:
-        """setsockopt(2) of SO_ATTACH_BPF with an address of one's own."""
+        """setsockopt(2) of SO_ATTACH_BPF with a raw address."""
         operation = ops.Setsockopt(
             self.process.actor, self.other, _SOL_SOCKET, _SO_ATTACH_BPF, address, length
         )
         return self.process.run(operation)
 
     def send(self, datagram: bytes) -> Observation:
-        """write(2) to the first one."""
+        """write(2) to the first socket."""
         actor = self.process.actor
         self.process.queue(ops.Store(actor, BUFFER, datagram))
         return self.process.run(ops.Write(actor, self.slot, BUFFER, len(datagram)))
 
     def receive(self) -> Observation:
-        """read(2) from the second one."""
+        """read(2) from the second socket."""
         return self.process.run(ops.Read(self.process.actor, self.other, PAGE))
 
     def pass_through(self, datagram: bytes) -> bytes | None:
-        """What arrives of a datagram; None where nothing does."""
+        """Send a datagram; return what arrives, None if nothing does."""
         self.send(datagram)
         return self.receive().data

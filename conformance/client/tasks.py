@@ -1,4 +1,4 @@
-"""Tasks without an interpreter: threads, children of vfork, programs, 32-bit callers."""
+"""Tasks without an interpreter: threads, vfork children, execed programs, 32-bit callers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from conformance.client.user_events import UserEvents
 from conformance.ops import Observation, compat, tasks
 from conformance.ops.tasks import THREAD, VFORK, Clone
 
-# Where a 32-bit task has what it hands to the kernel: below 4 GiB, two pages.
+# Two pages below 4 GiB for arguments of 32-bit calls.
 LOW = 0x1000_0000
-# What a task takes for itself begins this far behind what its maker has taken: words, slots
-# and bytes.
+# Distance of a task's own words, slots and bytes from those of its maker.
 _WORDS_APART, _SLOTS_APART, _ROOM_APART = 12, 100, 1 << 24
 
 
 class Task(Process):
-    """A task, driven by the process that made the first one, which must outlive it."""
+    """A task; the process that made the first one drives it and must outlive it."""
 
     def __init__(self, ue: UserEvents, lockstep: Lockstep, actor: str, maker: Process) -> None:
         super().__init__(lockstep, actor)
@@ -31,15 +30,15 @@ class Task(Process):
         self._free = maker._free + _ROOM_APART
 
     def make(self, flags: int) -> Task:
-        """clone(2) of this task."""
+        """clone(2) by this task."""
         return _make(self._ue, self, flags)
 
     def thread(self) -> Task:
-        """One more thread of this task's process."""
+        """clone(2) of a thread."""
         return self.make(THREAD)
 
     def vfork(self) -> Task:
-        """vfork(2): this task goes on when its child is gone, or another program."""
+        """vfork(2): this task continues when the child has exited or called execve(2)."""
         return self.make(VFORK)
 
     def fork_task(self) -> Task:
@@ -47,19 +46,19 @@ class Task(Process):
         return self.make(0)
 
     def cloning(self, flags: int = 0) -> Clone:
-        """clone(2), to be done in a race; ``adopt`` the child then."""
+        """clone(2) as a step of a race; ``adopt`` the child afterwards."""
         return Clone(self.actor, self._ue.next_actor(), flags)
 
     def adopt(self, made: Clone) -> Task:
-        """The child that was made in a race."""
+        """The child of ``cloning``."""
         return _task(self._ue, self, made.child)
 
     def unwatch(self, actor: str) -> None:
-        """Look at the memory of a task no more: it ends."""
+        """Stop comparing the memory of a task that ends."""
         self._lockstep.unwatch(actor)
 
     def execute(self, path: str = "") -> Observation:
-        """execve(2) of a path, or of a program that goes on as this task, with fresh memory."""
+        """execve(2) of a path, or of a program that continues as this task with fresh memory."""
         seen = self.run(tasks.Exec(self.actor, path))
         if seen.ok:
             self._lockstep.unwatch(self.actor)
@@ -69,7 +68,7 @@ class Task(Process):
         return seen
 
     def end(self) -> Observation:
-        """exit(2) of this task alone."""
+        """exit(2) of this task only."""
         return self._last(tasks.ExitTask(self.actor))
 
     def exit(self, status: int = 0) -> Observation:
@@ -77,7 +76,7 @@ class Task(Process):
         return self._last(ops.Exit(self.actor, status))
 
     def kill(self) -> Observation:
-        """SIGKILL for the process of this task."""
+        """SIGKILL to the process of this task."""
         return self._last(tasks.Die(self.actor))
 
     def _last(self, end: ops.Operation) -> Observation:
@@ -87,24 +86,24 @@ class Task(Process):
         return seen
 
     def _unwatch_ended(self) -> None:
-        """Nobody looks at the memory of threads that have ended with this task."""
+        """Stop comparing the memory of threads that ended with this task."""
         for actor in self._lockstep.watched:
             if actor not in self._lockstep.model.world.processes:
                 self._lockstep.unwatch(actor)
 
     def keep_over_exec(self, data: DataFile) -> Observation:
-        """Let a descriptor stay open over execve(2)."""
+        """Clear FD_CLOEXEC of a descriptor."""
         return self.run(tasks.KeepOverExec(self.actor, data.slot))
 
-    # What a 32-bit task does
+    # 32-bit calls
 
     def map_low(self) -> int:
-        """Two pages below 4 GiB; their address."""
+        """Map two pages below 4 GiB; return the address."""
         self.run(ops.Mmap(self.actor, LOW, 2 * PAGE, READ_WRITE, mmap.MAP_PRIVATE))
         return LOW
 
     def ioctl32(self, slot: int, request: int, argument: int) -> Observation:
-        """ioctl(2) through the entry of 32-bit programs."""
+        """ioctl(2) through the 32-bit entry."""
         return self.run(compat.Ioctl32(self.actor, slot, request, argument))
 
     def read32(self, slot: int, count: int) -> Observation:
@@ -114,16 +113,16 @@ class Task(Process):
     def mmap32(
         self, address: int, length: int, protection: int, flags: int, slot: int
     ) -> Observation:
-        """mmap2(2) of the beginning of a file, at a free address below 4 GiB."""
+        """mmap2(2) from offset 0 to a free range below 4 GiB."""
         return self.run(compat.Mmap32(self.actor, address, length, protection, flags, slot))
 
     def write32(self, slot: int, data: bytes) -> Observation:
-        """write(2) of bytes that are put into low memory."""
+        """write(2) of bytes that are stored in low memory."""
         self.queue(ops.Store(self.actor, LOW, data))
         return self.run(compat.Write32(self.actor, slot, LOW, len(data)))
 
     def writev32(self, slot: int, parts: list[bytes]) -> Observation:
-        """writev(2), each part with an iovec of 8 bytes."""
+        """writev(2) with one 8-byte iovec per part."""
         position = LOW + PAGE
         vector = b""
         for part in parts:
@@ -134,14 +133,14 @@ class Task(Process):
         return self.writev32_at(slot, vector, len(parts))
 
     def writev32_at(self, slot: int, vector: bytes, count: int) -> Observation:
-        """writev(2) with iovecs as they are given."""
+        """writev(2) with raw iovecs."""
         if vector:
             self.queue(ops.Store(self.actor, LOW, vector))
         return self.run(compat.Writev32(self.actor, slot, LOW, count))
 
 
 def first_task(ue: UserEvents) -> Task:
-    """A process of its own in which nothing has happened; it has no interpreter."""
+    """A task of a fresh driver process."""
     driver = Process(ue.lockstep, ue.next_actor())
     driver.queue(tasks.SpawnDriver(driver.actor), *driver.base_mappings())
     return _make(ue, driver, 0)

@@ -1,4 +1,4 @@
-"""The text files of tracefs as a tracer uses them: status, dynamic_events, events/…."""
+"""Text files of tracefs: status, dynamic_events, events/, trace and others."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from conformance.ops import Observation, View
 ROOT = "/sys/kernel/tracing"
 DATA = f"{ROOT}/user_events_data"
 STATUS = f"{ROOT}/user_events_status"
-# What the first version of user_events had in its place.
+# Its counterpart in the first version of user_events.
 MMAP = f"{ROOT}/user_events_mmap"
 DYNAMIC_EVENTS = f"{ROOT}/dynamic_events"
 TRACE = f"{ROOT}/trace"
 TRACING_ON = f"{ROOT}/tracing_on"
 SNAPSHOT = f"{ROOT}/snapshot"
 ERROR_LOG = f"{ROOT}/error_log"
-# The parameters of the helper module that attaches a probe of its own.
+# Parameters of the helper module that attaches its own probe.
 PROBE_ATTACH = "/sys/module/uevt_probe/parameters/attach"
 PROBE_DETACH = "/sys/module/uevt_probe/parameters/detach"
 MAXIMUM = "/proc/sys/kernel/user_events_max"
 KPROBE_EVENTS = f"{ROOT}/kprobe_events"
-# The directory below events/ of the kprobes of programs.
+# Group of the kprobes of programs, below events/.
 KPROBES = "uevt"
 SYSTEM = "user_events"
 EVENTS = f"{ROOT}/events/{SYSTEM}"
@@ -34,11 +34,10 @@ _APPEND = os.O_WRONLY | os.O_APPEND
 
 
 class Tracefs:
-    """A root process that reads and writes the files of tracefs.
+    """Files of tracefs, read and written by a root process.
 
-    Reading methods compare only the lines of the program's own events unless ``whole``
-    is set, which a case of isolation *global* may do.  ``eventually`` repeats a reading
-    until nothing is pending that changes it.
+    Reads compare only lines of the program's own events unless ``whole`` is set, which needs
+    isolation *global*.  ``eventually`` repeats a read until no pending work changes it.
     """
 
     def __init__(
@@ -63,22 +62,22 @@ class Tracefs:
         return self._lockstep.run(operation)[0]
 
     def write(self, path: str, data: str | bytes, flags: int = os.O_WRONLY) -> Observation:
-        """Open a file, give data to one write(2), close it."""
+        """Open a file, one write(2), close."""
         raw = data.encode() if isinstance(data, str) else data
         return self._lockstep.run(ops.WriteFile(self._actor, path, raw, flags))[0]
 
     def status(self, *, whole: bool = False, eventually: bool = False) -> str:
-        """user_events_status: own lines, or all of it with the totals."""
+        """user_events_status: own lines, or all lines with the totals."""
         view = View.EXACT if whole else View.OWN
         return self.read(STATUS, view, eventually=eventually).text
 
     def dynamic_events(self, *, whole: bool = False, eventually: bool = False) -> str:
-        """dynamic_events: own lines, or all of it."""
+        """dynamic_events: own lines, or all lines."""
         view = View.EXACT if whole else View.OWN
         return self.read(DYNAMIC_EVENTS, view, eventually=eventually).text
 
     def definitions(self, *, whole: bool = False) -> str:
-        """dynamic_events of the first version, without who listens to the events."""
+        """dynamic_events of the first version, without the listeners of the events."""
         operation = ops.ReadFile(
             self._actor, DYNAMIC_EVENTS, View.DEFINITIONS, "" if whole else self.prefix
         )
@@ -93,7 +92,7 @@ class Tracefs:
     ) -> Observation:
         """Write to dynamic_events, as ``echo … >>`` does.
 
-        ``eventually`` repeats it until references that are dropped later are gone.
+        ``eventually`` repeats the write until deferred references are dropped.
         """
         if not eventually:
             return self.write(DYNAMIC_EVENTS, text, flags)
@@ -110,59 +109,59 @@ class Tracefs:
         return f"{self.root}/{file}"
 
     def enable(self, name: str, *, system: str = SYSTEM) -> Observation:
-        """Make ftrace listen to an event."""
+        """Enable an event for ftrace."""
         return self.write(self.event_path(name, "enable", system), "1\n")
 
     def disable(self, name: str, *, system: str = SYSTEM) -> Observation:
-        """Make ftrace stop listening."""
+        """Disable an event for ftrace."""
         return self.write(self.event_path(name, "enable", system), "0\n")
 
     def attach_probe(self, name: str) -> Observation:
-        """Let the helper module listen to an event: neither ftrace nor perf."""
+        """Attach the helper module's probe to an event, independent of ftrace and perf."""
         return self.write(PROBE_ATTACH, f"{name}\n")
 
     def detach_probe(self) -> Observation:
-        """Let the helper module stop listening."""
+        """Detach the helper module's probe."""
         return self.write(PROBE_DETACH, "\n")
 
     def add_kprobe(self, name: str, function: str) -> Observation:
-        """A kprobe at the entry of a function of the kernel."""
+        """Add a kprobe at the entry of a kernel function."""
         return self.write(KPROBE_EVENTS, f"p:{KPROBES}/{name} {function}\n", _APPEND)
 
     def remove_kprobe(self, name: str) -> Observation:
-        """Take a kprobe away."""
+        """Remove a kprobe."""
         return self.write(KPROBE_EVENTS, f"-:{KPROBES}/{name}\n", _APPEND)
 
     def enabled(self, name: str, *, system: str = SYSTEM) -> Observation:
-        """What `enable` of an event shows."""
+        """The content of `enable`."""
         return self.read(self.event_path(name, "enable", system))
 
     def format(self, name: str, *, system: str = SYSTEM) -> str:
-        """The structure of `format`: the id and the lengths of arrays are left out."""
+        """`format` without id and array lengths."""
         return self.read(self.event_path(name, "format", system), View.STRUCTURE).text
 
     def format_with_lengths(self, name: str, *, system: str = SYSTEM) -> str:
-        """`format` with its array lengths, which only the case about them reads."""
+        """`format` with array lengths."""
         return self.read(self.event_path(name, "format", system), View.ARRAYS).text
 
     def records(self, name: str | None = None) -> list[str]:
-        """Bodies of the trace lines of own events, or of one by name, oldest first.
+        """Bodies of the trace lines of own events, or of one event, oldest first.
 
-        Before 6.4 no line has a name: they are the payloads of all events then.
+        Before 6.4 lines have no name: then the payloads of all events.
         """
         prefix = self.prefix if name is None else f"{name}:"
         return self._records(self.path("trace"), View.RECORDS, prefix, self.sizes)
 
     def distinct_records(self) -> list[str]:
-        """The same, each once and in the order of the alphabet: of those who recorded at once."""
+        """``records``, each once and sorted, for concurrent writers."""
         return self._records(self.path("trace"), View.DISTINCT, self.prefix, self.sizes)
 
     def records_and_stacks(self) -> list[str]:
-        """The same, with "<stack trace>" where the stack of the kernel was recorded."""
+        """``records``, with "<stack trace>" where a kernel stack was recorded."""
         return self._records(self.path("trace"), View.STACKS, self.prefix, self.sizes)
 
     def snapshot(self) -> list[str]:
-        """Bodies of the lines of own events in the spare buffer; [] where there is none."""
+        """Bodies of the lines of own events in the snapshot buffer; [] without one."""
         spare = self._lockstep.model.world.instances[self._name].snapshot or []
         return self._records(self.path("snapshot"), View.RECORDS, self.prefix, self._dumped(spare))
 
@@ -171,7 +170,7 @@ class Tracefs:
         return self._lockstep.run(operation)[0].text.splitlines()
 
     def bodies(self, *, eventually: bool = False) -> list[str]:
-        """Bodies of all trace lines, oldest first; a type that is unknown has the number N."""
+        """Bodies of all trace lines, oldest first; the number of an unknown type is N."""
         operation = ops.ReadFile(
             self._actor, self.path("trace"), View.BODIES, self.prefix, self.sizes
         )
@@ -181,7 +180,7 @@ class Tracefs:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Bytes of the payloads in the buffer, where records are dumped."""
+        """Payload bytes of the records in the buffer if the kernel dumps records."""
         return self._dumped(self._lockstep.model.world.instances[self._name].records)
 
     def _dumped(self, records: Sequence[Record]) -> tuple[int, ...]:
@@ -192,7 +191,7 @@ class Tracefs:
 
     @property
     def recorded_sizes(self) -> tuple[int, ...]:
-        """Bytes of the payloads in the buffer, decoded or not."""
+        """Payload bytes of all records in the buffer."""
         return tuple(each.size for each in self._lockstep.model.world.instances[self._name].records)
 
     def make_directory(self, file: str) -> Observation:
@@ -204,20 +203,20 @@ class Tracefs:
         return self._lockstep.run(ops.RemoveDirectory(self._actor, self.path(file)))[0]
 
     def errors(self) -> str:
-        """What `error_log` shows, without the times."""
+        """`error_log` without the times."""
         return self.read(self.path("error_log"), View.ERRORS).text
 
     def set_processors(self, mask: str) -> Observation:
-        """Write `tracing_cpumask`: on which processors anything is recorded."""
+        """Write `tracing_cpumask`."""
         return self.write(self.path("tracing_cpumask"), f"{mask}\n")
 
     @property
     def processors(self) -> str:
-        """What `tracing_cpumask` shows."""
+        """The content of `tracing_cpumask`."""
         return self.read(self.path("tracing_cpumask")).text
 
     def directory(self, name: str, system: str = SYSTEM) -> EventDirectory:
-        """What can be hung on an event."""
+        """The files of an event: filter, triggers, histogram."""
         return EventDirectory(self, name, system)
 
     def clear_trace(self) -> Observation:
@@ -230,14 +229,14 @@ class Tracefs:
 
 
 class Instance(Tracefs):
-    """The files of an instance of the program's own, which it makes and removes."""
+    """An instance of the program, which makes and removes it."""
 
     def make(self) -> Observation:
         """mkdir(2)."""
         return self._lockstep.run(ops.MakeDirectory(self._actor, self.root))[0]
 
     def of(self, actor: str) -> Instance:
-        """The same, used by another process."""
+        """The instance, used by another process."""
         return Instance(self._lockstep, actor, self.prefix, self._timeout_s, name=self._name)
 
     def remove(self) -> Observation:
@@ -246,7 +245,7 @@ class Instance(Tracefs):
 
 
 class EventDirectory:
-    """The files of one event with which tracers say what is to become of its records."""
+    """Files of one event: filter, triggers, histogram."""
 
     def __init__(self, tracefs: Tracefs, name: str, system: str) -> None:
         self._tracefs = tracefs
@@ -262,29 +261,29 @@ class EventDirectory:
 
     @property
     def filter(self) -> str:
-        """What `filter` shows."""
+        """The content of `filter`."""
         return self._tracefs.read(self._path("filter")).text
 
     def trigger(self, text: str, flags: int = os.O_WRONLY | os.O_APPEND) -> Observation:
-        """Write `trigger`, as ``echo … >>`` does; ``>`` would take histograms away."""
+        """Write `trigger`, as ``echo … >>`` does; ``>`` would remove histograms."""
         return self._tracefs.write(self._path("trigger"), f"{text}\n", flags)
 
     @property
     def triggers(self) -> str:
-        """The triggers that `trigger` shows, "" for none."""
+        """The triggers in `trigger`, "" for none."""
         return self._tracefs.read(self._path("trigger"), View.TRIGGERS).text
 
     @property
     def available(self) -> str:
-        """All that `trigger` shows, which is a list of what there could be where nothing is."""
+        """All of `trigger`: without triggers, the list of available ones."""
         return self._tracefs.read(self._path("trigger")).text
 
     @property
     def hist(self) -> str:
-        """What `hist` shows."""
+        """The content of `hist`."""
         return self._tracefs.read(self._path("hist")).text
 
     @property
     def enabled(self) -> str:
-        """What `enable` shows."""
+        """The content of `enable`."""
         return self._tracefs.read(self._path("enable")).text
