@@ -29,7 +29,7 @@ from conformance.ops.bpf_assembler import INSTRUCTION_SIZE, Piece
 _KEY = BUFFER
 _VALUE = BUFFER + PAGE
 _INSTRUCTIONS = BUFFER + 2 * PAGE
-_MOST_INSTRUCTIONS = (SCRATCH + SCRATCH_LENGTH - _INSTRUCTIONS) // INSTRUCTION_SIZE
+_MAX_INSTRUCTIONS = (SCRATCH + SCRATCH_LENGTH - _INSTRUCTIONS) // INSTRUCTION_SIZE
 GPL = b"GPL\0"
 
 
@@ -116,8 +116,8 @@ class Bpf:
         """BPF_PROG_LOAD; ``insn_cnt`` if it differs from the number of instructions."""
         log = log or LogBuffer(0)
         code = bpf.assemble(program)
-        if len(code) > _MOST_INSTRUCTIONS * INSTRUCTION_SIZE:
-            raise ValueError("a program of that length needs memory of its own")
+        if len(code) > _MAX_INSTRUCTIONS * INSTRUCTION_SIZE:
+            raise ValueError(f"more than {_MAX_INSTRUCTIONS} instructions exceed scratch memory")
         actor = self.actor
         self.process.queue(
             ops.Store(actor, _INSTRUCTIONS, code),

@@ -48,7 +48,7 @@ class Divergence(AssertionError):
         found = step.differences[0]
         super().__init__(
             f"step {step.number}, {statement(step.operation)}: {found.field}: "
-            f"allowed {found.allowed!r}, kernel said {found.observed!r}"
+            f"allowed {found.allowed!r}, kernel answered {found.observed!r}"
         )
         self.step = step
 

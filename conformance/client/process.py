@@ -99,7 +99,7 @@ class Process:
         self._words += 1
         address = WORDS + self._words * WORD_SPACING + offset
         if address + size + GUARD_LENGTH > WORDS + PAGE:
-            raise ValueError("a program has room for 62 words; map more memory")
+            raise ValueError("no room for more than 62 words: map memory for further ones")
         guard = bytes([GUARD]) * GUARD_LENGTH
         content = guard + value.to_bytes(size, "little") + guard
         self.queue(ops.Store(self.actor, address - GUARD_LENGTH, content))

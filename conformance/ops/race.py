@@ -42,7 +42,7 @@ class Track:
         """Actor, passes and one call for each step.  Raises ValueError for a step of several."""
         calls = [call for step in self.steps for call in step.calls()]
         if len(calls) != len(self.steps):
-            raise ValueError(f"a step of several calls in a race: {self.steps!r:.200}")
+            raise ValueError(f"a step of a race must be one call: {self.steps!r:.200}")
         return [self.actor, self.passes, calls]
 
     def renamed(self, name: Callable[[str], str]) -> Track:
@@ -167,7 +167,7 @@ def _answer(value: object) -> str:
     if value is None:
         return OTHERS
     if not isinstance(value, int):
-        raise ValueError(f"no answer of a system call: {value!r:.40}")
+        raise ValueError(f"not the result of a system call: {value!r:.40}")
     return errorcode.get(-value, str(value)) if -4096 < value < 0 else str(value)
 
 

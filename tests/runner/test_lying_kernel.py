@@ -147,7 +147,7 @@ def test_a_lie_about_more_than_looking_ends_the_program(
     outcome = tell(variant, lie)
     assert isinstance(outcome.raised, Divergence)
     assert outcome.raised.step.number == ioctl.number
-    assert f"allowed 'success', kernel said '{lie.answer.errno}'" in str(outcome.raised)
+    assert f"allowed 'success', kernel answered '{lie.answer.errno}'" in str(outcome.raised)
     assert len(outcome.lockstep.steps) == ioctl.number
 
 
