@@ -1,4 +1,4 @@
-"""The assembler of eBPF programs against bytes that are written down."""
+"""The eBPF assembler against literal bytes."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ instructions = st.builds(
         (bpf_assembler.exit_insn(), "95 00 0000 00000000"),
     ],
 )
-def test_an_instruction_is_eight_bytes(piece: bpf_assembler.Piece, code: str) -> None:
+def test_instruction_encoding(piece: bpf_assembler.Piece, code: str) -> None:
     assert bpf_assembler.assemble([piece]) == bytes.fromhex(code)
 
 
 @given(instructions)
-def test_what_is_decoded_was_encoded(instruction: Instruction) -> None:
+def test_decoding_inverts_encoding(instruction: Instruction) -> None:
     raw = instruction.encode()
     assert len(raw) == 8
     assert Instruction.decode(raw) == instruction
 
 
-def test_labels_take_no_room_and_wide_loads_take_two() -> None:
+def test_labels_take_no_slot_and_wide_loads_two() -> None:
     program: list[bpf_assembler.Piece] = [
         Label("again"),
         bpf_assembler.ja("end"),
@@ -75,7 +75,7 @@ def test_an_unknown_label_is_an_error() -> None:
         bpf_assembler.assemble([bpf_assembler.ja("nowhere")])
 
 
-def test_descriptors_belong_into_the_number_of_their_load() -> None:
+def test_descriptors_are_located_at_their_loads() -> None:
     program: list[bpf_assembler.Piece] = [
         bpf_assembler.mov64_imm(0, 0),
         bpf_assembler.ld_map_fd(1, 7),

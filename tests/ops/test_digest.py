@@ -1,4 +1,4 @@
-"""Programs as JSON, as digests, and as C."""
+"""Digests of programs, and JSON and C text of generated operations."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from hypothesis import given
 from conformance import ops
 from conformance.ops import Operation, View, digest, race
 from conformance.ops.c_text import statement
-from tests.cases.variants import Outcome
 from tests.model.generated import STEADY, programs
 
 
 @STEADY
 @given(programs(hostility=4))
-def test_every_operation_is_json_and_c(program: list[Operation]) -> None:
+def test_every_operation_has_json_and_c_text(program: list[Operation]) -> None:
     for operation in program:
         assert json.loads(json.dumps(operation.encode()))["op"] == type(operation).__name__
         assert statement(operation).startswith(f"{operation.actor}: ")
@@ -28,7 +27,7 @@ def test_digests_differ_when_programs_do(first: list[Operation], second: list[Op
     assert (digest.digest(first) == digest.digest(second)) == (first == second)
 
 
-def test_the_serial_of_a_name_is_incidental() -> None:
+def test_digest_ignores_serials_of_names() -> None:
     def program(serial: str, stem: str) -> list[Operation]:
         name = f"t{serial}_{stem}"
         return [
@@ -41,33 +40,26 @@ def test_the_serial_of_a_name_is_incidental() -> None:
     assert digest.digest(program("00001", "e")) != digest.digest(program("00001", "f"))
 
 
-def test_numbers_and_order_are_not_incidental() -> None:
+def test_digest_depends_on_numbers_and_order() -> None:
     first, second = ops.Load("p1", 0x1000, 4), ops.Load("p1", 0x1000, 8)
     assert digest.digest([first, second]) != digest.digest([second, first])
     assert digest.digest([first]) != digest.digest([second])
     assert digest.digest([ops.Load("p2", 0x1000, 4)]) != digest.digest([first])
 
 
-def test_every_step_of_every_case_can_be_told(recorded: dict[str, Outcome]) -> None:
-    for outcome in recorded.values():
-        for step in outcome.lockstep.steps:
-            assert step.text.startswith(f"{step.number}. {step.operation.actor}: ")
-            json.dumps(step.operation.encode())
-
-
 def files_of(*names: str) -> list[Operation]:
-    """A program that reads one file of each event."""
+    """A program that reads a file of each event."""
     return [ops.ReadFile("root", f"/events/user_events_multi/{name}/enable") for name in names]
 
 
-def test_the_digest_does_not_know_what_ran_before() -> None:
+def test_digest_ignores_earlier_programs() -> None:
     first = digest.digest(files_of("t00001_e.0", "t00001_e.1", "t00001_e.0", "T00001_F"))
     assert first == digest.digest(files_of("t00207_e.1f", "t00207_e.20", "t00207_e.1f", "T00207_F"))
     assert first != digest.digest(files_of("t00001_e.0", "t00001_e.1", "t00001_e.1", "T00001_F"))
     assert first != digest.digest(files_of("t00001_e", "t00001_e.1", "t00001_e.0", "T00001_F"))
 
 
-def test_the_digest_does_not_know_what_ran_before_a_race() -> None:
+def test_digest_of_a_race_ignores_earlier_programs() -> None:
     first, later = (
         race.Race("p1", (race.Track("p1", (ops.Open("p1", 4, f"/events/{name}/enable", 1),)),))
         for name in ("t00001_e", "t00207_e")
@@ -75,16 +67,13 @@ def test_the_digest_does_not_know_what_ran_before_a_race() -> None:
     assert digest.digest([first]) == digest.digest([later])
 
 
-def test_the_course_of_a_program_begins_like_that_of_one_that_ended_early() -> None:
+def test_course_of_an_early_end_is_a_prefix() -> None:
     program = files_of("t00001_e", "t00001_f", "t00001_g")
     whole, early = digest.digest_and_course(program)[1], digest.digest_and_course(program[:2])[1]
     assert (len(whole), whole[:4]) == (6, early)
-    # What ran before is not in it, and from where two programs part they are different.
+    # Serials of names do not count; the courses differ from the first differing operation on.
     again = files_of("t00099_e", "t00099_x", "t00099_g")
     assert digest.digest_and_course(again)[1][:2] == whole[:2]
     assert digest.digest_and_course(again)[1][2:] != whole[2:]
     storm = files_of(*["t00001_e"] * (digest.COURSE_OPERATIONS + 50))
     assert len(digest.digest_and_course(storm)[1]) == 2 * digest.COURSE_OPERATIONS
-
-
-# Races

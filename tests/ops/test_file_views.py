@@ -1,4 +1,4 @@
-"""What of a text file is compared."""
+"""Views of text files."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ TRACE = rb"""# tracer: nop
 
 
 def seen(view: View, data: bytes, prefix: str = PREFIX) -> bytes:
-    """What a view leaves of a text."""
+    """The part of a text that a view compares."""
     return read(view, data, prefix)
 
 
 @STEADY
 @given(st.binary())
-def test_an_exact_view_leaves_all(data: bytes) -> None:
+def test_exact_view_keeps_everything(data: bytes) -> None:
     assert seen(View.EXACT, data) == data
 
 
 @STEADY
 @given(st.binary(), st.sampled_from(View))
-def test_any_view_reads_any_bytes_the_same_way_twice(data: bytes, view: View) -> None:
+def test_views_are_idempotent_on_any_bytes(data: bytes, view: View) -> None:
     once = seen(view, data)
     assert seen(view, data) == once
     if view is not View.RECORDS:
@@ -74,7 +74,7 @@ def test_any_view_reads_any_bytes_the_same_way_twice(data: bytes, view: View) ->
         (b"p:t00001_a\n", b""),
     ],
 )
-def test_own_lines_are_told_by_the_name_of_the_event(data: bytes, own: bytes) -> None:
+def test_own_lines_start_with_the_prefix(data: bytes, own: bytes) -> None:
     assert seen(View.OWN, data) == own
 
 
@@ -84,27 +84,27 @@ def test_own_lines_are_told_by_the_name_of_the_event(data: bytes, own: bytes) ->
         (b"ue:t00001_a;u8 b\n", b"ue:t00001_a;u8 b\n"),
         (b"ue:t00001_a;u8 b (Used by ftrace perf other)\n", b"ue:t00001_a;u8 b\n"),
         (b"ue:t00001_a (Used by)\nue:t00002_a (Used by)\n", b"ue:t00001_a\n"),
-        # Names: of those things that listen there are three, and they come last.
+        # Names of events: only a suffix of up to three kinds of listeners is removed.
         (b"ue:t00001_a (Used by me)\n", b"ue:t00001_a (Used by me)\n"),
         (b"ue:t00001_a (Used by perf) b\n", b"ue:t00001_a (Used by perf) b\n"),
     ],
 )
-def test_definitions_do_not_say_who_listens(data: bytes, left: bytes) -> None:
+def test_definitions_omit_listeners(data: bytes, left: bytes) -> None:
     assert seen(View.DEFINITIONS, data) == left
 
 
-def test_the_structure_of_a_format_has_no_id_and_no_lengths() -> None:
+def test_structure_omits_id_and_array_lengths() -> None:
     assert seen(View.STRUCTURE, FORMAT) == (
         FORMAT.replace(b"ID: 1234\n", b"ID: N\n").replace(b"char a[7];", b"char a[];")
     )
 
 
-def test_the_arrays_of_a_format_have_their_lengths() -> None:
+def test_arrays_view_keeps_array_lengths() -> None:
     assert seen(View.ARRAYS, FORMAT) == FORMAT.replace(b"ID: 1234\n", b"ID: N\n")
 
 
 @pytest.mark.parametrize("length", [b"0", b"20", b"4294967295", b"-1", b""])
-def test_any_length_is_left_out(length: bytes) -> None:
+def test_structure_omits_any_array_length(length: bytes) -> None:
     shown = FORMAT.replace(b"a[7];", b"a[" + length + b"];")
     assert seen(View.STRUCTURE, shown) == seen(View.STRUCTURE, FORMAT)
 
@@ -123,24 +123,24 @@ def test_any_length_is_left_out(length: bytes) -> None:
         (b"ID: 1234\n", b"ID: x\n"),
     ],
 )
-def test_everything_else_of_a_format_is_compared(right: bytes, wrong: bytes) -> None:
+def test_structure_keeps_everything_else(right: bytes, wrong: bytes) -> None:
     changed = FORMAT.replace(right, wrong, 1)
     assert changed != FORMAT
     assert seen(View.STRUCTURE, changed) != seen(View.STRUCTURE, FORMAT)
 
 
-def test_records_are_the_bodies_of_own_lines() -> None:
+def test_records_are_bodies_of_own_lines() -> None:
     assert seen(View.RECORDS, TRACE).decode() == (
         "t00001_e: a=0x1 (1)\nt00001_e:No fields found\nt00001_f: m=x: y\n"
     )
 
 
-def test_records_of_one_event_are_told_by_its_name() -> None:
+def test_records_of_one_event() -> None:
     assert seen(View.RECORDS, TRACE, "t00001_f:") == b"t00001_f: m=x: y\n"
     assert seen(View.RECORDS, TRACE, "sched_switch:") == b"sched_switch: t00001_e\n"
 
 
-def test_records_keep_bytes_that_are_no_text() -> None:
+def test_records_keep_bytes_that_are_not_text() -> None:
     line = b"  python-71  [000] .....  3.181713: t00001_e: m=\xff\xfe\n"
     assert seen(View.RECORDS, line) == b"t00001_e: m=\xff\xfe\n"
 
@@ -164,15 +164,15 @@ DUMPS = b"""# tracer: nop
         pytest.param(
             (4, 9, 0, 4000),
             ["41 00 00 00", "01 02 03 04 05 06 07 08 09", "", ""],
-            id="known sizes leave the padding out",
+            id="known-sizes-omit-padding",
         ),
         pytest.param(
             (), ["41 00 00 00", "01 02 03 04 05 06 07 08 09 ff ff ff", "ee ee ee ee", ""],
-            id="unknown sizes leave all",
+            id="unknown-sizes-keep-padding",
         ),
         pytest.param(
             (8, 9, 0, 4), ["41 00 00 00", "01 02 03 04 05 06 07 08 09", "", ""],
-            id="a record of another length is shown whole",
+            id="unexpected-length-is-kept",
         ),
     ],
 )  # fmt: skip
@@ -192,15 +192,15 @@ def test_own_lines_of_a_status_with_indexes() -> None:
         pytest.param(b"\n00000010: 09", b"\n00000020: 09", id="offset"),
     ],
 )
-def test_a_dump_that_contradicts_its_bytes_is_seen(right: bytes, wrong: bytes) -> None:
+def test_inconsistent_dump_differs(right: bytes, wrong: bytes) -> None:
     assert right in DUMPS
     sizes = (4, 9, 0, 4000)
     changed = DUMPS.replace(right, wrong, 1)
     assert read(View.RECORDS, changed, PREFIX, sizes) != read(View.RECORDS, DUMPS, PREFIX, sizes)
 
 
-def test_a_text_with_an_id_is_not_foretold() -> None:
-    """What waited for the file to go would take the kernel's number for a mistake."""
+def test_exact_view_of_a_format_is_not_modelled() -> None:
+    """An exact comparison would report the kernel's id as a difference."""
     profile = profile_for("6.12.117")
     ue = UserEvents(Lockstep(Model(profile), ModelExecutor(Model(profile))))
     ue.open_data().register(f"{ue.name()} u32 a")

@@ -177,7 +177,7 @@ def names(base: type[Operation]) -> set[str]:
     return (below | {each.__name__ for each in derived}) - bases
 
 
-def test_bytes_are_a_c_literal_cut_short() -> None:
+def test_c_literals_are_truncated() -> None:
     assert literal(b'a"\\\n\xff') == '"a\\042\\134\\012\\377"'
     assert literal(bytes(50)) == '"' + "\\000" * 48 + '" /* + 2 bytes */'
 
@@ -188,7 +188,7 @@ def test_capabilities_have_kernel_numbers() -> None:
 
 
 def run(code: bytes, architecture: int, number: int) -> int:
-    """What a filter of classic BPF returns: a machine for the instructions that ours has."""
+    """Interpret the classic BPF instructions that seccomp filters use; return the action."""
     words = {0: number, 4: architecture}
     program = list(struct.iter_unpack("<HBBI", code))
     accumulator = position = 0

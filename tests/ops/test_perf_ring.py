@@ -1,4 +1,4 @@
-"""The ring of perf: how the model fills it, and how its bytes are shown."""
+"""The perf ring: decoding, and the model's writer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RAW, TID, PERIOD = 1 << 10, 1 << 1, 1 << 8
 
 
 def mapping(records: bytes, *, head: int | None = None, tail: int = 0) -> bytes:
-    """What a process sees of a ring of one page that holds these bytes."""
+    """A mapped ring of one data page with these bytes."""
     page = bytearray(PAGE_SIZE)
     page[1024:1040] = struct.pack("<QQ", len(records) if head is None else head, tail)
     return bytes(page) + records.ljust(PAGE_SIZE, b"\0")
@@ -35,7 +35,7 @@ def sample(body: bytes) -> bytes:
         (TID, b"\5\0\0\0\5\0\0\0", "one thread"),
         (TID, b"\5\0\0\0\6\0\0\0", "process 5 thread 6"),
         (PERIOD, b"\2\0\0\0\0\0\0\0", "period 2"),
-        # The common_pid of the record is of somebody else.
+        # common_pid is that of another process.
         (
             TID | RAW,
             b"\5\0\0\0\5\0\0\0" + b"\x0c\0\0\0" + b"\0\0\0\0\7\0\0\0" + b"abcd",
@@ -44,18 +44,18 @@ def sample(body: bytes) -> bytes:
         (PERIOD, b"\2\0\0\0\0\0\0\0" + b"more", "period 2 rest 6d 6f 72 65"),
     ],
 )
-def test_a_sample_is_shown(sample_type: int, body: bytes, text: str) -> None:
+def test_sample(sample_type: int, body: bytes, text: str) -> None:
     shown = perf_ring.describe(mapping(sample(body)), sample_type)
     assert shown == f"head {8 + len(body)} tail 0\nSAMPLE misc 1 size {8 + len(body)} {text}\n"
 
 
-def test_what_the_kernel_chooses_is_left_out() -> None:
+def test_ids_are_omitted() -> None:
     one = sample(b"\x0c\0\0\0" + b"\1\1\1\1\1\1\1\1" + b"abcd")
     other = sample(b"\x0c\0\0\0" + b"\2\2\2\2\2\2\2\2" + b"abcd")
     assert perf_ring.describe(mapping(one), RAW) == perf_ring.describe(mapping(other), RAW)
 
 
-def test_lost_and_unknown_records_are_shown() -> None:
+def test_lost_and_unknown_records() -> None:
     lost = struct.pack("<IHHQQ", 2, 0, 24, 77, 3)
     other = struct.pack("<IHH", 3, 0, 10) + b"ab"
     shown = perf_ring.describe(mapping(lost + other), RAW)
@@ -63,12 +63,12 @@ def test_lost_and_unknown_records_are_shown() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 7, 4000])
-def test_a_size_that_cannot_be_is_called_corrupt(size: int) -> None:
+def test_impossible_size_is_corrupt(size: int) -> None:
     record = struct.pack("<IHH", 9, 1, size) + bytes(16)
     assert "corrupt" in perf_ring.describe(mapping(record), RAW)
 
 
-def test_a_reader_that_was_too_slow_sees_that() -> None:
+def test_slow_reader_sees_overwritten() -> None:
     assert perf_ring.describe(mapping(b"", head=5000), RAW) == "head 5000 tail 0\noverwritten\n"
 
 
@@ -77,7 +77,7 @@ def test_a_reader_that_was_too_slow_sees_that() -> None:
     lengths=st.lists(st.integers(0, 1500), max_size=12),
     reading=st.lists(st.booleans(), min_size=12, max_size=12),
 )
-def test_what_the_model_writes_can_be_read(lengths: list[int], reading: list[bool]) -> None:
+def test_model_ring_is_decoded(lengths: list[int], reading: list[bool]) -> None:
     buffer = Ring.fresh(2, overwrites=False)
     event = PerfEvent(0, [], ANY_CPU, 1, RAW, True, False, False, ring=buffer)
     fate = ""
@@ -93,7 +93,7 @@ def test_what_the_model_writes_can_be_read(lengths: list[int], reading: list[boo
     assert fate == "" or fate.startswith(f"head {buffer.head} tail ")
 
 
-def test_a_ring_is_never_full() -> None:
+def test_model_ring_is_never_full() -> None:
     buffer = Ring.fresh(2, overwrites=False)
     buffer.sample(bytes(PAGE_SIZE - 8), 0)
     assert (buffer.head, buffer.lost) == (0, 1)
@@ -101,7 +101,7 @@ def test_a_ring_is_never_full() -> None:
     assert (buffer.head, buffer.lost) == (PAGE_SIZE - 8, 0)
 
 
-def test_padding_leaves_what_was_there() -> None:
+def test_padding_keeps_old_bytes() -> None:
     buffer = Ring.fresh(2, overwrites=True)
     for _ in range(PAGE_SIZE // 16):
         buffer.sample(b"\xee" * 8, 0)

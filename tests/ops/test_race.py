@@ -18,7 +18,7 @@ RACE = race.Race(
 )
 
 
-def test_what_a_race_told_is_read_again() -> None:
+def test_parsing_inverts_formatting() -> None:
     tallies = [[{"EBADF": 2, "8": 1, "10": 4}, {"0": 3}], [{race.OTHERS: 1}]]
     text = race.format_tallies(RACE, tallies)
     assert text == "p1.0: 8 *1, 10 *4, EBADF *2\np1.1: 0 *3\np2.0: others *1\n"
@@ -37,13 +37,13 @@ def test_what_a_race_told_is_read_again() -> None:
         ("p1.0: 0 *3\np1.1: 0 *3\np3.0: 0 *1\n", False),
     ],
 )
-def test_what_a_race_told_fits_what_is_allowed(text: str, fits: bool) -> None:
+def test_conformance_of_tallies(text: str, fits: bool) -> None:
     may = race.format_allowed(RACE, [[["EBADF", "0"], ["0"]], [["0"]]])
     assert may == "p1.0: 0|EBADF *3\np1.1: 0 *3\np2.0: 0 *1\n"
     assert race.conforms(may, text) is fits
 
 
-def test_the_steps_of_a_race_are_in_its_digest() -> None:
+def test_digest_depends_on_the_steps() -> None:
     other = race.Race("p1", (RACE.tracks[0], race.Track("p2", (ops.Close("p2", 6),))))
     assert digest.digest([RACE]) != digest.digest([other])
     assert json.dumps(RACE.encode()).count('"op"') == 4
@@ -65,6 +65,6 @@ def test_the_steps_of_a_race_are_in_its_digest() -> None:
         (b"", ""),
     ],
 )
-def test_what_a_guest_tells_of_a_race_may_be_anything(raw: bytes, text: str) -> None:
+def test_malformed_tallies_become_empty_text(raw: bytes, text: str) -> None:
     shown = race.decode_tallies(RACE, raw)
     assert shown.splitlines(keepends=True)[:1] == [text] * bool(text)
