@@ -51,11 +51,13 @@ class _Names:
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
-    def reduced(self, shown: dict[str, Any]) -> dict[str, Any]:
+    def reduced(self, encoded: dict[str, Any]) -> dict[str, Any]:
         """An encoded operation with names reduced."""
-        return {key: self._plain(value) for key, value in shown.items()}
+        return {key: self._plain(value) for key, value in encoded.items()}
 
     def _plain(self, value: Any) -> Any:
+        if value is None or isinstance(value, int):
+            return value
         if isinstance(value, str):
             return _GENERATED.sub(self._stem, value)
         if isinstance(value, list):
@@ -64,7 +66,7 @@ class _Names:
         if isinstance(value, dict) and value.keys() == {"hex"}:
             text = bytes.fromhex(value["hex"]).decode("latin-1")
             return {"hex": _GENERATED.sub(self._stem, text).encode("latin-1").hex()}
-        return self.reduced(value) if isinstance(value, dict) else value
+        return self.reduced(value)
 
     def _stem(self, found: re.Match[str]) -> str:
         if found[3] is None:

@@ -63,7 +63,9 @@ class Operation:
 
     def encode(self) -> dict[str, Any]:
         """The operation as JSON values; bytes become ``{"hex": …}``."""
-        return {"op": type(self).__name__, **_encoded_fields(self)}
+        encoded = _encoded_fields(self)
+        encoded["op"] = type(self).__name__
+        return encoded
 
 
 def _encoded_fields(value: Any) -> dict[str, Any]:
