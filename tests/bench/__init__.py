@@ -1,1 +1,1 @@
-"""What the harness costs, measured beside what else there is: `make bench`."""
+"""Benchmarks of the harness (`make bench`)."""

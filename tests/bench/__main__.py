@@ -1,4 +1,4 @@
-"""`python -m tests.bench [KERNEL]`: measure, print, and keep the table in docs/performance.md."""
+"""`python -m tests.bench [KERNEL]`: run the benchmarks; --keep updates docs/performance.md."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BEGIN, _END = "<!-- measured -->\n", "<!-- end -->\n"
 
 
 def main() -> int:
-    """Measure in pairs and write the table."""
+    """Measure in pairs and print the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench")
     parser.add_argument("kernel", nargs="?", default="6.12")
     parser.add_argument("--rounds", type=int, default=5)
@@ -52,7 +52,7 @@ def main() -> int:
 def _pairs(target: Target, kernel: str, rounds: int) -> Iterator[Pair]:
     image = target.image
     assert image is not None
-    # A state is saved, the cases are compiled.
+    # Warm up: save a snapshot and compile the cases.
     guests.run(kernel)
 
     def boots() -> float:
@@ -92,14 +92,14 @@ def _pairs(target: Target, kernel: str, rounds: int) -> Iterator[Pair]:
         data = process.open_data()
         words = [process.word() for _ in range(4)]
         assert len(words) == 4
-        # Processes are borrowed when the first operation is run.
+        # The first operation takes processes from the pool.
         assert data.ioctl(uapi.DIAG_IOCSREG, 0).errno == "EFAULT"
-        hand = next(iter(ue.lockstep._executor._hands.values()))  # type: ignore[attr-defined]
+        actor = next(iter(ue.lockstep._executor._hands.values()))  # type: ignore[attr-defined]
         yield pair(
-            "an ioctl that is refused, in lock step",
+            "a refused ioctl, in lock step",
             lambda: guests.per_call(lambda: data.ioctl(uapi.DIAG_IOCSREG, 0)),
             "a bare ping",
-            lambda: guests.per_call(lambda: guest.call(hand.name, [["sys", _GETPID, [], None]])),
+            lambda: guests.per_call(lambda: guest.call(actor.name, [["sys", _GETPID, [], None]])),
             unit="ms",
             rounds=rounds,
         )

@@ -1,8 +1,8 @@
-"""`python -m tests.bench.bisecting DIR`: `uevt bisect` over a history of Linux 6.12 made for it.
+"""`python -m tests.bench.bisecting DIR`: run `uevt bisect` over a synthetic history of Linux 6.12.
 
-The history is 6.12 as the store has it, and eight edits of user_events: one breaks a behaviour,
-one does not compile.  It is made below DIR, which must not exist, and removed at the end; so is
-what was built, unless UEVT_CACHE says where to build.
+The history consists of 6.12 from the store and eight edits of user_events: one breaks a behaviour,
+one does not compile.  It is created in DIR, which must not exist, and removed at the end, as are
+the built kernels unless UEVT_CACHE is set.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ UEVT = Path(__file__).parents[2] / ".venv" / "bin" / "uevt"
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One commit: its title, and a text that is there once with what takes its place."""
+    """One commit: its title, a text that occurs once, and its replacement."""
 
     title: str
     before: str
@@ -78,7 +78,7 @@ EDITS = (
 
 
 def make_history(source: Path, repository: Path) -> None:
-    """A repository without checked-out files whose first commit is a source tree."""
+    """Create a repository without work tree whose first commit is a source tree."""
     subprocess.run(["git", "init", "-q", "-b", "main", str(repository)], check=True)
     importing = ["git", "-C", str(repository), "fast-import", "--quiet"]
     with subprocess.Popen(importing, stdin=subprocess.PIPE) as process:
@@ -121,7 +121,7 @@ def _file(stream: IO[bytes], path: str, mode: str, content: bytes) -> None:
 
 
 def main() -> int:
-    """Make the history, bisect it, and say whether the right commit was found."""
+    """Create the history and bisect it; 0 if the right commit was found."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.bisecting")
     parser.add_argument("directory", type=Path)
     directory: Path = parser.parse_args().directory.absolute()

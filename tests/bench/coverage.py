@@ -1,5 +1,5 @@
-"""`python -m tests.bench.coverage [KERNEL]`: what the cases execute of user_events, and what
-upstream's selftests do, on the same kernel.
+"""`python -m tests.bench.coverage [KERNEL]`: coverage of user_events by the cases and by upstream's
+selftests, on the same kernel.
 
 The last line is `coverage kernel=K lines=… branches=… selftest_lines=… selftest_branches=…`, all in
 percent.
@@ -25,7 +25,7 @@ _RUN_S = 3600.0
 
 
 def main() -> int:
-    """Run both and say what they covered; the exit code is that of the cases."""
+    """Run both and print their coverage; the exit code is that of the cases."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.coverage")
     parser.add_argument("kernel", nargs="?", default="6.12")
     kernel = parser.parse_args().kernel
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def _cases(kernel: str) -> tuple[int, dict[str, float]]:
-    """The exit code of a run of all cases, and what it executed."""
+    """The exit code and the coverage of a run of all cases."""
     uevt = Path(sys.executable).parent / "uevt"
     with tempfile.TemporaryDirectory() as directory:
         out = Path(directory) / "out"
@@ -66,7 +66,7 @@ def _selftests(target: Target, counted: CountedObject, kernel: str) -> Coverage:
         guests.selftests(tree_of(kernel)) as command,
     ):
         file = Path(directory) / f"selftests{COUNTERS}"
-        # Mounted already, by some versions of virtme-ng.
+        # Some versions of virtme-ng have mounted it already.
         mount = "mount -t debugfs none /sys/kernel/debug 2>/dev/null"
         keep = f"cat {counted.counters} > {file}"
         guests.vng(target.image, f"{command}; {mount}; {keep}", writable=file.parent)

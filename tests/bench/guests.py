@@ -1,4 +1,4 @@
-"""Guests and runs to be measured: ours, and virtme-ng's own of the same kernel."""
+"""Measured operations: guests and runs of uevt, and virtme-ng with the same kernel."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ from vm.machine import Machine
 ROOT = Path(__file__).parents[2]
 _VNG_S = 300.0
 _RUN_S = 600.0
-# What virtme-ng says behind a script, and the script itself: without udev the second is not seen,
-# and not always the first with it.
+# Signs that the script has ended, from virtme-ng and from the script: which one appears depends on
+# udev.
 _DONE = ("script exited with code", "uevt ran 42")
 _SAY_DONE = "echo uevt ran $((40 + 2))"
 _CALLS = 400
 
 
 def vng(image: Path, command: str, writable: Path | None = None) -> float:
-    """Seconds of ``vng … -- command`` on an image; raises RuntimeError when it did not run.
+    """Duration of `vng … -- command` on an image, in seconds.
 
-    ``writable`` is the directory of the host that the guest may write, if any.
+    `writable` is a host directory that the guest may write.  Raises RuntimeError if the command
+    did not run.
     """
     scripts = Path(sys.executable).parent
     options = [] if writable is None else [f"--rwdir={writable}"]
@@ -60,15 +61,15 @@ def vng(image: Path, command: str, writable: Path | None = None) -> float:
         check=False,
     )
     took = time.perf_counter() - began
-    # Its own exit status says nothing where there is no udev.
-    if not any(told in done.stdout for told in _DONE):
+    # Without udev the exit status is meaningless.
+    if not any(sign in done.stdout for sign in _DONE):
         raise RuntimeError(f"vng did not run {command}: {done.stdout[-2000:]}")
     return took
 
 
 def first_answer(target: Target) -> float:
-    """Seconds from nothing to a guest's first answer."""
-    # Nobody has looked through the state before.
+    """Seconds until a new guest gives its first answer."""
+    # Include the verification of the snapshot.
     vm.snapshots.files._digests.clear()
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as directory:
@@ -82,7 +83,7 @@ def first_answer(target: Target) -> float:
 
 
 def resident(target: Target) -> float:
-    """MB of memory that a guest's QEMU holds once it has answered (VmRSS)."""
+    """Resident memory (VmRSS) of QEMU after the first answer, in MB."""
     with tempfile.TemporaryDirectory() as directory:
         guest = MachineGuest(target, Path(directory))
         try:
@@ -98,7 +99,7 @@ def resident(target: Target) -> float:
 
 @contextmanager
 def refusing(target: Target) -> Iterator[tuple[UserEvents, MachineGuest]]:
-    """A guest with a program under way that watches four words."""
+    """A guest with a program in lock step."""
     with tempfile.TemporaryDirectory() as directory:
         guest = MachineGuest(target, Path(directory))
         try:
@@ -113,7 +114,7 @@ def refusing(target: Target) -> Iterator[tuple[UserEvents, MachineGuest]]:
 
 
 def per_call(call: object) -> float:
-    """Milliseconds of one call: the median of many."""
+    """Median duration of a call in milliseconds."""
     times = []
     for _ in range(_CALLS):
         began = time.perf_counter()
@@ -123,7 +124,7 @@ def per_call(call: object) -> float:
 
 
 def run(kernel: str, *options: str) -> tuple[float, float]:
-    """`uevt run`: seconds until its first case has a result, and until it has ended.
+    """Seconds until `uevt run` has its first result, and until it ends.
 
     Raises RuntimeError unless the verdict is PASS.
     """
@@ -157,7 +158,7 @@ def _has_result(file: Path) -> bool:
 
 @contextmanager
 def selftests(tree: Path) -> Iterator[str]:
-    """Upstream's selftests of user_events, compiled; the command that runs them all."""
+    """Compile upstream's selftests of user_events and return the command that runs them."""
     sources = tree / "tools/testing/selftests/user_events"
     with tempfile.TemporaryDirectory(dir=ROOT) as directory:
         scratch = Path(directory)

@@ -1,4 +1,4 @@
-"""Paired measurements: two things in turn, several times, so that a noisy host hits both."""
+"""Paired measurements: alternate two operations, so that a noisy host affects both."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Measure = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Samples of a thing and of what it is compared with, taken in turn; in ``unit``."""
+    """Alternating samples of an operation and of a reference, in `unit`."""
 
     what: str
     beside: str
@@ -21,17 +21,17 @@ class Pair:
 
     @property
     def median(self) -> float:
-        """Of the thing itself."""
+        """Median of the operation."""
         return statistics.median(self.samples)
 
     @property
     def other(self) -> float:
-        """Of what it is compared with."""
+        """Median of the reference."""
         return statistics.median(self.others)
 
     @property
     def ratio(self) -> float:
-        """The median of the ratios of pairs."""
+        """Median of the ratios of the pairs."""
         ratios = [mine / theirs for mine, theirs in zip(self.samples, self.others, strict=True)]
         return statistics.median(ratios)
 
@@ -39,7 +39,7 @@ class Pair:
 def pair(
     what: str, measure: Measure, beside: str, other: Measure, *, unit: str = "s", rounds: int
 ) -> Pair:
-    """Take both in turn, ``rounds`` times."""
+    """Measure both alternately, `rounds` times."""
     samples, others = [], []
     for _ in range(rounds):
         others.append(other())
@@ -48,7 +48,7 @@ def pair(
 
 
 def table(pairs: Sequence[Pair]) -> str:
-    """Markdown: medians, the spread of the thing itself, and the ratio."""
+    """A Markdown table of medians, spread and ratio."""
     lines = [
         "| measured | median | from … to | beside | median | ratio |",
         "|---|---|---|---|---|---|",
