@@ -14,12 +14,12 @@ _NAMES = (
     *("list", "status", "look", "kill", "spawn"),
 )
 _NUMBERS = {"look": "<3Q", "kill": "<QQ"}
-_LOOKS = {None: 1, encoding.NOT_READ: 2, encoding.GONE: 3}
+_STATUSES = {None: 1, encoding.NOT_READ: 2, encoding.GONE: 3}
 _NO_DATA = (1 << 32) - 1
 
 
-def heard(payload: bytes) -> dict[str, Any]:
-    """A request: its id, its calls (of some the name alone), its watch."""
+def decode_request(payload: bytes) -> dict[str, Any]:
+    """A request: its id, its calls (some only by name) and its watched places."""
     number, watches, count = struct.unpack_from("<QII", payload)
     watch = [list(struct.unpack_from("<3Q", payload, 16 + 24 * n)) for n in range(watches)]
     at = 16 + 24 * watches
@@ -44,16 +44,16 @@ def _other(body: bytes) -> list[Any]:
     return call
 
 
-def said(number: int, results: Sequence[dict[str, Any]]) -> bytes:
-    """The payload of a reply: results are what Machine.call returns."""
+def encode_reply(number: int, results: Sequence[dict[str, Any]]) -> bytes:
+    """The payload of a reply with results as returned by Machine.call."""
     parts = [struct.pack("<4sIQ", encoding.REPLY, len(results), number)]
     for result in results:
         data = None if result["data"] is None else bytes.fromhex(result["data"])
         length = _NO_DATA if data is None else len(data)
         parts.append(struct.pack("<qII", result["value"], result["errno"], length))
         parts.append(_padded(data or b""))
-        parts.append(_padded(bytes(_LOOKS.get(text, 0) for text in result["watch"])))
-        seen = (text for text in result["watch"] if text not in _LOOKS)
+        parts.append(_padded(bytes(_STATUSES.get(text, 0) for text in result["watch"])))
+        seen = (text for text in result["watch"] if text not in _STATUSES)
         parts.append(_padded(b"".join(map(bytes.fromhex, seen))))
     return b"".join(parts)
 

@@ -114,7 +114,7 @@ def conversations() -> list[bytes]:
         given = [
             {"value": value, "errno": 0, "data": "00ff", "watch": list(watch)} for value in values
         ]
-        return packed.said(number, given).hex()
+        return packed.encode_reply(number, given).hex()
 
     mine = ["01020304", NOT_READ, None]
     whole = ["01020304", "0102", "01"]

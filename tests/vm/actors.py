@@ -56,10 +56,10 @@ class Host:
         )
         theirs.close()
         self._decoder = wire.Decoder()
-        self._asked = 0
-        assert wire.unpack(self.hear()) == {"id": 0, "hello": self.actor.pid}
+        self._number = 0
+        assert wire.unpack(self.receive()) == {"id": 0, "hello": self.actor.pid}
 
-    def hear(self) -> bytes:
+    def receive(self) -> bytes:
         while (payload := self._decoder.take()) is None:
             data = self.end.recv(1 << 16)
             assert data, "the actor is gone"
@@ -67,13 +67,13 @@ class Host:
         return payload
 
     def request(self, *calls: Any, watch: Any = ()) -> bytes:
-        self._asked += 1
-        return wire.frame(encoding.request(self._asked, calls, watch))
+        self._number += 1
+        return wire.frame(encoding.request(self._number, calls, watch))
 
     def answer(self, lengths: Any = ()) -> list[dict[str, Any]]:
-        return encoding.results(self.hear(), lengths)
+        return encoding.results(self.receive(), lengths)
 
-    def ask(self, *calls: Any, watch: Any = ()) -> list[dict[str, Any]]:
+    def call(self, *calls: Any, watch: Any = ()) -> list[dict[str, Any]]:
         """Perform calls and return their results."""
         self.end.sendall(self.request(*calls, watch=watch))
         return self.answer([length for _, _, length in watch])
@@ -81,8 +81,8 @@ class Host:
     def close(self) -> str:
         """Hang up and return what the actor printed."""
         self.end.close()
-        _, said = self.actor.communicate(timeout=SECONDS)
-        return str(said)
+        _, errors = self.actor.communicate(timeout=SECONDS)
+        return str(errors)
 
 
 def plain(results: list[dict[str, Any]]) -> list[tuple[int, int, bytes | None]]:
@@ -99,6 +99,6 @@ def plain(results: list[dict[str, Any]]) -> list[tuple[int, int, bytes | None]]:
 
 def page_of(host: Host, length: int = mmap.PAGESIZE) -> int:
     """Map anonymous memory in the actor."""
-    (made,) = host.ask(["sys", 9, [0, length, 3, 0x22, -1, 0], None])
+    (made,) = host.call(["sys", 9, [0, length, 3, 0x22, -1, 0], None])
     assert made["errno"] == 0
     return int(made["value"])

@@ -33,19 +33,19 @@ class Guest:
         for port in self.ports:
             port.settimeout(5)
 
-    def hear(self, port: int) -> dict[str, Any]:
+    def receive(self, port: int) -> dict[str, Any]:
         while (payload := self._decoders[port].take()) is None:
             self._decoders[port].feed(self.ports[port].recv(65536))
-        return packed.heard(payload)
+        return packed.decode_request(payload)
 
-    def say(self, port: int, message: object) -> None:
+    def send(self, port: int, message: object) -> None:
         self.ports[port].sendall(wire.pack(message))
 
     def answer(self, port: int, **result: Any) -> dict[str, Any]:
         """Answer the next request with the same result for every call."""
-        request = self.hear(port)
+        request = self.receive(port)
         results = [RESULT | result for _ in request["calls"]]
-        self.ports[port].sendall(wire.frame(packed.said(request["id"], results)))
+        self.ports[port].sendall(wire.frame(packed.encode_reply(request["id"], results)))
         return request
 
     def close(self) -> None:
@@ -61,14 +61,14 @@ def guest() -> Iterator[Guest]:
     guest.close()
 
 
-def _during(guest: Guest, play: Callable[[], object], calls: Any, actor: str = "a") -> Any:
+def _during(guest: Guest, act: Callable[[], object], calls: Any, actor: str = "a") -> Any:
     """Make a call while the guest acts in a thread."""
-    player = threading.Thread(target=play)
-    player.start()
+    thread = threading.Thread(target=act)
+    thread.start()
     try:
         return guest.agent.call(actor, calls, (), Deadline(1, "answer"))
     finally:
-        player.join()
+        thread.join()
 
 
 def _spawn(guest: Guest, name: str = "a", pid: int = 35) -> None:
@@ -84,32 +84,32 @@ def test_calls_go_to_the_actors_port(guest: Guest) -> None:
 def test_actor_reads_watched_memory_of_others(guest: Guest) -> None:
     _spawn(guest, "a", 35)
     _spawn(guest, "b", 36)
-    asked = []
-    player = threading.Thread(target=lambda: asked.append(guest.answer(1, watch=["bb", "aa"])))
-    player.start()
+    requests = []
+    thread = threading.Thread(target=lambda: requests.append(guest.answer(1, watch=["bb", "aa"])))
+    thread.start()
     watch = [["b", 4096, 1], ["a", 8192, 1]]
     (result,) = guest.agent.call("a", PING, watch, Deadline(1, "answer"))
-    player.join()
+    thread.join()
     assert result["watch"] == ["bb", "aa"]
-    assert asked[0]["watch"] == [[36, 4096, 1], [35, 8192, 1]]
+    assert requests[0]["watch"] == [[36, 4096, 1], [35, 8192, 1]]
 
 
 def test_supervisor_reads_after_the_last_call(guest: Guest) -> None:
     _spawn(guest, "a", 35)
     _spawn(guest, "b", 36)
-    asked = []
+    requests = []
 
-    def play() -> None:
-        asked.append(guest.answer(1, watch=["-", "aa"]))
-        asked.append(guest.answer(0, data="bb"))
+    def act() -> None:
+        requests.append(guest.answer(1, watch=["-", "aa"]))
+        requests.append(guest.answer(0, data="bb"))
 
-    player = threading.Thread(target=play)
-    player.start()
+    thread = threading.Thread(target=act)
+    thread.start()
     watch = [["b", 4096, 1], ["a", 8192, 1]]
     first, last = guest.agent.call("a", PING * 2, watch, Deadline(1, "answer"))
-    player.join()
+    thread.join()
     assert (first["watch"], last["watch"]) == (["-", "aa"], ["bb", "aa"])
-    assert asked[1]["calls"] == [["look", 36, 4096, 1]]
+    assert requests[1]["calls"] == [["look", 36, 4096, 1]]
 
 
 @pytest.mark.parametrize("who", ["the actor", "the supervisor"])
@@ -117,45 +117,45 @@ def test_watching_a_dead_actor_raises(guest: Guest, who: str) -> None:
     _spawn(guest, "a", 35)
     _spawn(guest, "b", 36)
 
-    def play() -> None:
+    def act() -> None:
         guest.answer(1, watch=["gone" if who == "the actor" else "-"])
         if who == "the supervisor":
             guest.answer(0, value=-1, errno=errno.ESRCH)
-        guest.say(0, {"id": 0, "ended": 36, "status": 9})
+        guest.send(0, {"id": 0, "ended": 36, "status": 9})
 
-    player = threading.Thread(target=play)
-    player.start()
+    thread = threading.Thread(target=act)
+    thread.start()
     with pytest.raises(ActorDied, match="b"):
         guest.agent.call("a", PING, [["b", 4096, 1]], Deadline(1, "answer"))
-    player.join()
+    thread.join()
 
 
 def test_memory_of_unknown_process_is_not_readable(guest: Guest) -> None:
     _spawn(guest, "a", 35)
-    player = threading.Thread(target=lambda: guest.answer(1, watch=["gone"]))
-    player.start()
+    thread = threading.Thread(target=lambda: guest.answer(1, watch=["gone"]))
+    thread.start()
     (result,) = guest.agent.call("a", PING, [["b", 4096, 1]], Deadline(1, "answer"))
-    player.join()
+    thread.join()
     assert result["watch"] == [None]
 
 
 def test_task_is_watched_by_its_thread_id(guest: Guest) -> None:
     _spawn(guest, "a", 35)
-    asked = []
+    requests = []
 
-    def play() -> None:
+    def act() -> None:
         guest.answer(1, value=41)
-        asked.append(guest.answer(1, value=35, watch=["aa"]))
-        asked.append(guest.answer(1, watch=["bb"]))
+        requests.append(guest.answer(1, value=35, watch=["aa"]))
+        requests.append(guest.answer(1, watch=["bb"]))
 
-    player = threading.Thread(target=play)
-    player.start()
+    thread = threading.Thread(target=act)
+    thread.start()
     guest.agent.call("a", [["task", "a/1", None, 0]], (), Deadline(1, "answer"))
     for call in (["via", "a/1", ["exec", ""]], ["via", "a/1", ["peek", 0, 1]]):
         guest.agent.call("a", [call], [["a/1", 4096, 1]], Deadline(1, "answer"))
-    player.join()
+    thread.join()
     # After execve a thread has the id of its process.
-    assert [each["watch"] for each in asked] == [[[41, 4096, 1]], [[35, 4096, 1]]]
+    assert [each["watch"] for each in requests] == [[[41, 4096, 1]], [[35, 4096, 1]]]
 
 
 def test_forked_actor_has_its_own_port(guest: Guest) -> None:
@@ -173,7 +173,7 @@ def test_failed_fork_adds_no_actor(guest: Guest) -> None:
 
 
 def _reply(number: int = 2, *results: dict[str, Any]) -> bytes:
-    return wire.frame(packed.said(number, results))
+    return wire.frame(packed.encode_reply(number, results))
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_corrupt_answer_breaks_the_channel(guest: Guest, stream: bytes, part: st
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         ({"watch": []}, "byte 32 of 32: 2 bytes expected"),
         ({"watch": [None]}, "malformed reply"),
@@ -209,23 +209,23 @@ def test_corrupt_answer_breaks_the_channel(guest: Guest, stream: bytes, part: st
     ],
 )
 def test_malformed_reply_breaks_the_channel(
-    guest: Guest, answer: dict[str, Any], said: str
+    guest: Guest, answer: dict[str, Any], message: str
 ) -> None:
     """The request has two watched places and one call."""
     _spawn(guest)
-    player = threading.Thread(target=lambda: guest.answer(1, **answer))
-    player.start()
+    thread = threading.Thread(target=lambda: guest.answer(1, **answer))
+    thread.start()
     watch = [("a", 0x1000, 8), ("a", 0x2000, 8)]
-    with pytest.raises(ChannelBroken, match=said):
+    with pytest.raises(ChannelBroken, match=message):
         guest.agent.call("a", PING, watch, Deadline(1, "answer"))
-    player.join()
+    thread.join()
 
 
 def test_answer_to_a_future_request_breaks_the_channel(guest: Guest) -> None:
     _spawn(guest)
 
     def answer() -> None:
-        guest.ports[1].sendall(_reply(guest.hear(1)["id"] + 1, RESULT))
+        guest.ports[1].sendall(_reply(guest.receive(1)["id"] + 1, RESULT))
 
     with pytest.raises(ChannelBroken, match="answer to request 3, the last one was 2"):
         _during(guest, answer, PING)
@@ -235,7 +235,7 @@ OURS = versions() | {NATIVE: native_version()}
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("reported", "message"),
     [
         (None, "unknown files"),
         ({}, "unknown files"),
@@ -246,16 +246,16 @@ OURS = versions() | {NATIVE: native_version()}
         (OURS | {"guest/gone.py": 1}, "guest/gone.py"),
     ],
 )
-def test_agent_of_another_version_is_refused(guest: Guest, told: object, said: str) -> None:
-    guest.say(0, {"id": 0, "hello": 1, "agent": told})
-    with pytest.raises(ChannelBroken, match=f"another version of .*{said}"):
+def test_agent_of_another_version_is_refused(guest: Guest, reported: object, message: str) -> None:
+    guest.send(0, {"id": 0, "hello": 1, "agent": reported})
+    with pytest.raises(ChannelBroken, match=f"another version of .*{message}"):
         guest.agent.hello(Deadline(1, "hello"))
 
 
 def test_agent_of_the_same_version_is_accepted(guest: Guest) -> None:
     """The guest need not have every file."""
-    told = {name: checksum for name, checksum in OURS.items() if name != "guest/needs.py"}
-    guest.say(0, {"id": 0, "hello": 1, "agent": told})
+    reported = {name: checksum for name, checksum in OURS.items() if name != "guest/needs.py"}
+    guest.send(0, {"id": 0, "hello": 1, "agent": reported})
     guest.agent.hello(Deadline(1, "hello"))
 
 
@@ -288,7 +288,7 @@ def test_restored_guest_gets_new_request_numbers() -> None:
             agent = Agent([Channel(ours)], ["uevt0"], restored=restored)
             with pytest.raises(NoAnswer):
                 agent.call("", [["ping"]], (), Deadline(0, "answer"))
-            numbers.append(packed.heard(theirs.recv(4096)[wire.HEADER.size :])["id"])
+            numbers.append(packed.decode_request(theirs.recv(4096)[wire.HEADER.size :])["id"])
             agent.close()
     first, *others = numbers
     assert first == 1
@@ -305,7 +305,7 @@ def test_closed_port_ends_the_channel(guest: Guest) -> None:
 def test_actor_dies_in_a_call(guest: Guest) -> None:
     _spawn(guest)
     with pytest.raises(ActorDied, match="ended by SIGSEGV") as caught:
-        _during(guest, lambda: guest.say(0, {"id": 0, "ended": 35, "status": 11}), PING)
+        _during(guest, lambda: guest.send(0, {"id": 0, "ended": 35, "status": 11}), PING)
     assert caught.value.status == 11
     _spawn(guest, "a", 36)
 
@@ -316,7 +316,7 @@ def test_mark_reports_an_actor_that_has_ended(guest: Guest) -> None:
     _during(guest, lambda: guest.answer(0), mark, actor="")
 
     def tell() -> None:
-        guest.say(0, {"id": 0, "ended": 35, "status": 256})
+        guest.send(0, {"id": 0, "ended": 35, "status": 256})
         guest.answer(0)
 
     with pytest.raises(ActorDied, match="'a' ended with exit status 1 between calls"):
@@ -325,7 +325,7 @@ def test_mark_reports_an_actor_that_has_ended(guest: Guest) -> None:
 
 def test_actor_dies_between_calls(guest: Guest) -> None:
     _spawn(guest)
-    guest.say(0, {"id": 0, "ended": 35, "status": 256})
+    guest.send(0, {"id": 0, "ended": 35, "status": 256})
     with pytest.raises(ActorDied, match="exit status 1"):
         guest.agent.call("a", PING, (), Deadline(1, "answer"))
 
@@ -333,12 +333,12 @@ def test_actor_dies_between_calls(guest: Guest) -> None:
 def test_exit_is_answered_when_the_actor_is_reaped(guest: Guest) -> None:
     _spawn(guest)
 
-    def play() -> None:
+    def act() -> None:
         guest.answer(1)
-        assert guest.hear(1)["calls"] == [["exit", 3]]
-        guest.say(0, {"id": 0, "ended": 35, "status": 768})
+        assert guest.receive(1)["calls"] == [["exit", 3]]
+        guest.send(0, {"id": 0, "ended": 35, "status": 768})
 
-    results = _during(guest, play, [*PING, ["exit", 3]])
+    results = _during(guest, act, [*PING, ["exit", 3]])
     assert [result["value"] for result in results] == [7, 0]
     with pytest.raises(CallRefused):
         guest.agent.call("a", PING, (), Deadline(1, "answer"))
@@ -347,10 +347,10 @@ def test_exit_is_answered_when_the_actor_is_reaped(guest: Guest) -> None:
 @pytest.mark.parametrize(
     ("actor", "calls"),
     [
-        ("nobody", PING),
+        ("unknown", PING),
         ("", [["spawn", "a"]]),
         ("", [["spawn", ""]]),
-        ("", [["kill", "nobody", 9]]),
+        ("", [["kill", "unknown", 9]]),
         ("a", [["exit", 0], *PING]),
         ("a", [["fork", "a"]]),
         ("a", [["sys", 57, [], None]]),

@@ -69,7 +69,7 @@ def test_watched_memory_after_every_call(machine: Machine) -> None:
     first, last = machine.call(
         "a",
         [["poke", mine, "11"], ["poke", mine, "22"]],
-        [["a", mine, 1], ["b", other, 1], ["a", 0, 1], ["nobody", mine, 1]],
+        [["a", mine, 1], ["b", other, 1], ["a", 0, 1], ["unknown", mine, 1]],
     )
     assert first["watch"] == ["11", "bb", None, None]
     assert last["watch"] == ["22", "bb", None, None]

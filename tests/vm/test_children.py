@@ -82,7 +82,7 @@ class Host:
     def limit(self) -> Deadline:
         return Deadline(SECONDS, "answer")
 
-    def ask(self, actor: str, *calls: Any) -> list[dict[str, Any]]:
+    def call(self, actor: str, *calls: Any) -> list[dict[str, Any]]:
         return self.agent.call(actor, calls, (), self.limit())
 
     def close(self) -> None:
@@ -100,25 +100,25 @@ def host() -> Iterator[Host]:
 
 
 def test_spawn_call_and_kill(host: Host) -> None:
-    (spawned,) = host.ask("", ["spawn", "a"])
-    (pid,) = host.ask("a", GETPID)
+    (spawned,) = host.call("", ["spawn", "a"])
+    (pid,) = host.call("a", GETPID)
     assert pid["value"] == spawned["value"] != host.supervisor.pid
-    (killed,) = host.ask("", ["kill", "a", signal.SIGKILL])
+    (killed,) = host.call("", ["kill", "a", signal.SIGKILL])
     assert (killed["value"], killed["errno"]) == (signal.SIGKILL, 0)
     with pytest.raises(ProcessLookupError):
         os.kill(pid["value"], 0)
 
 
 def test_actor_performs_calls_in_python(host: Host) -> None:
-    host.ask("", ["spawn", "a"])
-    assert host.ask("a", ["end_tasks"])[0]["errno"] == 0
+    host.call("", ["spawn", "a"])
+    assert host.call("a", ["end_tasks"])[0]["errno"] == 0
     with pytest.raises(CallRefused, match="unknown call"):
-        host.ask("a", ["nothing"])
+        host.call("a", ["nothing"])
 
 
 def test_actor_inherits_no_descriptors(host: Host) -> None:
-    host.ask("", ["spawn", "a"])
-    (pid,) = host.ask("a", GETPID)
+    host.call("", ["spawn", "a"])
+    (pid,) = host.call("a", GETPID)
     descriptors = Path(f"/proc/{pid['value']}/fd").iterdir()
     held = {str(each.readlink()) for each in descriptors}
     assert os.ttyname(host.terminals[0].theirs) in held
@@ -126,45 +126,45 @@ def test_actor_inherits_no_descriptors(host: Host) -> None:
 
 
 def test_end_of_an_actor_is_reported(host: Host) -> None:
-    host.ask("", ["spawn", "a"])
-    (pid,) = host.ask("a", GETPID)
+    host.call("", ["spawn", "a"])
+    (pid,) = host.call("a", GETPID)
     with pytest.raises(ActorDied, match="SIGSEGV"):
-        host.ask("a", ["sys", 62, [pid["value"], signal.SIGSEGV], None])
-    host.ask("", ["spawn", "b"])
-    assert host.ask("b", ["exit", 3])[0]["value"] == 0
+        host.call("a", ["sys", 62, [pid["value"], signal.SIGSEGV], None])
+    host.call("", ["spawn", "b"])
+    assert host.call("b", ["exit", 3])[0]["value"] == 0
 
 
 def test_port_that_appears_late(host: Host) -> None:
-    host.ask("", ["spawn", "a"])
-    (spawned,) = host.ask("", ["spawn", "b"])
-    assert host.ask("b", GETPID)[0]["value"] == spawned["value"]
+    host.call("", ["spawn", "a"])
+    (spawned,) = host.call("", ["spawn", "b"])
+    assert host.call("b", GETPID)[0]["value"] == spawned["value"]
     with pytest.raises(CallRefused, match="no virtio port named 'p3'"):
-        host.ask("", ["spawn", "c"])
-    assert host.ask("", ["ping"])[0]["value"] == host.supervisor.pid
+        host.call("", ["spawn", "c"])
+    assert host.call("", ["ping"])[0]["value"] == host.supervisor.pid
 
 
 def test_kill_fails(host: Host) -> None:
-    host.ask("", ["spawn", "a"])
-    (refused,) = host.ask("", ["kill", "a", 99])
+    host.call("", ["spawn", "a"])
+    (refused,) = host.call("", ["kill", "a", 99])
     assert refused["errno"] == errno.EINVAL
-    (pid,) = host.ask("a", GETPID)
+    (pid,) = host.call("a", GETPID)
     os.kill(pid["value"], signal.SIGKILL)
     time.sleep(0.1)
-    (gone,) = host.ask("", ["look", pid["value"], 4096, 1])
+    (gone,) = host.call("", ["look", pid["value"], 4096, 1])
     assert gone["errno"] == errno.ESRCH
 
 
 def test_supervisor_reads_memory_of_actors(host: Host) -> None:
-    host.ask("", ["spawn", "a"])
-    (where,) = host.ask("a", ["sys", 9, [0, 4096, 3, 0x22, -1, 0], None])
-    host.ask("a", ["poke", where["value"], "abcd"])
-    (pid,) = host.ask("a", GETPID)
-    seen, missing = host.ask(
+    host.call("", ["spawn", "a"])
+    (where,) = host.call("a", ["sys", 9, [0, 4096, 3, 0x22, -1, 0], None])
+    host.call("a", ["poke", where["value"], "abcd"])
+    (pid,) = host.call("a", GETPID)
+    seen, missing = host.call(
         "", ["look", pid["value"], where["value"], 2], ["look", pid["value"], 16, 2]
     )
     assert (seen["data"], missing["errno"]) == ("abcd", errno.EFAULT)
 
 
 def test_info(host: Host) -> None:
-    (told,) = host.ask("", ["info"])
-    assert b'"release"' in bytes.fromhex(told["data"])
+    (info,) = host.call("", ["info"])
+    assert b'"release"' in bytes.fromhex(info["data"])

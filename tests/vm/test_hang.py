@@ -41,7 +41,7 @@ class Guest:
         self._console, self._looks, self._status = console, looks, status
         self._log = (LOGS / f"{log}.log").read_bytes() if log else b""
         self.monitor = self.qemu = self
-        self.asked = ""
+        self.actions = ""
         # CPU time per second of the processor's thread.
         self.busy = 1.0
         self.now = 0.0
@@ -65,16 +65,16 @@ class Guest:
     def registers(self, deadline: Deadline) -> str:
         return self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
 
-    def _say(self, asked: str) -> None:
-        self.asked += asked
+    def _print_log(self, action: str) -> None:
+        self.actions += action
         with self._console.open("ab") as file:
             file.write(self._log)
 
     def nmi(self, deadline: Deadline) -> None:
-        self._say("nmi")
+        self._print_log("nmi")
 
     def press_break(self, line: Path, console: Path, deadline: Deadline) -> None:
-        self._say("break")
+        self._print_log("break")
 
 
 @pytest.fixture(autouse=True)
@@ -85,15 +85,15 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hang, "_OUTPUT_S", 0.1)
 
 
-def looked(guest: Guest) -> hang.Diagnosis:
+def diagnosed(guest: Guest) -> hang.Diagnosis:
     console = Console(guest._console)
     return diagnose(cast(PowerCycle, guest), console, CpuTime(0.0, {}), 1.0)
 
 
 def test_spinning_processor(tmp_path: Path) -> None:
     guest = Guest(tmp_path / "log", [KERNEL], "hang_nmi")
-    found = looked(guest)
-    assert (guest.asked, found.party) == ("nmi", Party.KERNEL)
+    found = diagnosed(guest)
+    assert (guest.actions, found.party) == ("nmi", Party.KERNEL)
     assert found.frames[:3] == ("hazard_spin_irqs_off", "hazard_write", "proc_reg_write")
     assert found.where == (
         "a processor spins in the kernel, "
@@ -106,12 +106,12 @@ def test_spinning_processor(tmp_path: Path) -> None:
 
 def test_nmi_during_an_interrupt(tmp_path: Path) -> None:
     """The hang is in the interrupted function, not in the interrupt handler."""
-    found = looked(Guest(tmp_path / "log", [KERNEL], "hang_nmi_in_interrupt"))
+    found = diagnosed(Guest(tmp_path / "log", [KERNEL], "hang_nmi_in_interrupt"))
     assert found.frames[0] == "hazard_spin"
 
 
 def test_kernel_ignores_nmi(tmp_path: Path) -> None:
-    found = looked(Guest(tmp_path / "log", [KERNEL]))
+    found = diagnosed(Guest(tmp_path / "log", [KERNEL]))
     assert found.party is Party.KERNEL
     assert found.where == "a processor spins in the kernel, in 0xffffffffa000002f"
 
@@ -119,8 +119,8 @@ def test_kernel_ignores_nmi(tmp_path: Path) -> None:
 @pytest.mark.parametrize("looks", [[PROGRAM], [KERNEL, PROGRAM, KERNEL, PROGRAM]])
 def test_computing_program(tmp_path: Path, looks: list[str]) -> None:
     guest = Guest(tmp_path / "log", looks)
-    found = looked(guest)
-    assert (guest.asked, found.party) == ("", Party.AGENT)
+    found = diagnosed(guest)
+    assert (guest.actions, found.party) == ("", Party.AGENT)
     assert "0x7f5af6b56829" in found.where
 
 
@@ -128,8 +128,8 @@ def test_computing_program(tmp_path: Path, looks: list[str]) -> None:
 def test_sleeping_system_call(tmp_path: Path, look: str) -> None:
     guest = Guest(tmp_path / "log", [look], "hang_tasks")
     guest.busy = 1.0 if look is IDLE else 0.01
-    found = looked(guest)
-    assert (guest.asked, found.party) == ("break", Party.KERNEL)
+    found = diagnosed(guest)
+    assert (guest.actions, found.party) == ("break", Party.KERNEL)
     assert found.where == (
         "python3.11 sleeps in the kernel (state S), in hazard_write < proc_reg_write < vfs_write"
     )
@@ -137,13 +137,13 @@ def test_sleeping_system_call(tmp_path: Path, look: str) -> None:
 
 
 def test_programs_wait_for_each_other(tmp_path: Path) -> None:
-    found = looked(Guest(tmp_path / "log", [IDLE], "hang_tasks_waiting"))
+    found = diagnosed(Guest(tmp_path / "log", [IDLE], "hang_tasks_waiting"))
     assert (found.party, found.frames) == (Party.AGENT, ())
 
 
 def test_idle_processor_without_scheduler_statistics(tmp_path: Path) -> None:
     """Without scheduler statistics the stack shows the idle loop."""
-    found = looked(Guest(tmp_path / "log", [RESTING], "hang_nmi_idle"))
+    found = diagnosed(Guest(tmp_path / "log", [RESTING], "hang_nmi_idle"))
     assert (found.party, found.where) == (Party.AGENT, "all processors are idle")
 
 
@@ -155,20 +155,20 @@ def test_no_nmi_without_a_console(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "says"),
+    ("status", "message"),
     [
         ("internal-error", "QEMU has stopped the machine: internal-error"),
         ("io-error", "QEMU has stopped the machine: io-error"),
         ("silent", "QEMU is stuck: no answer of its monitor"),
     ],
 )
-def test_qemu_has_stopped_the_machine(tmp_path: Path, status: str, says: str) -> None:
-    found = looked(Guest(tmp_path / "log", [KERNEL], status=status))
-    assert (found.party, found.where) == (Party.HOST, says)
+def test_qemu_has_stopped_the_machine(tmp_path: Path, status: str, message: str) -> None:
+    found = diagnosed(Guest(tmp_path / "log", [KERNEL], status=status))
+    assert (found.party, found.where) == (Party.HOST, message)
 
 
 def test_qemu_ends_during_the_diagnosis(tmp_path: Path) -> None:
     guest = Guest(tmp_path / "log", [KERNEL], status="silent")
     guest.ended = True
     with pytest.raises(MonitorTrouble):
-        looked(guest)
+        diagnosed(guest)

@@ -47,7 +47,7 @@ def _reply(number, results, length=0xFFFFFFFF, data=b""):
 def _lie(self, path):
     number = native_engine.drop_request()
     whole = _reply(number, 1)
-    said = {
+    reply = {
         "silence": b"",
         "garbage": b"\\0\\x1b[2J garbage",
         "gigabytes": wire.MAGIC + b"\\x7f\\xff\\xff\\xff" + bytes(4),
@@ -61,11 +61,11 @@ def _lie(self, path):
         "overlong": _reply(number, 1, 1 << 31),
         "huge": _reply(number, 1, 1 << 21, bytes(1 << 21)),
         "twice": whole + whole,
-        "nobody": wire.pack({"results": []}),
+        "no id": wire.pack({"results": []}),
         "text": wire.pack({"id": number, "results": "done"}),
         "deep": wire.frame(b'{"id":' * 100000),
     }[path]
-    rest = memoryview(said)
+    rest = memoryview(reply)
     while rest:
         rest = rest[os.write(self._port.fileno(), rest) :]
     raise _Lied
@@ -113,7 +113,7 @@ def lied_to(guest: Machine, lie: str, who: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("who", "lie", "error", "said"),
+    ("who", "lie", "error", "message"),
     [
         ("a", "garbage", ChannelBroken, "magic"),
         ("a", "gigabytes", ChannelBroken, "length"),
@@ -126,7 +126,7 @@ def lied_to(guest: Machine, lie: str, who: str) -> list[dict[str, Any]]:
         ("a", "overlong", ChannelBroken, "bytes expected"),
         ("a", "silence", AgentStuck, "waits for another"),
         ("a", "earlier", AgentStuck, "waits for another"),
-        ("", "nobody", ChannelBroken, "answer to request None"),
+        ("", "no id", ChannelBroken, "answer to request None"),
         ("", "none", ChannelBroken, "1 results expected"),
         ("", "long", ChannelBroken, "8 bytes after the results"),
         ("", "text", ChannelBroken, "1 results expected"),
@@ -134,10 +134,10 @@ def lied_to(guest: Machine, lie: str, who: str) -> list[dict[str, Any]]:
     ],
 )
 def test_lie_is_an_error_of_the_guest(
-    guest: Machine, who: str, lie: str, error: type[VmError], said: str
+    guest: Machine, who: str, lie: str, error: type[VmError], message: str
 ) -> None:
     began = time.monotonic()
-    with pytest.raises(error, match=said) as caught:
+    with pytest.raises(error, match=message) as caught:
         lied_to(guest, lie, who)
     assert time.monotonic() - began < PATIENCE
     trouble = explain(caught.value, True)

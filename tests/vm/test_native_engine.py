@@ -25,7 +25,7 @@ def test_slot_holds_a_descriptor(host: Host, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"content")
     name = {"in": (bytes(file) + b"\0").hex()}
-    opened, read, beyond, end, closed, again, never = host.ask(
+    opened, read, beyond, end, closed, again, never = host.call(
         ["sys", OPEN, [AT_FDCWD, name, os.O_RDONLY, 0], 5],
         ["sys", READ, [{"fd": 5}, {"out": 4}, 4], None],
         ["sys", READ, [{"fd": 5}, {"out": 100}, 100], None],
@@ -49,7 +49,7 @@ def test_slot_holds_a_descriptor(host: Host, tmp_path: Path) -> None:
 
 def test_descriptor_through_memory(host: Host) -> None:
     where = page_of(host)
-    opened, put, taken, closed, empty, unreadable = host.ask(
+    opened, put, taken, closed, empty, unreadable = host.call(
         ["sys", OPEN, [AT_FDCWD, {"in": b"/dev/null\0".hex()}, 0, 0], 0],
         ["put_fd", where, 0],
         ["take_fd", where, 65535],
@@ -66,7 +66,7 @@ def test_slurp(host: Host, tmp_path: Path, size: int) -> None:
     content = os.urandom(size)
     (tmp_path / "file").write_bytes(content)
     path = str(tmp_path / "file")
-    whole, part = host.ask(["slurp", path, 4 << 20], ["slurp", path, 4096])
+    whole, part = host.call(["slurp", path, 4 << 20], ["slurp", path, 4096])
     assert plain([whole, part]) == [
         (size, 0, content),
         (min(size, 4096), 0, content[:4096]),
@@ -76,7 +76,7 @@ def test_slurp(host: Host, tmp_path: Path, size: int) -> None:
 def test_file_errors(host: Host, tmp_path: Path) -> None:
     missing = str(tmp_path / "missing")
     assert plain(
-        host.ask(
+        host.call(
             ["slurp", missing, 10],
             ["slurp", str(tmp_path), 10],
             ["spill", missing, "41", os.O_WRONLY],
@@ -95,7 +95,7 @@ def test_file_errors(host: Host, tmp_path: Path) -> None:
 def test_spill(host: Host, tmp_path: Path) -> None:
     create = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     path = str(tmp_path / "file")
-    results = host.ask(
+    results = host.call(
         ["spill", path, b"content ".hex(), create],
         ["spill_pid", path, create],
         ["spill", path, "", create],
@@ -112,7 +112,7 @@ def test_spill(host: Host, tmp_path: Path) -> None:
 def test_number_is_stored(host: Host, tmp_path: Path, text: str, number: int) -> None:
     (tmp_path / "number").write_text(text)
     where = page_of(host)
-    stored, held = host.ask(["number", str(tmp_path / "number"), where], ["peek", where, 9])
+    stored, held = host.call(["number", str(tmp_path / "number"), where], ["peek", where, 9])
     assert stored["value"] == 8
     assert bytes.fromhex(held["data"]) == number.to_bytes(8, "little") + b"\0"
 
@@ -121,7 +121,7 @@ def test_number_is_stored(host: Host, tmp_path: Path, text: str, number: int) ->
 def test_invalid_number_is_not_stored(host: Host, tmp_path: Path, text: str) -> None:
     (tmp_path / "number").write_text(text)
     where = page_of(host)
-    stored, held = host.ask(["number", str(tmp_path / "number"), where], ["peek", where, 8])
+    stored, held = host.call(["number", str(tmp_path / "number"), where], ["peek", where, 8])
     assert (stored["errno"], held["data"]) == (errno.EINVAL, bytes(8).hex())
 
 
@@ -131,7 +131,7 @@ def test_list_and_status(host: Host, tmp_path: Path) -> None:
         (tmp_path / "directory" / name).touch()
     path = str(tmp_path / "directory")
     names, missing, file, mode, none = plain(
-        host.ask(
+        host.call(
             ["list", path],
             ["list", f"{path}/missing"],
             ["list", f"{path}/a b"],
@@ -146,7 +146,7 @@ def test_list_and_status(host: Host, tmp_path: Path) -> None:
 
 
 def test_calls_in_python_keep_their_order(host: Host) -> None:
-    pid, ended, again = host.ask(
+    pid, ended, again = host.call(
         ["sys", GETPID, [], None], ["end_tasks"], ["sys", GETPID, [], None]
     )
     assert pid == again
@@ -156,16 +156,16 @@ def test_calls_in_python_keep_their_order(host: Host) -> None:
 def test_unknown_call_is_refused(host: Host) -> None:
     for call in (["nothing"], ["end_tasks", 1], ["via", "a/1", ["tid"]], ["race", []]):
         host.end.sendall(host.request(["sys", GETPID, [], None], call, ["exit", 1]))
-        assert "error" in wire.unpack(host.hear())
-    assert host.ask(["sys", GETPID, [], None])[0]["value"] == host.actor.pid
+        assert "error" in wire.unpack(host.receive())
+    assert host.call(["sys", GETPID, [], None])[0]["value"] == host.actor.pid
 
 
 def test_oversized_reply_is_refused(host: Host, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(bytes(5 << 20))
     call = ["slurp", str(tmp_path / "file"), 8 << 20]
     host.end.sendall(host.request(call, call))
-    assert "exceeds" in str(wire.unpack(host.hear())["error"])
-    assert host.ask(call)[0]["value"] == 5 << 20
+    assert "exceeds" in str(wire.unpack(host.receive())["error"])
+    assert host.call(call)[0]["value"] == 5 << 20
 
 
 def test_requests_survive_any_split(host: Host) -> None:

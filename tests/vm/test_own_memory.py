@@ -17,10 +17,10 @@ from tests.vm.actors import AT_FDCWD, GETPID, OPEN, SECONDS, Host, page_of, plai
 def test_access_honours_protections(host: Host) -> None:
     where = page_of(host, 2 * mmap.PAGESIZE)
     edge = where + mmap.PAGESIZE
-    (protected,) = host.ask(["sys", 10, [edge, mmap.PAGESIZE, 1], None])
+    (protected,) = host.call(["sys", 10, [edge, mmap.PAGESIZE, 1], None])
     assert protected["errno"] == 0
     assert plain(
-        host.ask(
+        host.call(
             ["poke", edge - 4, "01020304"],
             ["peek", edge - 2, 4],
             ["poke", edge - 2, "05060708"],
@@ -43,10 +43,10 @@ def test_mapping_beyond_the_end_of_its_file(host: Host, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     path = {"in": (bytes(tmp_path / "file") + b"\0").hex()}
     shared = ["sys", 9, [0, mmap.PAGESIZE, 3, mmap.MAP_SHARED, {"fd": 1}, 0], None]
-    opened, mapped = host.ask(["sys", OPEN, [AT_FDCWD, path, os.O_RDWR, 0], 1], shared)
+    opened, mapped = host.call(["sys", OPEN, [AT_FDCWD, path, os.O_RDWR, 0], 1], shared)
     assert opened["errno"] == mapped["errno"] == 0
     where = mapped["value"]
-    read, written = host.ask(
+    read, written = host.call(
         ["peek", where, 1], ["poke", where, "00"], watch=[[host.actor.pid, where, 1]]
     )
     assert read["errno"] == written["errno"] == errno.EFAULT
@@ -55,7 +55,7 @@ def test_mapping_beyond_the_end_of_its_file(host: Host, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGBUS])
 def test_other_faults_kill_the_actor(host: Host, number: signal.Signals) -> None:
-    host.ask(["peek", page_of(host), 1])
+    host.call(["peek", page_of(host), 1])
     host.actor.send_signal(number)
     assert host.actor.wait(SECONDS) == -number
 
@@ -64,7 +64,7 @@ def test_watched_memory_is_read_after_each_call(host: Host) -> None:
     where = page_of(host, 2 * mmap.PAGESIZE)
     edge = where + mmap.PAGESIZE
     watch = [[host.actor.pid, where, 2], [host.actor.pid, edge - 1, 3]]
-    before, unseen, after = host.ask(
+    before, unseen, after = host.call(
         ["sys", GETPID, [], None],
         ["unseen", ["poke", where, "ffff"]],
         ["poke", edge, "eeee"],
@@ -85,7 +85,7 @@ def test_unreadable_place_does_not_affect_others(host: Host) -> None:
             [0, where, 1],
             [host.actor.pid, where + mmap.PAGESIZE - 1, 1],
         ]
-        (seen,) = host.ask(["poke", where, "aa"], watch=watch)
+        (seen,) = host.call(["poke", where, "aa"], watch=watch)
         other.kill()
     assert seen["watch"] == ["aa", None, None, "gone", "00"]
 
@@ -94,5 +94,5 @@ def test_many_places_are_watched(host: Host) -> None:
     """More than IOV_MAX, the limit of one system call."""
     where = page_of(host)
     watch = [[host.actor.pid, where + n, 1] for n in range(1500)]
-    (seen,) = host.ask(["poke", where + 1499, "99"], watch=watch)
+    (seen,) = host.call(["poke", where + 1499, "99"], watch=watch)
     assert seen["watch"] == ["00"] * 1499 + ["99"]

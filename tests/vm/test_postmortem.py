@@ -90,7 +90,7 @@ OFF = "[    9.000000] reboot: Power down\n"
 
 
 @pytest.mark.parametrize(
-    ("log", "qemu", "trouble", "kind", "says"),
+    ("log", "qemu", "trouble", "kind", "message"),
     [
         ("oops_null", Qemu(0), ENDED, GuestCrashed, "NULL pointer"),
         ("oops_survived", Qemu(), DIED, GuestCrashed, "NULL pointer"),
@@ -108,11 +108,11 @@ OFF = "[    9.000000] reboot: Power down\n"
     ],
 )
 def test_cause_of_a_failed_call(
-    tmp_path: Path, log: str, qemu: Qemu, trouble: Any, kind: type[VmError], says: str
+    tmp_path: Path, log: str, qemu: Qemu, trouble: Any, kind: type[VmError], message: str
 ) -> None:
     found = post_mortem(tmp_path, read(log), qemu).explain_call(trouble, 0)
     assert type(found) is kind
-    assert says in str(found)
+    assert message in str(found)
     assert read(log).splitlines()[0] in found.console
 
 
@@ -191,13 +191,13 @@ class Booting(Qemu):
 
 
 @pytest.mark.parametrize(
-    ("qemu", "silence", "says"),
+    ("qemu", "silence", "message"),
     [
         (Booting(20, 75), 60, "the host let QEMU run for 20.0 of the last 100.0 s"),
         (Booting(95, 3), 0, "the kernel was still booting"),
     ],
 )
-def test_slow_boot_is_no_hang(tmp_path: Path, qemu: Qemu, silence: float, says: str) -> None:
+def test_slow_boot_is_no_hang(tmp_path: Path, qemu: Qemu, silence: float, message: str) -> None:
     """A booting kernel is busy, which alone is no hang."""
     looking = post_mortem(tmp_path, read("boot_clean"), qemu)
     past = time.time() - silence
@@ -205,7 +205,7 @@ def test_slow_boot_is_no_hang(tmp_path: Path, qemu: Qemu, silence: float, says: 
     found = looking.explain_boot(NoAnswer("no agent within 60 s"))
     assert isinstance(found, BootFailed)
     assert found.party is Party.HOST
-    assert says in str(found)
+    assert message in str(found)
 
 
 # In real guests
@@ -288,13 +288,13 @@ def test_survived_oops_is_a_crash(machine: Machine) -> None:
     assert not machine.healthy()
 
 
-@pytest.mark.parametrize("asked", ["at once", "after its end"])
-def test_garbage_to_the_agent_is_no_crash(machine: Machine, asked: str) -> None:
+@pytest.mark.parametrize("when", ["at once", "after its end"])
+def test_garbage_to_the_agent_is_no_crash(machine: Machine, when: str) -> None:
     """Also without a mark, and if QEMU has ended before the call."""
     machine.pristine()
     assert machine._power is not None
     machine._power.agent._supervisor._socket.send(b"\0" * 64)
-    if asked == "after its end":
+    if when == "after its end":
         assert machine._power.qemu.wait(_ENDS) == 0
     with pytest.raises(ChannelBroken, match="the agent ended: the host's frame"):
         machine.call("", [["ping"]])
@@ -309,22 +309,22 @@ def test_corrupt_answer_is_no_crash(machine: Machine) -> None:
 
 def test_deadlines_are_scaled(machine: Machine) -> None:
     assert machine.slowness >= machine.spec.accelerator.slowness
-    said = f"(0.1 s x {machine.slowness:.3g} for {machine.spec.accelerator.name})"
-    assert machine.deadline(0.1, "x").limit.endswith(said)
+    basis = f"(0.1 s x {machine.slowness:.3g} for {machine.spec.accelerator.name})"
+    assert machine.deadline(0.1, "x").limit.endswith(basis)
 
 
 @pytest.mark.parametrize(
-    ("script", "says"),
+    ("script", "message"),
     [
         ('echo "KVM: entry failed, hardware error 0x80000021" >&2; kill -ABRT $$', "KVM: entry"),
         ('ulimit -v 400000; exec "$QEMU" "$@"', "Cannot allocate memory"),
     ],
 )
 def test_failing_qemu_is_the_hosts_fault(
-    spec: MachineSpec, tmp_path: Path, script: str, says: str
+    spec: MachineSpec, tmp_path: Path, script: str, message: str
 ) -> None:
     broken = MachineSpec(spec.kernel, root=spec.root, qemu=provoke.fake_qemu(tmp_path, script))
-    with pytest.raises(QemuDied, match=says):
+    with pytest.raises(QemuDied, match=message):
         Machine.boot(broken, directory=tmp_path, deadline=Deadline(60, "boot"))
 
 

@@ -24,7 +24,7 @@ class Player:
     """Answers commands with what `answer` returns; None is no answer."""
 
     def __init__(self, answer: Answer) -> None:
-        self.heard: list[str] = []
+        self.commands: list[str] = []
         self._answer = answer
         self.ours, self._theirs = socket.socketpair()
         self._thread = threading.Thread(target=self._play, daemon=True)
@@ -32,24 +32,24 @@ class Player:
 
     def _play(self) -> None:
         version = {"qemu": {"major": 7, "minor": 2, "micro": 0}, "package": ""}
-        self._say({"QMP": {"version": version, "capabilities": []}})
+        self._send({"QMP": {"version": version, "capabilities": []}})
         unread = ""
-        while said := self._theirs.recv(1 << 16):
+        while data := self._theirs.recv(1 << 16):
             # Objects follow one another without a separator; a descriptor comes with a blank.
-            unread = (unread + said.decode()).lstrip()
+            unread = (unread + data.decode()).lstrip()
             while unread:
                 message, end = json.JSONDecoder().raw_decode(unread)
                 unread = unread[end:].lstrip()
                 self._reply(message)
 
     def _reply(self, message: dict[str, Any]) -> None:
-        self.heard.append(message["execute"])
-        answer = self._answer(message["execute"], self.heard)
+        self.commands.append(message["execute"])
+        answer = self._answer(message["execute"], self.commands)
         if answer is not None:
             named = {"id": message["id"]} if "id" in message else {}
-            self._say({"return": answer} | named)
+            self._send({"return": answer} | named)
 
-    def _say(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, Any]) -> None:
         self._theirs.sendall(json.dumps(message).encode() + b"\r\n")
 
     def close(self) -> None:
@@ -75,53 +75,53 @@ def _save(answer: Answer, descriptor: int) -> tuple[list[str], MonitorTrouble | 
         trouble = caught
     monitor.close()
     player.close()
-    return player.heard, trouble
+    return player.commands, trouble
 
 
 def test_save(descriptor: int) -> None:
-    def answer(command: str, heard: list[str]) -> dict[str, Any]:
+    def answer(command: str, commands: list[str]) -> dict[str, Any]:
         return {"status": "completed"} if command == "query-migrate" else {}
 
-    heard, trouble = _save(answer, descriptor)
+    commands, trouble = _save(answer, descriptor)
     assert trouble is None
-    assert "migrate_cancel" not in heard
-    assert (heard.index("stop") < heard.index("migrate"), heard[-1]) == (True, "cont")
+    assert "migrate_cancel" not in commands
+    assert (commands.index("stop") < commands.index("migrate"), commands[-1]) == (True, "cont")
 
 
 def test_slow_save_is_cancelled(descriptor: int) -> None:
-    def answer(command: str, heard: list[str]) -> dict[str, Any]:
-        over = "migrate_cancel" in heard
+    def answer(command: str, commands: list[str]) -> dict[str, Any]:
+        over = "migrate_cancel" in commands
         return {"status": "cancelled" if over else "active"} if command == "query-migrate" else {}
 
-    heard, trouble = _save(answer, descriptor)
+    commands, trouble = _save(answer, descriptor)
     assert type(trouble) is MonitorTrouble
     assert "no saved state within 0.3 s" in str(trouble)
-    assert "migrate_cancel" in heard
-    assert heard[-1] == "cont"
+    assert "migrate_cancel" in commands
+    assert commands[-1] == "cont"
 
 
 def test_failed_save(descriptor: int) -> None:
-    def answer(command: str, heard: list[str]) -> dict[str, Any]:
+    def answer(command: str, commands: list[str]) -> dict[str, Any]:
         failed = {"status": "failed", "error-desc": "disk full"}
         return failed if command == "query-migrate" else {}
 
-    heard, trouble = _save(answer, descriptor)
+    commands, trouble = _save(answer, descriptor)
     assert type(trouble) is MonitorTrouble
     assert "disk full" in str(trouble)
-    assert heard[-1] == "cont"
+    assert commands[-1] == "cont"
 
 
 @pytest.mark.parametrize("silent", ["stop", "cont"])
 def test_unanswered_command(descriptor: int, silent: str) -> None:
     """If stop or cont hangs, the guest resumes or StillStopped is raised."""
 
-    def answer(command: str, heard: list[str]) -> dict[str, Any] | None:
+    def answer(command: str, commands: list[str]) -> dict[str, Any] | None:
         if command == silent:
             return None
         return {"status": "completed"} if command == "query-migrate" else {}
 
-    heard, trouble = _save(answer, descriptor)
-    assert heard[-1] == "cont"
+    commands, trouble = _save(answer, descriptor)
+    assert commands[-1] == "cont"
     assert type(trouble) is (StillStopped if silent == "cont" else MonitorTrouble)
 
 

@@ -30,17 +30,17 @@ class Host:
         self.program = directory / "virtme-run"
         self.answer(ANSWER)
 
-    def answer(self, said: str) -> None:
+    def answer(self, output: str) -> None:
         """Set what virtme-run prints."""
-        asked = self.directory / "asked"
-        self.program.write_text(f'#!/bin/sh\necho "$*" >> {asked}\necho "{said}"\n')
+        log = self.directory / "runs"
+        self.program.write_text(f'#!/bin/sh\necho "$*" >> {log}\necho "{output}"\n')
         self.program.chmod(0o755)
 
     @property
-    def asked(self) -> int:
+    def runs(self) -> int:
         """How often virtme-run was started."""
-        asked = self.directory / "asked"
-        return len(asked.read_text().splitlines()) if asked.exists() else 0
+        log = self.directory / "runs"
+        return len(log.read_text().splitlines()) if log.exists() else 0
 
     def command(self, memory: int = 512) -> object:
         """The command as seen by a fresh process."""
@@ -61,11 +61,11 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
 
 def test_command_is_cached(host: Host) -> None:
     assert [host.command() for _ in range(3)] == [COMMAND] * 3
-    assert host.asked == 1
+    assert host.runs == 1
     host.command(1024)
-    assert host.asked == 2
+    assert host.runs == 2
     host.command()
-    assert host.asked == 2
+    assert host.runs == 2
 
 
 @pytest.mark.parametrize("what", ["kernel", "qemu", "package", "boot_id", "nr_open", "program"])
@@ -74,7 +74,7 @@ def test_changed_input_invalidates_the_cache(host: Host, what: str) -> None:
     file: Path = getattr(host, what)
     file.write_text(file.read_text() + "\n")
     host.command()
-    assert host.asked == 2
+    assert host.runs == 2
 
 
 def test_changed_terminal_invalidates_the_cache(
@@ -83,7 +83,7 @@ def test_changed_terminal_invalidates_the_cache(
     host.command()
     monkeypatch.setenv("TERM", "another")
     host.command()
-    assert host.asked == 2
+    assert host.runs == 2
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_damaged_entry_is_ignored(host: Host, kept: str) -> None:
     (question,) = known["answers"]
     file.write_text(kept.replace("HOST", known["host"]).replace("QUESTION", question))
     assert host.command() == COMMAND
-    assert host.asked == 2
+    assert host.runs == 2
 
 
 def test_cache_writable_by_others_is_ignored(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,10 +115,10 @@ def test_cache_writable_by_others_is_ignored(host: Host, monkeypatch: pytest.Mon
     file = host.cache / "virtme.json"
     file.chmod(0o664)
     host.command()
-    assert host.asked == 2
+    assert host.runs == 2
     # The file was replaced.
     host.command()
-    assert host.asked == 2
+    assert host.runs == 2
     fstat = os.fstat
 
     def of_another(descriptor: int) -> os.stat_result:
@@ -128,7 +128,7 @@ def test_cache_writable_by_others_is_ignored(host: Host, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(os, "fstat", of_another)
     host.command()
-    assert host.asked == 3
+    assert host.runs == 3
 
 
 def test_cache_is_bounded(host: Host) -> None:
@@ -136,14 +136,14 @@ def test_cache_is_bounded(host: Host) -> None:
         host.command(memory)
     assert len(json.loads((host.cache / "virtme.json").read_text())["answers"]) == 64
     host.command(69)
-    assert host.asked == 70
+    assert host.runs == 70
 
 
 def test_unwritable_cache(host: Host) -> None:
     host.cache.rmdir()
     host.cache.write_text("a file")
     assert [host.command() for _ in range(2)] == [COMMAND] * 2
-    assert host.asked == 2
+    assert host.runs == 2
 
 
 def test_foreign_virtme_ng_is_not_cached(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,4 +152,4 @@ def test_foreign_virtme_ng_is_not_cached(host: Host, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(virtme_ng, "_installed", lambda: None)
     monkeypatch.setenv("PATH", str(host.directory), prepend=os.pathsep)
     assert [host.command() for _ in range(2)] == [COMMAND] * 2
-    assert host.asked == 2
+    assert host.runs == 2

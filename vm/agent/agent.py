@@ -114,7 +114,7 @@ class Agent:
         """Perform calls and read the watched memory: see Machine.call."""
         if actor == "":
             if all(call[0] in _PLAIN for call in calls):
-                results = self._ask(None, calls, [], deadline)
+                results = self._request(None, calls, [], deadline)
             else:
                 results = [self._command(call, deadline) for call in calls]
             for result in results:
@@ -131,23 +131,23 @@ class Agent:
         match list(call):
             case ["spawn", str(name)]:
                 port = self.roster.allocate_port(name)
-                result = self._ask_supervisor(["spawn", self._port_names[port]], deadline)
+                result = self._request_supervisor(["spawn", self._port_names[port]], deadline)
                 self.roster.register(name, result, port)
             case ["kill", str(name), int(signal)]:
                 actor = self.roster.find(name)
-                result = self._ask_supervisor(["kill", actor.pid, signal], deadline)
+                result = self._request_supervisor(["kill", actor.pid, signal], deadline)
                 if result["errno"] == 0:
                     self._forget(actor)
             case ["reset"]:
-                result = self._ask_supervisor(["reset"], deadline)
+                result = self._request_supervisor(["reset"], deadline)
                 for actor in self.roster:
                     self._forget(actor)
                 self.roster.forget_early_ends()
             case ["mark", _]:
-                result = self._ask_supervisor(call, deadline)
+                result = self._request_supervisor(call, deadline)
                 self.roster.require_all_alive()
             case other:
-                result = self._ask_supervisor(other, deadline)
+                result = self._request_supervisor(other, deadline)
         return result
 
     def _perform(
@@ -157,14 +157,14 @@ class Agent:
         if leaving and leaving != [len(calls) - 1]:
             raise CallRefused("exit must be the last call of an actor")
         before = list(calls[: len(calls) - len(leaving)])
-        results = self._ask_actor(actor, before, watch, deadline) if before else []
+        results = self._request_actor(actor, before, watch, deadline) if before else []
         if leaving:
             self._exit(actor, calls[-1], deadline)
             nothing = [NOT_READ] * len(watch)
             results.append({"value": 0, "errno": 0, "data": None, "watch": nothing})
         return results
 
-    def _ask_actor(
+    def _request_actor(
         self, actor: Actor, calls: list[Call], watch: Watch, deadline: Deadline
     ) -> list[Result]:
         ports = {
@@ -172,12 +172,12 @@ class Agent:
             for position, call in enumerate(calls)
             if call[0] == "fork"
         }
-        asked = [
+        translated = [
             ["fork", self._port_names[ports[position]]] if position in ports else call
             for position, call in enumerate(calls)
         ]
         places = [[self.roster.pid(name), where, length] for name, where, length in watch]
-        results = self._ask(actor, asked, places, deadline)
+        results = self._request(actor, translated, places, deadline)
         for position, port in ports.items():
             self.roster.register(str(calls[position][1]), results[position], port)
         for call, result in zip(calls, results, strict=True):
@@ -211,7 +211,7 @@ class Agent:
         for position in positions:
             name, where, length = watch[position]
             reads.append(["look", self.roster.pid(name), where, length])
-        seen = self._ask(None, reads, [], deadline)
+        seen = self._request(None, reads, [], deadline)
         for position, read in zip(positions, seen, strict=True):
             last[position] = {0: read["data"], ESRCH: GONE}.get(read["errno"])
 
@@ -226,25 +226,25 @@ class Agent:
                 raise ActorDied(name, actor.status)
         return [None if content == GONE else content for content in seen]
 
-    def _ask_supervisor(self, call: Call, deadline: Deadline) -> Result:
-        return self._ask(None, [call], [], deadline)[0]
+    def _request_supervisor(self, call: Call, deadline: Deadline) -> Result:
+        return self._request(None, [call], [], deadline)[0]
 
-    def _ask(
+    def _request(
         self,
         actor: Actor | None,
-        asked: Sequence[Call],
+        calls: Sequence[Call],
         places: Sequence[Any],
         deadline: Deadline,
     ) -> list[Result]:
         """Send one request and return its results, one per call."""
         self._number += 1
-        message = encoding.request(self._number, asked, places)
+        message = encoding.request(self._number, calls, places)
         reply = self._exchange(actor, message, deadline)
         if "reply" not in reply:
-            raise ChannelBroken(f"{len(asked)} results expected, answer was {reply!r:.200}")
+            raise ChannelBroken(f"{len(calls)} results expected, answer was {reply!r:.200}")
         results = encoding.results(reply["reply"], [length for _, _, length in places])
-        if len(results) != len(asked):
-            raise ChannelBroken(f"{len(asked)} results expected, answer has {len(results)}")
+        if len(results) != len(calls):
+            raise ChannelBroken(f"{len(calls)} results expected, answer has {len(results)}")
         return results
 
     def _exchange(self, actor: Actor | None, message: bytes, deadline: Deadline) -> dict[str, Any]:

@@ -139,14 +139,14 @@ add:
 count_result:
     lea r14, [rbx+56]
     mov ecx, 4                  # TALLIED
-look:
+search:
     cmp qword ptr [r14], 0
     je new
     cmp [r14+8], rax
     je count
     add r14, 16
     dec ecx
-    jnz look
+    jnz search
     jmp count
 new:
     mov [r14+8], rax

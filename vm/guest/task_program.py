@@ -98,10 +98,10 @@ class Mailboxes:
 
     def __init__(self) -> None:
         length = COUNT * MAILBOX
-        made = os.memfd_create("mailboxes")
-        os.ftruncate(made, length)
-        os.dup2(made, MAILBOXES_FD)
-        os.close(made)
+        memfd = os.memfd_create("mailboxes")
+        os.ftruncate(memfd, length)
+        os.dup2(memfd, MAILBOXES_FD)
+        os.close(memfd)
         self._program()
         shared, private, fixed = mmap.MAP_SHARED, mmap.MAP_PRIVATE, 0x100000
         read, write, execute = mmap.PROT_READ, mmap.PROT_WRITE, mmap.PROT_EXEC
@@ -117,10 +117,10 @@ class Mailboxes:
 
     def _program(self) -> None:
         """Create the program for execve as a memfd."""
-        made = os.memfd_create("task")
-        os.write(made, program())
-        os.dup2(made, PROGRAM_FD, inheritable=False)
-        os.close(made)
+        memfd = os.memfd_create("task")
+        os.write(memfd, program())
+        os.dup2(memfd, PROGRAM_FD, inheritable=False)
+        os.close(memfd)
 
     def _map(
         self, where: int, length: int, rights: int, flags: int, file: int, offset: int = 0

@@ -51,14 +51,14 @@ static void keep(size_t slot, int32_t descriptor)
 
 static enum progress perform_syscall(struct rest body, struct result *result)
 {
-	const struct syscall *asked = take(&body, sizeof(*asked));
+	const struct syscall *call = take(&body, sizeof(*call));
 	uint64_t plain[MOST_ARGUMENTS] = { 0 };
 	const uint8_t *answer = NULL;
 	size_t size = 0;
 
-	if (!asked || asked->arguments > MOST_ARGUMENTS || asked->slot >= SLOTS)
+	if (!call || call->arguments > MOST_ARGUMENTS || call->slot >= SLOTS)
 		return BAD;
-	for (uint32_t i = 0; i < asked->arguments; i++) {
+	for (uint32_t i = 0; i < call->arguments; i++) {
 		const struct argument *argument = take(&body, sizeof(*argument));
 
 		if (!argument)
@@ -98,10 +98,10 @@ static enum progress perform_syscall(struct rest body, struct result *result)
 			return BAD;
 		}
 	}
-	*result = answered(syscall((long)asked->number, plain[0], plain[1], plain[2], plain[3],
+	*result = answered(syscall((long)call->number, plain[0], plain[1], plain[2], plain[3],
 				   plain[4], plain[5]));
-	if (!result->error && asked->slot >= 0) {
-		keep((size_t)asked->slot, (int32_t)result->value);
+	if (!result->error && call->slot >= 0) {
+		keep((size_t)call->slot, (int32_t)result->value);
 		result->value = 0;
 	}
 	if (answer && result->value > 0)
@@ -143,15 +143,15 @@ static struct result slurp(const char *path, uint64_t limit)
 	if (file < 0)
 		return refused(errno);
 	do {
-		size_t asked = limit - (out.used - used);
+		size_t wanted = limit - (out.used - used);
 		uint8_t *bytes = reserve(&out, piece);
 
-		if (asked > piece)
-			asked = piece;
-		if (!asked)
+		if (wanted > piece)
+			wanted = piece;
+		if (!wanted)
 			break;
 		errno = ENOMEM;
-		got = bytes ? read(file, bytes, asked) : -1;
+		got = bytes ? read(file, bytes, wanted) : -1;
 		if (got > 0)
 			out.used += (size_t)got;
 		if (got == (int64_t)FIRST_READ)

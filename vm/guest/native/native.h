@@ -45,7 +45,7 @@ enum call_kind {
 };
 enum call_flag { UNWATCHED = 1 };
 enum argument_kind { PLAIN, DESCRIPTOR, IN, OUT };
-enum look { SEEN, UNREADABLE, NOT_LOOKED_AT, GONE };
+enum watch_status { WATCH_READ, UNREADABLE, NOT_READ, GONE };
 
 /* Why engine_serve() returned; as in native_engine.py. */
 enum event {

@@ -38,11 +38,11 @@ __attribute__((constructor)) static void make_table(void)
 			entry = entry >> 1 ^ (entry & 1 ? 0xedb88320u : 0);
 		crc_table[0][byte] = entry;
 	}
-	for (size_t behind = 1; behind < sizeof(uint64_t); behind++) {
+	for (size_t zeros = 1; zeros < sizeof(uint64_t); zeros++) {
 		for (uint32_t byte = 0; byte < 256; byte++) {
-			uint32_t entry = crc_table[behind - 1][byte];
+			uint32_t entry = crc_table[zeros - 1][byte];
 
-			crc_table[behind][byte] = entry >> 8 ^ crc_table[0][entry & 0xff];
+			crc_table[zeros][byte] = entry >> 8 ^ crc_table[0][entry & 0xff];
 		}
 	}
 }

@@ -17,16 +17,16 @@ static bool is_own(const struct watch *watch)
 }
 
 /* Append the content of one watched place to the reply. */
-static enum look capture(const struct watch *watch)
+static enum watch_status capture(const struct watch *watch)
 {
 	uint8_t *to = out.bytes + out.used;
 
 	switch (is_own(watch) ? read_own(to, watch) : read_other(to, watch)) {
 	case 0:
 		out.used += watch->length;
-		return SEEN;
+		return WATCH_READ;
 	case EPERM:
-		return NOT_LOOKED_AT;
+		return NOT_READ;
 	case ESRCH:
 		return GONE;
 	default:
@@ -35,8 +35,8 @@ static enum look capture(const struct watch *watch)
 }
 
 /*
- * Append the watched memory to the reply: one status byte (enum look) per place, then the bytes of
- * those that were SEEN.  A single load() suffices if all places are our own and readable.
+ * Append the watched memory to the reply: one status byte (enum watch_status) per place, then the bytes of
+ * those that were WATCH_READ.  A single load() suffices if all places are our own and readable.
  */
 static bool capture_all(void)
 {
@@ -55,7 +55,7 @@ static bool capture_all(void)
 		return false;
 	at = out.used;
 	out.used += aligned(watch_count);
-	memset(statuses, unwatched ? NOT_LOOKED_AT : SEEN, watch_count);
+	memset(statuses, unwatched ? NOT_READ : WATCH_READ, watch_count);
 	if (unwatched || !watch_count)
 		return true;
 	if (own && load(out.bytes + out.used, watches, watch_count)) {
