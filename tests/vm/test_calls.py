@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import time
@@ -37,32 +36,6 @@ def _seconds(machine: Machine, actor: str, call: list[Any]) -> float:
     return time.perf_counter() - began
 
 
-def test_peek_and_poke(machine: Machine) -> None:
-    where = _memory(machine, length=8192)
-    results = machine.call(
-        "a",
-        [
-            ["poke", where, "01020304"],
-            ["peek", where, 8],
-            ["sys", MUNMAP, [where + 4096, 4096], None],
-            ["peek", where + 4092, 8],
-            ["poke", 0, "ff"],
-            ["sys", 10, [where, 4096, 1], None],
-            ["poke", where, "ff"],
-        ],
-    )
-    assert _answers(results) == [
-        (4, 0),
-        (8, 0),
-        (0, 0),
-        (-1, errno.EFAULT),
-        (-1, errno.EFAULT),
-        (0, 0),
-        (-1, errno.EFAULT),
-    ]
-    assert results[1]["data"] == "0102030400000000"
-
-
 def test_watched_memory_after_every_call(machine: Machine) -> None:
     mine, other = _memory(machine, "a"), _memory(machine, "b")
     machine.call("b", [["poke", other, "bb"]])
@@ -77,31 +50,6 @@ def test_watched_memory_after_every_call(machine: Machine) -> None:
     assert ping["watch"] == ["22"]
 
 
-def test_several_places_of_one_process(machine: Machine) -> None:
-    page = _memory(machine, "a", 8192)
-    (gone,) = machine.call("a", [["sys", MUNMAP, [page + 4096, 4096], None]])
-    assert gone["errno"] == 0
-    fill = ["poke", page, "112233"]
-    within = [["a", page, 1], ["a", page + 2, 1], ["a", page + 1, 2]]
-    (seen,) = machine.call("a", [fill], within)
-    assert seen["watch"] == ["11", "33", "2233"]
-    # An unreadable place does not affect the others.
-    beyond = [["a", page, 1], ["a", page + 4095, 2], ["a", page + 1, 1]]
-    (seen,) = machine.call("a", [fill], beyond)
-    assert seen["watch"] == ["11", None, "22"]
-
-
-def test_unseen_call_reads_no_memory(machine: Machine) -> None:
-    page = _memory(machine)
-    first, last = machine.call(
-        "a", [["unseen", ["poke", page, "11"]], ["poke", page, "22"]], [["a", page, 1]]
-    )
-    assert (first["value"], first["watch"]) == (1, ["-"])
-    assert last["watch"] == ["22"]
-    with pytest.raises(CallRefused, match="malformed call"):
-        machine.call("a", [["unseen", ["nothing"]]])
-
-
 def test_unprivileged_actor_cannot_read_others(machine: Machine) -> None:
     """An unprivileged actor may not read; the supervisor does so after the last call."""
     mine, other = _memory(machine, "a"), _memory(machine, "b")
@@ -111,84 +59,6 @@ def test_unprivileged_actor_cannot_read_others(machine: Machine) -> None:
     first, last = machine.call("a", [["poke", mine, "11"], ["poke", mine, "22"]], watch)
     assert first["watch"] == ["11", "-"]
     assert last["watch"] == ["22", "bb"]
-
-
-def test_descriptors_in_slots(machine: Machine) -> None:
-    path = {"in": b"/proc/sys/kernel/ostype\0".hex()}
-    results = machine.call(
-        "a",
-        [
-            ["sys", OPENAT, [AT_FDCWD, path, 0, 0], 5],
-            ["sys", READ, [{"fd": 5}, {"out": 16}, 16], None],
-            ["sys", READ, [{"fd": 6}, {"out": 16}, 16], None],
-            ["sys", CLOSE, [{"fd": 5}], None],
-            ["sys", READ, [{"fd": 5}, {"out": 16}, 16], None],
-        ],
-    )
-    bad = (-1, errno.EBADF)
-    assert _answers(results) == [(0, 0), (6, 0), bad, (0, 0), bad]
-    assert [result["data"] for result in results] == [None, b"Linux\n".hex(), None, None, None]
-
-
-def test_descriptors_go_through_memory(machine: Machine) -> None:
-    where = _memory(machine)
-    write, pipe2 = 1, 293
-    results = machine.call(
-        "a",
-        [
-            ["sys", pipe2, [where, 0], None],
-            ["take_fd", where, 1],
-            ["take_fd", where + 4, 2],
-            ["sys", write, [{"fd": 2}, {"in": b"pipe".hex()}, 4], None],
-            ["sys", READ, [{"fd": 1}, {"out": 8}, 8], None],
-            ["put_fd", where + 8, 2],
-            ["put_fd", where + 8, 9],
-            ["take_fd", 0, 3],
-            ["peek", where, 12],
-        ],
-    )
-    done, bad = (0, 0), (-1, errno.EBADF)
-    expected = [done, done, done, (4, 0), (4, 0), (4, 0), bad, (-1, errno.EFAULT), (12, 0)]
-    assert _answers(results) == expected
-    numbers = bytes.fromhex(results[-1]["data"])
-    assert numbers[4:8] == numbers[8:12] != numbers[:4]
-
-
-def test_read_and_write_files(machine: Machine) -> None:
-    results = machine.call(
-        "a",
-        [
-            ["spill", "/tmp/file", b"content".hex(), os.O_WRONLY | os.O_CREAT],
-            ["slurp", "/tmp/file", 4],
-            ["slurp", "/tmp/nothing", 4],
-            ["spill", "/tmp/nothing", "00", os.O_WRONLY],
-        ],
-    )
-    missing = (-1, errno.ENOENT)
-    assert _answers(results) == [(7, 0), (4, 0), missing, missing]
-    assert results[1]["data"] == b"cont".hex()
-
-
-def test_number_stores_the_number_in_a_file(machine: Machine) -> None:
-    where = _memory(machine)
-    results = machine.call(
-        "a",
-        [
-            ["spill", "/tmp/number", b"4711\n".hex(), os.O_WRONLY | os.O_CREAT],
-            ["number", "/tmp/number", where],
-            ["peek", where, 8],
-            ["number", "/tmp/no-number", where],
-            ["number", "/tmp/number", 0],
-        ],
-    )
-    assert _answers(results) == [
-        (5, 0),
-        (8, 0),
-        (8, 0),
-        (-1, errno.ENOENT),
-        (-1, errno.EFAULT),
-    ]
-    assert results[2]["data"] == (4711).to_bytes(8, "little").hex()
 
 
 def test_fork_copies_memory_and_slots(machine: Machine) -> None:
@@ -244,15 +114,6 @@ def test_blocked_actor_blocks_no_other(machine: Machine) -> None:
     assert machine.healthy()
     assert machine.call("b", [["sys", GETPID, [], None]])[0]["errno"] == 0
     assert machine.call("", [["kill", "a", 9]])[0]["value"] == 9
-
-
-@pytest.mark.parametrize(
-    "call", [["bogus"], ["sys", 57, [], None], ["peek"], ["poke", 0, "zz"], ["sys", 1, [{}], None]]
-)
-def test_malformed_call(machine: Machine, call: list[Any]) -> None:
-    with pytest.raises(CallRefused):
-        machine.call("a", [call])
-    assert machine.call("a", [["sys", GETPID, [], None]])[0]["errno"] == 0
 
 
 def test_a_megabyte_each_way(machine: Machine) -> None:

@@ -11,7 +11,15 @@ from vm.guest import syscalls
 from vm.guest.arguments import EmptySlot, numbers
 from vm.guest.races import Track
 from vm.guest.serving import BadCall
-from vm.guest.task_program import CALL32, COUNT, MAILBOXES_FD, Mailboxes, Task, shares_descriptors
+from vm.guest.task_program import (
+    CALL32,
+    CALL64,
+    COUNT,
+    MAILBOXES_FD,
+    Mailboxes,
+    Task,
+    shares_descriptors,
+)
 
 TYPE_CHECKING = False  # importing typing takes 0.2 s under emulation
 if TYPE_CHECKING:
@@ -107,26 +115,26 @@ class Driver:
         os.close(MAILBOXES_FD)
         return 0, 0, None
 
-    def _sys(
-        self, task: Task, name: str, number: int, arguments: list[Any], slot: int | None
-    ) -> Outcome:
-        return self._call(task, name, (number, arguments, slot), {})
-
     def _int80(
         self, task: Task, name: str, number: int, arguments: list[Any], slot: int | None
     ) -> Outcome:
-        return self._call(task, name, (number, arguments, slot), {"kind": CALL32})
+        return self._sys(task, name, number, arguments, slot, CALL32)
 
-    def _call(
-        self, task: Task, name: str, call: tuple[int, list[Any], int | None], how: dict[str, int]
+    def _sys(
+        self,
+        task: Task,
+        name: str,
+        number: int,
+        arguments: list[Any],
+        slot: int | None,
+        kind: int = CALL64,
     ) -> Outcome:
-        number, arguments, slot = call
         task.clear()
         try:
             plain, out = numbers(arguments, self._slots[name], task.place)
         except EmptySlot:
             return -1, EBADF, None
-        value, errno = task.call(number, *plain, **how)
+        value, errno = task.call(number, *plain, kind=kind)
         if errno == 0 and slot is not None:
             self._slots[name][slot] = value
             value = 0

@@ -6,7 +6,6 @@ An accessible /dev/kvm proves nothing: QEMU may still abort on an MSR or hang.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from dataclasses import asdict, dataclass
@@ -14,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from host.arch import CONSOLE
-from host.files import write_atomically
+from host.files import read_record, write_record
 from host.temporary_directories import scratch
 from vm.errors import AcceleratorTrouble
 from vm.qemu.process import Qemu
@@ -143,20 +142,16 @@ def _key(kernel: Path, qemu: Path, device: Path) -> str:
 
 
 def _recall(store: Path, key: str) -> Accelerator | None:
+    known = (read_record(store) or {}).get(key)
+    if not isinstance(known, dict):
+        return None
     try:
-        known = json.loads(store.read_text())[key]
         found = Accelerator(**{**known, "verdict": Verdict(known["verdict"])})
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         return None
     # Only the verdict is cached: the options of TCG may have changed since.
     return _fall_back(found.verdict, found.why) if found.name == TCG.name else found
 
 
 def _remember(store: Path, key: str, accelerator: Accelerator) -> None:
-    try:
-        known = json.loads(store.read_text())
-        verdicts = dict(known) if isinstance(known, dict) else {}
-    except (OSError, ValueError, RecursionError):
-        verdicts = {}
-    verdicts[key] = asdict(accelerator)
-    write_atomically(store, json.dumps(verdicts, indent=1).encode())
+    write_record(store, (read_record(store) or {}) | {key: asdict(accelerator)})

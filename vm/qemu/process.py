@@ -9,8 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,8 +69,11 @@ class Qemu:
     def wait(self, seconds: float) -> int | None:
         """The exit status (negative for a signal), None if QEMU still runs after some seconds."""
         if self._starter != os.getpid():
-            with suppress(ProcessLookupError), _pidfd(self.pid) as descriptor:
-                select.select([descriptor], [], [], seconds)
+            with (
+                suppress(ProcessLookupError),
+                os.fdopen(os.pidfd_open(self.pid), "rb", buffering=0) as end,
+            ):
+                select.select([end], [], [], seconds)
             return self._status()
         try:
             return self._process.wait(seconds)
@@ -113,16 +116,6 @@ class Qemu:
                 os.killpg(self._process.pid, signal.SIGKILL)
         if self.wait(_KILL_S) is None:
             raise subprocess.TimeoutExpired(self._process.args, _KILL_S)
-
-
-@contextmanager
-def _pidfd(pid: int) -> Iterator[int]:
-    """A descriptor that becomes readable when a process ends.  Raises ProcessLookupError."""
-    descriptor = os.pidfd_open(pid)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _unreaped_status(pid: int) -> int | None:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from virtme.cpiowriter import CpioWriter, FileMetaData
 
-from host.files import write_atomically
+from host.files import read_record, write_atomically, write_record
 from vm.errors import HostTrouble
 from vm.qemu import elf, guest_files
 
@@ -62,15 +62,15 @@ def root_archive(python: Path, cache: Path) -> Path:
     # Remove the stamps first: an archive without stamps is not used.
     stamps_file.unlink(missing_ok=True)
     write_atomically(archive, _archive(needed))
-    write_atomically(stamps_file, json.dumps(stamps).encode())
+    write_record(stamps_file, stamps)
     return archive
 
 
 def _is_current(stamps_file: Path) -> bool:
+    stamps = read_record(stamps_file)
     try:
-        stamps: dict[str, list[int]] = json.loads(stamps_file.read_text())
-        return all(_stamp(Path(path)) == stamp for path, stamp in stamps.items())
-    except (OSError, ValueError, RecursionError):
+        return stamps is not None and all(_stamp(Path(path)) == stamps[path] for path in stamps)
+    except OSError:
         return False
 
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from host.files import write_atomically
+from host.files import write_record
 from vm.errors import VirtmeMissing
 
 #: The program, and its options with their values.
@@ -140,7 +140,7 @@ class _CachedCommand:
         last = dict(list(others.items())[1 - _MAX_CACHED :])
         record = {"host": self._host, "answers": last | {self._key: words}}
         with suppress(OSError):
-            write_atomically(self._file, json.dumps(record, indent=1).encode())
+            write_record(self._file, record)
 
     def _entries(self) -> dict[str, object]:
         """All entries for this host; none if the file is absent, damaged or from another host.

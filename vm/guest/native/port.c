@@ -155,7 +155,7 @@ bool send_reply(void)
 	return send_frame(out.bytes, out.used);
 }
 
-/* A short message, JSON as those of others are. */
+/* Send a short message, which is JSON as those of Python. */
 bool send_text(const char *text)
 {
 	uint8_t bytes[128];
