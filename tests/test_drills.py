@@ -144,7 +144,7 @@ def test_what_the_kernel_says_late_is_of_the_case_before(
     assert code == 1
     late = cases["drill.first.afterwards"]
     assert (late["outcome"], late["blame"]) == ("FAIL", "module")
-    assert "seen after drill.first had ended and before drill.second began" in late["reason"]
+    assert "seen after drill.first ended and before drill.second began" in late["reason"]
     assert [report["after"] for report in late["reports"]] == ["drill.first"]
     assert "later_warn" in late["evidence"]["console"]
     for quiet in ("first", "second", "third"):
@@ -187,7 +187,7 @@ def test_a_run_ends_at_its_deadline(tmp_path: Path, built_kernel: BuiltKernel) -
     assert results["summary"]["verdict"] == "ERROR"
     (case,) = results["cases"]
     assert (case["outcome"], case["blame"]) == ("ERROR", "host")
-    said = "not judged: the run's deadline of 0.001 s had passed (--deadline)"
+    said = "not judged: the run's deadline of 0.001 s has passed (--deadline)"
     assert case["reason"] == said
 
 

@@ -83,7 +83,7 @@ def test_a_run_that_has_ended_says_so(place: Runs, out: Path) -> None:
     (out / "results.json").unlink()
     code, said = place.run(f"--resume={out}")
     assert code == 0
-    assert said == f"uevt: {out} had ended; its reports are written again\n"
+    assert said == f"uevt: {out} is complete; its reports are written again\n"
     assert comparable(out) == expected
     assert (out / "journal.jsonl").read_bytes() == journal
 
@@ -126,8 +126,8 @@ def test_another_run_is_refused(place: Runs, out: Path) -> None:
     code, told = place.run(f"--resume={out}", "--tier=full", "--abi=6.8")
     assert code == 2
     assert told == (
-        f"uevt: {out}: would go on as another run: kernel profile was 6.12.117 and is 6.8; "
-        "--tier was quick and is full; make that as it was, or run anew: another --out, or --out "
+        f"uevt: {out}: would resume as another run: kernel profile was 6.12.117 and is 6.8; "
+        "--tier was quick and is full; restore that, or start a new run: another --out, or --out "
         "with --force\n"
     )
     assert (out / "journal.jsonl").read_bytes() == before

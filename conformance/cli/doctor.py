@@ -1,4 +1,4 @@
-"""The command `uevt doctor`: whether this machine can run the suite."""
+"""`uevt doctor`: check whether this machine can run the suite."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from conformance.session.preflight.doctor import examine
 
 def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command."""
-    doctor = commands.add_parser("doctor", help="say whether this machine can run the suite")
-    doctor.add_argument("--json", action="store_true", help="for programs")
+    doctor = commands.add_parser("doctor", help="check whether this machine can run the suite")
+    doctor.add_argument("--json", action="store_true", help="print JSON")
     doctor.set_defaults(perform=_doctor)
 
 

@@ -1,4 +1,4 @@
-"""`uevt kernels`: what the catalog has, built, found and bounded."""
+"""`uevt kernels`: list, build, locate and garbage-collect the kernels of the catalog."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     kernels = commands.add_parser("kernels", help="the kernels of the catalog")
     verbs = kernels.add_subparsers(required=True, metavar="VERB")
     for verb, perform, text in (
-        ("list", _list, "all kernels: which are built, can be, cannot be and why"),
+        ("list", _list, "all kernels: built, buildable, or why not"),
         ("build", _build, "build kernels that are not in the store"),
         ("path", _path, "print the bzImage of built kernels"),
     ):
@@ -31,22 +31,22 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         parser.add_argument("kernel", nargs="*", metavar="KERNEL")
         parser.set_defaults(perform=perform)
         if verb == "list":
-            parser.add_argument("--json", action="store_true", help="for programs")
+            parser.add_argument("--json", action="store_true", help="print JSON")
             parser.add_argument(
                 "--buildable",
                 action="store_true",
-                help="only names: those of all kernels (or of KERNEL…) that are built or can be",
+                help="only names of kernels (all, or KERNEL…) that are built or buildable",
             )
         if verb == "build":
-            parser.add_argument("--refresh", action="store_true", help="ask for newer revisions")
-    gc = verbs.add_parser("gc", help="bound the build store: what was not used for longest goes")
+            parser.add_argument("--refresh", action="store_true", help="look for newer revisions")
+    gc = verbs.add_parser("gc", help="garbage-collect the build store, least recently used first")
     bound = gc.add_mutually_exclusive_group()
-    bound.add_argument("--keep", metavar="SIZE", type=size, help="what may stay, as 10G or 800M")
-    days = "what was not used for so many days goes (default: 30)"
+    bound.add_argument("--keep", metavar="SIZE", type=size, help="keep this much, as 10G or 800M")
+    days = "remove what was not used for DAYS days (default: 30)"
     bound.add_argument("--older", metavar="DAYS", type=float, default=30.0, help=days)
-    gc.add_argument("--all", action="store_true", help="even what the default kernels need")
-    gc.add_argument("--dry-run", action="store_true", help="only say what would go")
-    gc.add_argument("--json", action="store_true", help="for programs")
+    gc.add_argument("--all", action="store_true", help="also remove what the default kernels need")
+    gc.add_argument("--dry-run", action="store_true", help="only list what would be removed")
+    gc.add_argument("--json", action="store_true", help="print JSON")
     gc.set_defaults(perform=_gc)
 
 
@@ -92,7 +92,7 @@ def _build(arguments: argparse.Namespace) -> int:
         except (MissingTool, SourceUnavailable) as error:
             if arguments.kernel:
                 raise
-            # "All kernels" are those that can be built here.
+            # Without names, kernels that cannot be built here are skipped.
             print(f"uevt: {entry.kernel_id} is left out: {error}; {error.hint}", file=sys.stderr)
     return exit_code(Ending.PASS if built else Ending.HOST)
 
@@ -110,7 +110,7 @@ def _path(arguments: argparse.Namespace) -> int:
 
 
 def size(text: str) -> int:
-    """Bytes of a size such as 10G or 800M.  Raises ValueError."""
+    """The number of bytes in a size such as 10G or 800M.  Raises ValueError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
     if match is None:
         raise ValueError(text)
@@ -130,10 +130,10 @@ def _gc(arguments: argparse.Namespace) -> int:
         return 0
     for item in done.gone:
         print(item)
-    verb = "would go" if arguments.dry_run else "went"
-    print(f"{in_mib(done.freed)} {verb}, {in_mib(done.kept)} stay", end="")
+    verb = "would be removed" if arguments.dry_run else "removed"
+    print(f"{in_mib(done.freed)} {verb}, {in_mib(done.kept)} kept", end="")
     if arguments.keep is not None and done.kept > arguments.keep:
-        needed = f"{in_mib(done.needed)} are what the default kernels need (--all lets it go)"
-        print(f": more than asked for, since {needed}; what was just used stays", end="")
+        needed = f"{in_mib(done.needed)} are what the default kernels need (--all removes it)"
+        print(f": more than --keep, since {needed}; what is in use stays", end="")
     print()
     return 0

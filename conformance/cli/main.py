@@ -1,4 +1,4 @@
-"""The command `uevt`: a thin coat over the pytest plugin, the build store and the guests."""
+"""The command `uevt`: a thin layer over the pytest plugin, the build store and the guests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
 
-# The module of each command, imported once it is asked for: nobody waits for the others.
+# The module of each command, imported when it is used.
 _COMMANDS = {
     "doctor": "doctor",
     "kernels": "kernels",
@@ -25,12 +25,12 @@ _COMMANDS = {
     "export": "export",
     "bisect": "bisect.command",
 }
-# What a shell reports for a program that SIGPIPE ended.
+# The exit code of a shell for a program killed by SIGPIPE.
 _SIGPIPE_EXIT = 128 + signal.SIGPIPE
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; the process's exit code."""
+    """Run one command; the exit code."""
     _open_standard_descriptors()
     argv = sys.argv[1:] if argv is None else argv
     style = _style(argv)
@@ -39,14 +39,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = arguments.perform(arguments)
         sys.stdout.flush()
     except SystemExit as ended:
-        # argparse has told what is wrong, or helped.
+        # argparse has printed the error, or the help.
         return exit_code(Ending.USAGE if ended.code else Ending.PASS, style)
     except (UserMistake, ReportError) as error:
         return _fail(error, Ending.USAGE, style)
     except KernelTrouble as error:
         return _fail(error, Ending.BUILD_FAILED, style)
     except BrokenPipeError:
-        # Whoever read our output has gone, and has perhaps not seen what was wrong.
+        # The reader of our output is gone, and may have missed an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _SIGPIPE_EXIT
     except (KernelsError, OSError) as error:
@@ -57,19 +57,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _open_standard_descriptors() -> None:
-    """Let the three standard descriptors be open: a file of ours must not become one of them."""
+    """Open missing standard descriptors, so that no other file gets their numbers."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            # The lowest that is free.
+            # open(2) returns the lowest free number.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
     sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
 def _style(argv: Sequence[str]) -> ExitStyle:
-    """The style asked for, whatever else is wrong with a command line."""
+    """The exit style, even of an invalid command line."""
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
     parser.add_argument("--exit-style", type=ExitStyle, default=ExitStyle.DEFAULT)
     try:
@@ -86,7 +86,7 @@ def _fail(error: Exception, ending: Ending, style: ExitStyle) -> int:
 
 
 def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """For the command that the words begin with; for all of them where it is none."""
+    """The parser of the command in ``argv``, or of all commands."""
     parser = argparse.ArgumentParser(
         prog="uevt", description="Conformance suite for the Linux user_events ABI."
     )

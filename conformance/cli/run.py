@@ -1,4 +1,4 @@
-"""The command `uevt run`: a pytest session for each kernel, and one exit code for all."""
+"""`uevt run`: one pytest session per kernel, and one exit code for all."""
 
 from __future__ import annotations
 
@@ -29,18 +29,24 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     add("--kernel", action="append", default=[], metavar="K", help="6.12, 6.12@REVISION or model")
     add("-k", dest="keyword", metavar="EXPR", help="only cases with EXPR in their ids")
     add("-q", "--quiet", action="store_true", help="a line per unexpected case, and the verdict")
-    add("-n", "--guests", type=int, metavar="N", help="guests side by side (default: what fits)")
+    add(
+        "-n",
+        "--guests",
+        type=int,
+        metavar="N",
+        help="number of guests (default: as cores and memory allow)",
+    )
     add("--against", choices=["base"], help="run without --patch as well, and compare")
     declare_options(add)
     run.set_defaults(perform=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """One pytest session for each kernel; the worst of their exit codes.
+    """Run one pytest session per kernel; the worst of their exit codes.
 
     Raises UserMistake, ReportError.
     """
-    # The session runs in the checkout.
+    # Sessions run in the checkout.
     make_absolute(arguments)
     make_directories_absolute()
     if arguments.resume is not None and len(arguments.kernel) <= 1:
@@ -63,12 +69,12 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _resumed(arguments: argparse.Namespace) -> argparse.Namespace:
-    """With what the run in --resume DIR was asked, where nothing else is said.
+    """Arguments filled from the run in --resume DIR.
 
     Raises ReportError.
     """
     if arguments.against is not None:
-        what = "--against makes two runs, and --resume goes on with one"
+        what = "--against makes two runs, and --resume continues one"
         raise ReportError(Path(arguments.resume), what, "resume each, then uevt compare BASE NEW")
     only = next(iter(arguments.kernel), None)
     from conformance.session.controller.resume import recall_options
@@ -80,13 +86,13 @@ def _resumed(arguments: argparse.Namespace) -> argparse.Namespace:
 
 
 def _several(arguments: argparse.Namespace, kernels: Sequence[str | None]) -> int:
-    """A session, or two, for each kernel; Ctrl-C and SIGTERM end the whole."""
+    """Run one session per kernel, or two with --against; SIGINT and SIGTERM end all."""
     from conformance.cli.run_against import judge, require_patches
     from conformance.report.export.github import share
     from conformance.report.export.ktap_stream import KtapRuns
 
     style = ExitStyle(arguments.exit_style)
-    # Before anything runs: what is wrong with the last kernel is said at once.
+    # Check every kernel before the first run.
     if arguments.against is not None:
         for kernel in kernels:
             require_patches(arguments, kernel)
@@ -108,7 +114,7 @@ def _several(arguments: argparse.Namespace, kernels: Sequence[str | None]) -> in
 
 
 def _own_stdout() -> int:
-    """Standard output by another number; whoever writes to it as before gets standard error."""
+    """Duplicate standard output, and replace it by standard error; the new descriptor."""
     number = os.dup(sys.stdout.fileno())
     os.set_inheritable(number, True)
     sys.stdout.flush()
@@ -117,7 +123,7 @@ def _own_stdout() -> int:
 
 
 def _for_one_kernel(arguments: argparse.Namespace, kernel: str | None) -> argparse.Namespace:
-    """The arguments of one of several kernels, whose results have a directory of their own."""
+    """The arguments for one of several kernels, with a results directory of its own."""
     from conformance.session.target.target import kernel_id
 
     one = argparse.Namespace(**{**vars(arguments), "kernel": kernel})

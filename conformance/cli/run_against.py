@@ -1,4 +1,4 @@
-"""Comparing runs from the command line: a patched kernel with the same one unpatched."""
+"""`uevt run --against base`: compare a patched kernel with the same one unpatched."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from conformance.session.target.target import MODEL, ConflictingOptions, check, 
 
 
 def require_patches(options: Namespace, kernel: str | None) -> None:
-    """Raise Misplaced where there is nothing to compare: a kernel without patches, or no kernel."""
+    """Raise ConflictingOptions if there is nothing to compare: no patches, or no kernel."""
     if not options.patch or kernel == MODEL:
         hint = "add --kernel 6.12 --patch FILE, or compare two runs with uevt compare"
         raise ConflictingOptions("--against base is for a kernel with --patch", hint)
@@ -32,15 +32,15 @@ def judge(
     root: Path,
     runs: KtapRuns | None = None,
 ) -> list[int]:
-    """Run a kernel without its patches and with them, and say what they change.
+    """Run a kernel without and with its patches, and print what they change.
 
-    Returns the exit codes that decide; ``runs`` has the KTAP of the patched kernel as one of
-    several.  Raises Misplaced.
+    Returns the exit codes that decide; ``runs`` takes the KTAP of the patched kernel as one of
+    several.  Raises ConflictingOptions.
     """
     require_patches(options, kernel)
     options = _with(options, kernel=kernel)
     style = ExitStyle(options.exit_style)
-    # KTAP is about the patched kernel.
+    # KTAP reports the patched kernel only.
     plain = _with(options, patch=[], ktap=None)
     base, new = (_directory(each, root) for each in (plain, options))
     sys.stderr.write(f"uevt: without patches first, into {base}\n")
@@ -68,7 +68,7 @@ def judge(
 
 
 def _identity(results: Path) -> tuple[int, int] | None:
-    """Tells results from those that an earlier run left in their place; None without any."""
+    """Identity of a results file, to notice a new one; None if it is missing."""
     try:
         status = results.stat()
     except OSError:

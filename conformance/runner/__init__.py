@@ -1,1 +1,1 @@
-"""Runs one case after another on one guest."""
+"""Run one case after another on one guest."""

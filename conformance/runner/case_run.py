@@ -51,7 +51,7 @@ Explain = Callable[[BaseException, bool], Judgement | None]
 
 
 class NotJudged(Exception):
-    """The kernel cannot be judged by a case; ``adapted`` names the measured switches that tell."""
+    """The kernel cannot be judged by a case; ``adapted`` names the switches that exclude it."""
 
     def __init__(self, code: SkipReason, why: str, adapted: tuple[str, ...] = ()) -> None:
         super().__init__(why)
@@ -142,8 +142,8 @@ class CaseRun:
     def _contradicted_literal(self, error: AssertionError) -> tuple[Mismatch, str]:
         """The mismatch, and the reason, where both kernel and model contradict a literal."""
         found = failed_assertion(error) or FailedAssertion("", str(error))
-        told = found.text.splitlines() or ["an assertion fails"]
-        expected, observed = "the literal of the case", told[0]
+        lines = found.text.splitlines() or ["an assertion fails"]
+        expected, observed = "the literal of the case", lines[0]
         place = f"{found.place}: " if found.place else ""
         if not found.expected:
             return Mismatch(0, "literal", expected, observed), f"{place}{observed} ({_AGREEMENT})"
@@ -207,7 +207,7 @@ def _judgement_of(error: BaseException | None) -> Judgement:
         case None:
             return Judgement(Outcome.PASS, Blame.NONE, "")
         case ModuleRefused():
-            # A kernel may be right to: that says nothing of user_events, and no case has to change.
+            # A kernel may refuse modules: neither user_events nor a case is at fault.
             return Judgement(Outcome.ERROR, Blame.KERNEL, str(error))
         case ModelError():
             return Judgement(Outcome.ERROR, Blame.MODEL, str(error))

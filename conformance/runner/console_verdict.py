@@ -1,4 +1,4 @@
-"""What reports of the kernel on its console make of a result."""
+"""Change results by kernel reports on the console."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _LATER = "afterwards"
 def judge_reports(judged: CaseResult, reports: Sequence[Report], console: str) -> CaseResult:
     """The result of a case during which the kernel reported something.
 
-    It cannot pass then; with a panic or an oops, even one that the kernel outlived, it is a CRASH.
-    A guest without memory says nothing about its kernel.
+    It is a FAIL; with a panic or an oops, even a survived one, a CRASH.  Reports about too little
+    memory make it an ERROR of the guest.
     """
     if not reports:
         return judged
@@ -36,26 +36,26 @@ def judge_reports(judged: CaseResult, reports: Sequence[Report], console: str) -
     first = counted[0]
     mismatches = tuple(Mismatch(0, "console", "no complaint", str(each)) for each in counted)
     outcome, blame = Outcome.FAIL, Blame.KERNEL
-    said = f"the kernel complained: {first}"
+    reason = f"the kernel complained: {first}"
     if all(each.kind == ReportKind.OUT_OF_MEMORY for each in counted):
-        # Whatever it answered then.
+        # Without memory no answer counts.
         outcome, blame = Outcome.ERROR, Blame.GUEST
-        said = f"the guest has too little memory: {first}"
+        reason = f"the guest has too little memory: {first}"
     elif any(each.kind in CRASHES for each in counted):
-        outcome, said = Outcome.CRASH, f"the guest crashed: {first}"
+        outcome, reason = Outcome.CRASH, f"the guest crashed: {first}"
     elif judged.outcome is Outcome.FAIL and judged.blame is Blame.KERNEL:
-        said = judged.reason
+        reason = judged.reason
     return replace(
         found,
         outcome=outcome,
         blame=blame,
-        reason=said,
+        reason=reason,
         mismatches=judged.mismatches + mismatches,
     )
 
 
 def judge_late_reports(reports: Sequence[Report], case_id: str, console: str) -> list[CaseResult]:
-    """What was reported before a case began, as results of the cases that had ended before."""
+    """Results for reports that appeared before a case began, named after the case before it."""
     results = []
     for case in dict.fromkeys(each.after for each in reports):
         late = [each for each in reports if each.after == case]
@@ -67,7 +67,9 @@ def judge_late_reports(reports: Sequence[Report], case_id: str, console: str) ->
             outcome=Outcome.PASS,
             evidence=Evidence(console=console),
         )
-        told = judge_reports(result, late, console)
-        seen = f"seen after {case or 'the start'} had ended and before {case_id} began"
-        results.append(replace(told, reason=f"{told.reason}; {seen}" if told.reason else seen))
+        judged = judge_reports(result, late, console)
+        seen = f"seen after {case or 'the start'} ended and before {case_id} began"
+        results.append(
+            replace(judged, reason=f"{judged.reason}; {seen}" if judged.reason else seen)
+        )
     return results

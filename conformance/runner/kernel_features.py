@@ -1,7 +1,7 @@
-"""What a kernel that was not built here may lack beside user_events, found out by trying.
+"""Runtime detection of optional kernel features (perf, BPF, kprobes, io_uring).
 
-A program of generic calls that runs once, before the first case that asks, and is never compared
-with the model.
+One program of generic calls, run before the first case that needs a feature; the model never sees
+it.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ _FIXED = 0x100022
 _CODE, _LICENSE = SCRATCH + 256, SCRATCH + 512
 _NO_COMMAND = 1000
 _PARANOID = "/proc/sys/kernel/perf_event_paranoid"
-# The highest number that a processor could have (drivers/base/cpu.c:kernel_max).
+# The highest possible processor number (drivers/base/cpu.c:kernel_max).
 _LAST_PROCESSOR = "/sys/devices/system/cpu/kernel_max"
 _KPROBE = f"{tracefs.KPROBES}/{_GAUGE}"
 _SIGKILL = 9
-# include/trace/events/sched.h: there in every kernel with tracing.
+# An event of every kernel with tracing (include/trace/events/sched.h).
 _SOME_EVENT = "sched/sched_switch"
 
 _PERF, _BPF = "CONFIG_PERF_EVENTS=y", "CONFIG_BPF_SYSCALL=y"
 _KPROBES = "CONFIG_KPROBE_EVENTS=y"
 _IO_URING = "CONFIG_IO_URING=y"
-# What a configuration has to say; CONFIG_BPF_EVENTS cannot be asked for, it follows.
+# Configuration lines that imply a feature; CONFIG_BPF_EVENTS cannot be set directly.
 _PROMISES = {
     Facility.PERF: {_PERF},
     Facility.BPF: {_BPF},
     Facility.BPF_TRACING: {_PERF, _BPF, _KPROBES},
     Facility.KPROBES: {_KPROBES},
     Facility.IO_URING: {_IO_URING},
-    # CONFIG_PROBE_EVENTS cannot be asked for, it follows from kprobes or uprobes.
+    # CONFIG_PROBE_EVENTS cannot be set directly: kprobes or uprobes select it.
     Facility.EPROBES: {_KPROBES},
     Facility.HIST: {"CONFIG_HIST_TRIGGERS=y"},
     Facility.SNAPSHOT: {"CONFIG_TRACER_SNAPSHOT=y"},
@@ -51,13 +51,13 @@ _PROMISES = {
 
 
 def promised_by(configuration: Collection[str]) -> frozenset[Facility]:
-    """What a kernel has whose guest was seen to have these lines of configuration."""
+    """The features of a kernel whose guest has these lines of configuration."""
     lines = frozenset(configuration)
     return frozenset(facility for facility, needed in _PROMISES.items() if needed <= lines)
 
 
 def facilities_of(channel: Channel) -> frozenset[Facility]:
-    """What the kernel of a guest has.  Raises what the channel raises."""
+    """The features of the kernel of a guest.  Raises what the channel raises."""
     channel.call("", [["spawn", _GAUGE]])
     instructions = bpf_assembler.assemble(
         [bpf_assembler.mov64_imm(bpf_assembler.R0, 0), bpf_assembler.exit_insn()]
@@ -86,7 +86,7 @@ def facilities_of(channel: Channel) -> frozenset[Facility]:
             _command(tracefs.DYNAMIC_EVENTS, f"-:{_KPROBE}\n"),
             ["slurp", f"{tracefs.ROOT}/events/{_SOME_EVENT}/hist", PAGE],
             ["slurp", tracefs.SNAPSHOT, PAGE],
-            # Without room for its answer: EFAULT, where it is there and allowed.
+            # Without a buffer for the answer: EFAULT if the call exists and is allowed.
             sys_call("io_uring_setup", 1, 0),
             ["slurp", _LAST_PROCESSOR, PAGE],
         ],

@@ -73,7 +73,7 @@ def of_program(program: Sequence[ops.Operation], world: World | None) -> Leftove
 
 
 def _objects(world: World) -> bool:
-    """Whether anything stays behind that does not go away by itself."""
+    """Whether anything remains that does not disappear with its processes."""
     top, events = world.top, world.table.events
     return (
         any(event.self_reference or event.is_enabled or event.file.is_used for event in events)

@@ -1,8 +1,8 @@
-"""The contract as measured: a profile, and the dated switches of it that a kernel contradicts.
+"""Probe which ABI switches the kernel deviates in, and judge the rest accordingly.
 
-A probe is the program of the case about a switch.  When it goes as the profile says, the
-switch is as dated.  When it goes as if the switch were the other way round, the kernel
-contradicts the profile: everything else is judged with the switch as it was measured.
+A probe is the program of the case about a switch.  If it passes under the profile, the switch is as
+dated.  If it passes with the switch inverted, the kernel contradicts the profile, and every other
+case is judged with the inverted switch.
 """
 
 from __future__ import annotations
@@ -19,81 +19,81 @@ from conformance.cases.case import Case
 from conformance.client.user_events import UserEvents
 from conformance.results.case_result import Blame, CaseResult, Contradiction, Outcome, abi_with
 
-# How often one probe is asked at most, should two of them never agree.
+# Runs of one probe at most: two probes could invalidate each other forever.
 _MAX_RUNS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The case about a switch, and its program: the case has no variants."""
+    """The case about a switch, which has no variants, and its program."""
 
     case: Case
     program: Callable[[UserEvents], None]
 
     @property
     def switch(self) -> str:
-        """The switch it is about."""
+        """The switch that the case is about."""
         return self.case.switch
 
 
-# Whether the program of a probe goes as under a profile; None when the guest is lost.
+# Whether the program of a probe passes under a profile; None if the guest is lost.
 PassesUnder = Callable[[Probe, Profile], bool | None]
 
 
 class Finding(StrEnum):
-    """What a probe showed."""
+    """The result of a probe."""
 
     AS_DATED = "as dated"
     CONTRADICTED = "contradicted"
     UNCLEAR = "unclear"
-    # The guest did not outlive the probe; it is not asked again.
+    # The probe lost its guest; it does not run again.
     LOST = "lost"
 
 
 class SwitchMeasurement:
-    """What probes have shown so far about the switches of a profile."""
+    """The results of the probes for the switches of a profile."""
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self._probes: dict[str, Probe] = {}
         self._findings: dict[str, Finding] = {}
-        # The switches each probe depended on when it was asked, time by time.
+        # The switches that each run of a probe depended on.
         self._used: dict[str, list[set[str]]] = {}
         self._pending: list[Probe] = []
 
     def use(self, probes: Iterable[Probe]) -> None:
-        """Let these probes be asked, those that apply to the profile."""
+        """Set the probes to run, as far as they apply to the profile."""
         found = {each.switch: each for each in probes if each.case.applies(self.profile)}
-        # Older switches first: younger ones may depend on them.
+        # Older switches first: later ones may depend on them.
         self._probes = {each.name: found[each.name] for each in SWITCHES if each.name in found}
         self._pending = list(self._probes.values())
 
-    # Asking
+    # Running
 
     def leave_out(self, switches: Collection[str]) -> None:
-        """Do not ask about these, unless another switch makes it necessary."""
+        """Skip the probes of these switches, unless another result requires them."""
         self._pending = [each for each in self._pending if each.switch not in switches]
 
-    def measure(self, fits: PassesUnder) -> None:
-        """Ask every probe, and again those that depend on a switch found out after them.
+    def measure(self, passes_under: PassesUnder) -> None:
+        """Run every probe, and again those that depend on a switch contradicted later.
 
-        Raises whatever ``fits`` raises; the next call goes on with the same probe.
+        Raises what ``passes_under`` raises; the next call continues with the same probe.
         """
         while self._pending:
             probe = self._pending[0]
             before = self.contradicted
-            self._findings[probe.switch] = self._run(probe, fits)
+            self._findings[probe.switch] = self._run(probe, passes_under)
             del self._pending[0]
             if self.contradicted != before:
                 again = [each for each in self._probes.values() if self._outdated(each, probe)]
                 self._pending += again
 
-    def contradicts_now(self, switch: str, fits: PassesUnder) -> bool:
-        """Whether the kernel contradicts a switch, asked once more beside what is known."""
-        return self._run(self._probes[switch], fits) is Finding.CONTRADICTED
+    def contradicts_now(self, switch: str, passes_under: PassesUnder) -> bool:
+        """Whether the kernel contradicts a switch, by one more run of its probe."""
+        return self._run(self._probes[switch], passes_under) is Finding.CONTRADICTED
 
     def _outdated(self, each: Probe, found: Probe) -> bool:
-        """Whether what a probe showed depends on a switch that another has found out now."""
+        """Whether the result of a probe depends on a switch that was measured after it."""
         used = self._used.get(each.switch, [])
         return (
             each is not found
@@ -103,8 +103,8 @@ class SwitchMeasurement:
             and any(found.switch in switches for switches in used)
         )
 
-    def _run(self, probe: Probe, fits: PassesUnder) -> Finding:
-        """Run a probe as the profile says and, if that does not fit, the other way round."""
+    def _run(self, probe: Probe, passes_under: PassesUnder) -> Finding:
+        """Run a probe under the profile and, if it fails, with its switch inverted."""
         used: set[str] = set()
         self._used.setdefault(probe.switch, []).append(used)
         others = self.contradicted - {probe.switch}
@@ -113,32 +113,32 @@ class SwitchMeasurement:
             (others | {probe.switch}, Finding.CONTRADICTED),
         ):
             contract = AdaptedProfile.of(self._flipped(flipped), frozenset(BY_NAME))
-            fitting = probe.case.applies(contract) and fits(probe, contract)
+            passed = probe.case.applies(contract) and passes_under(probe, contract)
             used |= contract.used
-            if fitting is None:
+            if passed is None:
                 return Finding.LOST
-            if fitting:
+            if passed:
                 return finding
         return Finding.UNCLEAR
 
     def _flipped(self, switches: frozenset[str]) -> Profile:
         return replace(self.profile, switches=self.profile.switches ^ switches)
 
-    # What was found
+    # Results
 
     def finding(self, switch: str) -> Finding | None:
-        """What the probe of a switch showed, None where none was asked."""
+        """The result of the probe of a switch, None before."""
         return self._findings.get(switch)
 
     @property
     def contradicted(self) -> frozenset[str]:
-        """The switches that are not as dated."""
+        """The contradicted switches."""
         found = self._findings.items()
         return frozenset(name for name, finding in found if finding is Finding.CONTRADICTED)
 
     @property
     def contradictions(self) -> tuple[Contradiction, ...]:
-        """The same for the record of the run, in the order of their names."""
+        """The contradicted switches for the record of the run, by name."""
         return tuple(map(self._contradiction, sorted(self.contradicted)))
 
     def _contradiction(self, switch: str) -> Contradiction:
@@ -152,7 +152,7 @@ class SwitchMeasurement:
         )
 
     def explanation(self, switch: str) -> str:
-        """What the case about a switch that is not as dated says of the kernel."""
+        """The reason of the failed case about a contradicted switch."""
         found = self._contradiction(switch)
         name = self.profile.name
         return (
@@ -167,9 +167,10 @@ class SwitchMeasurement:
         result: CaseResult,
         contradicts_now: Callable[[], bool],
     ) -> CaseResult:
-        """The result of the case about a switch, which has to agree with its probe.
+        """The result of the case about a switch, which must agree with its probe.
 
-        ``answered`` is what its answers alone came to; ``contradicts_now`` asks the probe again.
+        ``answered`` is the outcome by the answers of the kernel alone; ``contradicts_now`` runs the
+        probe again.
         """
         finding = self.finding(switch)
         if finding is Finding.CONTRADICTED and answered is Outcome.FAIL:
@@ -181,12 +182,12 @@ class SwitchMeasurement:
         return result
 
     def profile_for(self, case: Case) -> Profile:
-        """The contract for a case: as measured, but for the switch the case is about."""
+        """The profile for a case: as measured, except for the switch of the case itself."""
         others = self.contradicted - {case.switch}
         return AdaptedProfile.of(self._flipped(others), others) if others else self.profile
 
     def lacking(self, case: Case) -> tuple[str, ...]:
-        """SwitchMeasurement switches on account of which a case is not for this kernel."""
+        """Measured switches that make a case inapplicable to this kernel."""
         contract = self.profile_for(case)
         if not isinstance(contract, AdaptedProfile) or case.applies(contract):
             return ()
@@ -204,9 +205,9 @@ _alive: WeakValueDictionary[int, AdaptedProfile] = WeakValueDictionary()
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True)
 class AdaptedProfile(Profile):
-    """A profile that remembers which of its ``measured`` switches were asked for.
+    """A profile that records which of its ``measured`` switches are read.
 
-    The model copies its worlds by pickling them: a copy refers to the very same profile.
+    The model copies its worlds by pickling: the copies refer to the same profile.
     """
 
     measured: frozenset[str]
@@ -218,7 +219,7 @@ class AdaptedProfile(Profile):
 
     @classmethod
     def of(cls, profile: Profile, measured: frozenset[str]) -> AdaptedProfile:
-        """A profile whose switches have been turned already."""
+        """An adapted profile from one with inverted switches."""
         same = {each.name: getattr(profile, each.name) for each in fields(Profile)}
         return cls(**same, measured=measured)
 

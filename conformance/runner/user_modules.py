@@ -1,8 +1,7 @@
-"""Modules of the user's in a guest: in before the first case, out again after the last.
+"""Load the user's modules before the first case, and unload them after the last.
 
-Whether each came in, and went, is a result of its own beside those of the cases, blamed on
-the module.  Where one does not come in there is nothing to judge: without it the kernel is not
-the one that was asked about.
+Each load and unload has a result of its own, blamed on the module.  If a module cannot be loaded no
+case is judged: the kernel would not be the one under test.
 """
 
 from __future__ import annotations
@@ -31,20 +30,20 @@ from conformance.results.case_result import (
 from conformance.runner.case_run import Explain, Judgement, NotJudged
 from conformance.runner.guest_executor import Channel
 
-# The process that loads and unloads, and its one descriptor.
+# The process that loads and unloads, and its slot.
 _ACTOR = "uevt_modules"
 _SLOT = 0
 _AT_FDCWD = -100
 _SIGKILL = 9
 _LIMIT = 1 << 16
-# Bytes of a module in one message: a frame takes 8 MiB, and has two digits for each.
+# Bytes of a module per message: a frame has 8 MiB, and two digits per byte.
 _CHUNK = 1 << 21
-# Seconds of an idle machine in which whoever still uses a module must be done with it.
+# Seconds of an idle machine for the users of a module to release it.
 _UNLOAD_TIMEOUT = 2.0
 
 
 class Guest(Channel, Protocol):
-    """A guest whose console is evidence: see conformance.runner.runner.Guest."""
+    """A guest with a console; see conformance.runner.guest_lifecycle.Guest."""
 
     def mark(self, text: str) -> int: ...
     def console(self, since: int) -> str: ...
@@ -53,7 +52,7 @@ class Guest(Channel, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class UserModule:
-    """A module: its name in the kernel, its file on the host, and where that came from."""
+    """A module: its name in the kernel, its file on the host, and its source."""
 
     name: str
     file: Path
@@ -61,7 +60,7 @@ class UserModule:
 
 
 class ModuleNotLoaded(NotJudged):
-    """A module of the user's is not in the kernel: nothing can be judged."""
+    """A user module is not loaded: nothing can be judged."""
 
     def __init__(self, module: UserModule) -> None:
         super().__init__(SkipReason.MODULE, f"{module.name} is not in the kernel, see its result")
@@ -80,19 +79,19 @@ class UserModules:
         return bool(self._modules)
 
     def check(self) -> None:
-        """Raise Unloadable once a module was refused: the next guest's kernel is the same."""
+        """Raise ModuleNotLoaded if a module was refused: the next guest has the same kernel."""
         if self._refused is not None:
             raise self._refused
 
     def take_results(self) -> list[CaseResult]:
-        """What became of the modules; each is told once for every guest."""
+        """The results of loads and unloads, each returned once per guest."""
         taken, self._results = self._results, []
         return taken
 
     def with_blame(self, result: CaseResult) -> CaseResult:
-        """A result whose complaint on the console names a module, blamed on the module.
+        """The result, blamed on a module if the console of a failure names one.
 
-        The kernel writes `function+0x1/0x2 [module]` wherever its code was on the stack.
+        The kernel prints `function+0x1/0x2 [module]` for each frame of the stack.
         """
         if result.outcome not in UNEXPECTED or result.blame is not Blame.KERNEL:
             return result
@@ -100,20 +99,20 @@ class UserModules:
         return replace(result, blame=Blame.MODULE) if named else result
 
     def load(self, guest: Guest) -> None:
-        """Load all of them.  Raises Unloadable, and what the host's trouble raises."""
+        """Load all modules.  Raises ModuleNotLoaded, and errors of the host."""
         for module in self._modules:
             if not self._perform(guest, module, "load"):
                 self._refused = ModuleNotLoaded(module)
                 raise self._refused
 
     def unload(self, guest: Guest) -> None:
-        """Unload all of them, the last one first.  Raises what the host's trouble raises."""
+        """Unload all modules, the last one first.  Raises errors of the host."""
         for module in reversed(self._modules):
             if not self._perform(guest, module, "unload"):
                 return
 
     def _perform(self, guest: Guest, module: UserModule, verb: str) -> bool:
-        """Whether a module was loaded or unloaded; what came of it is among the results."""
+        """Load or unload a module and record the result; whether it succeeded."""
         started = time.monotonic()
         words = f"module {module.name} {verb}"
         mark = guest.mark(words)
@@ -126,7 +125,7 @@ class UserModules:
             else:
                 errno = _unload(guest, module)
             guest.call("", [["kill", _ACTOR, _SIGKILL]])
-            # The console is complete once it has this line.
+            # The console is complete up to this mark.
             guest.mark(f"{words}: done")
             splats = [str(each) for each in guest.reports(mark)]
         except Exception as error:
@@ -143,7 +142,7 @@ class UserModules:
 
 
 def _load(guest: Guest, module: UserModule) -> int:
-    """Load a module; the error number, 0 for none."""
+    """Load a module; errno, or 0."""
     path = f"/tmp/{module.name}.ko"
     image = module.file.read_bytes()
     fresh = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
@@ -166,8 +165,8 @@ _APPEND = os.O_WRONLY | os.O_APPEND
 
 
 def _unload(guest: Guest, module: UserModule) -> int:
-    """Unload a module, once nobody uses it any more; the error number, 0 for none."""
-    deadline = guest.deadline(_UNLOAD_TIMEOUT, f"module {module.name} that nobody uses")
+    """Unload a module when it is no longer in use; errno, or 0."""
+    deadline = guest.deadline(_UNLOAD_TIMEOUT, f"release of module {module.name}")
     while True:
         call = sys_call("delete_module", path_in(module.name), os.O_NONBLOCK)
         (result,) = guest.call(_ACTOR, [call])
@@ -184,7 +183,7 @@ def _read(guest: Guest, path: str) -> str:
 def _judge(
     module: UserModule, verb: str, errno: int, splats: list[str], console: str, taint: str
 ) -> Judgement:
-    """What the kernel's answer and its console come to."""
+    """The judgement by the kernel's answer and its console."""
     if errno:
         error = f"{errorcode.get(errno, errno)} ({os.strerror(errno)})"
         why = f"the kernel does not {verb} {module.name}: {error}"
@@ -202,7 +201,7 @@ _STAMP = re.compile(r"^\[\s*\d+\.\d+\](?:\[\s*[TC]\d+\])? ?")
 
 
 def _last_line(console: str, mark: str) -> str:
-    """The last thing that the kernel said between our own marks."""
+    """The last line of the kernel between our marks."""
     lines = [_STAMP.sub("", line).strip() for line in console.splitlines()]
     error = [line for line in lines if line and mark not in line]
     return error[-1] if error else ""

@@ -171,7 +171,7 @@ def _memory_mib() -> Iterator[int]:
     if found:
         yield int(found[1]) >> 10
     for file in _LIMITS:
-        # The file is missing, or says "max".
+        # The file is missing, or contains "max".
         with suppress(OSError, ValueError):
             yield int(file.read_text()) >> 20
 

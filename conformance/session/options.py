@@ -44,11 +44,11 @@ _REPEAT = "run each case up to N times, until one run is unexpected (with -k CAS
 def declare(add: Callable[..., object]) -> None:
     """Declare all options with argparse's ``add_argument`` or pytest's ``addoption``."""
     several = {"action": "append", "default": []}
-    add("--image", metavar="FILE", help="a bzImage of your own in the place of --kernel")
+    add("--image", metavar="FILE", help="a bzImage of your own, instead of --kernel")
     add("--modules", metavar="DIR", help="the modules of --image: lib/modules/RELEASE")
     add("--tree", metavar="DIR", help="a kernel tree of your own, which is only read")
-    add("--ref", metavar="REF", help="a commit of --tree's repository in the place of its files")
-    add("--patch", metavar="FILE", help="a change to make to the kernel's source", **several)
+    add("--ref", metavar="REF", help="a commit of --tree's repository, instead of its files")
+    add("--patch", metavar="FILE", help="a patch for the kernel source", **several)
     add("--config", metavar="FILE", help="configuration lines to add", **several)
     add("--module", metavar="DIR", help="a module to load, its source or a .ko", **several)
     add("--flavour", metavar="F", help="debug, gcov or fault: a kernel that checks more")
@@ -57,15 +57,15 @@ def declare(add: Callable[..., object]) -> None:
     add("--tier", choices=["quick", "full"], help="quick (the default) or full")
     add("--isolation", choices=["need", "case"], help=_ISOLATION)
     add("--repeat", type=_count, metavar="N", help=_REPEAT)
-    add("--shuffle", type=int, metavar="SEED", help="run the cases in an order by chance")
-    add("--deadline", type=_seconds, metavar="SECONDS", help="judge no case after so long")
-    add("--out", metavar="DIR", help="where results go (default: results/<kernel id>/<UTC stamp>)")
+    add("--shuffle", type=int, metavar="SEED", help="run the cases in random order")
+    add("--deadline", type=_seconds, metavar="SECONDS", help="start no case after this time")
+    add("--out", metavar="DIR", help="results directory (default: results/<kernel id>/<UTC stamp>)")
     add("--force", action="store_true", help="replace the results in --out")
-    add("--resume", metavar="DIR", help="go on with the run in DIR, which was killed")
+    add("--resume", metavar="DIR", help="resume the run in DIR, which was killed")
     add("--ktap", metavar="FILE", help="KTAP as cases end, to a file or - for standard output")
     styles = [style.value for style in ExitStyle]
-    add("--exit-style", choices=styles, help="whose exit codes to use")
-    add("--require", action="store_true", help="a kernel without user_events is a failure")
+    add("--exit-style", choices=styles, help="exit codes of kselftest, autopkgtest or git bisect")
+    add("--require", action="store_true", help="fail on a kernel without user_events")
 
 
 def apply_defaults(options: Namespace) -> None:

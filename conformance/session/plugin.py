@@ -108,12 +108,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _controller(config: pytest.Config) -> Controller:
     if not __debug__:
-        why = "Python was told to leave out assertions, which are what a case states"
+        why = "Python runs without assertions, and cases consist of them"
         raise UserMistake(why, "unset PYTHONOPTIMIZE, and leave out -O")
     if getattr(config.option, "numprocesses", None):
-        raise UserMistake("xdist cannot hand out cases", "leave out -n, and give --guests N")
+        raise UserMistake("xdist cannot distribute cases", "leave out -n, and give --guests N")
     if config.option.guests is not None and config.option.guests < 1:
-        raise UserMistake("--guests needs a number, 1 or more", "leave it out for one, here")
+        raise UserMistake(
+            "--guests needs a number, 1 or more", "leave it out to run in this process"
+        )
     for name in (NAME, _SELECTION, _CASE_HOOKS, POOL):
         if config.pluginmanager.is_blocked(name):
             raise UserMistake(f"nothing is judged without {name}", f"leave out -p no:{name}")

@@ -42,7 +42,7 @@ class RunLimit:
     @property
     def passed(self) -> str:
         """A message that the deadline has passed."""
-        return f"the run's deadline of {self.seconds:g} s had passed (--deadline)"
+        return f"the run's deadline of {self.seconds:g} s has passed (--deadline)"
 
     def not_judged(self, case: Case, case_id: str) -> CaseResult:
         """The result of a case that does not start after the deadline."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.cli.bisect.judge import Chosen, NoVerdict, answer_of
+from conformance.cli.bisect.judge import NoVerdict, SelectedCases, answer_of
 from conformance.results.case_result import Outcome
 from kernels.errors import UserMistake
 from kernels.trees.git_bisect import Answer
@@ -41,12 +41,12 @@ def test_one_failing_case_is_bad() -> None:
 
 
 def test_cases_by_id_or_function() -> None:
-    whole = Chosen.named([FUNCTION])
+    whole = SelectedCases.named([FUNCTION])
     assert CASE in whole.cases[0][1]
     assert len(whole.cases[0][1]) > 1
-    assert Chosen.named([CASE]).cases[0][1] == {CASE}
-    assert Chosen.named([CASE, FUNCTION]) == whole
-    assert len(Chosen.named([FUNCTION, OLD_CASE]).cases) == 2
+    assert SelectedCases.named([CASE]).cases[0][1] == {CASE}
+    assert SelectedCases.named([CASE, FUNCTION]) == whole
+    assert len(SelectedCases.named([FUNCTION, OLD_CASE]).cases) == 2
     with pytest.raises(UserMistake) as raised:
-        Chosen.named(["multi_format.nane"])
+        SelectedCases.named(["multi_format.nane"])
     assert FUNCTION in raised.value.hint

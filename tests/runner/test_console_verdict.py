@@ -64,7 +64,7 @@ def test_what_came_late_is_of_the_case_before() -> None:
     assert (late.outcome, late.blame) == (Outcome.FAIL, Blame.KERNEL)
     assert late.reason == (
         "the kernel complained: WARNING: late (in kworker/0:1); "
-        "seen after write.first had ended and before write.second began"
+        "seen after write.first ended and before write.second began"
     )
 
 

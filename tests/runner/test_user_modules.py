@@ -242,7 +242,7 @@ def test_of_several_guests_the_failure_stands_and_counts_once(tmp_path: Path) ->
     recorder = Recorder(target, tmp_path)
     passed = CaseResult("module.mine.load", "module", "quick", Outcome.PASS)
     failed = replace(passed, outcome=Outcome.FAIL, blame=Blame.MODULE, reason="no")
-    assert [recorder.beside(each) for each in (passed, failed, passed)] == [True, False, False]
+    assert [recorder.other_result(each) for each in (passed, failed, passed)] == [True, False, False]
     record = recorder.finish(1, "")
     assert record.verdict is RunVerdict.FAIL
     assert [case.outcome for case in record.cases] == [Outcome.FAIL]

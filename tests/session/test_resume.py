@@ -31,7 +31,7 @@ def options(*words: str) -> Namespace:
     found = Namespace(kernel=None, keyword="")
     for name in ("image", "modules", "tree", "ref", "abi", "flavour", "tier", "isolation"):
         setattr(found, name, None)
-    for name in ("shuffle", "out", "exit_style", "ktap", "resume"):
+    for name in ("repeat", "shuffle", "out", "exit_style", "ktap", "resume"):
         setattr(found, name, None)
     for name in ("patch", "config", "module", "append"):
         setattr(found, name, [])
@@ -96,11 +96,11 @@ def test_a_run_goes_on_where_it_was(run: Path, name: str) -> None:
 def test_where_nothing_has_begun_a_kernel_has_to_be_named(run: Path) -> None:
     given = options()
     given.resume = str(run / "new")
-    with pytest.raises(ReportError, match="has no run to go on with") as caught:
+    with pytest.raises(ReportError, match="has no run to resume") as caught:
         recall_options(given)
     assert "a kernel to begin one there" in caught.value.hint
     given.resume = str(run.parent)
-    with pytest.raises(ReportError, match="has no run to go on with") as caught:
+    with pytest.raises(ReportError, match="has no run to resume") as caught:
         recall_options(given)
     assert caught.value.hint == f"name one below it: {run.name}"
     given.kernel = "6.12"
@@ -151,8 +151,8 @@ def test_all_that_differs_is_named(others: dict[str, object], said: str) -> None
     now = replace(was, kernel=replace(was.kernel, **facts), **others)  # type: ignore[arg-type]
     with pytest.raises(ReportError) as caught:
         require_same_run(was, now, Path("run"))
-    assert str(caught.value).startswith(f"run: would go on as another run: {said}")
-    assert caught.value.hint.startswith("make that as it was, or run anew")
+    assert str(caught.value).startswith(f"run: would resume as another run: {said}")
+    assert caught.value.hint.startswith("restore that, or start a new run")
 
 
 def test_a_case_is_given_up_when_the_run_died_in_it_twice() -> None:

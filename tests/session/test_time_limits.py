@@ -45,7 +45,7 @@ def test_a_case_that_does_not_end_is_at_fault_itself() -> None:
 
 
 def test_a_run_that_is_over_says_nothing_of_the_kernel() -> None:
-    with pytest.raises(RunOver, match="the run's deadline of 1e-09 s had passed") as caught:
+    with pytest.raises(RunOver, match="the run's deadline of 1e-09 s has passed") as caught:
         clipped(20, 300, 1e-9)
     trouble = explain(caught.value, True)
     assert trouble is not None
@@ -62,7 +62,7 @@ def test_a_case_that_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     result = limit.not_judged(case, "write.x.a")
     assert (result.id, result.tier) == ("write.x.a", "full")
     assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.HOST)
-    assert result.reason == "not judged: the run's deadline of 5 s had passed (--deadline)"
+    assert result.reason == "not judged: the run's deadline of 5 s has passed (--deadline)"
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "nan", "inf", "soon", ""])

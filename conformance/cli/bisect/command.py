@@ -1,4 +1,4 @@
-"""`uevt bisect`: the first commit of a tree at which a case fails."""
+"""`uevt bisect`: find the first commit of a tree at which a case fails."""
 
 from __future__ import annotations
 
@@ -17,41 +17,46 @@ from kernels.store.store import Store
 
 def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command."""
-    parser = commands.add_parser("bisect", help="find the commit at which a case began to fail")
+    parser = commands.add_parser("bisect", help="find the first commit at which a case fails")
     add = parser.add_argument
     add("--good", required=True, metavar="A", help="a commit at which the cases pass")
-    add("--bad", required=True, metavar="B", help="a later one at which one of them fails")
+    add("--bad", required=True, metavar="B", help="a later commit at which one of them fails")
     add(
         "--case",
         action="append",
         required=True,
         metavar="ID",
-        help="a case, or all variants of a function; several times for several",
+        help="a case id, or a function for all its variants; may be repeated",
     )
     add(
         "--tree", default=".", metavar="DIR", help="the repository, which is only read (default: .)"
     )
-    add("--abi", metavar="A", help="judge all commits alike (default: each by its own release)")
+    add("--abi", metavar="A", help="the ABI for all commits (default: that of each release)")
     add("--config", action="append", default=[], metavar="FILE", help="configuration to add")
     add("--flavour", metavar="F", help="debug, gcov or fault: kernels that check more")
     add("--append", action="append", default=[], metavar="ARGS", help="kernel arguments to add")
-    add("--out", metavar="DIR", help="where the log and all results go (default: below results/)")
-    add("path", nargs="*", metavar="PATH", help="only commits that touch one of these, behind --")
+    add("--out", metavar="DIR", help="directory of log and results (default: below results/)")
+    add(
+        "path",
+        nargs="*",
+        metavar="PATH",
+        help="after --: only commits that touch one of these paths",
+    )
     parser.set_defaults(perform=perform)
 
 
 def perform(arguments: Namespace) -> int:
-    """0 where the commit was found, 1 where there is none or too many; raises as uevt runs."""
+    """0 if the commit was found, 1 if none or several were; raises what `uevt run` raises."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        # Like Ctrl-C: what is begun is put away.
+        # Like Ctrl-C: clean up first.
         signal.signal(number, signal.default_int_handler)
-    # Not for those who ask for help, or for another command.
-    from conformance.cli.bisect.judge import Chosen, Judge, profile_of
+    # Imported late: other commands do not need it.
+    from conformance.cli.bisect.judge import Judge, SelectedCases, profile_of
     from conformance.cli.bisect.walk import Walk
     from kernels.trees.git_bisect import Bisection, workspace
 
     make_directories_absolute()
-    chosen = Chosen.named(arguments.case)
+    selected = SelectedCases.named(arguments.case)
     given = Namespace(
         tree=str(Path(arguments.tree).absolute()),
         abi=arguments.abi,
@@ -64,16 +69,16 @@ def perform(arguments: Namespace) -> int:
     with workspace(store) as scratch:
         bisection = Bisection(Path(given.tree), good, bad, scratch, arguments.path)
         for sha in (good, bad):
-            chosen.ids(profile_of(given, sha))
+            selected.ids(profile_of(given, sha))
         out = _directory(arguments.out)
         if arguments.out is None:
             link_latest(out)
-        walk = Walk(bisection, Judge(given, chosen, out, session), good, bad, out)
+        walk = Walk(bisection, Judge(given, selected, out, session), good, bad, out)
         return walk.perform(", ".join(arguments.case), given.tree)
 
 
 def _resolved(tree: str, ref: str, store: Store) -> str:
-    """The full id of a commit that holds a kernel.  Raises UserMistake."""
+    """The full id of a commit with a kernel tree.  Raises UserMistake."""
     from kernels.trees.user_tree import entry_of
 
     sha = entry_of(Path(tree), ref, store, StreamProgress(sys.stderr)).source.ref

@@ -1,4 +1,4 @@
-"""What one commit is to `git bisect run`: good, bad or none of both, by the cases asked about."""
+"""Judge one commit for `git bisect`: good, bad or skipped, by the selected cases."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ from kernels.store.store import Store
 from kernels.trees.git_bisect import Answer
 from kernels.trees.user_tree import entry_of
 
-# What a session says of its trouble, standard output and error, is kept beside its results.
-SAID = "uevt.log"
+# The output of a session, kept next to its results.
+LOG = "uevt.log"
 _GOOD = frozenset({Outcome.PASS, Outcome.XFAIL})
 _DIGITS = 12
 _LINES = 3
 
 
 class UnknownCase(UserMistake):
-    """A case id, or that of a function, that there is not."""
+    """No case or function has this id."""
 
 
-class NotForIt(UserMistake):
-    """A case is not for kernels of this ABI."""
+class NotApplicable(UserMistake):
+    """A case does not apply to this ABI."""
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """Cases, and of each the ids that were asked for: all of its variants, or some."""
+class SelectedCases:
+    """Selected cases, each with the ids to run: all of its variants, or some."""
 
     cases: tuple[tuple[Case, frozenset[str]], ...]
 
     @classmethod
-    def named(cls, names: Iterable[str]) -> Chosen:
-        """The cases of these ids, each of a case or of its function.  Raises UnknownCase."""
+    def named(cls, names: Iterable[str]) -> SelectedCases:
+        """The cases of ids, each that of a case or of a function.  Raises UnknownCase."""
         known = {
             each.case: frozenset(f"{each.case.id}.{row}" for row in each.variants) or {each.case.id}
             for surface in surfaces(case_modules())
             for chapter in surface.chapters
             for each in chapter.sentences
         }
-        chosen: dict[Case, frozenset[str]] = {}
+        selected: dict[Case, frozenset[str]] = {}
         for name in names:
             found = {
                 case: frozenset(ids if name == case.id else {name})
@@ -68,24 +68,24 @@ class Chosen:
                 hint = f"did you mean {close[0]}?" if close else "docs/results lists all ids"
                 raise UnknownCase(f"there is no case {name!r}", hint)
             for case, ids in found.items():
-                chosen[case] = chosen.get(case, frozenset()) | ids
-        return cls(tuple(chosen.items()))
+                selected[case] = selected.get(case, frozenset()) | ids
+        return cls(tuple(selected.items()))
 
     def ids(self, profile: Profile) -> frozenset[str]:
-        """Those that a kernel of a profile is judged by.  Raises NotForIt unless all cases are."""
+        """The cases that apply to a profile.  Raises NotApplicable unless all apply."""
         for case, _ in self.cases:
             if not case.applies(profile):
-                # The others alone would call it good.
+                # The remaining ones alone could make a bad commit good.
                 hint = "name other cases, or another ABI: --abi"
-                raise NotForIt(f"{case.id} is not for the ABI of {profile.name}", hint)
+                raise NotApplicable(f"{case.id} is not for the ABI of {profile.name}", hint)
         return frozenset().union(*(ids for _, ids in self.cases))
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A commit's answer and the reason for it; `results` are those of the cases asked about.
+    """The answer for a commit with its reason; `results` are those of the selected cases.
 
-    `directory` has all that the run left behind, where there was one.
+    `directory` has the files of the run, if there was one.
     """
 
     answer: Answer
@@ -96,35 +96,37 @@ class Judged:
 
     @property
     def bad(self) -> list[CaseResult]:
-        """The results that make it bad."""
+        """The results that make the commit bad."""
         return [result for result in self.results if result.outcome in UNEXPECTED]
 
 
 class NoVerdict(HostTrouble):
-    """A run that says nothing of its kernel: the host's trouble, or a kernel without a boot."""
+    """A run without a verdict on its kernel: an error of the host, or no boot."""
 
 
 class Judge:
-    """Builds commits of a tree and asks them the cases.
+    """Builds commits of a tree and runs the cases on them.
 
-    `given` are the options that every run has: tree, abi, config, flavour, append.  What runs
-    leave is kept in directories of their own below `out`.
+    `given` are the options of every run: tree, abi, config, flavour, append.  Each run has a
+    directory below `out`.
     """
 
-    def __init__(self, given: Namespace, chosen: Chosen, out: Path, session: Session) -> None:
-        self._given = given
-        self._chosen = chosen
+    def __init__(
+        self, given: Namespace, selected: SelectedCases, out: Path, session: Session
+    ) -> None:
+        self._options = given
+        self._selected = selected
         self._out = out
         self._session = session
         self._runs = 0
 
     def judge(self, sha: str) -> Judged:
-        """What the cases say of a commit.
+        """Judge a commit.
 
-        Raises UserMistake for one that the cases are not for, NoVerdict, HostTrouble;
-        KeyboardInterrupt when a run was asked to end.
+        Raises UserMistake if the cases do not apply to it, NoVerdict, HostTrouble;
+        KeyboardInterrupt if a run was interrupted.
         """
-        wanted = self._chosen.ids(profile_of(self._given, sha))
+        wanted = self._selected.ids(profile_of(self._options, sha))
         began = time.monotonic()
         self._runs += 1
         out = self._out / f"{self._runs:03}-{sha[:_DIGITS]}"
@@ -132,10 +134,10 @@ class Judge:
         code = self._run(sha, sorted(wanted), out)
         seconds = time.monotonic() - began
         if not (out / NAME).exists():
-            why = _said(out)
+            why = _last_lines(out)
             if code == exit_code(Ending.BUILD_FAILED, ExitStyle.BISECT):
                 return Judged(Answer.SKIP, "does not build", seconds, directory=out)
-            raise HostTrouble(f"no run on {sha[:_DIGITS]}: {why}", f"read {out / SAID}")
+            raise HostTrouble(f"no run on {sha[:_DIGITS]}: {why}", f"read {out / LOG}")
         record = read_results(out / NAME)
         results = tuple(each for each in record.cases if each.id in wanted)
         answer, why = answer_of(record, results, wanted)
@@ -146,15 +148,15 @@ class Judge:
         parser = ArgumentParser()
         declare(parser.add_argument)
         options = parser.parse_args([])
-        for name, value in vars(self._given).items():
+        for name, value in vars(self._options).items():
             setattr(options, name, value)
-        # Neither of what was run before nor of how guests are shared is anything known.
+        # The new kernel has no durations, and its guests cannot be shared.
         options.ref, options.tier, options.guests = sha, "full", 1
         options.exit_style = ExitStyle.BISECT.value
         options.quiet, options.keyword = False, " or ".join(ids)
-        # The directory has the log in it.
+        # The directory exists already: it contains the log.
         options.force = True
-        with (out / SAID).open("w", encoding="utf-8") as log:
+        with (out / LOG).open("w", encoding="utf-8") as log:
             code = self._session(options, None, str(out), stdout=log, stderr=log)
         if code == exit_code(Ending.INTERRUPTED, ExitStyle.BISECT):
             raise KeyboardInterrupt
@@ -162,24 +164,24 @@ class Judge:
 
 
 def profile_of(given: Namespace, sha: str) -> Profile:
-    """What a commit of a tree is judged by: --abi, or the release that its Makefile says.
+    """The ABI of a commit: --abi, or the release in its Makefile.
 
-    Raises UserMistake for what is no kernel, or older than all that is known.
+    Raises UserMistake for a tree that is no kernel, or older than any known release.
     """
     entry = entry_of(Path(given.tree), sha, Store(), silent)
     number = entry.name.removeprefix("tree-").removesuffix(f"-{sha[:_DIGITS]}")
     try:
         return profile_for(given.abi or entry.abi_for(number), base=number)
     except ProfileError as error:
-        raise NotForIt(str(error), "name another ABI: --abi") from error
+        raise NotApplicable(str(error), "name another ABI: --abi") from error
 
 
 def answer_of(
     record: RunRecord, results: tuple[CaseResult, ...], wanted: frozenset[str]
 ) -> tuple[Answer, str]:
-    """What a run's results of the cases wanted make of its commit, and why.
+    """The answer for a commit by the results of a run, and the reason.
 
-    One that fails is bad, whatever the others are.  Raises NoVerdict where the run says nothing.
+    A failed case makes it bad, whatever the others are.  Raises NoVerdict.
     """
     if record.verdict is RunVerdict.NOT_BUILT:
         return Answer.SKIP, SkipReason.NOT_BUILT.sentence
@@ -203,8 +205,8 @@ def answer_of(
     return Answer.GOOD, "XFAIL" if known else "PASS"
 
 
-def _said(out: Path) -> str:
-    """The last things that a session said."""
-    lines = (out / SAID).read_text("utf-8", errors="replace").split("\n")
-    told = [line.removeprefix("uevt: ") for line in lines if line.strip()]
-    return "; ".join(told[-_LINES:]) or "it said nothing"
+def _last_lines(out: Path) -> str:
+    """The last lines of a session's output."""
+    lines = (out / LOG).read_text("utf-8", errors="replace").split("\n")
+    output = [line.removeprefix("uevt: ") for line in lines if line.strip()]
+    return "; ".join(output[-_LINES:]) or "no output"

@@ -1,4 +1,4 @@
-"""One bisection as its user sees it: a line per commit, and in the end what was found."""
+"""Run one bisection and print it: a line per commit, and the result."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from kernels.trees.git_bisect import Answer, Bisection, Commit
 LOG = "bisect.log"
 _WIDTH = 78
 _DIGITS = 12
-# Of a commit that touches many files so many are named.
+# Number of files of a commit that are listed.
 _FILES = 10
-# Columns that a title has at least.
+# Minimum width of a title, in columns.
 _TITLE = 15
-# What makes a commit good or bad and needs no word.
+# Reasons that are not printed.
 _PLAIN = frozenset({"PASS", "FAIL"})
 _NOT_FOUND = exit_code(Ending.UNEXPECTED)
 
 
 @dataclass(slots=True)
 class Walk:
-    """Between two commits; what is found out is kept in `out`, however it ends."""
+    """A bisection between two commits; its log is kept in `out`, however it ends."""
 
     bisection: Bisection
     judge: Judge
@@ -43,9 +43,9 @@ class Walk:
     began: float = field(default_factory=time.monotonic)
 
     def perform(self, cases: str, tree: str) -> int:
-        """Prove both ends, walk, and tell what was found.
+        """Check both ends, bisect, and print the result.
 
-        0 where that is one commit, 1 where there is none or are several.
+        0 if one commit was found, 1 for none or several.
         """
         try:
             return self._perform(cases, tree)
@@ -63,7 +63,7 @@ class Walk:
         return self._tell(self.bisection.suspects)
 
     def _proven(self) -> bool:
-        """Whether the cases pass at one end and fail at the other; what is wrong is said.
+        """Whether the cases pass at the good end and fail at the bad one; prints what is wrong.
 
         Raises UserMistake for an end that cannot be judged.
         """
@@ -75,30 +75,30 @@ class Walk:
                     f"name another one, or read {judged.directory}",
                 )
             if judged.answer is not wanted:
-                said = "fails already" if wanted is Answer.GOOD else "does not fail"
+                what = "fails already" if wanted is Answer.GOOD else "does not fail"
                 self._evidence(judged)
-                self._say(f"nothing to find: the {name} commit {sha[:_DIGITS]} {said}")
+                self._say(f"nothing to find: the {name} commit {sha[:_DIGITS]} {what}")
                 return False
         return True
 
     def _answer(self, sha: str) -> Answer:
-        """What `git bisect run` is told of a commit."""
+        """The answer of a commit for `git bisect`."""
         self.bisection.keep_log(self.out / LOG)
         step = str(len(self.judged) - 1)
         return self._judged(step, sha, self._settled, self.bisection.steps).answer
 
     def _settled(self, sha: str) -> Judged:
-        """As the cases say; a commit that only itself keeps from being judged is skipped."""
+        """Judge a commit; skip one that cannot be judged for a reason of its own."""
         try:
             return self.judge.judge(sha)
         except UserMistake as error:
             return Judged(Answer.SKIP, str(error))
         except NoVerdict as error:
-            # Is it this kernel, or this machine?  The good one had a verdict here.
+            # The good commit had a verdict on this machine: judge it again to tell them apart.
             control = self.judge.judge(self.good)
             if control.answer is not Answer.GOOD:
                 raise HostTrouble(
-                    f"the good commit had another answer when it was asked again: {control.why}",
+                    f"the good commit was judged differently the second time: {control.why}",
                     f"read {control.directory}: what is not the same twice cannot be bisected",
                 ) from error
             return Judged(Answer.SKIP, f"no verdict: {error}")
@@ -106,7 +106,7 @@ class Walk:
     def _judged(
         self, name: str, sha: str, judge: Callable[[str], Judged], left: int | None = None
     ) -> Judged:
-        """One line: the commit, what became of it, time, and how many are left."""
+        """One line: the commit, its answer, the time, and how many are left."""
         title = one_line(self.bisection.title(sha))
         head = f"  {name:<4} {sha[:_DIGITS]}"
         began = time.monotonic()
@@ -158,7 +158,7 @@ class Walk:
             self._say(f"    and {len(commit.files) - _FILES} files more")
 
     def _evidence(self, judged: Judged) -> None:
-        """What the cases showed where they failed."""
+        """The failures of the first bad commit."""
         for result in judged.bad:
             self._say("")
             for line in render_failure(result):
@@ -172,7 +172,7 @@ class Walk:
 
 
 def _shown(path: Path) -> Path:
-    """As short as it can be said from here."""
+    """A path relative to the working directory, if it is below it."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 

@@ -160,15 +160,13 @@ class Controller:
 
     @property
     def complete(self) -> bool:
-        """Whether all cases of a resumed run had ended."""
+        """Whether all cases of a resumed run have a result."""
         return self._recorder.before.selected == len(self.history.ended)
 
     def conclude(self) -> int:
         """Write the reports of a complete run again; the exit code.  Raises OSError."""
-        how = "had ended" if self._recorder.already_complete else "lacked no case"
-        sys.stderr.write(
-            f"uevt: {_relative(self.directory)} {how}; its reports are written again\n"
-        )
+        where = _relative(self.directory)
+        sys.stderr.write(f"uevt: {where} is complete; its reports are written again\n")
         self._begin(0)
         code = self._finish()
         for output in self._outputs:
@@ -242,12 +240,12 @@ class Controller:
         self._record_case(result)
 
     def _record_other_results(self, report: pytest.TestReport) -> None:
-        for beside in getattr(report, OTHER_RESULTS):
+        for plain in getattr(report, OTHER_RESULTS):
             # Counted once for all guests, though it was not selected.
-            text = CaseResult.from_json(beside)
-            self._other += self._recorder.beside(text)
+            result = CaseResult.from_json(plain)
+            self._other += self._recorder.other_result(result)
             for output in self._outputs:
-                output.remark(text)
+                output.remark(result)
         for found in getattr(report, CONTRADICTIONS):
             self._recorder.contradiction(decode(Contradiction, found, CONTRADICTIONS))
         self._recorder.guest_started(getattr(report, START))
@@ -261,7 +259,7 @@ class Controller:
         """Record that the worker of a case died; whether to run the case again."""
         running = self._running.pop(nodeid, None)
         if running is None:
-            # It had not begun, or its result arrived.
+            # The case did not begin, or its result arrived.
             return nodeid not in self._reported
         self._deaths[running] += 1
         deaths = self._deaths[running] + self._recorder.before.deaths[running]

@@ -45,13 +45,13 @@ class Recorder:
     Methods raise OSError for a full or failing disk.
     """
 
-    def __init__(self, target: Target, directory: Path, asked: tuple[str, ...] = ()) -> None:
-        """``command_words`` reproduce this run with `uevt run`.
+    def __init__(self, target: Target, directory: Path, words: tuple[str, ...] = ()) -> None:
+        """``words`` reproduce this run with `uevt run`.
 
         Raises ReportError for a journal that is locked, damaged, or of another run.
         """
         self.directory = directory
-        self.head = _head(target, asked)
+        self.head = _head(target, words)
         self._config = target.config
         self._started = time.monotonic()
         path = directory / journal.NAME
@@ -76,8 +76,8 @@ class Recorder:
     def _resume(self, head: RunHead, target: Target) -> None:
         require_same_run(head, self.head, self.directory)
         if target.counted:
-            what = "cannot go on: what its guests have counted went with them"
-            raise ReportError(self.directory, what, "run anew: another --out")
+            what = "cannot be resumed: the counters of its guests are lost"
+            raise ReportError(self.directory, what, "start a new run: another --out")
         self.head = head
         if not (self.before.ended and self.before.complete):
             head.host["resumed"] = f"{self.before.parts} times" if self.before.parts > 1 else "once"
@@ -104,7 +104,7 @@ class Recorder:
             self._journal.plan(selected)
         elif self.before.selected != selected:
             what = f"selected {self.before.selected} cases, and would select {selected}"
-            raise ReportError(self.directory, what, "run anew: another --out")
+            raise ReportError(self.directory, what, "start a new run: another --out")
         return selected
 
     def running(self, case_id: str, tier: str) -> None:
@@ -120,7 +120,7 @@ class Recorder:
         self._cases[result.id] = result
         self._journal.case(result)
 
-    def beside(self, result: CaseResult) -> bool:
+    def other_result(self, result: CaseResult) -> bool:
         """Record a result that is not of a selected case; whether it is the first with its id.
 
         If several guests report it, a result other than PASS stands.
@@ -177,7 +177,7 @@ class Recorder:
         for each in counted:
             files = sorted(self.directory.glob(f"**/*-{each.notes.stem}{COUNTERS}"))
             if not files:
-                raise NoCoverage(f"no guest told its counters of {each.source}", _NO_COUNTERS)
+                raise NoCoverage(f"no guest has counters of {each.source}", _NO_COUNTERS)
             found.append(coverage(each, files))
             for file in files:
                 file.unlink()
@@ -226,7 +226,7 @@ class Recorder:
         not_built = bool(self._not_built) and all(case.not_built for case in cases)
         why = self._not_built
         if why and not not_built:
-            why = "some guests of this kernel had user_events and others had not"
+            why = "some guests of this kernel have user_events and others do not"
         record = RunRecord(
             head=self.head,
             cases=cases,
@@ -262,7 +262,7 @@ class Recorder:
         return {name for name, result in self._cases.items() if kept.get(name) != result}
 
 
-def _head(target: Target, asked: tuple[str, ...]) -> RunHead:
+def _head(target: Target, words: tuple[str, ...]) -> RunHead:
     host = {"accel": "none", "machine": platform.machine(), "kernel": platform.release()}
     if target.accelerator is not None:
         host["accel"] = target.accelerator.name
@@ -284,7 +284,7 @@ def _head(target: Target, asked: tuple[str, ...]) -> RunHead:
         started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         suite=suite,
         suite_sha256=digest,
-        asked=asked,
+        asked=words,
         self_check=target.is_model,
     )
 

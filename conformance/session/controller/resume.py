@@ -18,7 +18,7 @@ from conformance.session.options import fill_missing
 MOST_DEATHS = 2
 # Options besides the kernel that determine which cases run and how.
 _SELECTING = ("-k", "--tier", "--isolation", "--repeat", "--shuffle", "--append")
-_ANEW = "run anew: another --out, or --out with --force"
+_NEW_RUN = "start a new run: another --out, or --out with --force"
 
 
 def recall_options(options: Namespace) -> None:
@@ -37,7 +37,7 @@ def recall_options(options: Namespace) -> None:
         except ValueError as error:
             raise ReportError.malformed(directory / journal.NAME, f"line 1: {error}") from error
     elif all(getattr(options, name) is None for name in ("kernel", "image", "tree")):
-        raise ReportError(directory, "has no run to go on with", _hint(directory))
+        raise ReportError(directory, "has no run to resume", _hint(directory))
 
 
 def _hint(directory: Path) -> str:
@@ -65,12 +65,12 @@ def require_same_run(was: RunHead, now: RunHead, directory: Path) -> None:
     elif was.suite_sha256 != now.suite_sha256:
         found.append(f"suite {now.suite} has been edited")
     if found:
-        what = f"would go on as another run: {'; '.join(found)}"
-        raise ReportError(directory, what, f"make that as it was, or {_ANEW}")
+        what = f"would resume as another run: {'; '.join(found)}"
+        raise ReportError(directory, what, f"restore that, or {_NEW_RUN}")
 
 
-def _value(option: str, asked: Sequence[str]) -> str:
-    given = [word for word in asked if word.startswith(f"{option}=")]
+def _value(option: str, words: Sequence[str]) -> str:
+    given = [word for word in words if word.startswith(f"{option}=")]
     return " ".join(word.partition("=")[2] for word in given)
 
 

@@ -177,7 +177,7 @@ class WorkerPool:
             self._receive(connections[connection])
         for process in list(self._processes):
             if time.monotonic() - process.last_heard > _SILENT_S:
-                self._kill(process, f"it said nothing for {_SILENT_S:g} s")
+                self._kill(process, f"it sent no message for {_SILENT_S:g} s")
 
     def _receive(self, process: _WorkerProcess) -> None:
         process.last_heard = time.monotonic()

@@ -76,7 +76,7 @@ def _space() -> Finding:
 def _store() -> Finding:
     root = Store().root
     if not root.is_dir():
-        return Finding("build store", True, f"{root} is not there yet")
+        return Finding("build store", True, f"{root} does not exist yet")
     return Finding(
         "build store", True, f"{in_mib(usage(root))} in {root}; uevt kernels gc bounds it"
     )
@@ -92,7 +92,7 @@ def _kernel() -> Finding:
 def _accelerator() -> Finding:
     built = Store().lookup(load_catalog().find(_KERNEL))
     if built is None:
-        return Finding("accelerator", True, "proven by a boot, once there is a kernel")
+        return Finding("accelerator", True, "tested by a boot, once a kernel is built")
     try:
         accelerator = prove_accelerator(built.image)
     except VmError as error:

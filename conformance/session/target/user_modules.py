@@ -86,7 +86,7 @@ def _named(found: Sequence[ModuleFile]) -> tuple[UserModule, ...]:
     names = [module.name for module in found]
     for name in names:
         if names.count(name) > 1:
-            raise UserMistake(f"two modules are called {name}", "give each of them once")
+            raise UserMistake(f"two modules are called {name}", "give each once")
     return tuple(
         UserModule(module.name, module.path, f"{module.name} {digest_of(module.path)[:_DIGITS]}")
         for module in found

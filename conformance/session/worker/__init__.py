@@ -1,1 +1,1 @@
-"""A worker process: its guest, its cases, and whom a failure is blamed on."""
+"""A worker process: guest, cases, and blame for failures."""

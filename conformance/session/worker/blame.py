@@ -27,7 +27,7 @@ HARMLESS = frozenset({ReportKind.INIT_DIED})
 _REFUSALS = frozenset(
     (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 )
-# Blame for a failed boot, which says nothing about the ABI.
+# Blame for a failed boot, which is no evidence about the ABI.
 _OF_BOOT = {Party.KERNEL: Blame.KERNEL, Party.AGENT: Blame.GUEST, Party.HOST: Blame.HOST}
 # Names of the agent's processes.
 _OURS = re.compile(r"|python3?(\.\d+)?|uevt_.*")

@@ -184,7 +184,7 @@ class MachineGuest:
         runs = self._machine.info["release"] if target.release else ""
         if runs != target.release:
             raise AnotherKernel(
-                f"the guest runs {runs}, and {target.release} was asked for",
+                f"the guest runs {runs} instead of {target.release}",
                 hint=_REBUILD,
             )
         if not target.wanted:
