@@ -1,4 +1,4 @@
-"""--against base: the same request without patches, then with them, and what that changes."""
+"""`--against base`: run without patches, then with them, and compare."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GOOD, BAD = run(case("a.b")), run(case("a.b", Outcome.FAIL))
 
 
 class FakeSession:
-    """Writes prepared results, and notes what it was asked."""
+    """Writes prepared results and records its arguments."""
 
     def __init__(self, *records: RunRecord | None, codes: tuple[int, ...] = (0, 0)) -> None:
         self._records = list(records)
@@ -77,11 +77,11 @@ def test_both_are_run_and_compared(tmp_path: Path, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("base", "new", "code", "expected"),
     [
-        # Wrong in both: the exit code is that of the patched run.
+        # Failures in both runs: the exit code is that of the patched run.
         (BAD, BAD, 1, [1]),
         (GOOD, GOOD, 0, [0]),
         (BAD, GOOD, 0, [0]),
-        # Worse although the run as a whole gave no verdict.
+        # A regression counts even if the run has no verdict.
         (GOOD, BAD, 3, [3, 1]),
     ],
 )
@@ -92,7 +92,7 @@ def test_exit_codes(
     assert run_against.judge(options(tmp_path), "6.12", session, tmp_path) == expected
 
 
-def test_a_base_that_gives_no_results_ends_it(
+def test_base_without_results_ends_the_comparison(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     session = FakeSession(None, codes=(3,))
@@ -100,7 +100,7 @@ def test_a_base_that_gives_no_results_ends_it(
     assert capsys.readouterr().out == "uevt: disk full\n"
 
 
-def test_results_of_an_earlier_run_are_not_those_of_a_session_that_refuses(
+def test_earlier_results_are_not_those_of_a_refused_session(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_against.judge(options(tmp_path), "6.12", FakeSession(GOOD, BAD, codes=(0, 1)), tmp_path)
@@ -108,17 +108,17 @@ def test_results_of_an_earlier_run_are_not_those_of_a_session_that_refuses(
     refused = FakeSession(None, codes=(2,))
     assert run_against.judge(options(tmp_path), "6.12", refused, tmp_path) == [2]
     assert len(refused.calls) == 1
-    # The second of them refuses.
+    # The second session refuses to run.
     refused = FakeSession(GOOD, None, codes=(0, 2))
     assert run_against.judge(options(tmp_path), "6.12", refused, tmp_path) == [2]
     assert "uevt: 6.12" not in capsys.readouterr().out
-    # Again and with --force, they are results of their own.
+    # With --force new results replace the earlier ones.
     again = FakeSession(GOOD, GOOD)
     assert run_against.judge(options(tmp_path), "6.12", again, tmp_path) == [0]
     assert "no difference" in capsys.readouterr().out
 
 
-def test_ktap_is_about_the_patched_kernel_of_several(tmp_path: Path) -> None:
+def test_ktap_reports_the_patched_kernel(tmp_path: Path) -> None:
     stream = io.StringIO()
     runs = KtapRuns(stream, 2)
     asked = options(tmp_path, ktap="run.ktap")
@@ -131,14 +131,14 @@ def test_ktap_is_about_the_patched_kernel_of_several(tmp_path: Path) -> None:
     assert (second.name, second.ok, second.detail) == ("6.1", False, "it did not begin")
 
 
-def test_an_interrupted_run_is_not_compared(tmp_path: Path) -> None:
+def test_interrupted_run_is_not_compared(tmp_path: Path) -> None:
     session = FakeSession(GOOD, BAD, codes=(0, 130))
     assert run_against.judge(options(tmp_path), "6.12", session, tmp_path) == [130]
     session = FakeSession(GOOD, codes=(130,))
     assert run_against.judge(options(tmp_path, out=None), "6.12", session, tmp_path) == [130]
 
 
-def test_without_out_both_have_a_directory_and_latest(tmp_path: Path) -> None:
+def test_without_out_both_runs_have_a_directory_and_a_latest_link(tmp_path: Path) -> None:
     session = FakeSession(GOOD, GOOD)
     run_against.judge(options(tmp_path, out=None), "6.12", session, tmp_path / "results")
     for name in ("6.12", "6.12+git"):
@@ -146,20 +146,20 @@ def test_without_out_both_have_a_directory_and_latest(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("kernel", "patch"), [("6.12", []), ("model", [str(DIFF)])])
-def test_there_must_be_something_to_compare(tmp_path: Path, kernel: str, patch: list[str]) -> None:
+def test_comparison_without_patches_is_refused(
+    tmp_path: Path, kernel: str, patch: list[str]
+) -> None:
     with pytest.raises(UserMistake, match="--against base is for a kernel with --patch"):
         run_against.judge(options(tmp_path, patch=patch), kernel, FakeSession(), tmp_path)
 
 
-def test_an_image_is_refused_by_its_name(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_image_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["run", "--image", str(tmp_path), "--patch", str(DIFF), "--against", "base"]
     assert main.main(words) == 2
     assert "--patch is for kernels that are built, and an image is not" in capsys.readouterr().err
 
 
-def test_the_command_says_so_too(capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_refuses_it_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["run", "--kernel", "6.12", "--against", "base"]) == 2
     assert "add --kernel 6.12 --patch FILE" in capsys.readouterr().err
 
@@ -177,18 +177,18 @@ def test_several_kernels_have_directories_by_their_ids(
     argv = ["run", "--kernel", "6.12", "--kernel", "6.1", "--patch", str(DIFF)]
     assert main.main([*argv, "--out", str(tmp_path)]) == 0
     assert outs == [str(tmp_path / "6.12+git"), str(tmp_path / "6.1+git")]
-    # The last name is looked at before the first kernel is judged.
+    # Every kernel is checked before the first one is judged.
     assert main.main([*argv, "--kernel", "6.99"]) == 2
     assert len(outs) == 2
 
 
-def test_a_module_is_in_the_id_before_it_is_built(tmp_path: Path) -> None:
-    """The directory that results go to is that of the target's own id."""
+def test_module_is_in_the_kernel_id_before_it_is_built(tmp_path: Path) -> None:
+    """Results go to a directory named by the kernel id."""
     (tmp_path / "mine").mkdir()
     more = {"module": [str(tmp_path / "mine"), "/x/fast-path.ko"], "patch": [], "flavour": "debug"}
     assert kernel_id(options(tmp_path, kernel="6.12", **more)) == "6.12+mine+fast-path~debug"
 
 
-def test_the_model_has_no_arguments(tmp_path: Path) -> None:
+def test_model_takes_no_arguments(tmp_path: Path) -> None:
     with pytest.raises(UserMistake, match="the model takes no kernel arguments"):
         kernel_id(options(tmp_path, kernel="model", patch=[], append=["quiet"]))

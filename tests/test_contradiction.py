@@ -1,4 +1,4 @@
-"""What becomes of a run when a booted kernel contradicts a dated switch of its profile."""
+"""A kernel that contradicts a dated switch of its profile."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CASES = "dated or persist.accepted or write.listener_of_another_event or write.n
 def test_one_case_fails_and_the_others_are_judged_as_measured(
     tmp_path: Path, built_kernel: BuiltKernel
 ) -> None:
-    """6.12 judged without a switch that it has: FAIL, told with the hint."""
+    """6.12 judged without a switch that it has: FAIL, with the hint."""
     abi = f"{built_kernel.release},ebadf_when_disabled=no"
     options = ("--abi", abi, "-n", "1", "-k", CASES, "--out", str(tmp_path / "out"))
     done = uevt("run", "--image", str(built_kernel.image), *options)
@@ -32,7 +32,7 @@ def test_one_case_fails_and_the_others_are_judged_as_measured(
     assert "FAIL" in last_line(done)
 
 
-def test_the_verdict_is_fail_where_no_case_of_the_switch_was_selected(
+def test_contradicted_switch_fails_a_run_without_its_case(
     tmp_path: Path, built_kernel: BuiltKernel
 ) -> None:
     abi = f"{built_kernel.release},ebadf_when_disabled=no"
@@ -45,8 +45,8 @@ def test_the_verdict_is_fail_where_no_case_of_the_switch_was_selected(
     assert [case["adapted"] for case in results["cases"]] == [[]]
 
 
-def test_a_probe_that_loses_the_guest_is_told(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    """It concludes nothing; but a panic is a panic.  A case that is run needs no probe."""
+def test_probe_that_loses_the_guest_is_reported(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+    """The probe has no result, but its panic is reported.  A case that runs needs no probe."""
     once, options = str(tmp_path / "once"), ("-k", "before")
     code, results = drill(
         "lost_probe.py", tmp_path / "out", built_kernel, *options, UEVT_DRILL_ONCE=once

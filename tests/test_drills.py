@@ -1,4 +1,4 @@
-"""What becomes of a run when guest or host break in the middle of a case."""
+"""Results of runs in which guest or host fail in the middle of a case."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def by_id(results: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def test_panic_is_a_crash_with_evidence(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    """CRASH for the case, with the panic from the console; the others are judged."""
+    """The case is a CRASH, with the panic of the console; other cases are judged."""
     code, results = drill("panic.py", tmp_path / "out", built_kernel)
     cases = by_id(results)
     assert code == 1
@@ -61,8 +61,8 @@ def test_panic_is_a_crash_with_evidence(tmp_path: Path, built_kernel: BuiltKerne
     assert cases["drill.after"]["outcome"] == "PASS"
 
 
-def test_killed_qemu_is_nobodys_failure(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    """ERROR blamed on the host, whose re-run's verdict stands; the report is complete."""
+def test_killed_qemu_is_an_error_of_the_host(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+    """An ERROR of the host, after which the second run stands; the report is complete."""
     once = str(tmp_path / "once")
     code, results = drill("killed_qemu.py", tmp_path / "out", built_kernel, UEVT_DRILL_ONCE=once)
     killed = by_id(results)["drill.killed"]
@@ -72,14 +72,14 @@ def test_killed_qemu_is_nobodys_failure(tmp_path: Path, built_kernel: BuiltKerne
     assert killed["rerun"]["of"] == "first"
     assert by_id(results)["drill.after"]["outcome"] == "PASS"
     journal = (tmp_path / "out" / "journal.jsonl").read_text().splitlines()
-    # Which of the cases is first depends on what they took the last time.
+    # The order depends on earlier durations.
     assert sorted(json.loads(line)["event"] for line in journal) == [
         "attempt", "case", "case", "end", "guests", "plan", "run", "running", "running",
     ]  # fmt: skip
 
 
-def test_complaint_of_the_kernel_fails_a_case(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    """A report on the console fails the case during which it came, though all answers fit."""
+def test_kernel_report_fails_a_case(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+    """A report on the console fails its case, although all answers fit."""
     code, results = drill("splat.py", tmp_path / "out", built_kernel)
     splat = by_id(results)["drill.splat"]
     assert code == 1
@@ -87,10 +87,10 @@ def test_complaint_of_the_kernel_fails_a_case(tmp_path: Path, built_kernel: Buil
     assert "KASAN" in splat["reason"]
 
 
-def test_hazards_are_told_apart(
+def test_hazards_have_distinct_outcomes(
     tmp_path: Path, built_kernel: BuiltKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each of them is what it is, of whoever did it; what is judged after them is judged."""
+    """Each hazard has its own outcome and blame; later cases are judged."""
     (tmp_path / "once").mkdir()
     monkeypatch.setenv("UEVT_DRILL_MODULE", str(hazard_module()))
     monkeypatch.setenv("UEVT_DRILL_ONCE", str(tmp_path / "once"))
@@ -131,13 +131,11 @@ def test_hazards_are_told_apart(
     assert "hazard_spin_irqs_off+0x" in spins["evidence"]["console"]
 
 
-# A seed that leaves four cases in their order.
+# A seed that keeps four cases in order.
 IN_ORDER = "--shuffle=9"
 
 
-def test_what_the_kernel_says_late_is_of_the_case_before(
-    tmp_path: Path, built_kernel: BuiltKernel
-) -> None:
+def test_late_report_belongs_to_the_earlier_case(tmp_path: Path, built_kernel: BuiltKernel) -> None:
     module = f"--module={hazard_module()}"
     code, results = drill("late.py", tmp_path / "out", built_kernel, module, IN_ORDER)
     cases = by_id(results)
@@ -162,10 +160,10 @@ def test_every_case_starts_on_a_clean_guest(tmp_path: Path, built_kernel: BuiltK
     assert len(results["cases"]) == len(LEAVES) + 1
 
 
-def test_a_disk_that_is_full_is_the_hosts_fault(
+def test_full_disk_is_an_error_of_the_host(
     tmp_path: Path, built_kernel: BuiltKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While it is, nothing is judged; what is told of it afterwards is complete."""
+    """Nothing is judged while the disk is full; the later report is complete."""
     with contextlib.ExitStack() as stack:
         try:
             disk = stack.enter_context(small_disk(tmp_path / "disk", 4096))
@@ -181,7 +179,7 @@ def test_a_disk_that_is_full_is_the_hosts_fault(
     assert by_id(results)["drill.after"]["outcome"] == "PASS"
 
 
-def test_a_run_ends_at_its_deadline(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+def test_run_ends_at_its_deadline(tmp_path: Path, built_kernel: BuiltKernel) -> None:
     code, results = drill("deadline.py", tmp_path / "out", built_kernel, "--deadline=0.001")
     assert code == 3
     assert results["summary"]["verdict"] == "ERROR"
@@ -192,7 +190,7 @@ def test_a_run_ends_at_its_deadline(tmp_path: Path, built_kernel: BuiltKernel) -
 
 
 def test_no_qemu_outlives_a_killed_run(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    """kill -9 of the run takes its QEMU along."""
+    """kill -9 of the run ends its QEMU."""
     command = [sys.executable, "-m", "pytest", str(DRILLS / "panic.py"), "-q"]
     command += [f"--image={built_kernel.image}", f"--out={tmp_path / 'out'}", "-k", "drill.before"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as run:

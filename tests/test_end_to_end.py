@@ -73,7 +73,7 @@ def test_model_checks_itself(tmp_path: Path) -> None:
 
 
 def test_conformance_of_6_12(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    """Linux 6.12 keeps its ABI but for the array length in `format`, in every report."""
+    """Linux 6.12 keeps its ABI except for the array length in `format`, in every report."""
     out = tmp_path / "out"
     done = uevt("run", "--kernel", "6.12", "--out", str(out))
     assert done.returncode == 0, done.stdout
@@ -93,7 +93,7 @@ def test_conformance_of_6_12(tmp_path: Path, built_kernel: BuiltKernel) -> None:
 
 
 def test_plain_pytest_runs_cases_too(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    """`pytest conformance --kernel 6.12` is the same run, two guests side by side."""
+    """`pytest conformance --kernel 6.12` is the same run, with two guests."""
     done = subprocess.run(
         [str(UEVT.with_name("pytest")), "conformance", "--kernel", "6.12", "-k", "unregister",
          "--guests", "2", "--out", str(tmp_path / "out")],
@@ -106,12 +106,12 @@ def test_plain_pytest_runs_cases_too(tmp_path: Path, built_kernel: BuiltKernel) 
     assert "=== guest gw1 ===" in console
 
 
-def test_a_case_that_goes_astray_does_not_mislead_later_ones(
+def test_case_that_deviates_does_not_affect_later_ones(
     tmp_path: Path, built_kernel: BuiltKernel
 ) -> None:
-    """Behind a known deviation the counter of multi-format events is not known: it is asked for."""
+    """After a known deviation the counter of multi-format events is read from the kernel."""
     cases = "delete.all_formats or format.array_length or header.reg_minimum or multi_format.name"
-    # An order that is always the same: the longest first depends on what earlier runs took.
+    # A fixed order: the default one depends on earlier runs.
     options = ("--tier", "full", "-n", "1", "--shuffle", "3", "-k", cases)
     image = str(built_kernel.image)
     done = uevt("run", "--image", image, *options, "--out", str(tmp_path / "out"))
@@ -125,7 +125,7 @@ def test_a_case_that_goes_astray_does_not_mislead_later_ones(
 def test_kernel_without_user_events(
     tmp_path: Path, kernel_without_user_events: BuiltKernel
 ) -> None:
-    """NOT_BUILT, never failures: 0 for an image of the user's, 3 for the catalog, 1 if required."""
+    """NOT_BUILT: exit code 0 for a user's image, 3 for the catalog, 1 with --require."""
     built = kernel_without_user_events
     image = ("run", "--image", str(built.image), "-k", "unregister")
     done = uevt(*image, "--out", str(tmp_path / "1"))
@@ -136,10 +136,10 @@ def test_kernel_without_user_events(
     assert uevt(*image, "--require", "--out", str(tmp_path / "3")).returncode == 1
 
 
-def test_nothing_selected_is_told_with_several_guests(
+def test_empty_selection_is_reported_with_several_guests(
     tmp_path: Path, built_kernel: BuiltKernel
 ) -> None:
-    """Before any of them is started; nothing is left of the run."""
+    """Before any guest starts, and without leaving a directory."""
     out = tmp_path / "out"
     options = ("-n", "2", "--out", str(out))
     done = uevt("run", "--image", str(built_kernel.image), "-k", "no.such", *options)
@@ -164,8 +164,8 @@ def test_nothing_selected_is_told_with_several_guests(
         pytest.param(["--kernel", "model", "--out", "/proc/x"], 2, "/proc/x", id="unwritable"),
     ],
 )
-def test_mistakes_are_told_in_one_line(arguments: list[str], code: int, said: str) -> None:
-    """What was wrong, how to fix it, and the contracted exit code."""
+def test_usage_errors_take_one_line(arguments: list[str], code: int, said: str) -> None:
+    """The error, its hint, and the documented exit code."""
     done = uevt("run", *arguments)
     told = [line for line in (done.stderr + done.stdout).splitlines() if "uevt:" in line]
     assert done.returncode == code, done.stdout + done.stderr
@@ -173,7 +173,7 @@ def test_mistakes_are_told_in_one_line(arguments: list[str], code: int, said: st
     assert said in told[0]
 
 
-def test_missing_qemu_is_the_hosts_trouble(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+def test_missing_qemu_is_an_error_of_the_host(tmp_path: Path, built_kernel: BuiltKernel) -> None:
     """No QEMU on PATH: one line with the hint, exit 3."""
     done = uevt("run", "--image", str(built_kernel.image), PATH=str(UEVT.parent))
     assert done.returncode == 3

@@ -1,4 +1,4 @@
-"""The exit code of `uevt run` for every ending in every style, from the real command."""
+"""Exit codes of `uevt run` for every ending, in every style."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UEVT = ROOT / ".venv" / "bin" / "uevt"
 PATIENCE = 600
 STYLES = ("default", "kselftest", "autopkgtest", "bisect")
 QUICK = ("-n", "1", "-k", "status.nothing_registered")
-# A switch that 6.12 has: without it the contract is another kernel's.
+# A switch that 6.12 has, so that judging without it fails.
 LACKING = ("--abi", "6.12,ebadf_when_disabled=no", "-n", "1", "-k", "dated.ebadf_when_disabled")
 
 Codes = tuple[int, int, int, int]
@@ -60,7 +60,7 @@ def codes(
                 _wait_for_a_case(out / style / "journal.jsonl")
                 run.send_signal(signal.SIGINT)
         for style, run in zip(STYLES, runs, strict=True):
-            # For whoever looks why a code is another.
+            # Shown if the exit code is wrong.
             print(style, run.communicate(timeout=PATIENCE)[1])  # noqa: T201
         default, kselftest, autopkgtest, bisect = [run.returncode for run in runs]
     return default, kselftest, autopkgtest, bisect
@@ -83,7 +83,7 @@ def test_unexpected(tmp_path: Path, built_kernel: BuiltKernel) -> None:
 
 
 def test_not_built(tmp_path: Path, kernel_without_user_events: BuiltKernel) -> None:
-    """Nobody's mistake when the user brought the kernel; with --require a failure."""
+    """PASS for a user's kernel; a failure with --require."""
     image = str(kernel_without_user_events.image)
     assert codes("--image", image, *QUICK, out=tmp_path / "1") == (0, 4, 77, 125)
     assert codes("--image", image, "--require", *QUICK, out=tmp_path / "2") == (1, 1, 1, 1)
@@ -104,7 +104,7 @@ def test_host(tmp_path: Path, built_kernel: BuiltKernel) -> None:
 
 @pytest.mark.parametrize("broken", ["fail", "drop"])
 def test_build_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
-    """A compiler that gives up, and an option that a tree does not have: skipped by git bisect."""
+    """A failing compiler, and a config option that the tree lacks: git bisect skips both."""
     make = FakeMake(tmp_path / "make")
     (make.directory / broken).write_text("CONFIG_USER_EVENTS\n")
     store = Store(tmp_path / "store")
@@ -135,6 +135,6 @@ def test_usage(arguments: tuple[str, ...]) -> None:
 
 
 def test_interrupted(tmp_path: Path) -> None:
-    """130 in every style: for a shell as for git bisect it ends what is being done."""
+    """130 in every style: it ends a shell loop and git bisect."""
     whole = ("--kernel", "model", "--tier", "full")
     assert codes(*whole, out=tmp_path, interrupt=True) == (130, 130, 130, 130)

@@ -1,4 +1,4 @@
-"""A run that did not judge what it was to judge never passes: docs/reliability.md lists how."""
+"""A run that did not judge all of its cases never passes: docs/reliability.md lists how."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DRILLS = Path(__file__).parent / "drills"
 PATIENCE = 300
 ONE = ("--kernel", "model", "-k", "unregister.twice")
 
-# A plugin that gets between pytest and us, by what it does.
+# Plugins that interfere with a run, by what they do.
 MEDDLERS = {
     "does nothing": "",
     "takes a case away": """
@@ -68,7 +68,7 @@ def command(words: list[str], out: Path, **environment: str) -> subprocess.Compl
 
 
 def drill(out: Path, name: str, *options: str, **environment: str) -> tuple[int, str]:
-    """Run the cases of a drill on the model; exit code, and what is said of each."""
+    """Run the cases of a drill on the model; exit code, and outcome by case."""
     words = [sys.executable, "-m", "pytest", str(DRILLS / name), "--kernel=model", "-q"]
     done = command([*words, *options], out, **environment)
     return done.returncode, done.stdout + done.stderr
@@ -81,7 +81,7 @@ def outcomes(out: Path) -> dict[str, str]:
 # pytest and Python
 
 
-def test_a_drill_passes_undisturbed(tmp_path: Path) -> None:
+def test_drill_passes_without_meddling(tmp_path: Path) -> None:
     assert drill(tmp_path, "two_passes.py")[0] == 0
 
 
@@ -97,13 +97,15 @@ def test_a_drill_passes_undisturbed(tmp_path: Path) -> None:
         ("--deselect tests/drills/two_passes.py::test_second", 3),
     ],
 )
-def test_options_of_pytest_that_leave_cases_out(tmp_path: Path, options: str, code: int) -> None:
+def test_pytest_options_that_deselect_cases_fail_the_run(
+    tmp_path: Path, options: str, code: int
+) -> None:
     found, said = drill(tmp_path, "two_passes.py", *options.split())
     assert found == code, said
 
 
 def meddled(tmp_path: Path, name: str, plugin: str) -> int:
-    """The exit code of a session as `uevt run` starts it, on a drill, with a plugin in it."""
+    """The exit code of a session started like `uevt run` does, on a drill, with a plugin."""
     (tmp_path / "meddler.py").write_text("import pytest\n" + plugin.replace("\n        ", "\n"))
     options = build_parser().parse_args(["run", "--kernel=model"])
     words = launch._words(options, "model", str(tmp_path / "out"))
@@ -120,13 +122,13 @@ def meddled(tmp_path: Path, name: str, plugin: str) -> int:
 
 
 @pytest.mark.parametrize("what", MEDDLERS)
-def test_a_plugin_that_meddles(tmp_path: Path, what: str) -> None:
+def test_meddling_plugin_fails_the_run(tmp_path: Path, what: str) -> None:
     code = 0 if what == "does nothing" else 3
     assert meddled(tmp_path, "two_passes.py", MEDDLERS[what]) == code
 
 
-def test_an_exit_code_that_is_changed(tmp_path: Path) -> None:
-    """The session's exit code is that of the verdict, whatever pytest ends with."""
+def test_changed_exit_code_is_restored(tmp_path: Path) -> None:
+    """The exit code of the session is that of the verdict, whatever that of pytest is."""
     plugin = """
         @pytest.hookimpl(wrapper=True, tryfirst=True)
         def pytest_sessionfinish(session):
@@ -136,7 +138,7 @@ def test_an_exit_code_that_is_changed(tmp_path: Path) -> None:
     assert meddled(tmp_path, "nothing_done.py", plugin) == 3
 
 
-def test_a_file_of_cases_that_is_left_out(tmp_path: Path) -> None:
+def test_ignored_case_file_fails_the_run(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "pytest", "conformance", *ONE, "-q"]
     done = command([*words, "--ignore=conformance/cases/write/test_write.py"], tmp_path)
     assert done.returncode == 3
@@ -146,7 +148,7 @@ def test_a_file_of_cases_that_is_left_out(tmp_path: Path) -> None:
     )
 
 
-def test_what_the_environment_says_to_pytest_is_not_heard(tmp_path: Path) -> None:
+def test_pytest_variables_of_the_environment_are_ignored(tmp_path: Path) -> None:
     meddling = {
         "PYTEST_ADDOPTS": "--deselect conformance/cases/unregister/test_word.py --setup-only"
         " -x --help",
@@ -158,7 +160,7 @@ def test_what_the_environment_says_to_pytest_is_not_heard(tmp_path: Path) -> Non
     assert outcomes(tmp_path) == {"unregister.twice": "PASS"}
 
 
-def test_a_session_that_ends_well_before_it_begins(tmp_path: Path) -> None:
+def test_session_that_judges_nothing_fails(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import pytest\npytest.main = lambda *_, **__: 0\n")
     paths = f"{tmp_path}{os.pathsep}{ROOT}"
     done = command([*UEVT, "run", *ONE, "--exit-style=bisect"], tmp_path / "out", PYTHONPATH=paths)
@@ -173,31 +175,31 @@ def test_python_without_assertions(tmp_path: Path) -> None:
     assert "assertions" in done.stderr
 
 
-def test_a_session_gets_no_plugin_that_somebody_has_installed() -> None:
+def test_installed_plugins_are_not_loaded() -> None:
     assert launch._environment()["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] == "1"
 
 
-# Cases and processes
+# Cases and workers
 
 
-def test_a_case_that_asks_nothing_has_not_passed(tmp_path: Path) -> None:
+def test_case_without_operations_does_not_pass(tmp_path: Path) -> None:
     assert drill(tmp_path, "nothing_done.py")[0] == 3
     assert outcomes(tmp_path) == {"drill.nothing": "ERROR"}
 
 
-def test_a_process_that_dies_takes_the_verdict_along(tmp_path: Path) -> None:
+def test_death_of_the_process_is_no_pass(tmp_path: Path) -> None:
     code, said = drill(tmp_path, "killed_worker.py", "--guests", "2")
     assert code == 3, said
     assert outcomes(tmp_path) == {"drill.first": "PASS", "drill.dies": "ERROR"}
 
 
-def test_the_first_failure_ends_no_run_well(tmp_path: Path) -> None:
+def test_stopping_at_the_first_failure_is_no_pass(tmp_path: Path) -> None:
     both = (str(DRILLS / "two_passes.py"), "-x")
     assert drill(tmp_path, "nothing_done.py", *both)[0] == 3
 
 
 @pytest.mark.parametrize("words", [("kernels", "list"), ("compare", "{0}", "{0}")])
-def test_what_nobody_heard_is_no_success(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_closed_output_is_no_success(tmp_path: Path, words: tuple[str, ...]) -> None:
     write_results(run(case("drill.first")), tmp_path / NAME)
     read, write = os.pipe()
     os.close(read)
@@ -213,11 +215,11 @@ def test_what_nobody_heard_is_no_success(tmp_path: Path, words: tuple[str, ...])
     assert done.returncode == 141
 
 
-# What is kept
+# Files of a run
 
 
 def recorded(tmp_path: Path, spoil: Callable[[Path], None]) -> RunRecord:
-    """A run of two cases whose journal is spoilt before it ends."""
+    """A run of two cases whose journal is damaged before it ends."""
     recorder = Recorder(Target("model", "6.12"), tmp_path)
     for name in ("drill.first", "drill.second"):
         recorder.case(case(name))
@@ -225,7 +227,7 @@ def recorded(tmp_path: Path, spoil: Callable[[Path], None]) -> RunRecord:
     return recorder.finish(2, "")
 
 
-def test_a_journal_that_has_all_of_it(tmp_path: Path) -> None:
+def test_complete_journal_is_a_pass(tmp_path: Path) -> None:
     assert recorded(tmp_path, lambda file: None).verdict is RunVerdict.PASS
 
 
@@ -241,14 +243,14 @@ def _change_a_result(file: Path) -> None:
 @pytest.mark.parametrize(
     "spoil", [Path.unlink, _lose_a_line, _change_a_result, lambda file: os.truncate(file, 0)]
 )
-def test_a_journal_that_has_not(tmp_path: Path, spoil: Callable[[Path], None]) -> None:
+def test_incomplete_journal_is_no_pass(tmp_path: Path, spoil: Callable[[Path], None]) -> None:
     record = recorded(tmp_path, spoil)
     assert record.verdict is RunVerdict.ERROR
     assert "not in the journal" in record.trouble
     assert read_results(tmp_path / NAME).verdict is RunVerdict.ERROR
 
 
-def test_results_that_were_cut_are_not_read(tmp_path: Path) -> None:
+def test_truncated_results_are_refused(tmp_path: Path) -> None:
     path = tmp_path / NAME
     write_results(run(case("drill.first"), case("drill.second", Outcome.FAIL)), path)
     text = path.read_text()
@@ -261,8 +263,8 @@ def test_results_that_were_cut_are_not_read(tmp_path: Path) -> None:
 # Clocks
 
 
-def test_no_limit_and_no_duration_is_of_a_clock_that_may_be_set() -> None:
-    """What a host's clock says names runs and sets a guest's clock, and nothing else."""
+def test_limits_and_durations_use_the_monotonic_clock() -> None:
+    """The wall clock names runs and sets the guest's clock, and has no other use."""
     asking = {
         f"{file.relative_to(ROOT)}:{node.attr}"
         for package in ("conformance", "vm")
@@ -274,18 +276,18 @@ def test_no_limit_and_no_duration_is_of_a_clock_that_may_be_set() -> None:
         in {("time", "time"), ("time", "time_ns"), ("datetime", "now")}
     }
     assert asking == {
-        # How long something was not used.
+        # Last use of a file.
         "conformance/cli/kernels.py:time",
-        # When it began.
+        # Start of a run.
         "conformance/cli/run_against.py:now",
         "conformance/cli/bisect/command.py:now",
         "conformance/session/controller/controller.py:now",
         "conformance/session/controller/recorder.py:now",
-        # Whether a file was changed a moment ago.
+        # Whether a file is older than its source.
         "vm/snapshots/files.py:time_ns",
-        # On which day a rule for reports ends.
+        # Expiry date of a rule for reports.
         "conformance/session/plugin.py:now",
-        # Whose fault it is that a boot was too slow; it has no verdict in any case.
+        # Blame for a slow boot, which has no verdict in any case.
         "vm/postmortem/explain.py:time",
         # The guest's clock.
         "vm/snapshots/wake_up.py:time_ns",

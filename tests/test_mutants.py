@@ -1,4 +1,4 @@
-"""Wrong kernels that were not noticed once: each has a case that notices it."""
+"""Wrong kernels that an earlier suite missed: each has a case that detects it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def noticed_by(patch: Path) -> str:
 
 
 @pytest.mark.parametrize("patch", MUTANTS, ids=lambda patch: patch.stem)
-def test_case_is_there(patch: Path) -> None:
-    """The id is that of a case, and the patch is one."""
+def test_table_names_existing_cases(patch: Path) -> None:
+    """The table names existing cases and valid patches."""
     assert len(series.read(patch).patches) == 1
     assert noticed_by(patch) in {variant.id for variant in all_variants()}
 
 
-def test_all_are_noticed(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    """Of a kernel with all the mistakes at once every case that is named notices its own."""
+def test_all_mutants_are_detected(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+    """On a kernel with all mistakes every named case detects its own."""
     together = tmp_path / "mutants.patch"
     together.write_text("\n".join(patch.read_text() for patch in MUTANTS))
     cases = {noticed_by(patch) for patch in MUTANTS}

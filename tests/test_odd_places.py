@@ -1,4 +1,4 @@
-"""Hosts that refuse: no space, few files, descriptors that are closed."""
+"""Hosts without space, with few open files, or with closed descriptors."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ FEW = ("--kernel=model", "-k", "status.")
 PATIENCE = 60.0
 
 
-def test_a_full_disk_ends_a_run_in_one_line_and_it_can_go_on(tmp_path: Path) -> None:
+def test_run_on_a_full_disk_ends_in_one_line_and_can_be_resumed(tmp_path: Path) -> None:
     place, out = Runs(tmp_path, "model"), tmp_path / "out"
-    # Python, as of 3.11, does not notice that half of a module's byte code is missing.
+    # Python 3.11 does not notice truncated byte code.
     for package in ("conformance", "kernels", "vm"):
         compileall.compile_dir(ROOT / package, quiet=2)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    # As a full disk does it, but for the number of the error.
+    # Like a full disk, with another errno.
     resource.setrlimit(resource.RLIMIT_FSIZE, (4000, limits[1]))
     try:
         code, said = place.run(*FEW, f"--out={out}")
@@ -61,7 +61,7 @@ def test_closed_descriptors_are_not_written_into(tmp_path: Path) -> None:
         ((256, resource.RLIM_INFINITY), (1024, resource.RLIM_INFINITY)),
     ],
 )
-def test_as_many_files_as_there_may_be(
+def test_open_file_limit_is_raised(
     monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int], becomes: tuple[int, int] | None
 ) -> None:
     made: list[tuple[int, int]] = []
@@ -71,7 +71,7 @@ def test_as_many_files_as_there_may_be(
     assert made == ([] if becomes is None else [becomes])
 
 
-def test_too_few_files_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_low_open_file_limit_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (30, 30))
     with pytest.raises(HostTrouble, match="only 30 files may be open at a time") as caught:
         require_open_files()

@@ -1,4 +1,4 @@
-"""What `uevt run` says where: to a pipe, to a terminal, and to a reader of KTAP."""
+"""Output of `uevt run` to a pipe, to a terminal, and as KTAP."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def uevt(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str
     )
 
 
-def test_a_pipe_gets_the_summary_alone(tmp_path: Path) -> None:
+def test_pipe_gets_only_the_summary(tmp_path: Path) -> None:
     done = uevt("--kernel", "model", *FEW, f"--out={tmp_path / 'out'}")
     assert done.stdout.splitlines() == [
         "kernel    model, profile 6.12.117",
@@ -69,7 +69,7 @@ def on_a_terminal(*arguments: str, **environment: str) -> str:
     return str(said)
 
 
-def test_on_a_terminal_a_line_moves(tmp_path: Path) -> None:
+def test_terminal_shows_a_progress_line(tmp_path: Path) -> None:
     words = ("--kernel", "model", "-k", "status.nothing_registered", f"--out={tmp_path / 'out'}")
     said = on_a_terminal(*words)
     assert "\r\x1b[Kuevt: model 1/1  status.nothing_registered\r\x1b[Kkernel " in said
@@ -77,14 +77,12 @@ def test_on_a_terminal_a_line_moves(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"TERM": ""}], ids=["dumb", "none"])
-def test_a_terminal_that_can_only_print_is_a_pipe(
-    tmp_path: Path, environment: dict[str, str]
-) -> None:
+def test_dumb_terminal_is_treated_as_a_pipe(tmp_path: Path, environment: dict[str, str]) -> None:
     words = ("--kernel", "model", "-k", "status.nothing_registered", f"--out={tmp_path / 'out'}")
     assert "\x1b" not in on_a_terminal(*words, **environment)
 
 
-def test_without_colour_the_line_still_moves(tmp_path: Path) -> None:
+def test_progress_line_works_without_colour(tmp_path: Path) -> None:
     words = ("--kernel", "model", "-k", "status.nothing_registered", f"--out={tmp_path / 'out'}")
     said = on_a_terminal(*words, NO_COLOR="1")
     assert "\r\x1b[Kuevt: model" in said
@@ -103,7 +101,7 @@ def test_ktap_has_standard_output_for_itself(tmp_path: Path) -> None:
 
 
 def test_ktap_of_guests_side_by_side(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    """In the order in which cases end; an unexpected one has its evidence before it."""
+    """In the order in which cases end; the evidence comes before an unexpected result."""
     abi = "--abi=6.12,ebadf_when_disabled=no"
     cases = ("-k", "dated.ebadf_when_disabled or status.nothing_registered", "-n", "2")
     out = f"--out={tmp_path / 'out'}"
@@ -121,7 +119,7 @@ def test_ktap_of_guests_side_by_side(tmp_path: Path, built_kernel: BuiltKernel) 
 
 
 def test_ktap_of_several_kernels(tmp_path: Path) -> None:
-    """One subtest for each; one that cannot be judged is told, the others go on."""
+    """One subtest per kernel; a kernel that cannot be judged is reported, and others follow."""
     several = ("--kernel", "model", "--kernel", "5.19", *FEW, f"--out={tmp_path / 'out'}")
     nowhere = {"UEVT_MIRROR": f"file://{tmp_path}", "UEVT_CACHE": str(tmp_path / "store")}
     done = uevt(*several, "--ktap", "-", **nowhere)
@@ -131,8 +129,8 @@ def test_ktap_of_several_kernels(tmp_path: Path) -> None:
     assert (absent.name, absent.ok, absent.detail) == ("5.19", False, "it did not begin")
 
 
-def test_ktap_of_an_unknown_kernel_is_none(tmp_path: Path) -> None:
-    """It is a mistake, told before the first kernel is judged."""
+def test_unknown_kernel_prints_no_ktap(tmp_path: Path) -> None:
+    """A usage error, before the first kernel is judged."""
     done = uevt("--kernel", "model", "--kernel", "6.99", *FEW, "--ktap", "-")
     assert (done.returncode, done.stdout) == (2, "")
 
@@ -146,7 +144,7 @@ def test_ktap_into_a_file(tmp_path: Path) -> None:
     assert len(read_ktap(file.read_text()).subtests) == 3
 
 
-def test_ktap_that_is_appended_to_a_file_cuts_nothing(tmp_path: Path) -> None:
+def test_ktap_appends_to_an_inherited_file(tmp_path: Path) -> None:
     file = tmp_path / "log"
     file.write_text("before\n")
     words = [str(UEVT), "run", "--kernel", "model", *FEW, f"--out={tmp_path / 'out'}", "--ktap=-"]
@@ -165,7 +163,7 @@ def test_ktap_that_cannot_be_written(tmp_path: Path) -> None:
     assert not out.exists()
 
 
-def test_a_reader_of_the_summary_may_leave(tmp_path: Path) -> None:
+def test_reader_of_the_summary_may_close_it(tmp_path: Path) -> None:
     words = [str(UEVT), "run", "--kernel", "model", *FEW, f"--out={tmp_path / 'out'}"]
     read, write = os.pipe()
     os.close(read)
@@ -178,7 +176,7 @@ def test_a_reader_of_the_summary_may_leave(tmp_path: Path) -> None:
 
 
 def test_appended_arguments_reach_the_guest(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    """Several of them in one --append, and quoted ones, as the kernel reads them."""
+    """Several arguments in one --append, and quoted ones."""
     words = ("-n", "1", "-k", "status.nothing_registered", f"--out={tmp_path / 'out'}")
     more = ("--append", 'uevt.one=1 uevt.two="b c"', "--append", "uevt.three='d'")
     done = uevt("--image", str(built_kernel.image), *words, *more)
@@ -187,10 +185,8 @@ def test_appended_arguments_reach_the_guest(tmp_path: Path, built_kernel: BuiltK
     assert """ uevt.one=1 uevt.two="b c" uevt.three='d' rdinit=""" in console
 
 
-def test_an_argument_that_breaks_the_boot_is_named(
-    tmp_path: Path, built_kernel: BuiltKernel
-) -> None:
-    """The host's trouble, for there is no verdict; two boots are tried, not two for each case."""
+def test_argument_that_breaks_the_boot_is_named(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+    """An error of the host without a verdict, after two boots in all."""
     words = ("-n", "1", "-k", "status.", f"--out={tmp_path / 'out'}", "-q")
     done = uevt("--image", str(built_kernel.image), *words, "--append", "mem=20M")
     assert done.returncode == 3, done.stdout + done.stderr
@@ -213,7 +209,7 @@ def test_an_argument_that_breaks_the_boot_is_named(
     ],
     ids=["long", "quote", "init"],
 )
-def test_arguments_that_cannot_be_given(
+def test_invalid_arguments_are_refused(
     tmp_path: Path, built_kernel: BuiltKernel, given: str, said: str
 ) -> None:
     done = uevt("--image", str(built_kernel.image), f"--out={tmp_path / 'out'}", "--append", given)

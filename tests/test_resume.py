@@ -1,4 +1,4 @@
-"""`--resume`: whatever became of a run, the one that goes on with it ends as if nothing had."""
+"""`--resume`: a resumed run ends like an uninterrupted one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PATIENCE = 60.0
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that has ended, to be copied."""
+    """A complete run, to be copied."""
     directory = tmp_path_factory.mktemp("finished")
     out = directory / "out"
     assert Runs(directory, "model").run(*FEW, f"--out={out}") == (0, "")
@@ -29,18 +29,18 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Runs:
-    """Directories of our own."""
+    """Private directories."""
     return Runs(tmp_path, "model")
 
 
 @pytest.fixture
 def out(place: Runs, finished: Path) -> Path:
-    """A run that has ended."""
+    """A complete run."""
     return shutil.copytree(finished, place.directory / "out")
 
 
 def cut(out: Path, lines: int) -> None:
-    """Let a run have been killed after so many lines of its journal."""
+    """Truncate the journal of a run, as if it was killed."""
     path = out / "journal.jsonl"
     kept = path.read_bytes().splitlines(keepends=True)[:lines]
     path.write_bytes(b"".join(kept) + b'{"event": "ca')
@@ -48,8 +48,8 @@ def cut(out: Path, lines: int) -> None:
         (out / name).unlink()
 
 
-def test_killed_anywhere_it_ends_as_if_nothing_had_happened(place: Runs, out: Path) -> None:
-    """Between two cases, and after the last one."""
+def test_resumed_run_equals_an_uninterrupted_one(place: Runs, out: Path) -> None:
+    """Killed between two cases, and after the last one."""
     undisturbed = comparable(out)
     lines = len((out / "journal.jsonl").read_bytes().splitlines())
     for kept in (8, lines - 1):
@@ -62,7 +62,7 @@ def test_killed_anywhere_it_ends_as_if_nothing_had_happened(place: Runs, out: Pa
     assert json.loads((out / "results.json").read_text())["host"]["resumed"] == "2 times"
 
 
-def test_a_run_that_is_killed_leaves_nothing_else(place: Runs) -> None:
+def test_killed_run_leaves_only_its_results(place: Runs) -> None:
     out = place.directory / "out"
     what = ("--kernel=model", "-k", "write")
     with place.start(*what, f"--out={out}") as process:
@@ -77,7 +77,7 @@ def test_a_run_that_is_killed_leaves_nothing_else(place: Runs) -> None:
     assert place.left() == []
 
 
-def test_a_run_that_has_ended_says_so(place: Runs, out: Path) -> None:
+def test_complete_run_is_not_repeated(place: Runs, out: Path) -> None:
     expected = comparable(out)
     journal = (out / "journal.jsonl").read_bytes()
     (out / "results.json").unlink()
@@ -88,7 +88,7 @@ def test_a_run_that_has_ended_says_so(place: Runs, out: Path) -> None:
     assert (out / "journal.jsonl").read_bytes() == journal
 
 
-def test_a_case_in_which_a_run_died_twice_is_not_tried_again(place: Runs, out: Path) -> None:
+def test_case_in_which_a_run_died_twice_is_abandoned(place: Runs, out: Path) -> None:
     undisturbed = comparable(out)["cases"]
     path = out / "journal.jsonl"
     head = read_journal(path).head
@@ -108,7 +108,7 @@ def test_a_case_in_which_a_run_died_twice_is_not_tried_again(place: Runs, out: P
     assert {name: cases[name] for name in others} == {name: undisturbed[name] for name in others}
 
 
-def test_of_two_that_go_on_with_a_run_one_is_refused(place: Runs, out: Path) -> None:
+def test_second_process_that_resumes_a_run_is_refused(place: Runs, out: Path) -> None:
     cut(out, 4)
     before = (out / "journal.jsonl").read_bytes()
     with JournalWriter(out / "journal.jsonl"):
@@ -120,7 +120,7 @@ def test_of_two_that_go_on_with_a_run_one_is_refused(place: Runs, out: Path) -> 
     assert (out / "journal.jsonl").read_bytes() == before
 
 
-def test_another_run_is_refused(place: Runs, out: Path) -> None:
+def test_resuming_as_another_run_is_refused(place: Runs, out: Path) -> None:
     cut(out, 4)
     before = (out / "journal.jsonl").read_bytes()
     code, told = place.run(f"--resume={out}", "--tier=full", "--abi=6.8")
@@ -133,7 +133,7 @@ def test_another_run_is_refused(place: Runs, out: Path) -> None:
     assert (out / "journal.jsonl").read_bytes() == before
 
 
-def test_damage_is_named_and_nothing_is_lost(place: Runs, out: Path) -> None:
+def test_damaged_journal_is_named_and_kept(place: Runs, out: Path) -> None:
     path = out / "journal.jsonl"
     damaged = path.read_bytes().replace(b"PASS", b"FAIL", 1)
     path.write_bytes(damaged)
@@ -146,10 +146,10 @@ def test_damage_is_named_and_nothing_is_lost(place: Runs, out: Path) -> None:
     assert path.read_bytes() == damaged
 
 
-def test_several_kernels_go_on_each_where_it_was(
+def test_several_kernels_are_resumed_separately(
     place: Runs, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was not begun begins; what cannot be judged is told as ever."""
+    """A kernel that was not begun begins; one that cannot be judged is reported."""
     cut(out, 4)
     out.rename(place.directory / "model")
     monkeypatch.setenv("UEVT_MIRROR", f"file://{place.directory}")

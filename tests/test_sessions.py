@@ -1,4 +1,4 @@
-"""The sessions behind `uevt run`: how they end, and how many guests they get."""
+"""Sessions of `uevt run`: their end, and their number of guests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conformance.session import launch
 from conformance.session.launch import session
 from kernels.errors import UserMistake
 
-# Waits to be asked to end, after it saw to it that its parent is.
+# Waits for SIGTERM, which it causes its parent to receive.
 LISTENS = """\
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: sys.exit({code}))
@@ -29,10 +29,8 @@ time.sleep(60)
 
 
 @pytest.mark.parametrize("text", [LISTENS.format(code=130), LISTENS.format(code=0), DEAF])
-def test_who_is_asked_to_end_lets_the_session_end(
-    monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    """It may write its results; the kernels behind it are not begun."""
+def test_sigterm_is_forwarded_to_the_session(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """The session writes its results; later kernels are not begun."""
     monkeypatch.setattr(launch, "_SESSION", ("-c", text))
     monkeypatch.setattr(launch, "_words", lambda *_: [])
     before = signal.getsignal(signal.SIGTERM)
@@ -41,14 +39,14 @@ def test_who_is_asked_to_end_lets_the_session_end(
 
 
 @pytest.mark.parametrize("code", [-9, 137, 4, 5])
-def test_a_session_that_was_killed_decides(code: int) -> None:
-    """A code that no ending has is the host's trouble, whatever the other kernels came to."""
+def test_killed_session_decides_the_exit_code(code: int) -> None:
+    """An unknown exit code is an error of the host."""
     assert launch.decisive_code([0, code, 0], ExitStyle.DEFAULT) == 3
 
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A host of 16 processors and 64 GiB, whose limits are in the file returned."""
+    """A host with 16 processors and 64 GiB; the returned file holds its limits."""
     free, limit = tmp_path / "meminfo", tmp_path / "memory.max"
     free.write_text(f"MemTotal: 1 kB\nMemAvailable: {64 << 20} kB\n")
     monkeypatch.setattr(launch, "_MEMORY", free)
@@ -68,13 +66,13 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (f"{0x7FFFFFFFFFFFF000}", None, 8),
     ],
 )
-def test_guests_fit_into_what_a_container_has(
+def test_number_of_guests_respects_container_limits(
     host: Path, limit: str, flavour: str | None, guests: int
 ) -> None:
     host.write_text(f"{limit}\n")
     assert launch._guests_that_fit(flavour) == guests
 
 
-def test_a_flavour_there_is_not(host: Path) -> None:
+def test_unknown_flavour_is_refused(host: Path) -> None:
     with pytest.raises(UserMistake, match="unknown flavour 'debgu'"):
         launch._guests_that_fit("debgu")

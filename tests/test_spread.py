@@ -1,4 +1,4 @@
-"""Cases in processes of their own: nothing of them is lost, whatever becomes of the processes."""
+"""Worker processes: no result is lost when one of them dies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CASES = {"drill.dies": "PASS", **{f"drill.length.{length}": "PASS" for length in
 
 
 @pytest.mark.parametrize("number", ["1", "2", "20"])
-def test_a_process_that_dies_is_replaced(tmp_path: Path, number: str) -> None:
+def test_worker_that_dies_is_replaced(tmp_path: Path, number: str) -> None:
     died = tmp_path / "died"
     out = tmp_path / "out"
     code, said = drill(out, "dies_once.py", "--guests", number, UEVT_DIED=str(died))
@@ -29,8 +29,8 @@ def test_a_process_that_dies_is_replaced(tmp_path: Path, number: str) -> None:
     assert (dies["rerun"]["outcome"], dies["rerun"]["blame"]) == ("ERROR", "host")
 
 
-def test_a_process_that_dies_behind_a_result_has_not_died_in_its_case(tmp_path: Path) -> None:
-    """The case had ended: it is not run once more, nor told twice."""
+def test_death_after_a_result_does_not_count_for_its_case(tmp_path: Path) -> None:
+    """The case ended: it does not run again, and has one result."""
     (tmp_path / "dies_behind.py").write_text(
         "import os, signal, pytest\n"
         "from conformance.session.controller.controller import RESULT\n"
@@ -57,8 +57,8 @@ def test_a_process_that_dies_behind_a_result_has_not_died_in_its_case(tmp_path: 
     assert [each["rerun"] for each in cases(tmp_path / "out")] == [None] * len(CASES)
 
 
-def test_a_process_with_nothing_to_do_takes_what_another_left(tmp_path: Path) -> None:
-    """Each has one case; the other one has ended its own by then."""
+def test_idle_worker_takes_cases_of_a_dead_one(tmp_path: Path) -> None:
+    """Each worker has one case; the other one has ended its own."""
     options = ("--guests", "2", "-k", "drill.dies or drill.length.1")
     died = str(tmp_path / "died")
     code, said = drill(tmp_path / "out", "dies_once.py", *options, UEVT_DIED=died, UEVT_LATE="1.5")
@@ -66,7 +66,7 @@ def test_a_process_with_nothing_to_do_takes_what_another_left(tmp_path: Path) ->
     assert outcomes(tmp_path / "out") == {"drill.dies": "PASS", "drill.length.1": "PASS"}
 
 
-def test_they_find_what_one_process_finds(tmp_path: Path) -> None:
+def test_several_workers_find_what_one_finds(tmp_path: Path) -> None:
     (tmp_path / "died").touch()
     for name, options in (("one", ()), ("two", ("--guests", "2"))):
         died = str(tmp_path / "died")
@@ -86,7 +86,7 @@ def test_they_find_what_one_process_finds(tmp_path: Path) -> None:
         (("-p", "no:uevt-spread", "--guests", "2"), 2, "leave out -p no:uevt-spread"),
     ],
 )
-def test_what_cannot_be_spread_is_refused(
+def test_options_without_a_pool_are_refused(
     tmp_path: Path, options: tuple[str, ...], code: int, told: str
 ) -> None:
     found, said = drill(tmp_path / "out", "two_passes.py", *options)
@@ -94,7 +94,7 @@ def test_what_cannot_be_spread_is_refused(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_unreadable_case_file_is_reported(tmp_path: Path) -> None:
     broken = tmp_path / "test_broken.py"
     broken.write_text("raise ValueError('of a drill')\n")
     words = [sys.executable, "-m", "pytest", str(broken), "--kernel=model", "--guests=2"]
@@ -103,13 +103,13 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     assert "ValueError: of a drill" in done.stdout + done.stderr
 
 
-def test_the_first_failure_ends_all_where_that_was_asked(tmp_path: Path) -> None:
+def test_exitfirst_ends_all_workers(tmp_path: Path) -> None:
     both = (str(DRILLS / "two_passes.py"), "-x", "--guests", "2")
     assert drill(tmp_path, "nothing_done.py", *both)[0] == 3
 
 
-def test_processes_that_end_early_end_the_run(tmp_path: Path) -> None:
-    """Each of them is broken before it has a case."""
+def test_workers_that_end_early_end_the_run(tmp_path: Path) -> None:
+    """Every worker fails before its first case."""
     (tmp_path / "breaks.py").write_text(
         "from conformance.session.worker.case_hooks import Running\n"
         "def launch(self): raise RuntimeError('of a drill')\n"
@@ -122,8 +122,8 @@ def test_processes_that_end_early_end_the_run(tmp_path: Path) -> None:
     assert "RuntimeError: of a drill" in said
 
 
-def test_what_ends_its_process_before_it_begins_ends_the_run(tmp_path: Path) -> None:
-    """A test that is no case: nobody says that it runs."""
+def test_worker_that_dies_before_a_case_begins_ends_the_run(tmp_path: Path) -> None:
+    """A test that is no case does not report that it begins."""
     deadly = tmp_path / "test_deadly.py"
     deadly.write_text("import os\ndef test_deadly(): os.kill(os.getpid(), 9)\n")
     code, said = drill(tmp_path / "out", "two_passes.py", str(deadly), "--guests", "2")
@@ -132,8 +132,8 @@ def test_what_ends_its_process_before_it_begins_ends_the_run(tmp_path: Path) -> 
     assert "test_deadly" in said
 
 
-def test_a_run_that_is_interrupted_while_it_collects_goes_on(tmp_path: Path) -> None:
-    """How many cases there are was not known, and is not said."""
+def test_run_interrupted_during_collection_can_be_resumed(tmp_path: Path) -> None:
+    """The number of cases is unknown, and not printed."""
     (tmp_path / "impatient.py").write_text(
         "import os\n"
         "found = []\n"

@@ -1,4 +1,4 @@
-"""Files for a moment: in directories of our own, by names that nobody can know beforehand."""
+"""Temporary files: in private directories, with unpredictable names."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tests.test_architecture import modules
 
-# What tempfile makes by a name that somebody else may be the first to use.
+# Functions of tempfile whose file another process may create first.
 PREDICTABLE = {"mktemp", "tempnam", "tmpnam"}
-# In the guest nobody else is.
+# A guest has no other users.
 GUEST = ("vm.guest", "conformance.runner.user_modules", "conformance.cases")
 
 
@@ -22,7 +22,7 @@ def _strings_and_names(file: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.attr
 
 
-def test_nothing_is_made_by_a_name_that_others_can_take_first() -> None:
+def test_temporary_files_have_unpredictable_names() -> None:
     wrong = [
         f"{name}:{line}: {said}"
         for name, file in modules().items()

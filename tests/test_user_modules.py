@@ -1,4 +1,4 @@
-"""Runs on Linux 6.12 with modules of a user's: which verdict, and what is told of the module."""
+"""Runs on Linux 6.12 with user modules: verdicts, and results of the modules."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from kernels.store.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = ROOT / "fixtures" / "user_modules"
-# Seconds: a module is built, and a guest boots under TCG, on a busy machine.
+# Seconds to build a module and boot a guest on a busy machine.
 PATIENCE = 600
 
 
 def run(out: Path, *arguments: str, keyword: str = "status.") -> tuple[int, dict[str, Any], str]:
-    """Run cases; exit code, results.json, and what the terminal showed."""
+    """Run cases; exit code, results.json, and the output."""
     command = [sys.executable, "-m", "pytest", "conformance/cases", "-q", "--no-summary"]
     command += ["-p", "no:cacheprovider", f"--out={out}", f"-k{keyword}", *arguments]
     done = subprocess.run(
@@ -43,7 +43,7 @@ def result(results: dict[str, Any], id: str) -> dict[str, Any]:
     return dict(found)
 
 
-def test_a_harmless_module_changes_nothing(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+def test_harmless_module_changes_nothing(tmp_path: Path, built_kernel: BuiltKernel) -> None:
     code, results, shown = run(tmp_path / "out", "--kernel=6.12", module("harmless"))
     assert code == 0
     assert set(outcomes(results).values()) == {"PASS"}
@@ -57,7 +57,7 @@ def test_a_harmless_module_changes_nothing(tmp_path: Path, built_kernel: BuiltKe
     ]  # fmt: skip
 
 
-def test_a_module_that_does_not_load(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+def test_module_that_does_not_load_fails_the_run(tmp_path: Path, built_kernel: BuiltKernel) -> None:
     code, results, shown = run(tmp_path / "out", "--kernel=6.12", module("init_fails"))
     load = result(results, "module.uevt_init_fails.load")
     assert code == 1
@@ -70,7 +70,9 @@ def test_a_module_that_does_not_load(tmp_path: Path, built_kernel: BuiltKernel) 
     assert "FAIL module.uevt_init_fails.load (blame module" in shown
 
 
-def test_a_module_that_warns_and_one_that_stays(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+def test_warning_module_and_module_that_stays_are_blamed(
+    tmp_path: Path, built_kernel: BuiltKernel
+) -> None:
     given = (module("init_warns"), module("stays"))
     code, results, _ = run(tmp_path / "out", "--kernel=6.12", *given)
     warned = result(results, "module.uevt_init_warns.load")
@@ -83,15 +85,15 @@ def test_a_module_that_warns_and_one_that_stays(tmp_path: Path, built_kernel: Bu
     assert "EBUSY" in stayed["reason"]
 
 
-def test_modules_that_need_each_other(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+def test_modules_are_loaded_in_order(tmp_path: Path, built_kernel: BuiltKernel) -> None:
     given = (module("exporter"), module("importer"))
     code, results, _ = run(tmp_path / "out", "--kernel=6.12", *given)
     assert code == 0
     assert set(outcomes(results).values()) == {"PASS"}
 
 
-def test_a_module_that_breaks_the_abi(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    """The cases about EFAULT of write fail, those of writev beside them do not."""
+def test_module_that_breaks_the_abi_fails_cases(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+    """The cases about EFAULT of write fail; those of writev pass."""
     given = ("--kernel=6.12", "--tier=full", module("wrong_errno"))
     code, results, _ = run(tmp_path / "out", *given, keyword="too_short_for_index")
     assert code == 1
@@ -107,8 +109,8 @@ def test_a_module_that_breaks_the_abi(tmp_path: Path, built_kernel: BuiltKernel)
     } < passed
 
 
-def test_a_ready_module_for_an_image(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    """A .ko of this kernel is loaded on its image; a directory is refused, and another's .ko."""
+def test_prebuilt_module_is_loaded_into_an_image(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+    """A .ko of this kernel is loaded; a directory, and a .ko of another kernel, are refused."""
     ready = ensure_module(load_catalog().find("6.12"), MODULES / "harmless", Store())
     image = f"--image={built_kernel.image}"
     code, results, _ = run(tmp_path / "out", image, f"--module={ready}")
@@ -124,12 +126,12 @@ def test_a_ready_module_for_an_image(tmp_path: Path, built_kernel: BuiltKernel) 
     assert "it is not an ELF file" in refused(image, f"--module={__file__}")
 
 
-def test_the_model_takes_no_modules() -> None:
+def test_model_takes_no_modules() -> None:
     assert "the model loads no modules" in refused("--kernel=model", module("harmless"))
 
 
 def refused(*arguments: str) -> str:
-    """What a run says that does not begin for a mistake of the user's."""
+    """The output of a run that a usage error prevents."""
     command = [sys.executable, "-m", "pytest", "conformance/cases", "-q", *arguments]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False

@@ -1,4 +1,4 @@
-"""A case that is not begun: its run is over before."""
+"""A case that does not begin before the deadline of its run."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ case = surface("drill")
 
 @case
 def test_late(ue: UserEvents) -> None:
-    """What would pass."""
+    """Passes."""
     assert ue.open_data().register(ue.name()).index == 0

@@ -1,6 +1,6 @@
-"""A case whose process dies in its middle the first time, beside others that pass.
+"""A case whose worker dies in the first attempt, and others that pass.
 
-UEVT_DIED names a file that says that it has; UEVT_LATE are the seconds that it takes to.
+UEVT_DIED names a file that records the death; UEVT_LATE is its delay in seconds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ case = surface("drill")
 
 @case
 def test_dies(ue: UserEvents) -> None:
-    """The process that runs the case is killed, once."""
+    """The worker is killed once."""
     died = Path(os.environ["UEVT_DIED"])
     assert ue.open_data().register(ue.name()).index == 0
     if not died.exists():

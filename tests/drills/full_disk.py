@@ -1,6 +1,6 @@
-"""A case in whose time the disk of the results is full, at its first attempt only.
+"""A case during whose first attempt the disk of the results is full.
 
-UEVT_DRILL_DISK is where that disk is mounted.
+UEVT_DRILL_DISK is the mount point of the disk.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ case = surface("drill")
 
 @pytest.fixture
 def full(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Full before the first attempt begins, and mended before the second."""
+    """The disk is full before the first attempt, and free before the second."""
     disk = Path(os.environ["UEVT_DRILL_DISK"])
     ballast = disk / "ballast"
     if ballast.exists():
@@ -28,16 +28,16 @@ def full(monkeypatch: pytest.MonkeyPatch) -> None:
         return
     console = disk / "out" / "console.log"
     with console.open("ab") as file:
-        # Of its last page nothing is left either.
+        # The last page is full, too.
         file.write(b"\n" * (-console.stat().st_size % 4096))
     fill(disk)
-    # It will not come.
+    # Not reached.
     monkeypatch.setattr(vm.machine, "_MARK_S", 0.2)
 
 
 @case
 def test_full(full: None, ue: UserEvents) -> None:
-    """Its answers are right, and nothing can be said of the console."""
+    """The answers are right, and the console is lost."""
     assert ue.open_data().register(ue.name()).index == 0
 
 

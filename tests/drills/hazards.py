@@ -1,7 +1,7 @@
-"""Cases whose kernel, agent or host goes wrong behind their model's back.
+"""Cases in which kernel, agent or host fail without an operation of the model.
 
-UEVT_DRILL_MODULE is the module of tests.drills.provoke, UEVT_DRILL_ONCE a directory in which what
-is to go wrong only once leaves a file.
+UEVT_DRILL_MODULE is the module of tests.drills.provoke; in the directory UEVT_DRILL_ONCE each
+failure that happens once leaves a file.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from tests.drills import provoke
 from tests.drills.provoke import Channel, behind, insert
 
 case = surface("drill")
-#: What an answer may take here, in seconds of an unhurried machine.
+#: Time limit of an answer, in seconds of an idle machine.
 IMPATIENT = 0.15
 _KILL, _SIGSTOP, _GETPID = 62, 19, 39
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for long: what hangs here hangs for ever."""
+    """Shorten the time limit of calls: a hazard that hangs never returns."""
     monkeypatch.setattr(vm.machine, "_CALL_S", IMPATIENT)
 
 
 def hazardous(ue: UserEvents) -> Channel:
-    """The guest of a case that works, with the module in it."""
+    """The guest of a case, with the module loaded."""
     assert ue.open_data().register(ue.name()).index == 0
     channel = behind(ue)
     insert(channel, Path(os.environ["UEVT_DRILL_MODULE"]))
@@ -40,7 +40,7 @@ def hazardous(ue: UserEvents) -> Channel:
 
 
 def first(name: str) -> bool:
-    """Whether this is asked for the first time."""
+    """Whether this is the first call with a name."""
     file = Path(os.environ["UEVT_DRILL_ONCE"]) / name
     if file.exists():
         return False
@@ -50,13 +50,13 @@ def first(name: str) -> bool:
 
 @case
 def test_before(ue: UserEvents) -> None:
-    """What passes."""
+    """Passes."""
     assert ue.open_data().register(ue.name()).index == 0
 
 
 @case(isolation="fatal")
 def test_warns(ue: UserEvents) -> None:
-    """The kernel warns twice, each time."""
+    """The kernel warns twice in every attempt."""
     assert provoke.provoke(hazardous(ue), "warn_twice") == 0
 
 
@@ -68,7 +68,7 @@ def test_oops(ue: UserEvents) -> None:
 
 @case(isolation="fatal")
 def test_oops_survived(ue: UserEvents) -> None:
-    """The kernel oopses and goes on; the process that made it does not."""
+    """The kernel survives an oops that kills the process."""
     channel = hazardous(ue)
     assert provoke.write(channel, "/proc/sys/kernel/panic_on_oops", "0") == 0
     provoke.provoke(channel, "null")
@@ -76,14 +76,14 @@ def test_oops_survived(ue: UserEvents) -> None:
 
 @case(isolation="fatal")
 def test_complains_elsewhere(ue: UserEvents) -> None:
-    """All answers are right, and a worker of the kernel's warned meanwhile."""
+    """All answers are right while a kernel worker warns."""
     assert provoke.provoke(hazardous(ue), "warn_later") == 0
     time.sleep(0.8)
 
 
 @case(isolation="fatal")
 def test_memory(ue: UserEvents) -> None:
-    """The guest has too little memory, once."""
+    """The guest runs out of memory once."""
     channel = hazardous(ue)
     if first("memory"):
         provoke.write(channel, "/proc/sysrq-trigger", "f")
@@ -94,7 +94,7 @@ def test_memory(ue: UserEvents) -> None:
 @case(isolation="fatal")
 @pytest.mark.usefixtures("impatient")
 def test_spins(ue: UserEvents) -> None:
-    """The kernel spins, interrupts off: no watchdog notices."""
+    """The kernel spins with interrupts off, unnoticed by a watchdog."""
     channel = hazardous(ue)
     if first("spins"):
         provoke.provoke(channel, "spin_irqs_off")
@@ -103,7 +103,7 @@ def test_spins(ue: UserEvents) -> None:
 @case(isolation="fatal")
 @pytest.mark.usefixtures("impatient")
 def test_sleeps(ue: UserEvents) -> None:
-    """A system call sleeps and nobody wakes it, once."""
+    """A system call sleeps forever, once."""
     channel = hazardous(ue)
     if first("sleeps"):
         provoke.provoke(channel, "sleep")
@@ -112,7 +112,7 @@ def test_sleeps(ue: UserEvents) -> None:
 @case(isolation="fatal")
 @pytest.mark.usefixtures("impatient")
 def test_agent_stopped(ue: UserEvents) -> None:
-    """A process of the agent's stops itself, once."""
+    """A process of the agent stops, once."""
     channel = hazardous(ue)
     if first("agent_stopped"):
         (pid,) = channel.call(provoke.ACTOR, [["sys", _GETPID, [], None]])
@@ -132,7 +132,7 @@ def test_qemu_stopped(ue: UserEvents) -> None:
 @case(isolation="fatal")
 @pytest.mark.usefixtures("impatient")
 def test_qemu_pauses(ue: UserEvents) -> None:
-    """QEMU stops the machine, as it does when KVM breaks or an image cannot be written, once."""
+    """QEMU pauses the machine once, as after an error of KVM or of a disk."""
     channel = hazardous(ue)
     if first("qemu_pauses"):
         provoke.pause_machine(channel)

@@ -1,4 +1,4 @@
-"""A case whose QEMU is killed in its middle, at its first attempt only."""
+"""A case whose QEMU is killed in its first attempt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A case whose process dies in its middle, beside one that passes."""
+"""A case whose worker dies, and one that passes."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ def test_first(ue: UserEvents) -> None:
 
 @case
 def test_dies(ue: UserEvents) -> None:
-    """The process that runs the case is killed."""
+    """The worker is killed."""
     assert ue.open_data().register(ue.name()).index == 0
     os.kill(os.getpid(), signal.SIGKILL)

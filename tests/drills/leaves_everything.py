@@ -44,13 +44,13 @@ CLEAN = {
     SNAPSHOT: "* Snapshot is freed *",
     TRACE: "entries-in-buffer/entries-written: 0/0 ",
 }
-# Of the user events of earlier cases some wait for the kernel to drop a reference.
+# Some user events of earlier cases wait for the kernel to drop a reference.
 OWN_EVENT = re.compile(r"^u:.*\n", re.MULTILINE)
 MODES = {ROOT: "40700 0:0", DATA: "100640 0:0", DYNAMIC_EVENTS: "100640 0:0"}
 
 
 def changed(ue: UserEvents) -> list[str]:
-    """What is not as in a new guest, read behind the model."""
+    """Differences from a new guest, read unseen by the model."""
     channel = behind(ue)
     calls: list[list[object]] = [["slurp", path, 1 << 16] for path in CLEAN]
     calls += [["list", f"{ROOT}/instances"], ["slurp", "/proc/self/mounts", 1 << 16]]

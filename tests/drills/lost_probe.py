@@ -1,4 +1,4 @@
-"""A case about a switch whose program makes its guest panic the first time, as the probe."""
+"""A case about a switch whose probe panics the guest the first time."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ case = surface(
 
 @case
 def test_before(ue: UserEvents) -> None:
-    """What passes."""
+    """Passes."""
     assert ue.open_data().register(ue.name()).index == 0
 
 
 @case(spec="drivers/tty/sysrq.c:sysrq_handle_crash", switch="persist")
 def test_switch(ue: UserEvents) -> None:
-    """The program passes when it does not make its guest panic."""
+    """The program passes unless it panics the guest."""
     once = Path(os.environ["UEVT_DRILL_ONCE"])
     if not once.exists():
         once.touch()

@@ -1,4 +1,4 @@
-"""A case that asks its kernel nothing."""
+"""A case without operations."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ case = surface("drill")
 
 @case
 def test_nothing(ue: UserEvents) -> None:
-    """Nothing is asked, and nothing is contradicted."""
+    """Nothing is performed."""
     assert ue

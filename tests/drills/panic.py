@@ -1,4 +1,4 @@
-"""A case that makes its guest panic, between two that do not."""
+"""A case that panics its guest, between two that pass."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ case = surface(
 
 @case
 def test_before(ue: UserEvents) -> None:
-    """The guest works before."""
+    """The guest works before the panic."""
     assert ue.open_data().register(ue.name()).index == 0
 
 

@@ -1,9 +1,8 @@
-"""Making guests and hosts go wrong on purpose, in the ways that users meet.
+"""Make guests and hosts fail on purpose.
 
-Of a guest: `provoke` has the module fixtures/user_modules/hazard do one thing wrong in the system
-call of a process of its own, whatever the channel is: a `vm.machine.Machine`, or `behind(ue)` in
-a case, where the model does not hear of it.  Of a host: a disk that fills up, and programs that
-stand in QEMU's place.
+`provoke` lets the module fixtures/user_modules/hazard fail in a system call of a process of its
+own, over any channel: a `vm.machine.Machine`, or `behind(ue)` in a case, unseen by the model.
+Hosts get a disk that fills up, and programs that replace QEMU.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from kernels.request import Request
 from kernels.store.store import Store
 
 HAZARD = Path(__file__).parents[2] / "fixtures" / "user_modules" / "hazard"
-#: The process that provokes; what a hazard does not let end is this process.
+#: The process whose calls provoke hazards, and that some of them never let return.
 ACTOR = "hazard"
 _IN = "/proc/uevt_hazard"
 _AT_FDCWD = -100
@@ -33,28 +32,25 @@ _FRESH = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
 
 class Channel(Protocol):
-    """Who performs calls in a guest: a machine, or the runner's guest."""
+    """Performs calls in a guest: a machine, or the guest of the runner."""
 
     def call(self, actor: str, calls: Sequence[Sequence[Any]]) -> list[dict[str, Any]]: ...
 
 
 def hazard_module(kernel: str = "6.12", flavour: str | None = None) -> Path:
-    """The module for a kernel of the catalog, built in some seconds the first time."""
+    """The module for a kernel of the catalog, built in seconds the first time."""
     store = Store()
     return ensure_module(Request(kernel, flavour=flavour).entry(store), HAZARD, store)
 
 
 def behind(ue: UserEvents) -> Channel:
-    """The guest of a case, for what its model must not hear of."""
+    """The guest of a case, for calls that the model must not see."""
     channel: Channel = ue.lockstep._executor._channel  # type: ignore[attr-defined]
     return channel
 
 
 def insert(channel: Channel, module: Path) -> None:
-    """Load the module, and start the process that provokes.
-
-    Both are gone with the guest, once in which this may be called.
-    """
+    """Load the module and start ACTOR, once per guest."""
     channel.call("", [["spawn", ACTOR]])
     place = "/tmp/uevt_hazard.ko"
     channel.call(ACTOR, [["spill", place, module.read_bytes().hex(), _FRESH]])
@@ -69,10 +65,10 @@ def insert(channel: Channel, module: Path) -> None:
 
 
 def provoke(channel: Channel, hazard: str, about: str = "", **limits: Any) -> int:
-    """Do one thing wrong: a word of the module's table, and what it is about.
+    """Provoke a hazard of the module's table, with its argument.
 
-    Returns the error number.  Raises what the channel raises when no answer comes, which most
-    hazards see to; `limits` go to its `call`.
+    Returns errno.  Raises what the channel raises without an answer, as after most hazards;
+    `limits` are passed to its `call`.
     """
     word = f"{hazard} {about}".strip().encode()
     (result,) = channel.call(ACTOR, [["spill", _IN, word.hex(), os.O_WRONLY]], **limits)
@@ -80,21 +76,21 @@ def provoke(channel: Channel, hazard: str, about: str = "", **limits: Any) -> in
 
 
 def write(channel: Channel, path: str, text: str, **limits: Any) -> int:
-    """Write a file of the guest, as a sysctl or /proc/sysrq-trigger; the error number."""
+    """Write a file of the guest, such as a sysctl; errno."""
     call = ["spill", path, text.encode().hex(), os.O_WRONLY]
     (result,) = channel.call(ACTOR, [call], **limits)
     return int(result["errno"])
 
 
 def pause_machine(channel: Channel) -> None:
-    """Have QEMU stop the machine behind a channel, by its monitor."""
+    """Pause the machine of a channel with the QEMU monitor."""
     machine: Any = getattr(channel, "_machine", channel)
     monitor = machine._power.monitor
     monitor._run(monitor._execute("stop"), Deadline(10, "stop"))
 
 
 def qemu_below(process: int) -> int:
-    """The QEMU that is a child of a process.  Raises LookupError."""
+    """The pid of the QEMU below a process.  Raises LookupError."""
     for directory in Path("/proc").glob("[0-9]*"):
         try:
             head, _, tail = (directory / "stat").read_text().rpartition(")")
@@ -107,9 +103,9 @@ def qemu_below(process: int) -> int:
 
 @contextlib.contextmanager
 def small_disk(directory: Path, kib: int) -> Iterator[Path]:
-    """A file system of so many KiB, mounted there.
+    """Mount a file system of so many KiB.
 
-    Raises PermissionError where this process may not mount one.
+    Raises PermissionError if this process may not mount.
     """
     directory.mkdir(parents=True, exist_ok=True)
     options = f"size={kib}k"
@@ -124,12 +120,12 @@ def small_disk(directory: Path, kib: int) -> Iterator[Path]:
     try:
         yield directory
     finally:
-        # Lazily: whoever was killed a moment ago may still hold a file there.
+        # Lazily: a killed process may still have a file open there.
         subprocess.run(["umount", "--lazy", str(directory)], check=True)
 
 
 def fill(directory: Path, leaving_kib: int = 0) -> Path:
-    """A file that takes a small file system but for so much; remove it to restore the disk."""
+    """Fill a small file system, leaving some KiB; remove the returned file to free it."""
     free = os.statvfs(directory)
     ballast = directory / "ballast"
     with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
@@ -138,10 +134,10 @@ def fill(directory: Path, leaving_kib: int = 0) -> Path:
 
 
 def fake_qemu(directory: Path, script: str) -> Path:
-    """A QEMU that does what a shell script says, where "$QEMU" "$@" is what it should.
+    """Install a shell script as QEMU, in which "$QEMU" "$@" runs the real one.
 
-    It is the only one in its directory, for the front of PATH; what it is asked for its version
-    goes to the real one.
+    It is alone in its directory, for the front of PATH; version and help requests go to the real
+    one.
     """
     real = shutil.which("qemu-system-x86_64")
     directory.mkdir(parents=True, exist_ok=True)
@@ -153,7 +149,7 @@ def fake_qemu(directory: Path, script: str) -> Path:
 
 
 def silent_kernel(image: Path) -> Path:
-    """A bzImage that stops its processor at once: a kernel whose console is never heard."""
+    """Write a bzImage that halts at once, without any output."""
     content = bytearray(3 * 512)
     # Documentation/arch/x86/boot.rst: setup_sects, boot_flag, jump, header, version, loadflags …
     content[0x1F1] = 1

@@ -1,4 +1,4 @@
-"""A case that passes while the kernel complains on its console."""
+"""A case that passes while the console has a kernel report."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ case = surface(
 
 @case
 def test_splat(ue: UserEvents) -> None:
-    """The kernel complains while all answers are right."""
+    """All answers are right, and the kernel reports a bug."""
     assert ue.tracefs.status() == ""
     complaint = b"BUG: KASAN: use-after-free in drill+0x1/0x2\n"
-    # Behind the model's back, which knows nothing of this file.
+    # Unseen by the model, which has no such file.
     behind = ue.lockstep._executor
     (seen,) = behind.execute([WriteFile("root", "/dev/kmsg", complaint, os.O_WRONLY)], ())
     assert seen.value == len(complaint)

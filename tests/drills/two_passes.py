@@ -16,5 +16,5 @@ def test_first(ue: UserEvents) -> None:
 
 @case
 def test_second(ue: UserEvents) -> None:
-    """So does another one for its own descriptor."""
+    """An event of another descriptor gets index 0."""
     assert ue.open_data().register(ue.name("second")).index == 0

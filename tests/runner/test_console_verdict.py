@@ -41,7 +41,7 @@ def result(outcome: Outcome = Outcome.PASS, blame: Blame = Blame.NONE) -> CaseRe
         (result(Outcome.ERROR, Blame.CASE), [WARN], Outcome.FAIL, Blame.KERNEL, "the kernel comp"),
     ],
 )
-def test_what_a_report_makes_of_a_result(
+def test_outcome_of_a_case_with_reports(
     judged: CaseResult, reports: list[Report], outcome: Outcome, blame: Blame, reason: str
 ) -> None:
     found = judge_reports(judged, reports, "the console")
@@ -54,11 +54,11 @@ def test_what_a_report_makes_of_a_result(
     assert CaseResult.from_json(found.to_json()) == found
 
 
-def test_without_reports_nothing_changes() -> None:
+def test_result_without_reports_is_unchanged() -> None:
     assert judge_reports(result(), [], "the console") == result()
 
 
-def test_what_came_late_is_of_the_case_before() -> None:
+def test_late_report_gets_a_result_of_the_earlier_case() -> None:
     (late,) = judge_late_reports([LATE], "write.second", "the console")
     assert late.id == "write.first.afterwards"
     assert (late.outcome, late.blame) == (Outcome.FAIL, Blame.KERNEL)
@@ -68,7 +68,7 @@ def test_what_came_late_is_of_the_case_before() -> None:
     )
 
 
-def test_what_came_after_no_case_has_a_place_too() -> None:
+def test_report_before_any_case_gets_a_result() -> None:
     loaded = Report("warn", "WARNING: late", "warn:h", after="module x load: done")
     (late,) = judge_late_reports([loaded], "write.second", "")
     assert late.id == "write.start.afterwards"

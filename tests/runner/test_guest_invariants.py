@@ -47,7 +47,7 @@ def changed(
 
 
 @pytest.mark.parametrize("status", ["100666 0:0", "100640 7:8"])
-def test_a_mode_or_owner_that_was_left_is_told(status: str) -> None:
+def test_changed_mode_or_owner_is_found(status: str) -> None:
     guest = Kept({})
     around = GuestInvariants(guest)
     assert changed(around, guest, [], passed=False) == []
@@ -73,16 +73,14 @@ def test_a_mode_or_owner_that_was_left_is_told(status: str) -> None:
     ],
     ids=str,
 )
-def test_it_is_looked_where_a_program_may_have_reached(
-    operation: ops.Operation, told: bool
-) -> None:
+def test_invariants_are_read_after_shared_writes(operation: ops.Operation, told: bool) -> None:
     guest = Kept({})
     around = GuestInvariants(guest)
     guest.status = "100666 0:0"
     assert bool(changed(around, guest, [operation], passed=True)) is told
 
 
-def test_what_the_kernel_says_of_itself_is_always_told() -> None:
+def test_taint_is_always_read() -> None:
     guest = Kept({})
     around = GuestInvariants(guest)
     guest.tainted = "512"
@@ -90,7 +88,7 @@ def test_what_the_kernel_says_of_itself_is_always_told() -> None:
     assert changed(around, guest, [], passed=True) == told
 
 
-def test_a_new_guest_has_the_buffer_of_one_that_has_traced() -> None:
+def test_new_guest_has_an_expanded_buffer() -> None:
     guest = Kept({})
     GuestInvariants(guest)
     assert guest.written == ["0a"]

@@ -102,7 +102,7 @@ def test_cases_declare_what_they_use(recorded: dict[str, Outcome]) -> None:
     assert wrong == {}
 
 
-def test_what_another_implies_is_not_declared() -> None:
+def test_implied_features_are_not_declared() -> None:
     cases = {variant.case for variant in all_variants()}
     twice = [
         case.id
@@ -158,12 +158,12 @@ def begun(runner: Runner, *facilities: Facility) -> tuple[Came, str, str]:
     return result.outcome, result.reason, result.evidence.docs
 
 
-def test_a_kernel_is_tried() -> None:
+def test_features_are_detected_by_trying() -> None:
     assert facilities_of(Full({})) == set(Facility)
     assert facilities_of(Bare({})) == set()
 
 
-def test_a_case_that_a_kernel_has_no_facility_for_is_not_judged() -> None:
+def test_case_without_its_feature_is_not_judged() -> None:
     guest = Bare({})
     Bare.asked = 0
     nothing: frozenset[Facility] = frozenset()
@@ -177,12 +177,12 @@ def test_a_case_that_a_kernel_has_no_facility_for_is_not_judged() -> None:
     assert Bare.asked == 2
 
 
-def test_a_kernel_that_was_built_for_this_is_judged() -> None:
+def test_promised_features_are_not_probed() -> None:
     runner = Runner(PROFILES[-1], lambda: Bare({}), lambda *_: None)
     assert begun(runner, Facility.PERF)[0] is Came.PASS
 
 
-def test_a_configuration_promises() -> None:
+def test_configuration_promises_features() -> None:
     lines = ["CONFIG_PERF_EVENTS=y", "CONFIG_BPF_SYSCALL=y"]
     assert promised_by(lines) == {Facility.PERF, Facility.BPF}
     lines += ["CONFIG_HIST_TRIGGERS=y", "CONFIG_TRACER_SNAPSHOT=y"]

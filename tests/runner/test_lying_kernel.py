@@ -83,7 +83,7 @@ def test_every_lie_about_every_step_is_caught(
     assert kinds >= KINDS
 
 
-def test_a_lie_now_and_then_is_caught_in_every_case(
+def test_rare_lie_is_caught_in_every_case(
     variants: list[Variant], recorded: dict[str, Outcome]
 ) -> None:
     dice = random.Random(SEED)
@@ -94,16 +94,14 @@ def test_a_lie_now_and_then_is_caught_in_every_case(
     assert missed == []
 
 
-def test_a_lie_is_pinned_on_the_step_it_was_told_at(
-    exhausted: list[Variant], recorded: dict[str, Outcome]
-) -> None:
+def test_lie_is_blamed_on_its_step(exhausted: list[Variant], recorded: dict[str, Outcome]) -> None:
     dice = random.Random(SEED)
     for variant in exhausted:
         for lie in dice.sample(list(lies(recorded[variant.id].lockstep.steps)), 20):
             assert tell(variant, lie).lockstep.mismatches[0].number == lie.step
 
 
-def test_a_lie_that_is_taken_back_while_waiting_is_caught(
+def test_corrected_lie_during_a_wait_is_caught(
     variants: list[Variant], recorded: dict[str, Outcome]
 ) -> None:
     dice = random.Random(SEED)
@@ -120,13 +118,13 @@ def test_a_lie_that_is_taken_back_while_waiting_is_caught(
 
 
 @pytest.mark.parametrize("eager", [False, True], ids=["late", "at-once"])
-def test_an_honest_kernel_is_never_accused(variants: list[Variant], eager: bool) -> None:
+def test_honest_kernel_is_never_accused(variants: list[Variant], eager: bool) -> None:
     accused = [variant.id for variant in variants if honest(variant, eager=eager).accused]
     assert accused == []
 
 
 @pytest.mark.parametrize("abi", ["6.4", "6.5", "6.8", "6.12", "7.3"])
-def test_an_honest_kernel_of_another_release_is_never_accused(
+def test_honest_kernel_of_another_release_is_never_accused(
     variants: list[Variant], abi: str
 ) -> None:
     profile = profile_for(abi)
@@ -137,7 +135,7 @@ def test_an_honest_kernel_of_another_release_is_never_accused(
     assert len(went) > 100
 
 
-def test_a_lie_about_more_than_looking_ends_the_program(
+def test_lie_about_a_change_ends_the_program(
     variants: list[Variant], recorded: dict[str, Outcome]
 ) -> None:
     variant = next(each for each in variants if each.id == "unregister.twice")
@@ -151,7 +149,7 @@ def test_a_lie_about_more_than_looking_ends_the_program(
     assert len(outcome.lockstep.steps) == ioctl.number
 
 
-def test_lies_of_different_looks_are_all_kept(
+def test_all_lies_of_one_batch_are_kept(
     variants: list[Variant], recorded: dict[str, Outcome]
 ) -> None:
     variant = next(each for each in variants if each.id == "unregister.size.16")

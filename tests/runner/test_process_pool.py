@@ -36,7 +36,7 @@ def borrowed(pool: ProcessPool, *, reusable: bool = True) -> PooledProcess:
     return process
 
 
-def test_who_is_put_in_order_does_the_rest_in_the_same_request() -> None:
+def test_last_kept_process_performs_further_calls() -> None:
     channel = Asked()
     pool = ProcessPool(channel, standing="root")
     first, spoilt = borrowed(pool), borrowed(pool, reusable=False)
@@ -51,7 +51,7 @@ def test_who_is_put_in_order_does_the_rest_in_the_same_request() -> None:
 
 
 @pytest.mark.parametrize("kind", ["none", "standing", "spoilt"])
-def test_nobody_is_left_to_do_the_rest(kind: str) -> None:
+def test_further_calls_are_left_undone_without_a_kept_process(kind: str) -> None:
     channel = Asked()
     pool = ProcessPool(channel, standing="root")
     used = {
@@ -65,9 +65,7 @@ def test_nobody_is_left_to_do_the_rest(kind: str) -> None:
 
 
 @pytest.mark.parametrize(("failing", "kept"), [({IOCTL: EFAULT}, True), ({CLOSE: EBADF}, False)])
-def test_only_what_cannot_be_put_back_costs_a_process(
-    failing: dict[object, int], kept: bool
-) -> None:
+def test_process_is_killed_only_if_its_reset_fails(failing: dict[object, int], kept: bool) -> None:
     channel = Asked(failing)
     pool = ProcessPool(channel, standing="root")
     process = borrowed(pool)

@@ -106,19 +106,19 @@ def outcome(guest: Guest, case: Case) -> CaseResult:
     return judged(runner, case)
 
 
-def test_a_module_that_the_kernel_refuses_is_no_verdict() -> None:
+def test_refused_helper_module_is_no_verdict() -> None:
     result = outcome(Guest({INIT_MODULE: EKEYREJECTED}), needing("uevt_probe"))
     assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.KERNEL)
     assert "the kernel does not load uevt_probe: Key was rejected" in result.reason
 
 
-def test_what_the_kernel_says_to_a_module_counts() -> None:
+def test_report_while_loading_a_helper_module_counts() -> None:
     result = outcome(Guest({}, complaining=True), needing("uevt_probe"))
     assert (result.outcome, result.blame) == (Outcome.FAIL, Blame.KERNEL)
     assert [str(each.observed) for each in result.mismatches] == ["WARNING: of the module"]
 
 
-def test_a_case_that_never_began_is_not_blamed_for_the_console() -> None:
+def test_case_that_never_began_is_not_blamed_for_the_console() -> None:
     class Unwell(Guest):
         def mark(self, text: str) -> int:
             raise OSError("no mark")
@@ -131,7 +131,7 @@ def test_a_case_that_never_began_is_not_blamed_for_the_console() -> None:
     ("isolation", "tidied"),
     [(Isolation.EVENTS, True), (Isolation.GLOBAL, False), (Isolation.FATAL, False)],
 )
-def test_a_guest_that_is_thrown_away_is_left_alone(isolation: Isolation, tidied: bool) -> None:
+def test_guest_to_be_replaced_is_not_cleaned_up(isolation: Isolation, tidied: bool) -> None:
     """What a case did to it might be made worse by putting it in order."""
 
     class Noting(Guest):
@@ -160,7 +160,7 @@ def test_a_guest_that_is_thrown_away_is_left_alone(isolation: Isolation, tidied:
         ({tracefs.STATUS: ENOENT}, True),
     ],
 )
-def test_a_kernel_without_user_events_has_neither_file(
+def test_kernel_without_user_events_has_neither_file(
     refused: dict[object, int], built: bool
 ) -> None:
     assert GuestSetup(Guest(refused)).has_user_events() is built
@@ -171,14 +171,14 @@ def array_length(*adapted: str) -> CaseResult:
     return CaseResult("format.array_length", "format", "quick", Outcome.PASS, adapted=adapted)
 
 
-def test_expectations_are_those_of_the_contract_as_measured(tmp_path: Path) -> None:
+def test_expectations_apply_to_the_measured_profile(tmp_path: Path) -> None:
     target = Target("image-6.12.117", "6.12.117", release="6.12.117", image=tmp_path / "none")
     worker = Worker(target, tmp_path, Expectations.load())
     assert worker.expected(array_length()).outcome is Outcome.XPASS
     assert worker.expected(array_length("array_length_of_field")).outcome is Outcome.PASS
 
 
-def test_a_kernel_that_does_not_boot_is_booted_twice(
+def test_kernel_that_does_not_boot_is_booted_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each boot may take a minute: the cases that are left are told of the last one."""
@@ -218,7 +218,7 @@ def test_a_kernel_that_does_not_boot_is_booted_twice(
     assert second.evidence.console == ""
 
 
-def test_guests_that_do_not_agree_are_no_verdict(tmp_path: Path) -> None:
+def test_guests_that_disagree_give_no_verdict(tmp_path: Path) -> None:
     skip = CaseResult("a.b", "a", "quick", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
     failure = replace(skip, id="a.c", outcome=Outcome.FAIL, reason="wrong")
     verdicts = []
@@ -258,7 +258,7 @@ def _run(runner: Runner, guest: Taintable, tainted: str, error: Exception | None
     return runner.end(case, case.id, error)
 
 
-def test_a_case_that_changes_its_guest_has_not_passed() -> None:
+def test_case_that_changes_its_guest_does_not_pass() -> None:
     guest = Taintable({})
     runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
     result = _run(runner, guest, "512\n", None)
@@ -269,7 +269,7 @@ def test_a_case_that_changes_its_guest_has_not_passed() -> None:
     assert guest.renewed == 1
 
 
-def test_a_warning_while_the_guest_is_looked_at_is_the_kernels() -> None:
+def test_warning_during_cleanup_is_blamed_on_the_kernel() -> None:
     class Warning(Taintable):
         def _result(self, call: Call) -> dict[str, Any]:
             if call[:2] == ["slurp", TAINTED] and self.tainted != "0\n":
@@ -283,7 +283,7 @@ def test_a_warning_while_the_guest_is_looked_at_is_the_kernels() -> None:
     assert result.reason == "the kernel complained: WARNING: late"
 
 
-def test_the_end_of_a_case_that_leaves_nothing_is_one_request() -> None:
+def test_case_that_leaves_nothing_ends_in_one_request() -> None:
     class Counting(Guest):
         requests = 0
 
@@ -300,7 +300,7 @@ def test_the_end_of_a_case_that_leaves_nothing_is_one_request() -> None:
     assert guest.requests == before + 1
 
 
-def test_a_failure_stays_what_it_is_on_a_changed_guest() -> None:
+def test_failure_on_a_changed_guest_stays_a_failure() -> None:
     guest = Taintable({})
     runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
     assert _run(runner, guest, "512\n", AssertionError("wrong")).outcome is Outcome.FAIL
@@ -346,7 +346,7 @@ class Counting(Guest):
         self.given.append(processors)
 
 
-def test_a_case_has_the_processors_that_it_wants() -> None:
+def test_case_gets_the_processors_it_needs() -> None:
     guest = Counting()
     runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
     plain = needing("")
@@ -359,7 +359,7 @@ def test_a_case_has_the_processors_that_it_wants() -> None:
     assert guest.given == [2, 1, 2, 2]
 
 
-def test_a_kernel_for_one_processor_is_not_started_with_two() -> None:
+def test_kernel_without_smp_never_gets_two_processors() -> None:
     guest = Counting()
     nothing: frozenset[Facility] = frozenset()
     runner = Runner(PROFILE, lambda: guest, lambda error, before: None, promised=nothing)

@@ -54,7 +54,7 @@ def measured(fits: PassesUnder, *probes: Probe) -> SwitchMeasurement:
     return found
 
 
-def test_a_kernel_that_is_as_dated_is_judged_by_its_profile() -> None:
+def test_kernel_as_dated_is_judged_by_its_profile() -> None:
     found = measured(kernel(), probe(EBADF), probe(PERSIST))
     assert found.contradictions == ()
     assert {found.finding(EBADF), found.finding(PERSIST)} == {Finding.AS_DATED}
@@ -62,7 +62,7 @@ def test_a_kernel_that_is_as_dated_is_judged_by_its_profile() -> None:
     assert found.lacking(about("", (PERSIST,))) == ()
 
 
-def test_a_contradicted_switch_is_the_other_way_round_for_all_but_its_case() -> None:
+def test_contradicted_switch_is_inverted_except_for_its_case() -> None:
     found = measured(kernel(EBADF), probe(EBADF), probe(PERSIST))
     assert [each.override for each in found.contradictions] == ["ebadf_when_disabled=no"]
     assert not found.profile_for(about("")).has(EBADF)
@@ -71,7 +71,7 @@ def test_a_contradicted_switch_is_the_other_way_round_for_all_but_its_case() -> 
     assert found.profile_for(about(EBADF)) is PROFILE
 
 
-def test_the_accusation_names_commit_and_mend() -> None:
+def test_explanation_names_commit_and_hint() -> None:
     assert measured(kernel(EBADF), probe(EBADF)).explanation(EBADF) == (
         "the kernel contradicts switch ebadf_when_disabled of profile 6.12.117 "
         "(tracing/user_events: Fix incorrect return value for writing operation when events are "
@@ -80,13 +80,13 @@ def test_the_accusation_names_commit_and_mend() -> None:
     )
 
 
-def test_the_mend_is_an_abi_without_contradiction() -> None:
+def test_hinted_abi_has_no_contradiction() -> None:
     found = measured(kernel(EBADF), probe(EBADF))
     mended = profile_for(found.explanation(EBADF).rpartition(" ")[2])
     assert mended.switches == found.profile_for(about("")).switches
 
 
-def test_cases_that_need_what_is_measured_off_cannot_be_judged() -> None:
+def test_cases_that_need_a_switch_measured_off_are_skipped() -> None:
     found = measured(kernel(PERSIST), probe(PERSIST), probe(EBADF))
     assert found.lacking(about("", (EBADF, PERSIST))) == (PERSIST,)
     assert found.lacking(about("", (EBADF,))) == ()
@@ -94,18 +94,18 @@ def test_cases_that_need_what_is_measured_off_cannot_be_judged() -> None:
     assert found.lacking(about("", ("lasting_events",))) == (PERSIST,)
 
 
-def test_only_probes_that_apply_are_asked() -> None:
+def test_only_applicable_probes_run() -> None:
     found = measured(kernel(EBADF), probe(EBADF, ("unprintable_text_as_hex",)))
     assert found.finding(EBADF) is None
 
 
-def test_neither_way_concludes_nothing() -> None:
+def test_probe_that_fails_both_ways_is_unclear() -> None:
     found = measured(lambda probe, profile: False, probe(EBADF))
     assert found.finding(EBADF) is Finding.UNCLEAR
     assert found.contradictions == ()
 
 
-def test_a_probe_that_depends_on_another_switch_is_asked_again() -> None:
+def test_probe_that_depends_on_another_switch_runs_again() -> None:
     """Without PERSIST the kernel refuses all flags, so MULTI looks contradicted at first."""
 
     def fits(probe: Probe, profile: Profile) -> bool:
@@ -124,7 +124,7 @@ def test_a_probe_that_depends_on_another_switch_is_asked_again() -> None:
     assert found.finding(MULTI) is Finding.AS_DATED
 
 
-def test_a_probe_that_was_unclear_is_asked_again_when_another_explains_it() -> None:
+def test_unclear_probe_runs_again_after_an_explanation() -> None:
     def fits(probe: Probe, profile: Profile) -> bool:
         known = not profile.has(MULTI)
         return known if probe.switch == MULTI else known and profile.has(PERSIST)
@@ -134,7 +134,7 @@ def test_a_probe_that_was_unclear_is_asked_again_when_another_explains_it() -> N
     assert found.contradicted == {MULTI}
 
 
-def test_probes_that_never_agree_come_to_an_end() -> None:
+def test_probes_that_never_agree_end() -> None:
     used = 0
 
     def fits(probe: Probe, profile: Profile) -> bool:
@@ -146,7 +146,7 @@ def test_probes_that_never_agree_come_to_an_end() -> None:
     assert used < 20
 
 
-def test_a_probe_that_loses_the_guest_is_not_asked_again() -> None:
+def test_probe_that_loses_the_guest_does_not_run_again() -> None:
     used: list[str] = []
 
     def fits(probe: Probe, profile: Profile) -> bool | None:
@@ -159,7 +159,7 @@ def test_a_probe_that_loses_the_guest_is_not_asked_again() -> None:
     assert used == [PERSIST, MULTI, MULTI]
 
 
-def test_measuring_goes_on_where_the_guest_was_not_to_be_had() -> None:
+def test_measuring_continues_after_a_lost_guest() -> None:
     found = SwitchMeasurement(PROFILE)
     found.use([probe(EBADF), probe(PERSIST)])
 
@@ -184,7 +184,7 @@ def adapted(*switches: str) -> AdaptedProfile:
     return AdaptedProfile.of(turned, frozenset(switches))
 
 
-def test_it_remembers_the_measured_switches_that_were_asked_for() -> None:
+def test_adapted_profile_records_switches_that_are_read() -> None:
     profile = adapted(EBADF, PERSIST)
     assert profile.has(MULTI)
     assert profile.used == set()
@@ -194,18 +194,18 @@ def test_it_remembers_the_measured_switches_that_were_asked_for() -> None:
     assert profile.generation == PROFILE.generation
 
 
-def test_what_follows_from_a_switch_asks_for_it() -> None:
+def test_derived_facts_read_their_switch() -> None:
     profile = adapted(PERSIST)
     assert not profile.has("lasting_events")
     assert profile.used == {PERSIST}
 
 
-def test_an_unknown_switch_is_nobodys_behaviour() -> None:
+def test_unknown_switch_is_refused() -> None:
     with pytest.raises(KeyError):
         adapted(PERSIST).has("persists")
 
 
-def test_copies_refer_to_the_very_same_profile() -> None:
+def test_copies_share_the_profile() -> None:
     profile, other = adapted(EBADF), adapted(EBADF)
     assert pickle.loads(pickle.dumps(profile)) is profile
     assert pickle.loads(pickle.dumps([profile, other])) == [profile, other]
@@ -214,7 +214,7 @@ def test_copies_refer_to_the_very_same_profile() -> None:
     assert pickle.dumps(profile) == before
 
 
-def test_the_model_asks_it_in_all_its_worlds() -> None:
+def test_all_worlds_of_the_model_share_the_profile() -> None:
     """A switch that is asked for in a copy of a world, while references are pending."""
     profile = adapted("null_arguments_matched")
     ue = UserEvents(Lockstep(Model(profile), ModelExecutor(Model(profile))))

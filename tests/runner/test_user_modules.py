@@ -127,7 +127,7 @@ def run(
     return result, {each.id: each for each in runner.take_other_results()}
 
 
-def test_a_module_comes_and_goes(module: UserModule) -> None:
+def test_module_is_loaded_and_unloaded(module: UserModule) -> None:
     guest = Guest()
     result, beside = run(guest, module)
     assert result.outcome is Outcome.PASS
@@ -147,7 +147,7 @@ def test_modules_are_unloaded_in_the_opposite_order(module: UserModule) -> None:
     ]  # fmt: skip
 
 
-def test_one_that_is_refused_leaves_nothing_to_judge(module: UserModule) -> None:
+def test_refused_module_leaves_nothing_to_judge(module: UserModule) -> None:
     guest = Guest(_313=[ENODEV, ENODEV])
     guest.says[FINIT_MODULE] = "[    2.000000] mine: no such device here"
     result, beside = run(guest, module)
@@ -160,7 +160,7 @@ def test_one_that_is_refused_leaves_nothing_to_judge(module: UserModule) -> None
     assert "no such device here" in load.evidence.console
 
 
-def test_a_refused_module_is_asked_for_once(module: UserModule) -> None:
+def test_refused_module_is_tried_once(module: UserModule) -> None:
     guest = Guest(_313=[ENODEV])
     runner = Runner(PROFILE, lambda: guest, explain, user_modules=[module])
     for _ in range(3):
@@ -170,7 +170,7 @@ def test_a_refused_module_is_asked_for_once(module: UserModule) -> None:
     assert guest.asked == [FINIT_MODULE]
 
 
-def test_a_complaint_while_loading_is_the_modules(module: UserModule) -> None:
+def test_report_while_loading_is_blamed_on_the_module(module: UserModule) -> None:
     guest = Guest()
     guest.says[FINIT_MODULE] = "WARNING: CPU: 0 PID: 1 at mine.c:1"
     result, beside = run(guest, module)
@@ -181,7 +181,7 @@ def test_a_complaint_while_loading_is_the_modules(module: UserModule) -> None:
     assert result.outcome is Outcome.PASS
 
 
-def test_a_module_that_panics_is_not_tried_again(module: UserModule) -> None:
+def test_module_that_panics_is_not_tried_again(module: UserModule) -> None:
     guest = Guest(_313=[Panic(), Panic()])
     result, beside = run(guest, module)
     assert result.outcome is Outcome.SKIP
@@ -191,28 +191,28 @@ def test_a_module_that_panics_is_not_tried_again(module: UserModule) -> None:
     assert guest.asked == [FINIT_MODULE]
 
 
-def test_trouble_of_the_host_is_not_the_modules(module: UserModule) -> None:
+def test_error_of_the_host_is_not_blamed_on_the_module(module: UserModule) -> None:
     result, beside = run(Guest(_313=[Unplugged()]), module)
     assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.HOST)
     # The guest was renewed for the end, and the module loaded and unloaded there.
     assert {each.outcome for each in beside.values()} == {Outcome.PASS}
 
 
-def test_a_module_that_is_busy_for_a_while(module: UserModule) -> None:
+def test_busy_module_is_unloaded_later(module: UserModule) -> None:
     guest = Guest(_176=[EAGAIN, EAGAIN])
     _, beside = run(guest, module)
     assert beside["module.mine.unload"].outcome is Outcome.PASS
     assert guest.asked.count(DELETE_MODULE) == 3
 
 
-def test_a_module_that_stays(module: UserModule) -> None:
+def test_module_that_stays_is_a_failure(module: UserModule) -> None:
     _, beside = run(Guest(_176=[EBUSY]), module)
     unload = beside["module.mine.unload"]
     assert (unload.outcome, unload.blame) == (Outcome.FAIL, Blame.MODULE)
     assert unload.reason == "the kernel does not unload Mine: EBUSY (Device or resource busy)"
 
 
-def test_a_lost_guest_gets_its_modules_again(module: UserModule) -> None:
+def test_new_guest_gets_its_modules_again(module: UserModule) -> None:
     guest = Guest()
     runner = Runner(PROFILE, lambda: guest, explain, user_modules=[module])
     runner.begin(CASE, CASE.id)
@@ -229,7 +229,7 @@ def test_a_lost_guest_gets_its_modules_again(module: UserModule) -> None:
         ("WARNING: CPU: 0 PID: 9 at kernel/fork.c:1\nModules linked in: Mine(OE)", Blame.KERNEL),
     ],
 )
-def test_a_complaint_is_the_modules_whose_code_was_at_work(
+def test_report_is_blamed_on_the_module_in_its_stack(
     module: UserModule, console: str, blame: Blame
 ) -> None:
     evidence = Evidence(console=console)
@@ -237,12 +237,16 @@ def test_a_complaint_is_the_modules_whose_code_was_at_work(
     assert UserModules([module], explain).with_blame(failed).blame is blame
 
 
-def test_of_several_guests_the_failure_stands_and_counts_once(tmp_path: Path) -> None:
+def test_failure_of_one_guest_stands_and_counts_once(tmp_path: Path) -> None:
     target = Target("6.12+mine", "6.12", release="6.12.117")
     recorder = Recorder(target, tmp_path)
     passed = CaseResult("module.mine.load", "module", "quick", Outcome.PASS)
     failed = replace(passed, outcome=Outcome.FAIL, blame=Blame.MODULE, reason="no")
-    assert [recorder.other_result(each) for each in (passed, failed, passed)] == [True, False, False]
+    assert [recorder.other_result(each) for each in (passed, failed, passed)] == [
+        True,
+        False,
+        False,
+    ]
     record = recorder.finish(1, "")
     assert record.verdict is RunVerdict.FAIL
     assert [case.outcome for case in record.cases] == [Outcome.FAIL]

@@ -44,7 +44,7 @@ def ran(kept: Path, counted: CountedObject, name: str, *words: str) -> Path:
     return counters.rename(kept / name)
 
 
-def test_runs_come_to_more_than_each_of_them(kept: Path) -> None:
+def test_coverage_of_guests_is_merged(kept: Path) -> None:
     counted = CountedObject.of(kept / "kernel" / "small.gcno", kept)
     assert counted.source == "kernel/small.c"
     assert counted.counters == f"/sys/kernel/debug/gcov{kept}/kernel/small.gcda"
@@ -59,13 +59,13 @@ def test_runs_come_to_more_than_each_of_them(kept: Path) -> None:
     assert both.to_json()["missed_lines"] == [4]
 
 
-def test_what_never_ran_is_all_missed(kept: Path) -> None:
+def test_object_without_counters_is_all_missed(kept: Path) -> None:
     counted = CountedObject.of(kept / "kernel" / "small.gcno", kept)
     assert coverage(counted, []).line_percent == 0
     assert coverage(replace(counted, source="kernel/other.c"), []).lines == {}
 
 
-def test_notes_that_are_none(tmp_path: Path) -> None:
+def test_invalid_notes_are_refused(tmp_path: Path) -> None:
     (tmp_path / "small.gcno").write_text("no notes")
     with pytest.raises(NoCoverage, match=r"gcov cannot read .*small\.gcno") as caught:
         CountedObject.of(tmp_path / "small.gcno", tmp_path)

@@ -71,7 +71,7 @@ def guest_of(
         ({"config": None}, ConfigLost, "does not show"),
     ],
 )
-def test_a_guest_of_another_kernel(
+def test_guest_with_another_kernel_is_refused(
     monkeypatch: pytest.MonkeyPatch,
     target: Target,
     tmp_path: Path,
@@ -84,7 +84,7 @@ def test_a_guest_of_another_kernel(
         guest.wait_ready()
 
 
-def test_a_guest_that_is_renewed_into_another_kernel(
+def test_replaced_guest_with_another_kernel_is_refused(
     monkeypatch: pytest.MonkeyPatch, target: Target, tmp_path: Path
 ) -> None:
     guest, machine = guest_of(monkeypatch, target, tmp_path)
@@ -95,14 +95,14 @@ def test_a_guest_that_is_renewed_into_another_kernel(
         guest.pristine()
 
 
-def test_an_image_says_its_release_alone(
+def test_image_is_identified_by_its_release(
     monkeypatch: pytest.MonkeyPatch, target: Target, tmp_path: Path
 ) -> None:
     image = replace(target, wanted=(), config_sha256=None)
     guest_of(monkeypatch, image, tmp_path, config=None)[0].wait_ready()
 
 
-def test_a_real_guest_says_who_it_is(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+def test_real_guest_is_identified(tmp_path: Path, built_kernel: BuiltKernel) -> None:
     """Its release and all of its configuration are those of the kernel in the store."""
     right = Target(
         built_kernel.kernel_id,

@@ -77,7 +77,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     return made
 
 
-def test_a_store_that_may_only_be_read(
+def test_read_only_store_falls_back_to_the_host_root(
     target: Target, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(python: Path, cache: Path) -> Path:
@@ -90,7 +90,7 @@ def test_a_store_that_may_only_be_read(
     )
 
 
-def test_a_guest_that_cannot_be_renewed_is_given_up(
+def test_guest_that_cannot_be_replaced_is_given_up(
     target: Target, machine: Machine, tmp_path: Path
 ) -> None:
     """Each boot may take a minute, and every case that is left would ask for two."""
@@ -114,7 +114,7 @@ def test_a_guest_that_cannot_be_renewed_is_given_up(
     assert machine.boots == 6
 
 
-def test_what_a_new_guest_reports_is_of_the_first_case(
+def test_report_of_a_new_guest_belongs_to_the_first_case(
     target: Target, machine: Machine, tmp_path: Path
 ) -> None:
     """Said between its readiness and the first mark; what it said while it booted is of none."""
@@ -138,7 +138,7 @@ def opened(target: Target, machine: Machine, directory: Path) -> MachineGuest:
     return guest
 
 
-def test_what_a_guest_was_asked_at_its_opening_is_not_asked_again(
+def test_opening_requests_are_answered_from_the_saved_state(
     target: Target, machine: Machine, tmp_path: Path
 ) -> None:
     guest = opened(target, machine, tmp_path)
@@ -155,7 +155,9 @@ def test_what_a_guest_was_asked_at_its_opening_is_not_asked_again(
     assert machine.asked == [""]
 
 
-def test_behind_anything_else_it_is(target: Target, machine: Machine, tmp_path: Path) -> None:
+def test_opening_answers_expire_with_another_request(
+    target: Target, machine: Machine, tmp_path: Path
+) -> None:
     """What was found out then may not be so any more."""
     guest = opened(target, machine, tmp_path)
     guest.call(*FIRST)
@@ -186,7 +188,7 @@ ROOT, NONE = Path("root.cpio"), None
     ],
     ids=["boots", "without drivers", "other trouble", "crash", "no initrd", "host"],
 )
-def test_an_image_is_tried_as_it_will_be_booted(
+def test_trial_boot_uses_the_spec_of_the_run(
     target: Target,
     machine: Machine,
     monkeypatch: pytest.MonkeyPatch,
@@ -220,7 +222,7 @@ def test_an_image_is_tried_as_it_will_be_booted(
     assert booted == roots
 
 
-def test_the_first_reason_to_boot_is_told(target: Target, tmp_path: Path) -> None:
+def test_first_reason_to_boot_is_recorded(target: Target, tmp_path: Path) -> None:
     assert target.image is not None
     target.image.touch()
     recorder = Recorder(target, tmp_path)

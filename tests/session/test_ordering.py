@@ -40,13 +40,13 @@ def _names(seed: int | None = None) -> list[str]:
     return [name for _, name in ordered(CASES, lambda item: item, CaseHistory(SECONDS), seed)]
 
 
-def test_a_new_system_first_then_the_longest_and_last_what_ends_its_guest() -> None:
+def test_cases_are_ordered_by_isolation_then_duration() -> None:
     """But for a short one before them all."""
     in_order = ["a.shared", "a.fatal_and_long", "a.long", "a.new", "a.short", "a.fatal"]
     assert _names() == in_order
 
 
-def test_what_wants_two_processors_goes_last() -> None:
+def test_smp_cases_go_last() -> None:
     case, name = _case("a.both", Isolation.GLOBAL)
     both = (replace(case, facilities=(Facility.SMP,)), name)
     found = ordered([both, *CASES], lambda item: item, CaseHistory(SECONDS))
@@ -54,7 +54,7 @@ def test_what_wants_two_processors_goes_last() -> None:
 
 
 @pytest.mark.parametrize("seed", [None, 7])
-def test_what_ended_is_left_out_and_what_a_run_may_have_died_of_goes_last(
+def test_ended_cases_are_dropped_and_suspects_go_last(
     seed: int | None,
 ) -> None:
     history = CaseHistory(SECONDS, ended=["a.shared"], suspects=["a.fatal", "a.shared"])
@@ -63,7 +63,7 @@ def test_what_ended_is_left_out_and_what_a_run_may_have_died_of_goes_last(
     assert names == [name for name in _names(seed) if name not in history.suspects] + ["a.fatal"]
 
 
-def test_by_chance_and_the_same_for_one_seed() -> None:
+def test_shuffle_depends_on_the_seed_alone() -> None:
     assert _names(7) == _names(7)
     assert len({tuple(_names(seed)) for seed in range(20)}) > 1
     assert sorted(_names(7)) == sorted(_names())
@@ -72,7 +72,7 @@ def test_by_chance_and_the_same_for_one_seed() -> None:
     assert random.getstate() == state
 
 
-def test_remembered(tmp_path: Path) -> None:
+def test_durations_are_remembered(tmp_path: Path) -> None:
     durations = Durations(tmp_path, "6.12")
     assert durations.read() == {}
     durations.remember({"a": 1.0, "b": 2.0})
@@ -82,12 +82,12 @@ def test_remembered(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"a": "long"}', "\0"])
-def test_a_memory_that_is_none(tmp_path: Path, text: str) -> None:
+def test_invalid_durations_are_ignored(tmp_path: Path, text: str) -> None:
     (tmp_path / "durations").mkdir()
     (tmp_path / "durations/6.12.json").write_text(text)
     assert Durations(tmp_path, "6.12").read() == {}
 
 
-def test_nowhere_to_remember(tmp_path: Path) -> None:
+def test_unwritable_durations_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "durations").write_text("")
     Durations(tmp_path, "6.12").remember({"a": 1.0})

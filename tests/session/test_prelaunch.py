@@ -47,20 +47,20 @@ def launched(*broken: str) -> tuple[Crew, Prelaunch]:
     return crew, ahead
 
 
-def test_a_process_takes_its_own_and_lets_go_of_the_others() -> None:
+def test_process_keeps_its_own_worker_and_closes_the_others() -> None:
     crew, ahead = launched()
     worker = cast("_Worker", ahead.take("gw1"))
     assert (worker.name, crew.done) == ("gw1", ["leave gw0"])
 
 
-def test_one_that_was_not_launched_is_made() -> None:
+def test_missing_worker_is_created() -> None:
     crew, ahead = launched()
     ahead.hand_over("gw0")
     worker = cast("_Worker", ahead.take("gw2"))
     assert (worker.name, crew.done) == ("gw2", ["leave gw0", "leave gw1"])
 
 
-def test_the_session_ends_what_it_has_launched() -> None:
+def test_session_ends_launched_guests() -> None:
     crew, ahead = launched()
     ahead.hand_over("gw0")
     ahead.end("gw0")
@@ -70,7 +70,7 @@ def test_the_session_ends_what_it_has_launched() -> None:
     assert crew.done == ["leave gw0", "end gw0", "end gw1"]
 
 
-def test_nobody_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forked_process_ends_no_guest(monkeypatch: pytest.MonkeyPatch) -> None:
     crew, ahead = launched()
     monkeypatch.setattr(os, "getpid", lambda: -1)
     ahead.end("gw0")
@@ -78,7 +78,7 @@ def test_nobody_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
     assert crew.done == []
 
 
-def test_one_that_cannot_be_launched_is_left_to_its_first_case() -> None:
+def test_launch_errors_are_left_to_the_first_case() -> None:
     crew, ahead = launched("gw0")
     assert cast("_Worker", ahead.take("gw0")).name == "gw0"
     assert crew.done == ["leave gw1"]

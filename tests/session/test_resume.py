@@ -40,7 +40,7 @@ def options(*words: str) -> Namespace:
     return found
 
 
-def test_what_was_asked_is_understood_again() -> None:
+def test_command_words_are_parsed_again() -> None:
     assert command_words(options(*WORDS)) == WORDS
     settled = options(*WORDS)
     apply_defaults(settled)
@@ -52,7 +52,7 @@ def test_what_was_asked_is_understood_again() -> None:
     )
 
 
-def test_where_a_run_goes_is_no_part_of_it() -> None:
+def test_output_options_are_not_recorded() -> None:
     found = options(*WORDS)
     found.out, found.ktap, found.resume, found.force = "/a", "-", "/b", True
     assert command_words(found) == WORDS
@@ -68,7 +68,7 @@ def run(tmp_path: Path) -> Path:
     return directory
 
 
-def test_what_is_not_given_is_what_it_was(run: Path) -> None:
+def test_missing_options_are_filled(run: Path) -> None:
     given = options("--tier=quick", "--append=c=3")
     given.resume = str(run)
     recall_options(given)
@@ -77,7 +77,7 @@ def test_what_is_not_given_is_what_it_was(run: Path) -> None:
     assert (given.tier, given.append, given.require) == ("quick", ["c=3"], True)
 
 
-def test_a_kernel_that_is_given_is_the_only_one(run: Path) -> None:
+def test_given_kernel_replaces_the_recorded_one(run: Path) -> None:
     given = options("--image=/bzImage")
     given.resume = str(run)
     recall_options(given)
@@ -85,7 +85,7 @@ def test_a_kernel_that_is_given_is_the_only_one(run: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["out", "force"])
-def test_a_run_goes_on_where_it_was(run: Path, name: str) -> None:
+def test_run_resumes_in_its_directory(run: Path, name: str) -> None:
     given = options()
     given.resume = str(run)
     setattr(given, name, True)
@@ -93,7 +93,7 @@ def test_a_run_goes_on_where_it_was(run: Path, name: str) -> None:
         recall_options(given)
 
 
-def test_where_nothing_has_begun_a_kernel_has_to_be_named(run: Path) -> None:
+def test_empty_directory_needs_a_kernel(run: Path) -> None:
     given = options()
     given.resume = str(run / "new")
     with pytest.raises(ReportError, match="has no run to resume") as caught:
@@ -107,7 +107,7 @@ def test_where_nothing_has_begun_a_kernel_has_to_be_named(run: Path) -> None:
     recall_options(given)
 
 
-def test_words_of_another_uevt(tmp_path: Path) -> None:
+def test_unknown_recorded_options_are_refused(tmp_path: Path) -> None:
     for words in (("--speed=high",), ("--tier=slow",)):
         path = tmp_path / "journal.jsonl"
         path.unlink(missing_ok=True)
@@ -119,7 +119,7 @@ def test_words_of_another_uevt(tmp_path: Path) -> None:
             recall_options(given)
 
 
-def test_the_same_run_is_the_same() -> None:
+def test_same_run_is_accepted() -> None:
     was = head(asked=WORDS)
     host = {"accel": "tcg", "kernel": "another, after a reboot"}
     asked_now = (*WORDS, "--exit-style=bisect")
@@ -144,7 +144,7 @@ def test_the_same_run_is_the_same() -> None:
         ({"suite_sha256": "0" * 64}, "suite 0.1.0 has been edited"),
     ],
 )
-def test_all_that_differs_is_named(others: dict[str, object], said: str) -> None:
+def test_every_difference_is_named(others: dict[str, object], said: str) -> None:
     was = head()
     facts = others.pop("kernel", {})
     assert isinstance(facts, dict)
@@ -156,7 +156,7 @@ def test_all_that_differs_is_named(others: dict[str, object], said: str) -> None
     assert caught.value.hint.startswith("restore that, or start a new run")
 
 
-def test_a_case_is_given_up_when_the_run_died_in_it_twice() -> None:
+def test_case_is_abandoned_after_two_deaths() -> None:
     journal = Journal()
     once, twice, ended = (Running(f"write.{name}", "full") for name in ("once", "twice", "ended"))
     journal.deaths.update([once, twice, twice, ended, ended])

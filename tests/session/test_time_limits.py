@@ -26,7 +26,7 @@ def clipped(call: float, case: float | None, run: float | None) -> Deadline:
     ("call", "case", "run", "left"),
     [(20, None, None, 20), (20, 300, None, 20), (20, 3, None, 3), (20, 300, 5, 5), (20, 3, 5, 3)],
 )
-def test_a_call_ends_with_what_it_is_part_of(
+def test_call_deadline_is_clipped_to_case_and_run(
     call: float, case: float | None, run: float | None, left: float
 ) -> None:
     deadline = clipped(call, case, run)
@@ -34,7 +34,7 @@ def test_a_call_ends_with_what_it_is_part_of(
     assert deadline.what == "answer"
 
 
-def test_a_case_that_does_not_end_is_at_fault_itself() -> None:
+def test_case_that_does_not_end_is_blamed() -> None:
     with pytest.raises(
         CaseTooLong, match=r"no end of write.x within 0 s \(60 s x 5 for tcg\)"
     ) as e:
@@ -44,7 +44,7 @@ def test_a_case_that_does_not_end_is_at_fault_itself() -> None:
     assert (trouble.outcome, trouble.blame) == (Outcome.ERROR, Blame.CASE)
 
 
-def test_a_run_that_is_over_says_nothing_of_the_kernel() -> None:
+def test_run_past_its_deadline_is_an_error_of_the_host() -> None:
     with pytest.raises(RunOver, match="the run's deadline of 1e-09 s has passed") as caught:
         clipped(20, 300, 1e-9)
     trouble = explain(caught.value, True)
@@ -52,7 +52,7 @@ def test_a_run_that_is_over_says_nothing_of_the_kernel() -> None:
     assert (trouble.outcome, trouble.blame) == (Outcome.ERROR, Blame.HOST)
 
 
-def test_a_case_that_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_case_after_the_deadline_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     limit = RunLimit.of(5)
     assert limit is not None
     over = [limit.over]
@@ -66,7 +66,7 @@ def test_a_case_that_is_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "nan", "inf", "soon", ""])
-def test_a_limit_that_is_none(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_deadline_is_refused(given: str, capsys: pytest.CaptureFixture[str]) -> None:
     parser = ArgumentParser()
     declare(parser.add_argument)
     with pytest.raises(SystemExit):
