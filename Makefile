@@ -66,7 +66,7 @@ bench: setup ## measure the cost of the harness; refresh docs/performance.md
 	@$(BIN)/uevt kernels build $(KERNEL) >/dev/null
 	@$(BIN)/python -m tests.bench $(KERNEL) --keep
 
-fuzz: setup ## feed malformed input to every parser, for some minutes
+fuzz: setup ## feed malformed input to every parser, for a quarter of an hour
 	@$(BIN)/pytest tests/fuzz --hypothesis-profile=fuzz $(PYTEST_ARGS)
 
 browser: setup ## test the HTML pages in Chromium, which it installs
