@@ -30,7 +30,7 @@ FLOOR = {room: number for number, floor in enumerate(FLOORS, 1) for room in floo
 
 # Folders and top-level modules of the model from the ground up: each imports only earlier ones.
 MODEL = (
-    *("errors", "memory", "answers", "text", "bpf", "state", "handlers"),
+    *("errors", "pages", "memory", "answers", "text", "bpf", "state", "handlers"),
     *("tracing", "user_events", "tracefs", "syscalls", "historical", "machine"),
 )
 # Independent of each other and of everything else: each is an interface of its own.

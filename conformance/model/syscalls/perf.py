@@ -12,12 +12,11 @@ import os
 from conformance import ops
 from conformance.abi import perf
 from conformance.abi.bpf import ProgramType
-from conformance.model import memory
 from conformance.model.answers import Answer
 from conformance.model.bpf.programs import Program
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.handlers import Handlers
-from conformance.model.memory import PAGE_SIZE, Entry
+from conformance.model.pages import PAGE_SIZE, Entry, pages_of
 from conformance.model.state.namespaces import CONFIDENTIALITY
 from conformance.model.state.perf_event import ANY_CPU, PerfEvent, Ring, perf_event_of
 from conformance.model.state.probes import Kprobe
@@ -203,7 +202,7 @@ def map_ring(process: Process, file: OpenFile, operation: ops.Mmap) -> None:
     """perf_mmap(): the control page, and 2^n data pages or none."""
     event = perf_event_of(file)
     assert event is not None
-    numbers = memory.pages_of(operation.address, operation.length)
+    numbers = pages_of(operation.address, operation.length)
     records = len(numbers) - 1
     # All children would write to one ring, so perf_mmap() refuses it.
     refused = event.cpu == ANY_CPU and event.inherit

@@ -17,9 +17,9 @@ from conformance.abi.uapi import (
     USER_BPF_DATA_USER,
     USER_BPF_ITER,
 )
-from conformance.model import memory
+from conformance.model import pages
 from conformance.model.errors import Errno
-from conformance.model.memory import PAGE_SIZE
+from conformance.model.pages import PAGE_SIZE
 from conformance.model.state.events import Event
 from conformance.model.state.process import Process
 from conformance.model.state.world import World
@@ -96,7 +96,7 @@ def run_attached(world: World, process: Process, event: Event, context: Context)
 
     def read_memory(address: int, length: int) -> bytes:
         """bpf_probe_read(): user memory of the writer, or kernel memory."""
-        if memory.is_user_range(address, length):
+        if pages.is_user_range(address, length):
             return process.memory.read(address, length)
         return context.read(address, length)
 

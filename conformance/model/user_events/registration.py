@@ -15,7 +15,7 @@ from conformance.abi.uapi import (
     USER_UNREG,
     Layout,
 )
-from conformance.model import memory
+from conformance.model import pages
 from conformance.model.errors import Errno
 from conformance.model.state.events import Event
 from conformance.model.state.process import Enabler, OpenFile, Process
@@ -59,7 +59,7 @@ def copy_struct(process: Process, address: int, layout: Layout, size: int) -> di
 def copy_string(process: Process, address: int) -> str:
     """strndup_user() with the limit of 512 bytes, NUL included."""
     limit = grammar.MAX_EVENT_DESC
-    if not memory.is_user_range(address, 1):
+    if not pages.is_user_range(address, 1):
         raise Errno("EFAULT")
     reach = process.memory.readable(address, limit)
     text, nul, _ = process.memory.read(address, reach).partition(b"\0")
@@ -70,7 +70,7 @@ def copy_string(process: Process, address: int) -> str:
 
 def _struct_size(process: Process, address: int, least: int) -> int:
     size = int.from_bytes(process.memory.read(address, _SIZE_MEMBER), "little")
-    if size > memory.PAGE_SIZE:
+    if size > pages.PAGE_SIZE:
         raise Errno("E2BIG")
     if size < least:
         raise Errno("EINVAL")
@@ -95,7 +95,7 @@ def _register(world: World, process: Process, file: OpenFile, argument: int) -> 
         raise Errno("EINVAL")
     if address % reg["enable_size"] or bit > reg["enable_size"] * 8 - 1:
         raise Errno("EINVAL")
-    if not memory.is_user_range(address, reg["enable_size"]):
+    if not pages.is_user_range(address, reg["enable_size"]):
         raise Errno("EFAULT")
     if process.enablers is None:
         # current_user_event_enabler_exists() creates user_event_mm, even if a later check fails.

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from conformance.abi import grammar
 from conformance.abi.perf import PERF_MAX_TRACE_SIZE
-from conformance.model import memory
+from conformance.model import pages
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.events import Event
 from conformance.model.state.perf_event import PerfEvent
@@ -85,7 +85,7 @@ def check_call(file: OpenFile, position: int) -> None:
 
 def check_range(address: int, length: int) -> None:
     """access_ok(): addresses outside of the user half are refused, even if not read."""
-    if not memory.is_user_range(address, length):
+    if not pages.is_user_range(address, length):
         raise Errno("EFAULT")
 
 
