@@ -21,7 +21,7 @@ from conformance.model.state.world import FixUp, Release, Remove, Transition, Wo
 from conformance.model.syscalls import races
 from conformance.model.syscalls.bpf import choices
 from conformance.model.syscalls.dispatch import HANDLERS, perform
-from conformance.model.tracefs import files
+from conformance.model.tracefs import event_paths
 from conformance.model.tracing import kernel_events
 from conformance.ops.race import Race
 
@@ -98,7 +98,7 @@ class Model:
         """Learn content that the kernel chooses from its first read."""
         for world in self._worlds:
             match operation:
-                case ops.ReadFile(path=path) if files.is_first_id(world, path):
+                case ops.ReadFile(path=path) if event_paths.is_first_id(world, path):
                     world.table.first_id = int(data)
                 case ops.ReadFile(path=path) if kernel_events.is_opaque(path):
                     world.kernel_file_texts.setdefault(path, data)
@@ -163,7 +163,7 @@ def _overtaken(world: World, operation: ops.Operation) -> World | None:
     """
     if not isinstance(operation, (ops.Open, ops.ReadFile, ops.WriteFile)):
         return None
-    event = files.event_at(world, operation.path)
+    event = event_paths.event_at(world, operation.path)
     if event is None or Remove(event.serial) not in world.pending:
         return None
     after: World = pickle.loads(_frozen(world))

@@ -13,7 +13,7 @@ from conformance.model.state.perf_event import perf_event_of
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
 from conformance.model.syscalls import lifecycle, perf, sockets
-from conformance.model.tracefs import descriptors, dynamic_events, files
+from conformance.model.tracefs import descriptors, dynamic_events, event_paths, files
 from conformance.model.user_events import registration, writing
 from conformance.ops.compat import Read32, Write32
 
@@ -23,7 +23,7 @@ def _open(world: World, operation: ops.Open) -> Answer:
     lifecycle.check_room(process)
     files.check_open(world, process, operation.path, operation.flags)
     file = OpenFile(operation.path, operation.flags)
-    event = files.event_at(world, operation.path)
+    event = event_paths.event_at(world, operation.path)
     file.event = None if event is None else event.serial
     process.slots[operation.slot] = file
     return Answer(0)

@@ -19,7 +19,7 @@ from conformance.model.answers import Answer
 from conformance.model.errors import NotModelled, TooManyStates
 from conformance.model.handlers import Handlers
 from conformance.model.state.world import World
-from conformance.model.tracefs import files
+from conformance.model.tracefs import event_paths
 from conformance.ops import Open, Operation
 from conformance.ops import race as races
 from conformance.ops.race import Add, Race
@@ -127,7 +127,7 @@ def _removed_meanwhile(before: World, operation: Operation, answer: Answer) -> b
     return (
         isinstance(operation, Open)
         and answer.errno == "ENOENT"
-        and files.event_at(before, operation.path) is not None
+        and event_paths.event_at(before, operation.path) is not None
     )
 
 

@@ -8,7 +8,7 @@ from conformance.model.errors import NotModelled
 from conformance.model.handlers import Handlers
 from conformance.model.state.world import World
 from conformance.model.syscalls import entry
-from conformance.model.tracefs import files
+from conformance.model.tracefs import event_paths, files
 from conformance.ops import View
 
 # What the model as an executor reads from an `id`.
@@ -18,11 +18,11 @@ _SOME_ID = b"65000\n"
 def read_file(world: World, operation: ops.ReadFile) -> Answer:
     """The whole text of a file."""
     text = files.read(world, world.process(operation.actor), operation.path)
-    if files.is_first_id(world, operation.path):
+    if event_paths.is_first_id(world, operation.path):
         return Answer(None, example=_SOME_ID)
     if text is None:
         return Answer(None, example=files.example(world, operation.path))
-    if operation.view is View.EXACT and files.shows_id(world, operation.path):
+    if operation.view is View.EXACT and event_paths.shows_id(world, operation.path):
         raise NotModelled(f"the ID in {operation.path}: read it with a view without it")
     return Answer(None, "", operation.compared(text))
 

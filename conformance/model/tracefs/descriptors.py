@@ -12,7 +12,7 @@ from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.events import Event
 from conformance.model.state.process import OpenFile
 from conformance.model.state.world import World
-from conformance.model.tracefs import enabling, files
+from conformance.model.tracefs import enabling, event_paths, files
 from conformance.model.tracing import event_files, instances
 from conformance.model.user_events import status_file
 
@@ -23,7 +23,7 @@ def read(world: World, file: OpenFile, count: int) -> bytes:
         data = _switch_text(world, file)[file.position : file.position + count]
         file.position += len(data)
         return data
-    if files.event_file_name(file.path) in ("format", "filter", "trigger"):
+    if event_paths.event_file_name(file.path) in ("format", "filter", "trigger"):
         # f_start(), event_filter_read(), trigger_start(): ENODEV for a removed event.
         _event_of(world, file)
     if file.path != files.STATUS:
@@ -41,13 +41,13 @@ def is_switch(world: World, path: str) -> bool:
         local = instances.locate(world, path)[1]
     except Errno:
         return False
-    return enabling.is_enable(local) or files.event_file_name(local) == "enable"
+    return enabling.is_enable(local) or event_paths.event_file_name(local) == "enable"
 
 
 def is_filter(world: World, path: str) -> bool:
     """Whether a path is a `filter`; its event may be removed."""
     try:
-        return files.event_file_name(instances.locate(world, path)[1]) == "filter"
+        return event_paths.event_file_name(instances.locate(world, path)[1]) == "filter"
     except Errno:
         return False
 
@@ -71,7 +71,7 @@ def _event_of(world: World, file: OpenFile) -> Event:
 def write(world: World, file: OpenFile, text: str) -> int:
     """write(2) to an open `enable` or `filter`; the position advances and has no effect."""
     name, local = instances.locate(world, file.path)
-    if files.event_file_name(local) == "filter":
+    if event_paths.event_file_name(local) == "filter":
         files.write_event_file(world, _event_of(world, file), "filter", text, name)
         file.position += len(text)
         return len(text)

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Sequence
 
-from conformance.abi import grammar
 from conformance.abi.profile import Generation
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.events import Event
@@ -20,7 +19,13 @@ from conformance.model.state.trace_instance import TOP, Instance, Record
 from conformance.model.state.world import World
 from conformance.model.text import printing
 from conformance.model.text.numbers import parse_unsigned
-from conformance.model.tracefs import control_files, dynamic_events, enabling, format_file
+from conformance.model.tracefs import (
+    control_files,
+    dynamic_events,
+    enabling,
+    event_paths,
+    format_file,
+)
 from conformance.model.tracing import event_files, instances, kernel_events, kprobes
 from conformance.model.user_events import helper_module, limits, status_file
 
@@ -53,50 +58,11 @@ _EVENT_MODES = {"enable": 0o640, "filter": 0o640, "trigger": 0o640, "format": 0o
 # The `enable` and `filter` of all events or of a system.
 _GROUP_MODE = 0o640
 
-_EVENT_FILE = re.compile(rf"{TRACEFS}/events/({grammar.SYSTEM}|{grammar.MULTI_SYSTEM})/(.+)/(\w+)")
 
 _STATS = re.compile(rf"{TRACEFS}/per_cpu/cpu(\d+)/stats")
 
 # Task, pid, cpu, flags and time of a trace line.
 _LINE_HEAD = "model-1 [000] ..... 0.000000: "
-
-
-def event_file(world: World, path: str) -> tuple[Event, str] | None:
-    """The event and file name of a path in events/user_events*, None elsewhere.
-
-    Raises Errno("ENOENT") for an unknown event.
-    """
-    found = _EVENT_FILE.fullmatch(instances.locate(world, path)[1])
-    if found is None:
-        return None
-    name = found[2].encode().decode("latin-1")
-    return world.table.tracepoint(found[1], name), found[3]
-
-
-def event_at(world: World, path: str) -> Event | None:
-    """The event of a path, None for other files and unknown events."""
-    try:
-        found = event_file(world, path)
-    except Errno:
-        return None
-    return None if found is None else found[0]
-
-
-def is_first_id(world: World, path: str) -> bool:
-    """Whether a path is the `id` of the only event that was ever created."""
-    found = _EVENT_FILE.fullmatch(path)
-    return found is not None and found[3] == "id" and world.table.created == 1
-
-
-def event_file_name(local: str) -> str:
-    """The file name of a path in an event's directory, "" elsewhere; the event may be removed."""
-    found = _EVENT_FILE.fullmatch(local)
-    return "" if found is None else found[3]
-
-
-def shows_id(world: World, path: str) -> bool:
-    """Whether a path is the `format` of an event, which shows the id."""
-    return event_file_name(instances.locate(world, path)[1]) == "format"
 
 
 def page_file(world: World) -> str:
@@ -113,7 +79,7 @@ def _check_exists(world: World, path: str) -> None:
 def check_open(world: World, process: Process, path: str, flags: int) -> None:
     """open(2) of a path, with its effect under O_TRUNC."""
     _check_exists(world, path)
-    found = event_file(world, path)
+    found = event_paths.event_file(world, path)
     _check_locked_down(world, path, found)
     if flags & os.O_TRUNC and flags & os.O_ACCMODE != os.O_RDONLY:
         control_files.truncate(world, path, found)
@@ -142,7 +108,7 @@ def mode(world: World, path: str) -> int:
     if path == MAXIMUM:
         limits.check_sysctl(world)
     _check_exists(world, path)
-    found = event_file(world, path)
+    found = event_paths.event_file(world, path)
     modes = MODES if found is None else _EVENT_MODES
     if world.profile.generation is Generation.RFC_V1 and path in _RFC_MODES:
         return _RFC_MODES[path]
@@ -161,7 +127,7 @@ def read(world: World, process: Process, path: str) -> bytes | None:
     check_open(world, process, path, os.O_RDONLY)
     name, local = instances.locate(world, path)
     instance = world.instances[name]
-    found = event_file(world, path)
+    found = event_paths.event_file(world, path)
     if found is not None:
         return _event_text(world, *found, name)
     if enabling.handles(world, path):
@@ -198,7 +164,7 @@ def read(world: World, process: Process, path: str) -> bytes | None:
 def number(world: World, process: Process, path: str) -> int:
     """The stand-in for the number in a file."""
     check_open(world, process, path, os.O_RDONLY)
-    found = event_file(world, path)
+    found = event_paths.event_file(world, path)
     probe = kprobes.number(world, path)
     if probe is not None:
         return probe
@@ -209,7 +175,7 @@ def number(world: World, process: Process, path: str) -> int:
 
 def example(world: World, path: str) -> bytes | None:
     """An example of a text that the kernel chooses."""
-    event = event_at(world, path)
+    event = event_paths.event_at(world, path)
     return None if event is None else b"%d\n" % event.id
 
 
@@ -219,7 +185,7 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
     name, local = instances.locate(world, path)
     instance = world.instances[name]
     text = data.decode("latin-1")
-    found = event_file(world, path)
+    found = event_paths.event_file(world, path)
     if found is not None:
         write_event_file(world, *found, text, name)
         return len(data)

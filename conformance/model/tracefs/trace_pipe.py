@@ -17,7 +17,7 @@ from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.process import OpenFile
 from conformance.model.state.trace_instance import Instance, Record
 from conformance.model.state.world import World
-from conformance.model.tracefs import files
+from conformance.model.tracefs import event_paths, files
 from conformance.model.tracing import instances
 from conformance.ops.decoding import trace_page
 
@@ -45,7 +45,7 @@ def read_page(world: World, operation: ops.ReadPage) -> Answer:
     """tracing_buffers_read(): one page of raw records."""
     process = world.process(operation.actor)
     file = process.file(operation.slot)
-    event = files.event_at(world, operation.id_path)
+    event = event_paths.event_at(world, operation.id_path)
     if event is None:
         raise Errno("ENOENT")
     instance, cpu = _consumed(world, file, _RAW)
