@@ -168,12 +168,6 @@ COMPAT_DIAG_IOCSREG = 0xC0042A00
 COMPAT_DIAG_IOCSDEL = 0x40042A01
 COMPAT_DIAG_IOCSUNREG = 0x40042A02
 
-IOCTL_NAMES = {
-    DIAG_IOCSREG: "DIAG_IOCSREG",
-    DIAG_IOCSDEL: "DIAG_IOCSDEL",
-    DIAG_IOCSUNREG: "DIAG_IOCSUNREG",
-}
-
 
 def dyn_loc(offset: int, size: int) -> int:
     """DYN_LOC(offset, size): the word of a ``__data_loc`` or ``__rel_loc`` field.

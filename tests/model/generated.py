@@ -141,6 +141,7 @@ def _writing(members: tuple[str, int, bytes]) -> list[Operation]:
 
 
 actors = st.sampled_from(ACTORS)
+ioctl_numbers = st.sampled_from([uapi.DIAG_IOCSREG, uapi.DIAG_IOCSDEL, uapi.DIAG_IOCSUNREG, 0])
 slots = st.sampled_from(SLOTS)
 bits = st.sampled_from([0, 0, 0, 5])
 word_addresses = st.sampled_from([WORDS, WORDS, WORDS, SHARED])
@@ -237,7 +238,7 @@ hostile = st.one_of(
     ).map(_registration),
     st.tuples(actors, first_definitions).map(_first_version),
     st.one_of(
-        st.builds(ops.Ioctl, actors, slots, st.sampled_from([*uapi.IOCTL_NAMES, 0]), addresses),
+        st.builds(ops.Ioctl, actors, slots, ioctl_numbers, addresses),
         st.builds(ops.Store, actors, addresses, st.binary(max_size=64)),
         st.builds(ops.Load, actors, addresses, st.sampled_from([0, 1, 8, PAGE, 3 * PAGE])),
         st.builds(ops.Write, actors, slots, addresses, counts),
