@@ -26,9 +26,7 @@ def keep(directory: Path, record: RunRecord) -> None:
     write_results(record, directory / NAME)
 
 
-def test_text_is_the_default_form(
-    kernels: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_text_is_the_default_form(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(kernels)]) == 0
     said = capsys.readouterr()
     assert said.out.splitlines()[1].split()[:3] == ["6.1", "6.1", "PASS"]

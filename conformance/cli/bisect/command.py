@@ -64,7 +64,7 @@ def perform(arguments: Namespace) -> int:
         flavour=arguments.flavour,
         append=arguments.append,
     )
-    store, progress = Store(), StreamProgress(sys.stderr)
+    store = Store()
     good, bad = (_resolved(given.tree, ref, store) for ref in (arguments.good, arguments.bad))
     with workspace(store) as scratch:
         bisection = Bisection(Path(given.tree), good, bad, scratch, arguments.path)
