@@ -13,7 +13,7 @@ from conformance.model.bpf.structure import Refused
 from conformance.model.errors import NotModelled
 from conformance.ops.bpf_assembler import R0, R1, R2, R3, R4, R5
 
-# No release has so many helpers.
+# No release has this many helpers.
 _NO_HELPER = 10_000
 
 

@@ -16,7 +16,7 @@ from conformance.model.errors import Errno, NotModelled
 _KEY = struct.Struct("<I")
 # The kernel may lack memory for larger maps, and the limit differs by release.
 _MODELLED_SIZE = 1 << 20
-# No release has so many types.
+# No release has this many types.
 _NO_TYPE = 1000
 _INT_MAX = (1 << 31) - 1
 

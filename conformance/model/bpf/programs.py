@@ -25,7 +25,7 @@ _LICENSE_SIZE = 128
 # license_is_gpl_compatible() in include/linux/license.h.
 _GPL = {"GPL", "GPL v2", "GPL and additional rights"}
 _GPL |= {f"Dual {other}/GPL" for other in ("BSD", "MIT")} | {"Dual MPL/GPL"}
-# No release has so many types.
+# No release has this many types.
 _NO_TYPE = 1000
 
 

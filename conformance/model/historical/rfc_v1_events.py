@@ -27,7 +27,7 @@ _NO_DIRECTORY = ("", ".", "..")
 class Definition:
     """The fields of an event, and its print fmt.
 
-    ``exact`` says that every field has an offset; without one it is uninitialized.
+    ``exact`` means that every field has an offset; without one it is uninitialized.
     """
 
     fields: tuple[Field, ...] = ()

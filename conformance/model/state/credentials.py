@@ -16,7 +16,7 @@ from conformance.ops.credentials import EVERYTHING, Capability
 class Credentials:
     """struct cred.
 
-    ``in_user_namespace`` says that the process has created a user namespace: its capabilities count
+    ``in_user_namespace`` means that the process has created a user namespace: its capabilities count
     there, and not for resources of the whole system.
     """
 

@@ -106,7 +106,7 @@ class Constant:
 class VariableReference:
     """create_var_ref(): a variable that another histogram reads.
 
-    ``consumed`` says that a read uses up the value; ``event_name`` is the event in a qualified
+    ``consumed`` means that a read uses up the value; ``event_name`` is the event in a qualified
     name.
     """
 

@@ -73,7 +73,7 @@ class StatusPage:
             page.content[position] &= ~mask & 0xFF
 
     def byte(self, index: int) -> int:
-        """The byte of an event, which up to 6.0 the kernel reads back, whoever wrote it."""
+        """The byte of an event, which up to 6.0 the kernel reads back, even if user space wrote it."""
         page, position = self._locate(index)
         return page.content[position]
 

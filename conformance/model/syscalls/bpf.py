@@ -28,7 +28,7 @@ _BY_KEY = (
 )
 # Higher flags are reserved, and every release checks them last.
 _KNOWN_FLAGS = 3
-# No release has so many commands; from 1 << 16 on there are flags.
+# No release has this many commands; from 1 << 16 on there are flags.
 _NO_COMMANDS = 1000
 _COMMAND_FLAGS = 1 << 16
 

@@ -29,7 +29,7 @@ _NO_FUNCTIONS = ("", "0", "1", "0x1000", "no_such_function", "no_such_function)"
 _TASK_NAMES = ("COMM", "comm")
 _GENERIC = ("CPU", "cpu", "common_cpu", "stacktrace", "STACKTRACE")
 # No task of a case has this name.
-_NOBODY = "nobody"
+_UNUSED_NAME = "nobody"
 _COMMAND = "  Command: "
 
 
@@ -196,7 +196,7 @@ class _Parser:
             return Term(field, operator, self._processors(field, operator))
         if self._peek() in ("'", '"'):
             text = self._string(field, operator)
-            if field is None and text != _NOBODY:
+            if field is None and text != _UNUSED_NAME:
                 raise NotModelled("a filter on the name of a task")
             return Term(field, operator, text.encode("latin-1"))
         if self._peek() and self._peek() in "0123456789-":
