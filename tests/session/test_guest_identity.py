@@ -63,8 +63,8 @@ def guest_of(
 @pytest.mark.parametrize(
     ("info", "refusal", "said"),
     [
-        ({"release": "6.12.116"}, AnotherKernel, "runs 6.12.116, and 6.12.117 was asked for"),
-        ({"release": ""}, AnotherKernel, "6.12.117 was asked for"),
+        ({"release": "6.12.116"}, AnotherKernel, "runs 6.12.116 instead of 6.12.117"),
+        ({"release": ""}, AnotherKernel, "instead of 6.12.117"),
         ({"config": CONFIG + "CONFIG_BPF=y\n"}, AnotherKernel, "another configuration"),
         ({"config": "CONFIG_NET=y\n"}, ConfigLost, "USER_EVENTS"),
         ({"config": ""}, ConfigLost, "USER_EVENTS"),
