@@ -18,9 +18,6 @@ case = surface(
 READ_ONLY = 1
 
 
-# mremap
-
-
 @case(doc="Registering: enable_addr is an address of the process", tier="quick")
 def test_moved(ue: UserEvents) -> None:
     """After mremap the kernel follows the registered address, which is unmapped, not the word."""
@@ -60,9 +57,6 @@ def test_moved_here(ue: UserEvents) -> None:
     assert word.value == 0x800000F1
     ue.tracefs.disable(ue.name())
     assert word.value == 0x800000F0
-
-
-# Discarded pages
 
 
 @case
@@ -123,9 +117,6 @@ def test_discarded_then_unregistered(ue: UserEvents) -> None:
     ue.tracefs.disable(ue.name())
     ue.tracefs.enable(ue.name())
     assert word.wait() == 0
-
-
-# Files
 
 
 @case(spec="user_event_enabler_write", tier="quick")
@@ -281,9 +272,6 @@ def test_address_reused_read_only(ue: UserEvents) -> None:
     file.map(word.address)
     ue.tracefs.enable(ue.name())
     assert word.wait() == 1
-
-
-# fork, and which side has written the page
 
 
 @case

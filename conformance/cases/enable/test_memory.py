@@ -16,9 +16,6 @@ case = surface(
 READ_ONLY, READ_WRITE = 1, 3
 
 
-# Several processes
-
-
 @case(
     spec="user_event_mm_get_all",
     doc="Status: every program that registered an event sees its state",
@@ -45,9 +42,6 @@ def test_outlives_the_process(ue: UserEvents) -> None:
     first.exit()
     word = ue.event(bit=6).word
     assert word.value == 64
-
-
-# fork
 
 
 @case(
@@ -163,9 +157,6 @@ def test_fork_before_registration(ue: UserEvents) -> None:
     ue.tracefs.enable(ue.name("child"))
     assert word.wait() == 1
     assert copy.wait() == 2
-
-
-# Memory that changes after registration
 
 
 @case(

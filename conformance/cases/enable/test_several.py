@@ -84,9 +84,6 @@ def test_two_sizes_one_address(ue: UserEvents) -> None:
     assert long.value == 0x800000008
 
 
-# Many
-
-
 @case(spec="user_event_enabler_update; user_event_enabler_exists")
 def test_many_words(ue: UserEvents) -> None:
     """One event may have 257 words: all are followed and all can be unregistered."""

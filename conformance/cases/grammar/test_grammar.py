@@ -19,9 +19,6 @@ ACCEPTED = load_definitions("accepted")
 REFUSED = load_definitions("refused")
 
 
-# The corpus
-
-
 @case(doc="Field Format: type, name, and a size for types that start with struct")
 @variants(ACCEPTED)
 def test_ioctl_accepts(ue: UserEvents, group: Group) -> None:
@@ -68,9 +65,6 @@ def test_dynamic_events_refuses(ue: UserEvents, group: Group) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-# Text that only one of the two interfaces can carry
-
-
 @case(doc="Field Format: type, name, and a size for types that start with struct")
 @variants(
     ("newline-between-fields", " u32 a;\nu64 b", " u32 a; u64 b"),
@@ -108,9 +102,6 @@ def test_dynamic_events_only(ue: UserEvents, before: str, after: str, line: str)
 def test_comment_leaves_a_space(ue: UserEvents) -> None:
     """The space before a comment becomes part of the field, which is rejected for it."""
     assert ue.tracefs.command(f"u:{ue.name()} u32 a # b\n").errno == "EINVAL"
-
-
-# Limits
 
 
 @case(
@@ -183,9 +174,6 @@ def test_dynamic_events_many_fields(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()} {fields}\n"
     assert ue.tracefs.command(f"-:{ue.name()} {fields.replace('f299', 'f300')}\n").errno == "ENOENT"
     assert ue.tracefs.command(f"-:{ue.name()} {fields}\n").errno == ""
-
-
-# Struct sizes beyond 2^31
 
 
 HUGE_SIZES = {

@@ -12,9 +12,6 @@ case = surface(
 )
 
 
-# Names of events
-
-
 ODD_NAMES = (".b", "-b", ";b", ",b", "\tb", "\"b'\\", "%s%n", "[3]", "=b", "größe")
 
 
@@ -133,9 +130,6 @@ def test_prefix_of_others(ue: UserEvents) -> None:
     for prefix in ("", "ue:", "U:", " u:", "u "):
         assert ue.tracefs.command(f"{prefix}{ue.name()} u32 a\n").errno == "EINVAL"
     assert ue.tracefs.dynamic_events() == ""
-
-
-# Flags as text
 
 
 FLAG_TEXTS = (":", ":FLAG", ":ONE,TWO", ":BPF_ITER", "::", ":FLAG u32 a")

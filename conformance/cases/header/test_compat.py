@@ -112,9 +112,6 @@ def test_unregister_refused(ue: UserEvents) -> None:
     assert word.value == 2
 
 
-# Writing
-
-
 @case(spec="trace_events_user.c:user_events_write_core")
 def test_write(ue: UserEvents) -> None:
     """A 32-bit task writes index and payload like any other; write returns the full count."""
@@ -203,9 +200,6 @@ def test_writev_vector_unreadable(ue: UserEvents) -> None:
     task, file = prepared(ue)
     task.unmap(LOW, 2)
     assert task.writev32_at(file, b"", 1).errno == "EFAULT"
-
-
-# Status
 
 
 @case(

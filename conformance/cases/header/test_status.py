@@ -34,9 +34,6 @@ def register_third(ue: UserEvents) -> tuple[bytes, bytes]:
     return raw, ue.process.load(at, len(raw) + 16).data or b""
 
 
-# 5.18 to 6.0
-
-
 @case(spec="user_reg_get", doc="struct user_reg is not packed: a hole of 4 bytes after size")
 @variants(
     ("size-0", 0, b"\x00", "EFAULT"),
@@ -87,9 +84,6 @@ def test_byte_status_of_32_bits(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ""
 
 
-# 6.1 to 6.3
-
-
 @case(
     spec="user_reg_get",
     doc="include/linux/user_events.h@v6.1: struct user_reg is packed, without holes",
@@ -132,9 +126,6 @@ def test_bit_status_writes_at(ue: UserEvents) -> None:
     raw, after = register_third(ue)
     assert after[:20] == b"\xdd" * 8 + raw[:12]
     assert after[20:] == b"\3\0\0\0" + b"\1\0\0\0" + b"\xdd" * 8
-
-
-# All of 5.18 to 6.3
 
 
 @case(

@@ -25,9 +25,6 @@ def made(ue: UserEvents, fields: str) -> str:
     return name
 
 
-# Rejected actions
-
-
 @case(
     spec="trace_events_hist.c:action_parse, create_actions, hist_err",
     doc="Hist trigger 'handlers' and 'actions'; error_log says what is wrong, and where",
@@ -116,9 +113,6 @@ def test_action_does_not_fit(ue: UserEvents, text: str, errno: str, said: str) -
     assert directory.enabled == "0\n"
 
 
-# Synthetic events
-
-
 @case(spec="trace_events_hist.c:action_trace, trace_action_create")
 @variants(
     ("trace", "trace({},aa,$dd)", 7),
@@ -188,9 +182,6 @@ def test_synthetic_signs(ue: UserEvents, kind: str, payload: bytes, shown: str) 
     assert event.directory.trigger(text).errno == ""
     event.write(b"\1" + payload)
     assert ue.tracefs.records() == [f"{name}: v={shown}"]
-
-
-# onmax and onchange
 
 
 @case(spec="trace_events_hist.c:ontrack_action, track_data_print")

@@ -15,9 +15,6 @@ case = surface(
 )
 
 
-# Values
-
-
 @case(spec="trace_events_hist.c:resolve_var_refs; trace_events_hist.c:create_hist_data")
 def test_variable(ue: UserEvents) -> None:
     """One event reads what another saved for the key; until a value is saved it counts nothing."""
@@ -148,9 +145,6 @@ def test_value_modifier(ue: UserEvents, modifier: str, one: str, two: str) -> No
     assert f"{{ a:          2 }} hitcount:          1  {two}\n" in event.directory.hist
 
 
-# Variables of the same name
-
-
 @case(
     spec="trace_events_hist.c:find_var_file",
     doc="Histogram variables: a variable of two events is named with its event",
@@ -209,9 +203,6 @@ def test_variable_removed_by_another(ue: UserEvents, first: str, second: str, st
     assert directory.trigger(f"!hist:keys=a:{second}").errno == ""
     left = f"hist:keys=a:vals=hitcount:{first}:sort=hitcount:size=2048 [active]\n"
     assert directory.triggers == (left if stays else "")
-
-
-# References between histograms
 
 
 @case(spec="trace_events_hist.c:check_var_refs")

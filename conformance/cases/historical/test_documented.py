@@ -15,9 +15,6 @@ from conformance.client.user_events import UserEvents
 case = surface("documented", doc="trace_events_user.c@v5.18, message of its first commit")
 
 
-# Creating and listing
-
-
 @case(
     spec="user_event_create",
     doc="`u:test` appended to dynamic_events is what it shows then",
@@ -159,9 +156,6 @@ def test_bpf_iter(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == shown
     assert ue.open_data().register("test:BPF_ITER u32 count").errno == errno
     assert ue.tracefs.dynamic_events(whole=True) == shown
-
-
-# Data
 
 
 @case(

@@ -127,9 +127,6 @@ def test_unparsed_field(ue: UserEvents) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 a\n"
 
 
-# Deleting
-
-
 @case(spec="user_event_match; trace_dynevent.c:dyn_event_release", doc="dynamic_events deletes too")
 @variants(
     ("name", "-:{}"),

@@ -102,9 +102,6 @@ def test_field_twice(ue: UserEvents) -> None:
     assert shown(ue, "u8\ta\t1\t0;u8\ta\t1\t0") == [line, line]
 
 
-# Fields that do not parse
-
-
 @case(spec="user_event_parse_fields; trace_events.c:event_define_fields")
 @variants(
     ("two", "u32\tb"),
@@ -179,9 +176,6 @@ def test_without_fields(ue: UserEvents, rest: str) -> None:
     assert register(ue.open_data(), ue.name() + rest).errno == ""
     assert fields_of(ue.tracefs.format(ue.name())) == []
     assert ue.tracefs.definitions() == f"ue:{ue.name()}\n"
-
-
-# print fmt
 
 
 @case(doc="silent; a field of type print_fmt sets the event's print_fmt")

@@ -28,9 +28,6 @@ case = surface(
 )
 
 
-# The files
-
-
 @case(
     spec="create_user_tracefs",
     doc="trace_events_user.c@rfc-v1: both files have mode 0644",
@@ -56,9 +53,6 @@ def test_other_way_round(ue: UserEvents) -> None:
     """The data file cannot be mapped, and write(2) does not change the page."""
     assert File(ue.process, DATA, os.O_RDWR).map().errno == "ENODEV"
     assert File(ue.process, MMAP, os.O_RDWR).write(b"\x01").errno == "EINVAL"
-
-
-# Mapping
 
 
 @case(
@@ -141,9 +135,6 @@ def test_page_outlives(ue: UserEvents) -> None:
     place = register(ue.open_data(), ue.name()).value
     ue.tracefs.enable(ue.name())
     assert page.shows(place) == 1
-
-
-# The byte of an event
 
 
 @case(

@@ -19,9 +19,6 @@ STOPPED = PerfAttr(disabled=True)
 A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 61 00 00 00"
 
 
-# Who listens
-
-
 @case(
     spec="update_reg_page_for",
     doc="trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 any other tracer",
@@ -91,9 +88,6 @@ def test_perf_deletion(ue: UserEvents, by_command: bool) -> None:
     else:
         assert data.delete(ue.name()).value == 0
     assert ue.tracefs.definitions() == ""
-
-
-# Samples
 
 
 @case(spec="user_event_perf")

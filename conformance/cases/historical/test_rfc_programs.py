@@ -45,9 +45,6 @@ def recorded(
     return data, event, recorder
 
 
-# The context
-
-
 @case(
     doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF; "
     "trace_events_user.c@rfc-v1: struct user_bpf_context is an int and a pointer of user space",
@@ -127,9 +124,6 @@ def test_program_loads_length(ue: UserEvents) -> None:
     """A program may not load the length: tracepoints reserve the first eight bytes."""
     instructions = [ldx_mem(Size.W, R0, R1, 0), exit_insn()]
     assert Bpf(ue.process).load(instructions, ProgramType.TRACEPOINT).errno == "EACCES"
-
-
-# When it runs, and its return value
 
 
 @case(

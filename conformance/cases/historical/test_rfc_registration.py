@@ -18,9 +18,6 @@ case = surface(
 )
 
 
-# The returned index
-
-
 @case(
     spec="register_user_event",
     doc="trace_events_user.c@rfc-v1, message of the patch: the ioctl returns the number of the "
@@ -80,9 +77,6 @@ def test_existing_name(ue: UserEvents, again: str) -> None:
     first = register(ue.open_data(), ue.name() + ";u8\ta\t1\t0")
     assert register(ue.new_process().open_data(), again.format(ue.name())) == first
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 a\n"
-
-
-# One event per descriptor
 
 
 @case(
@@ -149,9 +143,6 @@ def test_refused_leaves_free(ue: UserEvents) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name()}\n"
 
 
-# The string
-
-
 @case(spec="mm/util.c:strndup_user", doc="a description has at most 512 bytes", isolation="global")
 @variants((511, ""), (512, "EINVAL"), (4096, "EINVAL"))
 def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
@@ -210,9 +201,6 @@ def test_name_longest(ue: UserEvents) -> None:
     assert register(ue.open_data(), f"{name};u8\ta\t1\t0").value == 1
     assert ue.tracefs.enabled(name).text == "0\n"
     assert ue.tracefs.definitions(whole=True) == f"ue:{name};u8 a\n"
-
-
-# Permissions
 
 
 @case(

@@ -70,9 +70,6 @@ def test_write_dump(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [shown]
 
 
-# Which event is written
-
-
 @case
 def test_write_of_descriptor(ue: UserEvents) -> None:
     """Data goes to the event of the descriptor, of which there may be many."""
@@ -148,9 +145,6 @@ def test_write_order(
     assert data.pwrite_at(address, count, offset).errno == errno
 
 
-# Several segments
-
-
 @case(
     spec="fs/read_write.c:do_loop_readv_writev", doc="trace_events_user.c@rfc-v1: has no write_iter"
 )
@@ -190,9 +184,6 @@ def test_writev_empty(
 def test_writev_unbound(ue: UserEvents, parts: list[bytes], errno: str) -> None:
     """Only empty segments succeed even without an event; an empty one before data does not."""
     assert ue.open_data().writev(parts).errno == errno
-
-
-# Tracers
 
 
 @case(doc="a program writes if the byte is not zero")

@@ -19,9 +19,6 @@ case = surface(
 )
 
 
-# enum user_reg_flag of the uapi header.
-
-
 @case(
     spec="user_reg_get, user_event_parse",
     doc="Registering: a flag that is not supported is refused with -EINVAL",

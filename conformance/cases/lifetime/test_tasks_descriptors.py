@@ -150,9 +150,6 @@ def test_passed_to_the_unprivileged(ue: UserEvents) -> None:
     assert received.write_event(0, b"\x08\0\0\0").value == 8
 
 
-# Full descriptor table
-
-
 @case(spec="fs/file.c:alloc_fd", tier="quick")
 @variants({"data": DATA, "missing": "/sys/kernel/tracing/none"})
 def test_no_descriptor_left(ue: UserEvents, path: str) -> None:

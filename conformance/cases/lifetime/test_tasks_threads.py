@@ -16,9 +16,6 @@ case = surface(
 )
 
 
-# A thread created before the first registration
-
-
 @case(spec="include/linux/user_events.h:user_events_fork")
 def test_older_thread_has_its_own(ue: UserEvents) -> None:
     """A thread older than the first registration can register the same address and bit."""
@@ -142,9 +139,6 @@ def test_early_refusal_begins_no_list(ue: UserEvents, size: int, flags: int, bit
     assert again.errno == ""
 
 
-# A thread created afterwards
-
-
 @case(spec="include/linux/user_events.h:user_events_fork", tier="quick")
 @variants(
     ("thread", THREAD), ("memory", CLONE_VM), ("memory_and_descriptors", CLONE_VM | CLONE_FILES)
@@ -222,9 +216,6 @@ def test_sharer_alone(ue: UserEvents) -> None:
     assert leader.open_data().unregister(word.address, bit=1).errno == "ENOENT"
 
 
-# Descriptors
-
-
 @case(
     spec="user_events_release",
     doc="Registering: write_index is unique to the file descriptor used",
@@ -282,9 +273,6 @@ def test_descriptors_shared_alone(ue: UserEvents) -> None:
     assert copy.wait() == 0
     data.of(other).close()
     assert data.unregister(word, bit=3).errno == "EBADF"
-
-
-# fork of a thread
 
 
 @case(spec="user_event_mm_dup")

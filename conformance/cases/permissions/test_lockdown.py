@@ -116,11 +116,9 @@ def test_lockdown_shows_new_events(ue: UserEvents) -> None:
     assert ue.tracefs.enable(ue.name("none")).errno == "ENOENT"
 
 
-# eventfs creates files at lookup since 6.6: 6.6 and 6.7 are not covered.
-
-
 @case(
     spec="fs/tracefs/inode.c:tracefs_create_dir; trace_events.c:event_create_dir",
+    # eventfs creates files at lookup since 6.6; 6.6 and 6.7 are not covered.
     profiles="5.18..6.5",
     without="directories_of_any_name",
 )

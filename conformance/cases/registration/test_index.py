@@ -17,9 +17,6 @@ case = surface(
 )
 
 
-# Write index and enable bit
-
-
 @case(spec="user_events_ref_add")
 def test_index_counts(ue: UserEvents) -> None:
     """A descriptor numbers its events from 0 in the order of their first registration."""
@@ -122,9 +119,6 @@ def test_bit_tells_the_state(ue: UserEvents) -> None:
     assert data.register(ue.name("on"), word=word, bit=1).value == 0
     assert data.register(ue.name("off"), word=word, bit=6).value == 0
     assert word.value == 0xB2
-
-
-# The limit
 
 
 @case(

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT
+from conformance.cases.support.status_text import tracepoints
 from conformance.client.data_file import Word
 from conformance.client.tracefs import MULTI_SYSTEM
 from conformance.client.user_events import UserEvents
@@ -25,17 +26,9 @@ case = surface(
 )
 
 
-# enum user_reg_flag of the uapi header.
-
-
-def _tracepoints(ue: UserEvents) -> list[str]:
-    """Names of the case's own tracepoints as user_events_status lists them."""
-    return [line.partition(" ")[0] for line in ue.tracefs.status().splitlines()]
-
-
 def _ids(ue: UserEvents) -> list[int]:
     """Ids of the case's own tracepoints, in order of creation."""
-    return sorted(int(name.rpartition(".")[2], 16) for name in _tracepoints(ue))
+    return sorted(int(name.rpartition(".")[2], 16) for name in tracepoints(ue))
 
 
 @case(
@@ -62,7 +55,7 @@ def test_name(ue: UserEvents, definition: str, stem: str) -> None:
 def test_system(ue: UserEvents) -> None:
     """The tracepoint is below events/user_events_multi, and not below events/user_events."""
     ue.event("u32 a", flags=MULTI_FORMAT)
-    (tracepoint,) = _tracepoints(ue)
+    (tracepoint,) = tracepoints(ue)
     assert ue.tracefs.enabled(tracepoint, system="user_events_multi").text == "0\n"
     assert ue.tracefs.enabled(tracepoint).errno == "ENOENT"
     assert ue.tracefs.enabled(ue.name(), system="user_events_multi").errno == "ENOENT"
@@ -99,7 +92,7 @@ def test_many(ue: UserEvents) -> None:
         word = Word(ue.process, words + 4 * number)
         seen = data.register(f"{ue.name()} u8 f{number}", flags=MULTI_FORMAT, word=word)
         assert seen.index == number
-    assert len(set(_tracepoints(ue))) == 257
+    assert len(set(tracepoints(ue))) == 257
     oldest, newest = f"{ue.name()} u8 f0", f"{ue.name()} u8 f256"
     other = ue.process.word()
     assert data.register(oldest, flags=MULTI_FORMAT, word=other, bit=0).index == 0
@@ -118,7 +111,7 @@ def test_shared(ue: UserEvents, first: str, second: str) -> None:
     data.register(ue.name() + first, flags=MULTI_FORMAT)
     assert data.register(ue.name() + second, flags=MULTI_FORMAT).index == 0
     assert ue.new_process().open_data().register(ue.name() + second, flags=MULTI_FORMAT).index == 0
-    assert len(_tracepoints(ue)) == 1
+    assert len(tracepoints(ue)) == 1
 
 
 @case(spec="find_user_event", tier="quick")
@@ -168,7 +161,7 @@ def test_beside_single(ue: UserEvents, first: int, second: int) -> None:
     data = ue.open_data()
     assert data.register(ue.name() + " u32 a", flags=first).index == 0
     assert data.register(ue.name() + " u32 a", flags=second).index == 1
-    stems = sorted(name.removeprefix(ue.name())[:1] for name in _tracepoints(ue))
+    stems = sorted(name.removeprefix(ue.name())[:1] for name in tracepoints(ue))
     assert stems == ["", "."]
     assert ue.tracefs.dynamic_events() == ("u:" + ue.name() + " u32 a\n") * 2
 
@@ -188,7 +181,7 @@ def test_name_of_a_tracepoint(ue: UserEvents) -> None:
     """The full name of a tracepoint is a free name for a single-format event."""
     data = ue.open_data()
     data.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
-    (tracepoint,) = _tracepoints(ue)
+    (tracepoint,) = tracepoints(ue)
     assert data.register(tracepoint + " u64 b").index == 1
     assert ue.tracefs.enabled(tracepoint).text == "0\n"
 
@@ -228,7 +221,7 @@ def test_ids_of_all_names(ue: UserEvents) -> None:
     data.register(ue.name("b"))
     data.register(ue.name("c"), flags=MULTI_FORMAT)
     data.register(ue.name("a") + " u32 x", flags=MULTI_FORMAT)
-    ids = sorted(int(name.partition(".")[2], 16) for name in _tracepoints(ue) if "." in name)
+    ids = sorted(int(name.partition(".")[2], 16) for name in tracepoints(ue) if "." in name)
     assert [newer - older for older, newer in pairwise(ids)] == [1, 1]
 
 
@@ -257,7 +250,7 @@ def test_status_order(ue: UserEvents) -> None:
     data.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
     data.register(ue.name() + " u32 a")
     data.register(ue.name() + " u64 a", flags=MULTI_FORMAT)
-    newest, single, oldest = _tracepoints(ue)
+    newest, single, oldest = tracepoints(ue)
     assert single == ue.name()
     assert int(newest.rpartition(".")[2], 16) - int(oldest.rpartition(".")[2], 16) == 1
 
@@ -278,7 +271,7 @@ def test_enabled_one_by_one(ue: UserEvents) -> None:
     data = ue.open_data()
     first = data.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
     second = data.register(ue.name() + " u64 a", flags=MULTI_FORMAT)
-    newer, older = _tracepoints(ue)
+    newer, older = tracepoints(ue)
     ue.tracefs.enable(newer, system=MULTI_SYSTEM)
     assert (first.word.value, second.word.value) == (0, 1)
     assert ue.tracefs.status() == newer + " # Used by ftrace\n" + older + "\n"
@@ -292,7 +285,7 @@ def test_records(ue: UserEvents) -> None:
     data = ue.open_data()
     data.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
     second = data.register(ue.name() + " u16 b", flags=MULTI_FORMAT)
-    newer, _ = _tracepoints(ue)
+    newer, _ = tracepoints(ue)
     ue.tracefs.clear_trace()
     ue.tracefs.enable(newer, system=MULTI_SYSTEM)
     unheard = data.write_event(0, bytes(4))
@@ -324,7 +317,7 @@ def test_goes_alone(ue: UserEvents) -> None:
 def test_goes_with_its_tracer(ue: UserEvents) -> None:
     """A format held only by its tracer is deleted when it is disabled."""
     ue.event("u32 a", flags=MULTI_FORMAT)
-    (tracepoint,) = _tracepoints(ue)
+    (tracepoint,) = tracepoints(ue)
     ue.tracefs.enable(tracepoint, system=MULTI_SYSTEM)
     ue.process.exit()
     assert ue.tracefs.status(eventually=True) == f"{tracepoint} # Used by ftrace\n"

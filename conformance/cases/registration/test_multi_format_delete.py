@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
+from conformance.cases.support.status_text import tracepoints
 from conformance.client.data_file import Word
 from conformance.client.user_events import UserEvents
 
@@ -20,9 +21,6 @@ case = surface(
 )
 
 
-# enum user_reg_flag of the uapi header.
-
-
 def _left_behind(ue: UserEvents, formats: Iterable[str], flags: int) -> None:
     """Create persistent events that are no longer referenced.
 
@@ -32,11 +30,6 @@ def _left_behind(ue: UserEvents, formats: Iterable[str], flags: int) -> None:
     for fields in formats:
         data.register(ue.name() + fields, flags=flags, word=Word(ue.process, 0))
     data.close()
-
-
-def _tracepoints(ue: UserEvents) -> list[str]:
-    """Names of the case's own tracepoints as user_events_status lists them."""
-    return [line.partition(" ")[0] for line in ue.tracefs.status().splitlines()]
 
 
 @case(spec="delete_user_event")
@@ -57,7 +50,7 @@ def test_delete_many(ue: UserEvents) -> None:
     """One call deletes all of 65 formats of a name."""
     _left_behind(ue, (f" u8 f{number}" for number in range(65)), PERSIST | MULTI_FORMAT)
     data = ue.open_data()
-    assert len(_tracepoints(ue)) == 65
+    assert len(tracepoints(ue)) == 65
     assert data.delete(ue.name()).value == 0
     assert ue.tracefs.dynamic_events() == ""
 
@@ -80,7 +73,7 @@ def test_truncate_busy(ue: UserEvents) -> None:
 def test_delete_by_full_name(ue: UserEvents) -> None:
     """DIAG_IOCSDEL takes the registered name: that of a tracepoint is ENOENT."""
     _left_behind(ue, (" u32 a",), PERSIST | MULTI_FORMAT)
-    (tracepoint,) = _tracepoints(ue)
+    (tracepoint,) = tracepoints(ue)
     assert ue.open_data().delete(tracepoint).errno == "ENOENT"
     assert ue.tracefs.command("-:" + tracepoint + " u32 a\n").errno == "ENOENT"
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
@@ -107,7 +100,7 @@ def test_delete_not_permitted(ue: UserEvents) -> None:
     data = ue.open_data()
     ue.process.setuid()
     assert data.delete(ue.name()).errno == "EPERM"
-    assert len(_tracepoints(ue)) == 2
+    assert len(tracepoints(ue)) == 2
 
 
 @case(
@@ -157,5 +150,5 @@ def test_command_makes_single(ue: UserEvents) -> None:
     """A command creates a single-format event, even if formats of its name exist."""
     ue.event("u32 a", flags=MULTI_FORMAT)
     assert ue.tracefs.command("u:" + ue.name() + " u32 a\n").errno == ""
-    assert _tracepoints(ue)[0] == ue.name()
+    assert tracepoints(ue)[0] == ue.name()
     assert ue.tracefs.command("u:" + ue.name() + " u64 a\n").errno == "EADDRINUSE"

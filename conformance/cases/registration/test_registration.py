@@ -17,9 +17,6 @@ case = surface(
 )
 
 
-# Sizes and the structure itself
-
-
 @case(doc="Registering: size is that of struct user_reg", profiles="6.4..", tier="full")
 @variants(
     ("0", 0, b"", "EINVAL"),
@@ -83,9 +80,6 @@ def test_unknown_flags(ue: UserEvents, flags: int) -> None:
     """An unknown flag is EINVAL, even together with a known one."""
     assert refused(ue.open_data().register(ue.name(), flags=flags)) == "EINVAL"
     assert ue.tracefs.status() == ""
-
-
-# The name and arguments
 
 
 @case(spec="mm/util.c:strndup_user")

@@ -26,9 +26,6 @@ LOW = 0x10_0000
 PLACE = {"byte-status": 16, "bit-status": 12}
 
 
-# The size of the structure
-
-
 @case(spec="user_reg_get", profiles="5.18..6.0")
 @variants(
     (24, ""),
@@ -119,9 +116,6 @@ def test_status_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None
     """An unreadable byte past the known members is EFAULT, unless one before it is nonzero."""
     raw = over(reg_of(ue, ue.name()), 0, b"\x40") + tail
     assert ue.open_data().ioctl(IOCSREG, ue.process.place(raw)).errno == errno
-
-
-# Results that cannot be stored
 
 
 @case(

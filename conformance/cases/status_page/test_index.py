@@ -109,9 +109,6 @@ def test_index_not_burnt_by_lines(ue: UserEvents) -> None:
     assert ue.open_data().register("e").place == 3
 
 
-# Freed numbers
-
-
 @case(spec="user_events_release")
 def test_index_after_close(ue: UserEvents) -> None:
     """An event keeps its number while it exists, registered or not."""

@@ -15,9 +15,6 @@ case = surface(
 )
 
 
-# Events enabled before the page is mapped
-
-
 @case(spec="update_reg_page_for")
 def test_enabled_before_mapped(ue: UserEvents) -> None:
     """A page mapped later shows at once which events are enabled."""
@@ -51,9 +48,6 @@ def test_registered_again(ue: UserEvents) -> None:
     assert data.register(ue.name()).place == place
     assert data.register(f"{ue.name()} u32 other").place == place
     assert page.shows(place) == 1
-
-
-# Lifetime of an event
 
 
 @case(spec="user_events_release")

@@ -16,9 +16,6 @@ case = surface(
 )
 
 
-# Private mappings
-
-
 @case(doc="Status: nothing is said about private mappings", tier="quick")
 def test_private_is_a_copy(ue: UserEvents) -> None:
     """A store to a private mapping copies the page, which no longer changes."""
@@ -75,9 +72,6 @@ def test_private_copy_exits(ue: UserEvents) -> None:
     assert private.shows(place) == 0
     holder.exit()
     assert page.shows(place) == 1
-
-
-# The page as a buffer
 
 
 @case(spec="trace_events_user.c:user_events_write_core")

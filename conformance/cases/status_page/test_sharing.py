@@ -20,9 +20,6 @@ case = surface(
 )
 
 
-# Mappings of one process
-
-
 @case(tier="quick")
 def test_mapped_twice(ue: UserEvents) -> None:
     """Two mappings of one process, through two descriptors, show the same."""
@@ -106,9 +103,6 @@ def test_mapped_after_reading(ue: UserEvents) -> None:
     assert seen.errno == ""
     assert replace(page, address=address).shows(place) == 1
     assert ue.process.run(read).value == 1
-
-
-# Several processes
 
 
 @case(spec="update_reg_page_for", tier="quick")

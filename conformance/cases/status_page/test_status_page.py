@@ -29,9 +29,6 @@ case = surface(
 )
 
 
-# Length and offset
-
-
 @case(doc="Status: the size of user_events_status is a page, or a multiple of it")
 @variants(
     ("4096", 4096, "", "EINVAL"),
@@ -65,9 +62,6 @@ def test_offset_ignored(ue: UserEvents, offset: int) -> None:
     content = page.load(0, 64).data
     assert ue.process.load(address, 64).data == content
     assert page.shows(place) == 1
-
-
-# Protections
 
 
 @case(
@@ -209,9 +203,6 @@ def test_refused(ue: UserEvents, opened: int, protection: int, shared: bool) -> 
     assert found == "EACCES"
 
 
-# The data file
-
-
 @case(
     spec="user_data_fops",
     doc="Status: programs map user_events_status to see which events are enabled; "
@@ -236,9 +227,6 @@ def test_not_of_the_data_file(
 ) -> None:
     """user_events_data cannot be mapped: ENODEV, after errors of the request itself."""
     assert mapping_error(ue.process, file=DATA, opened=opened, **members) == errno
-
-
-# Two errors
 
 
 @case(spec="mm/mmap.c:do_mmap, mmap_region", tier="full")

@@ -59,9 +59,6 @@ def test_store_outlives_everybody(ue: UserEvents) -> None:
     page.store(4000, b"\0")
 
 
-# Effects on the kernel
-
-
 @case(spec="update_reg_page_for")
 @variants(
     (
@@ -157,9 +154,6 @@ def test_new_event_in_old_dirt(ue: UserEvents) -> None:
     place = ue.event().place
     assert page.shows(place) == {"byte-status": 0x42, "bit-status": 1}[ue.profile.generation]
     page.store(0, bytes(2))
-
-
-# The text of user_events_status
 
 
 @case(doc="Status: user_events_status shows who uses an event", profiles="5.18..6.0")

@@ -28,3 +28,8 @@ def used_by(ue: UserEvents) -> str:
     name, _, users = line.partition(" # Used by ")
     assert name.rpartition(":")[2] == ue.name()
     return users
+
+
+def tracepoints(ue: UserEvents) -> list[str]:
+    """Names of the program's tracepoints, as user_events_status lists them."""
+    return [line.partition(" ")[0] for line in ue.tracefs.status().splitlines()]

@@ -7,6 +7,7 @@ of which are the common fields.  The cases compare what follows these.
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
+from conformance.cases.support.trace_text import recorded
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -15,14 +16,6 @@ case = surface(
     profiles="5.18..6.3",
     tier="full",
 )
-
-
-def recorded(ue: UserEvents, fields: str, *payloads: bytes) -> list[str]:
-    """Dump in `trace` of payloads written to a new event with these fields."""
-    event = ue.event(fields, enabled=True)
-    for payload in payloads:
-        assert event.write(payload).value == len(payload) + 4
-    return ue.tracefs.records()
 
 
 @case(spec="user_event_print_trace", tier="quick")

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
+from conformance.cases.support.trace_text import recorded
 from conformance.client.user_events import UserEvents
 
 case = surface("trace", doc="silent; events are viewed with ftrace", profiles="6.4..", tier="full")
-
-
-def recorded(ue: UserEvents, fields: str, *payloads: bytes) -> list[str]:
-    """Text in `trace` of payloads written to a new event with these fields."""
-    event = ue.event(fields, enabled=True)
-    for payload in payloads:
-        assert event.write(payload).value == len(payload) + 4
-    return ue.tracefs.records()
 
 
 @case(spec="trace_output.c:print_fields: size 1")

@@ -124,9 +124,6 @@ def test_beside_perf(ue: UserEvents) -> None:
         assert event.word.value == 0
 
 
-# enable_event and disable_event
-
-
 @case(doc="Event triggers", isolation="global")
 @variants(
     ("always", "enable_event:signal:signal_generate", "0*\n", "1*\n", "1\n"),
@@ -226,9 +223,6 @@ def test_target_is_busy(ue: UserEvents) -> None:
     assert data.delete(ue.name()).errno == "EBUSY"
     assert directory.trigger(f"!{text}").errno == ""
     assert data.delete(ue.name()).errno == ""
-
-
-# Snapshots
 
 
 @case(spec="snapshot_trigger; trace.c:update_max_tr", isolation="global", facilities="snapshot")
