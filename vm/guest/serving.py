@@ -29,7 +29,7 @@ _REFUSALS = (
     BadCall,
     TypeError,
     ValueError,
-    KeyError,
+    LookupError,
     OverflowError,
     MemoryError,
     OSError,

@@ -43,31 +43,26 @@ def fork() -> tuple[int, int]:
 
 
 class Scratch:
-    """Reusable memory for the arguments of a call.
+    """Reusable memory for the arguments of a call, larger than any frame.
 
     ctypes arrays would create a type per size, which takes longer than the call.
     """
 
-    def __init__(self, size: int = 1 << 18) -> None:
+    def __init__(self, size: int = 1 << 24) -> None:
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
         self._memory = mmap.mmap(-1, size, flags=flags)
         self._base = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         self._used = 0
-        self._large: list[ctypes.Array[ctypes.c_char]] = []
 
     def clear(self) -> None:
         """Release all placed bytes."""
         self._used = 0
-        self._large.clear()
 
     def place(self, content: bytes) -> int:
         """Copy bytes to writable memory, valid until clear(), and return their address."""
         start = self._used
         end = start + len(content)
-        if end > len(self._memory):
-            memory = ctypes.create_string_buffer(content, len(content))
-            self._large.append(memory)
-            return ctypes.addressof(memory)
+        # A slice beyond the end raises IndexError.
         self._memory[start:end] = content
         # Align the next argument to 8 bytes.
         self._used = (end | 7) + 1
@@ -76,9 +71,7 @@ class Scratch:
     def bytes_at(self, where: int, length: int) -> bytes:
         """The bytes at an address returned by place()."""
         start = where - self._base
-        if 0 <= start <= len(self._memory):
-            return self._memory[start : start + length]
-        return ctypes.string_at(where, length)
+        return self._memory[start : start + length]
 
 
 _scratch = Scratch()
