@@ -67,27 +67,32 @@ def ensure(
     with store.locked(f"building {entry.kernel_id}", progress):
         if not refresh and (kernel := store.lookup(entry)):
             return kernel
-        shop = workshop or HostWorkshop(store, progress)
-        remembered = None if refresh else store.remembered_revision(entry)
-        toolset = shop.prepare(entry, remembered)
-        if entry.source.kind == TREE:
-            # The tree may have been edited while this process waited: build what was read now.
-            entry = replace(entry, revision=toolset.revision)
-        recipe = Recipe(
-            package=entry.source.package,
-            revision=toolset.revision,
-            wanted=entry.wanted,
-            patches=entry.patches_digest,
-            compiler=toolset.toolchain.version,
-            make=entry.make,
-        )
-        if store.load(entry, recipe.key) is None:
-            store.publish(recipe, shop.make(entry, recipe))
-        store.remember(entry, recipe, toolset.toolchain.stamp)
-        kernel = store.load(entry, recipe.key)
-        if kernel is None:
-            raise StoreUnusable(store.root, f"{entry.kernel_id} vanished as it was finished")
-        return kernel
+        revision = None if refresh else store.remembered_revision(entry)
+        return _build(entry, revision, store, workshop or HostWorkshop(store, progress))
+
+
+def _build(
+    entry: KernelEntry, revision: str | None, store: Store, workshop: Workshop
+) -> BuiltKernel:
+    toolset = workshop.prepare(entry, revision)
+    if entry.source.kind == TREE:
+        # The tree may have been edited while this process waited: build what was read now.
+        entry = replace(entry, revision=toolset.revision)
+    recipe = Recipe(
+        package=entry.source.package,
+        revision=toolset.revision,
+        wanted=entry.wanted,
+        patches=entry.patches_digest,
+        compiler=toolset.toolchain.version,
+        make=entry.make,
+    )
+    if store.load(entry, recipe.key) is None:
+        store.publish(recipe, workshop.make(entry, recipe))
+    store.remember(entry, recipe, toolset.toolchain.stamp)
+    kernel = store.load(entry, recipe.key)
+    if kernel is None:
+        raise StoreUnusable(store.root, f"{entry.kernel_id} vanished during publication")
+    return kernel
 
 
 def needed_tools(entry: KernelEntry, *, at_hand: bool) -> tuple[str, ...]:

@@ -68,8 +68,8 @@ def run(
     """Run a child and return its exit status (negative: killed by that signal).
 
     It leads a process group: Ctrl-C reaches only this process, which ends the group.  If this
-    process is killed, the kernel sends the child SIGTERM, and make ends its own children. Raises
-    TookTooLong.
+    process is killed, the kernel sends the child SIGTERM, and make ends its own children.
+    Raises TookTooLong.
     """
     child = subprocess.Popen(
         ["setpriv", "--pdeathsig", "TERM", "--", *argv],
@@ -88,23 +88,29 @@ def run(
         output = _Output(child.stdout, log, on_line)
         ended = os.pidfd_open(child.pid)
         cleaning.callback(os.close, ended)
-        with selectors.DefaultSelector() as selector:
-            selector.register(child.stdout, selectors.EVENT_READ)
-            selector.register(ended, selectors.EVENT_READ)
-            while not deadline.expired:
-                ready = selector.select(timeout=min(TICK_S, deadline.remaining()))
-                files = [key.fileobj for key, _ in ready]
-                if child.stdout in files and not output.read():
-                    selector.unregister(child.stdout)
-                elif ended in files:
-                    # All output is read; do not wait for other processes that hold the pipe.
-                    break
-                if on_tick is not None:
-                    on_tick()
-            else:
-                raise TookTooLong(deadline.what, deadline.seconds)
+        _await(ended, output, deadline, on_tick)
         output.finish()
     return child.returncode
+
+
+def _await(
+    ended: int, output: _Output, deadline: Deadline, on_tick: Callable[[], None] | None
+) -> None:
+    """Read the output until the child has ended.  Raises TookTooLong."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(output.stream, selectors.EVENT_READ)
+        selector.register(ended, selectors.EVENT_READ)
+        while not deadline.expired:
+            ready = selector.select(timeout=min(TICK_S, deadline.remaining()))
+            files = [key.fileobj for key, _ in ready]
+            if output.stream in files and not output.read():
+                selector.unregister(output.stream)
+            elif ended in files:
+                # All output is read; do not wait for other processes that hold the pipe.
+                return
+            if on_tick is not None:
+                on_tick()
+    raise TookTooLong(deadline.what, deadline.seconds)
 
 
 class _Output:
@@ -113,14 +119,14 @@ class _Output:
     def __init__(
         self, stream: IO[bytes], log: BinaryIO | None, on_line: Callable[[str], None] | None
     ) -> None:
-        self._stream = stream
+        self.stream = stream
         self._log = log
         self._on_line = on_line
         self._rest = b""
 
     def read(self) -> bool:
         """Handle one block; False at the end of the stream."""
-        block = os.read(self._stream.fileno(), 65536)
+        block = os.read(self.stream.fileno(), 65536)
         if self._log is not None:
             self._log.write(block)
         *lines, self._rest = (self._rest + block).split(b"\n")

@@ -108,6 +108,10 @@ class UsersTree:
         except OSError as error:
             raise NoKernelTree(self.directory, error.strerror or str(error)) from error
         number = _number(makefile, self.directory)
+        return Snapshot(self._tree_id(deadline), number)
+
+    def _tree_id(self, deadline: Deadline) -> str:
+        """Update our index to the working tree, and return the id of its content."""
         ours = self.ours(deadline, with_theirs=False)
         listing = self._listing(ours, deadline)
         # Left by a killed git: the lock of the home is held.
@@ -117,19 +121,12 @@ class UsersTree:
         if not kept.is_file() or kept.read_bytes() != listing:
             before = ours.run("ls-files", "-z", deadline=deadline)
             gone = _joined(set(before.split(b"\0")) - set(listing.split(b"\0")))
-            ours.run(
-                *("update-index", "-z", "--force-remove", "--stdin"),
-                deadline=deadline,
-                given=gone,
-            )
-        ours.run(
-            *("update-index", "-z", "--add", "--remove", "--replace", "--info-only", "--stdin"),
-            deadline=deadline,
-            given=listing,
-        )
+            removal = ("update-index", "-z", "--force-remove", "--stdin")
+            ours.run(*removal, deadline=deadline, given=gone)
+        update = ("update-index", "-z", "--add", "--remove", "--replace", "--info-only", "--stdin")
+        ours.run(*update, deadline=deadline, given=listing)
         kept.write_bytes(listing)
-        tree = ours.run("write-tree", "--missing-ok", deadline=deadline)
-        return Snapshot(tree.decode().strip(), number)
+        return ours.line("write-tree", "--missing-ok", deadline=deadline)
 
     def _listing(self, ours: Git, deadline: Deadline) -> bytes:
         """The source files, each followed by a NUL.
