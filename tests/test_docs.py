@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 from dataclasses import fields
 from pathlib import Path
 
@@ -92,6 +91,12 @@ def test_make_targets_exist(page: Path) -> None:
     assert set(named) - {"olddefconfig"} <= targets
 
 
+def test_failure_in_readme_names_its_case() -> None:
+    text = text_of(ROOT / "README.md")
+    ((id, file),) = re.findall(r"(?ms)^FAIL (\S+) .*?^  case +(\S+):\d+$", text)
+    assert f"def test_{id.partition('.')[2]}(" in (ROOT / file).read_text(encoding="utf-8")
+
+
 def test_readme_is_short() -> None:
     assert len(text_of(ROOT / "README.md").splitlines()) <= 120
     assert len(text_of(ROOT / "CONTRIBUTING.md").splitlines()) <= 100
@@ -137,8 +142,3 @@ def test_every_outcome_and_blame_is_explained() -> None:
     rows = re.findall(r"(?m)^\| (\w+) \|", text_of(DOCS / "reports.md"))
     assert {outcome.value for outcome in Outcome} <= set(rows)
     assert {blame.value for blame in Blame} - {"none"} <= set(rows)
-
-
-def test_shell_examples_are_posix_sh() -> None:
-    for script in (ROOT / "examples").rglob("*.sh"):
-        subprocess.run(["sh", "-n", script], check=True, timeout=60)
