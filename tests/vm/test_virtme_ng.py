@@ -87,24 +87,13 @@ def test_changed_terminal_invalidates_the_cache(
 
 
 @pytest.mark.parametrize(
-    "kept",
-    [
-        "",
-        "[]",
-        "{}",
-        '{"host": 1, "answers": []}',
-        "[" * 100_000,
-        '{"host": "HOST", "answers": {"QUESTION": []}}',
-        '{"host": "HOST", "answers": {"QUESTION": [1]}}',
-        '{"host": "HOST", "answers": {"QUESTION": "words"}}',
-    ],
+    "damage", ["", "[]", "{}", "[" * 100_000, '{"KEY": []}', '{"KEY": [1]}', '{"KEY": "words"}']
 )
-def test_damaged_entry_is_ignored(host: Host, kept: str) -> None:
+def test_damaged_entry_is_ignored(host: Host, damage: str) -> None:
     host.command()
     file = host.cache / "virtme.json"
-    known = json.loads(file.read_text())
-    (question,) = known["answers"]
-    file.write_text(kept.replace("HOST", known["host"]).replace("QUESTION", question))
+    (key,) = json.loads(file.read_text())
+    file.write_text(damage.replace("KEY", key))
     assert host.command() == COMMAND
     assert host.runs == 2
 
@@ -134,7 +123,7 @@ def test_cache_writable_by_others_is_ignored(host: Host, monkeypatch: pytest.Mon
 def test_cache_is_bounded(host: Host) -> None:
     for memory in range(70):
         host.command(memory)
-    assert len(json.loads((host.cache / "virtme.json").read_text())["answers"]) == 64
+    assert len(json.loads((host.cache / "virtme.json").read_text())) == 64
     host.command(69)
     assert host.runs == 70
 

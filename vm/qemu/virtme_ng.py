@@ -49,12 +49,12 @@ def virtme_command(
         "--disable-monitor", "--dry-run", "--show-command",
     ]
     # fmt: on
-    cached = None if cache is None else _CachedCommand.find(cache, command, (kernel, Path(qemu)))
-    words = cached.load() if cached is not None else None
-    if words is None:
+    key = None if cache is None else _cache_key(command, (kernel, Path(qemu)))
+    if cache is None or key is None:
         words = _run(command)
-        if cached is not None:
-            cached.save(words)
+    else:
+        file = cache / "virtme.json"
+        words = _load(file, key) or _save(file, key, _run(command))
     program, *rest = words
     options: list[tuple[str, ...]] = []
     for word in rest:
@@ -102,62 +102,44 @@ def _installed() -> str | None:
     return next(filter(None, (shutil.which(_RUN, path=each) for each in scripts)), None)
 
 
-class _CachedCommand:
-    """The output of one virtme-ng call, in a JSON file for all calls on this host."""
-
-    def __init__(self, file: Path, host: str, key: str) -> None:
-        self._file = file
-        self._host = host
-        self._key = key
-
-    @classmethod
-    def find(
-        cls, cache: Path, command: list[str], files: tuple[Path, ...]
-    ) -> _CachedCommand | None:
-        """The cache entry for a command about files; None if its validity cannot be checked."""
-        try:
-            host = _digest(
-                _BOOT_ID.read_text(),
-                _NR_OPEN.read_text(),
-                *map(_state_of, (Path(command[0]), *_package(command[0]))),
-            )
-            environment = (os.environ.get("TERM", ""), str(os.getuid()), str(Path.cwd()))
-            key = _digest(*command, *environment, *map(_state_of, files))
-        except OSError:
-            return None
-        return cls(cache / "virtme.json", host, key)
-
-    def load(self) -> list[str] | None:
-        """The cached words, if any."""
-        words = self._entries().get(self._key)
-        if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
-            return words
+def _cache_key(command: list[str], files: tuple[Path, ...]) -> str | None:
+    """A digest of all that the output depends on; None if that cannot be determined."""
+    environment = (os.environ.get("TERM", ""), str(os.getuid()), str(Path.cwd()))
+    try:
+        host = (_BOOT_ID.read_text(), _NR_OPEN.read_text())
+        files = (Path(command[0]), *_package(command[0]), *files)
+        parts = (*host, *command, *environment, *map(_state_of, files))
+    except OSError:
         return None
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
-    def save(self, words: list[str]) -> None:
-        """Store the words and drop the oldest entries; does nothing on a read-only cache."""
-        others = {key: entry for key, entry in self._entries().items() if key != self._key}
-        last = dict(list(others.items())[1 - _MAX_CACHED :])
-        record = {"host": self._host, "answers": last | {self._key: words}}
-        with suppress(OSError):
-            write_record(self._file, record)
 
-    def _entries(self) -> dict[str, object]:
-        """All entries for this host; none if the file is absent, damaged or from another host.
+def _load(file: Path, key: str) -> list[str] | None:
+    words = _entries(file).get(key)
+    if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
+        return words
+    return None
 
-        The commands are executed, so a file that another user owns or may write is ignored.
-        """
-        with (
-            suppress(OSError, ValueError, KeyError, TypeError, RecursionError),
-            self._file.open(encoding="utf-8") as file,
-        ):
-            status = os.fstat(file.fileno())
-            if status.st_uid != os.getuid() or status.st_mode & _WRITABLE_BY_OTHERS:
-                return {}
-            record = json.load(file)
-            if record["host"] == self._host and isinstance(record["answers"], dict):
-                return dict(record["answers"])
-        return {}
+
+def _save(file: Path, key: str, words: list[str]) -> list[str]:
+    """Store the words, if possible, and drop the oldest entries.  Returns the words."""
+    others = {other: entry for other, entry in _entries(file).items() if other != key}
+    with suppress(OSError):
+        write_record(file, dict(list(others.items())[1 - _MAX_CACHED :]) | {key: words})
+    return words
+
+
+def _entries(file: Path) -> dict[str, object]:
+    """All cached words by key.
+
+    They are executed, so a file that another user owns or may write is ignored.
+    """
+    with suppress(OSError, ValueError, RecursionError), file.open(encoding="utf-8") as opened:
+        status = os.fstat(opened.fileno())
+        if status.st_uid == os.getuid() and not status.st_mode & _WRITABLE_BY_OTHERS:
+            entries = json.load(opened)
+            return dict(entries) if isinstance(entries, dict) else {}
+    return {}
 
 
 def _package(program: str) -> list[Path]:
@@ -176,7 +158,3 @@ def _state_of(file: Path) -> str:
     """Identity, times and size of a file.  Raises OSError."""
     status = file.stat()
     return f"{file.resolve()} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_size}"
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
