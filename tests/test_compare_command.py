@@ -101,10 +101,10 @@ def test_flaky_cases_are_no_regression(tmp_path: Path, capsys: pytest.CaptureFix
     ]
     new = several(tmp_path / "new", *patched)
     assert compared(base, new) == 0
-    said = capsys.readouterr().out
-    assert "(one of 3 runs of this kernel)" in " ".join(said.split())
-    assert "base: PASS in 2 of 2; new: PASS in 1, FAIL in 2 of 3" in said
-    assert said.endswith("no regression: 1 flaky, 1 as before\n")
+    output = capsys.readouterr().out
+    assert "(one of 3 runs of this kernel)" in " ".join(output.split())
+    assert "base: PASS in 2 of 2; new: PASS in 1, FAIL in 2 of 3" in output
+    assert output.endswith("no regression: 1 flaky, 1 as before\n")
     # One run of each, the others given as options.
     first = [base / "run0", new / "run0"]
     assert compared(*first) == 1
@@ -121,9 +121,9 @@ def test_one_build_compared_with_itself_has_no_regression(
     good = kept(tmp_path / "good", same_build(1, case("a.b")))
     bad = kept(tmp_path / "bad", same_build(2, case("a.b", C)))
     assert compared(good, bad) == 0
-    said = capsys.readouterr().out
-    assert "build is the same: the kernel did not change" in said
-    assert "base: PASS in 1 of 1; new: CRASH in 1 of 1" in said
+    output = capsys.readouterr().out
+    assert "build is the same: the kernel did not change" in output
+    assert "base: PASS in 1 of 1; new: CRASH in 1 of 1" in output
     edited = kept(tmp_path / "edited", same_build(3, case("a.b", C), build="another"))
     assert compared(good, edited) == 1
     assert "build differs in patches" in capsys.readouterr().out

@@ -51,10 +51,10 @@ def export(capsys: pytest.CaptureFixture[str], form: str, *more: object) -> str:
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """The message about invalid arguments, which exit with a usage error."""
     assert main(["export", *map(str, arguments)]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.startswith(("uevt: ", "usage: "))
-    return said.err
+    message = capsys.readouterr()
+    assert message.out == ""
+    assert message.err.startswith(("uevt: ", "usage: "))
+    return message.err
 
 
 def test_invalid_arguments_are_refused(
@@ -83,7 +83,7 @@ def test_an_invalid_document_is_refused(capsys: pytest.CaptureFixture[str], patc
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ([], "--origin: is missing; name your CI system"),
         (["--origin=Ä"], "--origin: 'Ä' is not a name"),
@@ -94,9 +94,9 @@ def test_an_invalid_document_is_refused(capsys: pytest.CaptureFixture[str], patc
     ],
 )
 def test_invalid_kcidb_options_are_refused(
-    capsys: pytest.CaptureFixture[str], patched: Path, given: list[str], said: str
+    capsys: pytest.CaptureFixture[str], patched: Path, given: list[str], message: str
 ) -> None:
-    assert said in refused(capsys, "--format=kcidb", *given, patched)
+    assert message in refused(capsys, "--format=kcidb", *given, patched)
 
 
 def test_a_build_belongs_to_one_run(
@@ -119,8 +119,8 @@ def test_kcidb_options_are_refused_for_other_formats(
     (tmp_path / "check").mkdir()
     record = run(case("write.a"), head=head(self_check=True))
     write_results(record, tmp_path / "check" / "results.json")
-    said = refused(capsys, tmp_path / "check", "--format=kcidb", "--origin=a")
-    assert "is a self-check, which judged no kernel; name another run" in said
+    message = refused(capsys, tmp_path / "check", "--format=kcidb", "--origin=a")
+    assert "is a self-check, which judged no kernel; name another run" in message
     assert "ok 1 write.a" in export(capsys, "ktap", tmp_path / "check")
 
 
@@ -139,12 +139,12 @@ def test_a_file_gets_the_printed_text(
 def test_a_pipe_is_not_replaced(patched: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    said: list[str] = []
-    reader = threading.Thread(target=lambda: said.append(pipe.read_text()), daemon=True)
+    message: list[str] = []
+    reader = threading.Thread(target=lambda: message.append(pipe.read_text()), daemon=True)
     reader.start()
     assert main(words("ktap", patched, "--out", pipe)) == 0
     reader.join(10)
-    assert said[0].startswith("KTAP version 1\n")
+    assert message[0].startswith("KTAP version 1\n")
     assert pipe.is_fifo()
 
 
@@ -218,8 +218,8 @@ def test_github_shows_the_regression(
     capsys: pytest.CaptureFixture[str], patched: Path, tmp_path: Path
 ) -> None:
     summary = tmp_path / "summary.md"
-    said = export(capsys, "github", patched, "--out", summary)
-    assert said == (
+    message = export(capsys, "github", patched, "--out", summary)
+    assert message == (
         f"::error title=FAIL {REGRESSION} on 6.12+pEBUSY::"
         "step 11, errno: allowed EBADF, observed EBUSY\n"
     )
@@ -234,8 +234,8 @@ def test_the_step_summary_is_written_where_github_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert main(words("github", patched)) == 0
-    said = capsys.readouterr().err
-    assert said == "uevt: no summary: set --out or GITHUB_STEP_SUMMARY\n"
+    message = capsys.readouterr().err
+    assert message == "uevt: no summary: set --out or GITHUB_STEP_SUMMARY\n"
     summary = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     export(capsys, "github", patched)

@@ -28,10 +28,10 @@ def keep(directory: Path, record: RunRecord) -> None:
 
 def test_text_is_the_default_form(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(kernels)]) == 0
-    said = capsys.readouterr()
-    assert said.out.splitlines()[1].split()[:3] == ["6.1", "6.1", "PASS"]
-    assert "PASS -> FAIL a.b" in said.out
-    assert said.err == ""
+    message = capsys.readouterr()
+    assert message.out.splitlines()[1].split()[:3] == ["6.1", "6.1", "PASS"]
+    assert "PASS -> FAIL a.b" in message.out
+    assert message.err == ""
 
 
 def test_both_forms_at_once(kernels: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,7 +47,7 @@ def test_a_page_on_standard_output(kernels: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["nowhere"], "nowhere: does not exist; name a directory of results"),
         (
@@ -64,12 +64,12 @@ def test_after_an_error_nothing_is_written(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     arguments: list[str],
-    said: str,
+    message: str,
 ) -> None:
     monkeypatch.chdir(kernels)
     before = sorted(kernels.rglob("*"))
     assert main(["report", *arguments]) == 2
-    told = capsys.readouterr()
-    assert said in told.err
-    assert told.out == ""
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert shown.out == ""
     assert sorted(kernels.rglob("*")) == before

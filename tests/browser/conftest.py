@@ -38,7 +38,7 @@ def page(browser: Browser) -> Iterator[Page]:
     """A window of 1280 by 800 that must not log errors or use the network."""
     window = browser.new_page(viewport={"width": 1280, "height": 800})
     complaints: list[str] = []
-    window.on("console", lambda said: complaints.append(said.text))
+    window.on("console", lambda output: complaints.append(output.text))
     window.on("pageerror", lambda error: complaints.append(str(error)))
 
     def asked(request: Request) -> None:

@@ -47,18 +47,18 @@ def many() -> list[Run]:
 
 def _one(number: int, place: int) -> CaseResult:
     id = f"surface{place % 40}.case_{place}.variant"
-    told = case(
+    shown = case(
         id, sentence=f"What case {place} proves, in as many words as that takes.", duration_s=0.01
     )
     if (number + place) % 20:
-        return replace(told, evidence=Evidence(docs=f"user_events.rst@v6.12: words about {place}"))
+        return replace(shown, evidence=Evidence(docs=f"user_events.rst@v6.12: words about {place}"))
     steps = tuple(
         f"{step}. p1: mmap((void *)0x{number:x}{place:x}, 64); = 0" for step in range(1, 40)
     )
     evidence = Evidence(steps, "step 3: 0", "step 3: -1 EINVAL", "words", "[    1.0] text\n" * 20)
     mismatch = Mismatch(3, "errno", "success", "EINVAL")
     return replace(
-        told, outcome=Outcome.FAIL, reason="it broke", mismatches=(mismatch,), evidence=evidence
+        shown, outcome=Outcome.FAIL, reason="it broke", mismatches=(mismatch,), evidence=evidence
     )
 
 

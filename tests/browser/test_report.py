@@ -27,7 +27,7 @@ def evidence(page: Page) -> Locator:
     return page.get_by_role("dialog")
 
 
-def told(page: Page) -> str:
+def shown(page: Page) -> str:
     return str(page.locator("#count").inner_text())
 
 
@@ -125,15 +125,15 @@ def test_enter_folds_a_surface(page: Page, pages: Path) -> None:
 def test_filters(page: Page, pages: Path, control: str, value: str, count: str) -> None:
     open_page(page, pages)
     page.locator(f"#{control}").select_option(value)
-    assert told(page) == count
+    assert shown(page) == count
     # The filter is in the address.
     address = page.url
     open_page(page, pages, hash="")
     page.goto(address)
     page.reload()
-    assert told(page) == count
+    assert shown(page) == count
     page.locator(f"#{control}").select_option("")
-    assert told(page) == "39 cases"
+    assert shown(page) == "39 cases"
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_filters(page: Page, pages: Path, control: str, value: str, count: str) 
 def test_search(page: Page, pages: Path, words: str, count: str) -> None:
     open_page(page, pages)
     page.get_by_role("searchbox").fill(words)
-    assert told(page) == count
+    assert shown(page) == count
 
 
 def test_changed_outcomes_are_marked(page: Page, pages: Path) -> None:
@@ -282,7 +282,7 @@ def test_twenty_kernels_of_eight_hundred_cases_open_quickly(page: Page, pages: P
         open_page(page, pages, "many")
         page.reload()
         took.append(page.evaluate("performance.getEntriesByType('navigation')[0].domComplete"))
-        assert told(page) == f"{MANY_CASES} cases"
+        assert shown(page) == f"{MANY_CASES} cases"
     # Exclude the load of the machine.
     assert min(took) < OPEN_MS
     page.locator("#fold").click()

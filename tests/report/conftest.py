@@ -56,8 +56,8 @@ def kunit(kernel_testing: Path) -> Kunit:
     finally:
         sys.dont_write_bytecode = before
     # Later versions take a printer.
-    told = "printer" in inspect.signature(parser.parse_run_tests).parameters
-    to = [printer.Printer(output=io.StringIO())] if told else []
+    shown = "printer" in inspect.signature(parser.parse_run_tests).parameters
+    to = [printer.Printer(output=io.StringIO())] if shown else []
     return lambda text: parser.parse_run_tests(text.splitlines(), *to)
 
 

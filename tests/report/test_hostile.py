@@ -147,11 +147,11 @@ def test_ktap_has_one_case_with_its_result(record: RunRecord) -> None:
     found = [each for each in read_ktap(render_ktap([record])).leaves() if each.name == "write.a"]
     assert [each.ok for each in found] == [not bad]
     stream = io.StringIO()
-    told = KtapStream(stream, record.head)
-    told.begin(record.selected)
-    told.case(record.cases[0])
-    told.remark(record.cases[0])
-    told.end(record)
+    shown = KtapStream(stream, record.head)
+    shown.begin(record.selected)
+    shown.case(record.cases[0])
+    shown.remark(record.cases[0])
+    shown.end(record)
     check(stream.getvalue())
     results = [line for line in stream.getvalue().splitlines() if line.startswith(("ok", "not ok"))]
     assert len(results) == 2

@@ -131,8 +131,8 @@ def test_an_equal_deviation_depends_on_its_expectation() -> None:
 
 def test_evidence_begins_with_new_differences() -> None:
     """A known deviation that comes first in the program is not new."""
-    old, anew = Mismatch(1, "errno", "0", "EPERM"), Mismatch(5, "errno", "0", "EIO")
+    old, new_text = Mismatch(1, "errno", "0", "EPERM"), Mismatch(5, "errno", "0", "EIO")
     base = replace(wrong("a.b"), outcome=XF, mismatches=(old,))
-    lines = evidence_of(wrong("a.b", mismatches=(old, anew)), base)
+    lines = evidence_of(wrong("a.b", mismatches=(old, new_text)), base)
     assert ("kernel", ("errno: EIO",)) in lines
     assert ("more", ("1 more difference in this case",)) in lines

@@ -125,11 +125,11 @@ def test_the_sample_has_one_of_each_difference() -> None:
 def test_kernel_output_cannot_change_the_page(
     render: Callable[[Comparison], str],
 ) -> None:
-    said = "\x1b[2J\x1b]0;owned\x07``` <script>alert(1)</script> [x](y) @all |\n# heading\r"
-    shown = Evidence(steps=(f"1. p1: {said}; = 0",), docs=said)
-    mismatch = Mismatch(1, "errno", "EINVAL", said)
-    failed = case("a.b", F, reason=said, mismatches=(mismatch,), evidence=shown)
-    text = render(compare(run(case("a.b"), case("a.c", E, reason=said)), run(failed)))
+    output = "\x1b[2J\x1b]0;owned\x07``` <script>alert(1)</script> [x](y) @all |\n# heading\r"
+    shown = Evidence(steps=(f"1. p1: {output}; = 0",), docs=output)
+    mismatch = Mismatch(1, "errno", "EINVAL", output)
+    failed = case("a.b", F, reason=output, mismatches=(mismatch,), evidence=shown)
+    text = render(compare(run(case("a.b"), case("a.c", E, reason=output)), run(failed)))
     assert not any(ord(each) < 32 and each != "\n" for each in text)
     lines = text.splitlines()
     assert [line for line in lines if line.startswith("# ")] == []

@@ -58,18 +58,18 @@ def test_texts_survive_escaping() -> None:
 
 
 def test_annotations_have_reason_and_differences() -> None:
-    told = {read(line)[1]: read(line)[2] for line in github.annotate([mixed()])}
-    assert list(told) == [
+    shown_text = {read(line)[1]: read(line)[2] for line in github.annotate([mixed()])}
+    assert list(shown_text) == [
         "FAIL registration.size_short on 6.12",
         "CRASH delete.busy on 6.12",
         "TIMEOUT write.storm on 6.12",
         "XPASS status.text on 6.12",
         "ERROR lifetime.fork on 6.12",
     ]
-    lines = told["FAIL registration.size_short on 6.12"].splitlines()
+    lines = shown_text["FAIL registration.size_short on 6.12"].splitlines()
     assert lines[0] == "a structure of four bytes is accepted"
     assert lines[1] == "step 2, errno: allowed EINVAL (22), observed 0"
-    assert "a second run on a new guest gave PASS" in told["CRASH delete.busy on 6.12"]
+    assert "a second run on a new guest gave PASS" in shown_text["CRASH delete.busy on 6.12"]
 
 
 @pytest.mark.parametrize(
@@ -176,9 +176,9 @@ def texts(markdown: str) -> str:
 @given(runs())
 def test_all_text_is_inside_elements(record: RunRecord) -> None:
     markdown = github.render_summary(record)
-    said = texts(markdown)
+    output = texts(markdown)
     for each in record.cases:
-        assert (each.outcome not in BAD | {Outcome.XFAIL}) or each.id in said
+        assert (each.outcome not in BAD | {Outcome.XFAIL}) or each.id in output
     # An empty line ends an element, except a <pre> that begins a line.
     for block in re.split(r"(?ms)^<pre>.*?^</pre>$", markdown):
         for part in block.split("\n\n"):
@@ -215,9 +215,9 @@ def test_summaries_are_appended(tmp_path: Path) -> None:
     file = tmp_path / "summary.md"
     file.write_text("# mine\n")
     assert github.append_summary(file, [mixed(), run(case("write.a"))]) == []
-    said = file.read_text()
-    assert said.startswith("# mine\n<h3>uevt: 6.12 (6.12.117) ERROR: ")
-    assert said.count("<h3>") == 2
+    output = file.read_text()
+    assert output.startswith("# mine\n<h3>uevt: 6.12 (6.12.117) ERROR: ")
+    assert output.count("<h3>") == 2
 
 
 def test_a_full_file_is_not_changed(tmp_path: Path) -> None:
@@ -265,9 +265,9 @@ def test_an_unwritable_summary_does_not_end_the_run(
     if path is not None:
         monkeypatch.setenv("GITHUB_STEP_SUMMARY", path)
     WorkflowOutput().end(mixed())
-    said = capsys.readouterr()
-    assert len(said.out.splitlines()) == 5
-    assert said.err.startswith("uevt: no summary of the step: ") is bool(path)
+    output = capsys.readouterr()
+    assert len(output.out.splitlines()) == 5
+    assert output.err.startswith("uevt: no summary of the step: ") is bool(path)
 
 
 def test_a_run_without_a_result_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -277,12 +277,12 @@ def test_a_run_without_a_result_prints_nothing(capsys: pytest.CaptureFixture[str
 
 def test_live_output_has_no_commands() -> None:
     console = "::stop-commands::x\n[1.0] ##[add-mask]y"
-    told = case("write.a", Outcome.CRASH, evidence=Evidence(console=console))
+    shown_text = case("write.a", Outcome.CRASH, evidence=Evidence(console=console))
     screen, ktap = io.StringIO(), io.StringIO()
     live = Live(screen, head(), Path("out"), escape=github.harmless)
-    live.case(told)
-    KtapStream(ktap, head(), escape=github.harmless).case(told)
-    for said in (screen.getvalue(), ktap.getvalue()):
-        assert "stop-commands" in said
-        assert "##[" not in said
-        assert not re.search(r"(?m)^\s*::", said)
+    live.case(shown_text)
+    KtapStream(ktap, head(), escape=github.harmless).case(shown_text)
+    for output in (screen.getvalue(), ktap.getvalue()):
+        assert "stop-commands" in output
+        assert "##[" not in output
+        assert not re.search(r"(?m)^\s*::", output)

@@ -167,10 +167,10 @@ def test_evidence_is_bounded() -> None:
     console = "".join(f"[{second:5}.0] {'x' * 900}\n" for second in range(60))
     crash = case("write.a", Outcome.CRASH, evidence=Evidence(console=console))
     *_, test = document(run(crash))["tests"]
-    told = test["misc"]["uevt"]["evidence"]["console"]
-    assert len(told) <= 16384
-    assert "characters left out; results.json has them" in told
-    assert told.startswith("[    0.0]")
+    shown = test["misc"]["uevt"]["evidence"]["console"]
+    assert len(shown) <= 16384
+    assert "characters left out; results.json has them" in shown
+    assert shown.startswith("[    0.0]")
     assert len(test["log_excerpt"]) <= 16384
     assert test["log_excerpt"].startswith("CRASH write.a (blame kernel, 0.00 s)\n")
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 
 from conformance.report.export.kselftest import render_kselftest
-from conformance.results.case_result import Blame, Evidence, Outcome, SkipReason
+from conformance.results.case_result import Blame, Evidence, Outcome
 from conformance.results.run import RunRecord
 from tests.report.export.lkft_reader import read_kselftest, slug
 from tests.report.samples import UNHURRIED, case, contradicted, mixed, run, runs
@@ -26,41 +26,18 @@ RESULTS = {Outcome.PASS: "pass", Outcome.XFAIL: "pass", Outcome.SKIP: "skip"}
 @given(runs())
 def test_readers_find_exactly_the_cases(record: RunRecord) -> None:
     found = read_kselftest(render_kselftest([record]), shorten=str)
-    told = {
+    shown = {
         f"user_events: {each.surface}_{each.id}": RESULTS.get(each.outcome, "fail")
         for each in record.cases
     }
-    assert told.items() <= found.items()
+    assert shown.items() <= found.items()
     programs = {f"user_events: {each.surface}" for each in record.cases}
     whole = {"user_events: uevt.run"} if record.trouble else set()
-    assert found.keys() - told.keys() == programs | whole
+    assert found.keys() - shown.keys() == programs | whole
 
 
 def test_the_document_of_a_run_with_one_of_everything(golden: Callable[[str, str], None]) -> None:
     golden("mixed.kselftest", render_kselftest([mixed()]))
-
-
-def test_names_are_ids_also_of_skipped_cases() -> None:
-    found = read_kselftest(render_kselftest([mixed()]))
-    assert found == {
-        "user_events_registration_registration_empty_name": "pass",
-        "user_events_registration_registration_size_short": "fail",
-        "user_events_registration": "fail",
-        "user_events_enable_enable_bit_63": "pass",
-        "user_events_enable": "pass",
-        "user_events_delete_delete_busy": "fail",
-        "user_events_delete": "fail",
-        "user_events_write_write_storm": "fail",
-        "user_events_write": "fail",
-        "user_events_status_status_text": "fail",
-        "user_events_status": "fail",
-        "user_events_format_format_array_length": "pass",
-        "user_events_format": "pass",
-        "user_events_layouts_layouts_compat": "skip",
-        "user_events_layouts": "skip",
-        "user_events_lifetime_lifetime_fork": "fail",
-        "user_events_lifetime": "fail",
-    }
 
 
 def test_reduced_case_names_are_unique() -> None:
@@ -115,17 +92,10 @@ def test_a_run_that_was_cut_off_is_a_failed_program() -> None:
     )
 
 
-def test_a_kernel_without_user_events_is_skipped() -> None:
-    unbuilt = case("write.a", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
-    text = render_kselftest([run(unbuilt, not_built=True)])
-    assert read_kselftest(text) == {"user_events_uevt_run": "skip"}
-    assert "# 1..0 # SKIP the kernel was built without user_events\n" in text
-
-
 def test_measured_switches_are_shown() -> None:
     lines = render_kselftest([contradicted()]).splitlines()
-    told = lines.index("# # | judged with measured switches: ebadf_when_disabled, persist")
-    assert lines[told + 1] == "# ok 1 write.a"
+    shown = lines.index("# # | judged with measured switches: ebadf_when_disabled, persist")
+    assert lines[shown + 1] == "# ok 1 write.a"
 
 
 RUNNER = """\
@@ -150,9 +120,9 @@ def test_the_format_matches_the_kernels_runner(kernel_testing: Path, tmp_path: P
     ours = text[text.index("# selftests:") :]
     (tmp_path / "kselftest").symlink_to(kernel_testing / "selftests" / "kselftest")
     (tmp_path / "user_events").mkdir()
-    for name, said, ended in re.findall(BLOCK, ours):
+    for name, output_text, ended in re.findall(BLOCK, ours):
         program = tmp_path / "user_events" / name
-        lines = re.sub("(?m)^# ", "", said)
+        lines = re.sub("(?m)^# ", "", output_text)
         program.write_text(PROGRAM.format(lines, {"exit=1": 1, "SKIP": 4, "": 0}[ended]))
         program.chmod(0o755)
     done = subprocess.run(

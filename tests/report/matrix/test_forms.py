@@ -33,11 +33,11 @@ def example() -> Matrix:
             outcome
         ]
         sentence = "An array shows its length behind its name."
-        told = case("format.array_length", outcome, reason=reason, sentence=sentence)
+        shown = case("format.array_length", outcome, reason=reason, sentence=sentence)
         other = [case(f"write.size.{n}", duration_s=0.1, sentence="A size.") for n in range(3)]
         if outcome is Outcome.FAIL:
             other = [replace(each, outcome=Outcome.FAIL, reason="no answer") for each in other]
-        return kernel(release, told, *other)
+        return kernel(release, shown, *other)
 
     found = [Run(cases(Outcome.PASS)), Run(cases(Outcome.XFAIL, REASON), covered=(COVERED,))]
     return matrix([*found, Run(cases(Outcome.FAIL, "another length"))])

@@ -63,7 +63,7 @@ class Elements(HTMLParser):
 
 def hostile() -> RunRecord:
     """A run whose every text tries to inject markup."""
-    told = replace(
+    shown_text = replace(
         failure(),
         reason=HOSTILE,
         sentence=HOSTILE,
@@ -73,7 +73,7 @@ def hostile() -> RunRecord:
     )
     facts = {"id": HOSTILE, "release": HOSTILE, "profile": HOSTILE, "source": HOSTILE}
     host = {"accel": HOSTILE, HOSTILE: HOSTILE}
-    record = kernel("6.12", told, facts=facts, note=HOSTILE)
+    record = kernel("6.12", shown_text, facts=facts, note=HOSTILE)
     return replace(record, head=replace(record.head, host=host, suite=HOSTILE, started=HOSTILE))
 
 
@@ -137,8 +137,8 @@ def test_findings_of_cases_are_quoted() -> None:
 
 def test_shared_evidence_is_stored_once() -> None:
     evidence = Evidence(tuple(f"{n}. open()" for n in range(100)), console="text")
-    told = case("a.b", Outcome.FAIL, reason="it broke", evidence=evidence)
-    shown = data(page(*(kernel(f"6.{n}", told) for n in range(1, 9))))
+    shown_text = case("a.b", Outcome.FAIL, reason="it broke", evidence=evidence)
+    shown = data(page(*(kernel(f"6.{n}", shown_text) for n in range(1, 9))))
     assert (len(shown["details"]), len(shown["lines"])) == (1, 100)
     assert shown["rows"][0][7] == {str(place): 0 for place in range(8)}
 
@@ -151,8 +151,8 @@ def test_passing_cases_are_small() -> None:
 
 def test_the_page_has_all_sections() -> None:
     text = page(mixed(), contradicted())
-    for told in ("Unexpected", "Contradicted switches", "What changed", "Known deviations"):
-        assert f"<h2>{told}</h2>" in text
+    for shown_text in ("Unexpected", "Contradicted switches", "What changed", "Known deviations"):
+        assert f"<h2>{shown_text}</h2>" in text
     covered = Covered("kernel/trace/trace_events_user.c", 950, 95.2, 600, 81.0)
     with_coverage = render_html(matrix([Run(mixed(), covered=(covered,))]), ())
     assert "6.12 covered kernel/trace/trace_events_user.c: 95.2 % of 950 lines" in with_coverage

@@ -56,11 +56,11 @@ def lines(record: RunRecord) -> list[str]:
 @UNHURRIED
 @given(runs())
 def test_a_summary_fits_100_columns_and_ends_with_the_verdict(record: RunRecord) -> None:
-    *told, verdict, after = lines(record)
+    *shown, verdict, after = lines(record)
     assert after == ""
     assert verdict == verdict_line(record)
     assert verdict.startswith(f"uevt: 6.12 (6.12.117) {record.verdict}: ")
-    for line in told:
+    for line in shown:
         assert len(line) <= 100
         assert line.isprintable()
 
@@ -119,21 +119,23 @@ def test_the_last_line_is_the_verdict(record: RunRecord, line: str) -> None:
 
 def test_many_failures_do_not_bury_the_summary() -> None:
     cases = [case(f"write.n{n}", Outcome.FAIL, reason="EINVAL") for n in range(200)]
-    told = lines(run(*cases))
-    assert "190 more; results.json has the details" in told
-    assert "  FAIL write.n199: EINVAL" in told
-    assert len(told) < 300
+    shown = lines(run(*cases))
+    assert "190 more; results.json has the details" in shown
+    assert "  FAIL write.n199: EINVAL" in shown
+    assert len(shown) < 300
 
 
 def test_the_measured_switches_are_named() -> None:
-    told = lines(run(case("write.a", adapted=("nonspaced_match",))))
-    assert "adapted   measured, not of the profile: nonspaced_match" in told
+    shown = lines(run(case("write.a", adapted=("nonspaced_match",))))
+    assert "adapted   measured, not of the profile: nonspaced_match" in shown
 
 
 def test_a_contradiction_is_shown_even_if_no_case_failed() -> None:
-    told = lines(run(case("write.a"), contradictions=(contradiction(),)))
-    assert "note      the kernel contradicts its profile in: ebadf_when_disabled; see --abi" in told
-    assert told[-2].startswith("uevt: 6.12 (6.12.117) FAIL: 1 passed")
+    shown = lines(run(case("write.a"), contradictions=(contradiction(),)))
+    assert (
+        "note      the kernel contradicts its profile in: ebadf_when_disabled; see --abi" in shown
+    )
+    assert shown[-2].startswith("uevt: 6.12 (6.12.117) FAIL: 1 passed")
 
 
 def test_failures_that_were_shown_are_left_out() -> None:
@@ -146,18 +148,18 @@ def test_failures_that_were_shown_are_left_out() -> None:
 
 def test_skipped_cases_have_a_clause() -> None:
     module = [case(f"other.n{n}", Outcome.SKIP, reason=SkipReason.MODULE) for n in range(2)]
-    told = lines(run(case("write.a"), *module))
-    first = told.index(
+    shown = lines(run(case("write.a"), *module))
+    first = shown.index(
         "skipped   2: no helper module was built for this kernel: it is none of the catalog's"
     )
-    assert told[first + 1 : first + 3] == ["  other.n0", "  other.n1"]
+    assert shown[first + 1 : first + 3] == ["  other.n0", "  other.n1"]
 
 
 def test_a_kernel_without_user_events_is_one_line() -> None:
     unbuilt = [case(f"write.n{n}", Outcome.SKIP, reason=SkipReason.NOT_BUILT) for n in range(200)]
-    told = lines(run(*unbuilt, not_built=True))
-    assert "skipped   200: the kernel was built without user_events" in told
-    assert len(told) < 10
+    shown = lines(run(*unbuilt, not_built=True))
+    assert "skipped   200: the kernel was built without user_events" in shown
+    assert len(shown) < 10
 
 
 def test_the_reason_against_kvm_is_short() -> None:
