@@ -7,7 +7,7 @@ it.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from errno import EFAULT, ENOSYS
 from typing import Any
 
@@ -27,7 +27,8 @@ _NO_COMMAND = 1000
 _PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 # The highest possible processor number (drivers/base/cpu.c:kernel_max).
 _LAST_PROCESSOR = "/sys/devices/system/cpu/kernel_max"
-_KPROBE = f"{tracefs.KPROBES}/{_GAUGE}"
+_PROBE = f"{tracefs.KPROBES}/{_GAUGE}"
+_KPROBES_FILE, _DYNAMIC = tracefs.KPROBE_EVENTS, tracefs.DYNAMIC_EVENTS
 _SIGKILL = 9
 # An event of every kernel with tracing (include/trace/events/sched.h).
 _SOME_EVENT = "sched/sched_switch"
@@ -35,6 +36,8 @@ _SOME_EVENT = "sched/sched_switch"
 _PERF, _BPF = "CONFIG_PERF_EVENTS=y", "CONFIG_BPF_SYSCALL=y"
 _KPROBES = "CONFIG_KPROBE_EVENTS=y"
 _IO_URING = "CONFIG_IO_URING=y"
+_Result = dict[str, Any]
+_Test = tuple[Facility, Callable[[_Result], bool]]
 # Configuration lines that imply a feature; CONFIG_BPF_EVENTS cannot be set directly.
 _PROMISES = {
     Facility.PERF: {_PERF},
@@ -59,6 +62,17 @@ def promised_by(configuration: Collection[str]) -> frozenset[Facility]:
 def facilities_of(channel: Channel) -> frozenset[Facility]:
     """The features of the kernel of a guest.  Raises what the channel raises."""
     channel.call("", [["spawn", _GAUGE]])
+    trials = _trials()
+    results = channel.call(_GAUGE, [call for call, _ in trials])
+    channel.call("", [["kill", _GAUGE, _SIGKILL]])
+    tested = zip(results, (test for _, test in trials), strict=True)
+    found = {test[0] for result, test in tested if test is not None and test[1](result)}
+    # A program on an event needs an event of perf.
+    return frozenset(found - {Facility.BPF_TRACING} if Facility.PERF not in found else found)
+
+
+def _trials() -> list[tuple[Call, _Test | None]]:
+    """Calls to try, each with the feature that its result tells about, None for a preparation."""
     instructions = bpf_assembler.assemble(
         [bpf_assembler.mov64_imm(bpf_assembler.R0, 0), bpf_assembler.exit_insn()]
     )
@@ -70,48 +84,43 @@ def facilities_of(channel: Channel) -> frozenset[Facility]:
             "license": _LICENSE,
         }
     )
-    results = channel.call(
-        _GAUGE,
-        [
-            sys_call("mmap", SCRATCH, PAGE, READ_WRITE, _FIXED, -1, 0),
-            ["slurp", _PARANOID, PAGE],
-            sys_call("bpf", _NO_COMMAND, SCRATCH, ATTR_SIZE),
-            ["poke", SCRATCH, program.hex()],
-            ["poke", _CODE, instructions.hex()],
-            ["poke", _LICENSE, b"GPL\0".hex()],
-            sys_call("bpf", Command.PROG_LOAD, SCRATCH, ATTR_SIZE, slot=0),
-            _command(tracefs.KPROBE_EVENTS, f"p:{_KPROBE} user_events_write\n"),
-            _command(tracefs.KPROBE_EVENTS, f"-:{_KPROBE}\n"),
-            _command(tracefs.DYNAMIC_EVENTS, f"e:{_KPROBE} {_SOME_EVENT.replace('/', '.')}\n"),
-            _command(tracefs.DYNAMIC_EVENTS, f"-:{_KPROBE}\n"),
-            ["slurp", f"{tracefs.ROOT}/events/{_SOME_EVENT}/hist", PAGE],
-            ["slurp", tracefs.SNAPSHOT, PAGE],
-            # Without a buffer for the answer: EFAULT if the call exists and is allowed.
-            sys_call("io_uring_setup", 1, 0),
-            ["slurp", _LAST_PROCESSOR, PAGE],
-        ],
-    )
-    channel.call("", [["kill", _GAUGE, _SIGKILL]])
-    _, paranoid, command, _, _, _, loaded, probed, _, *others = map(_errno, results)
-    eprobed, _, hist, snapshot, ring, _ = others
-    last = bytes.fromhex(results[-1]["data"] or "")
-    found = {
-        Facility.PERF: not paranoid,
-        Facility.BPF: command != ENOSYS,
-        Facility.BPF_TRACING: not paranoid and not loaded,
-        Facility.KPROBES: not probed,
-        Facility.IO_URING: ring == EFAULT,
-        Facility.EPROBES: not eprobed,
-        Facility.HIST: not hist,
-        Facility.SNAPSHOT: not snapshot,
-        Facility.SMP: last.strip() not in (b"", b"0"),
-    }
-    return frozenset(facility for facility, there in found.items() if there)
+    load = sys_call("bpf", Command.PROG_LOAD, SCRATCH, ATTR_SIZE, slot=0)
+    event = _SOME_EVENT.replace("/", ".")
+    return [
+        (sys_call("mmap", SCRATCH, PAGE, READ_WRITE, _FIXED, -1, 0), None),
+        (["slurp", _PARANOID, PAGE], (Facility.PERF, _succeeds)),
+        (sys_call("bpf", _NO_COMMAND, SCRATCH, ATTR_SIZE), (Facility.BPF, _is_implemented)),
+        (["poke", SCRATCH, program.hex()], None),
+        (["poke", _CODE, instructions.hex()], None),
+        (["poke", _LICENSE, b"GPL\0".hex()], None),
+        (load, (Facility.BPF_TRACING, _succeeds)),
+        (_command(_KPROBES_FILE, f"p:{_PROBE} user_events_write\n"), (Facility.KPROBES, _succeeds)),
+        (_command(_KPROBES_FILE, f"-:{_PROBE}\n"), None),
+        (_command(_DYNAMIC, f"e:{_PROBE} {event}\n"), (Facility.EPROBES, _succeeds)),
+        (_command(_DYNAMIC, f"-:{_PROBE}\n"), None),
+        (["slurp", f"{tracefs.ROOT}/events/{_SOME_EVENT}/hist", PAGE], (Facility.HIST, _succeeds)),
+        (["slurp", tracefs.SNAPSHOT, PAGE], (Facility.SNAPSHOT, _succeeds)),
+        (sys_call("io_uring_setup", 1, 0), (Facility.IO_URING, _misses_its_buffer)),
+        (["slurp", _LAST_PROCESSOR, PAGE], (Facility.SMP, _is_positive)),
+    ]
+
+
+def _succeeds(result: _Result) -> bool:
+    return not result["errno"]
+
+
+def _is_implemented(result: _Result) -> bool:
+    return bool(result["errno"] != ENOSYS)
+
+
+def _misses_its_buffer(result: _Result) -> bool:
+    """EFAULT: the call exists and is allowed."""
+    return bool(result["errno"] == EFAULT)
+
+
+def _is_positive(result: _Result) -> bool:
+    return bytes.fromhex(result["data"] or "").strip() not in (b"", b"0")
 
 
 def _command(path: str, text: str) -> Call:
     return ["spill", path, text.encode().hex(), os.O_WRONLY | os.O_APPEND]
-
-
-def _errno(result: dict[str, Any]) -> int:
-    return int(result["errno"])

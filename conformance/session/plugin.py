@@ -20,8 +20,9 @@ from conformance.expectations.errors import ExpectationError
 from conformance.expectations.loader import Expectations
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
-from conformance.session.controller.controller import NAME, Controller, refuse, results_directory
+from conformance.session.controller.controller import Controller
 from conformance.session.controller.resume import recall_options
+from conformance.session.controller.run_directory import results_directory
 from conformance.session.options import apply_defaults, command_words, declare, open_ktap
 from conformance.session.pool.pool import NAME as POOL
 from conformance.session.pool.pool import WorkerPool
@@ -29,6 +30,7 @@ from conformance.session.pool.prelaunch import Prelaunch
 from conformance.session.preflight.open_file_limit import require_open_files
 from conformance.session.preflight.stale_files import tidy
 from conformance.session.preflight.trial_boot import check_boots
+from conformance.session.refusal import CONTROLLER, refuse
 from conformance.session.selection import BadExpression, CaseSelection, case_of, expression
 from conformance.session.target.target import KERNELS, resolve
 from conformance.session.worker.case_hooks import CaseHooks
@@ -89,7 +91,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if _CONTROLLER not in config.stash:
         return
     controller, number = config.stash[_CONTROLLER], config.option.guests
-    config.pluginmanager.register(controller, NAME)
+    config.pluginmanager.register(controller, CONTROLLER)
     selection = CaseSelection(controller.target, controller.history, controller.note_selection)
     config.pluginmanager.register(selection, _SELECTION)
     if number is None or config.option.collectonly:
@@ -116,7 +118,7 @@ def _controller(config: pytest.Config) -> Controller:
         raise UserMistake(
             "--guests needs a number, 1 or more", "leave it out to run in this process"
         )
-    for name in (NAME, _SELECTION, _CASE_HOOKS, POOL):
+    for name in (CONTROLLER, _SELECTION, _CASE_HOOKS, POOL):
         if config.pluginmanager.is_blocked(name):
             raise UserMistake(f"nothing is judged without {name}", f"leave out -p no:{name}")
     expression(config.option.keyword)

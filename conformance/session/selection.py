@@ -14,8 +14,8 @@ import conformance.cases
 from conformance.cases.case import FULL_MARK, VARIANTS_MARK, Case, Tier, declared
 from conformance.expectations.loader import Expectations
 from conformance.runner.switch_probes import Probe
-from conformance.session.controller.controller import nothing_selected, refuse
 from conformance.session.ordering import CaseHistory, ordered
+from conformance.session.refusal import nothing_selected, refuse
 from conformance.session.target.target import Target
 
 # The directory of the cases.
@@ -112,7 +112,7 @@ class CaseSelection:
         cases = [item for item in items if case_of(item) is not None]
         dropped = [item for item in cases if not self._selects(item, tier, wanted)]
         if (cases or self._any_cases) and len(dropped) == len(cases):
-            refuse(config, nothing_selected(config, self._target))
+            refuse(config, nothing_selected(config, self._target.profile.name))
         # pytest itself would match file and function names.
         config.option.keyword = ""
         if dropped:

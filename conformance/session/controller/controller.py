@@ -7,15 +7,13 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import TextIO
 
 import pytest
 
-from conformance.results import journal
 from conformance.results.case_result import CaseResult, Contradiction, settle
-from conformance.results.directory import claim, default_directory, link_latest, reserved
+from conformance.results.directory import link_latest
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, ending_of, exit_code
 from conformance.results.json_codec import decode
@@ -29,14 +27,14 @@ from conformance.session.controller.resume import (
     without_verdict,
     worker_died,
 )
+from conformance.session.controller.run_directory import results_root
 from conformance.session.ordering import CaseHistory, Durations
+from conformance.session.refusal import nothing_selected, refuse
 from conformance.session.target.gcov import NoCoverage
 from conformance.session.target.target import Target
 from conformance.session.time_limits import RunLimit
 from kernels.store.store import default_root
 
-# The name this plugin is registered by.
-NAME = "uevt-controller"
 # Attributes of pytest reports that carry our data between processes.
 RESULT = "uevt_result"
 FIRST = "uevt_first"
@@ -58,51 +56,6 @@ class ExitCodeObserver:
         """Exempt everything up to now from garbage collection, here and in forked workers."""
         gc.freeze()
         gc.enable()
-
-
-def refuse(config: pytest.Config, why: str, ending: Ending = Ending.USAGE) -> NoReturn:
-    """End a session before its first case with one line and an exit code."""
-    controller = config.pluginmanager.get_plugin(NAME)
-    if isinstance(controller, Controller):
-        controller.abandon()
-    if config.pluginmanager.is_blocked("terminalreporter"):
-        # Nothing else prints the reason then.
-        sys.stderr.write(f"uevt: {why}\n")
-    pytest.exit(f"uevt: {why}", exit_code(ending, ExitStyle(config.option.exit_style)))
-
-
-def nothing_selected(config: pytest.Config, target: Target) -> str:
-    """Why a run has no case, and a hint."""
-    option = config.option
-    controller = config.pluginmanager.get_plugin(NAME)
-    if isinstance(controller, Controller) and controller.unloadable:
-        return f"no case left: cannot load {', '.join(controller.unloadable)}"
-    return (
-        f"nothing selected: no case fits -k {option.keyword!r}, tier {option.tier} and profile "
-        f"{target.profile.name}; -k matches parts of case ids"
-    )
-
-
-def results_directory(config: pytest.Config, target: Target) -> Path:
-    """The directory of this run, claimed.
-
-    Raises DirectoryRefused for a directory in use, OSError for a full disk.
-    """
-    if config.option.resume is not None:
-        directory = Path(config.option.resume).absolute()
-        claim(directory, resume=(directory / journal.NAME).exists())
-    elif config.option.out is not None:
-        directory = Path(config.option.out).absolute()
-        claim(directory, force=config.option.force)
-    else:
-        directory = reserved(default_directory(_results(config), target.id, datetime.now(UTC)))
-        claim(directory)
-    return directory
-
-
-def _results(config: pytest.Config) -> Path:
-    """The parent of result directories without --out."""
-    return config.rootpath / "results"
 
 
 class Controller:
@@ -295,7 +248,7 @@ class Controller:
             return
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
             self.abandon()
-            why = nothing_selected(self._config, self.target)
+            why = nothing_selected(self._config, self.target.profile.name)
             sys.stderr.write(f"uevt: {why}\n")
             session.exitstatus = exit_code(Ending.USAGE, style)
             return
@@ -311,7 +264,9 @@ class Controller:
         note = INTERRUPTED if self._interrupted else away
         record = self._recorder.finish(self._selected, note)
         self._durations.remember({case.id: case.duration_s for case in record.cases})
-        if self._config.option.out is None and self.directory.parents[1] == _results(self._config):
+        if self._config.option.out is None and self.directory.parents[1] == results_root(
+            self._config
+        ):
             link_latest(self.directory)
         self._record = record
         code = exit_code(

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
-import os
-import platform
 import shutil
-import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.report.export.junit import write_junit
@@ -22,16 +17,14 @@ from conformance.results.directory import COVERAGE, JUNIT, KTAP, REPORT
 from conformance.results.errors import ReportError
 from conformance.results.journal import JournalWriter
 from conformance.results.replay import read_journal
-from conformance.results.run import KernelFacts, RunHead, RunRecord
+from conformance.results.run import RunHead, RunRecord
 from conformance.session.controller.resume import require_same_run
+from conformance.session.controller.run_head import run_head
 from conformance.session.target.gcov import COUNTERS, CountedObject, Coverage, NoCoverage, coverage
 from conformance.session.target.target import Target
 from host.files import TEMPORARY, sweep, write_atomically
 from vm.snapshots.policy import BOOTED, RESTORED
 
-_ROOT = Path(__file__).parents[3]
-_ROOMS = ("conformance", "kernels", "vm", "fixtures/modules")
-_GIT_SECONDS = 5.0
 _NO_COUNTERS = "the kernel has to mount debugfs and be built with CONFIG_GCOV_KERNEL"
 # Starts of a guest that need no explanation.
 _PLAIN = (BOOTED, RESTORED)
@@ -51,7 +44,7 @@ class Recorder:
         Raises ReportError for a journal that is locked, damaged, or of another run.
         """
         self.directory = directory
-        self.head = _head(target, words)
+        self.head = run_head(target, words)
         self._config = target.config
         self._started = time.monotonic()
         path = directory / journal.NAME
@@ -260,72 +253,3 @@ class Recorder:
         except ReportError:
             kept = {}
         return {name for name, result in self._cases.items() if kept.get(name) != result}
-
-
-def _head(target: Target, words: tuple[str, ...]) -> RunHead:
-    host = {"accel": "none", "machine": platform.machine(), "kernel": platform.release()}
-    if target.accelerator is not None:
-        host["accel"] = target.accelerator.name
-        host["accel_reason"] = target.accelerator.why
-        host["kvm"] = target.accelerator.verdict.value
-    with _git_describe() as revision:
-        digest, suite = _digest(), revision()
-    return RunHead(
-        kernel=KernelFacts(
-            id=target.id,
-            release=target.release,
-            profile=target.profile.name,
-            variant=target.variant,
-            config_sha256=target.config_sha256,
-            source=target.source,
-            build=target.build,
-        ),
-        host=host,
-        started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        suite=suite,
-        suite_sha256=digest,
-        asked=words,
-        self_check=target.is_model,
-    )
-
-
-@contextlib.contextmanager
-def _git_describe() -> Iterator[Callable[[], str]]:
-    """Run git describe in the background; a function for its answer, "unknown" without git."""
-    command = ["git", "-C", str(_ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
-    try:
-        git = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-    except OSError:
-        yield lambda: "unknown"
-        return
-
-    def revision() -> str:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            text, _ = git.communicate(timeout=_GIT_SECONDS)
-            return text.strip() if git.returncode == 0 else "unknown"
-        return "unknown"
-
-    with git:
-        try:
-            yield revision
-        finally:
-            git.kill()
-
-
-def _digest() -> str:
-    """SHA-256 of every source file on which a result can depend."""
-    found = hashlib.sha256()
-    for room in _ROOMS:
-        # Byte code appears during a run and adds nothing to its source.
-        names = [
-            f"{directory}/{name}"
-            for directory, _, files in os.walk(_ROOT / room)
-            if not directory.endswith("/__pycache__")
-            for name in files
-        ]
-        for name in sorted(names):
-            found.update(f"{os.path.relpath(name, _ROOT)}\0".encode())
-            found.update(Path(name).read_bytes() + b"\0")
-    return found.hexdigest()

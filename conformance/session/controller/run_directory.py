@@ -1,0 +1,34 @@
+"""Choose and claim the results directory of a run."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from conformance.results import journal
+from conformance.results.directory import claim, default_directory, reserved
+from conformance.session.target.target import Target
+
+
+def results_directory(config: pytest.Config, target: Target) -> Path:
+    """The directory of this run, claimed.
+
+    Raises DirectoryRefused for a directory in use, OSError for a full disk.
+    """
+    if config.option.resume is not None:
+        directory = Path(config.option.resume).absolute()
+        claim(directory, resume=(directory / journal.NAME).exists())
+    elif config.option.out is not None:
+        directory = Path(config.option.out).absolute()
+        claim(directory, force=config.option.force)
+    else:
+        directory = reserved(default_directory(results_root(config), target.id, datetime.now(UTC)))
+        claim(directory)
+    return directory
+
+
+def results_root(config: pytest.Config) -> Path:
+    """The parent of result directories without --out."""
+    return config.rootpath / "results"

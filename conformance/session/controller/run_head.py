@@ -1,0 +1,89 @@
+"""Describe a run: its kernel, its host, and the revision of this suite."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import subprocess
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from conformance.results.run import KernelFacts, RunHead
+from conformance.session.target.target import Target
+
+_ROOT = Path(__file__).parents[3]
+_ROOMS = ("conformance", "host", "kernels", "vm", "fixtures/modules")
+_GIT_SECONDS = 5.0
+
+
+def run_head(target: Target, words: tuple[str, ...]) -> RunHead:
+    """The description of a run that begins now; ``words`` reproduce it with `uevt run`."""
+    host = {"accel": "none", "machine": platform.machine(), "kernel": platform.release()}
+    if target.accelerator is not None:
+        host["accel"] = target.accelerator.name
+        host["accel_reason"] = target.accelerator.why
+        host["kvm"] = target.accelerator.verdict.value
+    with _git_describe() as revision:
+        digest, suite = _digest(), revision()
+    return RunHead(
+        kernel=KernelFacts(
+            id=target.id,
+            release=target.release,
+            profile=target.profile.name,
+            variant=target.variant,
+            config_sha256=target.config_sha256,
+            source=target.source,
+            build=target.build,
+        ),
+        host=host,
+        started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        suite=suite,
+        suite_sha256=digest,
+        asked=words,
+        self_check=target.is_model,
+    )
+
+
+@contextlib.contextmanager
+def _git_describe() -> Iterator[Callable[[], str]]:
+    """Run git describe in the background; a function for its answer, "unknown" without git."""
+    command = ["git", "-C", str(_ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        git = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+    except OSError:
+        yield lambda: "unknown"
+        return
+
+    def revision() -> str:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            text, _ = git.communicate(timeout=_GIT_SECONDS)
+            return text.strip() if git.returncode == 0 else "unknown"
+        return "unknown"
+
+    with git:
+        try:
+            yield revision
+        finally:
+            git.kill()
+
+
+def _digest() -> str:
+    """SHA-256 of every source file on which a result can depend."""
+    found = hashlib.sha256()
+    for room in _ROOMS:
+        # Byte code appears during a run and adds nothing to its source.
+        names = [
+            f"{directory}/{name}"
+            for directory, _, files in os.walk(_ROOT / room)
+            if not directory.endswith("/__pycache__")
+            for name in files
+        ]
+        for name in sorted(names):
+            found.update(f"{os.path.relpath(name, _ROOT)}\0".encode())
+            found.update(Path(name).read_bytes() + b"\0")
+    return found.hexdigest()
