@@ -10,11 +10,11 @@ from conformance import ops
 from conformance.cases.case import surface, variants
 from conformance.cases.support.kprobes import (
     SAMPLE,
-    add,
-    counted,
-    hit,
+    add_kprobe,
+    call_function,
     listen_to,
     load_counting,
+    runs_of,
 )
 from conformance.client.bpf import Bpf
 from conformance.client.user_events import UserEvents
@@ -33,16 +33,16 @@ case = surface(
 @variants(("0", 0, 0), ("1", 1, 1), ("7", 7, 1), ("minus-1", -1, 1))
 def test_kprobe_stores(ue: UserEvents, answer: int, samples: int) -> None:
     """A kprobe program that returns 0 suppresses the event; any other value records it."""
-    data, name = ue.open_data(), add(ue)
+    data, name = ue.open_data(), add_kprobe(ue)
     event = listen_to(ue.process, name)
     ring = event.map()
-    hit(data)
+    call_function(data)
     assert ring.records() == [SAMPLE]
     program, counts = load_counting(Bpf(ue.process), answer=answer)
     assert program.errno == ""
     assert event.set_program(program.slot).value == 0
-    hit(data)
-    assert counted(counts) == 1
+    call_function(data)
+    assert runs_of(counts) == 1
     assert ring.records() == [SAMPLE] + [SAMPLE] * samples
     assert event.count == 1 + samples
 
@@ -53,21 +53,21 @@ def test_kprobe_stores(ue: UserEvents, answer: int, samples: int) -> None:
 )
 def test_kprobe_detaches(ue: UserEvents) -> None:
     """Closing the perf event detaches its program, which no longer runs though it is loaded."""
-    data, name = ue.open_data(), add(ue)
+    data, name = ue.open_data(), add_kprobe(ue)
     system = Bpf(ue.process)
     program, counts = load_counting(system)
     other = listen_to(ue.process, name)
     event = listen_to(ue.process, name)
     event.set_program(program.slot)
-    hit(data)
-    assert (counted(counts), other.count) == (1, 1)
+    call_function(data)
+    assert (runs_of(counts), other.count) == (1, 1)
     event.close()
-    hit(data)
+    call_function(data)
     # The kprobe still exists, and is hit.
-    assert (counted(counts), other.count) == (1, 2)
+    assert (runs_of(counts), other.count) == (1, 2)
     assert other.set_program(program.slot).value == 0
-    hit(data)
-    assert counted(counts) == 2
+    call_function(data)
+    assert runs_of(counts) == 2
 
 
 @case(
@@ -77,14 +77,14 @@ def test_kprobe_detaches(ue: UserEvents) -> None:
 )
 def test_kprobe_keeps_program(ue: UserEvents) -> None:
     """A program still runs after its descriptor is closed, as long as its perf event is open."""
-    data, name = ue.open_data(), add(ue)
+    data, name = ue.open_data(), add_kprobe(ue)
     program, counts = load_counting(Bpf(ue.process))
     event = listen_to(ue.process, name)
     event.set_program(program.slot)
     ue.process.run(ops.Close(ue.process.actor, program.slot))
-    hit(data)
-    hit(data)
-    assert counted(counts) == 2
+    call_function(data)
+    call_function(data)
+    assert runs_of(counts) == 2
 
 
 @case(
@@ -94,7 +94,7 @@ def test_kprobe_keeps_program(ue: UserEvents) -> None:
 )
 def test_kprobe_twice(ue: UserEvents) -> None:
     """A perf event takes one program, a kprobe the same program once: then EEXIST."""
-    data, name = ue.open_data(), add(ue)
+    data, name = ue.open_data(), add_kprobe(ue)
     system = Bpf(ue.process)
     program, counts = load_counting(system)
     another, _ = load_counting(system)
@@ -103,8 +103,8 @@ def test_kprobe_twice(ue: UserEvents) -> None:
     assert event.set_program(program.slot).errno == "EEXIST"
     assert event.set_program(another.slot).errno == "EEXIST"
     assert other.set_program(program.slot).errno == "EEXIST"
-    hit(data)
-    assert counted(counts) == 1
+    call_function(data)
+    assert runs_of(counts) == 1
 
 
 @case(
@@ -113,49 +113,49 @@ def test_kprobe_twice(ue: UserEvents) -> None:
 )
 def test_kprobe_two_programs(ue: UserEvents) -> None:
     """All programs of a kprobe run at each hit; one that returns 0 suppresses all events."""
-    data, name = ue.open_data(), add(ue)
+    data, name = ue.open_data(), add_kprobe(ue)
     system = Bpf(ue.process)
     stores, stored = load_counting(system, answer=1)
     ignores, ignored = load_counting(system, answer=0)
     first, second = listen_to(ue.process, name), listen_to(ue.process, name)
     first.set_program(stores.slot)
-    hit(data)
+    call_function(data)
     assert (first.count, second.count) == (1, 1)
     second.set_program(ignores.slot)
-    hit(data)
-    assert (counted(stored), counted(ignored)) == (2, 1)
+    call_function(data)
+    assert (runs_of(stored), runs_of(ignored)) == (2, 1)
     assert (first.count, second.count) == (1, 1)
     second.close()
-    hit(data)
-    assert (counted(stored), counted(ignored), first.count) == (3, 1, 2)
+    call_function(data)
+    assert (runs_of(stored), runs_of(ignored), first.count) == (3, 1, 2)
 
 
 @case(doc="a program runs when the kprobe is hit, by whatever process")
 def test_kprobe_everybody(ue: UserEvents) -> None:
     """A program runs for hits by any process, whatever process its perf event follows."""
-    name = add(ue)
+    name = add_kprobe(ue)
     event = listen_to(ue.process, name)
     program, counts = load_counting(Bpf(ue.process))
     event.set_program(program.slot)
     event.disable()
-    hit(ue.new_process().open_data())
-    hit(ue.open_data())
-    assert (counted(counts), event.count) == (2, 0)
+    call_function(ue.new_process().open_data())
+    call_function(ue.open_data())
+    assert (runs_of(counts), event.count) == (2, 0)
 
 
 @case(doc="a program runs when its kprobe is hit")
 def test_kprobe_apart(ue: UserEvents) -> None:
     """A program runs only for calls of its function: ioctl and writev do not hit it here."""
-    data, name = ue.open_data(), add(ue)
+    data, name = ue.open_data(), add_kprobe(ue)
     event = listen_to(ue.process, name)
     program, counts = load_counting(Bpf(ue.process))
     event.set_program(program.slot)
     data.register(ue.name())
     data.writev([b"\0\0", b"\0\0"])
-    assert counted(counts) == 0
+    assert runs_of(counts) == 0
     # Called, and rejected by the function itself.
     assert data.pwrite(b"\0\0\0\0", 8).errno == "EFAULT"
-    assert counted(counts) == 1
+    assert runs_of(counts) == 1
     # Rejected before the call.
     assert data.write_at(0xFFFF_8000_0000_0000, 4).errno == "EFAULT"
-    assert counted(counts) == 1
+    assert runs_of(counts) == 1

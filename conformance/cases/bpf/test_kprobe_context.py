@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.abi.bpf import Helper
 from conformance.cases.case import surface, variants
-from conformance.cases.support.kprobes import KEY, KPROBE, add, listen_to
+from conformance.cases.support.kprobes import KEY, KPROBE, add_kprobe, listen_to
 from conformance.client.bpf import Bpf, Map
 from conformance.client.user_events import UserEvents
 from conformance.ops import bpf_assembler
@@ -74,7 +74,7 @@ def reading(values: Map, source: list[Piece], size: int) -> list[Piece]:
 )
 def test_kprobe_probe_read(ue: UserEvents, source: list[Piece], size: int, read: bytes) -> None:
     """probe_read copies memory and returns 0; on a fault it returns -EFAULT and writes zeros."""
-    data, name = ue.open_data(), add(ue)
+    data, name = ue.open_data(), add_kprobe(ue)
     system = Bpf(ue.process)
     values = system.array(value_size=16)
     program = system.load(reading(values, source, size), KPROBE)
@@ -92,7 +92,7 @@ def test_kprobe_probe_read(ue: UserEvents, source: list[Piece], size: int, read:
 )
 def test_kprobe_registers(ue: UserEvents) -> None:
     """The context is the registers: here the count passed to write(2)."""
-    data, name = ue.open_data(), add(ue)
+    data, name = ue.open_data(), add_kprobe(ue)
     system = Bpf(ue.process)
     counts = system.array()
     code: list[Piece] = [

@@ -10,12 +10,12 @@ from conformance.cases.support.kprobes import (
     PLAIN,
     SOCKET_FILTER,
     TRACEPOINT,
-    add,
-    answering,
-    counted,
-    hit,
+    add_kprobe,
+    call_function,
     listen_to,
     load_counting,
+    returning,
+    runs_of,
 )
 from conformance.client.bpf import Bpf
 from conformance.client.perf import open_raw, open_stored, store_id
@@ -40,12 +40,12 @@ case = surface(
 @variants({"0": 0, "4.1.0": 0x040100, "all-bits": 0xFFFF_FFFF})
 def test_kprobe_version(ue: UserEvents, version: int) -> None:
     """A kprobe program with another kernel version, or none, is loaded and runs."""
-    data, name = ue.open_data(), add(ue)
-    program = Bpf(ue.process).load(answering(0), KPROBE, kern_version=version)
+    data, name = ue.open_data(), add_kprobe(ue)
+    program = Bpf(ue.process).load(returning(0), KPROBE, kern_version=version)
     assert program.errno == ""
     event = listen_to(ue.process, name)
     assert event.set_program(program.slot).value == 0
-    hit(data)
+    call_function(data)
     assert event.count == 0
 
 
@@ -53,12 +53,12 @@ def test_kprobe_version(ue: UserEvents, version: int) -> None:
 @variants({"socket_filter": SOCKET_FILTER, "tracepoint": TRACEPOINT})
 def test_kprobe_wrong_program(ue: UserEvents, kind: int) -> None:
     """A program of another type than kprobe is EINVAL, and does not run."""
-    data, name = ue.open_data(), add(ue)
-    program = Bpf(ue.process).load(answering(0), kind)
+    data, name = ue.open_data(), add_kprobe(ue)
+    program = Bpf(ue.process).load(returning(0), kind)
     assert program.errno == ""
     event = listen_to(ue.process, name)
     assert event.set_program(program.slot).errno == "EINVAL"
-    hit(data)
+    call_function(data)
     assert event.count == 1
 
 
@@ -68,7 +68,7 @@ def test_kprobe_wrong_program(ue: UserEvents, kind: int) -> None:
 )
 def test_kprobe_no_program(ue: UserEvents) -> None:
     """The descriptor of anything but a program is EINVAL, a closed one EBADF."""
-    name = add(ue)
+    name = add_kprobe(ue)
     event = listen_to(ue.process, name)
     map_ = Bpf(ue.process).array()
     assert event.set_program(map_.slot).errno == "EINVAL"
@@ -92,7 +92,7 @@ def test_kprobe_not_traced(ue: UserEvents, kind: int) -> None:
     # PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY.
     event = open_raw(ue.process, 1, 9)
     assert event.errno == ""
-    program = Bpf(ue.process).load(answering(1), kind)
+    program = Bpf(ue.process).load(returning(1), kind)
     assert program.errno == ""
     assert event.set_program(program.slot).errno == "EINVAL"
 
@@ -103,26 +103,26 @@ def test_kprobe_not_traced(ue: UserEvents, kind: int) -> None:
 )
 def test_kprobe_unprivileged(ue: UserEvents) -> None:
     """Unprivileged, kprobe programs are EPERM, and perf events on kprobes EACCES."""
-    data, name = ue.open_data(), add(ue)
+    data, name = ue.open_data(), add_kprobe(ue)
     user = ue.new_process()
     store_id(user, name, PLAIN, KPROBES)
     user.setuid(1000)
-    assert Bpf(user).load(answering(1), KPROBE).errno == "EPERM"
+    assert Bpf(user).load(returning(1), KPROBE).errno == "EPERM"
     assert open_stored(user, PLAIN).errno == "EACCES"
-    hit(data)
+    call_function(data)
 
 
 @case(doc="PERF_EVENT_IOC_SET_BPF takes the descriptor of a program; silent about rights")
 def test_kprobe_handed_down(ue: UserEvents) -> None:
     """A process that was passed both descriptors attaches the program without privileges."""
-    data, name = ue.open_data(), add(ue)
+    data, name = ue.open_data(), add_kprobe(ue)
     program, counts = load_counting(Bpf(ue.process))
     event = listen_to(ue.process, name)
     child = ue.fork(ue.process)
     child.setuid(1000)
     assert event.of(child).set_program(program.slot).value == 0
-    hit(data)
-    assert counted(counts) == 1
+    call_function(data)
+    assert runs_of(counts) == 1
 
 
 @case(
@@ -132,7 +132,7 @@ def test_kprobe_handed_down(ue: UserEvents) -> None:
 )
 def test_kprobe_busy(ue: UserEvents) -> None:
     """Removing a kprobe used by perf is EBUSY; once it is removed, its id is EINVAL."""
-    name = add(ue)
+    name = add_kprobe(ue)
     event = listen_to(ue.process, name)
     assert ue.tracefs.remove_kprobe(name).errno == "EBUSY"
     event.close()

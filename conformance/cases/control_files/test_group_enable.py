@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.instances import made
+from conformance.cases.support.instances import create_instance
 from conformance.client.files import File
 from conformance.client.user_events import UserEvents
 
@@ -26,7 +26,7 @@ ALL = "events/enable"
 @variants("top", "instance")
 def test_shown(ue: UserEvents, where: str) -> None:
     """With none, some or all user events enabled it reads 0, X or 1, for its own instance only."""
-    instance = made(ue)
+    instance = create_instance(ue)
     files, others = (ue.tracefs, instance) if where == "top" else (instance, ue.tracefs)
     data = ue.open_data()
     data.register("a")
@@ -70,7 +70,7 @@ def test_written(ue: UserEvents, enabled_before: tuple[str, ...]) -> None:
 @case
 def test_in_an_instance(ue: UserEvents) -> None:
     """Writing 0 in an instance does not affect the top instance, and vice versa."""
-    instance = made(ue)
+    instance = create_instance(ue)
     event = ue.open_data().register("a u16 x")
     assert instance.write(instance.path(GROUP), "1").value == 1
     assert ue.tracefs.enabled("a").text == "0\n"
@@ -147,7 +147,7 @@ def test_outlives_the_events(ue: UserEvents) -> None:
 @variants("top", "instance")
 def test_all_events(ue: UserEvents, where: str) -> None:
     """`enable` of all events reads X if one user event is enabled; writing 0 disables it."""
-    instance = made(ue)
+    instance = create_instance(ue)
     files = ue.tracefs if where == "top" else instance
     data = ue.open_data()
     event = data.register("a u16 x")
@@ -211,7 +211,7 @@ def test_holds_events(ue: UserEvents) -> None:
 @variants("top", "instance")
 def test_with_a_trigger(ue: UserEvents, where: str) -> None:
     """An event with only a trigger counts as enabled, though its own file reads 0*."""
-    instance = made(ue)
+    instance = create_instance(ue)
     files = ue.tracefs if where == "top" else instance
     data = ue.open_data()
     data.register("a u16 x")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.instances import made
+from conformance.cases.support.instances import create_instance
 from conformance.client.process import Process
 from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
@@ -146,7 +146,7 @@ def test_child(ue: UserEvents) -> None:
 @case(spec="trace_events.c:event_pid_write", doc="Instances: the lists of an instance are its own")
 def test_of_an_instance(ue: UserEvents) -> None:
     """A list applies to its instance only: other instances record what it filters out."""
-    instance = made(ue)
+    instance = create_instance(ue)
     event = ue.event("u16 a")
     instance.enable(ue.name())
     event.enable()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.instances import made
+from conformance.cases.support.instances import create_instance
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -32,7 +32,7 @@ case = surface(
 )
 def test_by_name(ue: UserEvents, pattern: str) -> None:
     """An event is enabled by its name, with or without its system, and no other is."""
-    instance = made(ue)
+    instance = create_instance(ue)
     data = ue.open_data()
     event = data.register(ue.name("a") + " u16 x")
     data.register(ue.name("ab") + " u16 x")
@@ -58,7 +58,7 @@ def test_by_name(ue: UserEvents, pattern: str) -> None:
 )
 def test_negated(ue: UserEvents, pattern: str, left: list[str]) -> None:
     """A name after an exclamation mark is disabled, and the enable word is cleared."""
-    instance = made(ue)
+    instance = create_instance(ue)
     data = ue.open_data()
     event = data.register(ue.name("a") + " u16 x")
     data.register(ue.name("b") + " u16 x")
@@ -76,7 +76,7 @@ def test_negated(ue: UserEvents, pattern: str, left: list[str]) -> None:
 @variants(("star", "user_events:*"), ("colon", "user_events:"), ("alone", "user_events"))
 def test_system(ue: UserEvents, pattern: str) -> None:
     """The name of the system enables all its current user events, and no later one."""
-    instance = made(ue)
+    instance = create_instance(ue)
     data = ue.open_data()
     data.register("a u16 x")
     data.register("b u16 x")
@@ -101,7 +101,7 @@ def test_system(ue: UserEvents, pattern: str) -> None:
 )
 def test_unknown(ue: UserEvents, pattern: str) -> None:
     """A name that no event has is EINVAL, and nothing is enabled."""
-    instance = made(ue)
+    instance = create_instance(ue)
     ue.event("u16 x")
     text = pattern.format(ue.name())
     assert instance.write(instance.path("set_event"), text).errno == "EINVAL"
@@ -117,7 +117,7 @@ def test_one_word(ue: UserEvents) -> None:
     """One write consumes one name and returns how much it consumed; white space alone does
     nothing.
     """
-    instance = made(ue)
+    instance = create_instance(ue)
     data = ue.open_data()
     data.register("a u16 x")
     data.register("b u16 x")
@@ -134,7 +134,7 @@ def test_one_word(ue: UserEvents) -> None:
 @variants("instance", "top")
 def test_truncated(ue: UserEvents, where: str) -> None:
     """Opening the file with O_TRUNC disables all events of its instance, and of no other."""
-    instance = made(ue)
+    instance = create_instance(ue)
     event = ue.event("u16 x")
     emptied, kept = (instance, ue.tracefs) if where == "instance" else (ue.tracefs, instance)
     emptied.enable(ue.name())
@@ -160,7 +160,7 @@ def test_order(ue: UserEvents) -> None:
     data = ue.open_data()
     data.register("a u16 x")
     data.register("b u16 x")
-    instance = made(ue)
+    instance = create_instance(ue)
     data.register("c u16 x")
     data.register("d u16 x")
     for name in ("c", "b", "a", "d"):
@@ -207,7 +207,7 @@ def test_enabled_at_the_top(ue: UserEvents) -> None:
 )
 def test_multi_format(ue: UserEvents, pattern: str, words: tuple[int, int, int]) -> None:
     """Multi-format events are found by their system, not by the name they share."""
-    instance = made(ue)
+    instance = create_instance(ue)
     data = ue.open_data()
     events = [
         data.register(ue.name() + " u16 x", flags=2),
@@ -224,7 +224,7 @@ def test_deleted_event(ue: UserEvents) -> None:
     """A deleted event cannot be enabled by name; a new one of that name can, and starts
     disabled.
     """
-    instance = made(ue)
+    instance = create_instance(ue)
     ue.tracefs.command(f"u:{ue.name()}\n")
     text = f"user_events:{ue.name()}"
     assert instance.write(instance.path("set_event"), text).errno == ""
@@ -287,7 +287,7 @@ def test_with_a_trigger(ue: UserEvents) -> None:
 @variants({"star": "*:{}", "nothing": ":{}", "name": "{}", "negated": "!*:{}"})
 def test_one_name_in_two_systems(ue: UserEvents, pattern: str) -> None:
     """All events of a name are enabled or disabled, one in each system."""
-    instance = made(ue)
+    instance = create_instance(ue)
     data = ue.open_data()
     first = data.register(ue.name() + " u16 x", flags=2)
     name = ue.tracefs.status().partition("\n")[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.registration import MULTI_FORMAT, PERSIST, abandoned, lasting
+from conformance.cases.support.registration import MULTI_FORMAT, PERSIST, leave_event, persist_flag
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -24,7 +24,7 @@ case = surface(
 @variants({"read-write": os.O_RDWR, "read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
 def test_removes(ue: UserEvents, flags: int) -> None:
     """An unreferenced event is deleted at once, whatever the open mode of the descriptor."""
-    abandoned(ue, f"{ue.name()} u32 a")
+    leave_event(ue, f"{ue.name()} u32 a")
     data = ue.open_data(flags)
     assert data.delete(ue.name(), eventually=True).value == 0
     assert ue.tracefs.status() == ""
@@ -97,7 +97,7 @@ def test_busy_enabler(ue: UserEvents) -> None:
 def test_busy_descriptor_alone(ue: UserEvents) -> None:
     """A descriptor without a registered word holds the event: EBUSY until it is closed."""
     owner, other = ue.open_data(), ue.open_data()
-    owner.register(ue.name(), flags=lasting(ue), enable_addr=0)
+    owner.register(ue.name(), flags=persist_flag(ue), enable_addr=0)
     assert other.delete(ue.name()).errno == "EBUSY"
     copy = owner.dup()
     owner.close()
@@ -110,7 +110,7 @@ def test_busy_descriptor_alone(ue: UserEvents) -> None:
 def test_busy_child(ue: UserEvents) -> None:
     """A forked child holds what its parent registered: EBUSY until the child exits."""
     parent = ue.new_process()
-    parent.open_data().register(ue.name(), flags=lasting(ue))
+    parent.open_data().register(ue.name(), flags=persist_flag(ue))
     child = ue.fork(parent)
     parent.exit()
     data = ue.open_data()

@@ -7,7 +7,7 @@ import mmap
 from conformance.abi.uapi import DIAG_IOCSDEL
 from conformance.cases.case import surface, variants
 from conformance.cases.support.error_pairs import pairs
-from conformance.cases.support.registration import PERSIST, abandoned
+from conformance.cases.support.registration import PERSIST, leave_event
 from conformance.client.addresses import PROT_NONE
 from conformance.client.user_events import UserEvents
 
@@ -94,7 +94,7 @@ def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
 def test_longest_name(ue: UserEvents) -> None:
     """A name of 511 characters can be registered and deleted."""
     name = ue.name().ljust(511, "n")
-    abandoned(ue, name)
+    leave_event(ue, name)
     assert ue.tracefs.dynamic_events() == f"u:{name}\n"
     assert ue.open_data().delete(name, eventually=True).value == 0
 

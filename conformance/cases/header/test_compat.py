@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.status_page import PROT_READ, StatusPage, length_of
-from conformance.cases.support.status_text import without_room
+from conformance.cases.support.status_text import without_maximum
 from conformance.client.tasks import LOW, Task, first_task
 from conformance.client.tracefs import DATA, STATUS
 from conformance.client.user_events import UserEvents
@@ -214,7 +214,7 @@ def test_status_text(ue: UserEvents) -> None:
     ue.tracefs.enable(ue.name())
     _, status = task.open(STATUS, 0)
     line = ue.status_line(1, ue.name(), "ftrace")
-    seen = without_room(ue, task.read32(status, 4096).text)
+    seen = without_maximum(ue, task.read32(status, 4096).text)
     assert seen == f"{line}\nActive: 1\nBusy: 1\n"
 
 

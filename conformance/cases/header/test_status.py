@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.status_page_registration import IOCSREG, answer, over, reg_of
+from conformance.cases.support.status_page_registration import IOCSREG, ioctl_error, overlay, reg_of
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -47,8 +47,8 @@ def register_third(ue: UserEvents) -> tuple[bytes, bytes]:
 )
 def test_byte_status_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str) -> None:
     """Until 6.0 size is at 0 and name_args at 8; the other bytes of user_reg are ignored."""
-    raw = over(reg_of(ue, ue.name()), offset, content)
-    assert answer(ue.open_data(), raw) == errno
+    raw = overlay(reg_of(ue, ue.name()), offset, content)
+    assert ioctl_error(ue.open_data(), raw) == errno
 
 
 @case(spec="user_reg_get", doc="struct user_reg is not packed: a hole of 4 bytes after size")
@@ -63,8 +63,8 @@ def test_byte_status_reads_at(ue: UserEvents, offset: int, content: bytes, errno
 )
 def test_byte_status_minimum(ue: UserEvents, size: bytes, present: int, errno: str) -> None:
     """Until 6.0 the kernel reads exactly as many bytes as size says."""
-    raw = over(reg_of(ue, ue.name()), 0, size)
-    assert answer(ue.open_data(), raw[:present]) == errno
+    raw = overlay(reg_of(ue, ue.name()), 0, size)
+    assert ioctl_error(ue.open_data(), raw[:present]) == errno
 
 
 @case(doc="struct user_reg is not packed: a hole of 4 bytes after size", isolation="global")
@@ -80,7 +80,7 @@ def test_byte_status_of_32_bits(ue: UserEvents) -> None:
     """The 20 bytes of a 32-bit build of the header are read with other offsets: EFAULT."""
     text = ue.process.place(ue.name().encode() + b"\0")
     raw = struct.pack("<IQII", 20, text, 0, 0)
-    assert answer(ue.open_data(), raw) == "EFAULT"
+    assert ioctl_error(ue.open_data(), raw) == "EFAULT"
     assert ue.tracefs.status() == ""
 
 
@@ -100,8 +100,8 @@ def test_byte_status_of_32_bits(ue: UserEvents) -> None:
 )
 def test_bit_status_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str) -> None:
     """Since 6.1 size is at 0 and name_args at 4; the other bytes of user_reg are ignored."""
-    raw = over(reg_of(ue, ue.name()), offset, content)
-    assert answer(ue.open_data(), raw) == errno
+    raw = overlay(reg_of(ue, ue.name()), offset, content)
+    assert ioctl_error(ue.open_data(), raw) == errno
 
 
 @case(
@@ -113,7 +113,7 @@ def test_bit_status_reads_at(ue: UserEvents, offset: int, content: bytes, errno:
 def test_bit_status_minimum(ue: UserEvents, present: int, errno: str) -> None:
     """Since 6.1 the kernel reads exactly 20 bytes, write_index included."""
     raw = reg_of(ue, ue.name())
-    assert answer(ue.open_data(), raw[:present]) == errno
+    assert ioctl_error(ue.open_data(), raw[:present]) == errno
 
 
 @case(
@@ -137,14 +137,14 @@ def test_bit_status_writes_at(ue: UserEvents) -> None:
 def test_status_numbers(ue: UserEvents) -> None:
     """0xC0082A00 registers and 0x40082A01 deletes."""
     data = ue.open_data()
-    assert answer(data, reg_of(ue, ue.name()), 0xC0082A00) == ""
+    assert ioctl_error(data, reg_of(ue, ue.name()), 0xC0082A00) == ""
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"
     name = ue.name().encode() + b"\0"
-    assert answer(data, name, 0x40082A01) == "EBUSY"
+    assert ioctl_error(data, name, 0x40082A01) == "EBUSY"
     data.close()
     other = ue.open_data()
-    assert answer(other, name, 0x40082A01) == ""
-    assert answer(other, name, 0x40082A01) == "ENOENT"
+    assert ioctl_error(other, name, 0x40082A01) == ""
+    assert ioctl_error(other, name, 0x40082A01) == "ENOENT"
 
 
 @case(
@@ -176,7 +176,7 @@ def test_status_no_unregister(ue: UserEvents, number: int, raw: bytes) -> None:
 def test_status_request_has_32_bits(ue: UserEvents) -> None:
     """A request is the low 32 bits: a sign-extended number registers, too."""
     raw = reg_of(ue, ue.name())
-    assert answer(ue.open_data(), raw, 0xFFFF_FFFF_C008_2A00) == ""
+    assert ioctl_error(ue.open_data(), raw, 0xFFFF_FFFF_C008_2A00) == ""
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"
 
 
@@ -186,5 +186,5 @@ def test_status_request_has_32_bits(ue: UserEvents) -> None:
 )
 def test_status_name_args(ue: UserEvents) -> None:
     """The 8 bytes of name_args point to name and arguments."""
-    assert answer(ue.open_data(), reg_of(ue, f"{ue.name('abc')} u16 x")) == ""
+    assert ioctl_error(ue.open_data(), reg_of(ue, f"{ue.name('abc')} u16 x")) == ""
     assert ue.tracefs.dynamic_events() == f"u:{ue.name('abc')} u16 x\n"

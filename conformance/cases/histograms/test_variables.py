@@ -7,7 +7,7 @@ import struct
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.error_log import clear_errors
-from conformance.cases.support.instances import made
+from conformance.cases.support.instances import create_instance
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -281,7 +281,7 @@ def test_variable_is_never_paused(ue: UserEvents) -> None:
 )
 def test_variable_of_an_instance(ue: UserEvents) -> None:
     """A variable belongs to its instance: unknown in others, and the instance is EBUSY."""
-    instance = made(ue)
+    instance = create_instance(ue)
     data = ue.open_data()
     for stem in ("e", "other"):
         data.register(ue.name(stem) + " u8 a; u8 b")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.format_text import fields_of
-from conformance.cases.support.status_text import without_room
+from conformance.cases.support.status_text import without_maximum
 from conformance.client.user_events import UserEvents
 
 case = surface("documented", doc="trace_events_user.c@v5.18, message of its first commit")
@@ -98,7 +98,7 @@ def test_both_ways(ue: UserEvents, definition: str) -> None:
     assert data.delete("test").value == 0
     assert data.register(definition).index == 0
     assert ue.tracefs.dynamic_events(whole=True) == f"u:{definition}\n"
-    assert without_room(ue, ue.tracefs.status(whole=True)) == (
+    assert without_maximum(ue, ue.tracefs.status(whole=True)) == (
         ue.status_line(1, "test") + "\nActive: 1\nBusy: 0\n"
     )
 

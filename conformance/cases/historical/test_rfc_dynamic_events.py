@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.rfc_v1 import bound
+from conformance.cases.support.rfc_v1 import bound_data
 from conformance.client.rfc_v1 import register
 from conformance.client.user_events import UserEvents
 
@@ -52,7 +52,7 @@ def test_fields_backwards(ue: UserEvents, by_command: bool) -> None:
 def test_both_ways(ue: UserEvents) -> None:
     """An event is the same by ioctl and by command, and the second creation changes nothing."""
     ue.tracefs.command(f"ue:{ue.name()};u8\ta\t1\t0\n")
-    data = bound(ue, ue.name() + ";u16\tb\t2\t0")
+    data = bound_data(ue, ue.name() + ";u16\tb\t2\t0")
     assert ue.tracefs.command(f"ue:{ue.name()};u32\tc\t4\t0\n").errno == ""
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 a\n"
     assert ue.tracefs.enable(ue.name()).errno == ""
@@ -64,7 +64,7 @@ def test_both_ways(ue: UserEvents) -> None:
 def test_shown_in_order(ue: UserEvents) -> None:
     """Events are listed in the order of creation."""
     for stem in ("c", "a", "b"):
-        bound(ue, ue.name(stem))
+        bound_data(ue, ue.name(stem))
     shown = f"ue:{ue.name('c')}\nue:{ue.name('a')}\nue:{ue.name('b')}\n"
     assert ue.tracefs.definitions() == shown
 
@@ -176,7 +176,7 @@ def test_command_listened_to(ue: UserEvents) -> None:
 )
 def test_command_ignores_descriptors(ue: UserEvents) -> None:
     """dynamic_events deletes an event even if a descriptor is bound to it."""
-    data = bound(ue, ue.name())
+    data = bound_data(ue, ue.name())
     assert data.delete(ue.name()).errno == "EBUSY"
     assert ue.tracefs.command(f"-:{ue.name()}\n").errno == ""
     assert ue.tracefs.definitions() == ""

@@ -6,7 +6,7 @@ import mmap
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.rfc_v1 import bound
+from conformance.cases.support.rfc_v1 import bound_data
 from conformance.client.addresses import KERNEL_HALF
 from conformance.client.data_file import DataFile
 from conformance.client.rfc_v1 import delete_at, local_offset, register
@@ -51,7 +51,7 @@ def test_local_offset(ue: UserEvents, opened: int, argument: int) -> None:
 )
 def test_local_offset_of_event(ue: UserEvents) -> None:
     """It returns the same on a descriptor bound to an event, as in `format`."""
-    data = bound(ue, ue.name() + ";u8\ta\t1\t0")
+    data = bound_data(ue, ue.name() + ";u8\ta\t1\t0")
     assert local_offset(data).value == 8
     assert "\tfield:u8 a;\toffset:8;\tsize:1;\tsigned:0;\n" in ue.tracefs.format(ue.name())
 
@@ -89,7 +89,7 @@ def test_no_status_file(ue: UserEvents) -> None:
 @case(doc="delete ioctls are issued to user_events_data")
 def test_delete(ue: UserEvents) -> None:
     """An unreferenced event is deleted by its name, once."""
-    bound(ue, ue.name() + ";u8\ta\t1\t0").close()
+    bound_data(ue, ue.name() + ";u8\ta\t1\t0").close()
     data = ue.open_data()
     assert data.delete(ue.name()).value == 0
     assert ue.tracefs.definitions() == ""
@@ -100,7 +100,7 @@ def test_delete(ue: UserEvents) -> None:
 @case(doc="delete ioctls are issued to user_events_data")
 def test_delete_and_register(ue: UserEvents) -> None:
     """After deletion a name may have other fields."""
-    bound(ue, ue.name() + ";u8\ta\t1\t0").close()
+    bound_data(ue, ue.name() + ";u8\ta\t1\t0").close()
     data = ue.open_data()
     data.delete(ue.name())
     assert register(data, ue.name() + ";u16\tb\t2\t0").errno == ""
@@ -119,7 +119,7 @@ def test_delete_and_register(ue: UserEvents) -> None:
 )
 def test_delete_unknown(ue: UserEvents, name: str) -> None:
     """The argument is the exact name; anything else is ENOENT."""
-    bound(ue, ue.name() + ";u8\ta\t1\t0").close()
+    bound_data(ue, ue.name() + ";u8\ta\t1\t0").close()
     assert ue.open_data().delete(name.format(ue.name())).errno == "ENOENT"
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 a\n"
 
@@ -128,7 +128,7 @@ def test_delete_unknown(ue: UserEvents, name: str) -> None:
 @variants({"space": "{} u32 a", "colon": "{}:b", "slash": "{}/b"})
 def test_delete_odd_name(ue: UserEvents, name: str) -> None:
     """An event of any name can be deleted by it."""
-    bound(ue, name.format(ue.name())).close()
+    bound_data(ue, name.format(ue.name())).close()
     assert ue.open_data().delete(ue.name()).errno == "ENOENT"
     assert ue.open_data().delete(name.format(ue.name())).value == 0
 
@@ -136,8 +136,8 @@ def test_delete_odd_name(ue: UserEvents, name: str) -> None:
 @case(doc="trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used")
 def test_delete_bound(ue: UserEvents) -> None:
     """An event bound to any descriptor, even the caller's, is in use: EBUSY."""
-    data = bound(ue, ue.name())
-    other = bound(ue, ue.name())
+    data = bound_data(ue, ue.name())
+    other = bound_data(ue, ue.name())
     assert data.delete(ue.name()).errno == "EBUSY"
     data.close()
     assert ue.open_data().delete(ue.name()).errno == "EBUSY"
@@ -151,7 +151,7 @@ def test_delete_bound(ue: UserEvents) -> None:
 )
 def test_delete_bound_in_child(ue: UserEvents) -> None:
     """Closing the last copy of a descriptor drops its reference to the event."""
-    data = bound(ue, ue.name())
+    data = bound_data(ue, ue.name())
     child = ue.fork(ue.process)
     copy = data.dup()
     data.close()
@@ -178,7 +178,7 @@ def test_delete_listened_to(ue: UserEvents) -> None:
 @variants({"null": 0, "kernel-half": KERNEL_HALF, "unmapped": 0x1000_0000})
 def test_delete_string(ue: UserEvents, address: int) -> None:
     """An unreadable name is EFAULT, one of 512 bytes is EINVAL."""
-    data = bound(ue, ue.name())
+    data = bound_data(ue, ue.name())
     assert delete_at(data, address).errno == "EFAULT"
     assert data.delete("x" * 512).errno == "EINVAL"
     assert data.delete("x" * 511).errno == "ENOENT"
@@ -228,7 +228,7 @@ def test_typical_use(ue: UserEvents) -> None:
 )
 def test_beside_kernel_event(ue: UserEvents) -> None:
     """An event may have the name of a kernel event, which is not affected."""
-    data = bound(ue, "sched_switch;u8\ta\t1\t0")
+    data = bound_data(ue, "sched_switch;u8\ta\t1\t0")
     ue.tracefs.enable("sched_switch")
     assert ue.tracefs.enabled("sched_switch").text == "1\n"
     assert ue.tracefs.enabled("sched_switch", system="sched").text == "0\n"

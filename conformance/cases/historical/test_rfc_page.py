@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.rfc_v1 import bound, page_of
+from conformance.cases.support.rfc_v1 import bound_data, page_of
 from conformance.cases.support.status_page import (
     PROT_READ,
     PROT_WRITE,
@@ -196,7 +196,7 @@ def test_byte_of_each(ue: UserEvents) -> None:
     """Each event has its own byte: adjacent bytes do not change."""
     page = page_of(ue.process)
     for name in ("one", "two", "three"):
-        bound(ue, name)
+        bound_data(ue, name)
         ue.tracefs.enable(name)
     assert page.load(1, 3).data == b"\x01\x01\x01"
     ue.tracefs.disable("two")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.rfc_v1 import bound, listened, page_of
+from conformance.cases.support.rfc_v1 import bound_data, enabled_data, page_of
 from conformance.client.perf import COUNTING, PerfAttr, open_perf
 from conformance.client.rfc_v1 import register
 from conformance.client.user_events import UserEvents
@@ -58,7 +58,7 @@ def test_perf_last(ue: UserEvents) -> None:
 @case(spec="user_event_show", doc="an event that is hooked shows by whom")
 def test_perf_shown(ue: UserEvents) -> None:
     """dynamic_events names perf after ftrace while each uses the event."""
-    bound(ue, ue.name() + ";u32\ta\t4\t0")
+    bound_data(ue, ue.name() + ";u32\ta\t4\t0")
     event = open_perf(ue.process, ue.name())
     assert ue.tracefs.dynamic_events() == f"ue:{ue.name()};u32 a (Used by perf)\n"
     ue.tracefs.enable(ue.name())
@@ -103,7 +103,7 @@ def test_perf_deletion(ue: UserEvents, by_command: bool) -> None:
 )
 def test_perf_sample(ue: UserEvents, payload: bytes, sample: str) -> None:
     """A raw sample is 8 common bytes and the written data, padded to a multiple of 8."""
-    data = bound(ue, ue.name() + ";u32\ta\t4\t0")
+    data = bound_data(ue, ue.name() + ";u32\ta\t4\t0")
     event = open_perf(ue.process, ue.name())
     ring = event.map()
     assert data.write(payload).value == len(payload)
@@ -114,7 +114,7 @@ def test_perf_sample(ue: UserEvents, payload: bytes, sample: str) -> None:
 @case(spec="fs/read_write.c:do_loop_readv_writev")
 def test_perf_segments(ue: UserEvents) -> None:
     """Every segment of writev(2) is a separate sample."""
-    data = bound(ue, ue.name() + ";u32\ta\t4\t0;u32\tb\t4\t4")
+    data = bound_data(ue, ue.name() + ";u32\ta\t4\t0;u32\tb\t4\t4")
     event = open_perf(ue.process, ue.name())
     ring = event.map()
     assert data.writev([b"a", b"", b"four", b"b"]).value == 6
@@ -129,7 +129,7 @@ def test_perf_segments(ue: UserEvents) -> None:
 @case(spec="user_events_write")
 def test_perf_and_ftrace(ue: UserEvents) -> None:
     """ftrace and perf get the same data; attaching one does not affect the other."""
-    data = bound(ue, ue.name())
+    data = bound_data(ue, ue.name())
     event = open_perf(ue.process, ue.name())
     ring = event.map()
     assert data.write(b"1").value == 1
@@ -145,7 +145,7 @@ def test_perf_and_ftrace(ue: UserEvents) -> None:
 @variants((4065, 0), (8184, 0), (4000, 1))
 def test_perf_longer(ue: UserEvents, length: int, records: int) -> None:
     """perf counts data that is too long for the ftrace buffer."""
-    data = listened(ue)
+    data = enabled_data(ue)
     event = open_perf(ue.process, ue.name(), COUNTING)
     assert data.write(b"x" * length).value == length
     assert event.count == 1
@@ -161,7 +161,7 @@ def test_perf_disabled(ue: UserEvents, address: int) -> None:
     """While perf is disabled nothing is counted, and data is not read: unreadable data is
     harmless.
     """
-    data = bound(ue, ue.name())
+    data = bound_data(ue, ue.name())
     event = open_perf(ue.process, ue.name(), STOPPED)
     ring = event.map()
     assert data.write_at(address, 8).value == 8
@@ -182,7 +182,7 @@ def test_perf_disabled(ue: UserEvents, address: int) -> None:
 def test_perf_unreadable(ue: UserEvents, readable: int) -> None:
     """After unreadable data perf gets no write on that CPU, of any user event."""
     ue.process.pin(0)
-    data, other = bound(ue, ue.name()), bound(ue, ue.name("other"))
+    data, other = bound_data(ue, ue.name()), bound_data(ue, ue.name("other"))
     event, untouched = open_perf(ue.process, ue.name()), open_perf(ue.process, ue.name("other"))
     ring = event.map()
     assert data.write(b"a").value == 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from conformance.abi.bpf import ProgramType
 from conformance.cases.case import surface, variants
 from conformance.cases.support.bpf_recorder import Recorder
-from conformance.cases.support.rfc_v1 import bound, page_of
+from conformance.cases.support.rfc_v1 import bound_data, page_of
 from conformance.client.bpf import Bpf
 from conformance.client.data_file import DataFile
 from conformance.client.perf import PerfAttr, PerfEvent, open_perf
@@ -38,7 +38,7 @@ def recorded(
     ue: UserEvents, attr: PerfAttr = FOLLOWING, *, room: int = 8, answer: int = 1
 ) -> tuple[DataFile, PerfEvent, Recorder]:
     """An event with perf enabled, a descriptor of it, and the attached program."""
-    data = bound(ue, ue.name())
+    data = bound_data(ue, ue.name())
     event = open_perf(ue.process, ue.name(), attr)
     recorder = Recorder(ue.process, room=room, answer=answer, typed=False)
     assert recorder.attach(event).value == 0
@@ -111,7 +111,7 @@ def test_program_longest(ue: UserEvents, count: int, value: int, length: bytes) 
 )
 def test_program_loads(ue: UserEvents, field: str, offset: int, errno: str) -> None:
     """The fields of an event, not the size of the context, limit a program's loads."""
-    bound(ue, f"{ue.name()};{field}")
+    bound_data(ue, f"{ue.name()};{field}")
     program = Bpf(ue.process).load(
         [ldx_mem(Size.DW, R0, R1, offset), exit_insn()], ProgramType.TRACEPOINT
     )

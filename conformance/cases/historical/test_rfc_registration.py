@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.rfc_v1 import bound, page_of
+from conformance.cases.support.rfc_v1 import bound_data, page_of
 from conformance.client.addresses import KERNEL_HALF
 from conformance.client.rfc_v1 import register, register_at
 from conformance.client.user_events import UserEvents
@@ -85,7 +85,7 @@ def test_existing_name(ue: UserEvents, again: str) -> None:
 @variants({"other": "{}x", "same": "{}", "wrong": "{}x;u32", "empty": ""})
 def test_one_event(ue: UserEvents, again: str) -> None:
     """A descriptor bound to an event gets no second one: EMFILE, even for the same name."""
-    data = bound(ue, ue.name())
+    data = bound_data(ue, ue.name())
     assert register(data, again.format(ue.name())).errno == "EMFILE"
     assert ue.tracefs.definitions() == f"ue:{ue.name()}\n"
 
@@ -95,7 +95,7 @@ def test_one_event(ue: UserEvents, again: str) -> None:
 )
 def test_one_event_per_open(ue: UserEvents) -> None:
     """Copies of a descriptor share its event; another open of the file has none."""
-    data = bound(ue, ue.name())
+    data = bound_data(ue, ue.name())
     assert register(data.dup(), ue.name("more")).errno == "EMFILE"
     child = ue.fork(ue.process)
     assert register(data.of(child), ue.name("more")).errno == "EMFILE"
@@ -127,7 +127,7 @@ def test_binding_follows_copies(ue: UserEvents) -> None:
 )
 def test_string_before_binding(ue: UserEvents, address: int | None, text: str, errno: str) -> None:
     """The string is checked before the descriptor: its error wins over EMFILE."""
-    data = bound(ue, ue.name())
+    data = bound_data(ue, ue.name())
     place = data.process.place(text.encode() + b"\0") if address is None else address
     assert register_at(data, place).errno == errno
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.rfc_v1 import bound, listened
+from conformance.cases.support.rfc_v1 import bound_data, enabled_data
 from conformance.client.addresses import KERNEL_HALF
 from conformance.client.rfc_v1 import register
 from conformance.client.user_events import UserEvents
@@ -28,7 +28,7 @@ case = surface(
 )
 def test_write_all(ue: UserEvents, payload: bytes, dump: str) -> None:
     """All data is recorded, whatever its length and the event's fields."""
-    data = listened(ue, ";u32\ta\t4\t0")
+    data = enabled_data(ue, ";u32\ta\t4\t0")
     assert data.write(payload).value == len(payload)
     assert ue.tracefs.records() == [dump]
 
@@ -36,7 +36,7 @@ def test_write_all(ue: UserEvents, payload: bytes, dump: str) -> None:
 @case(spec="user_event_ftrace")
 def test_write_no_fields(ue: UserEvents) -> None:
     """An event without fields accepts any payload; records are in the order of writing."""
-    data = listened(ue)
+    data = enabled_data(ue)
     assert data.write(b"ab").value == 2
     assert data.write(b"c").value == 1
     assert ue.tracefs.records() == ["61 62", "63"]
@@ -49,7 +49,7 @@ def test_write_no_fields(ue: UserEvents) -> None:
 )
 def test_write_not_located(ue: UserEvents) -> None:
     """A location is recorded as written, neither adjusted nor validated."""
-    data = listened(ue, ";__data_loc char[]\tm\t4\t0")
+    data = enabled_data(ue, ";__data_loc char[]\tm\t4\t0")
     # Offset of the text in the record, in the payload, and invalid.
     assert data.write(b"\x0c\0\3\0hi\0").value == 7
     assert data.write(b"\x04\0\3\0hi\0").value == 7
@@ -64,7 +64,7 @@ def test_write_not_located(ue: UserEvents) -> None:
 @case(spec="user_event_print_trace", doc="trace_events_user.c@rfc-v1: hex")
 def test_write_dump(ue: UserEvents) -> None:
     """A record is shown as bytes, with or without a print fmt."""
-    data = listened(ue, ';u32\ta\t4\t0;print_fmt\t"a=%u", REC->a\t0')
+    data = enabled_data(ue, ';u32\ta\t4\t0;print_fmt\t"a=%u", REC->a\t0')
     data.write(bytes(range(20)))
     shown = "00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 10 11 12 13"
     assert ue.tracefs.records() == [shown]
@@ -73,9 +73,9 @@ def test_write_dump(ue: UserEvents) -> None:
 @case
 def test_write_of_descriptor(ue: UserEvents) -> None:
     """Data goes to the event of the descriptor, of which there may be many."""
-    first = listened(ue)
-    second = bound(ue, ue.name())
-    other = bound(ue, ue.name("other"))
+    first = enabled_data(ue)
+    second = bound_data(ue, ue.name())
+    other = bound_data(ue, ue.name("other"))
     assert first.write(b"a").value == 1
     assert other.write(b"-").value == 1
     assert second.write(b"b").value == 1
@@ -104,7 +104,7 @@ def test_write_write_only(ue: UserEvents) -> None:
 @case(doc="trace_events_user.c@rfc-v1: says nothing of errors")
 def test_write_nothing(ue: UserEvents) -> None:
     """A write of zero bytes is EFAULT, enabled or not."""
-    data = bound(ue, ue.name())
+    data = bound_data(ue, ue.name())
     assert data.write(b"").errno == "EFAULT"
     ue.tracefs.enable(ue.name())
     assert data.write(b"").errno == "EFAULT"
@@ -116,7 +116,7 @@ def test_write_nothing(ue: UserEvents) -> None:
 @variants(("5", 5, "EFAULT"), ("0", 0, ""), ("negative", -1, "EINVAL"))
 def test_write_position(ue: UserEvents, offset: int, errno: str) -> None:
     """A nonzero position is EFAULT, for one buffer and for several."""
-    data = listened(ue)
+    data = enabled_data(ue)
     assert data.pwrite(b"a", offset).errno == errno
     assert data.pwritev([b"b", b"c"], offset).errno == errno
     assert ue.tracefs.records() == ([] if errno else ["61", "62", "63"])
@@ -150,7 +150,7 @@ def test_write_order(
 )
 def test_writev_records(ue: UserEvents) -> None:
     """Every segment of writev(2) is a separate record, and the lengths are added up."""
-    data = listened(ue, ";u32\ta\t4\t0;u32\tb\t4\t4")
+    data = enabled_data(ue, ";u32\ta\t4\t0;u32\tb\t4\t4")
     assert data.writev([b"one", b"fourfour", b"x"]).value == 12
     assert ue.tracefs.records() == ["6f 6e 65", "66 6f 75 72 66 6f 75 72", "78"]
 
@@ -170,7 +170,7 @@ def test_writev_empty(
     ue: UserEvents, parts: list[bytes], errno: str, value: int, records: list[str]
 ) -> None:
     """An empty segment is EFAULT as the first, and skipped after another."""
-    seen = listened(ue).writev(parts)
+    seen = enabled_data(ue).writev(parts)
     assert (seen.errno, seen.value) == (errno, value)
     assert ue.tracefs.records() == records
 
@@ -189,7 +189,7 @@ def test_writev_unbound(ue: UserEvents, parts: list[bytes], errno: str) -> None:
 @case(doc="a program writes if the byte is not zero")
 def test_write_unheard(ue: UserEvents) -> None:
     """Writing a disabled event returns the length, before and after it was enabled."""
-    data = bound(ue, ue.name())
+    data = bound_data(ue, ue.name())
     assert data.write(b"abc").value == 3
     ue.tracefs.enable(ue.name())
     assert data.write(b"d").value == 1
@@ -206,13 +206,13 @@ def test_write_unheard(ue: UserEvents) -> None:
 @variants(("null", 0, ""), ("unmapped", 0x1000_0000, ""), ("kernel-half", KERNEL_HALF, "EFAULT"))
 def test_write_unheard_unread(ue: UserEvents, address: int, errno: str) -> None:
     """Data of a disabled event is not read, but must be at a user address."""
-    assert bound(ue, ue.name()).write_at(address, 8).errno == errno
+    assert bound_data(ue, ue.name()).write_at(address, 8).errno == errno
 
 
 @case(spec="trace_events.c:trace_event_buffer_reserve", isolation="global")
 def test_write_untraced(ue: UserEvents) -> None:
     """While tracing is off a write returns its length and leaves no record, readable or not."""
-    data = listened(ue)
+    data = enabled_data(ue)
     ue.tracefs.write("/sys/kernel/tracing/tracing_on", "0\n")
     assert data.write(b"abc").value == 3
     # There is no record to fill in.
@@ -231,11 +231,11 @@ def test_write_untraced(ue: UserEvents) -> None:
 def test_write_unreadable(ue: UserEvents, address: int) -> None:
     """An unreadable payload counts as written, and hides all records after it."""
     ue.process.pin(0)
-    data = listened(ue)
+    data = enabled_data(ue)
     assert data.write(b"a").value == 1
     assert data.write_at(address, 8).value == 8
     assert data.write(b"b").value == 1
-    assert bound(ue, ue.name()).write(b"c").value == 1
+    assert bound_data(ue, ue.name()).write(b"c").value == 1
     assert ue.tracefs.records() == ["61"]
 
 
@@ -243,7 +243,7 @@ def test_write_unreadable(ue: UserEvents, address: int) -> None:
 @variants((4056, 3), (4065, 2), (100000, 2))
 def test_write_longest(ue: UserEvents, length: int, records: int) -> None:
     """A payload longer than a page of the ring buffer is lost silently."""
-    data = listened(ue)
+    data = enabled_data(ue)
     assert data.write(b"a").value == 1
     assert data.write(b"x" * length).value == length
     assert data.write(b"b").value == 1
@@ -257,6 +257,6 @@ def test_write_longest(ue: UserEvents, length: int, records: int) -> None:
 )
 def test_write_longest_kept(ue: UserEvents) -> None:
     """The longest payload that is recorded has 4064 bytes."""
-    data = listened(ue)
+    data = enabled_data(ue)
     assert data.write(b"x" * 4064).value == 4064
     assert len(ue.tracefs.records()) == 1

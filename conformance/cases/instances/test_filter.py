@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.error_log import clear_errors
-from conformance.cases.support.instances import enabled_in, made
-from conformance.cases.support.trace_text import shown
+from conformance.cases.support.instances import create_instance, enabled_in
+from conformance.cases.support.trace_text import u8_lines
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -20,7 +20,7 @@ case = surface(
 @case(spec="trace_events_filter.c:apply_event_filter; trace_events.c:trace_create_new_event")
 def test_filter_refused(ue: UserEvents) -> None:
     """An invalid filter is reported in the files of its instance only."""
-    instance = made(ue)
+    instance = create_instance(ue)
     event = ue.event("u8 a")
     clear_errors(ue)
     top, directory = event.directory, instance.directory(ue.name())
@@ -37,7 +37,7 @@ def test_filter_refused(ue: UserEvents) -> None:
 @variants("instance", "top")
 def test_filter(ue: UserEvents, where: str) -> None:
     """A filter rejects records of its own instance only, whether that is the top or another."""
-    instance = made(ue)
+    instance = create_instance(ue)
     data = enabled_in(ue, "u8 a", ue.tracefs, instance)
     listeners = {"top": ue.tracefs, "instance": instance}
     filtered = listeners.pop(where)
@@ -45,15 +45,15 @@ def test_filter(ue: UserEvents, where: str) -> None:
     assert filtered.directory(ue.name()).set_filter("a == 2").errno == ""
     for payload in (b"\1", b"\2", b"\3"):
         assert data.write_event(0, payload).value == 5
-    assert filtered.records() == shown(ue, 2)
-    assert other.records() == shown(ue, 1, 2, 3)
+    assert filtered.records() == u8_lines(ue, 2)
+    assert other.records() == u8_lines(ue, 1, 2, 3)
     assert other.directory(ue.name()).filter == "none\n"
 
 
 @case(spec="trace_events_filter.c:apply_subsystem_event_filter")
 def test_filter_of_a_system(ue: UserEvents) -> None:
     """The filter of the system in an instance is set on the events of that instance."""
-    instance = made(ue)
+    instance = create_instance(ue)
     event = ue.event("u8 a")
     system = instance.path("events/user_events/filter")
     assert instance.write(system, "a == 2\n").value == 7
@@ -70,7 +70,7 @@ def test_filter_of_a_system(ue: UserEvents) -> None:
 )
 def test_filter_makes_it_look(ue: UserEvents) -> None:
     """A filter in an instance that records nothing still makes malformed payloads fail: EFAULT."""
-    instance = made(ue)
+    instance = create_instance(ue)
     data = enabled_in(ue, "u8 a; __rel_loc char[] s", instance)
     instance.write(instance.path("tracing_on"), "0\n")
     assert data.write_event(0, b"\1\0\0\2\0xx").value == 11
@@ -84,7 +84,7 @@ def test_directory_of_an_event(ue: UserEvents) -> None:
     """Events created before and after the instance have directories in it, with one format."""
     data = ue.open_data()
     data.register(ue.name("old") + " u32 a; char[4] b")
-    instance = made(ue)
+    instance = create_instance(ue)
     data.register(ue.name("new") + " u32 a; char[4] b")
     for stem in ("old", "new"):
         shown = instance.format(ue.name(stem))
@@ -102,7 +102,7 @@ def test_directory_of_an_event(ue: UserEvents) -> None:
 def test_directory_goes(ue: UserEvents) -> None:
     """Deleting an event removes its directory from every instance."""
     ue.tracefs.command(f"u:{ue.name()}\n")
-    instance = made(ue)
+    instance = create_instance(ue)
     assert instance.enabled(ue.name()).text == "0\n"
     assert ue.open_data().delete(ue.name()).value == 0
     assert instance.enabled(ue.name()).errno == "ENOENT"
@@ -115,7 +115,7 @@ def test_directory_goes(ue: UserEvents) -> None:
 @variants("top", "instance")
 def test_no_directory_makes_an_event(ue: UserEvents, where: str) -> None:
     """mkdir below events/ creates no event, and rmdir deletes none: EPERM."""
-    instance = made(ue)
+    instance = create_instance(ue)
     ue.event()
     files = instance if where == "instance" else ue.tracefs
     assert files.make_directory(f"events/user_events/{ue.name('new')}").errno == "EPERM"
@@ -134,7 +134,7 @@ def test_no_directory_makes_an_event(ue: UserEvents, where: str) -> None:
 )
 def test_files_of_the_system(ue: UserEvents, file: str) -> None:
     """An instance has no user_events_data, user_events_status or dynamic_events."""
-    instance = made(ue)
+    instance = create_instance(ue)
     assert ue.process.open(instance.path(file))[0].errno == "ENOENT"
 
 
@@ -145,7 +145,7 @@ def test_files_of_the_system(ue: UserEvents, file: str) -> None:
 )
 def test_dynamic_events_not_its_own(ue: UserEvents) -> None:
     """An event created through dynamic_events appears in every instance at once."""
-    instance = made(ue)
+    instance = create_instance(ue)
     assert ue.tracefs.command(f"u:{ue.name()} u16 a\n").errno == ""
     instance.enable(ue.name())
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
@@ -161,7 +161,7 @@ def test_dynamic_events_not_its_own(ue: UserEvents) -> None:
 )
 def test_hooks_of_nothing(ue: UserEvents) -> None:
     """An instance rejects filters and triggers of an event, or on a field, that does not exist."""
-    instance = made(ue)
+    instance = create_instance(ue)
     ue.event("u8 a")
     nothing, directory = instance.directory(ue.name("none")), instance.directory(ue.name())
     assert nothing.set_filter("a == 1").errno == "ENOENT"
@@ -181,7 +181,7 @@ def test_hooks_of_nothing(ue: UserEvents) -> None:
 )
 def test_hooks_of_an_ordinary_user(ue: UserEvents) -> None:
     """Without permission nothing can be set in an instance, valid or not: EACCES."""
-    instance = made(ue)
+    instance = create_instance(ue)
     ue.event("u8 a")
     ue.process.setuid()
     directory = instance.of(ue.process.actor).directory(ue.name())
@@ -194,13 +194,13 @@ def test_hooks_of_an_ordinary_user(ue: UserEvents) -> None:
 @case(spec="trace_events.c:__trace_remove_event_dirs, __add_event_to_tracers")
 def test_filter_goes_with_it(ue: UserEvents) -> None:
     """An instance created again under its old name has none of its filters and triggers."""
-    instance = made(ue)
+    instance = create_instance(ue)
     event = ue.event("u8 a")
     directory = instance.directory(ue.name())
     directory.set_filter("a == 2")
     directory.trigger("traceon if a == 1")
     assert instance.remove().value == 0
-    made(ue)
+    create_instance(ue)
     assert directory.filter == "none\n"
     assert directory.triggers == ""
     assert directory.enabled == "0\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.instances import made
+from conformance.cases.support.instances import create_instance
 from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
 
@@ -26,7 +26,7 @@ def one(ue: UserEvents, name: str = "e") -> str:
 )
 def test_has_its_own_switch(ue: UserEvents) -> None:
     """Enabling an event in an instance sets its enable word, and enables it nowhere else."""
-    instance = made(ue)
+    instance = create_instance(ue)
     event = ue.event("u16 a")
     assert instance.enabled(ue.name()).text == "0\n"
     assert instance.enable(ue.name()).value == 2
@@ -48,7 +48,7 @@ def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
     """An event enabled at the top and in an instance is shown as used once, until both disable
     it.
     """
-    instance = made(ue)
+    instance = create_instance(ue)
     event = ue.event("u16 a")
     instance.enable(ue.name())
     event.enable()
@@ -76,7 +76,7 @@ def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
 )
 def test_records(ue: UserEvents) -> None:
     """One write is recorded once in each instance that has the event enabled, and in no other."""
-    first, second = made(ue, "i"), made(ue, "j")
+    first, second = create_instance(ue, "i"), create_instance(ue, "j")
     data = ue.open_data()
     data.register(ue.name("a") + " u16 a")
     data.register(ue.name("b") + " u16 a")
@@ -101,7 +101,7 @@ def test_records(ue: UserEvents) -> None:
 )
 def test_multi_format(ue: UserEvents) -> None:
     """Each format of a name is enabled separately in an instance, and recorded by its own name."""
-    instance = made(ue)
+    instance = create_instance(ue)
     data = ue.open_data()
     first = data.register(ue.name() + " u16 a", flags=2)
     second = data.register(ue.name() + " u8 b", flags=2)
@@ -132,7 +132,7 @@ def test_keeps_an_event(ue: UserEvents, way: str, listeners: int) -> None:
     """
     ue.tracefs.command(f"u:{ue.name()}\n")
     data = ue.open_data()
-    instances = [made(ue, stem) for stem in ("i", "j")[:listeners]]
+    instances = [create_instance(ue, stem) for stem in ("i", "j")[:listeners]]
 
     def delete() -> str:
         if way == "ioctl":
@@ -159,7 +159,7 @@ def test_keeps_an_event(ue: UserEvents, way: str, listeners: int) -> None:
 )
 def test_removal_takes_the_last_reference(ue: UserEvents) -> None:
     """An event held only by an instance is deleted when the instance is removed."""
-    instance = made(ue)
+    instance = create_instance(ue)
     ue.event()
     instance.enable(ue.name())
     ue.process.exit()
@@ -176,7 +176,7 @@ def test_removal_takes_the_last_reference(ue: UserEvents) -> None:
 @variants("instance", "top")
 def test_last_of_two(ue: UserEvents, last: str) -> None:
     """An event without a program stays, with its fields, until the last instance disables it."""
-    instance = made(ue)
+    instance = create_instance(ue)
     event = ue.event("u16 a")
     instance.enable(ue.name())
     event.enable()

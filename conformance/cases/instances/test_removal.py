@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.instances import enabled_in, made
+from conformance.cases.support.instances import create_instance, enabled_in
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -26,7 +26,7 @@ def test_removal_ends_listening(ue: UserEvents) -> None:
     """Removing an instance clears the enable word and drops the reference to the event."""
     ue.tracefs.command(f"u:{ue.name()}\n")
     event = ue.event()
-    instance = made(ue)
+    instance = create_instance(ue)
     instance.enable(ue.name())
     assert instance.remove().value == 0
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
@@ -40,7 +40,7 @@ def test_removal_ends_listening(ue: UserEvents) -> None:
 @case
 def test_removal_leaves_the_others(ue: UserEvents) -> None:
     """Removing one of two instances that have the event enabled does not affect the other."""
-    gone, stays = made(ue, "i"), made(ue, "j")
+    gone, stays = create_instance(ue, "i"), create_instance(ue, "j")
     event = ue.event("u16 a")
     gone.enable(ue.name())
     stays.enable(ue.name())
@@ -69,7 +69,7 @@ def test_removal_leaves_the_others(ue: UserEvents) -> None:
 )
 def test_busy(ue: UserEvents, file: str) -> None:
     """An instance with an open file cannot be removed and stays enabled: EBUSY."""
-    instance = made(ue)
+    instance = create_instance(ue)
     data = enabled_in(ue, "u16 a", instance)
     opened, slot = ue.process.open(instance.path(file.format(ue.name())), os.O_NONBLOCK)
     assert opened.value == 0
@@ -99,7 +99,7 @@ def test_refused(ue: UserEvents) -> None:
 @case(spec="fs/namei.c:may_create; fs/tracefs/inode.c: the root directory has mode 0700")
 def test_ordinary_user(ue: UserEvents) -> None:
     """Without permission no instance is created or removed and nothing in one enabled: EACCES."""
-    instance = made(ue)
+    instance = create_instance(ue)
     ue.event()
     ue.process.setuid()
     mine = ue.instance("j").of(ue.process.actor)
@@ -113,11 +113,11 @@ def test_ordinary_user(ue: UserEvents) -> None:
 @case
 def test_made_again(ue: UserEvents) -> None:
     """An instance created again under its old name has nothing enabled and no records."""
-    instance = made(ue)
+    instance = create_instance(ue)
     data = enabled_in(ue, "u16 a", instance)
     data.write_event(0, b"\1\0")
     instance.remove()
-    made(ue)
+    create_instance(ue)
     assert instance.enabled(ue.name()).text == "0\n"
     assert instance.records() == []
     assert ue.tracefs.status() == ue.status_line(1, ue.name())

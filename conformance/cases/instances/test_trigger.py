@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.instances import enabled_in, made
-from conformance.cases.support.trace_text import shown
+from conformance.cases.support.instances import create_instance, enabled_in
+from conformance.cases.support.trace_text import u8_lines
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -19,7 +19,7 @@ case = surface(
 @case(spec="event_trigger_regex_write; trace_events.c:find_event_file")
 def test_trigger_tells(ue: UserEvents) -> None:
     """A trigger in an instance sets the enable word; one at the top is separate."""
-    instance = made(ue)
+    instance = create_instance(ue)
     event = ue.event("u8 a")
     top, directory = event.directory, instance.directory(ue.name())
     assert directory.trigger("traceon").errno == ""
@@ -50,7 +50,7 @@ def test_trigger_tells(ue: UserEvents) -> None:
 def test_trigger_keeps_an_event(ue: UserEvents, text: str) -> None:
     """An event with a trigger in an instance is busy until the instance is removed."""
     ue.tracefs.command(f"u:{ue.name()} u8 a\n")
-    instance = made(ue)
+    instance = create_instance(ue)
     data = ue.open_data()
     assert instance.directory(ue.name()).trigger(text).errno == ""
     assert data.delete(ue.name()).errno == "EBUSY"
@@ -69,7 +69,7 @@ def test_trigger_keeps_an_event(ue: UserEvents, text: str) -> None:
 )
 def test_trigger_is_the_last_reference(ue: UserEvents) -> None:
     """An event referenced only by a trigger in an instance is deleted with the instance."""
-    instance = made(ue)
+    instance = create_instance(ue)
     ue.event("u8 a")
     instance.directory(ue.name()).trigger("traceon")
     ue.process.exit()
@@ -86,43 +86,43 @@ def test_trigger_is_the_last_reference(ue: UserEvents) -> None:
 )
 def test_traceoff(ue: UserEvents, text: str, before: str, kept: list[int], after: str) -> None:
     """A trigger in an instance stops and starts that instance; the top records everything."""
-    instance = made(ue)
+    instance = create_instance(ue)
     data = enabled_in(ue, "u8 a", ue.tracefs, instance)
     switch = instance.path("tracing_on")
     instance.write(switch, before)
     instance.directory(ue.name()).trigger(text)
     for payload in (b"\1", b"\2", b"\3"):
         assert data.write_event(0, payload).value == 5
-    assert instance.records() == shown(ue, *kept)
-    assert ue.tracefs.records() == shown(ue, 1, 2, 3)
+    assert instance.records() == u8_lines(ue, *kept)
+    assert ue.tracefs.records() == u8_lines(ue, 1, 2, 3)
     assert instance.read(switch).text == after
 
 
 @case(spec="stacktrace_trigger", profiles="6.4..")
 def test_stacktrace(ue: UserEvents) -> None:
     """The stack trace is recorded in the instance that has the trigger."""
-    instance = made(ue)
+    instance = create_instance(ue)
     data = ue.event("u8 a", enabled=True).data
     directory = instance.directory(ue.name())
     directory.trigger("stacktrace:1")
     for payload in (b"\1", b"\2"):
         data.write_event(0, payload)
     assert instance.records_and_stacks() == ["<stack trace>"]
-    assert ue.tracefs.records_and_stacks() == shown(ue, 1, 2)
+    assert ue.tracefs.records_and_stacks() == u8_lines(ue, 1, 2)
     assert directory.triggers == "stacktrace:count=0\n"
 
 
 @case(spec="snapshot_trigger; trace.c:tracing_snapshot_instance", facilities="snapshot")
 def test_snapshot(ue: UserEvents) -> None:
     """A snapshot in an instance is of its own buffer, and is removed with the instance."""
-    instance = made(ue)
+    instance = create_instance(ue)
     data = enabled_in(ue, "u8 a", ue.tracefs, instance)
     instance.directory(ue.name()).trigger("snapshot if a == 2")
     for payload in (b"\1", b"\2", b"\3"):
         data.write_event(0, payload)
-    assert instance.snapshot() == shown(ue, 1, 2)
-    assert instance.records() == shown(ue, 3)
-    assert ue.tracefs.records() == shown(ue, 1, 2, 3)
+    assert instance.snapshot() == u8_lines(ue, 1, 2)
+    assert instance.records() == u8_lines(ue, 3)
+    assert ue.tracefs.records() == u8_lines(ue, 1, 2, 3)
     assert instance.remove().value == 0
 
 
@@ -133,7 +133,7 @@ def test_snapshot(ue: UserEvents) -> None:
 )
 def test_hist(ue: UserEvents) -> None:
     """Histograms of an event at the top and in an instance are independent."""
-    instance = made(ue)
+    instance = create_instance(ue)
     event = ue.event("u8 a")
     top, directory = event.directory, instance.directory(ue.name())
     assert directory.trigger("hist:keys=a").errno == ""
@@ -157,7 +157,7 @@ def test_hist(ue: UserEvents) -> None:
 @case(spec="event_enable_trigger_parse: find_event_file", isolation="fatal")
 def test_enable_event(ue: UserEvents) -> None:
     """In an instance, one user event enables another there, and not at the top."""
-    instance = made(ue)
+    instance = create_instance(ue)
     data = ue.open_data()
     data.register(ue.name() + " u8 a")
     other = data.register(ue.name("other") + " u8 a")
@@ -169,7 +169,7 @@ def test_enable_event(ue: UserEvents) -> None:
         data.write_event(0, bytes([number]))
         assert data.write_event(1, bytes([number])).value == 5
     assert [aim.enabled for aim in aims] == ["0\n", "1*\n"]
-    assert instance.records() == shown(ue, 2, 3, name="other")
+    assert instance.records() == u8_lines(ue, 2, 3, name="other")
     assert ue.tracefs.records() == []
     assert instance.remove().value == 0
     if ue.profile.has("remote_enable"):

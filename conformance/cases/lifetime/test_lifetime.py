@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.doomed_event import passing_event
-from conformance.cases.support.registration import lasting
+from conformance.cases.support.doomed_event import process_with_event
+from conformance.cases.support.registration import persist_flag
 from conformance.client.data_file import Word
 from conformance.client.user_events import UserEvents
 
@@ -22,7 +22,7 @@ case = surface(
 @variants({"close_last": "unregister", "unregister_last": "close"})
 def test_descriptor_and_word(ue: UserEvents, first: str) -> None:
     """An event lives as long as its descriptor or its enable word, and is deleted after both."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     event = ue.event("u32 a")
     other = ue.open_data()
     if first == "close":
@@ -42,7 +42,7 @@ def test_descriptor_and_word(ue: UserEvents, first: str) -> None:
 @case(spec="user_event_put, delayed_destroy_user_event")
 def test_second_word(ue: UserEvents) -> None:
     """Each registered bit holds the event: it is deleted after the last is unregistered."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     data, other = ue.open_data(), ue.open_data()
     first = data.register(ue.name())
     second = data.register(ue.name(), bit=7, word=first.word)
@@ -57,7 +57,7 @@ def test_second_word(ue: UserEvents) -> None:
 @case(needs="auto_delete ebadf_when_disabled")
 def test_duplicate_descriptor(ue: UserEvents) -> None:
     """A duplicated descriptor holds the event like the original."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     event = ue.event()
     duplicate = event.data.dup()
     event.unregister()
@@ -72,7 +72,7 @@ def test_duplicate_descriptor(ue: UserEvents) -> None:
 @case(spec="user_events_ref_add, user_events_release")
 def test_second_descriptor(ue: UserEvents) -> None:
     """Every descriptor that registered the event holds it."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     first, second = ue.open_data(), ue.open_data()
     event = first.register(ue.name())
     again = second.register(ue.name())
@@ -104,7 +104,7 @@ def test_registered_twice(ue: UserEvents) -> None:
 )
 def test_refused_word(ue: UserEvents) -> None:
     """An event whose enable word failed with ENOMEM lives as long as the descriptor."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     data = ue.open_data()
     assert data.register(ue.name(), enable_addr=0).errno == "ENOMEM"
     passing.exit()
@@ -116,7 +116,7 @@ def test_refused_word(ue: UserEvents) -> None:
 @case(spec="user_event_reg", doc="Deleting: references are those of user and kernel space")
 def test_disabled_in_use(ue: UserEvents) -> None:
     """Disabling an event that a program has registered does not delete it."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     event = ue.event(enabled=True)
     event.disable()
     passing.exit()
@@ -130,7 +130,7 @@ def test_disabled_in_use(ue: UserEvents) -> None:
 @variants({"other_process": True, "same_process": False})
 def test_registered_again_in_time(ue: UserEvents, again: bool) -> None:
     """A name registered again during deferred release keeps the event alive."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     data = ue.open_data()
     next_data = ue.new_process().open_data() if again else ue.open_data()
     event = data.register(ue.name() + " u32 a")
@@ -258,7 +258,7 @@ def test_many_events(ue: UserEvents) -> None:
     # A rejected word holds nothing.
     nowhere = Word(ue.process, 0)
     for number in range(257):
-        event = data.register(ue.name(f"n{number}"), word=nowhere, flags=lasting(ue))
+        event = data.register(ue.name(f"n{number}"), word=nowhere, flags=persist_flag(ue))
         assert event.errno == "ENOMEM"
     data.close()
     other = ue.open_data()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.doomed_event import passing_event
+from conformance.cases.support.doomed_event import process_with_event
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
 from conformance.client.tracefs import MULTI_SYSTEM
 from conformance.client.user_events import UserEvents
@@ -42,7 +42,7 @@ def test_accepted(ue: UserEvents) -> None:
 @variants({"unregister_and_close": "unregister", "exit": "exit"})
 def test_stays(ue: UserEvents, way: str) -> None:
     """A persistent event stays after its last reference is dropped."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     event = ue.event("u32 a", flags=PERSIST)
     if way == "exit":
         ue.process.exit()
@@ -146,7 +146,7 @@ def test_flag_on_existing(ue: UserEvents) -> None:
 )
 def test_without_flag_on_existing(ue: UserEvents) -> None:
     """Registering a persistent event without the flag does not end its persistence."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     ue.event(flags=PERSIST)
     assert ue.open_data().register(ue.name()).value == 0
     ue.process.exit()
@@ -272,7 +272,7 @@ def test_multi_format(ue: UserEvents) -> None:
     data.register(ue.name() + " u32 a", flags=PERSIST | MULTI_FORMAT)
     data.register(ue.name() + " u64 a", flags=PERSIST | MULTI_FORMAT)
     before = ue.tracefs.status()
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     ue.process.exit()
     passing.exit()
     after = ue.tracefs.status(eventually=True)

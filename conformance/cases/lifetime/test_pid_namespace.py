@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.doomed_event import passing_event
+from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.credentials import Credentials
 from conformance.client.perf import RAW, TID, PerfAttr, open_perf
 from conformance.client.tasks import Task, first_task
@@ -112,7 +112,7 @@ def test_process_1_ends(ue: UserEvents, killed: bool) -> None:
     outside.open_data().register(ue.name("kept"))
     first.open_data().register(ue.name("first"))
     second.open_data().register(ue.name("second"))
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     passing.exit()
     assert first.kill().value == 0 if killed else first.exit().value == 0
     assert ue.tracefs.status(eventually=True) == ue.name("kept") + "\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.doomed_event import passing_event
+from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -33,7 +33,7 @@ def test_exit(ue: UserEvents, closed: bool) -> None:
 )
 def test_unmapped_word(ue: UserEvents) -> None:
     """Unmapping the enable word does not end its registration."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     data = ue.open_data()
     page = ue.process.map()
     data.register(ue.name(), word=ue.process.word_at(page))
@@ -52,7 +52,7 @@ def test_unmapped_word(ue: UserEvents) -> None:
 )
 def test_tracer(ue: UserEvents) -> None:
     """An enabled event whose programs have exited stays until it is disabled."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     event = ue.event("u32 a", enabled=True)
     ue.process.exit()
     passing.exit()
@@ -98,7 +98,7 @@ def test_left_behind_keeps_fields(ue: UserEvents) -> None:
 @variants({"descriptor_and_word": "both", "word": "word", "descriptor": "descriptor"})
 def test_child(ue: UserEvents, holds: str) -> None:
     """A forked child holds its parent's events through its copies until it exits."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     event = ue.event()
     child = ue.fork(ue.process)
     if holds == "word":
@@ -118,7 +118,7 @@ def test_child(ue: UserEvents, holds: str) -> None:
 )
 def test_child_lets_go(ue: UserEvents) -> None:
     """References that a child drops are still held by its parent, word and descriptor each."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     event = ue.event()
     child = ue.fork(ue.process)
     assert event.data.of(child).unregister(event.word).value == 0
@@ -144,7 +144,7 @@ def test_child_before_registration(ue: UserEvents) -> None:
 @case(doc="Unregistering: fork keeps what is registered", needs="auto_delete ebadf_when_disabled")
 def test_child_gets_the_descriptor_alone(ue: UserEvents) -> None:
     """A child's copy of a descriptor holds events that the parent registers on it later."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     data = ue.open_data()
     child = ue.fork(ue.process)
     data.register(ue.name())
@@ -162,7 +162,7 @@ def test_child_gets_the_descriptor_alone(ue: UserEvents) -> None:
 )
 def test_word_left_alone(ue: UserEvents) -> None:
     """A process that exits does not clear its bit in shared memory."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     page = ue.process.map(shared=True)
     ue.process.store(page, bytes(4))
     child = ue.fork(ue.process)

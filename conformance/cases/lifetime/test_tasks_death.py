@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.doomed_event import passing_event
+from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
 
@@ -46,7 +46,7 @@ def test_exit_of_all_threads(ue: UserEvents, end: str) -> None:
 @case(doc="Unregistering: a registration ends at exit")
 def test_killed_while_enabled(ue: UserEvents) -> None:
     """An enabled event outlives its killed program, and is deleted when it is disabled."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     task = first_task(ue)
     task.open_data().register(ue.name() + " u32 a")
     ue.tracefs.enable(ue.name())
@@ -60,7 +60,7 @@ def test_killed_while_enabled(ue: UserEvents) -> None:
 @case(doc="Unregistering: a registration ends at exit")
 def test_killed_beside_its_child(ue: UserEvents) -> None:
     """A killed parent leaves its forked child all references that were copied."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     parent = first_task(ue)
     data = parent.open_data()
     word = data.register(ue.name(), bit=9).word

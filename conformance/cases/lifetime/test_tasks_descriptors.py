@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance import ops
 from conformance.cases.case import surface, variants
-from conformance.cases.support.doomed_event import passing_event
+from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.data_file import DataFile
 from conformance.client.process import Process
 from conformance.client.tasks import first_task
@@ -87,7 +87,7 @@ def test_passed_words_stay(ue: UserEvents) -> None:
 @variants({"sender_gone": False, "sender_closed": True})
 def test_passed_holds(ue: UserEvents, closed: bool) -> None:
     """A received descriptor holds the events of its sender until it is closed."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     sender, receiver = connected(ue)
     data = sender.open_data()
     word = data.register(ue.name()).word
@@ -107,7 +107,7 @@ def test_passed_holds(ue: UserEvents, closed: bool) -> None:
 @case(spec="user_events_release", profiles="6.4..", needs="auto_delete")
 def test_passed_in_flight(ue: UserEvents) -> None:
     """A descriptor in flight holds its events."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     sender, receiver = connected(ue)
     data = sender.open_data()
     data.register(ue.name())
@@ -121,7 +121,7 @@ def test_passed_in_flight(ue: UserEvents) -> None:
 @case(spec="user_events_release", profiles="6.4..", needs="auto_delete")
 def test_passed_to_nobody(ue: UserEvents) -> None:
     """Closing the socket drops a descriptor in flight, and its events."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     sender, receiver = connected(ue)
     sender.run(ops.Close(sender.actor, FAR))
     data = sender.open_data()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.doomed_event import passing_event
+from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
 from conformance.ops.tasks import CLONE_FILES, CLONE_VM
@@ -46,7 +46,7 @@ def test_exec_memory_left_alone(ue: UserEvents) -> None:
 @variants({"closed": False, "kept": True})
 def test_exec_releases(ue: UserEvents, kept: bool) -> None:
     """execve deletes an event unless a descriptor stays open."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     task = first_task(ue)
     data = task.open_data()
     data.register(ue.name())
@@ -106,7 +106,7 @@ def test_exec_refused(ue: UserEvents, path: str, error: str) -> None:
 @variants({"by_leader": False, "by_thread": True})
 def test_exec_ends_threads(ue: UserEvents, by_thread: bool) -> None:
     """execve of one thread ends the registrations of all threads of its process."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     leader = first_task(ue)
     older = leader.thread()
     leader.open_data().register(ue.name("leader"), bit=0)
@@ -121,7 +121,7 @@ def test_exec_beside_shared_memory(ue: UserEvents) -> None:
     """After execve a process that shared the memory keeps the enablers, and its bits are
     updated.
     """
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     task = first_task(ue)
     data = task.open_data()
     word = data.register(ue.name(), bit=2).word

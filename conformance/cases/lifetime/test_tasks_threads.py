@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.doomed_event import passing_event
+from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
 from conformance.ops.tasks import CLONE_FILES, CLONE_VM, THREAD
@@ -65,7 +65,7 @@ def test_older_thread_follows(ue: UserEvents) -> None:
 @case(spec="user_event_mm_remove", needs="auto_delete")
 def test_older_thread_ends(ue: UserEvents) -> None:
     """The registrations of an older thread end with it: its bit stays, the event is deleted."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     leader = first_task(ue)
     older = leader.thread()
     kept = leader.open_data().register(ue.name("kept"), bit=0).word
@@ -190,7 +190,7 @@ def test_leader_ends_before_threads(ue: UserEvents, flags: int) -> None:
 @case(spec="user_event_mm_remove", needs="auto_delete")
 def test_last_thread_ends(ue: UserEvents) -> None:
     """The event is deleted with the last task that shares its registration, not before."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     leader = first_task(ue)
     leader.open_data().register(ue.name())
     one, two = leader.thread(), leader.thread()
@@ -205,7 +205,7 @@ def test_last_thread_ends(ue: UserEvents) -> None:
 @case(spec="include/linux/user_events.h:user_events_fork", needs="auto_delete")
 def test_sharer_alone(ue: UserEvents) -> None:
     """A process that shares memory with an unregistered one has a list of its own."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     leader = first_task(ue)
     other = leader.make(CLONE_VM)
     data = other.open_data()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.doomed_event import passing_event
+from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
 
@@ -128,7 +128,7 @@ def test_vfork_child_closes(ue: UserEvents) -> None:
 @case(spec="user_event_mm_remove", needs="auto_delete")
 def test_vfork_parent_killed(ue: UserEvents) -> None:
     """A parent killed while it waits leaves list and memory to its child."""
-    passing = passing_event(ue)
+    passing = process_with_event(ue)
     parent = first_task(ue)
     data = parent.open_data()
     word = data.register(ue.name(), bit=4).word

@@ -10,9 +10,9 @@ from conformance.cases.support.kprobes import (
     KPROBE,
     SOCKET_FILTER,
     TRACEPOINT,
-    answering,
-    counted,
     load_counting,
+    returning,
+    runs_of,
 )
 from conformance.cases.support.perf_samples import A_SAMPLE, A
 from conformance.cases.support.status_text import used_by
@@ -40,7 +40,7 @@ def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
     assert event.set_program(program.slot).value == 0
     assert data.write_event(0, A).value == 8
     assert data.writev([b"\0\0\0\0", A]).value == 8
-    assert counted(counts) == 0
+    assert runs_of(counts) == 0
     assert ring.records() == [A_SAMPLE, A_SAMPLE]
     assert event.count == 2
 
@@ -54,7 +54,7 @@ def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
     """A kprobe or socket filter program is EINVAL for a user event, which is a tracepoint."""
     ue.event("u32 a")
     event = open_perf(ue.process, ue.name())
-    program = Bpf(ue.process).load(answering(1), kind)
+    program = Bpf(ue.process).load(returning(1), kind)
     assert program.errno == ""
     assert event.set_program(program.slot).errno == "EINVAL"
 
@@ -70,7 +70,7 @@ def test_bpf_twice(ue: UserEvents) -> None:
     event = ue.event("u32 a")
     first, second = open_perf(ue.process, ue.name()), open_perf(ue.process, ue.name())
     program, counts = load_counting(Bpf(ue.process), TRACEPOINT)
-    another = Bpf(ue.process).load(answering(0), TRACEPOINT)
+    another = Bpf(ue.process).load(returning(0), TRACEPOINT)
     assert first.set_program(program.slot).value == 0
     assert first.set_program(another.slot).errno == "EEXIST"
     assert second.set_program(program.slot).errno == "EEXIST"
@@ -79,7 +79,7 @@ def test_bpf_twice(ue: UserEvents) -> None:
     first.close()
     assert second.set_program(program.slot).errno == "EEXIST"
     assert event.write(A).value == 8
-    assert counted(counts) == 0
+    assert runs_of(counts) == 0
     assert second.count == 2
 
 
@@ -88,7 +88,7 @@ def test_bpf_and_status(ue: UserEvents) -> None:
     """A program does not change the status: perf uses the event, until it is closed."""
     ue.event()
     event = open_perf(ue.process, ue.name())
-    program = Bpf(ue.process).load(answering(1), TRACEPOINT)
+    program = Bpf(ue.process).load(returning(1), TRACEPOINT)
     assert event.set_program(program.slot).value == 0
     assert used_by(ue) == "perf"
     event.close()
@@ -112,6 +112,6 @@ def test_bpf_without_sink(ue: UserEvents) -> None:
     assert event.set_program(program.slot).errno == "EEXIST"
     ue.tracefs.enable(ue.name())
     assert data.write_event(0, A).value == 8
-    assert counted(counts) == 0
+    assert runs_of(counts) == 0
     assert ring.lines() == ["head 0 tail 0"]
     assert event.count == 0

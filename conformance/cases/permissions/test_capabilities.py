@@ -6,7 +6,7 @@ import os
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import PERSIST
-from conformance.cases.support.tracefs_permissions import USER, opening
+from conformance.cases.support.tracefs_permissions import USER, try_open
 from conformance.client.credentials import Credentials
 from conformance.client.files import File
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, MAXIMUM, STATUS
@@ -153,7 +153,7 @@ def test_truncation_needs(ue: UserEvents, capability: tuple[str, ...], errno: st
     """Truncating dynamic_events needs the same capability as deleting events one by one."""
     ue.tracefs.command("u:one\n")
     Credentials(ue.process).keep_only(*[Capability[name] for name in capability])
-    assert opening(ue.process, DYNAMIC_EVENTS, os.O_WRONLY | os.O_TRUNC).errno == errno
+    assert try_open(ue.process, DYNAMIC_EVENTS, os.O_WRONLY | os.O_TRUNC).errno == errno
     assert ue.tracefs.dynamic_events(whole=True) == ("u:one\n" if errno else "")
 
 
@@ -216,8 +216,8 @@ def test_override_of_modes(
         user.become_with(*[Capability[name] for name in capabilities])
     else:
         user.keep_only()
-    assert opening(ue.process, path, os.O_RDONLY).errno == answers[0]
-    assert opening(ue.process, path, os.O_RDWR).errno == answers[1]
+    assert try_open(ue.process, path, os.O_RDONLY).errno == answers[0]
+    assert try_open(ue.process, path, os.O_RDWR).errno == answers[1]
 
 
 @case(spec="fs/namei.c:generic_permission", profiles="5.18..", needs="", isolation="none")
@@ -226,8 +226,8 @@ def test_status_is_not_writable(ue: UserEvents, capabilities: tuple[str, ...], e
     """Since 6.4 even root needs CAP_DAC_OVERRIDE to open the status file for writing."""
     Credentials(ue.process).keep_only(*[Capability[name] for name in capabilities])
     told = ue.dated("status_page", since="", before=errno)
-    assert opening(ue.process, STATUS, os.O_RDWR).errno == told
-    assert opening(ue.process, STATUS, os.O_RDONLY).errno == ""
+    assert try_open(ue.process, STATUS, os.O_RDWR).errno == told
+    assert try_open(ue.process, STATUS, os.O_RDONLY).errno == ""
 
 
 @case(spec="fs/proc/proc_sysctl.c:test_perm", needs="", isolation="global")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.lockdown import LOCKDOWN, administrator, lock_down
-from conformance.cases.support.tracefs_permissions import USER, opened_up, opening
+from conformance.cases.support.lockdown import LOCKDOWN, lock_down, lockdown_administrator
+from conformance.cases.support.tracefs_permissions import USER, open_to_users, try_open
 from conformance.client.credentials import Credentials
 from conformance.client.files import File
 from conformance.client.perf import REGS, PerfAttr, open_perf, open_raw
@@ -26,12 +26,12 @@ def test_lockdown_hides_traces(ue: UserEvents, level: str, errno: str) -> None:
     """
     event = ue.event()
     lock_down(ue.new_process(), level)
-    assert opening(ue.process, DYNAMIC_EVENTS, os.O_RDONLY).errno == errno
-    assert opening(ue.process, DYNAMIC_EVENTS, os.O_WRONLY).errno == errno
-    assert opening(ue.process, TRACING_ON, os.O_WRONLY).errno == errno
+    assert try_open(ue.process, DYNAMIC_EVENTS, os.O_RDONLY).errno == errno
+    assert try_open(ue.process, DYNAMIC_EVENTS, os.O_WRONLY).errno == errno
+    assert try_open(ue.process, TRACING_ON, os.O_WRONLY).errno == errno
     assert event.enable().errno == errno
     # Last, since a reader of the buffer prevents its expansion for the first event.
-    assert opening(ue.process, TRACE, os.O_RDONLY).errno == errno
+    assert try_open(ue.process, TRACE, os.O_RDONLY).errno == errno
 
 
 @case(spec="user_data_fops, user_status_fops")
@@ -44,7 +44,7 @@ def test_lockdown_leaves_programs_alone(ue: UserEvents) -> None:
     assert again.register(f"{ue.name()} u8 a").index == 0
     assert again.register(ue.name("new")).index == 1
     assert ue.tracefs.status(eventually=True).count("\n") == 2
-    assert opening(ue.process, STATUS, os.O_RDONLY).errno == ""
+    assert try_open(ue.process, STATUS, os.O_RDONLY).errno == ""
 
 
 @case(spec="user_event_parse, delete_user_event", profiles="6.4..", needs="persist")
@@ -63,26 +63,26 @@ def test_lockdown_lets_events_persist(ue: UserEvents) -> None:
 @case(spec="security/lockdown/lockdown.c:lock_kernel_down")
 def test_lockdown_is_not_lifted(ue: UserEvents) -> None:
     """The lockdown level can be raised and never lowered: EPERM."""
-    root = administrator(ue.process)
+    root = lockdown_administrator(ue.process)
     assert root.write(LOCKDOWN, "somewhat\n").errno == "EINVAL"
     assert root.write(LOCKDOWN, "integrity\n").value == 10
     assert root.write(LOCKDOWN, "integrity\n").errno == "EPERM"
     assert root.write(LOCKDOWN, "confidentiality").value == 15
     assert root.write(LOCKDOWN, "none\n").errno == "EPERM"
-    assert opening(ue.process, TRACE, os.O_RDONLY).errno == "EPERM"
+    assert try_open(ue.process, TRACE, os.O_RDONLY).errno == "EPERM"
 
 
 @case(spec="fs/namei.c:do_open; trace_dynevent.c:dyn_event_open")
 def test_denied_before_lockdown(ue: UserEvents) -> None:
     """The file mode is checked before lockdown: EACCES without permission, EPERM with it."""
-    administrator = opened_up(ue)
+    administrator = open_to_users(ue)
     lock_down(ue.new_process(), "confidentiality")
     user = Credentials(ue.process)
     user.become(USER)
-    assert opening(ue.process, DYNAMIC_EVENTS, os.O_RDONLY).errno == "EACCES"
+    assert try_open(ue.process, DYNAMIC_EVENTS, os.O_RDONLY).errno == "EACCES"
     administrator.chmod(DYNAMIC_EVENTS, 0o644)
-    assert opening(ue.process, DYNAMIC_EVENTS, os.O_RDONLY).errno == "EPERM"
-    assert opening(ue.process, DATA).errno == ""
+    assert try_open(ue.process, DYNAMIC_EVENTS, os.O_RDONLY).errno == "EPERM"
+    assert try_open(ue.process, DATA).errno == ""
 
 
 @case(

@@ -5,7 +5,12 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.tracefs_permissions import USER, close_again, opened_up, opening
+from conformance.cases.support.tracefs_permissions import (
+    USER,
+    open_to_users,
+    restrict_again,
+    try_open,
+)
 from conformance.client.credentials import Credentials
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, MAXIMUM, ROOT, STATUS
 from conformance.client.user_events import UserEvents
@@ -40,7 +45,7 @@ def test_no_way_in(ue: UserEvents, path: str, flags: int) -> None:
     administrator.chmod(DATA, 0o666)
     administrator.chmod(DYNAMIC_EVENTS, 0o666)
     Credentials(ue.process).become(USER)
-    assert opening(ue.process, path, flags).errno == "EACCES"
+    assert try_open(ue.process, path, flags).errno == "EACCES"
 
 
 @case(spec="fs/namei.c:generic_permission", tier="full")
@@ -66,12 +71,12 @@ def test_open_modes(
     answers: tuple[str, str, str],
 ) -> None:
     """A user who can enter tracefs opens the data file as its mode permits."""
-    administrator = opened_up(ue, data=mode)
+    administrator = open_to_users(ue, data=mode)
     administrator.chown(DATA, *owner)
     Credentials(ue.process).become(USER, USER, *groups)
-    assert opening(ue.process, DATA, os.O_RDONLY).errno == answers[0]
-    assert opening(ue.process, DATA, os.O_WRONLY).errno == answers[1]
-    assert opening(ue.process, DATA, os.O_RDWR).errno == answers[2]
+    assert try_open(ue.process, DATA, os.O_RDONLY).errno == answers[0]
+    assert try_open(ue.process, DATA, os.O_WRONLY).errno == answers[1]
+    assert try_open(ue.process, DATA, os.O_RDWR).errno == answers[2]
 
 
 @case(
@@ -82,7 +87,7 @@ def test_open_modes(
 )
 def test_ordinary_user_takes_part(ue: UserEvents) -> None:
     """With access to the data file alone, an unprivileged user creates and writes an event."""
-    opened_up(ue)
+    open_to_users(ue)
     Credentials(ue.process).become(USER)
     data = ue.open_data()
     event = data.register(f"{ue.name()} u32 a")
@@ -105,7 +110,7 @@ def test_ordinary_user_removes(ue: UserEvents) -> None:
     """An event is deleted, with its directory, when an unprivileged user drops the last
     reference.
     """
-    opened_up(ue)
+    open_to_users(ue)
     Credentials(ue.process).become(USER)
     ue.event()
     assert ue.tracefs.enabled(ue.name()).text == "0\n"
@@ -124,7 +129,7 @@ def test_ordinary_user_removes(ue: UserEvents) -> None:
 )
 def test_ordinary_user_deletes(ue: UserEvents) -> None:
     """Before auto-delete, an unprivileged user could delete any unreferenced event."""
-    opened_up(ue)
+    open_to_users(ue)
     ue.tracefs.command(f"u:{ue.name()} u32 a\n")
     Credentials(ue.process).become(USER)
     assert ue.open_data().delete(ue.name()).value == 0
@@ -138,7 +143,7 @@ def test_ordinary_user_deletes(ue: UserEvents) -> None:
 )
 def test_reading_is_enough_to_register(ue: UserEvents) -> None:
     """A user with read access to the data file registers and deletes, but cannot write: EBADF."""
-    opened_up(ue, data=0o644)
+    open_to_users(ue, data=0o644)
     Credentials(ue.process).become(USER)
     data = ue.open_data(os.O_RDONLY)
     assert data.register(ue.name()).errno == ""
@@ -150,7 +155,7 @@ def test_reading_is_enough_to_register(ue: UserEvents) -> None:
 @variants(("as-it-is", 0o440, "EACCES"), ("readable", 0o444, ""))
 def test_status_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     """The status file is not needed to register or write; reading it depends on its mode."""
-    administrator = opened_up(ue)
+    administrator = open_to_users(ue)
     administrator.chmod(STATUS, mode)
     Credentials(ue.process).become(USER)
     assert ue.open_data().register(ue.name()).errno == ""
@@ -161,7 +166,7 @@ def test_status_for_users(ue: UserEvents, mode: int, errno: str) -> None:
 @case(spec="fs/attr.c:setattr_prepare")
 def test_nobody_but_the_owner(ue: UserEvents) -> None:
     """A user of the data file cannot change its mode: EPERM; its owner can."""
-    administrator = opened_up(ue)
+    administrator = open_to_users(ue)
     user = Credentials(ue.process)
     user.become(USER)
     assert user.chmod(DATA, 0o600).errno == "EPERM"
@@ -176,12 +181,12 @@ def test_nobody_but_the_owner(ue: UserEvents) -> None:
 @case(profiles="6.4..", needs="persist", tier="full")
 def test_modes_outlive_events(ue: UserEvents) -> None:
     """Modes belong to the file: they stay when events come and go, and for open descriptors."""
-    administrator = opened_up(ue)
+    administrator = open_to_users(ue)
     user = Credentials(ue.process)
     user.become(USER)
     data = ue.open_data()
-    close_again(administrator)
-    assert opening(ue.process, DATA).errno == "EACCES"
+    restrict_again(administrator)
+    assert try_open(ue.process, DATA).errno == "EACCES"
     assert data.register(ue.name()).errno == ""
     assert administrator.mode(DATA) == 0o640
 
@@ -194,7 +199,7 @@ def test_modes_outlive_events(ue: UserEvents) -> None:
 )
 def test_dynamic_events_for_users(ue: UserEvents) -> None:
     """A user with write access to dynamic_events creates and deletes nothing: EPERM."""
-    administrator = opened_up(ue)
+    administrator = open_to_users(ue)
     administrator.chmod(DYNAMIC_EVENTS, 0o666)
     ue.tracefs.command(f"u:{ue.name('old')}\n")
     user = Credentials(ue.process)

@@ -6,7 +6,7 @@ import os
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import PERSIST
-from conformance.cases.support.tracefs_permissions import USER, close_again, opening
+from conformance.cases.support.tracefs_permissions import USER, restrict_again, try_open
 from conformance.client.credentials import Credentials
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, ROOT, STATUS, TRACING_ON
 from conformance.client.user_events import UserEvents
@@ -38,8 +38,8 @@ def test_data_file_alone(ue: UserEvents) -> None:
     root.make_file(f"{RUN}/data")
     assert root.bind(DATA, f"{RUN}/data").errno == ""
     root.mount("tmpfs", ROOT)
-    assert opening(ue.process, DATA).errno == "ENOENT"
-    assert opening(ue.process, STATUS, os.O_RDONLY).errno == "ENOENT"
+    assert try_open(ue.process, DATA).errno == "ENOENT"
+    assert try_open(ue.process, STATUS, os.O_RDONLY).errno == "ENOENT"
     data = root.data(f"{RUN}/data")
     assert data.register(f"{ue.name()} u8 a").index == 0
     ue.tracefs.enable(ue.name())
@@ -57,8 +57,8 @@ def test_data_file_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     user.make_file(f"{RUN}/data")
     user.bind(DATA, f"{RUN}/data")
     user.become(USER)
-    assert opening(ue.process, DATA).errno == "EACCES"
-    assert opening(ue.process, f"{RUN}/data").errno == errno
+    assert try_open(ue.process, DATA).errno == "EACCES"
+    assert try_open(ue.process, f"{RUN}/data").errno == errno
 
 
 @case
@@ -67,7 +67,7 @@ def test_unmounted(ue: UserEvents) -> None:
     root = own_mounts(ue)
     data = ue.open_data()
     assert root.umount(ROOT).errno == ""
-    assert opening(ue.process, DATA).errno == "ENOENT"
+    assert try_open(ue.process, DATA).errno == "ENOENT"
     assert data.register(ue.name()).index == 0
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
@@ -87,7 +87,7 @@ def test_read_only_mount(ue: UserEvents, path: str, flags: int, errno: str) -> N
     """On a read-only mount no file opens for writing: EROFS."""
     root = own_mounts(ue)
     assert root.make_read_only(ROOT).errno == ""
-    assert opening(ue.process, path, flags).errno == errno
+    assert try_open(ue.process, path, flags).errno == errno
 
 
 @case(
@@ -115,7 +115,7 @@ def test_read_only_elsewhere(ue: UserEvents) -> None:
     root.make_file(f"{RUN}/data")
     root.bind(DATA, f"{RUN}/data")
     root.make_read_only(f"{RUN}/data")
-    assert opening(ue.process, f"{RUN}/data").errno == "EROFS"
+    assert try_open(ue.process, f"{RUN}/data").errno == "EROFS"
     assert ue.open_data().register(ue.name()).errno == ""
 
 
@@ -125,7 +125,7 @@ def test_denied_before_read_only(ue: UserEvents) -> None:
     user = own_mounts(ue)
     user.make_read_only(ROOT)
     user.become(USER)
-    assert opening(ue.process, DATA).errno == "EACCES"
+    assert try_open(ue.process, DATA).errno == "EACCES"
 
 
 @case
@@ -151,7 +151,7 @@ def test_mounted_twice_mode(ue: UserEvents) -> None:
     root.mount("tracefs", "/run/tracing")
     root.chmod("/run/tracing/user_events_data", 0o604)
     assert ue.tracefs.mode(DATA) == 0o604
-    close_again(root)
+    restrict_again(root)
     assert root.mode("/run/tracing/user_events_data") == 0o640
 
 
@@ -160,7 +160,7 @@ def test_other_root(ue: UserEvents) -> None:
     """A program whose root directory is tracefs works as usual."""
     root = Credentials(ue.process)
     assert root.chroot(ROOT).errno == ""
-    assert opening(ue.process, DATA).errno == "ENOENT"
+    assert try_open(ue.process, DATA).errno == "ENOENT"
     assert root.data("/user_events_data").register(ue.name()).index == 0
     assert root.read("/user_events_status", ue.prefix).text == ue.status_line(1, ue.name())
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
@@ -254,8 +254,8 @@ def test_mount_options(
     user = Credentials(ue.process)
     user.become(USER)
     assert user.mode(ROOT) == way_in
-    assert opening(ue.process, DATA, os.O_RDONLY).errno == reading
-    assert opening(ue.process, DATA, os.O_RDWR).errno == writing
+    assert try_open(ue.process, DATA, os.O_RDONLY).errno == reading
+    assert try_open(ue.process, DATA, os.O_RDWR).errno == writing
     administrator.remount(ROOT, "gid=0,mode=700")
     assert administrator.owner(DATA) == "0:0"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.tracefs_permissions import USER, opened_up, opening
+from conformance.cases.support.tracefs_permissions import USER, open_to_users, try_open
 from conformance.client.credentials import Credentials
 from conformance.client.files import File
 from conformance.client.perf import open_perf
@@ -62,9 +62,9 @@ def test_superblock_busy(ue: UserEvents, path: str, flags: int) -> None:
     assert root.remount(ROOT, read_only=True).errno == "EBUSY"
     ue.process.close(slot)
     assert root.remount(ROOT, read_only=True).value == 0
-    assert opening(ue.process, path, flags).errno == "EROFS"
+    assert try_open(ue.process, path, flags).errno == "EROFS"
     assert root.remount(ROOT).value == 0
-    assert opening(ue.process, path, flags).errno == ""
+    assert try_open(ue.process, path, flags).errno == ""
 
 
 @case(spec="fs/super.c:reconfigure_super; fs/namespace.c:sb_prepare_remount_readonly")
@@ -142,25 +142,25 @@ def test_superblock_opened_after(ue: UserEvents) -> None:
     flags = (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_RDONLY | os.O_TRUNC)
     answers = ["", "EROFS", "EROFS", "EROFS"]
     for path in (DATA, "/run/data", DYNAMIC_EVENTS):
-        assert [opening(ue.process, path, each).errno for each in flags] == answers
-    assert opening(ue.process, STATUS, os.O_RDONLY).errno == ""
+        assert [try_open(ue.process, path, each).errno for each in flags] == answers
+    assert try_open(ue.process, STATUS, os.O_RDONLY).errno == ""
     assert root.chmod(DATA, 0o666).errno == "EROFS"
     assert root.remount(ROOT).errno == ""
-    assert opening(ue.process, "/run/data", os.O_RDWR).errno == ""
+    assert try_open(ue.process, "/run/data", os.O_RDWR).errno == ""
 
 
 @case(spec="fs/namei.c:sb_permission, do_open")
 def test_superblock_before_the_mode(ue: UserEvents) -> None:
     """A user without write permission gets EROFS, not EACCES as on a read-only mount."""
-    opened_up(ue, data=0o640)
+    open_to_users(ue, data=0o640)
     root = administrator(ue)
     user = Credentials(ue.process)
     user.unshare(CLONE_NEWNS)
     user.become(USER)
-    assert opening(ue.process, DATA).errno == "EACCES"
+    assert try_open(ue.process, DATA).errno == "EACCES"
     assert root.remount(ROOT, read_only=True).value == 0
-    assert opening(ue.process, DATA).errno == "EROFS"
-    assert opening(ue.process, DATA, os.O_RDONLY).errno == "EACCES"
+    assert try_open(ue.process, DATA).errno == "EROFS"
+    assert try_open(ue.process, DATA, os.O_RDONLY).errno == "EACCES"
     assert root.remount(ROOT).value == 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.registration import refused
+from conformance.cases.support.registration import error_of
 from conformance.client.tracefs import MAXIMUM
 from conformance.client.user_events import UserEvents
 
@@ -43,7 +43,7 @@ def test_index_not_burnt(ue: UserEvents, definition: str) -> None:
     """A rejected registration uses no index."""
     data = ue.open_data()
     data.register(ue.name("a"))
-    assert refused(data.register(ue.name(definition))) == "EINVAL"
+    assert error_of(data.register(ue.name(definition))) == "EINVAL"
     assert data.register(ue.name("b")).index == 1
 
 
@@ -102,7 +102,7 @@ def test_closed_descriptor(ue: UserEvents) -> None:
     """Registering on a closed descriptor is EBADF."""
     data = ue.open_data()
     data.close()
-    assert refused(data.register(ue.name())) == "EBADF"
+    assert error_of(data.register(ue.name())) == "EBADF"
 
 
 @case(
@@ -132,7 +132,7 @@ def test_maximum(ue: UserEvents) -> None:
     ue.tracefs.write(MAXIMUM, "2\n")
     assert data.register(ue.name("a")).index == 0
     assert data.register(ue.name("b")).index == 1
-    assert refused(data.register(ue.name("c"))) == "EMFILE"
+    assert error_of(data.register(ue.name("c"))) == "EMFILE"
     assert data.register(ue.name("a")).index == 0
     ue.tracefs.write(MAXIMUM, "3\n")
     assert data.register(ue.name("c")).index == 2
@@ -148,7 +148,7 @@ def test_maximum_lowered(ue: UserEvents) -> None:
     data = ue.open_data()
     data.register(ue.name("a"))
     ue.tracefs.write(MAXIMUM, "0\n")
-    assert refused(data.register(ue.name("b"))) == "EMFILE"
+    assert error_of(data.register(ue.name("b"))) == "EMFILE"
     assert ue.tracefs.status(whole=True) == f"{ue.name('a')}\n\nActive: 1\nBusy: 0\n"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.registration import MULTI_FORMAT, PERSIST, refused
+from conformance.cases.support.registration import MULTI_FORMAT, PERSIST, error_of
 from conformance.cases.support.tracefs_permissions import USER
 from conformance.client.credentials import Credentials
 from conformance.client.data_file import Word
@@ -141,8 +141,8 @@ def test_refused_word_counts(ue: UserEvents) -> None:
     """A registration that fails for its word has created an event, which counts."""
     ue.tracefs.write(MAXIMUM, "1\n")
     data = ue.open_data()
-    assert refused(data.register(ue.name("e"), enable_addr=0)) == "ENOMEM"
-    assert refused(data.register(ue.name("f"))) == "EMFILE"
+    assert error_of(data.register(ue.name("e"), enable_addr=0)) == "ENOMEM"
+    assert error_of(data.register(ue.name("f"))) == "EMFILE"
     assert data.register(ue.name("e")).index == 0
 
 
@@ -151,9 +151,9 @@ def test_refused_event_does_not_count(ue: UserEvents) -> None:
     """A rejected event used no room and no write index."""
     ue.tracefs.write(MAXIMUM, "1\n")
     data = ue.open_data()
-    assert refused(data.register(f"{ue.name('e')} long a")) == "EINVAL"
+    assert error_of(data.register(f"{ue.name('e')} long a")) == "EINVAL"
     assert data.register(ue.name("e")).index == 0
-    assert refused(data.register(ue.name("f"))) == "EMFILE"
+    assert error_of(data.register(ue.name("f"))) == "EMFILE"
     ue.tracefs.write(MAXIMUM, "2\n")
     assert data.register(ue.name("g")).index == 1
 

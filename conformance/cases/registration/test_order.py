@@ -7,7 +7,13 @@ from typing import Any
 
 from conformance.abi.uapi import DIAG_IOCSREG
 from conformance.cases.case import surface, variants
-from conformance.cases.support.registration import PERSIST, UNKNOWN_FLAG, ordinary, packed, refused
+from conformance.cases.support.registration import (
+    PERSIST,
+    UNKNOWN_FLAG,
+    error_of,
+    packed_reg,
+    unprivileged_data,
+)
 from conformance.client.addresses import KERNEL_HALF
 from conformance.client.tracefs import MAXIMUM
 from conformance.client.user_events import UserEvents
@@ -33,7 +39,7 @@ def test_order_size(
     ue: UserEvents, size: int, present: int, members: Mapping[str, int], errno: str
 ) -> None:
     """The size is checked before the structure is read, and reading before its members."""
-    raw = packed(ue, ue.process.word(), ue.name(), **{"size": size, **members})
+    raw = packed_reg(ue, ue.process.word(), ue.name(), **{"size": size, **members})
     data = ue.open_data()
     assert data.ioctl(DIAG_IOCSREG, ue.process.place(raw[:present])).errno == errno
 
@@ -48,7 +54,7 @@ def test_order_size(
 def test_order_tail(ue: UserEvents, members: Mapping[str, Any]) -> None:
     """Bytes that must be zero are checked before any member: E2BIG."""
     seen = ue.open_data().register(ue.name(), struct_size=32, tail=b"\0\0\0\1", **members)
-    assert refused(seen) == "E2BIG"
+    assert error_of(seen) == "E2BIG"
 
 
 @case(spec="user_reg_get")
@@ -63,14 +69,14 @@ def test_order_tail(ue: UserEvents, members: Mapping[str, Any]) -> None:
 )
 def test_order_members(ue: UserEvents, members: Mapping[str, Any], errno: str) -> None:
     """Flags, size, alignment and bit are checked before the address, the string and the word."""
-    assert refused(ue.open_data().register(ue.name(), **members)) == errno
+    assert error_of(ue.open_data().register(ue.name(), **members)) == errno
 
 
 @case(spec="user_reg_get")
 def test_order_address_before_string(ue: UserEvents) -> None:
     """A kernel address is rejected before a string that is too long."""
     seen = ue.open_data().register("x" * 512, enable_addr=KERNEL_HALF)
-    assert refused(seen) == "EFAULT"
+    assert error_of(seen) == "EFAULT"
 
 
 @case(spec="user_events_ioctl_reg")
@@ -88,7 +94,7 @@ def test_order_members_before_taken(
     size = 8 if bit > 31 else 4
     word = ue.process.word(size, offset=offset)
     assert data.register(ue.name(), word=word, bit=bit).index == 0
-    assert refused(data.register(ue.name(), word=word, **{"bit": bit, **members})) == "EINVAL"
+    assert error_of(data.register(ue.name(), word=word, **{"bit": bit, **members})) == "EINVAL"
 
 
 @case(spec="user_events_ioctl_reg")
@@ -103,15 +109,15 @@ def test_order_taken_first(ue: UserEvents, definition: str, members: Mapping[str
     data = ue.open_data()
     word = data.register(ue.name()).word
     again = data.register(ue.name(definition), word=word, **members)
-    assert refused(again) == "EADDRINUSE"
+    assert error_of(again) == "EADDRINUSE"
 
 
 @case(spec="user_events_ioctl_reg", needs="persist")
 def test_order_taken_before_permission(ue: UserEvents) -> None:
     """A word in use is rejected before a flag without permission: EADDRINUSE."""
-    data = ordinary(ue)
+    data = unprivileged_data(ue)
     word = data.register(ue.name()).word
-    assert refused(data.register(ue.name("f"), word=word, flags=PERSIST)) == "EADDRINUSE"
+    assert error_of(data.register(ue.name("f"), word=word, flags=PERSIST)) == "EADDRINUSE"
 
 
 @case(spec="user_events_ioctl_reg", tier="full", isolation="global")
@@ -120,8 +126,8 @@ def test_order_taken_before_maximum(ue: UserEvents) -> None:
     data = ue.open_data()
     word = data.register(ue.name()).word
     ue.tracefs.write(MAXIMUM, "1\n")
-    assert refused(data.register(ue.name("f"), word=word)) == "EADDRINUSE"
-    assert refused(data.register(ue.name("f"))) == "EMFILE"
+    assert error_of(data.register(ue.name("f"), word=word)) == "EADDRINUSE"
+    assert error_of(data.register(ue.name("f"))) == "EMFILE"
 
 
 @case(spec="user_event_parse", needs="persist text_flags_refused", tier="full")
@@ -137,19 +143,19 @@ def test_order_permission(
     ue: UserEvents, definition: str, members: Mapping[str, Any], errno: str
 ) -> None:
     """Permission is checked after the string is read, before it is compared or parsed."""
-    data = ordinary(ue)
+    data = unprivileged_data(ue)
     data.register(ue.name("e u8 z"))
     seen = data.register(ue.name(definition), flags=PERSIST, **members)
-    assert refused(seen) == errno
+    assert error_of(seen) == errno
     assert ue.tracefs.dynamic_events() == f"u:{ue.name('e')} u8 z\n"
 
 
 @case(spec="user_event_parse", needs="persist", tier="full", isolation="global")
 def test_order_permission_at_the_maximum(ue: UserEvents) -> None:
     """Permission is checked before the limit of events: EPERM."""
-    data = ordinary(ue)
+    data = unprivileged_data(ue)
     ue.tracefs.write(MAXIMUM, "0\n")
-    assert refused(data.register(ue.name(), flags=PERSIST)) == "EPERM"
+    assert error_of(data.register(ue.name(), flags=PERSIST)) == "EPERM"
 
 
 @case(spec="user_event_parse", needs="arguments_matched text_flags_refused", tier="full")
@@ -167,7 +173,7 @@ def test_order_fields(
     """Order of checks: text flags, fields of an existing event, parsing, the word."""
     data = ue.open_data()
     data.register(ue.name("e u8 z"))
-    assert refused(data.register(ue.name(definition), **members)) == errno
+    assert error_of(data.register(ue.name(definition), **members)) == errno
     assert ue.tracefs.dynamic_events() == f"u:{ue.name('e')} u8 z\n"
 
 

@@ -6,7 +6,13 @@ import mmap
 
 from conformance.abi.uapi import DIAG_IOCSREG
 from conformance.cases.case import surface, variants
-from conformance.cases.support.registration import PERSIST, UNTOUCHED, ordinary, packed, refused
+from conformance.cases.support.registration import (
+    PERSIST,
+    UNTOUCHED,
+    error_of,
+    packed_reg,
+    unprivileged_data,
+)
 from conformance.client.addresses import KERNEL_HALF, PROT_NONE
 from conformance.client.user_events import UserEvents
 
@@ -53,7 +59,7 @@ def test_struct_protected(ue: UserEvents, protection: int, errno: str) -> None:
     data = ue.open_data()
     word = ue.process.word(value=0xFFFF_FFFF)
     at = ue.process.map()
-    ue.process.store(at, packed(ue, word, ue.name(), write_index=77))
+    ue.process.store(at, packed_reg(ue, word, ue.name(), write_index=77))
     ue.process.protect(at, protection)
     assert data.ioctl(DIAG_IOCSREG, at).errno == errno
     ue.process.protect(at, mmap.PROT_READ)
@@ -70,7 +76,7 @@ def test_struct_protected(ue: UserEvents, protection: int, errno: str) -> None:
 def test_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None:
     """An unreadable byte past the known members is EFAULT, unless one before it is nonzero."""
     data = ue.open_data()
-    raw = packed(ue, ue.process.word(), ue.name(), size=37)
+    raw = packed_reg(ue, ue.process.word(), ue.name(), size=37)
     assert data.ioctl(DIAG_IOCSREG, ue.process.place(raw + tail)).errno == errno
 
 
@@ -78,7 +84,7 @@ def test_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None:
 @variants({"4": 0x4, "5": 0x5, "8": 0x8, "4000": 0x4000, "8000": 0x8000})
 def test_unknown_flags(ue: UserEvents, flags: int) -> None:
     """An unknown flag is EINVAL, even together with a known one."""
-    assert refused(ue.open_data().register(ue.name(), flags=flags)) == "EINVAL"
+    assert error_of(ue.open_data().register(ue.name(), flags=flags)) == "EINVAL"
     assert ue.tracefs.status() == ""
 
 
@@ -86,7 +92,7 @@ def test_unknown_flags(ue: UserEvents, flags: int) -> None:
 @variants({"null": 0, "first-page": 0x100, "kernel-half": KERNEL_HALF})
 def test_string_unreadable(ue: UserEvents, address: int) -> None:
     """A string at an unreadable address is EFAULT."""
-    assert refused(ue.open_data().register("", name_args=address)) == "EFAULT"
+    assert error_of(ue.open_data().register("", name_args=address)) == "EFAULT"
 
 
 @case(spec="mm/util.c:strndup_user")
@@ -142,7 +148,7 @@ def test_colon_in_arguments(ue: UserEvents) -> None:
 @variants(("plain", 0, ""), ("persist", 1, "EPERM"))
 def test_persist_forbidden(ue: UserEvents, flags: int, errno: str) -> None:
     """USER_EVENT_REG_PERSIST needs CAP_PERFMON."""
-    assert ordinary(ue).register(ue.name(), flags=flags).errno == errno
+    assert unprivileged_data(ue).register(ue.name(), flags=flags).errno == errno
     assert ue.tracefs.status() == ("" if errno else f"{ue.name()}\n")
 
 
@@ -156,8 +162,8 @@ def test_persist_forbidden(ue: UserEvents, flags: int, errno: str) -> None:
 def test_persist_of_existing_forbidden(ue: UserEvents) -> None:
     """The flag is EPERM even if the event already persists; without the flag it registers."""
     ue.new_process().open_data().register(ue.name(), flags=PERSIST)
-    data = ordinary(ue)
-    assert refused(data.register(ue.name(), flags=PERSIST)) == "EPERM"
+    data = unprivileged_data(ue)
+    assert error_of(data.register(ue.name(), flags=PERSIST)) == "EPERM"
     assert data.register(ue.name()).index == 0
 
 

@@ -7,7 +7,7 @@ import struct
 
 from conformance.cases.case import surface, variants
 from conformance.cases.support.registration import UNTOUCHED
-from conformance.cases.support.status_page_registration import IOCSREG, UNANSWERED, over, reg_of
+from conformance.cases.support.status_page_registration import IOCSREG, UNANSWERED, overlay, reg_of
 from conformance.client.addresses import PAGE
 from conformance.client.user_events import UserEvents
 
@@ -114,7 +114,7 @@ def test_status_long_size(ue: UserEvents, size: int, nonzero: int, errno: str) -
 )
 def test_status_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None:
     """An unreadable byte past the known members is EFAULT, unless one before it is nonzero."""
-    raw = over(reg_of(ue, ue.name()), 0, b"\x40") + tail
+    raw = overlay(reg_of(ue, ue.name()), 0, b"\x40") + tail
     assert ue.open_data().ioctl(IOCSREG, ue.process.place(raw)).errno == errno
 
 
@@ -142,7 +142,7 @@ def test_status_read_only(ue: UserEvents) -> None:
 @variants((20, b"\1\0\0\0"), (22, b"\1\0\0\0\xee\xee"), (16, b""), (18, b"\xee\xee"))
 def test_status_beyond_the_end(ue: UserEvents, present: int, answers: bytes) -> None:
     """Until 6.0 a result past the end of the mapping is lost; the other one is stored."""
-    raw = over(reg_of(ue, "e"), 0, bytes([present]))[:present]
+    raw = overlay(reg_of(ue, "e"), 0, bytes([present]))[:present]
     at = ue.process.place(raw)
     assert ue.open_data().ioctl(IOCSREG, at).value == 0
     seen = ue.process.load(at, present).data or b""

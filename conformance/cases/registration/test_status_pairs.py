@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from conformance.abi.uapi import DIAG_IOCSREG
 from conformance.cases.case import surface, variants
 from conformance.cases.support.error_pairs import pairs
-from conformance.cases.support.registration import refused
-from conformance.cases.support.status_page_registration import answer, over, reg_of
+from conformance.cases.support.registration import error_of
+from conformance.cases.support.status_page_registration import ioctl_error, overlay, reg_of
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -45,7 +45,7 @@ def register(ue: UserEvents, *mistakes: str) -> str:
     # The string pointer is at offset 8, in the packed structure at 4.
     pointer = len(raw) - 16
     if "string-unreadable" in mistakes:
-        raw = over(raw, pointer, bytes(8))
+        raw = overlay(raw, pointer, bytes(8))
     size = len(raw)
     if "too-big" in mistakes:
         size = 4097
@@ -53,7 +53,7 @@ def register(ue: UserEvents, *mistakes: str) -> str:
         size -= 1
     elif "tail" in mistakes:
         size += 4
-    raw = over(raw, 0, struct.pack("<I", size))
+    raw = overlay(raw, 0, struct.pack("<I", size))
     if "cut-off" in mistakes:
         # Nothing is mapped past the size that even a short structure has.
         raw = raw[:pointer]
@@ -88,8 +88,8 @@ def test_status_order_size(
     ue: UserEvents, size: int, present: int, errno: Mapping[str, str]
 ) -> None:
     """The size is checked before the rest of the structure is read."""
-    raw = over(reg_of(ue, ue.name()), 0, struct.pack("<I", size))
-    assert answer(ue.open_data(), raw[:present]) == errno[ue.profile.generation]
+    raw = overlay(reg_of(ue, ue.name()), 0, struct.pack("<I", size))
+    assert ioctl_error(ue.open_data(), raw[:present]) == errno[ue.profile.generation]
 
 
 @case(spec="user_events_ioctl_reg")
@@ -100,7 +100,7 @@ def test_status_order_size(
 def test_status_order_string(ue: UserEvents, size: int, errno: Mapping[str, str]) -> None:
     """The size is checked before a string that cannot be read."""
     seen = ue.open_data().register(ue.name(), struct_size=size, name_args=0)
-    assert refused(seen) == errno[ue.profile.generation]
+    assert error_of(seen) == errno[ue.profile.generation]
 
 
 @case(spec="user_events_ioctl_reg")

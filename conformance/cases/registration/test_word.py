@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.registration import refused
+from conformance.cases.support.registration import error_of
 from conformance.client.addresses import PROT_NONE
 from conformance.client.data_file import Word
 from conformance.client.user_events import UserEvents
@@ -72,7 +72,7 @@ def test_bit_range(ue: UserEvents, size: int, bit: int, errno: str) -> None:
 def test_kernel_address(ue: UserEvents, address: int) -> None:
     """A word at a kernel address is EFAULT and creates nothing."""
     seen = ue.open_data().register(ue.name(), enable_addr=address)
-    assert refused(seen) == "EFAULT"
+    assert error_of(seen) == "EFAULT"
     assert ue.tracefs.status() == ""
 
 
@@ -84,7 +84,7 @@ def test_word_taken(ue: UserEvents, definition: str, size: int) -> None:
     word = ue.process.word(8)
     data.register(ue.name(), word=word, bit=1, enable_size=4)
     again = data.register(ue.name(definition), word=word, bit=1, enable_size=size)
-    assert refused(again) == "EADDRINUSE"
+    assert error_of(again) == "EADDRINUSE"
     assert ue.tracefs.status() == f"{ue.name()}\n"
 
 
@@ -111,7 +111,7 @@ def test_words_far_apart(ue: UserEvents) -> None:
 def test_word_taken_by_descriptor(ue: UserEvents) -> None:
     """The descriptor does not matter: another one of the process gets EADDRINUSE as well."""
     word = ue.event().word
-    assert refused(ue.open_data().register(ue.name("f"), word=word)) == "EADDRINUSE"
+    assert error_of(ue.open_data().register(ue.name("f"), word=word)) == "EADDRINUSE"
 
 
 @case(spec="user_event_mm_dup", tier="full")
@@ -121,7 +121,7 @@ def test_word_taken_after_fork(ue: UserEvents) -> None:
     child = ue.fork(ue.process)
     copy = event.data.of(child)
     there = Word(child, event.word.address)
-    assert refused(copy.register(ue.name("f"), word=there)) == "EADDRINUSE"
+    assert error_of(copy.register(ue.name("f"), word=there)) == "EADDRINUSE"
     assert copy.unregister(there).value == 0
     assert copy.register(ue.name("f"), word=there).errno == ""
 
@@ -150,7 +150,7 @@ def test_word_unwritable(ue: UserEvents, protection: int | None) -> None:
         ue.process.unmap(address)
     else:
         ue.process.protect(address, protection)
-    assert refused(ue.open_data().register(ue.name(), enable_addr=address)) == "ENOMEM"
+    assert error_of(ue.open_data().register(ue.name(), enable_addr=address)) == "ENOMEM"
 
 
 @case
@@ -158,14 +158,14 @@ def test_word_unwritable(ue: UserEvents, protection: int | None) -> None:
 def test_word_null(ue: UserEvents, size: int) -> None:
     """A word is required: address zero is ENOMEM."""
     seen = ue.open_data().register(ue.name(), enable_addr=0, enable_size=size)
-    assert refused(seen) == "ENOMEM"
+    assert error_of(seen) == "ENOMEM"
 
 
 @case(tier="full")
 def test_word_unwritable_leaves_event(ue: UserEvents) -> None:
     """After ENOMEM the event exists and keeps its write index, which a retry returns."""
     data = ue.open_data()
-    assert refused(data.register(f"{ue.name('a')} u32 x", enable_addr=0)) == "ENOMEM"
+    assert error_of(data.register(f"{ue.name('a')} u32 x", enable_addr=0)) == "ENOMEM"
     assert ue.tracefs.dynamic_events() == f"u:{ue.name('a')} u32 x\n"
     assert data.register(ue.name("b")).index == 1
     assert data.write_event(0, bytes(4)).errno == ue.dated(

@@ -6,7 +6,7 @@ import mmap
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.status_text import without_room
+from conformance.cases.support.status_text import without_maximum
 from conformance.client.addresses import READ_WRITE
 from conformance.client.files import File
 from conformance.client.tracefs import STATUS
@@ -91,7 +91,7 @@ def test_read_in_pieces(ue: UserEvents) -> None:
     assert status.read(3).text == text[:3]
     data.register("second")
     assert status.read(9).text == text[3:12]
-    assert without_room(ue, status.read().text) == text[12:]
+    assert without_maximum(ue, status.read().text) == text[12:]
     seen = status.read()
     assert (seen.value, seen.data or b"") == (0, b"")
 
@@ -111,7 +111,7 @@ def test_read_again(ue: UserEvents, offset: int, text: bytes, older: bytes) -> N
     ue.open_data().register("test")
     status = File(ue.process, STATUS)
     idle = ue.status_line(1, "test") + "\nActive: 1\nBusy: 0\n"
-    assert without_room(ue, status.read().text) == idle
+    assert without_maximum(ue, status.read().text) == idle
     ue.tracefs.enable("test")
     assert status.lseek(offset).value == offset
     shown = ue.dated("remote_enable", since=text, before=older)

@@ -10,7 +10,7 @@ from conformance.client.process import Process
 from conformance.client.user_events import UserEvents
 
 
-def passing_event(ue: UserEvents) -> Process:
+def process_with_event(ue: UserEvents) -> Process:
     """A process with an event that goes with it; its exit takes longer than other ways.
 
     An exit waits for two RCU grace periods (user_event_mm_remove, then

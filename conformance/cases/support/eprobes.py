@@ -7,7 +7,7 @@ from conformance.client.user_events import UserEvents
 from conformance.ops import Observation
 
 
-def add(
+def add_eprobe(
     ue: UserEvents, arguments: str = "", *, event: str | None = None, system: str = SYSTEM
 ) -> Observation:
     """A probe on an event, by default on the one called ``name()``."""
@@ -16,16 +16,16 @@ def add(
     return ue.tracefs.command(f"{command}\n")
 
 
-def remove(ue: UserEvents) -> Observation:
+def remove_eprobe(ue: UserEvents) -> Observation:
     """Take the probe away."""
     return ue.tracefs.command(f"-:{KPROBES}/{ue.name('p')}\n")
 
 
-def enable(ue: UserEvents) -> Observation:
+def enable_eprobe(ue: UserEvents) -> Observation:
     """Make ftrace listen to the probe."""
     return ue.tracefs.enable(ue.name("p"), system=KPROBES)
 
 
-def disable(ue: UserEvents) -> Observation:
+def disable_eprobe(ue: UserEvents) -> Observation:
     """Make ftrace stop listening to it."""
     return ue.tracefs.disable(ue.name("p"), system=KPROBES)

@@ -7,7 +7,7 @@ from conformance.client.tracefs import Instance, Tracefs
 from conformance.client.user_events import UserEvents
 
 
-def made(ue: UserEvents, stem: str = "i") -> Instance:
+def create_instance(ue: UserEvents, stem: str = "i") -> Instance:
     """An instance that is there."""
     instance = ue.instance(stem)
     assert instance.make().errno == ""

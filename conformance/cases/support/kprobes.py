@@ -46,7 +46,7 @@ def counting(counts: Map, answer: int) -> list[Piece]:
     ]
 
 
-def answering(answer: int) -> list[Piece]:
+def returning(answer: int) -> list[Piece]:
     """A program that only answers."""
     return [bpf_assembler.mov64_imm(R0, answer), bpf_assembler.exit_insn()]
 
@@ -59,12 +59,12 @@ def load_counting(
     return system.load(counting(counts, answer), kind), counts
 
 
-def counted(counts: Map) -> int:
+def runs_of(counts: Map) -> int:
     """How often such a program has run."""
     return int.from_bytes(counts.value(KEY) or b"", "little")
 
 
-def add(ue: UserEvents, stem: str = "k") -> str:
+def add_kprobe(ue: UserEvents, stem: str = "k") -> str:
     """A kprobe of a name nobody else uses; its name."""
     ue.tracefs.add_kprobe(ue.name(stem), FUNCTION)
     return ue.name(stem)
@@ -75,6 +75,6 @@ def listen_to(process: Process, name: str, attr: PerfAttr = PLAIN) -> PerfEvent:
     return open_perf(process, name, attr, system=KPROBES)
 
 
-def hit(data: DataFile) -> None:
+def call_function(data: DataFile) -> None:
     """Have the function called once: a write(2) that is refused, of an index not registered."""
     assert data.write(b"\0\0\0\0").errno == "ENOENT"

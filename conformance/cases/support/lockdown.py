@@ -10,7 +10,7 @@ SECURITY = "/sys/kernel/security"
 LOCKDOWN = f"{SECURITY}/lockdown"
 
 
-def administrator(process: Process) -> Credentials:
+def lockdown_administrator(process: Process) -> Credentials:
     """A process that sees the files of security modules, in mounts of its own."""
     root = Credentials(process)
     root.unshare(CLONE_NEWNS)
@@ -20,4 +20,4 @@ def administrator(process: Process) -> Credentials:
 
 def lock_down(process: Process, level: str) -> None:
     """Lock the kernel down, until the next boot."""
-    administrator(process).write(LOCKDOWN, f"{level}\n")
+    lockdown_administrator(process).write(LOCKDOWN, f"{level}\n")

@@ -13,13 +13,13 @@ UNKNOWN_FLAG = 4
 UNTOUCHED = 0xFFFF_FFFF
 
 
-def refused(registration: Registration) -> str:
+def error_of(registration: Registration) -> str:
     """The error of a registration that must not have reported a write index."""
     assert registration.index == UNTOUCHED
     return registration.errno
 
 
-def packed(ue: UserEvents, word: Word, definition: str, **members: int) -> bytes:
+def packed_reg(ue: UserEvents, word: Word, definition: str, **members: int) -> bytes:
     """A user_reg for a word and definition; members given by name replace what fits."""
     right = {
         "size": 28,
@@ -30,20 +30,20 @@ def packed(ue: UserEvents, word: Word, definition: str, **members: int) -> bytes
     return USER_REG.pack({**right, **members})
 
 
-def ordinary(ue: UserEvents) -> DataFile:
+def unprivileged_data(ue: UserEvents) -> DataFile:
     """The data file, opened by a process that then gave up all capabilities."""
     data = ue.open_data()
     ue.process.setuid(1000)
     return data
 
 
-def lasting(ue: UserEvents) -> int:
+def persist_flag(ue: UserEvents) -> int:
     """The flags of a registration whose event stays when nobody uses it any more."""
     return ue.dated("auto_delete", since=PERSIST, before=0)
 
 
-def abandoned(ue: UserEvents, definition: str) -> None:
+def leave_event(ue: UserEvents, definition: str) -> None:
     """Let a process of its own register an event that stays, and exit."""
     process = ue.new_process()
-    process.open_data().register(definition, flags=lasting(ue))
+    process.open_data().register(definition, flags=persist_flag(ue))
     process.exit()

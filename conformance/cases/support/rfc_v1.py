@@ -19,15 +19,15 @@ def page_of(process: Process) -> StatusPage:
     return map_page(process, file=MMAP)
 
 
-def bound(ue: UserEvents, definition: str) -> DataFile:
+def bound_data(ue: UserEvents, definition: str) -> DataFile:
     """A descriptor of the first process that stands for the event of a definition."""
     data = ue.open_data()
     register(data, definition)
     return data
 
 
-def listened(ue: UserEvents, definition: str = "") -> DataFile:
+def enabled_data(ue: UserEvents, definition: str = "") -> DataFile:
     """The same for the event ``name()``, with ftrace listening; ``definition`` are its fields."""
-    data = bound(ue, ue.name() + definition)
+    data = bound_data(ue, ue.name() + definition)
     ue.tracefs.enable(ue.name())
     return data

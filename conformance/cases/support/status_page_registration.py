@@ -28,11 +28,11 @@ def reg_of(ue: UserEvents, definition: str) -> bytes:
     return byte_reg(text) if ue.profile.generation == "byte-status" else bit_reg(text)
 
 
-def over(raw: bytes, offset: int, content: bytes) -> bytes:
+def overlay(raw: bytes, offset: int, content: bytes) -> bytes:
     """A structure with some bytes put over it."""
     return raw[:offset] + content + raw[offset + len(content) :]
 
 
-def answer(data: DataFile, raw: bytes, request: int = IOCSREG) -> str:
+def ioctl_error(data: DataFile, raw: bytes, request: int = IOCSREG) -> str:
     """The error of an ioctl whose structure lies right before unmapped memory."""
     return data.ioctl(request, data.process.place(raw)).errno

@@ -9,7 +9,7 @@ _ONE_PAGE = {"byte-status": "Max: 4096\n", "bit-status": "Max: 32768\n"}
 _TWO_PAGES = {"byte-status": "Max: 8192\n", "bit-status": "Max: 65536\n"}
 
 
-def without_room(ue: UserEvents, text: str) -> str:
+def without_maximum(ue: UserEvents, text: str) -> str:
     """A text less the line about room for events, which must be right and last."""
     rooms = _TWO_PAGES if ue.profile.has("two_status_pages") else _ONE_PAGE
     room = rooms.get(ue.profile.generation, "")
@@ -19,7 +19,7 @@ def without_room(ue: UserEvents, text: str) -> str:
 
 def whole_status(ue: UserEvents) -> str:
     """All of user_events_status but for that line."""
-    return without_room(ue, ue.tracefs.status(whole=True))
+    return without_maximum(ue, ue.tracefs.status(whole=True))
 
 
 def used_by(ue: UserEvents) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.client.user_events import UserEvents
 
 
-def shown(ue: UserEvents, *numbers: int, name: str = "e") -> list[str]:
+def u8_lines(ue: UserEvents, *numbers: int, name: str = "e") -> list[str]:
     """The lines of the event `u8 a`, called ``name()``, for values below 32."""
     return [ue.line(f"a=({a})", dump=f"{a:02x}", name=name) for a in numbers]
 

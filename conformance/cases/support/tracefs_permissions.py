@@ -13,7 +13,7 @@ from conformance.ops import Observation
 USER = 1000
 
 
-def opened_up(ue: UserEvents, *, data: int = 0o666) -> Credentials:
+def open_to_users(ue: UserEvents, *, data: int = 0o666) -> Credentials:
     """An administrator who lets everybody into tracefs, and says who may use the data file."""
     administrator = Credentials(ue.new_process())
     administrator.chmod(ROOT, 0o701)
@@ -21,7 +21,7 @@ def opened_up(ue: UserEvents, *, data: int = 0o666) -> Credentials:
     return administrator
 
 
-def close_again(administrator: Credentials, *others: str) -> None:
+def restrict_again(administrator: Credentials, *others: str) -> None:
     """Modes and owners as they were; ``others`` are files beside root and data file."""
     modes = {ROOT: 0o700, DATA: 0o640, STATUS: 0o440, DYNAMIC_EVENTS: 0o640}
     for path in (ROOT, DATA, *others):
@@ -29,6 +29,6 @@ def close_again(administrator: Credentials, *others: str) -> None:
         administrator.chown(path, 0, 0)
 
 
-def opening(process: Process, path: str, flags: int = os.O_RDWR) -> Observation:
+def try_open(process: Process, path: str, flags: int = os.O_RDWR) -> Observation:
     """What open(2) answers."""
     return process.open(path, flags)[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.instances import made
+from conformance.cases.support.instances import create_instance
 from conformance.client.perf import open_perf
 from conformance.client.tracefs import Instance
 from conformance.client.user_events import UserEvents
@@ -17,7 +17,7 @@ SIZE = 2000
 
 def small(ue: UserEvents, kilobytes: str = "4") -> Instance:
     """An instance with a buffer of two pages."""
-    instance = made(ue)
+    instance = create_instance(ue)
     assert instance.write(instance.path("buffer_size_kb"), kilobytes).value == len(kilobytes)
     return instance
 

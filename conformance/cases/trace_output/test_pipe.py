@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.instances import enabled_in, made
+from conformance.cases.support.instances import create_instance, enabled_in
 from conformance.client.pipes import Pipe
 from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
@@ -41,7 +41,7 @@ def test_consumes(ue: UserEvents) -> None:
 @case(spec="trace.c:tracing_read_pipe", doc="trace_pipe: reading consumes")
 def test_one_reader_of_two(ue: UserEvents) -> None:
     """A record consumed in one instance stays in another, and is never read twice."""
-    instance = made(ue)
+    instance = create_instance(ue)
     data = enabled_in(ue, "u16 a", ue.tracefs, instance)
     pipe, other = Pipe(ue.process, ue.tracefs), Pipe(ue.process, instance)
     data.write_event(0, b"\1\0")
@@ -89,7 +89,7 @@ def test_of_what_was(ue: UserEvents, ended: str) -> None:
 def test_counts(ue: UserEvents) -> None:
     """A record counts as an entry until it is read, and as read from then on."""
     ue.process.pin(0)
-    instance = made(ue)
+    instance = create_instance(ue)
     data = enabled_in(ue, "u16 a", instance)
     pipe = Pipe(ue.process, instance)
     rest = "overrun: 0\ncommit overrun: 0\ndropped events: 0\n"
@@ -117,7 +117,7 @@ def test_counts(ue: UserEvents) -> None:
 def test_not_counted(ue: UserEvents, tracing: str, payload: bytes, errno: str) -> None:
     """A rejected or oversized write, or one to a buffer turned off, is neither entry nor drop."""
     ue.process.pin(0)
-    instance = made(ue)
+    instance = create_instance(ue)
     data = enabled_in(ue, "__rel_loc char[] a", instance)
     instance.write(instance.path("tracing_on"), tracing)
     assert data.write_event(0, payload).errno == errno

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.instances import made
+from conformance.cases.support.instances import create_instance
 from conformance.client.perf import open_perf
 from conformance.client.tracefs import TRACING_ON, Tracefs
 from conformance.client.user_events import UserEvents
@@ -25,7 +25,7 @@ case = surface(
 @variants("top", "instance")
 def test_processors_refused(ue: UserEvents, where: str) -> None:
     """An invalid mask is rejected and changes nothing; one with too many CPUs is EOVERFLOW."""
-    instance = made(ue)
+    instance = create_instance(ue)
     files = ue.tracefs if where == "top" else instance
     path = files.path("tracing_cpumask")
     for wrong in ("x\n", "0x1\n", "-1\n", ""):
@@ -59,7 +59,7 @@ def test_no_processor(ue: UserEvents, mask: str, length: int) -> None:
 @variants("instance", "top")
 def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
     """Each instance has its own mask: one that contains the CPU records."""
-    instance = made(ue)
+    instance = create_instance(ue)
     event = ue.event("u8 a")
     listeners: dict[str, Tracefs] = {"top": ue.tracefs, "instance": instance}
     for each in listeners.values():

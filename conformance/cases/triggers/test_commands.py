@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.trace_text import shown
+from conformance.cases.support.trace_text import u8_lines
 from conformance.client.tracefs import TRACING_ON
 from conformance.client.user_events import UserEvents
 
@@ -164,7 +164,7 @@ def test_traceoff(ue: UserEvents, text: str, kept: list[int]) -> None:
     event.directory.trigger(text)
     for payload in (b"\1", b"\2", b"\3"):
         assert event.write(payload).value == 5
-    assert ue.tracefs.records() == shown(ue, *kept)
+    assert ue.tracefs.records() == u8_lines(ue, *kept)
 
 
 @case(spec="traceon_trigger", doc="Event triggers", tier="quick", isolation="global")
@@ -184,7 +184,7 @@ def test_traceon(ue: UserEvents, text: str, kept: list[int]) -> None:
         assert event.write(payload).value == 5
     event.directory.trigger("!traceon")
     ue.tracefs.write(TRACING_ON, "1\n")
-    assert ue.tracefs.records() == shown(ue, *kept)
+    assert ue.tracefs.records() == u8_lines(ue, *kept)
 
 
 @case(spec="trace.c:trace_event_buffer_lock_reserve", doc="Event triggers", isolation="global")
@@ -199,7 +199,7 @@ def test_traceon_with_filter(ue: UserEvents) -> None:
     for payload in (b"\1", b"\2", b"\3", b"\4"):
         assert event.write(payload).value == 5
     event.directory.trigger("!traceon")
-    assert ue.tracefs.records() == shown(ue, 2, 4)
+    assert ue.tracefs.records() == u8_lines(ue, 2, 4)
 
 
 @case(

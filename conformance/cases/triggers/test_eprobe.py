@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.eprobes import add, disable, enable, remove
-from conformance.cases.support.instances import made
+from conformance.cases.support.eprobes import (
+    add_eprobe,
+    disable_eprobe,
+    enable_eprobe,
+    remove_eprobe,
+)
+from conformance.cases.support.instances import create_instance
 from conformance.client.tracefs import KPROBES, MULTI_SYSTEM, TRACING_ON
 from conformance.client.user_events import UserEvents
 
@@ -34,29 +39,29 @@ def test_records(ue: UserEvents, fields: str, arguments: str, payload: bytes, sh
     word.
     """
     event = ue.event(fields)
-    assert add(ue, arguments).errno == ""
+    assert add_eprobe(ue, arguments).errno == ""
     if ue.profile.has("remote_enable"):
         assert event.word.value == 0
-    assert enable(ue).errno == ""
+    assert enable_eprobe(ue).errno == ""
     if ue.profile.has("remote_enable"):
         assert event.word.value == 1
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
     assert event.write(payload).value == 4 + len(payload)
-    disable(ue)
+    disable_eprobe(ue)
     if ue.profile.has("remote_enable"):
         assert event.word.value == 0
     assert ue.tracefs.records(ue.name("p")) == [f"{ue.name('p')}: (user_events.{ue.name()}){shown}"]
-    assert remove(ue).errno == ""
+    assert remove_eprobe(ue).errno == ""
 
 
 @case(spec="trace_eprobe.c:get_event_field: *(char *)addr", profiles="6.2..")
 def test_signed_byte(ue: UserEvents) -> None:
     """A signed byte is fetched as unsigned: the kernel is compiled with an unsigned char."""
     event = ue.event("s8 a; char b")
-    add(ue, "a=$a:s32 b=$b:s64")
-    enable(ue)
+    add_eprobe(ue, "a=$a:s32 b=$b:s64")
+    enable_eprobe(ue)
     assert event.write(b"\xff\x80").value == 6
-    disable(ue)
+    disable_eprobe(ue)
     assert ue.tracefs.records(ue.name("p")) == [
         f"{ue.name('p')}: (user_events.{ue.name()}) a=255 b=128"
     ]
@@ -74,10 +79,10 @@ def test_signed_byte(ue: UserEvents) -> None:
 def test_strings(ue: UserEvents, fields: str, payload: bytes, shown: str) -> None:
     """An eprobe fetches the text of arrays and __data_loc fields, not that of __rel_loc fields."""
     event = ue.event(fields)
-    assert add(ue, "s=$s:string").errno == ""
-    enable(ue)
+    assert add_eprobe(ue, "s=$s:string").errno == ""
+    enable_eprobe(ue)
     assert event.write(payload).value == 4 + len(payload)
-    disable(ue)
+    disable_eprobe(ue)
     assert ue.tracefs.records() == [f'{ue.name("p")}: (user_events.{ue.name()}) s="{shown}"']
 
 
@@ -94,14 +99,14 @@ def test_strings(ue: UserEvents, fields: str, payload: bytes, shown: str) -> Non
 def test_beside_the_event(ue: UserEvents, filtered: bool, order: list[str]) -> None:
     """An enabled event is recorded along with its eprobe; with a filter, after it."""
     event = ue.event("u8 a")
-    add(ue, "a=$a:u8")
-    enable(ue)
+    add_eprobe(ue, "a=$a:u8")
+    enable_eprobe(ue)
     event.enable()
     assert event.directory.enabled == "1*\n"
     if filtered:
         event.directory.set_filter("a == 1")
     event.write(b"\1")
-    disable(ue)
+    disable_eprobe(ue)
     assert event.directory.enabled == "1\n"
     lines = {"e": f"{ue.name()}: a=(1)", "p": f"{ue.name('p')}: (user_events.{ue.name()}) a=1"}
     assert ue.tracefs.records() == [lines[each] for each in order]
@@ -111,12 +116,12 @@ def test_beside_the_event(ue: UserEvents, filtered: bool, order: list[str]) -> N
 def test_condition(ue: UserEvents) -> None:
     """An eprobe with a condition records what matches; one on an unknown field is rejected."""
     event = ue.event("u8 a; u8 b")
-    assert add(ue, "b=$b:u8 if c == 1").errno == "EINVAL"
-    assert add(ue, "b=$b:u8 if a == 1").errno == ""
-    enable(ue)
+    assert add_eprobe(ue, "b=$b:u8 if c == 1").errno == "EINVAL"
+    assert add_eprobe(ue, "b=$b:u8 if a == 1").errno == ""
+    enable_eprobe(ue)
     for payload in (b"\1\3", b"\2\4", b"\1\5"):
         event.write(payload)
-    disable(ue)
+    disable_eprobe(ue)
     head = f"{ue.name('p')}: (user_events.{ue.name()})"
     assert ue.tracefs.records(ue.name("p")) == [f"{head} b=3", f"{head} b=5"]
 
@@ -131,16 +136,16 @@ def test_hidden(ue: UserEvents) -> None:
     """An enabled eprobe is a trigger that `trigger` does not list, and keeps the event busy."""
     ue.tracefs.command(f"u:{ue.name()} u8 a\n")
     data = ue.open_data()
-    add(ue, "a=$a")
-    enable(ue)
+    add_eprobe(ue, "a=$a")
+    enable_eprobe(ue)
     directory = ue.tracefs.directory(ue.name())
     assert directory.enabled == "0*\n"
     assert directory.triggers == ""
     assert data.delete(ue.name()).errno == "EBUSY"
-    assert remove(ue).errno == "EBUSY"
-    disable(ue)
+    assert remove_eprobe(ue).errno == "EBUSY"
+    disable_eprobe(ue)
     assert directory.enabled == "0\n"
-    assert remove(ue).errno == ""
+    assert remove_eprobe(ue).errno == ""
     assert data.delete(ue.name()).errno == ""
 
 
@@ -157,7 +162,7 @@ def test_holds_the_event(ue: UserEvents, by: str) -> None:
     """An event with an eprobe, enabled or not, cannot be deleted: EBUSY."""
     ue.tracefs.command(f"u:{ue.name()} u8 a\n")
     data = ue.open_data()
-    assert add(ue, "a=$a").errno == ""
+    assert add_eprobe(ue, "a=$a").errno == ""
     if by == "ioctl":
         assert data.delete(ue.name()).errno == "EBUSY"
     else:
@@ -173,13 +178,13 @@ def test_holds_the_event(ue: UserEvents, by: str) -> None:
 def test_definition(ue: UserEvents) -> None:
     """dynamic_events lists event and eprobe, each in its own syntax."""
     ue.event("u8 a; u32 b")
-    add(ue, "one=$a two=$b:s32")
+    add_eprobe(ue, "one=$a two=$b:s32")
     event, probe = ue.name(), ue.name("p")
     shown = ue.tracefs.dynamic_events(whole=True)
     assert shown == (
         f"u:{event} u8 a; u32 b\ne:uevt/{probe} user_events.{event} one=$a two=$b:s32\n"
     )
-    remove(ue)
+    remove_eprobe(ue)
     assert ue.tracefs.dynamic_events(whole=True) == f"u:{event} u8 a; u32 b\n"
 
 
@@ -193,7 +198,7 @@ def test_definition(ue: UserEvents) -> None:
 def test_refused(ue: UserEvents, name: str, errno: str) -> None:
     """An event with other characters than letters, digits and underscores cannot have an eprobe."""
     ue.open_data().register(ue.name(f"{name} u8 a") if name else ue.name("other"))
-    assert add(ue, event=ue.name(name or "e")).errno == errno
+    assert add_eprobe(ue, event=ue.name(name or "e")).errno == errno
 
 
 @case(doc="SYSTEM.EVENT", profiles="6.4..", needs="multi_format persist arguments_matched")
@@ -201,16 +206,16 @@ def test_not_on_one_format(ue: UserEvents) -> None:
     """Multi-format events have a dot in their name and cannot have an eprobe."""
     ue.event("u8 a", flags=2)
     name = ue.tracefs.status().partition("\n")[0]
-    assert add(ue, event=name, system=MULTI_SYSTEM).errno == "EINVAL"
-    assert add(ue, system=MULTI_SYSTEM).errno == "ENODEV"
+    assert add_eprobe(ue, event=name, system=MULTI_SYSTEM).errno == "EINVAL"
+    assert add_eprobe(ue, system=MULTI_SYSTEM).errno == "ENODEV"
 
 
 @case(spec="parse_probe_vars", doc="$FIELD", profiles="6.12..", tier="quick")
 def test_unknown_field(ue: UserEvents) -> None:
     """An eprobe on an unknown field is rejected and does not affect the event."""
     event = ue.event("u8 a")
-    assert add(ue, "b=$b").errno == "EINVAL"
-    assert enable(ue).errno == "ENOENT"
+    assert add_eprobe(ue, "b=$b").errno == "EINVAL"
+    assert enable_eprobe(ue).errno == "ENOENT"
     assert event.directory.enabled == "0\n"
 
 
@@ -236,13 +241,13 @@ def test_unknown_field(ue: UserEvents) -> None:
 def test_removed_by_its_event(ue: UserEvents, text: str, errno: str) -> None:
     """Removal of an eprobe may name its event, and its arguments from the first on."""
     ue.event("u8 a; u8 b")
-    assert add(ue, "a=$a b=$b").errno == ""
+    assert add_eprobe(ue, "a=$a b=$b").errno == ""
     command = f"-:uevt/{ue.name('p')} {text.format(ue.name())}\n"
     assert ue.tracefs.command(command).errno == errno
-    assert enable(ue).errno == ("" if errno else "ENOENT")
+    assert enable_eprobe(ue).errno == ("" if errno else "ENOENT")
     if errno:
-        disable(ue)
-        assert remove(ue).errno == ""
+        disable_eprobe(ue)
+        assert remove_eprobe(ue).errno == ""
 
 
 @case(
@@ -253,9 +258,9 @@ def test_removed_by_its_event(ue: UserEvents, text: str, errno: str) -> None:
 )
 def test_in_an_instance(ue: UserEvents) -> None:
     """An eprobe enabled in an instance records there, and nothing at the top."""
-    instance = made(ue)
+    instance = create_instance(ue)
     event = ue.event("u8 a")
-    assert add(ue, "a=$a:u8").errno == ""
+    assert add_eprobe(ue, "a=$a:u8").errno == ""
     assert instance.enable(ue.name("p"), system=KPROBES).errno == ""
     assert instance.directory(ue.name()).enabled == "0*\n"
     assert event.directory.enabled == "0\n"
@@ -264,12 +269,12 @@ def test_in_an_instance(ue: UserEvents) -> None:
     line = f"{ue.name('p')}: (user_events.{ue.name()}) a=7"
     assert instance.records() == [line]
     assert ue.tracefs.records() == []
-    assert remove(ue).errno == "EBUSY"
+    assert remove_eprobe(ue).errno == "EBUSY"
     assert instance.disable(ue.name("p"), system=KPROBES).errno == ""
     assert instance.directory(ue.name()).enabled == "0\n"
     assert event.word.value == 0
     instance.remove()
-    assert remove(ue).errno == ""
+    assert remove_eprobe(ue).errno == ""
 
 
 @case(
@@ -281,11 +286,11 @@ def test_in_an_instance(ue: UserEvents) -> None:
 )
 def test_two_instances(ue: UserEvents) -> None:
     """An eprobe enabled in two instances records in both."""
-    instance = made(ue)
+    instance = create_instance(ue)
     event = ue.event("u8 a")
-    add(ue, "a=$a:u8")
+    add_eprobe(ue, "a=$a:u8")
     instance.enable(ue.name("p"), system=KPROBES)
-    enable(ue)
+    enable_eprobe(ue)
     event.write(b"\7")
     line = f"{ue.name('p')}: (user_events.{ue.name()}) a=7"
     assert instance.records() == [line]
@@ -301,16 +306,16 @@ def test_two_instances(ue: UserEvents) -> None:
 )
 def test_off_in_two_instances(ue: UserEvents) -> None:
     """An eprobe disabled in both instances that had it enabled drops the event."""
-    instance = made(ue)
+    instance = create_instance(ue)
     event = ue.event("u8 a")
-    add(ue, "a=$a:u8")
+    add_eprobe(ue, "a=$a:u8")
     instance.enable(ue.name("p"), system=KPROBES)
-    enable(ue)
+    enable_eprobe(ue)
     assert event.word.value == 1
     instance.disable(ue.name("p"), system=KPROBES)
     assert event.word.value == 1
     # The enable word is compared after every step, and must be 0 after this one.
-    assert disable(ue).errno == ""
+    assert disable_eprobe(ue).errno == ""
 
 
 @case(
@@ -322,14 +327,14 @@ def test_off_in_two_instances(ue: UserEvents) -> None:
 def test_looks_no_more(ue: UserEvents) -> None:
     """With an eprobe enabled, the event that fires `traceon` is not recorded; without one it is."""
     event = ue.event("u8 a")
-    add(ue, "a=$a:u8")
+    add_eprobe(ue, "a=$a:u8")
     event.enable()
     event.directory.trigger("traceon")
-    assert enable(ue).errno == ""
+    assert enable_eprobe(ue).errno == ""
     ue.tracefs.write(TRACING_ON, "0\n")
     assert event.write(b"\1").value == 5
     assert ue.tracefs.records(ue.name()) == []
-    assert disable(ue).errno == ""
+    assert disable_eprobe(ue).errno == ""
     ue.tracefs.write(TRACING_ON, "0\n")
     assert event.write(b"\2").value == 5
     assert ue.tracefs.records(ue.name()) == [f"{ue.name()}: a=(2)"]
@@ -345,7 +350,7 @@ def test_looks_no_more(ue: UserEvents) -> None:
 def test_other_system(ue: UserEvents, system: str) -> None:
     """An eprobe must name the system of its event in full, or else: ENODEV."""
     event = ue.event("u8 a")
-    assert add(ue, "a=$a", system=system).errno == "ENODEV"
-    assert enable(ue).errno == "ENOENT"
+    assert add_eprobe(ue, "a=$a", system=system).errno == "ENODEV"
+    assert enable_eprobe(ue).errno == "ENOENT"
     if ue.profile.has("remote_enable"):
         assert event.word.value == 0

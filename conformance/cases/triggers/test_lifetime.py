@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.trace_text import shown
+from conformance.cases.support.trace_text import u8_lines
 from conformance.client.perf import open_perf
 from conformance.client.tracefs import MULTI_SYSTEM, SNAPSHOT
 from conformance.client.user_events import UserEvents
@@ -242,12 +242,12 @@ def test_snapshot(
     assert event.directory.trigger(text).errno == ""
     for number in (2, 3, 4):
         assert event.write(bytes([number])).value == 5
-    assert ue.tracefs.snapshot() == shown(ue, *kept)
-    assert ue.tracefs.records() == shown(ue, *then)
+    assert ue.tracefs.snapshot() == u8_lines(ue, *kept)
+    assert ue.tracefs.records() == u8_lines(ue, *then)
     event.directory.trigger("!snapshot")
     assert ue.tracefs.write(SNAPSHOT, "0\n").errno == ""
     assert ue.tracefs.snapshot() == []
-    assert ue.tracefs.records() == shown(ue, *afterwards)
+    assert ue.tracefs.records() == u8_lines(ue, *afterwards)
 
 
 @case(spec="trace.c:update_max_tr", isolation="global", facilities="snapshot")
@@ -259,7 +259,7 @@ def test_snapshot_again(ue: UserEvents) -> None:
     event.write(b"\2")
     event.write(b"\3")
     assert ue.tracefs.snapshot() == [ue.line("a=(2)", dump="02")]
-    assert ue.tracefs.records() == shown(ue, 1, 3)
+    assert ue.tracefs.records() == u8_lines(ue, 1, 3)
 
 
 @case(

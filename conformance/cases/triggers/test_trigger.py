@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.trace_text import shown
+from conformance.cases.support.trace_text import u8_lines
 from conformance.client.tracefs import TRACING_ON
 from conformance.client.user_events import UserEvents
 
@@ -197,7 +197,7 @@ def test_condition_gone(ue: UserEvents, text: str) -> None:
     assert event.directory.trigger(f"!{text}").errno == ""
     ue.tracefs.write(TRACING_ON, "0\n")
     assert event.write(b"\2").value == 5
-    assert ue.tracefs.records() == shown(ue, 2)
+    assert ue.tracefs.records() == u8_lines(ue, 2)
 
 
 @case(

@@ -6,7 +6,7 @@ An instance with tracing off still has the event enabled, and validates nothing.
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.instances import enabled_in, made
+from conformance.cases.support.instances import create_instance, enabled_in
 from conformance.client.perf import open_perf
 from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
@@ -51,7 +51,7 @@ def test_turned_off(ue: UserEvents) -> None:
 @variants({"first": 0, "second": 1})
 def test_one_of_two_turned_off(ue: UserEvents, off: int) -> None:
     """Of two instances one has tracing off: the other records, and the write succeeds."""
-    pair = made(ue, "i"), made(ue, "j")
+    pair = create_instance(ue, "i"), create_instance(ue, "j")
     data = enabled_in(ue, STRING, *pair)
     turn(pair[off], "0")
     assert data.write_event(0, VALID).value == 11
@@ -72,7 +72,7 @@ def test_one_of_two_turned_off(ue: UserEvents, off: int) -> None:
 )
 def test_refused_by_who_records(ue: UserEvents, turned: str, errno: str) -> None:
     """A malformed payload is rejected if one instance would record it, and none records it."""
-    pair = made(ue, "i"), made(ue, "j")
+    pair = create_instance(ue, "i"), create_instance(ue, "j")
     data = enabled_in(ue, STRING, *pair)
     for each, on in zip(pair, turned, strict=True):
         turn(each, on)
@@ -91,7 +91,7 @@ def test_unreadable_for_nobody(ue: UserEvents, turned: str) -> None:
     """An unreadable payload is EFAULT for any tracer that would record, and none records part of
     it.
     """
-    pair = made(ue, "i"), made(ue, "j")
+    pair = create_instance(ue, "i"), create_instance(ue, "j")
     data = enabled_in(ue, STRING, *pair)
     for each, on in zip(pair, turned, strict=True):
         turn(each, on)
@@ -107,7 +107,7 @@ def test_unreadable_for_nobody(ue: UserEvents, turned: str) -> None:
 @variants(("invalid", INVALID, "EFAULT", 0), ("valid", VALID, "", 1))
 def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int) -> None:
     """ftrace at the top, an instance, and perf: all record a write, or none."""
-    instance = made(ue)
+    instance = create_instance(ue)
     data = enabled_in(ue, STRING, ue.tracefs, instance)
     event = open_perf(ue.process, ue.name())
     assert data.write_event(0, payload).errno == errno
@@ -123,7 +123,7 @@ def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int)
 @variants("refusing", "acting")
 def test_refused_and_acted_on(ue: UserEvents, asked_first: str) -> None:
     """A trigger at the top that reads no records fires for a write that an instance rejects."""
-    instance = made(ue)
+    instance = create_instance(ue)
     event = ue.event(STRING)
     if asked_first == "refusing":
         instance.enable(ue.name())
@@ -138,7 +138,7 @@ def test_refused_and_acted_on(ue: UserEvents, asked_first: str) -> None:
 @case(needs="perf_sink", facilities="perf")
 def test_perf_while_turned_off(ue: UserEvents) -> None:
     """perf counts writes that an instance with tracing off, or its PID list, does not record."""
-    instance = made(ue)
+    instance = create_instance(ue)
     data = enabled_in(ue, STRING, ue.tracefs, instance)
     event = open_perf(ue.process, ue.name())
     turn(ue.tracefs, "0")
