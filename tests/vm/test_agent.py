@@ -61,12 +61,14 @@ def guest() -> Iterator[Guest]:
     guest.close()
 
 
-def _during(guest: Guest, act: Callable[[], object], calls: Any, actor: str = "a") -> Any:
+def _during(
+    guest: Guest, act: Callable[[], object], calls: Any, actor: str = "a", watch: Any = ()
+) -> Any:
     """Make a call while the guest acts in a thread."""
     thread = threading.Thread(target=act)
     thread.start()
     try:
-        return guest.agent.call(actor, calls, (), Deadline(1, "answer"))
+        return guest.agent.call(actor, calls, watch, Deadline(1, "answer"))
     finally:
         thread.join()
 
@@ -85,11 +87,12 @@ def test_actor_reads_watched_memory_of_others(guest: Guest) -> None:
     _spawn(guest, "a", 35)
     _spawn(guest, "b", 36)
     requests = []
-    thread = threading.Thread(target=lambda: requests.append(guest.answer(1, watch=["bb", "aa"])))
-    thread.start()
     watch = [["b", 4096, 1], ["a", 8192, 1]]
-    (result,) = guest.agent.call("a", PING, watch, Deadline(1, "answer"))
-    thread.join()
+
+    def act() -> None:
+        requests.append(guest.answer(1, watch=["bb", "aa"]))
+
+    (result,) = _during(guest, act, PING, watch=watch)
     assert result["watch"] == ["bb", "aa"]
     assert requests[0]["watch"] == [[36, 4096, 1], [35, 8192, 1]]
 
@@ -103,11 +106,8 @@ def test_supervisor_reads_after_the_last_call(guest: Guest) -> None:
         requests.append(guest.answer(1, watch=["-", "aa"]))
         requests.append(guest.answer(0, data="bb"))
 
-    thread = threading.Thread(target=act)
-    thread.start()
     watch = [["b", 4096, 1], ["a", 8192, 1]]
-    first, last = guest.agent.call("a", PING * 2, watch, Deadline(1, "answer"))
-    thread.join()
+    first, last = _during(guest, act, PING * 2, watch=watch)
     assert (first["watch"], last["watch"]) == (["-", "aa"], ["bb", "aa"])
     assert requests[1]["calls"] == [["look", 36, 4096, 1]]
 
@@ -123,19 +123,14 @@ def test_watching_a_dead_actor_raises(guest: Guest, who: str) -> None:
             guest.answer(0, value=-1, errno=errno.ESRCH)
         guest.send(0, {"id": 0, "ended": 36, "status": 9})
 
-    thread = threading.Thread(target=act)
-    thread.start()
     with pytest.raises(ActorDied, match="b"):
-        guest.agent.call("a", PING, [["b", 4096, 1]], Deadline(1, "answer"))
-    thread.join()
+        _during(guest, act, PING, watch=[["b", 4096, 1]])
 
 
 def test_memory_of_unknown_process_is_not_readable(guest: Guest) -> None:
     _spawn(guest, "a", 35)
-    thread = threading.Thread(target=lambda: guest.answer(1, watch=["gone"]))
-    thread.start()
-    (result,) = guest.agent.call("a", PING, [["b", 4096, 1]], Deadline(1, "answer"))
-    thread.join()
+    watch = [["b", 4096, 1]]
+    (result,) = _during(guest, lambda: guest.answer(1, watch=["gone"]), PING, watch=watch)
     assert result["watch"] == [None]
 
 
@@ -213,12 +208,9 @@ def test_malformed_reply_breaks_the_channel(
 ) -> None:
     """The request has two watched places and one call."""
     _spawn(guest)
-    thread = threading.Thread(target=lambda: guest.answer(1, **answer))
-    thread.start()
     watch = [("a", 0x1000, 8), ("a", 0x2000, 8)]
     with pytest.raises(ChannelBroken, match=message):
-        guest.agent.call("a", PING, watch, Deadline(1, "answer"))
-    thread.join()
+        _during(guest, lambda: guest.answer(1, **answer), PING, watch=watch)
 
 
 def test_answer_to_a_future_request_breaks_the_channel(guest: Guest) -> None:
