@@ -9,6 +9,7 @@ import pytest
 from kernels.catalog.entries import KernelEntry
 from kernels.store.store import Store
 from tests.kernels.fake_make import ENTRY, FakeMake, keep_source
+from tests.kernels.fake_sources import FakeApt
 from tests.kernels.user_trees import FILES, commit, git
 
 
@@ -30,6 +31,14 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMake:
     fake = FakeMake(tmp_path / "fake-make")
     monkeypatch.setenv("PATH", str(fake.directory), prepend=":")
     monkeypatch.setenv("MAKEFLAGS", "-n")
+    return fake
+
+
+@pytest.fixture
+def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeApt:
+    """Fake apt programs instead of the real ones."""
+    fake = FakeApt(tmp_path / "fake-apt")
+    monkeypatch.setenv("PATH", str(fake.directory), prepend=":")
     return fake
 
 

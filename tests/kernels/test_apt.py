@@ -6,7 +6,6 @@ import io
 import platform
 import tarfile
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -17,80 +16,7 @@ from kernels.errors import SourceUnavailable, StoreFull, UnknownRevision
 from kernels.sources import apt_suites
 from kernels.sources.unpacked import SourceTrees
 from kernels.store.store import Store
-
-PACKAGE = "linux-source-9.9"
-
-# Each reads files in its own directory: `host` and `private` hold the lists' text, `upstream` the
-# result of an update, `archive` the versions that can still be downloaded.
-APT_CACHE = """\
-case "$*" in
-*Dir::State=*) cat {fake}/private 2>/dev/null ;;
-*) cat {fake}/host 2>/dev/null ;;
-esac
-"""
-APT_GET = """\
-echo "$@" >> {fake}/diary
-for last; do :; done
-case "$*" in
-*update*) cp {fake}/upstream {fake}/private; exit 100 ;;
-*download*)
-    if grep -qx "$last" {fake}/archive; then echo deb > ./package.deb
-    else echo "E: Failed to fetch $last  404  Not Found"; exit 100
-    fi ;;
-esac
-"""
-DPKG_DEB = """\
-test "$1" = -x || exit 1
-mkdir -p "$3/usr/src" && cp {fake}/source.tar.xz "$3/usr/src/linux-source-9.9.tar.xz"
-"""
-
-
-class FakeApt:
-    """The directory of the programs and their data."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        directory.mkdir()
-        for name, text in (("apt-cache", APT_CACHE), ("apt-get", APT_GET), ("dpkg-deb", DPKG_DEB)):
-            file = directory / name
-            file.write_text("#!/bin/sh\n" + text.format(fake=directory))
-            file.chmod(0o755)
-        with tarfile.open(directory / "source.tar.xz", "w:xz") as archive:
-            content = b"VERSION = 9\n"
-            member = tarfile.TarInfo(f"{PACKAGE}/Makefile")
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-        self.lists("upstream")
-
-    def lists(self, which: str, *versions: str) -> None:
-        """Let a list offer these versions, the candidate first."""
-        stanzas = [f"Package: {PACKAGE}\nVersion: {v}\nSize: 1048576\n" for v in versions]
-        (self.directory / which).write_text("\n".join(stanzas))
-
-    def archive(self, *versions: str) -> None:
-        """Make these versions available for download."""
-        lines = [f"{PACKAGE}={version}\n" for version in versions]
-        (self.directory / "archive").write_text("".join(lines))
-
-    @property
-    def diary(self) -> list[str]:
-        """The last word of every apt-get call."""
-        file = self.directory / "diary"
-        return [line.split()[-1] for line in file.read_text().splitlines()] if file.exists() else []
-
-
-@pytest.fixture
-def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeApt:
-    fake = FakeApt(tmp_path / "fake-apt")
-    monkeypatch.setenv("PATH", str(fake.directory), prepend=":")
-    return fake
-
-
-def obtained(entry: KernelEntry, store: Store) -> Path:
-    """Resolve and obtain under the store's lock."""
-    with store.locked("a test", silent):
-        trees = SourceTrees(store, silent)
-        return trees.obtain(entry, trees.resolve(entry))
+from tests.kernels.fake_sources import PACKAGE, FakeApt, obtained
 
 
 def test_candidate_of_the_hosts_lists_is_used(

@@ -25,47 +25,9 @@ from kernels.errors import SourceUnavailable
 from kernels.store.built_kernel import BuiltKernel, Product, Recipe
 from kernels.store.store import Store
 from kernels.tools import toolchain
+from tests.kernels.fake_sources import FakeApt
 
-LISTED = "Package: linux-source-9.9\nVersion: {version}\nSize: 1\n"
 SUITE = Source("debian-source", "linux-source-9.9", suite="other-backports")
-
-
-class FakeApt:
-    """An apt-cache that shows the host's list or a private one; all other calls fail."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        directory.mkdir()
-        self._program(
-            "apt-cache",
-            f'echo "$*" >> {directory}/asked\n'
-            f'case "$*" in *Dir::State=*) list=private;; *) list=host;; esac\n'
-            f"cat {directory}/$list 2>/dev/null",
-        )
-        for name in ("apt-get", "apt-config", "dpkg-deb"):
-            self._program(name, f"echo {name} >> {directory}/asked; exit 1")
-
-    def lists(self, which: str, version: str) -> None:
-        """Let a list offer linux-source-9.9."""
-        (self._directory / which).write_text(LISTED.format(version=version))
-
-    @property
-    def asked(self) -> list[str]:
-        """All calls."""
-        file = self._directory / "asked"
-        return file.read_text().splitlines() if file.exists() else []
-
-    def _program(self, name: str, text: str) -> None:
-        file = self._directory / name
-        file.write_text(f"#!/bin/sh\n{text}\n")
-        file.chmod(0o755)
-
-
-@pytest.fixture
-def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeApt:
-    fake = FakeApt(tmp_path / "fake-apt")
-    monkeypatch.setenv("PATH", str(tmp_path / "fake-apt"), prepend=":")
-    return fake
 
 
 def only(entry: KernelEntry, store: Store) -> Availability:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import os
-import tarfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,6 +20,7 @@ from kernels.sources.download import Broken, Download, NotThere
 from kernels.sources.mirror import AUTOSIGNER
 from kernels.sources.unpacked import SourceTrees
 from kernels.store.store import Store
+from tests.kernels.fake_sources import obtained, tarball
 from tests.kernels.mirror_server import LIST, Mirror, serving
 
 NAME = "linux-5.19.2.tar.xz"
@@ -61,21 +60,8 @@ def of_series(entry: KernelEntry) -> KernelEntry:
 
 
 def packed(version: str) -> bytes:
-    """A compressed source tree of one file."""
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w:xz") as archive:
-        content = f"VERSION = {version}\n".encode() + os.urandom(50_000)
-        member = tarfile.TarInfo(f"linux-{version}/Makefile")
-        member.size = len(content)
-        archive.addfile(member, io.BytesIO(content))
-    return made.getvalue()
-
-
-def obtained(entry: KernelEntry, store: Store, steps: list[Step] | None = None) -> Path:
-    """The tree of an entry."""
-    trees = SourceTrees(store, silent if steps is None else steps.append)
-    with store.locked("a test", silent):
-        return trees.obtain(entry, trees.resolve(entry))
+    """A compressed source tree that is too large for one packet."""
+    return tarball(f"linux-{version}", version, padding=os.urandom(50_000))
 
 
 def fetching(mirror: Mirror, directory: Path, *, silence_s: float = 10) -> Download:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import shutil
-import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from kernels.catalog.entries import KernelEntry, Source
 from kernels.errors import SourceUnavailable, UnknownRevision
 from kernels.sources.unpacked import SourceTrees
 from kernels.store.store import Store
+from tests.kernels.fake_sources import MTIME, obtained, tarball
 
 FILES = (
     "linux-6.1.tar.xz",
@@ -52,15 +51,6 @@ def of(entry: KernelEntry, series: str, revision: str | None = None) -> KernelEn
     return replace(entry, source=Source("tarball", "linux", series=series), revision=revision)
 
 
-def tarball(file: Path, version: str) -> None:
-    """A compressed source tree of one file."""
-    with tarfile.open(file, f"w:{file.suffix.removeprefix('.')}") as archive:  # type: ignore[call-overload]
-        content = f"VERSION = {version}\n".encode()
-        member = tarfile.TarInfo(f"linux-{version}/Makefile")
-        member.size, member.mtime = len(content), 12345
-        archive.addfile(member, io.BytesIO(content))
-
-
 @pytest.mark.parametrize(
     ("series", "revision", "version"),
     [
@@ -92,15 +82,13 @@ def test_newest_of_a_series_or_the_requested_one(
 def test_a_tarball_becomes_a_tree(
     entry: KernelEntry, store: Store, directory: Path, compression: str
 ) -> None:
-    tarball(directory / f"linux-5.19.17.tar.{compression}", "5.19.17")
-    chosen = of(entry, "5.19")
-    trees = SourceTrees(store, silent)
-    with store.locked("a test", silent):
-        tree = trees.obtain(chosen, trees.resolve(chosen))
+    file = directory / f"linux-5.19.17.tar.{compression}"
+    file.write_bytes(tarball("linux-5.19.17", "5.19.17", compression))
+    tree = obtained(of(entry, "5.19"), store)
     assert tree == store.sources / "linux_5.19.17"
     assert (tree / "Makefile").read_text() == "VERSION = 5.19.17\n"
-    assert (tree / "Makefile").stat().st_mtime == 12345
-    assert (directory / f"linux-5.19.17.tar.{compression}").exists()
+    assert (tree / "Makefile").stat().st_mtime == MTIME
+    assert file.exists()
 
 
 @pytest.mark.parametrize(
@@ -147,10 +135,9 @@ def test_journal_of_an_earlier_tree_is_removed(
     entry: KernelEntry, store: Store, directory: Path
 ) -> None:
     """A killed build left a journal, and its tree was removed for another tarball."""
-    tarball(directory / "linux-6.1.tar.gz", "6.1")
+    (directory / "linux-6.1.tar.gz").write_bytes(tarball("linux-6.1", "6.1", "gz"))
     wanted, trees = of(entry, "6.1"), SourceTrees(store, silent)
-    with store.locked("a test", silent):
-        tree = trees.obtain(wanted, trees.resolve(wanted))
+    tree = obtained(wanted, store)
     journal = tree.with_name(f"{tree.name}.journal")
     (journal / "originals").mkdir(parents=True)
     (journal / "originals/Makefile").write_text("VERSION = another\n")
