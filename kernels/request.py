@@ -62,7 +62,7 @@ class Request:
         )
         return _flavoured(entry, chosen) if chosen else entry
 
-    def accused(self, error: LostOptions) -> LostOptions | BrokenFile:
+    def blame(self, error: LostOptions) -> LostOptions | BrokenFile:
         """Blame lost options on the user's fragment that asks for them or disables what they
         need.
         """

@@ -18,7 +18,7 @@ from kernels.sources import apt
 from kernels.sources.mirror import KERNEL_ORG
 from kernels.sources.mirror import VARIABLE as MIRROR
 from kernels.sources.tarballs import VARIABLE as TARBALLS
-from kernels.sources.tarballs import Tarballs, Unseen
+from kernels.sources.tarballs import NotFetched, Tarballs
 from kernels.sources.unpacked import SourceTrees
 from kernels.sources.versions_offered import matching
 from kernels.store.built_kernel import BuiltKernel
@@ -54,7 +54,7 @@ class Availability:
             return State.BUILT
         if self.problem is None:
             return State.BUILDABLE
-        return State.FETCHABLE if isinstance(self.problem, Unseen) else State.UNBUILDABLE
+        return State.FETCHABLE if isinstance(self.problem, NotFetched) else State.UNBUILDABLE
 
     def __str__(self) -> str:
         if self.built is None and self.problem is not None:
@@ -71,7 +71,7 @@ class Availability:
     @property
     def note(self) -> str:
         """Why a kernel is not built and what to do; equal for kernels with the same problem."""
-        if isinstance(self.problem, Unseen):
+        if isinstance(self.problem, NotFetched):
             return NOT_FETCHED
         return f"{self.problem}; {self.problem.hint}" if self.problem is not None else ""
 
@@ -154,7 +154,7 @@ def _unoffered(entry: KernelEntry, versions: Sequence[str], store: Store) -> Ker
     if matching(versions, entry.revision) is not None:
         return None
     if entry.source.kind == TARBALL:
-        return Tarballs(entry.source, store, silent).unseen(entry.kernel_id)
+        return Tarballs(entry.source, store, silent).not_fetched(entry.kernel_id)
     if versions and entry.revision is not None:
         return UnknownRevision(entry.source.package, entry.revision, versions)
     return SourceUnavailable(

@@ -187,7 +187,7 @@ class HostWorkshop:
             settled = entry.source.kind != TREE and objects.configured(
                 recipe.wanted, patched.differing
             )
-            with objects.making(recipe, patched):
+            with objects.recording(recipe, patched):
                 try:
                     options = () if settled else kbuild.configure(recipe.wanted)
                     why = seed and reason(entry.kernel_id, seed, patched.differing, options)

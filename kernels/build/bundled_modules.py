@@ -29,7 +29,7 @@ class NoModules(UserMistake):
 
 
 @dataclass(frozen=True, slots=True)
-class Loadable:
+class BundledModule:
     """A module, uncompressed."""
 
     name: str
@@ -58,23 +58,23 @@ class ModulesDirectory:
         if not self._files:
             raise NoModules(given, f"it has no modules of {release}")
 
-    def ordered(self, names: Sequence[str]) -> tuple[Loadable, ...]:
+    def in_load_order(self, names: Sequence[str]) -> tuple[BundledModule, ...]:
         """Some modules and their dependencies, in load order.
 
         A name without a file is taken for built in.  Raises NoModules for modules of another
         release.
         """
-        found: dict[str, Loadable] = {}
+        found: dict[str, BundledModule] = {}
         for name in names:
             self._visit(name, found, ())
         return tuple(found.values())
 
-    def _visit(self, name: str, found: dict[str, Loadable], asked_by: tuple[str, ...]) -> None:
+    def _visit(self, name: str, found: dict[str, BundledModule], asked_by: tuple[str, ...]) -> None:
         if name in found or name not in self._files:
             return
         if name in asked_by:
             raise NoModules(self._given, f"its {name} depends on itself: {' -> '.join(asked_by)}")
-        module = Loadable(name, _content(self._files[name]))
+        module = BundledModule(name, _content(self._files[name]))
         if module.release != self._release:
             why = f"its {name} is for {module.release}, the image is {self._release}"
             raise NoModules(self._given, why)

@@ -106,7 +106,7 @@ class ObjectsDirectory:
             self.path.rename(trash / "objects")
 
     @contextmanager
-    def under_work(self) -> Iterator[None]:
+    def incomplete(self) -> Iterator[None]:
         """Mark the directory as incomplete unless make ends by itself: it then removes partial
         files.
         """
@@ -119,14 +119,14 @@ class ObjectsDirectory:
         self._mark.unlink()
 
     @contextmanager
-    def making(self, recipe: Recipe, patched: Patched) -> Iterator[None]:
+    def recording(self, recipe: Recipe, patched: Patched) -> Iterator[None]:
         """Record what is built meanwhile."""
         before = self.last or LastBuild()
         # If make fails, only some objects are built from the differing files.
         begun = {**before.patched, **patched.files}
         begun |= {file: Seen(UNKNOWN) for file in patched.differing}
         LastBuild("", before.wanted, before.config, begun).write(self.path)
-        with self.under_work():
+        with self.incomplete():
             yield
             config = digest_of(self.configuration)
             LastBuild(recipe.key, recipe.wanted, config, patched.files).write(self.path)

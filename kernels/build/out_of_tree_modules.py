@@ -79,7 +79,7 @@ def _build(
         copy = work / directory.name
         shutil.copytree(directory, copy, ignore=shutil.ignore_patterns(*_NO_SOURCES))
         with SourceTrees(store, progress).patched(entry, tree, objects.last):
-            with objects.under_work():
+            with objects.incomplete():
                 kbuild.prepare_modules()
             kbuild.module(copy, deadline, symbols)
         modules = sorted(copy.rglob("*.ko"))

@@ -20,7 +20,7 @@ VARIABLE = "UEVT_TARBALLS"
 TOOLS = ("gzip", "setpriv", "tar", "xz")
 
 
-class Unseen(SourceUnavailable):
+class NotFetched(SourceUnavailable):
     """Not on this host; the mirror has not been queried."""
 
 
@@ -56,9 +56,11 @@ class Tarballs:
             f"{self._lacking()}, nor has {self._mirror.base} any", self._hint()
         )
 
-    def unseen(self, kernel: str) -> Unseen:
+    def not_fetched(self, kernel: str) -> NotFetched:
         """The error before the mirror is queried."""
-        return Unseen(self._lacking(), f"uevt kernels build {kernel} queries {self._mirror.base}")
+        return NotFetched(
+            self._lacking(), f"uevt kernels build {kernel} queries {self._mirror.base}"
+        )
 
     def _lacking(self) -> str:
         """What the directory lacks."""

@@ -79,10 +79,10 @@ class BuiltKernel:
 
     @property
     def kept(self) -> tuple[Path, ...]:
-        """The files that were stored with it, below `keeping`."""
-        return tuple(sorted(path for path in self.keeping.rglob("*") if path.is_file()))
+        """The files that were stored with it, below `kept_directory`."""
+        return tuple(sorted(path for path in self.kept_directory.rglob("*") if path.is_file()))
 
     @property
-    def keeping(self) -> Path:
+    def kept_directory(self) -> Path:
         """The directory that stands for that of its objects."""
         return self.image.parent / KEPT

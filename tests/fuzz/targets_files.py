@@ -232,7 +232,7 @@ def _module(scratch: Path) -> Callable[[bytes], None]:
     def read(data: bytes) -> None:
         file = written(data)
         modinfo(data, "depends")
-        ModulesDirectory(scratch, "6.12").ordered(["some"])
+        ModulesDirectory(scratch, "6.12").in_load_order(["some"])
         module = read_module(file)
         assert "/" not in module.name
 

@@ -39,7 +39,9 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("below", ["", f"lib/modules/{RELEASE}"])
 def test_dependencies_come_first(root: Path, below: str) -> None:
-    modules = ModulesDirectory(root / below, RELEASE).ordered(["virtio_pci", "9pnet_virtio", "9p"])
+    modules = ModulesDirectory(root / below, RELEASE).in_load_order(
+        ["virtio_pci", "9pnet_virtio", "9p"]
+    )
     assert [one.name for one in modules] == [
         "9pnet",
         "virtio_ring",
@@ -59,12 +61,12 @@ def test_zstd_is_required_for_compressed_modules(
     if not packages.missing(["zstd"]):
         made = subprocess.run(["zstd", "-cq"], input=ko("netfs"), capture_output=True, check=True)
         packed.write_bytes(made.stdout)
-        (only,) = ModulesDirectory(root, RELEASE).ordered(["netfs"])
+        (only,) = ModulesDirectory(root, RELEASE).in_load_order(["netfs"])
         assert only.content == ko("netfs")
     packed.write_bytes(b"")
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(MissingTool, match="zstd"):
-        ModulesDirectory(root, RELEASE).ordered(["netfs"])
+        ModulesDirectory(root, RELEASE).in_load_order(["netfs"])
 
 
 def test_modules_of_another_release_are_refused(root: Path) -> None:
@@ -72,7 +74,7 @@ def test_modules_of_another_release_are_refused(root: Path) -> None:
         ModulesDirectory(root, "6.12.1")
     within = root / "lib/modules" / RELEASE
     with pytest.raises(NoModules, match=f"its netfs is for {RELEASE}, the image is 6.12.1"):
-        ModulesDirectory(within, "6.12.1").ordered(["netfs"])
+        ModulesDirectory(within, "6.12.1").in_load_order(["netfs"])
 
 
 def test_directory_without_modules_is_refused(tmp_path: Path) -> None:
@@ -85,4 +87,4 @@ def test_directory_without_modules_is_refused(tmp_path: Path) -> None:
 def test_damaged_module_is_refused(root: Path) -> None:
     (root / "lib/modules" / RELEASE / "kernel/9p.ko.gz").write_bytes(b"no gzip")
     with pytest.raises(NoModules, match="it cannot be read"):
-        ModulesDirectory(root, RELEASE).ordered(["9p"])
+        ModulesDirectory(root, RELEASE).in_load_order(["9p"])

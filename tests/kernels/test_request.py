@@ -117,21 +117,21 @@ def lost(*names: str) -> LostOptions:
 def test_lost_option_is_blamed_on_its_fragment(tmp_path: Path, fragment: Path) -> None:
     other = tmp_path / "other.config"
     other.write_text("CONFIG_OTHER=y\n")
-    accused = Request("6.12", configs=(fragment, other)).accused(lost("CONFIG_OTHER"))
-    assert isinstance(accused, BrokenFile)
-    assert str(accused).startswith(f"{other}: this kernel drops options that it sets")
-    assert "CONFIG_OTHER (wanted y) is absent" in str(accused)
+    blamed = Request("6.12", configs=(fragment, other)).blame(lost("CONFIG_OTHER"))
+    assert isinstance(blamed, BrokenFile)
+    assert str(blamed).startswith(f"{other}: this kernel drops options that it sets")
+    assert "CONFIG_OTHER (wanted y) is absent" in str(blamed)
 
 
 def test_fragment_that_disables_a_dependency_is_blamed(fragment: Path) -> None:
-    accused = Request("6.12", configs=(fragment,)).accused(lost("CONFIG_9P_FS"))
-    assert isinstance(accused, BrokenFile)
-    assert f"{fragment}: it disables what guests and cases need: CONFIG_9P_FS" in str(accused)
+    blamed = Request("6.12", configs=(fragment,)).blame(lost("CONFIG_9P_FS"))
+    assert isinstance(blamed, BrokenFile)
+    assert f"{fragment}: it disables what guests and cases need: CONFIG_9P_FS" in str(blamed)
 
 
 def test_lost_options_without_fragments_are_kernel_trouble() -> None:
     error = lost("CONFIG_A")
-    assert Request("6.12", flavour="debug").accused(error) is error
+    assert Request("6.12", flavour="debug").blame(error) is error
 
 
 # Flavours

@@ -149,7 +149,7 @@ def _image(options: Namespace) -> Target:
     user_modules = ready_modules(options.module, release)
     initramfs = None
     if options.modules is not None:
-        needed = ModulesDirectory(Path(options.modules), release).ordered(NEEDED)
+        needed = ModulesDirectory(Path(options.modules), release).in_load_order(NEEDED)
         packed = [(module.name, module.content) for module in needed]
         initramfs = pack(packed, Store().initramfs)
         Store().used(initramfs)
@@ -199,7 +199,7 @@ def _built(options: Namespace) -> Target:
     try:
         built = ensure(entry, store, progress=progress)
     except LostOptions as error:
-        raise request.accused(error) from error
+        raise request.blame(error) from error
     if options.tree is not None:
         # The tree may have been edited while the build waited for a lock.
         entry = replace(entry, revision=built.revision)
@@ -230,7 +230,7 @@ def _built(options: Namespace) -> Target:
 
 def _counted(built: BuiltKernel) -> tuple[CountedObject, ...]:
     notes = [file for file in built.kept if file.suffix == NOTES]
-    return tuple(CountedObject.of(file, built.keeping) for file in notes)
+    return tuple(CountedObject.of(file, built.kept_directory) for file in notes)
 
 
 def _flavoured(target: Target, name: str) -> Target:
