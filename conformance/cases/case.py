@@ -28,16 +28,16 @@ _OF_DIRECTORY = re.compile(r"[\w-]+\.rst@")
 _ATTRIBUTE = "uevt_case"
 
 
-# How many variants of a case run in tier quick, which proves every sentence once or twice.
+# Variants of a case that have the tier of the case; the others are full.
 QUICK_VARIANTS = 1
-# Marks the others.
+# Marks the others for pytest.
 FULL_MARK = pytest.mark.uevt_full
-# Marks a case with one of its tables: what it is parametrised by, and the rows.
+# Marks a case with a table: names of the parameters, and the rows.
 VARIANTS_MARK = pytest.mark.uevt_variants
 
 
 class Tier(StrEnum):
-    """How long a case may take: all time goals speak of quick."""
+    """The time a case may take; all time goals are about quick."""
 
     QUICK = "quick"
     FULL = "full"
@@ -59,24 +59,24 @@ class Isolation(StrEnum):
 
 
 class Facility(StrEnum):
-    """What a case uses of the kernel that a kernel may be built without."""
+    """Optional kernel features that cases use."""
 
     PERF = "perf"
     BPF = "bpf"
-    # Programs on events; they need bpf and perf.
+    # BPF programs on events; implies bpf and perf.
     BPF_TRACING = "bpf_tracing"
     KPROBES = "kprobes"
     IO_URING = "io_uring"
-    # Probes on other events, made through dynamic_events.
+    # Eprobes, created through dynamic_events.
     EPROBES = "eprobes"
     HIST = "hist"
     SNAPSHOT = "snapshot"
-    # A guest of two processors.
+    # Needs a guest with two CPUs.
     SMP = "smp"
 
     @property
     def option(self) -> str:
-        """The kernel's option for it."""
+        """The kernel option that builds it."""
         return _OPTION[self]
 
 
@@ -95,10 +95,10 @@ _OPTION = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is declared about a case.
+    """The declaration of a case.
 
-    ``doc`` is file@tag and our own words for what the kernel's documentation or header
-    says there; ``spec`` the function of the kernel that decides.
+    ``spec`` is the kernel function that decides; ``doc`` is file@tag, and what the documentation
+    or header says there, in our own words.
     """
 
     id: str
@@ -108,29 +108,29 @@ class Case:
     needs: tuple[str, ...]
     tier: Tier
     isolation: Isolation
-    # The dated switch that this case is about, "" for none.
+    # The dated switch whose probe this case is, "" for none.
     switch: str = ""
-    # Switches, and what is derived from them, that must be off.
+    # Switches and derived properties that must be off.
     without: tuple[str, ...] = ()
     # The module of fixtures/modules that must be loaded, "" for none.
     module: str = ""
-    # What it uses besides user_events; what another implies is not named.
+    # Optional kernel features; those implied by another are not named.
     facilities: tuple[Facility, ...] = ()
-    # What it proves: the first paragraph of its docstring, on one line.
+    # First paragraph of the docstring, on one line.
     sentence: str = ""
 
     @property
     def surface(self) -> str:
-        """The first part of the id."""
+        """First part of the id."""
         return self.id.partition(".")[0]
 
     @property
     def processors(self) -> int:
-        """How many processors its guest has."""
+        """Number of CPUs of its guest."""
         return 2 if Facility.SMP in self.facilities else 1
 
     def applies(self, profile: Profile) -> bool:
-        """Whether kernels of a profile are judged by this case."""
+        """Whether the case judges kernels of a profile."""
         return (
             in_range(self.profiles, profile)
             and all(map(profile.has, self.needs))

@@ -1,4 +1,4 @@
-"""Finding the cases: every `test_*.py` below this package, in the order of dotted names."""
+"""Find the cases: every `test_*.py` below this package, in the order of dotted names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conformance.cases.case import Case, declared
 
 
 def case_modules() -> list[ModuleType]:
-    """The modules of cases, in the order of their names."""
+    """The modules with cases, in the order of their names."""
     package = conformance.cases
     names = sorted(
         found.name
@@ -22,7 +22,7 @@ def case_modules() -> list[ModuleType]:
 
 
 def all_cases() -> list[Case]:
-    """What the modules declare, each case once."""
+    """All declared cases."""
     found = [
         declared(each)
         for module in case_modules()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# In the order in which a client meets them; others follow by name, what is of the past last.
+# In the order in which a client meets them; then the others by name, historical ones last.
 _FIRST = (
     *("header", "registration", "grammar", "enable", "write", "unregister", "delete", "lifetime"),
     *("persist", "multi_format", "status", "dynamic_events", "format", "trace", "perf"),
@@ -11,7 +11,7 @@ _LAST = ("status_page", "bpf_context", "rfc")
 
 
 def place(surface: str) -> tuple[int, str]:
-    """What to sort surfaces by."""
+    """Sort key of a surface."""
     if surface in _LAST:
         return len(_FIRST) + 1 + _LAST.index(surface), surface
     return _FIRST.index(surface) if surface in _FIRST else len(_FIRST), surface

@@ -1,10 +1,9 @@
-"""What counts as a literal in a case, and what a case must not compute its answers from.
+"""What counts as a literal in a case, and how an expectation must not be computed.
 
-A case compares what the kernel said with something written down in the case.  Written down
-are constants, values from its table of variants, tables of the module, and whatever is
-made of these alone; the name of an event, which only repeats what was registered; and a
-choice between such values by a dated switch.  Nothing that came from an operation is, and
-nothing that came from the tables of the ABI or from the model.
+A case compares an answer of the kernel with something written in the case: constants, values of its
+table of variants, tables of the module, and expressions of these alone; the name of an event; and a
+choice between such values by a dated switch.  The result of an operation does not count, nor does a
+fact of the ABI tables or the model.
 """
 
 from __future__ import annotations
@@ -15,13 +14,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-# Rooms whose facts must not become expectations.
+# Packages whose facts must not become expectations.
 COMPUTED = ("conformance.abi", "conformance.model")
-# Methods of ``ue`` that perform nothing: they give names, or put literals in the order or
-# the one of two forms that a dated switch decides about.
+# Methods of ``ue`` that issue no operation: names, and choices by a dated switch.
 _NAMES = frozenset({"name", "prefix"})
 _CHOICES = frozenset({"dated", "line", "status_line"})
-# Methods after which a list or set holds what it was given.
+# Methods that add their arguments to a list or set.
 _FILLING = frozenset({"add", "append", "extend", "insert", "update"})
 _BUILT_IN = "bytes dict enumerate frozenset int len list max min range reversed set sorted str sum"
 _PURE = frozenset([*_BUILT_IN.split(), "tuple", "zip"])
@@ -29,7 +27,7 @@ _PURE = frozenset([*_BUILT_IN.split(), "tuple", "zip"])
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A module of cases: its tree, its literal names, the names of ABI and model in it."""
+    """A module of cases: its tree, its literal names, and its names from the ABI and the model."""
 
     tree: ast.Module
     literal: frozenset[str]
@@ -44,12 +42,12 @@ class Module:
 
 @cache
 def read(file: Path, root: Path) -> Module:
-    """Read a module of cases below ``root``, and what it takes from other modules there."""
+    """Read a module of cases below ``root``, and the modules it imports from there."""
     return parse(file.read_text(encoding="utf-8"), root)
 
 
 def parse(source: str, root: Path) -> Module:
-    """The module with this source."""
+    """Parse a module."""
     tree = ast.parse(source)
     literal: set[str] = set()
     computed: set[str] = set()
@@ -82,7 +80,7 @@ def _exported(module: str, root: Path) -> frozenset[str]:
 
 
 def _is_pure(function: ast.FunctionDef, literal: set[str]) -> bool:
-    """Whether a helper of a module gives back nothing but what is made of its literals."""
+    """Whether a function returns only expressions of its arguments and of literals."""
     scope = Scope(frozenset(literal), frozenset())
     parameters = [argument.arg for argument in function.args.args]
     if "ue" in parameters or function.name.startswith("test"):
@@ -95,7 +93,7 @@ def _is_pure(function: ast.FunctionDef, literal: set[str]) -> bool:
 
 @dataclass(slots=True)
 class Scope:
-    """Names whose values are written down (``known``) and computed ones (``tainted``)."""
+    """Names that are literals (``known``) or computed from ABI and model (``tainted``)."""
 
     module_literal: frozenset[str]
     module_computed: frozenset[str]
@@ -107,7 +105,7 @@ class Scope:
         self.tainted |= self.module_computed
 
     def run(self, body: list[ast.stmt]) -> None:
-        """Take in every assignment and loop, in the order of the text."""
+        """Process all assignments and loops, in the order of the text."""
         for statement in body:
             for node in ast.walk(statement):
                 match node:
@@ -120,7 +118,7 @@ class Scope:
                             self.known.discard(name)
 
     def assign(self, node: ast.Assign | ast.AnnAssign) -> None:
-        """Take in what an assignment makes of its names."""
+        """Process an assignment."""
         if node.value is None:
             return
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
@@ -140,7 +138,7 @@ class Scope:
             self.tainted |= names
 
     def literal(self, node: ast.expr) -> bool:
-        """Whether the value of an expression is written down."""
+        """Whether an expression is made of literals."""
         match node:
             case ast.Constant():
                 return True
@@ -184,10 +182,9 @@ class Scope:
         return inner.literal(node.elt)
 
     def computed(self, node: ast.expr) -> bool:
-        """Whether a value comes from the ABI's tables or the model.
+        """Whether an expression is computed from the ABI tables or the model.
 
-        What is handed to a method of an object under test is packing, and packing is fine:
-        its result is the kernel's.
+        Arguments of an operation are packing, which is allowed: its result is the kernel's.
         """
         if isinstance(node, ast.Call) and not self.computed(node.func):
             if self._performs(node.func):
@@ -201,7 +198,7 @@ class Scope:
         )
 
     def _performs(self, function: ast.expr) -> bool:
-        """Whether calling this asks the system under test."""
+        """Whether a call issues operations."""
         match function:
             case ast.Name(id=name):
                 return name not in _PURE and name not in self.known
@@ -221,14 +218,14 @@ def _is_empty_display(node: ast.expr) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What the asserts of one case are about."""
+    """What the assertions of a case compare."""
 
     compared: int
     computed: tuple[str, ...]
 
 
 def examine(function: ast.FunctionDef, module: Module) -> Findings:
-    """How many asserts compare an answer with a literal, and which use computed facts."""
+    """Count assertions that compare with a literal, and list those with a computed expectation."""
     scope = Scope(module.literal, module.computed)
     scope.known |= set(_table_names(function))
     scope.run(function.body)
@@ -240,7 +237,7 @@ def examine(function: ast.FunctionDef, module: Module) -> Findings:
 
 
 def _table_names(function: ast.FunctionDef) -> Iterator[str]:
-    """Parameters that the tables of variants fill in: all but ``ue``."""
+    """The parameters that tables of variants fill: all but ``ue``."""
     for decorator in function.decorator_list:
         match decorator:
             case ast.Call(func=ast.Name(id=name)) | ast.Name(id=name) if name != "case":
@@ -248,7 +245,7 @@ def _table_names(function: ast.FunctionDef) -> Iterator[str]:
 
 
 def _compares(test: ast.expr, scope: Scope) -> bool:
-    """Whether a test sets something that was observed against something written down."""
+    """Whether a test compares an observation with a literal."""
     for node in ast.walk(test):
         match node:
             case ast.Compare():

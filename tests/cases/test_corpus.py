@@ -1,4 +1,4 @@
-"""The corpus of definitions: what is read of it, and what is said of a broken one."""
+"""The corpus of definitions: parsing, and messages about an invalid one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def corpus(tmp_path: Path) -> Path:
     return tmp_path / "definitions.toml"
 
 
-def test_name_takes_the_place_of_the_placeholder(corpus: Path) -> None:
+def test_name_replaces_the_placeholder(corpus: Path) -> None:
     corpus.write_text('[accepted.scalars]\nu32 = ["NAME  u32 a", "u:NAME u32 a"]\n')
     definition = load_definitions("accepted", corpus)["scalars"]["u32"]
     assert definition.text("e") == "e  u32 a"
@@ -42,7 +42,7 @@ def test_groups_fit_into_one_program(section: str) -> None:
         ("[accepted]\ns = 1\n", "accepted.s: write a table"),
     ],
 )
-def test_broken_corpus_names_what_to_mend(corpus: Path, text: str, complaint: str) -> None:
+def test_message_about_an_invalid_corpus(corpus: Path, text: str, complaint: str) -> None:
     corpus.write_text(text)
     with pytest.raises(CorpusError, match=complaint) as raised:
         load_definitions("accepted", corpus)

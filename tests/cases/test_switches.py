@@ -16,9 +16,9 @@ from conformance.runner.runner import Runner
 from conformance.runner.switch_probes import Probe
 from tests.cases.variants import Variant, all_variants, judged
 
-# Releases whose models are turned into kernels that contradict them.
+# Releases whose models are changed in one switch.
 BASES = ("5.18", "6.1.192", "6.4", "6.12.117", "7.3")
-# Switches of which the model knows one side only, and why.
+# Switches of which the model implements one side only, and why.
 ONE_SIDED = {
     "strings_formatted_safely": "the model formats nothing",
     "long_records_kept": "without it the time since the last record decides",
@@ -44,7 +44,7 @@ def dated() -> dict[str, list[Variant]]:
 
 @cache
 def releases() -> list[Profile]:
-    """Profiles on both sides of every date there is."""
+    """Profiles on both sides of every date."""
     texts = ["first-commit", "merge-window"]
     texts += [f"{major}.{minor}" for major in (5, 6, 7) for minor in range(20)]
     for switch in SWITCHES:
@@ -59,7 +59,7 @@ def releases() -> list[Profile]:
     return found
 
 
-# What is declared
+# Declarations
 
 
 def test_every_switch_has_exactly_one_case() -> None:
@@ -69,15 +69,15 @@ def test_every_switch_has_exactly_one_case() -> None:
     assert {name: ids for name, ids in cases.items() if len(ids) > 1} == {}
 
 
-def test_a_case_about_a_switch_is_quick_and_has_one_variant() -> None:
-    """Its program is the probe: it must not take long, and there must be no doubt which it is."""
+def test_case_of_a_switch_is_quick_and_has_one_variant() -> None:
+    """Its program is the probe of the switch."""
     found = [each for variants in dated().values() for each in variants]
     assert [each.id for each in found if each.id != each.case.id] == []
     assert [each.id for each in found if each.tier is not Tier.QUICK] == []
 
 
 @pytest.mark.parametrize("switch", [name for name in BY_NAME if name not in ONE_SIDED])
-def test_a_case_about_a_switch_holds_for_kernels_on_both_sides(switch: str) -> None:
+def test_case_of_a_switch_applies_to_both_sides(switch: str) -> None:
     (case,) = {each.case for each in dated()[switch]}
     assert switch not in case.needs
     sides = {each.has(switch) for each in releases()}
@@ -85,16 +85,16 @@ def test_a_case_about_a_switch_holds_for_kernels_on_both_sides(switch: str) -> N
     assert judged == sides
 
 
-# A kernel that contradicts a switch
+# A kernel that deviates in a switch
 
 
 def run(runner: Runner, variant: Variant) -> CaseResult:
-    """Run a variant to its end, whatever that is."""
+    """Run a variant to its end."""
     return judged(runner, variant.case, partial(variant.function, **variant.arguments), variant.id)
 
 
 def judge(profile: Profile, kernel: Profile, tier: Tier) -> tuple[Runner, list[CaseResult]]:
-    """Run the cases of a tier on the model in the place of a kernel of another profile."""
+    """Run the cases of a tier on the model of another profile."""
     runner = Runner(profile, kernel, lambda error, answered: None)
     runner.measure_with(
         [Probe(each.case, each.function) for found in dated().values() for each in found]
@@ -109,18 +109,18 @@ def judge(profile: Profile, kernel: Profile, tier: Tier) -> tuple[Runner, list[C
 
 
 def flipped(profile: Profile, *switches: str) -> Profile:
-    """A profile with some switches the other way round."""
+    """A profile with some switches inverted."""
     return replace(profile, switches=profile.switches ^ {*switches})
 
 
 def visible(switch: str, base: str) -> bool:
-    """Whether the switch can be seen on kernels of a release."""
+    """Whether kernels of a release show the switch."""
     (variant,) = dated()[switch]
     return variant.case.applies(profile_for(base))
 
 
 def turnable(switch: str, base: str) -> bool:
-    """Whether kernels like those of a release differ in the switch: others never had it."""
+    """Whether kernels of a release differ in the switch."""
     generation = profile_for(base).generation
     sides = {each.has(switch) for each in releases() if each.generation is generation}
     return len(sides) == 2 or BY_NAME[switch].since is None
@@ -135,7 +135,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("base", "switch"), PAIRS)
-def test_a_contradicted_switch_fails_its_own_case_alone(base: str, switch: str) -> None:
+def test_deviating_switch_fails_only_its_case(base: str, switch: str) -> None:
     profile = profile_for(base)
     runner, results = judge(profile, flipped(profile, switch), Tier.QUICK)
     failed = [each for each in results if each.outcome not in (Outcome.PASS, Outcome.SKIP)]
@@ -158,13 +158,13 @@ def test_a_contradicted_switch_fails_its_own_case_alone(base: str, switch: str) 
 
 
 def case_of(result: CaseResult) -> Variant:
-    """The variant a result is about."""
+    """The variant of a result."""
     return next(each for each in everything() if each.id == result.id)
 
 
 @pytest.mark.parametrize("switch", ONE_SIDED)
-def test_what_the_model_knows_one_side_of_is_never_contradicted(switch: str) -> None:
-    """If this fails the model has learnt the other side: the switch is no exception any more."""
+def test_one_sided_switch_never_deviates(switch: str) -> None:
+    """If this fails, the model implements both sides: remove the exception."""
     (variant,) = dated()[switch]
     applicable = [each for each in releases() if variant.case.applies(each)]
     base = max(applicable, key=lambda each: each.has(switch))
@@ -172,7 +172,7 @@ def test_what_the_model_knows_one_side_of_is_never_contradicted(switch: str) -> 
     assert runner.contradictions == ()
 
 
-def test_two_contradicted_switches_fail_two_cases() -> None:
+def test_two_deviating_switches_fail_two_cases() -> None:
     profile = profile_for("6.12.117")
     kernel = flipped(profile, "ebadf_when_disabled", "persist")
     runner, results = judge(profile, kernel, Tier.QUICK)
@@ -201,7 +201,7 @@ def test_two_contradicted_switches_fail_two_cases() -> None:
         ("merge-window", "first-commit"),
     ],
 )
-def test_a_kernel_of_another_release_fails_the_cases_of_what_differs(abi: str, kernel: str) -> None:
+def test_kernel_of_another_release_fails_the_cases_of_its_switches(abi: str, kernel: str) -> None:
     profile, other = profile_for(abi), profile_for(kernel)
     runner, results = judge(profile, other, Tier.QUICK)
     assert {each.id: each.reason for each in results if each.outcome is Outcome.ERROR} == {}
@@ -212,7 +212,7 @@ def test_a_kernel_of_another_release_fails_the_cases_of_what_differs(abi: str, k
     assert failed
 
 
-def test_the_abi_that_says_so_makes_it_right() -> None:
+def test_stated_abi_makes_the_kernel_pass() -> None:
     profile = profile_for("6.12.117,ebadf_when_disabled=no")
     runner, results = judge(
         profile, flipped(profile_for("6.12.117"), "ebadf_when_disabled"), Tier.QUICK
@@ -221,11 +221,11 @@ def test_the_abi_that_says_so_makes_it_right() -> None:
     assert {each.outcome for each in results} == {Outcome.PASS}
 
 
-# A kernel of two minds
+# A kernel that changes
 
 
 class Moody(Profile):
-    """A profile one switch of which changes while nobody looks."""
+    """A profile with a switch that changes during the run."""
 
     switch = "ebadf_when_disabled"
     contrary = False
@@ -241,7 +241,7 @@ class Moody(Profile):
         pytest.param(False, "agreed with the profile, the case contradicts it", id="worse"),
     ],
 )
-def test_a_case_that_disagrees_with_its_probe_says_nothing_of_the_kernel(
+def test_case_that_disagrees_with_its_probe_is_an_error(
     monkeypatch: pytest.MonkeyPatch, at_first: bool, reason: str
 ) -> None:
     base = profile_for("6.12.117")
@@ -258,7 +258,7 @@ def test_a_case_that_disagrees_with_its_probe_says_nothing_of_the_kernel(
     assert reason in result.reason
 
 
-def test_a_case_that_fails_for_another_reason_just_fails() -> None:
+def test_other_failure_of_the_case_is_a_failure() -> None:
     base = profile_for("6.12.117")
     (variant,) = dated()["ebadf_when_disabled"]
     runner = Runner(base, base, lambda *_: None)

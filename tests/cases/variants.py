@@ -1,4 +1,4 @@
-"""All cases with their variants, and running one without pytest."""
+"""All variants of all cases, and running one without pytest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PROFILE = profile_for("6.12.117")
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One case with one row of its tables: what a run counts as a case."""
+    """A case with one row of its tables: a run counts it as a case."""
 
     id: str
     case: declare.Case
@@ -35,20 +35,20 @@ class Variant:
 
 @dataclass(slots=True)
 class Outcome:
-    """How a variant went: its program, and what it raised."""
+    """A variant's program, and what it raised."""
 
     lockstep: Lockstep
     raised: BaseException | None = None
 
     @property
     def accused(self) -> bool:
-        """Whether the lock step said that the kernel is wrong."""
+        """Whether the lock step found a mismatch."""
         return bool(self.lockstep.mismatches)
 
 
 @dataclass(slots=True)
 class Attempt:
-    """A fresh model and its lock step with some executor."""
+    """A model in lock step with an executor."""
 
     executor: Executor
     profile: Profile = PROFILE
@@ -58,7 +58,7 @@ class Attempt:
         self.lockstep = Lockstep(Model(self.profile), self.executor)
 
     def run(self, variant: Variant) -> Outcome:
-        """Run a variant to its end, whatever that is."""
+        """Run a variant to its end."""
         try:
             variant.function(UserEvents(self.lockstep, serial=1), **variant.arguments)
         except Exception as error:  # whatever a case raises is a result here
@@ -67,7 +67,7 @@ class Attempt:
 
 
 def honest(variant: Variant, *, eager: bool = False, profile: Profile = PROFILE) -> Outcome:
-    """Run a variant on the model in the place of a kernel."""
+    """Run a variant on the model instead of a kernel."""
     return Attempt(ModelExecutor(Model(profile), eager=eager), profile).run(variant)
 
 
@@ -77,7 +77,7 @@ def judged(
     perform: Callable[[UserEvents], object] = lambda ue: None,
     id: str = "",
 ) -> CaseResult:
-    """Let a runner judge a case, which does nothing if nothing else is said."""
+    """Let a runner judge a case, by default one that does nothing."""
     error: Exception | None = None
     try:
         perform(runner.begin(case, id or case.id))
@@ -87,7 +87,7 @@ def judged(
 
 
 def all_variants() -> list[Variant]:
-    """Every variant of every declared case, in the order of files and functions."""
+    """All variants, in the order of files and functions."""
     return [
         variant
         for module in case_modules()
@@ -98,7 +98,7 @@ def all_variants() -> list[Variant]:
 
 
 def variants_of(function: Callable[..., None]) -> Iterator[Variant]:
-    """The variants of one function, none when it is not a case."""
+    """The variants of a function, none if it is no case."""
     case = declare.declared(function)
     if case is None:
         return
@@ -114,7 +114,7 @@ def variants_of(function: Callable[..., None]) -> Iterator[Variant]:
 
 
 def _rows(names: str, parameters: list[Any]) -> list[tuple[str, dict[str, Any], bool]]:
-    """(variant id, arguments, one more of a kind) of one table of ``declare.variants``."""
+    """(variant id, arguments, whether it is full) of each row of a table."""
     split = [name.strip() for name in names.split(",")]
     return [
         (row.id, dict(zip(split, row.values, strict=True)), declare.FULL_MARK in row.marks)

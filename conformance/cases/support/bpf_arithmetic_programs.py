@@ -1,6 +1,6 @@
-"""Programs that compute: two numbers come out of a map, up to eight go into another.
+"""BPF programs that compute: two operands from one map, up to eight results into another.
 
-The verifier knows nothing of the two numbers, so that it cannot take branches out.
+The verifier does not know the operands, so it cannot fold branches.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def keep(number: int, register: int) -> Instruction:
 
 
 class Computer:
-    """A program with its maps, behind a socket.  Its body finds the numbers in R6 and R7."""
+    """A program with its maps, attached to a socket.  Its body finds the operands in R6 and R7."""
 
     def __init__(self, ue: UserEvents, *body: Piece) -> None:
         self._system = Bpf(ue.process)
@@ -90,7 +90,7 @@ class Computer:
         ]
 
     def run(self, left: int = 0, right: int = 0) -> list[int]:
-        """The eight results for two numbers of 64 bits."""
+        """The eight results for two 64-bit operands."""
         self._inputs.update(KEY, struct.pack("<QQ", left, right))
         self._pair.send(b"!")
         return list(struct.unpack("<8Q", self._results.value(KEY) or bytes(64)))

@@ -1,4 +1,4 @@
-"""A BPF program that keeps what it is given, and the map it keeps it in."""
+"""A BPF program that stores its context in a map."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from conformance.ops.bpf_assembler import (
     stx_xadd,
 )
 
-# The value of the map: how often the program ran, its context, what that leads to.
+# The map value: number of runs, the context, and the memory it points to.
 RUNS = 0
 CONTEXT = 8
 CONTENT = 24
-# Of an iterator: the structure, behind it the iovecs.
+# For an iterator: the structure, then the iovecs.
 ITERATOR = CONTENT
 VECTOR = ITERATOR + 16
 IOVEC_SIZE = 16
-# What is kept in the place of any address of the kernel's half.
+# Replaces any address in the kernel half.
 KERNEL = 0xFFFF_FFFF_FFFF_FFFF
 
 _DATA_ITER = 2
@@ -57,11 +57,11 @@ _FIRST = bytes(4)
 
 
 def recorder(slot: int, *, room: int, parts: int, answer: int, typed: bool) -> list[Piece]:
-    """The program that keeps what it is given in element 0 of the map in a slot.
+    """A program that stores its context in element 0 of the map in a slot.
 
-    It keeps the context, then ``room`` bytes of the data, or of an iterator ``parts``
-    iovecs, of which there are none where contexts are not ``typed``.  It may not load the
-    first eight bytes of its context: probe_read may.
+    It stores the context, then ``room`` bytes of the data, or ``parts`` iovecs of an iterator.
+    Contexts that are not ``typed`` have no iterator.  The program may not load the first eight
+    bytes of its context, but probe_read may.
     """
     looking = [ldx_mem(Size.W, R1, R7, CONTEXT), jmp_imm(Jump.JEQ, R1, _DATA_ITER, "iterator")]
     return [
@@ -97,7 +97,7 @@ def _keep_iterator(parts: int) -> list[Piece]:
 
 
 def _probe_read(place: int, size: int, source: int) -> list[Instruction]:
-    """Copy bytes from the address in a register to a place in the value, if any."""
+    """Copy bytes from the address in a register to an offset of the value, if any."""
     copying = [
         mov64_reg(R1, R7),
         alu64_imm(Alu.ADD, R1, place),
@@ -109,7 +109,7 @@ def _probe_read(place: int, size: int, source: int) -> list[Instruction]:
 
 
 def _take_address(place: int) -> list[Instruction]:
-    """R6 is the address found there, in the place of which KERNEL is kept if it is one."""
+    """Load an address into R6, and replace one in the kernel half by KERNEL."""
     return [
         ldx_mem(Size.DW, R6, R7, place),
         mov64_reg(R8, R6),
@@ -121,9 +121,9 @@ def _take_address(place: int) -> list[Instruction]:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the program kept: how often it ran, and of its last run what it was given.
+    """What the program stored: number of runs, and the context of the last one.
 
-    ``raw`` is its context: of an address anywhere in the kernel's half it has KERNEL.
+    ``raw`` is the context, with KERNEL instead of an address in the kernel half.
     """
 
     runs: int
@@ -132,30 +132,30 @@ class Seen:
 
     @property
     def context(self) -> tuple[int, int, int]:
-        """The context: type and length of the data, and where they are."""
+        """Type, length and address of the data."""
         data_type, data_len, address = struct.unpack("<IIQ", self.raw)
         return data_type, data_len, address
 
     @property
     def data_type(self) -> int:
-        """What the data are."""
+        """Type of the data."""
         return self.context[0]
 
     @property
     def iterator(self) -> tuple[int, int, int]:
-        """The content as a struct user_bpf_iter: iov_offset, nr_segs, iov."""
+        """The content as struct user_bpf_iter: iov_offset, nr_segs, iov."""
         offset, count, vector = struct.unpack_from("<IIQ", self.content)
         return offset, count, vector
 
     @property
     def iovecs(self) -> list[tuple[int, int]]:
-        """The iovecs behind that, up to the first that is empty: address and length."""
+        """Address and length of the iovecs, up to the first empty one."""
         found = list(struct.iter_unpack("<QQ", self.content[VECTOR - CONTENT :]))
         return [(base, length) for base, length in found if base or length]
 
 
 class Recorder:
-    """The program as a process loaded it, and the map it keeps things in."""
+    """The program, loaded by a process, and its map."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class Recorder:
         return event.set_program(self.program.slot)
 
     def take(self) -> Seen:
-        """What was kept; the map is empty again."""
+        """Read and clear the map."""
         kept = self._map.value(_FIRST) or b""
         self._map.update(_FIRST, bytes(self._map.value_size))
         (runs,) = struct.unpack_from("<Q", kept)

@@ -1,7 +1,6 @@
-"""The corpus of definitions: registration strings and what becomes of them.
+"""The corpus of definitions: registration strings and their results.
 
-The table itself is ``fixtures/definitions.toml``: data, so that a string can be added
-without touching a case.
+The table is ``fixtures/definitions.toml``: a string can be added without changing a case.
 """
 
 from __future__ import annotations
@@ -17,22 +16,22 @@ _SECTIONS = ("accepted", "refused")
 
 
 class CorpusError(Exception):
-    """A corpus that cannot be used; the message names file, key and what to write."""
+    """An invalid corpus; the message names file and key, and says what to write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A registration string with a literal: its line in dynamic_events, or its error."""
+    """A registration string and its expected line in dynamic_events, or its errno."""
 
     template: str
     literal: str
 
     def text(self, name: str) -> str:
-        """The registration string of an event called ``name``."""
+        """The registration string of the event ``name``."""
         return self.template.replace(PLACEHOLDER, name)
 
     def line(self, name: str) -> str:
-        """The line of dynamic_events that is expected, with its newline."""
+        """The expected line of dynamic_events, with its newline."""
         return self.literal.replace(PLACEHOLDER, name) + "\n"
 
 
@@ -40,9 +39,9 @@ Group = Mapping[str, Definition]
 
 
 def load_definitions(section: str, path: Path = DEFINITIONS) -> Mapping[str, Group]:
-    """The groups of a section of the corpus, by name.
+    """The groups of a section, by name.
 
-    Raises CorpusError for a file, section or entry that is not as described in the file.
+    Raises CorpusError for an invalid file, section or entry.
     """
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
-"""An event that is on its way out, beside one that is to stay.
+"""An event that is removed, next to one that must stay.
 
-Removal is work the kernel does later.  That an event *stays* is therefore shown beside a
-passing one, which is let go right afterwards and must be gone before anybody looks.
+The kernel removes events later.  To show that an event *stays*, a second event is released right
+afterwards, and must be gone before the status is read.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from conformance.client.user_events import UserEvents
 
 
 def process_with_event(ue: UserEvents) -> Process:
-    """A process with an event that goes with it; its exit takes longer than other ways.
+    """A process with an event that is removed when the process exits.
 
-    An exit waits for two RCU grace periods (user_event_mm_remove, then
-    user_event_enabler_destroy), unregistering for one.
+    Removal after exit takes longest: two RCU grace periods (user_event_mm_remove, then
+    user_event_enabler_destroy), after unregistering one.
     """
     process = ue.new_process()
     process.open_data().register(ue.name("passing"))

@@ -1,4 +1,4 @@
-"""Probes on user events, as the cases about them make them."""
+"""Eprobes on user events."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from conformance.ops import Observation
 def add_eprobe(
     ue: UserEvents, arguments: str = "", *, event: str | None = None, system: str = SYSTEM
 ) -> Observation:
-    """A probe on an event, by default on the one called ``name()``."""
+    """Create an eprobe on an event, by default on ``name()``."""
     source = f"{system}.{ue.name() if event is None else event}"
     command = f"e:{KPROBES}/{ue.name('p')} {source} {arguments}".rstrip()
     return ue.tracefs.command(f"{command}\n")
 
 
 def remove_eprobe(ue: UserEvents) -> Observation:
-    """Take the probe away."""
+    """Remove the eprobe."""
     return ue.tracefs.command(f"-:{KPROBES}/{ue.name('p')}\n")
 
 
 def enable_eprobe(ue: UserEvents) -> Observation:
-    """Make ftrace listen to the probe."""
+    """Enable the eprobe in ftrace."""
     return ue.tracefs.enable(ue.name("p"), system=KPROBES)
 
 
 def disable_eprobe(ue: UserEvents) -> Observation:
-    """Make ftrace stop listening to it."""
+    """Disable the eprobe in ftrace."""
     return ue.tracefs.disable(ue.name("p"), system=KPROBES)

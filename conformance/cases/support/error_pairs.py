@@ -1,20 +1,20 @@
-"""Calls with two mistakes at once: tables of which of the two is told."""
+"""Calls with two errors: which of the two the kernel returns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-# Mistakes in the order in which the kernel finds them, each with the error it is told by.
+# Errors in the order in which the kernel checks, each with its errno.
 Order = Sequence[tuple[str, str]]
 
 
 def pairs(
     order: Order, apart: Iterable[tuple[str, str]] = (), *, among: str = "", without: str = ""
 ) -> dict[str, tuple[str, str, str]]:
-    """Variants of two mistakes each: the earlier, the later, and the error of the earlier.
+    """Variants of two errors each: the earlier, the later, and the errno of the earlier.
 
-    ``apart`` cannot hold together; where both give the same error nothing can be seen.
-    ``among`` is one of every pair, ``without`` of none.
+    ``apart`` lists pairs that cannot occur together; pairs with equal errno are left out.
+    ``among`` is part of every pair, ``without`` of none.
     """
     excluded = {frozenset(pair) for pair in apart}
     return {

@@ -1,7 +1,7 @@
-"""Definitions of the same and of other fields: what follows the name, twice.
+"""Pairs of definitions with equal and with different fields, as written after the name.
 
-The kernel compares them where a name is registered again, since 6.5, and where an event is
-deleted through dynamic_events, ever since.
+The kernel compares fields when a name is registered again, since 6.5, and when an event is deleted
+through dynamic_events.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 Pairs = Mapping[str, tuple[str, str]]
 
-# Equal to the kernel, however they are spaced.
+# Equal, whatever the spacing.
 SAME: Pairs = {
     "no-fields": ("", ""),
     "no-fields-space": ("", " "),
@@ -27,7 +27,7 @@ SAME: Pairs = {
     "locations": (" __data_loc char[] a; __rel_loc u32 b", " __data_loc char[] a; __rel_loc u32 b"),
 }
 
-# Not equal: the second is no definition of the first.
+# Different: the second does not match the first.
 DIFFERENT: Pairs = {
     "type": (" u32 a", " u64 a"),
     "type-alias": (" u32 a", " unsigned int a"),
@@ -49,7 +49,7 @@ DIFFERENT: Pairs = {
     "empty-piece": (" u32 a; u32 b", " u32 a;; u32 b"),
 }
 
-# Not equal to themselves, though they are definitions.
+# Definitions that do not match themselves.
 SELF_MISMATCHES = {
     "struct-leading-zero": " struct s a 020",
     "struct-plus": " struct s a +20",
@@ -63,7 +63,7 @@ SELF_MISMATCHES = {
     "no-break-space": " u32 à",
 }
 
-# Such definitions, and what dynamic_events shows of them.
+# Such definitions, and their fields in dynamic_events.
 CANONICAL: Pairs = {
     "struct-leading-zero": (" struct s a 020", " struct s a 20"),
     "empty-piece": (" u32 a;;u32 b", " u32 a; u32 b"),

@@ -1,4 +1,4 @@
-"""tracefs instances, as several files of cases make them and listen in them."""
+"""tracefs instances."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from conformance.client.user_events import UserEvents
 
 
 def create_instance(ue: UserEvents, stem: str = "i") -> Instance:
-    """An instance that is there."""
+    """Create a tracefs instance."""
     instance = ue.instance(stem)
     assert instance.make().errno == ""
     return instance

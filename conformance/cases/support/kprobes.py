@@ -1,7 +1,7 @@
-"""Kprobes and the programs on them, as cases about either make them.
+"""Kprobes, and BPF programs on them.
 
-A kprobe is put on user_events_write(), which is called by write(2) of user_events_data and
-by nothing else: the program of the case alone decides when it is hit.
+The probed function, user_events_write(), is called by write(2) of user_events_data only: the case
+alone decides when the kprobe is hit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from conformance.ops import bpf_assembler
 from conformance.ops.bpf_assembler import R0, R1, R2, R10, Jump, Piece, Size
 
 FUNCTION = "user_events_write"
-# The record of a kprobe has an address of the kernel in it: samples without records.
+# The record of a kprobe contains a kernel address, so samples have no raw data.
 PLAIN = PerfAttr(sample_type=PERIOD)
 SAMPLE = "SAMPLE misc 1 size 16 period 1"
 KEY = bytes(4)
@@ -30,7 +30,7 @@ SOCKET_FILTER, KPROBE, TRACEPOINT = (
 
 
 def counting(counts: Map, answer: int) -> list[Piece]:
-    """A program that adds 1 to the first number of an array, and answers."""
+    """A program that adds 1 to the first element of an array, and returns ``answer``."""
     return [
         bpf_assembler.st_mem(Size.W, R10, -4, 0),
         bpf_assembler.mov64_reg(R2, R10),
@@ -47,34 +47,34 @@ def counting(counts: Map, answer: int) -> list[Piece]:
 
 
 def returning(answer: int) -> list[Piece]:
-    """A program that only answers."""
+    """A program that only returns a value."""
     return [bpf_assembler.mov64_imm(R0, answer), bpf_assembler.exit_insn()]
 
 
 def load_counting(
     system: Bpf, kind: ProgramType = KPROBE, *, answer: int = 1
 ) -> tuple[Program, Map]:
-    """Such a program, loaded, and the array in which it counts."""
+    """Load a counting program; returns the program and its array."""
     counts = system.array()
     return system.load(counting(counts, answer), kind), counts
 
 
 def runs_of(counts: Map) -> int:
-    """How often such a program has run."""
+    """Number of runs of a counting program."""
     return int.from_bytes(counts.value(KEY) or b"", "little")
 
 
 def add_kprobe(ue: UserEvents, stem: str = "k") -> str:
-    """A kprobe of a name nobody else uses; its name."""
+    """Create a kprobe with a name of the case's own; returns the name."""
     ue.tracefs.add_kprobe(ue.name(stem), FUNCTION)
     return ue.name(stem)
 
 
 def listen_to(process: Process, name: str, attr: PerfAttr = PLAIN) -> PerfEvent:
-    """An event of perf on a kprobe."""
+    """Open a perf event on a kprobe."""
     return open_perf(process, name, attr, system=KPROBES)
 
 
 def call_function(data: DataFile) -> None:
-    """Have the function called once: a write(2) that is refused, of an index not registered."""
+    """Call the probed function once: write(2) of an index that is not registered."""
     assert data.write(b"\0\0\0\0").errno == "ENOENT"

@@ -1,4 +1,4 @@
-"""A kernel that is locked down."""
+"""Lockdown of the kernel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LOCKDOWN = f"{SECURITY}/lockdown"
 
 
 def lockdown_administrator(process: Process) -> Credentials:
-    """A process that sees the files of security modules, in mounts of its own."""
+    """A process that sees securityfs, in a mount namespace of its own."""
     root = Credentials(process)
     root.unshare(CLONE_NEWNS)
     root.mount("securityfs", SECURITY)

@@ -1,4 +1,4 @@
-"""Registrations as several files of cases make them: by hand, refused, unprivileged, to stay."""
+"""Registrations by hand, refused, unprivileged, and persistent."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from conformance.client.user_events import UserEvents
 PERSIST = 1
 MULTI_FORMAT = 2
 UNKNOWN_FLAG = 4
-# What write_index holds before the call and keeps when the call fails.
+# write_index before the call; a failed call keeps it.
 UNTOUCHED = 0xFFFF_FFFF
 
 
 def error_of(registration: Registration) -> str:
-    """The error of a registration that must not have reported a write index."""
+    """Errno of a failed registration, which must not have stored a write index."""
     assert registration.index == UNTOUCHED
     return registration.errno
 
 
 def packed_reg(ue: UserEvents, word: Word, definition: str, **members: int) -> bytes:
-    """A user_reg for a word and definition; members given by name replace what fits."""
+    """A packed user_reg for a word and a definition; ``members`` override."""
     right = {
         "size": 28,
         "enable_size": word.size,
@@ -31,19 +31,19 @@ def packed_reg(ue: UserEvents, word: Word, definition: str, **members: int) -> b
 
 
 def unprivileged_data(ue: UserEvents) -> DataFile:
-    """The data file, opened by a process that then gave up all capabilities."""
+    """Open the data file, then drop all capabilities."""
     data = ue.open_data()
     ue.process.setuid(1000)
     return data
 
 
 def persist_flag(ue: UserEvents) -> int:
-    """The flags of a registration whose event stays when nobody uses it any more."""
+    """Flags that keep the event without references."""
     return ue.dated("auto_delete", since=PERSIST, before=0)
 
 
 def leave_event(ue: UserEvents, definition: str) -> None:
-    """Let a process of its own register an event that stays, and exit."""
+    """Register an event that stays in a process that exits."""
     process = ue.new_process()
     process.open_data().register(definition, flags=persist_flag(ue))
     process.exit()

@@ -1,7 +1,7 @@
-"""What the cases about the first version of user_events share.
+"""The first version of user_events.
 
-That version was sent for review and never merged: no release is judged by these cases, and
-a kernel with it by no others.
+It was sent for review and never merged.  Its cases judge no release, and no other cases judge a
+kernel with it.
 """
 
 from __future__ import annotations
@@ -15,19 +15,21 @@ from conformance.client.user_events import UserEvents
 
 
 def page_of(process: Process) -> StatusPage:
-    """The page of user_events_mmap, mapped to be read."""
+    """Map user_events_mmap for reading."""
     return map_page(process, file=MMAP)
 
 
 def bound_data(ue: UserEvents, definition: str) -> DataFile:
-    """A descriptor of the first process that stands for the event of a definition."""
+    """Open a descriptor and bind it to the event of a definition."""
     data = ue.open_data()
     register(data, definition)
     return data
 
 
 def enabled_data(ue: UserEvents, definition: str = "") -> DataFile:
-    """The same for the event ``name()``, with ftrace listening; ``definition`` are its fields."""
+    """Bind a descriptor to the event ``name()`` and enable the event; ``definition`` are its
+    fields.
+    """
     data = bound_data(ue, ue.name() + definition)
     ue.tracefs.enable(ue.name())
     return data

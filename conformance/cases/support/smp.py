@@ -1,4 +1,4 @@
-"""Two tasks that run at once, each on a processor of its own."""
+"""Two tasks that run concurrently on two CPUs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from conformance.ops.tasks import THREAD
 
 
 class Racers:
-    """A task on processor 0 and one on processor 1: by default a thread of the same process."""
+    """A task on CPU 0 and one on CPU 1: by default threads of one process."""
 
     def __init__(self, ue: UserEvents, flags: int = THREAD, *, registered: bool = False) -> None:
-        """Whoever has ``registered`` before shares what it follows with later threads."""
+        """``registered``: the first task has an event before the second exists."""
         self.left = first_task(ue)
         if registered:
             self.left.open_data().register(ue.name("before"))
@@ -29,14 +29,14 @@ class Racers:
         self.prepared_right = RaceCalls(self.right)
 
     def open_data(self) -> tuple[DataFile, DataFile]:
-        """The data file, opened by each of them for itself."""
+        """Open the data file in both tasks."""
         return self.left.open_data(), self.right.open_data()
 
     def race(self, left: Iterable[Operation], right: Iterable[Operation]) -> list[list[Tally]]:
-        """What each is answered that does its calls once, while the other does."""
+        """Run the calls of both tasks concurrently; the answers of each."""
         return race(self.left, track(self.left, *left), track(self.right, *right))
 
 
 def enable_file(ue: UserEvents, stem: str = "e") -> str:
-    """The file that switches an event of the program's own."""
+    """The `enable` file of an event of the case."""
     return f"{EVENTS}/{ue.name(stem)}/enable"

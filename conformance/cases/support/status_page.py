@@ -1,4 +1,4 @@
-"""The page that tells who listens, up to 6.3, as programs map and read it."""
+"""The status page, up to 6.3."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class StatusPage:
     slot: int
 
     def of(self, process: Process) -> StatusPage:
-        """The same mapping in a process that was forked."""
+        """The same mapping in a forked process."""
         return replace(self, process=process)
 
     def load(self, start: int = 0, length: int = 1) -> Observation:
-        """Look at bytes of the page."""
+        """Read bytes of the page."""
         return self.process.load(self.address + start, length)
 
     def shows(self, place: int) -> int:
-        """What a program finds at the place of an event: its byte, or its bit."""
+        """The byte or bit of an event."""
         if self.process.profile.generation != "bit-status":
             return self.process.load_number(self.address + place, 1)
         return self.process.load_number(self.address + place // 8, 1) >> place % 8 & 1
@@ -45,15 +45,15 @@ class StatusPage:
         return self.process.store(self.address + start, data)
 
     def protect(self, protection: int) -> Observation:
-        """mprotect(2) of all of it."""
+        """mprotect(2) of the whole mapping."""
         return self.process.protect(self.address, protection, length_of(self.process) // PAGE)
 
     def unmap(self) -> Observation:
-        """munmap(2) of all of it."""
+        """munmap(2) of the whole mapping."""
         return self.process.unmap(self.address, length_of(self.process) // PAGE)
 
     def close(self) -> Observation:
-        """close(2) of the descriptor it was made with."""
+        """close(2) of the descriptor that was mapped."""
         return self.process.run(ops.Close(self.process.actor, self.slot))
 
 
@@ -70,7 +70,7 @@ def map_page(
     protection: int = PROT_READ,
     shared: bool = True,
 ) -> StatusPage:
-    """The page, mapped through a descriptor of its own."""
+    """Map the page through a new descriptor."""
     _, slot = process.open(file, opened)
     length = length_of(process)
     _, address = process.map_status(slot, length=length, protection=protection, shared=shared)
@@ -78,7 +78,7 @@ def map_page(
 
 
 def writable(process: Process) -> StatusPage:
-    """The page with the right to store."""
+    """Map the page for reading and writing."""
     return map_page(process, opened=os.O_RDWR, protection=READ_WRITE)
 
 
@@ -92,7 +92,7 @@ def mapping_error(
     shared: bool = True,
     offset: int = 0,
 ) -> str:
-    """The error of mmap(2) of a file of tracefs that was opened for it."""
+    """Errno of mmap(2) of a newly opened file of tracefs."""
     _, slot = process.open(file, opened)
     seen, _ = process.map_status(
         slot, length=length, protection=protection, shared=shared, offset=offset

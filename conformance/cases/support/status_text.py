@@ -1,16 +1,16 @@
-"""The text of user_events_status, whose last line only some kernels have."""
+"""The text of user_events_status, which ends with the maximum on some kernels."""
 
 from __future__ import annotations
 
 from conformance.client.user_events import UserEvents
 
-# How many events there is room for in a status page of one page, and in one of two.
+# The maximum number of events with one page, and with two.
 _ONE_PAGE = {"byte-status": "Max: 4096\n", "bit-status": "Max: 32768\n"}
 _TWO_PAGES = {"byte-status": "Max: 8192\n", "bit-status": "Max: 65536\n"}
 
 
 def without_maximum(ue: UserEvents, text: str) -> str:
-    """A text less the line about room for events, which must be right and last."""
+    """A text without the line of the maximum, which must be correct and last."""
     rooms = _TWO_PAGES if ue.profile.has("two_status_pages") else _ONE_PAGE
     room = rooms.get(ue.profile.generation, "")
     assert text.endswith(room)
@@ -18,12 +18,12 @@ def without_maximum(ue: UserEvents, text: str) -> str:
 
 
 def whole_status(ue: UserEvents) -> str:
-    """All of user_events_status but for that line."""
+    """user_events_status without the line of the maximum."""
     return without_maximum(ue, ue.tracefs.status(whole=True))
 
 
 def used_by(ue: UserEvents) -> str:
-    """Who uses the event that is called ``ue.name()``, as the text says; "" for nobody."""
+    """The tracers of the event ``ue.name()`` in user_events_status, "" for none."""
     (line,) = ue.tracefs.status().splitlines()
     name, _, users = line.partition(" # Used by ")
     assert name.rpartition(":")[2] == ue.name()

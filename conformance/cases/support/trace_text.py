@@ -1,4 +1,4 @@
-"""Lines of `trace`, as several files of cases expect them."""
+"""Lines of `trace`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from conformance.client.user_events import UserEvents
 
 
 def u8_lines(ue: UserEvents, *numbers: int, name: str = "e") -> list[str]:
-    """The lines of the event `u8 a`, called ``name()``, for values below 32."""
+    """The lines of an event `u8 a` called ``name()``, for values below 32."""
     return [ue.line(f"a=({a})", dump=f"{a:02x}", name=name) for a in numbers]
 
 

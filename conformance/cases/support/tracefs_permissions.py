@@ -1,4 +1,4 @@
-"""tracefs opened up to ordinary users, and closed again."""
+"""Access of unprivileged users to tracefs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ USER = 1000
 
 
 def open_to_users(ue: UserEvents, *, data: int = 0o666) -> Credentials:
-    """An administrator who lets everybody into tracefs, and says who may use the data file."""
+    """Let all users into tracefs; ``data`` is the mode of the data file."""
     administrator = Credentials(ue.new_process())
     administrator.chmod(ROOT, 0o701)
     administrator.chmod(DATA, data)
@@ -22,7 +22,7 @@ def open_to_users(ue: UserEvents, *, data: int = 0o666) -> Credentials:
 
 
 def restrict_again(administrator: Credentials, *others: str) -> None:
-    """Modes and owners as they were; ``others`` are files beside root and data file."""
+    """Restore mode and owner of the root, the data file, and ``others``."""
     modes = {ROOT: 0o700, DATA: 0o640, STATUS: 0o440, DYNAMIC_EVENTS: 0o640}
     for path in (ROOT, DATA, *others):
         administrator.chmod(path, modes[path])
@@ -30,5 +30,5 @@ def restrict_again(administrator: Credentials, *others: str) -> None:
 
 
 def try_open(process: Process, path: str, flags: int = os.O_RDWR) -> Observation:
-    """What open(2) answers."""
+    """open(2)."""
     return process.open(path, flags)[0]

@@ -1,7 +1,7 @@
-"""What several files of cases write: a record of the first event of a file."""
+"""Data to write: the index of the first event, and a record of it."""
 
 from __future__ import annotations
 
 INDEX = b"\0\0\0\0"
-# With a payload of 0x41, as of an event `u32 a`.
+# The payload is 0x41 of an event `u32 a`.
 RECORD = INDEX + b"\x41\0\0\0"
