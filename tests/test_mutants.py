@@ -16,9 +16,9 @@ from tests.test_end_to_end import uevt
 MUTANTS = sorted((Path(__file__).resolve().parent.parent / "fixtures" / "mutants").glob("*.patch"))
 
 
-def noticed_by(patch: Path) -> str:
-    found = re.search(r"^Noticed by: (\S+)$", patch.read_text(), re.MULTILINE)
-    assert found, f"{patch.name}: say the case that notices it: Noticed by: surface.name"
+def detected_by(patch: Path) -> str:
+    found = re.search(r"^Detected by: (\S+)$", patch.read_text(), re.MULTILINE)
+    assert found, f"{patch.name}: name the case that detects it: Detected by: surface.name"
     return found[1]
 
 
@@ -26,14 +26,14 @@ def noticed_by(patch: Path) -> str:
 def test_table_names_existing_cases(patch: Path) -> None:
     """The table names existing cases and valid patches."""
     assert len(series.read(patch).patches) == 1
-    assert noticed_by(patch) in {variant.id for variant in all_variants()}
+    assert detected_by(patch) in {variant.id for variant in all_variants()}
 
 
 def test_all_mutants_are_detected(tmp_path: Path, built_kernel: BuiltKernel) -> None:
     """On a kernel with all mistakes every named case detects its own."""
     together = tmp_path / "mutants.patch"
     together.write_text("\n".join(patch.read_text() for patch in MUTANTS))
-    cases = {noticed_by(patch) for patch in MUTANTS}
+    cases = {detected_by(patch) for patch in MUTANTS}
     done = uevt(
         "run", "--kernel", "6.12", "--patch", str(together), "--tier", "full",
         "-k", " or ".join(sorted(cases)), "--out", str(tmp_path / "out"),
