@@ -7,6 +7,9 @@ vfs_write, do_loop_readv_writev.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from conformance import ops
 from conformance.abi import grammar, rfc_v1
 from conformance.model.answers import Answer
@@ -146,51 +149,36 @@ def _record(world: World, process: Process, event: Event, segment: Segment) -> N
 
 # Operations
 
-
-def _ioctl(world: World, operation: ops.Ioctl) -> Answer:
-    process = world.process(operation.actor)
-    file = process.file(operation.slot)
-    if file.path != files.DATA:
-        return file_io.ioctl(world, operation)
-    return Answer(ioctl(world, process, file, operation.request, operation.argument))
+Rule = Callable[[World, Process, OpenFile, Any], int]
 
 
-def _write(world: World, operation: ops.Write) -> Answer:
-    process = world.process(operation.actor)
-    file = process.file(operation.slot)
-    if file.path != files.DATA:
-        return file_io.write(world, operation)
-    return Answer(write(world, process, file, (operation.address, operation.count)))
+def _handler(rule: Rule) -> Callable[[World, Any], Answer]:
+    """Apply a rule to the data file, and the common rules to other files."""
+
+    def handle(world: World, operation: Any) -> Answer:
+        if getattr(operation, "offset", 0) < 0:
+            raise Errno("EINVAL")
+        process = world.process(operation.actor)
+        file = process.file(operation.slot)
+        if file.path != files.DATA:
+            return file_io.HANDLERS[type(operation)](world, operation)
+        return Answer(rule(world, process, file, operation))
+
+    return handle
 
 
-def _pwrite(world: World, operation: ops.Pwrite) -> Answer:
-    if operation.offset < 0:
-        raise Errno("EINVAL")
-    process = world.process(operation.actor)
-    file = process.file(operation.slot)
-    if file.path != files.DATA:
-        return file_io.pwrite(world, operation)
-    segment = (operation.address, operation.count)
-    return Answer(write(world, process, file, segment, operation.offset))
+def _ioctl(world: World, process: Process, file: OpenFile, call: ops.Ioctl) -> int:
+    return ioctl(world, process, file, call.request, call.argument)
 
 
-def _writev(world: World, operation: ops.Writev) -> Answer:
-    process = world.process(operation.actor)
-    file = process.file(operation.slot)
-    if file.path != files.DATA:
-        return file_io.writev(world, operation)
-    return Answer(writev(world, process, file, (operation.address, operation.count)))
+def _write(world: World, process: Process, file: OpenFile, call: ops.Write | ops.Pwrite) -> int:
+    position = call.offset if isinstance(call, ops.Pwrite) else 0
+    return write(world, process, file, (call.address, call.count), position)
 
 
-def _pwritev(world: World, operation: ops.Pwritev) -> Answer:
-    if operation.offset < 0:
-        raise Errno("EINVAL")
-    process = world.process(operation.actor)
-    file = process.file(operation.slot)
-    if file.path != files.DATA:
-        return file_io.pwritev(world, operation)
-    vector = (operation.address, operation.count)
-    return Answer(writev(world, process, file, vector, operation.offset))
+def _writev(world: World, process: Process, file: OpenFile, call: ops.Writev | ops.Pwritev) -> int:
+    position = call.offset if isinstance(call, ops.Pwritev) else 0
+    return writev(world, process, file, (call.address, call.count), position)
 
 
 def _read_file(world: World, operation: ops.ReadFile) -> Answer:
@@ -207,11 +195,11 @@ def _has_unknown_status(world: World) -> bool:
 
 # Operations that rfc-v1 handles differently.
 HANDLERS: Handlers = {
-    ops.Ioctl: _ioctl,
-    ops.Write: _write,
-    Write32: _write,
-    ops.Pwrite: _pwrite,
-    ops.Writev: _writev,
-    ops.Pwritev: _pwritev,
+    ops.Ioctl: _handler(_ioctl),
+    ops.Write: _handler(_write),
+    Write32: _handler(_write),
+    ops.Pwrite: _handler(_write),
+    ops.Writev: _handler(_writev),
+    ops.Pwritev: _handler(_writev),
     ops.ReadFile: _read_file,
 }

@@ -16,8 +16,8 @@ from conformance.ops.credentials import EVERYTHING, Capability
 class Credentials:
     """struct cred.
 
-    ``in_user_namespace`` means that the process has created a user namespace: its capabilities count
-    there, and not for resources of the whole system.
+    ``in_user_namespace`` means that the process has created a user namespace: its capabilities
+    count there, and not for resources of the whole system.
     """
 
     uid: int = 0

@@ -73,7 +73,7 @@ class StatusPage:
             page.content[position] &= ~mask & 0xFF
 
     def byte(self, index: int) -> int:
-        """The byte of an event, which up to 6.0 the kernel reads back, even if user space wrote it."""
+        """The byte of an event, which the kernel reads back up to 6.0 and user space can write."""
         page, position = self._locate(index)
         return page.content[position]
 

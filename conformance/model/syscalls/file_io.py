@@ -51,8 +51,7 @@ def _store_descriptor(world: World, operation: ops.StoreDescriptor) -> Answer:
     return Answer(len(number))
 
 
-def ioctl(world: World, operation: ops.Ioctl) -> Answer:
-    """ioctl(2), by the kind of file."""
+def _ioctl(world: World, operation: ops.Ioctl) -> Answer:
     process = world.process(operation.actor)
     file = process.file(operation.slot)
     event = perf_event_of(file)
@@ -101,8 +100,7 @@ def _refuse_anonymous(file: OpenFile) -> None:
         raise Errno("EINVAL")
 
 
-def write(world: World, operation: ops.Write) -> Answer:
-    """write(2), by the kind of file."""
+def _write(world: World, operation: ops.Write) -> Answer:
     process = world.process(operation.actor)
     file = process.file(operation.slot)
     if isinstance(file.object, sockets.Socket):
@@ -123,8 +121,7 @@ def write(world: World, operation: ops.Write) -> Answer:
     return Answer(writing.write(world, process, file, segment))
 
 
-def pwrite(world: World, operation: ops.Pwrite) -> Answer:
-    """pwrite64(2)."""
+def _pwrite(world: World, operation: ops.Pwrite) -> Answer:
     if operation.offset < 0:
         raise Errno("EINVAL")
     process, file = _data_file(world, operation.actor, operation.slot)
@@ -132,19 +129,13 @@ def pwrite(world: World, operation: ops.Pwrite) -> Answer:
     return Answer(writing.write(world, process, file, segment, operation.offset))
 
 
-def writev(world: World, operation: ops.Writev) -> Answer:
-    """writev(2)."""
-    process, file = _data_file(world, operation.actor, operation.slot)
-    return Answer(writing.writev(world, process, file, (operation.address, operation.count)))
-
-
-def pwritev(world: World, operation: ops.Pwritev) -> Answer:
-    """pwritev(2)."""
-    if operation.offset < 0:
+def _writev(world: World, operation: ops.Writev | ops.Pwritev) -> Answer:
+    position = operation.offset if isinstance(operation, ops.Pwritev) else 0
+    if position < 0:
         raise Errno("EINVAL")
     process, file = _data_file(world, operation.actor, operation.slot)
     vector = (operation.address, operation.count)
-    return Answer(writing.writev(world, process, file, vector, operation.offset))
+    return Answer(writing.writev(world, process, file, vector, position))
 
 
 def _data_file(world: World, actor: str, slot: int) -> tuple[Process, OpenFile]:
@@ -173,14 +164,14 @@ HANDLERS: Handlers = {
     ops.Close: _close,
     ops.Dup: _dup,
     ops.StoreDescriptor: _store_descriptor,
-    ops.Ioctl: ioctl,
+    ops.Ioctl: _ioctl,
     ops.IoctlDescriptor: _ioctl_descriptor,
     ops.Read: _read,
     Read32: _read,
-    ops.Write: write,
-    Write32: write,
-    ops.Pwrite: pwrite,
-    ops.Writev: writev,
-    ops.Pwritev: pwritev,
+    ops.Write: _write,
+    Write32: _write,
+    ops.Pwrite: _pwrite,
+    ops.Writev: _writev,
+    ops.Pwritev: _writev,
     ops.Lseek: _lseek,
 }

@@ -5,6 +5,7 @@ Text is ``str`` with one character per byte (latin-1), since the kernel compares
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from conformance.abi import grammar
@@ -71,14 +72,7 @@ class Command:
 
 def split_arguments(text: str) -> list[str]:
     """argv_split(): split at runs of white space."""
-    tokens, token = [], ""
-    for character in text:
-        if character not in SPACES:
-            token += character
-        elif token:
-            tokens.append(token)
-            token = ""
-    return [*tokens, token] if token else tokens
+    return re.findall(rf"[^{SPACES}]+", text)
 
 
 def registration_tokens(arguments: str | None, profile: Profile) -> list[str]:
@@ -86,18 +80,8 @@ def registration_tokens(arguments: str | None, profile: Profile) -> list[str]:
     if arguments is None:
         return []
     if profile.has("unspaced_fields_match"):
-        arguments = _space_after_semicolons(arguments)
+        arguments = re.sub(rf";(?![{SPACES}])", "; ", arguments)
     return split_arguments(arguments)
-
-
-def _space_after_semicolons(arguments: str) -> str:
-    spaced = ""
-    for position, character in enumerate(arguments):
-        spaced += character
-        following = arguments[position + 1 : position + 2]
-        if character == ";" and (not following or following not in SPACES):
-            spaced += " "
-    return spaced
 
 
 def fields_match(fields: tuple[Field, ...], tokens: list[str], profile: Profile) -> bool:

@@ -59,11 +59,11 @@ class Parser:
         raise Errno(errno)
 
     def log(self, message: str, near: str = "") -> None:
-        """hist_err(): the caret points at the first occurrence of ``near``, which may be elsewhere."""
-        event_name = " " * (len(_COMMAND) + max(self._command.find(near), 0))
+        """hist_err(): the caret points at the first occurrence of ``near`` in the command."""
+        indent = " " * (len(_COMMAND) + max(self._command.find(near), 0))
         where = f"hist:{self._event.system}:{self._event.tracepoint}"
         self._world.instances[self._file.instance].error_log.append(
-            f"{where}: error: {message}\n{_COMMAND}{self._command}\n{event_name}^\n"
+            f"{where}: error: {message}\n{_COMMAND}{self._command}\n{indent}^\n"
         )
 
     # Variables
