@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from conformance.abi.profile import profile_for
-from conformance.cases.support.rfc_v1 import bound, listened, page_of
+from conformance.cases.support.rfc_v1 import bound_data, enabled_data, page_of
 from conformance.client.executor import ModelExecutor
 from conformance.client.lockstep import Lockstep
 from conformance.client.perf import COUNTING, open_perf
@@ -92,7 +92,7 @@ def test_a_byte_is_known_after_enabling() -> None:
 
 def test_an_uncommitted_record_hides_later_ones_on_its_processor() -> None:
     ue = system()
-    data = listened(ue)
+    data = enabled_data(ue)
     ue.process.pin(0)
     assert data.write(b"a").value == 1
     assert data.write_at(0, 8).value == 8
@@ -106,7 +106,7 @@ def test_an_uncommitted_record_hides_later_ones_on_its_processor() -> None:
 
 def test_perf_recursion_needs_a_known_processor() -> None:
     ue = system()
-    data = bound(ue, ue.name())
+    data = bound_data(ue, ue.name())
     open_perf(ue.process, ue.name(), COUNTING)
     with pytest.raises(NotModelled, match="some processor"):
         data.write_at(0, 8)
@@ -114,7 +114,7 @@ def test_perf_recursion_needs_a_known_processor() -> None:
 
 def test_perf_recursion_affects_one_processor() -> None:
     ue = system()
-    data = bound(ue, ue.name())
+    data = bound_data(ue, ue.name())
     event = open_perf(ue.process, ue.name(), COUNTING)
     ue.process.pin(0)
     data.write_at(0, 8)
