@@ -72,7 +72,7 @@ def facilities_of(channel: Channel) -> frozenset[Facility]:
 
 
 def _trials() -> list[tuple[Call, _Test | None]]:
-    """Calls to try, each with the feature that its result tells about, None for a preparation."""
+    """Calls to try, each with the feature that it tests, None for a preparation."""
     instructions = bpf_assembler.assemble(
         [bpf_assembler.mov64_imm(bpf_assembler.R0, 0), bpf_assembler.exit_insn()]
     )

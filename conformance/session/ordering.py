@@ -30,7 +30,7 @@ _SHARED = (Isolation.GLOBAL, Isolation.FATAL)
 class CaseHistory:
     """What is known of cases, by id, when a run begins or resumes.
 
-    ``seconds`` are durations of the last run.  In a killed run ``ended`` had ended, and
+    ``seconds`` are durations of the last run.  In a killed run ``ended`` are complete, and
     ``suspects`` were running.
     """
 

@@ -1,7 +1,7 @@
-"""A kernel that lies: the model in the place of a kernel, with one answer changed.
+"""A wrong kernel: the model as the kernel, with one answer changed.
 
-What is a lie at a step is taken from an honest run: an answer that none of the answers
-allowed there has.  How the lock step compares plays no part in it.
+Wrong answers at a step are those that differ from every allowed answer of an honest run; the
+comparison in the lock step is not involved.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from conformance.model.machine import Model
 from conformance.ops import Observation, Operation, Watch
 from tests.cases.variants import PROFILE, Attempt, Outcome, Variant
 
-# Errors that user_events itself knows: a lie is to be a plausible one.
+# Errors of user_events itself, so that a lie is plausible.
 _ERRORS = ("EINVAL", "EBADF", "ENOENT", "EFAULT", "EBUSY", "EPERM", "E2BIG", "ENOTTY")
 
 
 @dataclass(frozen=True, slots=True)
 class Lie:
-    """What is said at a step in the place of the truth.  Steps count from 1."""
+    """The wrong answer at a step.  Steps count from 1."""
 
     step: int
     kind: str
@@ -29,10 +29,10 @@ class Lie:
 
 
 class LyingExecutor:
-    """The model as a kernel that tells one lie.
+    """The model as a kernel with one wrong answer.
 
-    An operation that is repeated until it is answered as it should be is lied to every
-    time, or with ``once`` only the first time.
+    An operation that is repeated gets the wrong answer every time, or with ``once`` the first time
+    only.
     """
 
     def __init__(self, lie: Lie, *, once: bool = False) -> None:
@@ -54,21 +54,21 @@ class LyingExecutor:
         return seen
 
     def deadline(self, seconds: float, what: str) -> Deadline:
-        """The model needs no time."""
+        """The model answers at once."""
         return self._truth.deadline(seconds, what)
 
     def pause(self, deadline: Deadline) -> None:
-        """Everything pending happens while somebody waits."""
+        """Everything pending happens during a wait."""
         self._truth.pause(deadline)
 
     @property
     def told(self) -> bool:
-        """Whether the lie was told at all."""
+        """Whether the wrong answer was given."""
         return self._told > 0
 
 
 def tell(variant: Variant, lie: Lie, *, once: bool = False) -> Outcome:
-    """Run a variant on a kernel that tells a lie; it must get far enough to be told."""
+    """Run a variant on a wrong kernel; it must reach the lie."""
     liar = LyingExecutor(lie, once=once)
     outcome = liar.attempt.run(variant)
     assert liar.told, f"{variant.id}: step {lie.step} was never reached"
@@ -132,7 +132,7 @@ def _memory_lies(step: Step) -> Iterator[Lie]:
 
 
 def _wrong_memory(content: bytes | None) -> Iterator[tuple[str, bytes | None]]:
-    """Words that were not written, written beside, or are not there."""
+    """Watched words that are unchanged, shifted, or unmapped."""
     if content is None:
         yield "memory, readable", bytes(4)
         return

@@ -1,4 +1,4 @@
-"""What reports of the kernel make of a result, and whose they are."""
+"""Results of cases during or after which the kernel reported something."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def result(outcome: Outcome = Outcome.PASS, blame: Blame = Blame.NONE) -> CaseRe
         (result(), [MEMORY, WARN], Outcome.FAIL, Blame.KERNEL, "the kernel complained: sh"),
         (result(), [ALLOWED], Outcome.PASS, Blame.NONE, ""),
         (result(), [ALLOWED, WARN], Outcome.FAIL, Blame.KERNEL, "the kernel complained: WARNING"),
-        # What it answered tells more than the report.
+        # The wrong answer is the better reason.
         (result(Outcome.FAIL, Blame.KERNEL), [WARN], Outcome.FAIL, Blame.KERNEL, "step 1, errno"),
         (result(Outcome.FAIL, Blame.KERNEL), [OOPS], Outcome.CRASH, Blame.KERNEL, "the guest cra"),
-        # Without memory it may answer anything.
+        # Without memory no answer counts.
         (result(Outcome.FAIL, Blame.KERNEL), [MEMORY], Outcome.ERROR, Blame.GUEST, "the guest has"),
-        # Whoever else had a problem: the kernel has one.
+        # A report fails the kernel, whoever else is at fault.
         (result(Outcome.ERROR, Blame.CASE), [WARN], Outcome.FAIL, Blame.KERNEL, "the kernel comp"),
     ],
 )
@@ -75,7 +75,7 @@ def test_report_before_any_case_gets_a_result() -> None:
 
 
 def test_an_older_reader_and_an_older_writer() -> None:
-    """Schema 1: a record may lack the reports, and a reader leaves keys alone that it lacks."""
+    """Schema 1: records may lack reports, and readers ignore unknown keys."""
     plain = result().to_json()
     del plain["reports"]
     assert CaseResult.from_json(plain).reports == ()

@@ -1,4 +1,4 @@
-"""What a case leaves changed is told, and which file it is, wherever it may have reached."""
+"""Changed invariants are found, and named."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATH = f"{tracefs.ROOT}/events/user_events/e/enable"
 
 
 class Kept(Guest):
-    """A guest whose data file has a mode and an owner, and whose kernel may be tainted."""
+    """A guest with a given mode and owner of the data file, and taint flags."""
 
     status = "100640 0:0"
     tainted = "0"
@@ -42,7 +42,7 @@ class Kept(Guest):
 def changed(
     around: GuestInvariants, guest: Guest, program: Sequence[ops.Operation], *, passed: bool
 ) -> list[str]:
-    """What is not as it was after a program."""
+    """The changes after a program."""
     return around.changed(guest.call(ACTOR, around.calls(program, passed=passed)))
 
 

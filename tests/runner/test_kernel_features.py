@@ -1,4 +1,4 @@
-"""What cases use beside user_events is what they declare, and kernels without are not judged."""
+"""Cases declare the optional features they use, and are skipped on kernels without them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from conformance.runner.runner import Runner
 from tests.cases.variants import Outcome, all_variants, honest, judged
 from tests.runner.test_runner import Guest
 
-# For the cases that kernels of 6.12 are not judged by.
+# Profiles for the cases that do not apply to 6.12.
 PROFILES = [
     profile_for(name)
     for name in (
@@ -39,12 +39,12 @@ PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 
 
 def with_implied(facilities: set[Facility]) -> set[Facility]:
-    """The same with those that they imply."""
+    """Declared features with those that they imply."""
     return facilities.union(*(IMPLIED.get(each, set()) for each in facilities))
 
 
 def used(program: Sequence[ops.Operation]) -> Iterator[Facility]:
-    """What the operations of a program need the kernel to be built with."""
+    """The optional features that the operations of a program need."""
     stored: dict[tuple[str, int], bytes] = {}
     for operation in program:
         match operation:
@@ -72,11 +72,11 @@ def used(program: Sequence[ops.Operation]) -> Iterator[Facility]:
             case ops.ReadFile(path=tracefs.SNAPSHOT) | ops.WriteFile(path=tracefs.SNAPSHOT):
                 yield Facility.SNAPSHOT
             case ops.WriteFile(path=path, data=data) if path.endswith("/filter"):
-                # What the kernel makes of a set depends on how many processors there are.
+                # The meaning of a CPU set depends on the number of processors.
                 if SEVERAL_PROCESSORS.search(data):
                     yield Facility.SMP
             case ops.WriteFile(path=path, data=data) if path.endswith("/trigger"):
-                # What takes something away is refused as well where it is not known.
+                # Removals are refused on a kernel without the feature, too.
                 for facility in (Facility.HIST, Facility.SNAPSHOT):
                     name = facility.value.encode()
                     if data.startswith((name, b"enable_" + name, b"disable_" + name)):
@@ -84,7 +84,7 @@ def used(program: Sequence[ops.Operation]) -> Iterator[Facility]:
             case ops.ReadFile(path=path) if path.endswith("/hist"):
                 yield Facility.HIST
             case ops.ReadFile(path=path, view=View.EXACT) if path.endswith("/trigger"):
-                # The list of all that there are.
+                # The list of all probes.
                 yield from (Facility.HIST, Facility.SNAPSHOT)
 
 
@@ -113,7 +113,7 @@ def test_implied_features_are_not_declared() -> None:
 
 
 LAST_PROCESSOR = "/sys/devices/system/cpu/kernel_max"
-# Files that are there with what a case may use, and nothing else is.
+# Files that exist with an optional feature only.
 MISSING = (
     [PARANOID],
     [tracefs.KPROBE_EVENTS],
@@ -123,7 +123,7 @@ MISSING = (
 
 
 class Full(Guest):
-    """A guest whose kernel has all that cases use."""
+    """A guest with every optional feature."""
 
     def _result(self, call: Call) -> dict[str, Any]:
         result = super()._result(call)
@@ -135,7 +135,7 @@ class Full(Guest):
 
 
 class Bare(Guest):
-    """A guest whose kernel has nothing beside user_events."""
+    """A guest without optional features."""
 
     asked = 0
 
@@ -152,7 +152,7 @@ class Bare(Guest):
 
 
 def begun(runner: Runner, *facilities: Facility) -> tuple[Came, str, str]:
-    """How a case ends that only begins: outcome, reason, what is said of it."""
+    """Outcome, reason and text of a case that only begins."""
     case = Case("a.b", "", "", "6.4..", (), Tier.QUICK, Isolation.EVENTS, facilities=facilities)
     result = judged(runner, case)
     return result.outcome, result.reason, result.evidence.docs

@@ -1,4 +1,4 @@
-"""A kernel that answers outside of the envelope is caught every time; an honest one never."""
+"""Every wrong answer of a kernel is found; an honest kernel passes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from conformance.client.lockstep import Divergence
 from tests.cases.variants import Outcome, Variant, honest
 from tests.runner.liar import Lie, lies, tell
 
-# Programs in which every kind of operation, answer and watched memory occurs, with work
-# that the kernel does later (fork, unregistering, auto-delete, pages to be faulted in), and
-# with answers that are left open (the order of a hash, the verifier's log).
+# Programs with every kind of operation, answer and watched memory; with work that the kernel does
+# later (fork, unregistering, auto-delete, pages to be faulted in), and with open answers (hash
+# order, the verifier's log).
 EXHAUSTED = (
     "unregister.child_for_itself",
     "unregister.clears_at_any_place.u64-bit32",
@@ -47,7 +47,7 @@ KINDS = {
     "memory, the word",
     "memory, inside the word",
 }
-# While the kernel still has work to do, an answer may be an older one, but not one of these.
+# While kernel work is pending an older answer may be right, but not one of these.
 NEVER_TRUE_FOR_A_WHILE = {
     "errno",
     "text, something behind it",
@@ -59,14 +59,14 @@ SEED = 6_12
 
 @pytest.fixture
 def exhausted(variants: list[Variant]) -> list[Variant]:
-    """The programs in which every lie is told."""
+    """The programs that meet every wrong answer."""
     chosen = [variant for variant in variants if variant.id in EXHAUSTED]
     assert sorted(variant.id for variant in chosen) == sorted(EXHAUSTED)
     return chosen
 
 
 def uncaught(variant: Variant, told: list[Lie], *, once: bool = False) -> list[tuple[str, Lie]]:
-    """Lies that the lock step did not notice."""
+    """Wrong answers that the lock step missed."""
     return [(variant.id, lie) for lie in told if not tell(variant, lie, once=once).accused]
 
 

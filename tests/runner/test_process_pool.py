@@ -1,4 +1,4 @@
-"""Processes that programs borrow are taken back in few requests, and none that is spoilt."""
+"""Pooled processes are reset in few requests, and killed if that fails."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLOSE, IOCTL = 3, 16
 
 
 class Asked:
-    """A channel that notes what is asked of whom; system calls of some numbers fail."""
+    """A channel that records its requests; system calls of some numbers fail."""
 
     def __init__(self, failing: dict[object, int] | None = None) -> None:
         self.requests: list[tuple[str, list[Call]]] = []
@@ -29,7 +29,7 @@ class Asked:
 
 
 def borrowed(pool: ProcessPool, *, reusable: bool = True) -> PooledProcess:
-    """A process with a descriptor that is open."""
+    """A process with an open descriptor."""
     process = pool.borrow("p")
     process.note(ops.Open("p", 3, "/x", 0), ok=True)
     process.reusable = reusable

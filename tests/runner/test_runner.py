@@ -1,4 +1,4 @@
-"""The runner on a guest that is none: cases that cannot begin, and guests that disagree."""
+"""The runner on a fake guest: cases that cannot begin, and guests that disagree."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ INIT_MODULE, RMDIR = 175, 84
 
 
 class Guest:
-    """A guest in which every call succeeds but those it was told to refuse.
+    """A guest in which every call succeeds except the refused ones.
 
-    ``complaints`` are the lines of its console; the marks are among them.
+    ``complaints`` are the lines of its console, with the marks among them.
     """
 
     def __init__(self, refused: dict[object, int], *, complaining: bool = False) -> None:
@@ -101,7 +101,7 @@ def needing(module: str) -> Case:
 
 
 def outcome(guest: Guest, case: Case) -> CaseResult:
-    """How a case ends that does nothing."""
+    """The result of a case without operations."""
     runner = Runner(PROFILE, lambda: guest, lambda error, before: None, lambda name: b"module")
     return judged(runner, case)
 
@@ -132,7 +132,7 @@ def test_case_that_never_began_is_not_blamed_for_the_console() -> None:
     [(Isolation.EVENTS, True), (Isolation.GLOBAL, False), (Isolation.FATAL, False)],
 )
 def test_guest_to_be_replaced_is_not_cleaned_up(isolation: Isolation, tidied: bool) -> None:
-    """What a case did to it might be made worse by putting it in order."""
+    """A cleanup could fail on a guest that a case has broken."""
 
     class Noting(Guest):
         calls = 0
@@ -155,7 +155,7 @@ def test_guest_to_be_replaced_is_not_cleaned_up(isolation: Isolation, tidied: bo
     [
         ({}, True),
         ({tracefs.STATUS: ENOENT, tracefs.DATA: ENOENT}, False),
-        # Broken, and not left out.
+        # A broken file is not a missing one.
         ({tracefs.STATUS: EIO, tracefs.DATA: ENOENT}, True),
         ({tracefs.STATUS: ENOENT}, True),
     ],
@@ -167,7 +167,7 @@ def test_kernel_without_user_events_has_neither_file(
 
 
 def array_length(*adapted: str) -> CaseResult:
-    """A pass of the case whose failure is expected where fields have a length."""
+    """A PASS of a case whose failure is expected with this switch."""
     return CaseResult("format.array_length", "format", "quick", Outcome.PASS, adapted=adapted)
 
 
@@ -181,7 +181,7 @@ def test_expectations_apply_to_the_measured_profile(tmp_path: Path) -> None:
 def test_kernel_that_does_not_boot_is_booted_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each boot may take a minute: the cases that are left are told of the last one."""
+    """Later cases get the error of the last boot, since each boot may take a minute."""
     boots = []
 
     class Unbootable:
@@ -236,7 +236,7 @@ TAINTED = "/proc/sys/kernel/tainted"
 
 
 class Taintable(Guest):
-    """A guest whose kernel says that it is tainted as soon as it is told to."""
+    """A guest with given taint flags."""
 
     tainted = "0\n"
     renewed = 0
@@ -264,7 +264,7 @@ def test_case_that_changes_its_guest_does_not_pass() -> None:
     result = _run(runner, guest, "512\n", None)
     assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.CASE)
     assert result.reason == f"it left its guest changed: {TAINTED} was '0' and is '512'"
-    # The next one has another guest, and what that is like is not held against it.
+    # The next case has a new guest, whose taint is its own.
     assert _run(runner, guest, "512\n", None).outcome is Outcome.PASS
     assert guest.renewed == 1
 
@@ -336,7 +336,7 @@ def test_instance_that_a_case_leaves_is_removed() -> None:
 
 
 class Counting(Guest):
-    """A guest that remembers how many processors it was given."""
+    """A guest that records its numbers of processors."""
 
     def __init__(self) -> None:
         super().__init__({})
@@ -355,7 +355,7 @@ def test_case_gets_the_processors_it_needs() -> None:
     for case in (plain, both, both, plain, alone, both):
         runner.begin(case, case.id)
         assert runner.end(case, case.id, None).outcome is Outcome.PASS
-    # The last one follows on one that took its guest along.
+    # The last case follows a fatal one.
     assert guest.given == [2, 1, 2, 2]
 
 

@@ -1,4 +1,4 @@
-"""What probes show about the switches of a profile, and what is judged by it afterwards."""
+"""Results of switch probes, and the profiles that cases are judged by after them."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def about(switch: str, needs: tuple[str, ...] = ()) -> Case:
 
 
 def probe(switch: str, needs: tuple[str, ...] = ()) -> Probe:
-    """A probe whose program is not run here."""
+    """A probe without a program."""
     return Probe(about(switch, needs), lambda ue: None)
 
 
 def kernel(*contradicted: str) -> PassesUnder:
-    """A kernel of the profile but for some switches."""
+    """A kernel of the profile with some switches inverted."""
 
     def fits(probe: Probe, profile: Profile) -> bool:
         on = PROFILE.has(probe.switch) != (probe.switch in contradicted)
@@ -47,7 +47,7 @@ def kernel(*contradicted: str) -> PassesUnder:
 
 
 def measured(fits: PassesUnder, *probes: Probe) -> SwitchMeasurement:
-    """What these probes show."""
+    """The measurement by these probes."""
     found = SwitchMeasurement(PROFILE)
     found.use(probes)
     found.measure(fits)
@@ -90,7 +90,7 @@ def test_cases_that_need_a_switch_measured_off_are_skipped() -> None:
     found = measured(kernel(PERSIST), probe(PERSIST), probe(EBADF))
     assert found.lacking(about("", (EBADF, PERSIST))) == (PERSIST,)
     assert found.lacking(about("", (EBADF,))) == ()
-    # What follows from a switch goes with it.
+    # Derived facts follow their switch.
     assert found.lacking(about("", ("lasting_events",))) == (PERSIST,)
 
 
@@ -114,7 +114,7 @@ def test_probe_that_depends_on_another_switch_runs_again() -> None:
         return not profile.has(PERSIST)
 
     found = SwitchMeasurement(PROFILE)
-    # In the order of the switches, PERSIST goes first: let it be found out later.
+    # PERSIST comes first in the order of switches: measure it later.
     found.use([probe(MULTI)])
     found.measure(fits)
     assert found.finding(MULTI) is Finding.CONTRADICTED
@@ -175,7 +175,7 @@ def test_measuring_continues_after_a_lost_guest() -> None:
     assert found.contradicted == {PERSIST}
 
 
-# The profile that remembers
+# AdaptedProfile
 
 
 def adapted(*switches: str) -> AdaptedProfile:
@@ -215,13 +215,13 @@ def test_copies_share_the_profile() -> None:
 
 
 def test_all_worlds_of_the_model_share_the_profile() -> None:
-    """A switch that is asked for in a copy of a world, while references are pending."""
+    """A switch that is read in a copy of a world, while references are pending."""
     profile = adapted("null_arguments_matched")
     ue = UserEvents(Lockstep(Model(profile), ModelExecutor(Model(profile))))
     process = ue.new_process()
     process.open_data().register(ue.name() + " u32 a", flags=1)
     process.exit()
     assert profile.used == set()
-    # Deleted, or still held by a reference that is dropped later: two worlds.
+    # Two worlds: deleted, or still held by a pending reference.
     assert ue.tracefs.command(f"-:{ue.name()}\n").errno in ("", "EBUSY")
     assert profile.used == {"null_arguments_matched"}

@@ -1,4 +1,4 @@
-"""Modules of the user's on a guest that is none: how each end of theirs is told."""
+"""User modules on a fake guest: results of loads and unloads."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ FINIT_MODULE, DELETE_MODULE = 313, 176
 
 
 class Panic(Exception):
-    """What a guest raises that did not outlive a call."""
+    """The error of a guest that crashes in a call."""
 
 
 class Unplugged(Exception):
-    """What a guest raises whose host is in trouble."""
+    """The error of a guest whose host fails."""
 
 
 def explain(error: BaseException, before: bool) -> Judgement | None:
@@ -53,7 +53,7 @@ def explain(error: BaseException, before: bool) -> Judgement | None:
 
 
 class Guest:
-    """A guest that answers module calls as it is told, each errno once, and then with success."""
+    """A guest that answers module calls with given errors, each once, then with success."""
 
     def __init__(self, **answers: list[int | Exception]) -> None:
         self._answers = {int(name.lstrip("_")): list(each) for name, each in answers.items()}
@@ -120,7 +120,7 @@ def module(tmp_path: Path) -> UserModule:
 def run(
     guest: Guest, *modules: UserModule, case: Case = CASE
 ) -> tuple[CaseResult, dict[str, CaseResult]]:
-    """Run one case that does nothing, and unload; its result, and those beside it."""
+    """Run one case without operations, and unload; its result, and the others."""
     runner = Runner(PROFILE, lambda: guest, explain, user_modules=modules)
     result = judged(runner, case)
     runner.finish()
@@ -177,7 +177,7 @@ def test_report_while_loading_is_blamed_on_the_module(module: UserModule) -> Non
     load = beside["module.mine.load"]
     assert (load.outcome, load.blame) == (Outcome.FAIL, Blame.MODULE)
     assert load.reason.startswith("the kernel complained as Mine was loaded: WARNING: CPU")
-    # It is in, so the cases are judged.
+    # The module is loaded, so cases are judged.
     assert result.outcome is Outcome.PASS
 
 
@@ -194,7 +194,7 @@ def test_module_that_panics_is_not_tried_again(module: UserModule) -> None:
 def test_error_of_the_host_is_not_blamed_on_the_module(module: UserModule) -> None:
     result, beside = run(Guest(_313=[Unplugged()]), module)
     assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.HOST)
-    # The guest was renewed for the end, and the module loaded and unloaded there.
+    # At the end the guest was replaced, and the module loaded and unloaded there.
     assert {each.outcome for each in beside.values()} == {Outcome.PASS}
 
 

@@ -1,4 +1,4 @@
-"""What counters of real objects come to, and what is said where there are none."""
+"""Coverage by the counters of real objects, and errors without them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ int main(int count, char **words)
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    """What is kept of the objects of a program that counts."""
+    """The notes of a program compiled with counters."""
     tree = tmp_path / "tree"
     (tree / "kernel").mkdir(parents=True)
     (tree / "kernel" / "small.c").write_text(SOURCE)

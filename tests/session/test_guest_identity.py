@@ -1,4 +1,4 @@
-"""A guest proves that it is of the kernel that was asked for, or nothing is judged."""
+"""A guest must run the kernel of the target, or nothing is judged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIG = "CONFIG_USER_EVENTS=y\nCONFIG_NET=y\n"
 
 
 class Machine:
-    """A machine that has booted, and says of itself what it is told to."""
+    """A booted machine with given facts."""
 
     start = "booted"
     console = Console(Path("there is none"))
@@ -53,7 +53,7 @@ def target(tmp_path: Path) -> Target:
 def guest_of(
     monkeypatch: pytest.MonkeyPatch, target: Target, directory: Path, **info: Any
 ) -> tuple[MachineGuest, Machine]:
-    """A guest whose machine says what a right one would, but for ``info``."""
+    """A guest whose machine has the right facts, except for ``info``."""
     machine = Machine({"release": target.release, "config": CONFIG, **info})
     monkeypatch.setattr(vm.machine.Machine, "launch", lambda *words, **named: machine)
     monkeypatch.setattr(machine_guest, "root_archive", lambda python, cache: Path("root.cpio"))
@@ -103,7 +103,7 @@ def test_image_is_identified_by_its_release(
 
 
 def test_real_guest_is_identified(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    """Its release and all of its configuration are those of the kernel in the store."""
+    """Release and configuration are those of the kernel in the store."""
     right = Target(
         built_kernel.kernel_id,
         built_kernel.abi,

@@ -26,7 +26,7 @@ LOGS = Path(__file__).parents[2] / "fixtures" / "console"
 
 
 class Machine:
-    """A machine that comes up in a way it is told."""
+    """A machine that starts in a given way."""
 
     start = "booted"
 
@@ -93,10 +93,10 @@ def test_read_only_store_falls_back_to_the_host_root(
 def test_guest_that_cannot_be_replaced_is_given_up(
     target: Target, machine: Machine, tmp_path: Path
 ) -> None:
-    """Each boot may take a minute, and every case that is left would ask for two."""
+    """Otherwise every remaining case would boot twice, a minute each."""
     guest = MachineGuest(target, tmp_path)
     trouble = BootFailed("no agent", phase="init", hint="read it")
-    # One that fails now and then is none.
+    # An occasional failure does not count.
     for machine.trouble in (trouble, None, trouble, None):
         if machine.trouble is None:
             guest.pristine()
@@ -117,7 +117,7 @@ def test_guest_that_cannot_be_replaced_is_given_up(
 def test_report_of_a_new_guest_belongs_to_the_first_case(
     target: Target, machine: Machine, tmp_path: Path
 ) -> None:
-    """Said between its readiness and the first mark; what it said while it booted is of none."""
+    """Reported between readiness and the first mark; reports of the boot belong to no case."""
     guest = MachineGuest(target, tmp_path)
     guest.pristine()
     machine.console.append((LOGS / "oops_null.log").read_text())
@@ -131,7 +131,7 @@ ANSWER: dict[str, Any] = {"value": 0, "errno": 0, "data": None, "watch": []}
 
 
 def opened(target: Target, machine: Machine, directory: Path) -> MachineGuest:
-    """A guest that was asked two things before its state was saved."""
+    """A guest whose saved state has the answers to two requests."""
     machine.opened = [(FIRST, [ANSWER]), (SECOND, [ANSWER, ANSWER])]
     guest = MachineGuest(target, directory)
     guest.pristine()
@@ -146,7 +146,7 @@ def test_opening_requests_are_answered_from_the_saved_state(
         assert guest.call(FIRST[0], list(FIRST[1])) == [ANSWER]
         assert guest.call(SECOND[0], list(SECOND[1])) == [ANSWER] * 2
         assert machine.asked == []
-        # Another one comes up, which has been asked the same.
+        # Another guest starts with the same answers.
         guest.pristine()
     guest.call(*FIRST)
     guest.call(*SECOND)
@@ -158,7 +158,7 @@ def test_opening_requests_are_answered_from_the_saved_state(
 def test_opening_answers_expire_with_another_request(
     target: Target, machine: Machine, tmp_path: Path
 ) -> None:
-    """What was found out then may not be so any more."""
+    """The answers may be outdated."""
     guest = opened(target, machine, tmp_path)
     guest.call(*FIRST)
     guest.call("root", [["slurp", "c", 1]])
@@ -178,7 +178,7 @@ ROOT, NONE = Path("root.cpio"), None
 @pytest.mark.parametrize(
     ("troubles", "roots", "refused"),
     [
-        # Its 9p may be a module: that does not matter to a guest with a root of its own.
+        # 9p may be a module: a guest with an archive as root does not need it.
         ([None], [ROOT], False),
         ([_boot_failed(DIED), NoRoot("no driver", phase="kernel")], [ROOT, NONE], True),
         ([_boot_failed(DIED), _boot_failed(DIED)], [ROOT, NONE], False),

@@ -1,4 +1,4 @@
-"""The order in which cases run, and what is remembered of how long they took."""
+"""The order of cases, and the store of their durations."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _names(seed: int | None = None) -> list[str]:
 
 
 def test_cases_are_ordered_by_isolation_then_duration() -> None:
-    """But for a short one before them all."""
+    """Except for a short case at the beginning."""
     in_order = ["a.shared", "a.fatal_and_long", "a.long", "a.new", "a.short", "a.fatal"]
     assert _names() == in_order
 

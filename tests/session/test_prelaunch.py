@@ -1,4 +1,4 @@
-"""Guests that come up before there are processes for them: none is lost, none is left."""
+"""Guests that are launched before their workers: each is used or ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vm.errors import HostTrouble
 
 
 class Workers:
-    """Workers that only tell what is done with them."""
+    """Workers that record their calls."""
 
     def __init__(self, *broken: str) -> None:
         self.broken = broken
@@ -37,7 +37,7 @@ class _Worker:
 
 
 def launched(*broken: str) -> tuple[Workers, Prelaunch]:
-    """Two of them, whose guests come up."""
+    """Two launched workers."""
     workers = Workers(*broken)
     prelaunch = Prelaunch(workers.make)
     for name in ("gw0", "gw1"):

@@ -1,4 +1,4 @@
-"""What is taken from a run that is resumed, and what has to be as it was."""
+"""Options of a resumed run, and its identity."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORDS = (
 
 
 def options(*words: str) -> Namespace:
-    """What a command line of these words gives."""
+    """The options of a command line."""
     found = Namespace(kernel=None, keyword="")
     for name in ("image", "modules", "tree", "ref", "abi", "flavour", "tier", "isolation"):
         setattr(found, name, None)
@@ -60,7 +60,7 @@ def test_output_options_are_not_recorded() -> None:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A run that was killed at once."""
+    """A run that was killed at its start."""
     directory = tmp_path / "run"
     directory.mkdir()
     with JournalWriter(directory / "journal.jsonl") as journal:

@@ -1,4 +1,4 @@
-"""How long calls, cases and runs may take."""
+"""Time limits of calls, cases and runs."""
 
 from __future__ import annotations
 
