@@ -22,7 +22,7 @@ PATIENCE = 60.0
 def test_run_on_a_full_disk_ends_in_one_line_and_can_be_resumed(tmp_path: Path) -> None:
     place, out = Runs(tmp_path, "model"), tmp_path / "out"
     # Python 3.11 does not notice truncated byte code.
-    for package in ("conformance", "kernels", "vm"):
+    for package in ("conformance", "host", "kernels", "vm"):
         compileall.compile_dir(ROOT / package, quiet=2)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     # Like a full disk, with another errno.
