@@ -10,10 +10,11 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from conformance.report.history.changes import SCHEMA, case_history, kernel_history
-from conformance.report.history.store import Store, StoredRun
+from conformance.report.history.store import Store
 from conformance.report.history.text import render_case, render_kernel, render_variants
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, exit_code
+from conformance.results.outcomes import RunOutcomes
 from host.text import one_line
 
 STORE = Path(__file__).parents[2] / "results"
@@ -35,15 +36,14 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 def _perform(arguments: argparse.Namespace) -> int:
     """Raises ReportError for a subject that the store does not have."""
     subject: str = arguments.subject
-    with Store(arguments.store, _reading) as store:
-        for path, why in store.unreadable:
-            sys.stderr.write(f"uevt: ignored: {one_line(f'{path}: {why}')}\n")
-        runs = store.runs()
-        found = [run for run in runs if subject in (run.kernel.id, run.kernel.release)]
-        if found:
-            _kernel(store, subject, found, as_json=arguments.json)
-        else:
-            _cases(store, _named(store, arguments.store, subject), runs, as_json=arguments.json)
+    store = Store.read(arguments.store, _reading)
+    for path, why in store.unreadable:
+        sys.stderr.write(f"uevt: ignored: {one_line(f'{path}: {why}')}\n")
+    runs = [run for run in store.runs if subject in (run.head.kernel.id, run.head.kernel.release)]
+    if runs:
+        _kernel(subject, runs, as_json=arguments.json)
+    else:
+        _cases(_named(store, arguments.store, subject), store.runs, as_json=arguments.json)
     return exit_code(Ending.PASS)
 
 
@@ -52,8 +52,8 @@ def _reading(number: int) -> None:
         sys.stderr.write(f"uevt: reading {number} new runs\n")
 
 
-def _kernel(store: Store, name: str, runs: Sequence[StoredRun], *, as_json: bool) -> None:
-    past = kernel_history(store, runs)
+def _kernel(name: str, runs: Sequence[RunOutcomes], *, as_json: bool) -> None:
+    past = kernel_history(runs)
     if as_json:
         document = {"schema": SCHEMA, "kernel": name, "runs": [each.to_json() for each in past]}
         sys.stdout.write(json.dumps(document, indent=1) + "\n")
@@ -61,8 +61,8 @@ def _kernel(store: Store, name: str, runs: Sequence[StoredRun], *, as_json: bool
         sys.stdout.write(render_kernel(name, past))
 
 
-def _cases(store: Store, cases: Sequence[str], runs: Sequence[StoredRun], *, as_json: bool) -> None:
-    pasts = [case_history(store, case, runs) for case in cases]
+def _cases(cases: Sequence[str], runs: Sequence[RunOutcomes], *, as_json: bool) -> None:
+    pasts = [case_history(case, runs) for case in cases]
     if as_json:
         documents = [past.to_json() for past in pasts]
         found = documents if len(documents) > 1 else documents[0]
@@ -75,12 +75,12 @@ def _cases(store: Store, cases: Sequence[str], runs: Sequence[StoredRun], *, as_
 
 def _named(store: Store, directory: Path, subject: str) -> list[str]:
     """The case with this id, or the variants of this function.  Raises ReportError."""
-    cases = store.cases()
+    cases = store.cases
     if subject in cases:
         return [subject]
     if variants := [case for case in cases if case.startswith(f"{subject}.")]:
         return variants
-    close = get_close_matches(subject, [*store.kernels(), *cases], n=3)
+    close = get_close_matches(subject, [*store.kernels, *cases], n=3)
     hint = f"did you mean {' or '.join(close)}?" if close else "name another --store DIR"
     what = f"has no run of a kernel or case named {one_line(subject)}"
     raise ReportError(directory, what, hint)

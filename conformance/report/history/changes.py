@@ -7,14 +7,14 @@ releases: a patch, variant, module or flavour says nothing about its release.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from conformance.report.history.flaky import Tally
-from conformance.report.history.store import Contents, Store, StoredRun, count
 from conformance.results.case_result import NO_VERDICT, Outcome
-from conformance.results.outcomes import CaseOutcome
+from conformance.results.outcomes import RunOutcomes
 from conformance.results.run import KernelFacts, same_kernel
 from conformance.results.stored_runs import release_key
 
@@ -31,7 +31,7 @@ class Stretch:
     """Consecutive runs of one kernel with the same outcome of a case."""
 
     outcome: Outcome
-    runs: tuple[StoredRun, ...]
+    runs: tuple[RunOutcomes, ...]
     reason: str = ""
 
 
@@ -69,7 +69,7 @@ class KernelHistory:
     @property
     def suite(self) -> str:
         """The revision of the suite in the last run."""
-        return self.stretches[-1].runs[-1].suite
+        return self.stretches[-1].runs[-1].head.suite
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,25 +149,30 @@ class RunChanges:
     ``same_suite`` compare with the previous run; both are True for the first.
     """
 
-    run: StoredRun
-    counts: Mapping[Outcome, int]
+    run: RunOutcomes
     changes: tuple[OutcomeChange, ...]
     new_cases: int
     same_kernel: bool = True
     same_suite: bool = True
 
+    @property
+    def counts(self) -> dict[Outcome, int]:
+        """The number of cases by outcome."""
+        counted = Counter(each.outcome for each in self.run.cases.values())
+        return {each: counted[each] for each in Outcome if counted[each] or each is Outcome.PASS}
+
     def to_json(self) -> dict[str, object]:
         """One run of the document of --json."""
-        run = self.run
+        run, head = self.run, self.run.head
         return {
-            "path": run.path,
-            "release": run.kernel.release,
-            "profile": run.kernel.profile,
-            "build": run.kernel.build,
-            "started": run.started,
-            "suite": run.suite,
-            "accel": run.accel,
-            "verdict": run.verdict.value,
+            "path": str(run.path),
+            "release": head.kernel.release,
+            "profile": head.kernel.profile,
+            "build": head.kernel.build,
+            "started": head.started,
+            "suite": head.suite,
+            "accel": head.host["accel"],
+            "verdict": run.verdict,
             "counts": {outcome.value: number for outcome, number in self.counts.items()},
             "same_kernel": self.same_kernel,
             "same_suite": self.same_suite,
@@ -184,76 +189,67 @@ class RunChanges:
         }
 
 
-def case_history(store: Store, case: str, runs: Sequence[StoredRun]) -> CaseHistory:
-    """The history of a case in these runs of a store, sorted by date."""
-    shown = store.outcomes_of(case)
-    by_kernel: dict[tuple[str, str, str], list[tuple[StoredRun, CaseOutcome]]] = {}
+def case_history(case: str, runs: Sequence[RunOutcomes]) -> CaseHistory:
+    """The history of a case in these runs, sorted by date."""
+    by_kernel: dict[tuple[str, str, str], list[RunOutcomes]] = {}
     for run in runs:
-        if run.number in shown:
-            key = (run.kernel.release, run.kernel.id, run.kernel.profile)
-            by_kernel.setdefault(key, []).append((run, shown[run.number]))
+        if case in run.cases:
+            kernel = run.head.kernel
+            by_kernel.setdefault((kernel.release, kernel.id, kernel.profile), []).append(run)
     ordered = sorted(by_kernel, key=lambda key: (release_key(key[0]), key))
-    return CaseHistory(case, tuple(_kernel_history(by_kernel[key]) for key in ordered))
+    return CaseHistory(case, tuple(_kernel_history(case, by_kernel[key]) for key in ordered))
 
 
-def kernel_history(store: Store, runs: Iterable[StoredRun]) -> list[RunChanges]:
+def kernel_history(runs: Iterable[RunOutcomes]) -> list[RunChanges]:
     """The runs of a kernel by release, then by date."""
     past: list[RunChanges] = []
-    walk = _Walk(store)
-    for run in sorted(runs, key=lambda run: (release_key(run.kernel.release), run.started)):
-        last = past[-1].run if past else run
-        same = same_kernel(last.kernel, run.kernel), last.suite == run.suite
-        contents = store.contents(run)
-        new_cases = walk.new_cases(contents)
-        past.append(RunChanges(run, count(contents), walk.changes(run, contents), new_cases, *same))
+    # The last run of each case.
+    last: dict[str, RunOutcomes] = {}
+    for run in sorted(
+        runs, key=lambda run: (release_key(run.head.kernel.release), run.head.started)
+    ):
+        before = past[-1].run if past else run
+        found = RunChanges(
+            run,
+            tuple(sorted(_changes(run, last), key=lambda each: each.case)),
+            new_cases=len(run.cases.keys() - last.keys()),
+            same_kernel=same_kernel(before.head.kernel, run.head.kernel),
+            same_suite=before.head.suite == run.head.suite,
+        )
+        past.append(found)
+        last.update(dict.fromkeys(run.cases, run))
     return past
 
 
-class _Walk:
-    """Walk through runs, remembering the last run of each case."""
+def _age(run: RunOutcomes) -> tuple[tuple[int, ...], str]:
+    return release_key(run.head.kernel.release), run.head.started
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        # Case number to the last run that had the case.
-        self._last: dict[int, tuple[StoredRun, Contents]] = {}
-        # Cases that did not pass in their last run.
-        self._unusual: set[int] = set()
 
-    def new_cases(self, contents: Contents) -> int:
-        """The number of cases that have not run before."""
-        return len(contents.all - self._last.keys())
-
-    def changes(self, run: StoredRun, contents: Contents) -> tuple[OutcomeChange, ...]:
-        """The cases whose outcome changed; then remember this run."""
-        candidates = (contents.other.keys() | self._unusual) & contents.all & self._last.keys()
-        found = [self._change(run, contents, case) for case in candidates]
-        self._unusual = (self._unusual - contents.passed.keys()) | contents.other.keys()
-        self._last.update(dict.fromkeys(contents.all, (run, contents)))
-        return tuple(sorted((each for each in found if each), key=lambda each: each.case))
-
-    def _change(self, run: StoredRun, contents: Contents, case: int) -> OutcomeChange | None:
-        before, old = self._last[case]
-        was, now = self._store.shown(old, case), self._store.shown(contents, case)
-        if was.outcome is now.outcome:
-            return None
-        same = same_kernel(before.kernel, run.kernel) and before.suite == run.suite
+def _changes(run: RunOutcomes, last: Mapping[str, RunOutcomes]) -> Iterator[OutcomeChange]:
+    for case, now in run.cases.items():
+        before = last.get(case)
+        if before is None or (was := before.cases[case]).outcome is now.outcome:
+            continue
+        same = _same_build_and_suite(before, run)
         flaky = same and not was.program.changed(now.program)
-        return OutcomeChange(self._store.name(case), was.outcome, now.outcome, flaky)
+        yield OutcomeChange(case, was.outcome, now.outcome, flaky)
 
 
-def _kernel_history(outcomes: Sequence[tuple[StoredRun, CaseOutcome]]) -> KernelHistory:
+def _same_build_and_suite(one: RunOutcomes, other: RunOutcomes) -> bool:
+    same_suite = one.head.suite == other.head.suite
+    return same_suite and same_kernel(one.head.kernel, other.head.kernel)
+
+
+def _kernel_history(case: str, runs: Sequence[RunOutcomes]) -> KernelHistory:
     stretches = []
-    for outcome, group in groupby(outcomes, lambda each: each[1].outcome):
-        members = list(group)
-        runs = tuple(run for run, _ in members)
-        stretches.append(Stretch(outcome, runs, members[-1][1].reason))
-    newest, last = outcomes[-1]
-    alike = [
-        shown
-        for run, shown in reversed(outcomes)
-        if same_kernel(run.kernel, newest.kernel) and run.suite == newest.suite
-    ]
-    return KernelHistory(newest.kernel, tuple(stretches), Tally.of([last, *alike[1:]]))
+    for outcome, group in groupby(runs, lambda run: run.cases[case].outcome):
+        members = tuple(group)
+        stretches.append(Stretch(outcome, members, members[-1].cases[case].reason))
+    newest = runs[-1]
+    alike = [run.cases[case] for run in reversed(runs) if _same_build_and_suite(run, newest)]
+    # An unidentified build is not even the same as itself.
+    tally = Tally.of([newest.cases[case], *alike[1:]])
+    return KernelHistory(newest.head.kernel, tuple(stretches), tally)
 
 
 def _between(names: Sequence[str]) -> str:
@@ -275,10 +271,10 @@ def _kernel_json(past: KernelHistory) -> dict[str, object]:
             {
                 "outcome": each.outcome.value,
                 "runs": len(each.runs),
-                "from": each.runs[0].started,
-                "to": each.runs[-1].started,
-                "first": each.runs[0].path,
-                "last": each.runs[-1].path,
+                "from": each.runs[0].head.started,
+                "to": each.runs[-1].head.started,
+                "first": str(each.runs[0].path),
+                "last": str(each.runs[-1].path),
                 "reason": each.reason,
             }
             for each in past.stretches

@@ -7,22 +7,25 @@ deleted at any time.  If it is locked for too long or cannot be written, a copy 
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import zlib
-from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
 
-from conformance.results.case_result import Outcome
+from conformance.results.case_result import Outcome, RunVerdict
 from conformance.results.errors import ReportError
+from conformance.results.json_codec import decode, encode
 from conformance.results.outcomes import CaseOutcome, Program, RunOutcomes, read_outcomes
+from conformance.results.run import RunHead
 from conformance.results.stored_runs import runs_below
 
 NAME = ".history.sqlite3"
 # An index of another layout is rebuilt.
-_LAYOUT = 1
+_LAYOUT = 2
 # Runs of one transaction: an interrupted refresh keeps the earlier ones.
 _BATCH = 25
 _PATIENCE_S = 10.0
@@ -30,24 +33,12 @@ _PATIENCE_S = 10.0
 _REASON = 160
 _TABLES = """
 CREATE TABLE IF NOT EXISTS runs (
-    run INTEGER PRIMARY KEY, path TEXT UNIQUE, changed INTEGER, size INTEGER, trouble TEXT,
-    kernel TEXT, release TEXT, profile TEXT, variant TEXT, config TEXT, source TEXT, build TEXT,
-    started TEXT, suite TEXT, accel TEXT, verdict TEXT, passed INTEGER
+    path TEXT PRIMARY KEY, changed INTEGER, size INTEGER, trouble TEXT,
+    head TEXT, verdict TEXT, passed INTEGER, other TEXT
 );
-CREATE TABLE IF NOT EXISTS cases (id INTEGER PRIMARY KEY, name TEXT UNIQUE);
-CREATE TABLE IF NOT EXISTS programs (
-    id INTEGER PRIMARY KEY, digest TEXT, course TEXT, UNIQUE (digest, course)
-);
--- Cases that passed and their programs: runs of one suite have most of it in common.
-CREATE TABLE IF NOT EXISTS passed (id INTEGER PRIMARY KEY, content BLOB UNIQUE);
--- All other cases.
-CREATE TABLE IF NOT EXISTS shown (
-    run INTEGER, name INTEGER, outcome TEXT, program INTEGER, reason TEXT,
-    PRIMARY KEY (name, run)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS by_run ON shown (run);
+-- Programs of the cases that passed: most runs of one revision of the suite share them.
+CREATE TABLE IF NOT EXISTS passed (id INTEGER PRIMARY KEY, programs BLOB UNIQUE);
 """
-_COLUMNS = 16
 
 
 def opened(directory: Path) -> sqlite3.Connection:
@@ -112,11 +103,29 @@ def refresh(
                 _forget(connection, path)
 
 
-def programs_of(content: bytes) -> Mapping[int, int]:
-    """Numbers of the cases that passed to those of their programs."""
-    numbers = array("I", zlib.decompress(content))
-    half = len(numbers) // 2
-    return dict(zip(numbers[:half], numbers[half:], strict=True))
+def unreadable(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    """The unreadable results.json files, and why."""
+    return list(connection.execute("SELECT path, trouble FROM runs WHERE head IS NULL"))
+
+
+def runs(connection: sqlite3.Connection) -> Iterator[RunOutcomes]:
+    """The outcomes of all runs; ``path`` is the directory, relative to the store."""
+    passed = {
+        id: {case: CaseOutcome(Outcome.PASS, Program(*each)) for case, each in _unpacked(content)}
+        for id, content in connection.execute("SELECT id, programs FROM passed")
+    }
+    query = "SELECT path, head, verdict, passed, other FROM runs WHERE head IS NOT NULL"
+    for path, head, verdict, number, other in connection.execute(query):
+        failed = {
+            case: CaseOutcome(Outcome(outcome), Program(*program), reason)
+            for case, (outcome, program, reason) in json.loads(other).items()
+        }
+        yield RunOutcomes(
+            Path(path).parent,
+            decode(RunHead, json.loads(head), path),
+            RunVerdict(verdict) if verdict else None,
+            ChainMap(failed, passed[number]),
+        )
 
 
 def _on_disk(file: Path) -> sqlite3.Connection:
@@ -170,67 +179,35 @@ def _read(path: Path) -> RunOutcomes | str:
 
 
 def _forget(connection: sqlite3.Connection, path: str) -> None:
-    row = connection.execute("SELECT run FROM runs WHERE path = ?", (path,)).fetchone()
-    if row is not None:
-        connection.execute("DELETE FROM shown WHERE run = ?", row)
-        connection.execute("DELETE FROM runs WHERE run = ?", row)
+    connection.execute("DELETE FROM runs WHERE path = ?", (path,))
+    connection.execute("DELETE FROM passed WHERE id NOT IN (SELECT passed FROM runs)")
 
 
 def _add(
     connection: sqlite3.Connection, path: str, stamp: tuple[int, int], read: RunOutcomes | str
 ) -> None:
-    if isinstance(read, str):
-        row = [path, *stamp, read, *([None] * 10), "", None]
-        _insert_run(connection, row)
-        return
-    kernel, head = read.head.kernel, read.head
-    passed = {id: each for id, each in read.cases.items() if each.outcome is Outcome.PASS}
-    row = [path, *stamp, "", kernel.id, kernel.release, kernel.profile, kernel.variant]
-    row += [kernel.config_sha256, kernel.source, kernel.build, head.started, head.suite]
-    row += [head.host["accel"], read.verdict or "", _passed(connection, passed)]
-    run = _insert_run(connection, row)
-    for id, each in read.cases.items():
-        if each.outcome is not Outcome.PASS:
-            case, program = _case(connection, id), _program(connection, each.program)
-            values = (run, case, each.outcome.value, program, _text(each.reason[:_REASON]))
-            connection.execute("INSERT INTO shown VALUES (?, ?, ?, ?, ?)", values)
+    row: tuple[object, ...] = (_text(read) if isinstance(read, str) else "", *[None] * 4)
+    if not isinstance(read, str):
+        passed, other = {}, {}
+        for case, each in sorted(read.cases.items()):
+            program = (each.program.digest, each.program.course)
+            if each.outcome is Outcome.PASS:
+                passed[case] = program
+            else:
+                other[case] = (each.outcome.value, program, each.reason[:_REASON])
+        row = ("", json.dumps(encode(read.head)), read.verdict, _number(connection, passed))
+        row += (json.dumps(other),)
+    connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (path, *stamp, *row))
 
 
-def _insert_run(connection: sqlite3.Connection, row: Sequence[object]) -> int:
-    places = ", ".join("?" * _COLUMNS)
-    values = [_text(each) if isinstance(each, str) else each for each in row]
-    done = connection.execute(f"INSERT INTO runs VALUES (NULL, {places})", values)
-    assert done.lastrowid is not None
-    return done.lastrowid
+def _number(connection: sqlite3.Connection, passed: Mapping[str, tuple[str, str]]) -> int:
+    """The number of these programs, added if missing."""
+    content = (zlib.compress(json.dumps(passed).encode(), 1),)
+    connection.execute("INSERT OR IGNORE INTO passed VALUES (NULL, ?)", content)
+    (number,) = connection.execute("SELECT id FROM passed WHERE programs = ?", content).fetchone()
+    return int(number)
 
 
-def _passed(connection: sqlite3.Connection, cases: Mapping[str, CaseOutcome]) -> int:
-    pairs = sorted(
-        (_case(connection, id), _program(connection, each.program)) for id, each in cases.items()
-    )
-    numbers = array("I", [case for case, _ in pairs] + [program for _, program in pairs])
-    content = zlib.compress(numbers.tobytes(), 1)
-    return _number(connection, "passed", ("content",), (content,))
-
-
-def _case(connection: sqlite3.Connection, name: str) -> int:
-    return _number(connection, "cases", ("name",), (name,))
-
-
-def _program(connection: sqlite3.Connection, program: Program) -> int:
-    values = (_text(program.digest), _text(program.course))
-    return _number(connection, "programs", ("digest", "course"), values)
-
-
-def _number(
-    connection: sqlite3.Connection, table: str, names: Sequence[str], values: Sequence[object]
-) -> int:
-    """The number of a row, added if missing."""
-    where = " AND ".join(f"{name} = ?" for name in names)
-    row = connection.execute(f"SELECT id FROM {table} WHERE {where}", values).fetchone()
-    if row is not None:
-        return int(row[0])
-    marks = ", ".join("?" * len(names))
-    done = connection.execute(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", values)
-    assert done.lastrowid is not None
-    return done.lastrowid
+def _unpacked(content: bytes) -> Iterable[tuple[str, tuple[str, str]]]:
+    programs: dict[str, tuple[str, str]] = json.loads(zlib.decompress(content))
+    return programs.items()

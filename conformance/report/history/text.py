@@ -94,21 +94,20 @@ def _came_to(past: KernelHistory) -> str:
     text = f"{last.outcome} in {_runs(len(last.runs))}"
     if len(past.stretches) > 1:
         before = past.stretches[-2]
-        text += f" since {_day(last.runs[0].started)}, {before.outcome} before"
+        text += f" since {_day(last.runs[0].head.started)}, {before.outcome} before"
     else:
-        text += f", last {_day(last.runs[-1].started)}"
+        text += f", last {_day(last.runs[-1].head.started)}"
     shown = last.reason and last.outcome is not Outcome.PASS
     return text + (f": {one_line(last.reason)}" if shown else "")
 
 
 def _run(past: RunChanges) -> list[str]:
-    run = past.run
+    run, head = past.run, past.run.head
     counts = ", ".join(f"{number} {outcome}" for outcome, number in past.counts.items() if number)
-    heading = (
-        f"{_time(run.started)}  {one_line(run.kernel.release)} {run.verdict}: {counts or 'no case'}"
-    )
-    lines = wrapped(heading, hanging=2, width=WIDTH)
-    lines += _wrapped(f"in {one_line(run.path)}, suite {one_line(run.suite)}, {run.accel}", _INDENT)
+    release, found = one_line(head.kernel.release), counts or "no case"
+    heading = f"{_time(head.started)}  {release} {run.verdict}: {found}"
+    place = f"in {one_line(str(run.path))}, suite {one_line(head.suite)}, {head.host['accel']}"
+    lines = [*wrapped(heading, hanging=2, width=WIDTH), *_wrapped(place, _INDENT)]
     news = [] if past.same_kernel else ["another build, or judged by another ABI"]
     news += [] if past.same_suite else ["another revision of the suite"]
     news += [f"{_cases(past.new_cases)} for the first time"] if past.new_cases else []
@@ -117,7 +116,7 @@ def _run(past: RunChanges) -> list[str]:
     for (was, now, flaky), group in groupby(changes, key=_key_of):
         names = [change.case for change in group]
         more = [f"and {len(names) - _MOST} more (--json has all)"] if len(names) > _MOST else []
-        why = f" (flaky: {_WHY[past.run.suite.endswith('-dirty')]})" if flaky else ""
+        why = f" (flaky: {_WHY[head.suite.endswith('-dirty')]})" if flaky else ""
         lines += _wrapped(f"{was} -> {now}{why}: {', '.join([*names[:_MOST], *more])}", _INDENT)
     return lines
 
