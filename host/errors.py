@@ -25,3 +25,5 @@ class FileError(UevtError):
         super().__init__(f"{where}: {what}", hint)
         self.file = file
         self.key = key
+        # For tracebacks: a case file may read a table when it is imported.
+        self.add_note(f"hint: {hint}")

@@ -34,12 +34,12 @@ def test_groups_fit_into_one_program(section: str) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("[accepted", "definitions.toml: Expected"),
-        ("[refused.types]\n", "accepted: sections are accepted and refused"),
-        ("[accepted]\n[strange]\n", "strange: sections are accepted and refused"),
-        ("[accepted.s]\na = ['NAME a']\n", "accepted.s.a: write"),
-        ("[accepted.s]\na = ['name a', 'b']\n", "accepted.s.a: write"),
-        ("[accepted]\ns = 1\n", "accepted.s: write a table"),
+        ("[accepted", "definitions.toml: is not TOML"),
+        ("[refused.types]\n", "accepted: is missing\nhint: sections are accepted and refused"),
+        ("[accepted]\n[strange]\n", "strange: is not known\nhint: remove it"),
+        ("[accepted.s]\na = ['NAME a']\n", "accepted.s.a: is .*\nhint: write"),
+        ("[accepted.s]\na = ['name a', 'b']\n", "accepted.s.a: is .*\nhint: write"),
+        ("[accepted]\ns = 1\n", "accepted.s: is 1\nhint: write a table"),
     ],
 )
 def test_message_about_an_invalid_corpus(corpus: Path, text: str, complaint: str) -> None:

@@ -5,18 +5,20 @@ The table is ``fixtures/definitions.toml``: a string can be added without changi
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from host.errors import FileError
+from host.toml_table import Table, read
 
 DEFINITIONS = Path(__file__).resolve().parents[3] / "fixtures" / "definitions.toml"
 PLACEHOLDER = "NAME"
 _SECTIONS = ("accepted", "refused")
 
 
-class CorpusError(Exception):
-    """An invalid corpus; the message names file and key, and says what to write."""
+class CorpusError(FileError):
+    """A corpus that cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,26 +45,22 @@ def load_definitions(section: str, path: Path = DEFINITIONS) -> Mapping[str, Gro
 
     Raises CorpusError for an invalid file, section or entry.
     """
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise CorpusError(f"{path}: {error}") from error
-    unknown = sorted(set(tables) - set(_SECTIONS))
-    if unknown or section not in tables:
-        found = ", ".join(unknown or [section])
-        raise CorpusError(f"{path}: {found}: sections are {' and '.join(_SECTIONS)}")
-    return {name: _group(path, f"{section}.{name}", rows) for name, rows in tables[section].items()}
+    document = read(path, CorpusError)
+    sections = {name: document.table(name) for name in _SECTIONS if name in document.data}
+    document.finish()
+    if section not in sections:
+        raise document.bad(section, "is missing", f"sections are {' and '.join(_SECTIONS)}")
+    groups = sections[section]
+    return {name: _group(groups.table(name)) for name in groups.data}
 
 
-def _group(path: Path, name: str, rows: object) -> Group:
-    if not isinstance(rows, dict):
-        raise CorpusError(f"{path}: {name}: write a table of definitions, [{name}]")
-    return {key: _definition(path, f"{name}.{key}", row) for key, row in rows.items()}
+def _group(table: Table) -> Group:
+    return {key: _definition(table, key) for key in table.data}
 
 
-def _definition(path: Path, key: str, row: object) -> Definition:
-    match row:
+def _definition(table: Table, key: str) -> Definition:
+    match value := table.value(key):
         case [str(template), str(literal)] if template.startswith(PLACEHOLDER):
             return Definition(template, literal)
     hint = f'write ["{PLACEHOLDER} …", "…"], two texts of which the first starts so'
-    raise CorpusError(f"{path}: {key}: {hint}")
+    raise table.bad(key, f"is {value!r}", hint)
