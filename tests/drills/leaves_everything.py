@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 from conformance.abi.uapi import USER_EVENT_REG_PERSIST
 from conformance.cases.case import surface, variants
-from conformance.cases.support import eprobes
 from conformance.client.credentials import Credentials
 from conformance.client.tracefs import (
     DATA,
@@ -16,9 +15,11 @@ from conformance.client.tracefs import (
     ERROR_LOG,
     EVENTS,
     KPROBE_EVENTS,
+    KPROBES,
     MAXIMUM,
     ROOT,
     SNAPSHOT,
+    SYSTEM,
     TRACE,
     TRACING_ON,
     EventDirectory,
@@ -187,8 +188,9 @@ def probes(ue: UserEvents) -> None:
     """A kprobe, and an eprobe that is enabled."""
     event(ue)
     assert ue.tracefs.add_kprobe(ue.name("k"), "user_events_write").errno == ""
-    assert eprobes.add(ue, "a=$a").errno == ""
-    assert eprobes.enable(ue).errno == ""
+    eprobe = ue.name("p")
+    assert ue.tracefs.command(f"e:{KPROBES}/{eprobe} {SYSTEM}.{ue.name()} a=$a\n").errno == ""
+    assert ue.tracefs.enable(eprobe, system=KPROBES).errno == ""
 
 
 def synthetic_event(ue: UserEvents) -> None:
