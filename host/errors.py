@@ -12,6 +12,11 @@ class UevtError(Exception):
         super().__init__(message)
         self.hint = hint
 
+    @property
+    def with_hint(self) -> str:
+        """Message and hint on one line."""
+        return f"{self}; {self.hint}" if self.hint else str(self)
+
 
 class DeadlineExpired(UevtError):
     """A `Deadline` expired; the message says what was waited for, and how long."""

@@ -93,7 +93,7 @@ def _build(arguments: argparse.Namespace) -> int:
             if arguments.kernel:
                 raise
             # Without names, kernels that cannot be built here are skipped.
-            print(f"uevt: {entry.kernel_id} is left out: {error}; {error.hint}", file=sys.stderr)
+            print(f"uevt: {entry.kernel_id} is left out: {error.with_hint}", file=sys.stderr)
     return exit_code(Ending.PASS if built else Ending.HOST)
 
 

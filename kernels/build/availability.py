@@ -58,7 +58,7 @@ class Availability:
 
     def __str__(self) -> str:
         if self.built is None and self.problem is not None:
-            return f"{self.state}: {self.problem}; {self.problem.hint}"
+            return f"{self.state}: {self.problem.with_hint}"
         return self.short
 
     @property
@@ -73,7 +73,7 @@ class Availability:
         """Why a kernel is not built and what to do; equal for kernels with the same problem."""
         if isinstance(self.problem, NotFetched):
             return NOT_FETCHED
-        return f"{self.problem}; {self.problem.hint}" if self.problem is not None else ""
+        return self.problem.with_hint if self.problem is not None else ""
 
     def to_json(self) -> dict[str, object]:
         """The JSON form."""

@@ -39,7 +39,7 @@ def explain(error: BaseException, answered_before: bool) -> Judgement | None:
         return Judgement(Outcome.ERROR, Blame.HOST, str(error))
     if not isinstance(error, VmError):
         return None
-    reason = f"{error}" + (f"; {error.hint}" if error.hint else "")
+    reason = error.with_hint
     outcome, blame = _run_cases(error, answered_before)
     reports = tuple(report(each) for each in error.findings if each.kind not in HARMLESS)
     if isinstance(error, (BootFailed, NoAnswer)) and error.frames:
