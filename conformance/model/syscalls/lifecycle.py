@@ -12,7 +12,7 @@ from conformance.model.answers import Answer
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.handlers import Handlers
 from conformance.model.memory import AddressSpace
-from conformance.model.state.process import OpenFile, Process
+from conformance.model.state.process import Enabler, OpenFile, Process
 from conformance.model.state.world import World
 from conformance.model.syscalls.sockets import Socket
 from conformance.model.tracefs import files
@@ -36,11 +36,7 @@ def fork(world: World, operation: ops.Fork) -> Answer:
     if parent.pid_namespace_for_children is not parent.pid_namespace:
         raise NotModelled("fork(2) into another PID namespace")
     child = parent.task_with(parent.memory.fork(), dict(parent.slots))
-    if parent.enablers is not None:
-        # user_event_mm_dup(): bit and address are copied, each with a reference.
-        child.enablers = [
-            world.duplicate(enabler) for enabler in parent.enablers if not enabler.freeing
-        ]
+    child.enablers = _copied_enablers(world, parent)
     for event in world.perf_events:
         if event.inherit and parent in event.tasks:
             event.tasks.append(child)
@@ -73,13 +69,18 @@ def clone(world: World, operation: tasks.Clone) -> Answer:
         raise NotModelled("a child inside of a PID namespace")
     if any(event.inherit and parent in event.tasks for event in world.perf_events):
         raise NotModelled("a child of a process that perf follows")
-    if parent.enablers is not None and flags & tasks.CLONE_VM:
-        # user_events_fork(): without user_event_mm there is nothing to share.
-        child.enablers = parent.enablers
-    elif parent.enablers is not None:
-        child.enablers = [world.duplicate(each) for each in parent.enablers if not each.freeing]
+    # user_events_fork(): without user_event_mm there is nothing to share.
+    shares = flags & tasks.CLONE_VM
+    child.enablers = parent.enablers if shares else _copied_enablers(world, parent)
     world.processes[operation.child] = child
     return Answer(None)
+
+
+def _copied_enablers(world: World, parent: Process) -> list[Enabler] | None:
+    """user_event_mm_dup(): bit and address are copied, each with a reference."""
+    if parent.enablers is None:
+        return None
+    return [world.duplicate(each) for each in parent.enablers if not each.freeing]
 
 
 def execute(world: World, operation: tasks.Exec) -> Answer:

@@ -5,9 +5,12 @@ Source: include/linux/jhash.h (Bob Jenkins' lookup3), include/linux/hash.h.
 
 from __future__ import annotations
 
+import struct
+
 from conformance.abi.profile import Generation, Profile
 
 _MASK = 0xFFFFFFFF
+_WORDS = struct.Struct("<III")
 _INITVAL = 0xDEADBEEF
 _GOLDEN_RATIO_32 = 0x61C88647
 # DECLARE_HASHTABLE(register_table, 8) of struct user_event_group: 256 buckets since 6.1.
@@ -22,19 +25,15 @@ def _rol(word: int, shift: int) -> int:
 def jhash(key: bytes, initval: int = 0) -> int:
     """jhash(key, length, initval): 32 bits."""
     a = b = c = (_INITVAL + len(key) + initval) & _MASK
-    while len(key) > 12:
-        a = (a + int.from_bytes(key[0:4], "little")) & _MASK
-        b = (b + int.from_bytes(key[4:8], "little")) & _MASK
-        c = (c + int.from_bytes(key[8:12], "little")) & _MASK
-        a, b, c = _mix(a, b, c)
-        key = key[12:]
-    if key:
-        tail = key.ljust(12, b"\0")
-        a = (a + int.from_bytes(tail[0:4], "little")) & _MASK
-        b = (b + int.from_bytes(tail[4:8], "little")) & _MASK
-        c = (c + int.from_bytes(tail[8:12], "little")) & _MASK
-        c = _final(a, b, c)
-    return c
+    while len(key) > _WORDS.size:
+        a, b, c = _mix(*_added(a, b, c, key))
+        key = key[_WORDS.size :]
+    return _final(*_added(a, b, c, key.ljust(_WORDS.size, b"\0"))) if key else c
+
+
+def _added(a: int, b: int, c: int, key: bytes) -> tuple[int, int, int]:
+    x, y, z = _WORDS.unpack_from(key)
+    return a + x & _MASK, b + y & _MASK, c + z & _MASK
 
 
 def _mix(a: int, b: int, c: int) -> tuple[int, int, int]:
@@ -49,13 +48,10 @@ def _mix(a: int, b: int, c: int) -> tuple[int, int, int]:
 
 
 def _final(a: int, b: int, c: int) -> int:
-    c = ((c ^ b) - _rol(b, 14)) & _MASK
-    a = ((a ^ c) - _rol(c, 11)) & _MASK
-    b = ((b ^ a) - _rol(a, 25)) & _MASK
-    c = ((c ^ b) - _rol(b, 16)) & _MASK
-    a = ((a ^ c) - _rol(c, 4)) & _MASK
-    b = ((b ^ a) - _rol(a, 14)) & _MASK
-    return ((c ^ b) - _rol(b, 24)) & _MASK
+    for shift in (14, 11, 25, 16, 4, 14, 24):
+        c = ((c ^ b) - _rol(b, shift)) & _MASK
+        a, b, c = b, c, a
+    return b
 
 
 def bucket_bits(profile: Profile) -> int:
