@@ -17,10 +17,10 @@ from kernels.errors import KernelsError, MissingTool, SourceUnavailable, Unknown
 from kernels.sources import apt
 from kernels.sources.mirror import KERNEL_ORG
 from kernels.sources.mirror import VARIABLE as MIRROR
+from kernels.sources.offers import matching
 from kernels.sources.tarballs import VARIABLE as TARBALLS
 from kernels.sources.tarballs import NotFetched, Tarballs
 from kernels.sources.unpacked import SourceTrees
-from kernels.sources.versions_offered import matching
 from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store
 

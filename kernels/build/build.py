@@ -17,8 +17,8 @@ from kernels.catalog.entries import TREE, KernelEntry
 from kernels.errors import BuildFailed, KernelsError, StoreFull, StoreUnusable
 from kernels.patches.coccinelle import TOOL
 from kernels.sources import apt
+from kernels.sources.offers import Offer
 from kernels.sources.unpacked import SourceTrees, tools_for
-from kernels.sources.versions_offered import Offer
 from kernels.store.built_kernel import BuiltKernel, Product, Recipe
 from kernels.store.store import Store
 from kernels.tools.toolchain import Toolchain, require

@@ -19,7 +19,7 @@ from host.progress import Progress, ticking
 from kernels.catalog.entries import Source
 from kernels.errors import MIB, SourceUnavailable
 from kernels.sources import apt_suites
-from kernels.sources.versions_offered import Offer
+from kernels.sources.offers import Offer
 from kernels.store.store import Store
 from kernels.tools import child_process, toolchain
 

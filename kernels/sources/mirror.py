@@ -17,10 +17,10 @@ from pathlib import Path
 from host.deadline import Deadline
 from host.progress import Progress, Step
 from kernels.catalog.entries import NEWEST, Source
-from kernels.catalog.versions import order, tarball_of, wants
 from kernels.errors import SourceUnavailable
 from kernels.sources.download import Broken, Download, NotThere
-from kernels.sources.versions_offered import Offer
+from kernels.sources.offers import Offer
+from kernels.sources.tarball_names import order, tarball_of, wants
 from kernels.store.store import Store
 from kernels.tools import child_process
 

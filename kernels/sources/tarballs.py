@@ -9,11 +9,11 @@ from pathlib import Path
 
 from host.progress import Progress
 from kernels.catalog.entries import Source
-from kernels.catalog.versions import named, order, tarball_of, wants
 from kernels.errors import SourceUnavailable
 from kernels.sources.mirror import KERNEL_ORG, Mirror
 from kernels.sources.mirror import VARIABLE as MIRROR
-from kernels.sources.versions_offered import Offer
+from kernels.sources.offers import Offer
+from kernels.sources.tarball_names import named, order, tarball_of, wants
 from kernels.store.store import Store
 
 VARIABLE = "UEVT_TARBALLS"

@@ -12,7 +12,7 @@ from kernels.errors import Killed, SourceUnavailable, UnknownRevision
 from kernels.patches import applying, journal
 from kernels.patches.applying import Patched
 from kernels.sources import apt, tarballs
-from kernels.sources.versions_offered import Offer, Origin, choose
+from kernels.sources.offers import Offer, Origin, choose
 from kernels.store.last_build import LastBuild
 from kernels.store.store import Store
 from kernels.tools import child_process, git, toolchain

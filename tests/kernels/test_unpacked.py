@@ -11,8 +11,8 @@ import pytest
 
 from host.progress import silent
 from kernels.errors import SourceUnavailable
+from kernels.sources.offers import Offer
 from kernels.sources.unpacked import SourceTrees
-from kernels.sources.versions_offered import Offer
 from kernels.store.store import Store
 
 
