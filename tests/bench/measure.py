@@ -14,7 +14,7 @@ class Pair:
     """Alternating samples of an operation and of a reference, in `unit`."""
 
     what: str
-    beside: str
+    reference: str
     unit: str
     samples: tuple[float, ...]
     others: tuple[float, ...]
@@ -37,27 +37,27 @@ class Pair:
 
 
 def pair(
-    what: str, measure: Measure, beside: str, other: Measure, *, unit: str = "s", rounds: int
+    what: str, measure: Measure, reference: str, other: Measure, *, unit: str = "s", rounds: int
 ) -> Pair:
     """Measure both alternately, `rounds` times."""
     samples, others = [], []
     for _ in range(rounds):
         others.append(other())
         samples.append(measure())
-    return Pair(what, beside, unit, tuple(samples), tuple(others))
+    return Pair(what, reference, unit, tuple(samples), tuple(others))
 
 
 def table(pairs: Sequence[Pair]) -> str:
     """A Markdown table of medians, spread and ratio."""
     lines = [
-        "| measured | median | from … to | beside | median | ratio |",
+        "| measured | median | from … to | reference | median | ratio |",
         "|---|---|---|---|---|---|",
     ]
     for each in pairs:
         spread = f"{_number(min(each.samples))} … {_number(max(each.samples))}"
         lines.append(
             f"| {each.what} | {_number(each.median)} {each.unit} | {spread} "
-            f"| {each.beside} | {_number(each.other)} {each.unit} | {each.ratio:.3f} |"
+            f"| {each.reference} | {_number(each.other)} {each.unit} | {each.ratio:.3f} |"
         )
     return "\n".join(lines) + "\n"
 
