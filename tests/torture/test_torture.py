@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -14,6 +15,7 @@ from random import Random
 import pytest
 
 from conformance.results.case_result import Outcome
+from tests.drills import provoke
 from tests.enclosure import TAG
 from tests.faults import BY_NAME, CRASH, FAULTS, GUEST, HOST, PASS, Verdict
 from tests.report.samples import case
@@ -50,6 +52,12 @@ def test_a_seed_fixes_the_faults_and_every_kind_is_among_them() -> None:
     assert chosen(300, 1) == chosen(300, 1) != chosen(300, 2)
     counted = Counter(fault.name for fault in chosen(300, 1))
     assert counted["panic"] > 4 * counted["hang"] > 0
+
+
+def test_hazards_are_those_of_the_module() -> None:
+    (source,) = provoke.HAZARD.glob("*.c")
+    words = set(re.findall(r'\{ "(\w+)", hazard_', source.read_text()))
+    assert {fault.hazard for fault in FAULTS if fault.hazard} <= words
 
 
 def test_a_fault_that_ends_a_run_is_alone_in_it() -> None:
