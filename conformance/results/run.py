@@ -224,7 +224,7 @@ def same_kernel(one: KernelFacts, other: KernelFacts) -> bool:
     return one.build == other.build
 
 
-def named(records: Iterable[RunRecord]) -> list[tuple[str, RunRecord]]:
+def with_names(records: Iterable[RunRecord]) -> list[tuple[str, RunRecord]]:
     """Runs with unique names: the kernel's id, numbered from the second run on."""
     found: dict[str, RunRecord] = {}
     for record in records:

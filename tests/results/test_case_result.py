@@ -84,6 +84,14 @@ def test_an_unknown_key_is_ignored() -> None:
     assert CaseResult.from_json(failure().to_json() | {"attempts": 3}) == failure()
 
 
+def test_results_without_later_keys_load() -> None:
+    entry = case(ID, Outcome.FAIL).to_json()
+    for key in ("file", "line", "sentence", "reports", "course"):
+        del entry[key]
+    del entry["evidence"]["spec"]
+    assert CaseResult.from_json(entry) == case(ID, Outcome.FAIL)
+
+
 def test_a_skip_needs_a_reason_code() -> None:
     assert case(ID, Outcome.SKIP, reason=SkipReason.CONFIG).reason == "config"
     with pytest.raises(ValueError, match="SKIP needs one of not_built, config"):

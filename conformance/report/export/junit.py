@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element, SubElement
 from conformance.report.failure import adapted_line, render_failure
 from conformance.results.case_result import UNEXPECTED, CaseResult, Outcome, Rerun, SkipReason
 from conformance.results.json_codec import encode
-from conformance.results.run import RunHead, RunRecord, named
+from conformance.results.run import RunHead, RunRecord, with_names
 from host.files import write_atomically
 from host.text import one_line
 
@@ -41,7 +41,7 @@ def render_junit(records: Iterable[RunRecord]) -> str:
 
     With several runs class names begin with the kernel, since readers identify entries by them.
     """
-    runs = named(records)
+    runs = with_names(records)
     root = Element("testsuites", {"name": "uevt"})
     for name, record in runs:
         _add_suite(root, record, name, f"{one_line(name)}." if len(runs) > 1 else "")

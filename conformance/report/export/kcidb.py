@@ -33,7 +33,7 @@ from conformance.results.case_result import (
     SkipReason,
 )
 from conformance.results.json_codec import encode
-from conformance.results.run import RunRecord, named
+from conformance.results.run import RunRecord, with_names
 from conformance.results.verdict import verdict_line
 from host.arch import ARCH
 from host.text import printable
@@ -89,7 +89,7 @@ def render_kcidb(records: Iterable[RunRecord], sender: Sender) -> str:
 
     Rendering a run again gives the same ids.
     """
-    runs = named(records)
+    runs = with_names(records)
     found: dict[str, dict[str, Any]] = {}
     for name, record in runs:
         below = f"{sender.files.rstrip('/')}/{quote(name)}" if sender.files else ""

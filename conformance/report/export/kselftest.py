@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from conformance.report.export.ktap import RUN_ID, by_surface, head_lines, not_built_reason
 from conformance.report.failure import adapted_line, render_failure
 from conformance.results.case_result import NOT_OK, CaseResult, Outcome, SkipReason
-from conformance.results.run import RunHead, RunRecord, named
+from conformance.results.run import RunHead, RunRecord, with_names
 from host.text import one_line
 
 VERSION = "TAP version 13"
@@ -48,7 +48,7 @@ def render_kselftest(records: Iterable[RunRecord]) -> str:
 
     Several runs are collections of their own, named by their kernels.
     """
-    runs = named(records)
+    runs = with_names(records)
     lines: list[str] = []
     planned = 0
     for name, record in runs:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from conformance.report.failure import adapted_line, render_failure
 from conformance.results.case_result import NOT_OK, CaseResult, Outcome, SkipReason
-from conformance.results.run import RunHead, RunRecord, named
+from conformance.results.run import RunHead, RunRecord, with_names
 from host.files import write_atomically
 from host.text import one_line
 
@@ -33,7 +33,7 @@ def write_ktap(record: RunRecord, path: Path) -> None:
 
 def render_ktap(records: Iterable[RunRecord]) -> str:
     """Render runs; several are subtests named by their kernels."""
-    runs = named(records)
+    runs = with_names(records)
     if len(runs) == 1:
         return "\n".join(_run(runs[0][1])) + "\n"
     lines = [VERSION, f"1..{len(runs)}"]

@@ -69,7 +69,7 @@ def render_html(matrix: Matrix, findings: Sequence[Finding]) -> str:
         contradictions=contradictions(matrix),
         facts=facts(matrix),
         options=options(matrix),
-        findings=list(_shown(known)),
+        findings=list(_rendered(known)),
         slowest=slowest(matrix, _SLOWEST),
         times=[
             (surface, len(rows), [time_of(rows, place) for place in range(len(matrix.columns))])
@@ -91,7 +91,7 @@ def title(matrix: Matrix) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _RenderedFinding:
     """A finding as HTML with its number."""
 
     number: int
@@ -100,11 +100,11 @@ class _Shown:
     names: Callable[[str], bool]
 
 
-def _shown(findings: Sequence[Finding]) -> Iterator[_Shown]:
+def _rendered(findings: Sequence[Finding]) -> Iterator[_RenderedFinding]:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     for number, each in enumerate(findings):
         title = Markup(markdown.renderInline(each.title))
-        yield _Shown(number, title, Markup(markdown.render(each.text)), each.names)
+        yield _RenderedFinding(number, title, Markup(markdown.render(each.text)), each.names)
 
 
 def payload(matrix: Matrix, findings: Sequence[Finding]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The report in Markdown, for a step summary or a comment on GitHub or GitLab."""
+"""The report in Markdown, for a transition summary or a comment on GitHub or GitLab."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from conformance.report.matrix.table import Matrix
 from conformance.results.case_result import NOT_OK, Outcome
 from host.text import one_line
 
-# GitHub refuses step summaries above 1 MiB.
+# GitHub refuses transition summaries above 1 MiB.
 _MOST = 30
 _REASON = 300
 _HEAD = ("kernel", "release", "judged as", "verdict")
@@ -47,8 +47,8 @@ def render_markdown(matrix: Matrix, findings: Sequence[Finding] = ()) -> str:
         lines.append("")
     changes = transitions(matrix)
     lines += ["## What changed", ""] if changes else []
-    for step in reversed(changes):
-        lines += _step(step, findings)
+    for transition in reversed(changes):
+        lines += _transition(transition, findings)
     lines += _section("Known deviations", grouped_results(matrix, {Outcome.XFAIL}), findings)
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -64,12 +64,12 @@ def _kernels(matrix: Matrix) -> Iterator[str]:
         yield _row([*facts, f"**{column.verdict}**", *(str(each[place]) for _, each in counts)])
 
 
-def _step(step: Transition, findings: Sequence[Finding]) -> list[str]:
-    lines = [f"### {escaped(step.earlier.label)} → {escaped(step.later.label)}", ""]
-    lines += [f"{step.summary.capitalize()}.", "", *_list(step.changes, findings)]
-    if step.switch_changes:
+def _transition(transition: Transition, findings: Sequence[Finding]) -> list[str]:
+    lines = [f"### {escaped(transition.earlier.label)} → {escaped(transition.later.label)}", ""]
+    lines += [f"{transition.summary.capitalize()}.", "", *_list(transition.changes, findings)]
+    if transition.switch_changes:
         lines += ["<details><summary>dated changes of the ABI</summary>", ""]
-        for change in step.switch_changes:
+        for change in transition.switch_changes:
             no = "" if change.on else "no longer: "
             since = f" (since {change.since})" if change.since and change.on else ""
             commit = f" (“{escaped(change.switch.commit)}”)"

@@ -35,8 +35,8 @@ def render_text(matrix: Matrix, *, colour: bool = False) -> str:
     for column, found in contradictions(matrix):
         text = f"{column.label} contradicts its profile: {found.switch} ({one_line(found.says)})"
         lines += [*wrapped(one_line(text), hanging=2), ""]
-    for step in reversed(transitions(matrix)):
-        lines += [*_step(step), ""]
+    for transition in reversed(transitions(matrix)):
+        lines += [*_transition(transition), ""]
     lines += _listed("known deviations", grouped_results(matrix, {Outcome.XFAIL}))
     longest = slowest(matrix, _SLOWEST)
     lines += ["slowest"] if longest else []
@@ -82,14 +82,14 @@ def _notes(matrix: Matrix) -> Iterator[str]:
             yield from wrapped(f"{fact.name} differs: {one_line(values)}", hanging=2)
 
 
-def _step(step: Transition) -> Iterator[str]:
-    names = f"{one_line(step.earlier.label)} -> {one_line(step.later.label)}"
-    yield from wrapped(f"{names}: {step.summary}", hanging=2)
-    for each in step.changes[:_MOST]:
+def _transition(transition: Transition) -> Iterator[str]:
+    names = f"{one_line(transition.earlier.label)} -> {one_line(transition.later.label)}"
+    yield from wrapped(f"{names}: {transition.summary}", hanging=2)
+    for each in transition.changes[:_MOST]:
         yield from _result(each)
-    if len(step.changes) > _MOST:
-        yield f"  and {len(step.changes) - _MOST} more"
-    for change in step.switch_changes:
+    if len(transition.changes) > _MOST:
+        yield f"  and {len(transition.changes) - _MOST} more"
+    for change in transition.switch_changes:
         since = f" (since {change.since})" if change.since and change.on else ""
         verb = "now" if change.on else "no longer"
         text = f"{verb} {change.switch.name}{since}: {change.switch.says}"
