@@ -6,9 +6,8 @@ Creation, exit and system calls that fill a slot require a single pass.
 
 from __future__ import annotations
 
-from vm.guest.arguments import EmptySlot, numbers
 from vm.guest.serving import BadCall
-from vm.guest.task_program import ADD, RACE_SECONDS, SYS_CLONE, SYS_EXIT, SYS_EXIT_GROUP
+from vm.guest.task_program import ADD, RACE_SECONDS, SYS_CLONE, SYS_EXIT, SYS_EXIT_GROUP, EmptySlot
 
 TYPE_CHECKING = False  # importing typing takes 0.2 s under emulation
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ class Track:
             case "sys", (number, arguments, slot) if slot is None or self._passes == 1:
                 slots = self._tasks.slots_of(self._name)
                 try:
-                    return [number, *numbers(arguments, slots, self._task.place)[0]]
+                    return [number, *self._task.arguments(arguments, slots)[0]]
                 except EmptySlot:
                     return _CLOSE_NOTHING
             case "add", (where, amount, times):

@@ -8,7 +8,6 @@ import struct
 from errno import EBADF, EFAULT, EINVAL
 
 from vm.guest import syscalls
-from vm.guest.arguments import EmptySlot, numbers
 from vm.guest.races import Track
 from vm.guest.serving import BadCall
 from vm.guest.task_program import (
@@ -16,6 +15,7 @@ from vm.guest.task_program import (
     CALL64,
     COUNT,
     MAILBOXES_FD,
+    EmptySlot,
     Mailboxes,
     Task,
     shares_descriptors,
@@ -131,7 +131,7 @@ class Driver:
     ) -> Outcome:
         task.clear()
         try:
-            plain, out = numbers(arguments, self._slots[name], task.place)
+            plain, out = task.arguments(arguments, self._slots[name])
         except EmptySlot:
             return -1, EBADF, None
         value, errno = task.call(number, *plain, kind=kind)
