@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from vm.guest import task_program
+from vm.guest import task_program, tasks
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "vm" / "guest" / "task.s"
@@ -28,9 +28,7 @@ for name, form, *rest in json.loads(sys.argv[1]):
 driver.end()
 print(json.dumps([(value, errno, data and data.hex()) for value, errno, data in seen]))
 """
-THREAD = (
-    task_program.CLONE_VM | 0x200 | task_program.CLONE_FILES | 0x800 | task_program.CLONE_THREAD
-)
+THREAD = tasks.CLONE_VM | 0x200 | tasks.CLONE_FILES | 0x800 | tasks.CLONE_THREAD
 GETPID, GETTID = ["sys", 39, [], None], ["sys", 186, [], None]
 CLOSE, WRITE = ["sys", 3, [{"fd": 1}], None], ["sys", 1, [{"fd": 1}, {"in": "4142"}, 2], None]
 CLOSE_NOTHING = ["sys", 3, [800], None]
@@ -71,12 +69,12 @@ def test_constants_in_the_code_match() -> None:
         (f"{task_program.COUNT * task_program.MAILBOX:#x}", "COUNT * MAILBOX"),
         (f"{task_program.MAILBOXES_FD}", "MAILBOXES_FD"),
         (f"{task_program.MAILBOX.bit_length() - 1}", "MAILBOX"),
-        (f"{task_program.CALL64}", "CALL64"),
-        (f"{task_program.CALL32}", "CALL32"),
-        (f"{task_program.CLONE}", "CLONE"),
-        (f"{task_program.RACE}", "RACE"),
-        (f"{task_program.TALLIED}", "TALLIED"),
-        (f"-{task_program.STEP}", "STEP"),
+        (f"{tasks.CALL64}", "CALL64"),
+        (f"{tasks.CALL32}", "CALL32"),
+        (f"{tasks.CLONE}", "CLONE"),
+        (f"{tasks.RACE}", "RACE"),
+        (f"{tasks.TALLIED}", "TALLIED"),
+        (f"-{tasks.STEP}", "STEP"),
     ):
         (line,) = [each for each in text.splitlines() if each.endswith(f"# {name}")]
         assert line.partition("#")[0].rstrip().endswith(f", {value}")
@@ -99,7 +97,7 @@ def test_thread_shares_its_process() -> None:
 def test_vfork_copies_descriptors() -> None:
     seen = driven(
         ["a", "task", None, 0],
-        ["b", "task", "a", task_program.CLONE_VM | task_program.CLONE_VFORK],
+        ["b", "task", "a", tasks.CLONE_VM | tasks.CLONE_VFORK],
         ["b", *CLOSE],
         ["b", "exit", 3],
         ["a", *WRITE],

@@ -7,14 +7,14 @@ Creation, exit and system calls that fill a slot require a single pass.
 from __future__ import annotations
 
 from vm.guest.serving import BadCall
-from vm.guest.task_program import ADD, RACE_SECONDS, SYS_CLONE, SYS_EXIT, SYS_EXIT_GROUP, EmptySlot
+from vm.guest.tasks import ADD, RACE_SECONDS, SYS_CLONE, SYS_EXIT, SYS_EXIT_GROUP, EmptySlot
 
 TYPE_CHECKING = False  # importing typing takes 0.2 s under emulation
 if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from vm.guest.native_engine import Slots
-    from vm.guest.task_program import Task
+    from vm.guest.tasks import Task
 
     class TaskTable(Protocol):
         """The tasks of an actor by name, each with its descriptors."""

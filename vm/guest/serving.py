@@ -24,7 +24,7 @@ class Forked(Exception):
     """Raised in the child of a forking call, which has a new port and no request to answer."""
 
 
-#: Errors that refuse a request; RuntimeError is task_program.TaskLost.
+#: Errors that refuse a request; RuntimeError is tasks.TaskLost.
 _REFUSALS = (
     BadCall,
     TypeError,

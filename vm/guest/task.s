@@ -1,4 +1,4 @@
-# The code of a task.  task_program.py holds it as bytes; tests/vm/test_task_program.py compares the two.
+# The code of a task; task_program.py holds it as bytes (compared in tests/vm/test_task_program.py).
 # It uses no stack, because tasks that share memory would share it too.  r12 is the mailbox:
 #   0 kind    8 number    16 to 56 six arguments    64 result
 # Arguments of a race: number of steps, number of passes, address of the steps, address of the gate.

@@ -1,4 +1,4 @@
-"""Perform the calls of an actor in a task that it has created (see task_program.py)."""
+"""Perform the calls of an actor in a task that it has created (see tasks.py)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,8 @@ from errno import EBADF, EFAULT, EINVAL
 from vm.guest import syscalls
 from vm.guest.races import Track
 from vm.guest.serving import BadCall
-from vm.guest.task_program import (
-    CALL32,
-    CALL64,
-    COUNT,
-    MAILBOXES_FD,
-    EmptySlot,
-    Mailboxes,
-    Task,
-    shares_descriptors,
-)
+from vm.guest.task_program import COUNT, MAILBOXES_FD, Mailboxes
+from vm.guest.tasks import CALL32, CALL64, EmptySlot, Task, shares_descriptors
 
 TYPE_CHECKING = False  # importing typing takes 0.2 s under emulation
 if TYPE_CHECKING:
