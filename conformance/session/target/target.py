@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from conformance.abi.profile import Profile, profile_for
+from conformance.abi.profile import Profile, ProfileError, profile_for
 from conformance.results.exit_codes import KernelOrigin
 from conformance.runner.user_modules import UserModule
 from conformance.session.target.gcov import NOTES, CountedObject
@@ -20,9 +20,10 @@ from kernels.build.build import ensure
 from kernels.build.bundled_modules import ModulesDirectory
 from kernels.build.image import release_of
 from kernels.build.out_of_tree_modules import ensure_module
+from kernels.catalog.catalog import CATALOG
 from kernels.catalog.entries import KernelEntry
 from kernels.catalog.flavours import flavour
-from kernels.errors import LostOptions, UserMistake
+from kernels.errors import BadCatalogEntry, LostOptions, UserMistake
 from kernels.request import Request
 from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store, default_root
@@ -192,10 +193,26 @@ def kernel_id(options: Namespace) -> str:
     return id_with_modules(request_of(options).entry().kernel_id, options.module)
 
 
+def check_abi(entry: KernelEntry) -> None:
+    """Refuse an ABI or a switch that does not exist, before the kernel is built.
+
+    Raises BadCatalogEntry.
+    """
+    try:
+        profile_for(entry.abi_for(MODEL_ABI))
+    except ProfileError as error:
+        key, hint = "abi", "name a release from 5.18 on"
+        if entry.differs:
+            key, hint = "differs", "name switches of conformance/abi/switches.py"
+        raise BadCatalogEntry(CATALOG / f"{entry.name}.toml", key, str(error), hint) from error
+
+
 def _built(options: Namespace) -> Target:
     request = request_of(options)
     store, progress = Store(), StreamProgress(sys.stderr)
     entry = request.entry(store, progress)
+    if options.abi is None:
+        check_abi(entry)
     try:
         built = ensure(entry, store, progress=progress)
     except LostOptions as error:

@@ -1,0 +1,27 @@
+"""ABIs of catalog entries are checked before a kernel is built."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from conformance.session.target.target import check_abi
+from kernels.catalog.catalog import load_catalog
+from kernels.errors import BadCatalogEntry
+
+
+def test_every_abi_that_ships_is_a_profile() -> None:
+    for entry in load_catalog().entries.values():
+        check_abi(entry)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [({"abi": "5.2"}, "abi"), ({"differs": ("no_such_switch=yes",)}, "differs")],
+)
+def test_unknown_release_or_switch_is_refused(changes: dict[str, object], key: str) -> None:
+    entry = replace(load_catalog().find("6.12"), **changes)  # type: ignore[arg-type]
+    with pytest.raises(BadCatalogEntry, match=rf"6\.12\.toml: {key}: ") as caught:
+        check_abi(entry)
+    assert caught.value.hint
