@@ -12,6 +12,7 @@ from typing import Any
 from conformance.results.case_result import (
     MODULE_SURFACE,
     NOT_OK,
+    UNEXPECTED,
     CaseResult,
     Contradiction,
     Outcome,
@@ -20,6 +21,8 @@ from conformance.results.case_result import (
 )
 from conformance.results.json_codec import SCHEMA, SchemaError, decode, encode
 
+ALWAYS_SHOWN = ("passed", "known", "unexpected")
+"""Words of a tally that are shown even if zero."""
 # Kernels that change under their name: patched ones, trees, images.
 _CHANGING = re.compile(r"\+|^tree-|^image-")
 # Words of `uevt run` that a run of a single case does without.
@@ -144,6 +147,18 @@ class RunRecord:
                 f"judged with measured switches instead of the profile: {', '.join(self.adapted)}"
             )
         return self.note.strip() or "no case was judged"
+
+    @property
+    def tally(self) -> dict[str, int]:
+        """The number of cases in the words of reports; only ALWAYS_SHOWN is shown if zero."""
+        return {
+            "passed": self.count(Outcome.PASS),
+            "known": self.count(Outcome.XFAIL),
+            "unexpected": self.count(*UNEXPECTED),
+            "skipped": self.count(Outcome.SKIP),
+            "undecided": self.count(Outcome.ERROR),
+            "not run": self.missing,
+        }
 
     def count(self, *outcomes: Outcome) -> int:
         """How many cases ended with one of these outcomes."""

@@ -10,8 +10,8 @@ from conformance.expectations.loader import NOT_SEEN
 from conformance.report.compare.compare import Change, Comparison
 from conformance.report.compare.evidence import Evidence, cut, evidence_of, symptom
 from conformance.report.compare.kinds import Kind
-from conformance.results.case_result import UNEXPECTED, Outcome
-from conformance.results.run import RunRecord
+from conformance.results.case_result import Outcome
+from conformance.results.run import ALWAYS_SHOWN, RunRecord
 from host.text import one_line
 
 # Items of one section; a kernel that breaks everything needs a report of its own.
@@ -76,14 +76,8 @@ class Section:
 def head(title: str, record: RunRecord, runs: int) -> str:
     """A run on one line of any length."""
     kernel = record.head.kernel
-    parts = [f"{record.count(Outcome.PASS)} passed", f"{record.count(Outcome.XFAIL)} known"]
-    parts.append(f"{record.count(*UNEXPECTED)} unexpected")
-    for what, number in (
-        ("skipped", record.count(Outcome.SKIP)),
-        ("undecided", record.count(Outcome.ERROR)),
-        ("not run", record.missing),
-    ):
-        parts += [f"{number} {what}"] if number else []
+    tally = record.tally.items()
+    parts = [f"{number} {word}" for word, number in tally if number or word in ALWAYS_SHOWN]
     name = f"{one_line(kernel.id)} ({one_line(kernel.release) or one_line(kernel.profile)})"
     several = f" (one of {runs} runs of this kernel)" if runs > 1 else ""
     return f"{title:<5} {name} {record.verdict}: {', '.join(parts)}{several}"

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from conformance.abi.switches import SWITCHES, Switch
 from conformance.report.matrix.table import Absence, Cell, Column, Group, Matrix, Row, grouped
 from conformance.results.case_result import (
-    UNEXPECTED,
     Contradiction,
     Outcome,
     RunVerdict,
     SkipReason,
 )
+from conformance.results.run import ALWAYS_SHOWN
 
 # Facts of a run that differ every time.
 _OF_A_RUN = frozenset({"guests", "began", "took", "results"})
@@ -152,18 +152,10 @@ def time_of(rows: Iterable[Row], place: int) -> float:
 
 def counted(matrix: Matrix) -> list[tuple[str, list[int]]]:
     """The number of cases for every kernel by outcome, without counts that are all zero."""
-    records = [column.record for column in matrix.columns]
-    always = {
-        "passed": [record.count(Outcome.PASS) for record in records],
-        "known": [record.count(Outcome.XFAIL) for record in records],
-        "unexpected": [record.count(*UNEXPECTED) for record in records],
-    }
-    seldom = {
-        "skipped": [record.count(Outcome.SKIP) for record in records],
-        "undecided": [record.count(Outcome.ERROR) for record in records],
-        "not run": [record.missing for record in records],
-    }
-    return [*always.items(), *((name, each) for name, each in seldom.items() if any(each))]
+    tallies = [column.record.tally for column in matrix.columns]
+    words = tallies[0] if tallies else ALWAYS_SHOWN
+    counts = [(word, [tally[word] for tally in tallies]) for word in words]
+    return [(word, each) for word, each in counts if any(each) or word in ALWAYS_SHOWN]
 
 
 def run_trouble(column: Column) -> str:
