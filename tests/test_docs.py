@@ -12,6 +12,7 @@ import pytest
 from conformance.cli.main import build_parser
 from conformance.cli.reference import FILE, render
 from conformance.results.case_result import Blame, CaseResult, Outcome
+from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.results.run import KernelFacts, RunHead, RunRecord
 from tests.report.samples import mixed
 from tests.test_architecture import FLOORS
@@ -142,3 +143,12 @@ def test_every_outcome_and_blame_is_explained() -> None:
     rows = re.findall(r"(?m)^\| (\w+) \|", text_of(DOCS / "reports.md"))
     assert {outcome.value for outcome in Outcome} <= set(rows)
     assert {blame.value for blame in Blame} - {"none"} <= set(rows)
+
+
+def test_exit_codes_are_those_of_the_code() -> None:
+    table = text_of(DOCS / "running.md").split("## Exit codes", 1)[1]
+    rows = re.findall(r"(?m)^\| ([^|]+) \|(.*)\|$", table)[1:]
+    found = {name: [int(cell.split(";")[0]) for cell in cells.split("|")] for name, cells in rows}
+    endings = ("PASS", "UNEXPECTED", "NOT_BUILT", "USAGE", "HOST", "BUILD_FAILED", "INTERRUPTED")
+    codes = [[exit_code(Ending[ending], style) for style in ExitStyle] for ending in endings]
+    assert list(found.values()) == codes
