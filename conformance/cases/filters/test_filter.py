@@ -165,13 +165,13 @@ def test_common_fields(ue: UserEvents, text: str, count: int) -> None:
 )
 def test_not_for_perf(ue: UserEvents) -> None:
     """A record that the ftrace filter rejects still reaches perf."""
-    data = ue.event("u8 a").data
-    event = open_perf(ue.process, ue.name())
+    event = ue.event("u8 a")
+    perf = open_perf(ue.process, ue.name())
     ue.tracefs.enable(ue.name())
     ue.tracefs.directory(ue.name()).set_filter("a == 1")
-    data.write_event(0, b"\2")
-    data.write_event(0, b"\1")
-    assert event.count == 2
+    event.write(b"\2")
+    event.write(b"\1")
+    assert perf.count == 2
     assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
 
 

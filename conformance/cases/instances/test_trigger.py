@@ -102,11 +102,11 @@ def test_traceoff(ue: UserEvents, text: str, before: str, kept: list[int], after
 def test_stacktrace(ue: UserEvents) -> None:
     """The stack trace is recorded in the instance that has the trigger."""
     instance = create_instance(ue)
-    data = ue.event("u8 a", enabled=True).data
+    event = ue.event("u8 a", enabled=True)
     directory = instance.directory(ue.name())
     directory.trigger("stacktrace:1")
     for payload in (b"\1", b"\2"):
-        data.write_event(0, payload)
+        event.write(payload)
     assert instance.records_and_stacks() == ["<stack trace>"]
     assert ue.tracefs.records_and_stacks() == u8_lines(ue, 1, 2)
     assert directory.triggers == "stacktrace:count=0\n"

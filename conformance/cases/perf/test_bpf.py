@@ -32,17 +32,17 @@ case = surface("perf", tier="full", facilities="bpf_tracing")
 @variants(0, 1)
 def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
     """A program attached to a user event never runs, and its return value has no effect."""
-    data = ue.event("u32 a").data
-    event = open_perf(ue.process, ue.name())
-    ring = event.map()
+    event = ue.event("u32 a")
+    perf = open_perf(ue.process, ue.name())
+    ring = perf.map()
     program, counts = load_counting(Bpf(ue.process), TRACEPOINT, answer=answer)
     assert program.errno == ""
-    assert event.set_program(program.slot).value == 0
-    assert data.write_event(0, A).value == 8
-    assert data.writev([b"\0\0\0\0", A]).value == 8
+    assert perf.set_program(program.slot).value == 0
+    assert event.write(A).value == 8
+    assert event.data.writev([b"\0\0\0\0", A]).value == 8
     assert runs_of(counts) == 0
     assert ring.records() == [A_SAMPLE, A_SAMPLE]
-    assert event.count == 2
+    assert perf.count == 2
 
 
 @case(
@@ -104,14 +104,14 @@ def test_bpf_and_status(ue: UserEvents) -> None:
 )
 def test_bpf_without_sink(ue: UserEvents) -> None:
     """A kernel whose user events lack perf accepts programs, counts nothing and runs none."""
-    data = ue.event("u32 a").data
-    event = open_perf(ue.process, ue.name())
-    ring = event.map()
+    event = ue.event("u32 a")
+    perf = open_perf(ue.process, ue.name())
+    ring = perf.map()
     program, counts = load_counting(Bpf(ue.process), TRACEPOINT)
-    assert event.set_program(program.slot).value == 0
-    assert event.set_program(program.slot).errno == "EEXIST"
+    assert perf.set_program(program.slot).value == 0
+    assert perf.set_program(program.slot).errno == "EEXIST"
     ue.tracefs.enable(ue.name())
-    assert data.write_event(0, A).value == 8
+    assert event.write(A).value == 8
     assert runs_of(counts) == 0
     assert ring.lines() == ["head 0 tail 0"]
-    assert event.count == 0
+    assert perf.count == 0

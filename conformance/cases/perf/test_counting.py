@@ -23,17 +23,17 @@ case = surface(
 @case(spec="_perf_event_enable", doc="disabled, PERF_EVENT_IOC_ENABLE and _DISABLE", tier="quick")
 def test_enabled_later(ue: UserEvents) -> None:
     """A perf event counts from enable to disable; writes before and after succeed uncounted."""
-    data = ue.event("u32 a").data
-    event = open_perf(ue.process, ue.name(), PerfAttr(disabled=True))
-    ring = event.map()
+    event = ue.event("u32 a")
+    perf = open_perf(ue.process, ue.name(), PerfAttr(disabled=True))
+    ring = perf.map()
     # perf has the event enabled, so it is not EBADF, though the record is dropped.
-    assert data.write_event(0, A).value == 8
-    assert event.enable().value == 0
-    assert data.write_event(0, b"\x42\0\0\0").value == 8
-    assert event.disable().value == 0
-    assert data.write_event(0, A).value == 8
+    assert event.write(A).value == 8
+    assert perf.enable().value == 0
+    assert event.write(b"\x42\0\0\0").value == 8
+    assert perf.disable().value == 0
+    assert event.write(A).value == 8
     assert ring.records() == [B_SAMPLE]
-    assert event.count == 1
+    assert perf.count == 1
 
 
 @case(
@@ -41,17 +41,17 @@ def test_enabled_later(ue: UserEvents) -> None:
 )
 def test_count(ue: UserEvents) -> None:
     """read(2) returns the count in 8 bytes, ENOSPC for a smaller buffer; RESET sets it to 0."""
-    data = ue.event("u32 a").data
-    event = open_perf(ue.process, ue.name(), COUNTING)
-    assert event.read().data == bytes(8)
+    event = ue.event("u32 a")
+    perf = open_perf(ue.process, ue.name(), COUNTING)
+    assert perf.read().data == bytes(8)
     for _ in range(3):
-        data.write_event(0, A)
-    assert event.read(64).data == b"\x03\0\0\0\0\0\0\0"
-    assert event.read(7).errno == "ENOSPC"
-    assert event.reset().value == 0
-    assert event.count == 0
-    data.write_event(0, A)
-    assert event.count == 1
+        event.write(A)
+    assert perf.read(64).data == b"\x03\0\0\0\0\0\0\0"
+    assert perf.read(7).errno == "ENOSPC"
+    assert perf.reset().value == 0
+    assert perf.count == 0
+    event.write(A)
+    assert perf.count == 1
 
 
 @case(spec="_perf_ioctl", doc="the numbers of perf's ioctl", needs="")
@@ -65,10 +65,10 @@ def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
 @case(spec="perf_tp_event_match", doc="exclude_kernel: nothing that happens in the kernel")
 def test_exclude_kernel(ue: UserEvents) -> None:
     """A write counts as kernel mode: an event with exclude_kernel enables and counts none."""
-    data = ue.event("u32 a").data
-    event = open_perf(ue.process, ue.name(), PerfAttr(exclude_kernel=True))
-    assert data.write_event(0, A).value == 8
-    assert event.count == 0
+    event = ue.event("u32 a")
+    perf = open_perf(ue.process, ue.name(), PerfAttr(exclude_kernel=True))
+    assert event.write(A).value == 8
+    assert perf.count == 0
 
 
 @case(
@@ -79,36 +79,36 @@ def test_exclude_kernel(ue: UserEvents) -> None:
 )
 def test_other_process(ue: UserEvents) -> None:
     """perf follows its own process: records of others are neither counted nor validated."""
-    data = ue.event("__rel_loc char[] s").data
+    event = ue.event("__rel_loc char[] s")
     tool = ue.new_process()
     theirs = tool.open_data()
     theirs.register(ue.name() + " __rel_loc char[] s")
-    event = open_perf(tool, ue.name())
+    perf = open_perf(tool, ue.name())
     # Past the end of the payload.
     invalid = b"\0\0\xff\xff"
-    assert data.write_event(0, invalid).value == 8
-    assert event.count == 0
+    assert event.write(invalid).value == 8
+    assert perf.count == 0
     assert theirs.write_event(0, invalid).errno == "EFAULT"
     assert theirs.write_event(0, bytes(4)).value == 8
-    assert event.count == 1
+    assert perf.count == 1
 
 
 @case(spec="inherit_event", doc="inherit: children that are forked later are counted too")
 @variants(("yes", True, 3), ("no", False, 1))
 def test_inherit(ue: UserEvents, inherit: bool, count: int) -> None:
     """Children count for an inherited event of their parent, also after they exit."""
-    data = ue.event("u32 a").data
+    event = ue.event("u32 a")
     before = ue.fork(ue.process)
-    event = open_perf(ue.process, ue.name(), PerfAttr(inherit=inherit))
+    perf = open_perf(ue.process, ue.name(), PerfAttr(inherit=inherit))
     child = ue.fork(ue.process)
     # One from before, two from the child, one of its own.
-    assert data.of(before).write_event(0, A).value == 8
-    assert data.of(child).write_event(0, A).value == 8
-    assert data.of(child).write_event(0, A).value == 8
-    assert data.write_event(0, A).value == 8
-    assert event.count == count
+    assert event.data.of(before).write_event(0, A).value == 8
+    assert event.data.of(child).write_event(0, A).value == 8
+    assert event.data.of(child).write_event(0, A).value == 8
+    assert event.write(A).value == 8
+    assert perf.count == count
     child.exit()
-    assert event.count == count
+    assert perf.count == count
 
 
 @case(spec="find_get_context", doc="an event follows a process, or a processor")
@@ -135,19 +135,19 @@ def test_processor(ue: UserEvents, pid: int, count: int) -> None:
 )
 def test_lost(ue: UserEvents) -> None:
     """A sample that finds no room is lost; the next that fits is preceded by the number lost."""
-    data = ue.event("u32 a").data
-    event = open_perf(ue.process, ue.name())
-    ring = event.map()
+    event = ue.event("u32 a")
+    perf = open_perf(ue.process, ue.name())
+    ring = perf.map()
     # 8 of header, 4 of size, 8 of common fields, 2004 of payload: only two fit.
     long = b"\xee" * 2004
-    assert [data.write_event(0, long).value for _ in range(5)] == [2008] * 5
+    assert [event.write(long).value for _ in range(5)] == [2008] * 5
     assert ring.lines()[0] == "head 4048 tail 0"
-    assert event.count == 5
+    assert perf.count == 5
     ring.set_tail(4048)
-    assert data.write_event(0, A).value == 8
+    assert event.write(A).value == 8
     assert ring.lines() == ["head 4096 tail 4048", "LOST misc 0 size 24 lost 3", A_SAMPLE]
     # Reported once.
-    assert data.write_event(0, A).value == 8
+    assert event.write(A).value == 8
     assert ring.lines()[-1] == "SAMPLE misc 1 size 24 raw 12: 41 00 00 00"
     assert ring.lines()[0] == "head 4120 tail 4048"
 
@@ -208,21 +208,21 @@ def test_overwrites(ue: UserEvents) -> None:
 )
 def test_no_records_page(ue: UserEvents) -> None:
     """A ring without data pages takes no samples, and the event still counts."""
-    data = ue.event("u32 a").data
-    event = open_perf(ue.process, ue.name())
-    ring = event.map(1)
-    assert data.write_event(0, A).value == 8
+    event = ue.event("u32 a")
+    perf = open_perf(ue.process, ue.name())
+    ring = perf.map(1)
+    assert event.write(A).value == 8
     assert ue.process.load(ring.address + 1024, 8).data == bytes(8)
-    assert event.count == 1
+    assert perf.count == 1
 
 
 @case(spec="perf_output_begin", doc="include/uapi/linux/perf_event.h@v6.12:perf_event_mmap_page")
 def test_mapped_later(ue: UserEvents) -> None:
     """Writes before the ring was mapped are counted, and not found in it."""
-    data = ue.event("u32 a").data
-    event = open_perf(ue.process, ue.name())
-    data.write_event(0, A)
-    ring = event.map()
-    data.write_event(0, b"\x42\0\0\0")
+    event = ue.event("u32 a")
+    perf = open_perf(ue.process, ue.name())
+    event.write(A)
+    ring = perf.map()
+    event.write(b"\x42\0\0\0")
     assert ring.lines() == ["head 24 tail 0", B_SAMPLE]
-    assert event.count == 2
+    assert perf.count == 2

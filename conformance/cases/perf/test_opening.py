@@ -152,19 +152,19 @@ def test_ring_refused(ue: UserEvents, attr: PerfAttr, shared: bool, offset: int)
 @case(doc="silent about a ring that is mapped twice", needs="perf_sink")
 def test_ring_twice(ue: UserEvents) -> None:
     """A second mapping of the same size shows the same ring; another size is EINVAL."""
-    data = ue.event("u32 a").data
-    event = open_perf(ue.process, ue.name())
-    first, second = event.map(), event.map(protection=mmap.PROT_READ)
-    assert event.map(3).mapped.errno == "EINVAL"
-    data.write_event(0, b"\x41\0\0\0")
+    event = ue.event("u32 a")
+    perf = open_perf(ue.process, ue.name())
+    first, second = perf.map(), perf.map(protection=mmap.PROT_READ)
+    assert perf.map(3).mapped.errno == "EINVAL"
+    event.write(b"\x41\0\0\0")
     assert first.records() == ["SAMPLE misc 1 size 24 raw 12: 41 00 00 00"]
     assert second.records() == ["SAMPLE misc 1 size 24 raw 12: 41 00 00 00"]
     first.unmap()
-    data.write_event(0, b"\x42\0\0\0")
+    event.write(b"\x42\0\0\0")
     assert second.lines()[0] == "head 48 tail 0"
     second.unmap()
     # The records were freed with the last mapping.
-    assert event.map().lines() == ["head 0 tail 0"]
+    assert perf.map().lines() == ["head 0 tail 0"]
 
 
 @case(

@@ -111,12 +111,12 @@ def test_exit(ue: UserEvents) -> None:
 @case(spec="kernel/events/core.c:perf_mmap", needs="perf_sink")
 def test_ring_outlives_descriptor(ue: UserEvents) -> None:
     """After close, a mapped ring keeps the perf event, and it is still filled."""
-    data = ue.event("u32 a").data
-    event = open_perf(ue.process, ue.name())
-    ring = event.map()
-    event.close()
+    event = ue.event("u32 a")
+    perf = open_perf(ue.process, ue.name())
+    ring = perf.map()
+    perf.close()
     assert used_by(ue) == "perf"
-    assert data.write_event(0, b"\x41\0\0\0").value == 8
+    assert event.write(b"\x41\0\0\0").value == 8
     assert ring.records() == ["SAMPLE misc 1 size 24 raw 12: 41 00 00 00"]
     ring.unmap()
     assert used_by(ue) == ""

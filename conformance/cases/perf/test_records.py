@@ -19,14 +19,14 @@ case = surface(
 @case(needs="", switch="perf_sink")
 def test_record(ue: UserEvents) -> None:
     """A write with only perf enabled is counted and sampled, without its index."""
-    data = ue.event("u32 a").data
-    event = open_perf(ue.process, ue.name())
-    ring = event.map()
-    assert data.write_event(0, A).value == 8
+    event = ue.event("u32 a")
+    perf = open_perf(ue.process, ue.name())
+    ring = perf.map()
+    assert event.write(A).value == 8
     # The first commit has no perf support: the event stays disabled.
     lines = ["head 24 tail 0", A_SAMPLE]
     assert ring.lines() == ue.dated("perf_sink", since=lines, before=["head 0 tail 0"])
-    assert event.count == ue.dated("perf_sink", since=1, before=0)
+    assert perf.count == ue.dated("perf_sink", since=1, before=0)
 
 
 @case(
@@ -127,18 +127,18 @@ def test_sample_type(ue: UserEvents, sample_type: int, sample: str) -> None:
 @variants(("3", 3, RAW, 2), ("0", 0, RAW, 0), ("8", 8, RAW, 0), ("shown.3", 3, PERIOD, 7))
 def test_period(ue: UserEvents, period: int, sample_type: int, samples: int) -> None:
     """Of 7 records every third is sampled, all if samples carry their period; all are counted."""
-    data = ue.event("u32 a").data
-    event = open_perf(ue.process, ue.name(), PerfAttr(period=period, sample_type=sample_type))
-    ring = event.map()
+    event = ue.event("u32 a")
+    perf = open_perf(ue.process, ue.name(), PerfAttr(period=period, sample_type=sample_type))
+    ring = perf.map()
     for number in range(7):
-        data.write_event(0, bytes([number, 0, 0, 0]))
+        event.write(bytes([number, 0, 0, 0]))
     third = [
         "SAMPLE misc 1 size 24 raw 12: 02 00 00 00",
         "SAMPLE misc 1 size 24 raw 12: 05 00 00 00",
     ]
     each = ["SAMPLE misc 1 size 16 period 1"] * 7
     assert ring.records() == (each if sample_type == 256 else third)[:samples]
-    assert event.count == 7
+    assert perf.count == 7
 
 
 @case(spec="kernel/events/core.c:perf_tp_event")

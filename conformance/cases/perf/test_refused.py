@@ -23,15 +23,15 @@ case = surface("perf", spec="trace_events_filter.c", needs="perf_sink", faciliti
 )
 def test_invalid(ue: UserEvents, fields: str, payload: bytes) -> None:
     """With only perf, dynamic data out of bounds or without NUL is EFAULT and not counted."""
-    data = ue.event(fields).data
-    event = open_perf(ue.process, ue.name())
-    ring = event.map()
-    assert data.write_event(0, payload).errno == "EFAULT"
+    event = ue.event(fields)
+    perf = open_perf(ue.process, ue.name())
+    ring = perf.map()
+    assert event.write(payload).errno == "EFAULT"
     assert ring.lines() == ["head 0 tail 0"]
-    assert event.count == 0
+    assert perf.count == 0
     # The recursion context was released: the next record is sampled.
-    assert data.write_event(0, b"\0\0\1\0\0").ok
-    assert event.count == 1
+    assert event.write(b"\0\0\1\0\0").ok
+    assert perf.count == 1
 
 
 @case(
@@ -60,10 +60,10 @@ def test_unreadable(ue: UserEvents, readable: int) -> None:
 )
 def test_short(ue: UserEvents) -> None:
     """A payload shorter than the fields is EINVAL, and reaches neither perf nor ftrace."""
-    data = ue.event("u32 a").data
-    event = open_perf(ue.process, ue.name())
-    assert data.write_event(0, b"\x41\0\0").errno == "EINVAL"
-    assert event.count == 0
+    event = ue.event("u32 a")
+    perf = open_perf(ue.process, ue.name())
+    assert event.write(b"\x41\0\0").errno == "EINVAL"
+    assert perf.count == 0
 
 
 @case(
@@ -74,16 +74,16 @@ def test_short(ue: UserEvents) -> None:
 @variants((8184, 0, 8208), (4065, 0, 4088), (4064, 1, 4088))
 def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
     """perf takes payloads of 8184 bytes, ftrace drops those over 4064; both silently."""
-    data = ue.event("u32 a").data
-    event = open_perf(ue.process, ue.name())
-    ring = event.map(5)
+    event = ue.event("u32 a")
+    perf = open_perf(ue.process, ue.name())
+    ring = perf.map(5)
     ue.tracefs.enable(ue.name())
-    assert data.write_event(0, A + b"\xee" * (length - 4)).value == 4 + length
+    assert event.write(A + b"\xee" * (length - 4)).value == 4 + length
     (record,) = ring.records()
     assert record.startswith(f"SAMPLE misc 1 size {size} raw {size - 12}: 41 00 00 00 ee")
     # A dump of more than a page is left out.
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="")] * traced
-    assert event.count == 1
+    assert perf.count == 1
 
 
 @case(
@@ -96,13 +96,13 @@ def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
 @variants(("too_long", 1, 4065), ("tracing_off", 0, 13))
 def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
     """perf validates a record that ftrace drops silently: the write fails because of perf."""
-    data = ue.event("__rel_loc char[] s", enabled=True).data
+    event = ue.event("__rel_loc char[] s", enabled=True)
     ue.tracefs.write("/sys/kernel/tracing/tracing_on", f"{tracing}\n")
     invalid = b"\0\0\xff\xff".ljust(length, b"\0")
-    assert data.write_event(0, invalid).value == 4 + length
-    event = open_perf(ue.process, ue.name())
-    assert data.write_event(0, invalid).errno == "EFAULT"
-    assert event.count == 0
+    assert event.write(invalid).value == 4 + length
+    perf = open_perf(ue.process, ue.name())
+    assert event.write(invalid).errno == "EFAULT"
+    assert perf.count == 0
 
 
 @case(spec="trace_events_user.c:user_event_perf", doc="silent about two tracers")
@@ -132,14 +132,14 @@ def test_dropped_by_perf(ue: UserEvents) -> None:
 )
 def test_filter(ue: UserEvents, text: str, count: int) -> None:
     """With a numeric filter only records that match are sampled and counted."""
-    data = ue.event("u32 a; s16 b").data
-    event = open_perf(ue.process, ue.name(), PerfAttr(sample_type=PERIOD))
-    ring = event.map()
-    assert event.set_filter(text).value == 0
+    event = ue.event("u32 a; s16 b")
+    perf = open_perf(ue.process, ue.name(), PerfAttr(sample_type=PERIOD))
+    ring = perf.map()
+    assert perf.set_filter(text).value == 0
     for payload in (b"\x41\0\0\0\0\0", b"\x42\0\0\0\xff\xff", b"\x43\0\0\0\1\0"):
-        assert data.write_event(0, payload).value == 10
+        assert event.write(payload).value == 10
     assert ring.records() == ["SAMPLE misc 1 size 16 period 1"] * count
-    assert event.count == count
+    assert perf.count == count
 
 
 @case(spec="parse_pred", doc="events.rst@v6.12: Event filtering: strings with ==, != and ~")
@@ -150,28 +150,28 @@ def test_filter(ue: UserEvents, text: str, count: int) -> None:
 )
 def test_filter_string(ue: UserEvents, fields: str, payloads: list[bytes]) -> None:
     """Strings can be filtered since 6.4; before, no field is typed as a string: EINVAL."""
-    data = ue.event(fields).data
-    event = open_perf(ue.process, ue.name())
+    event = ue.event(fields)
+    perf = open_perf(ue.process, ue.name())
     errno = ue.dated("remote_enable", since="", before="EINVAL")
-    assert event.set_filter('s == "ho"').errno == errno
+    assert perf.set_filter('s == "ho"').errno == errno
     for payload in payloads:
-        data.write_event(0, payload)
-    assert event.count == ue.dated("remote_enable", since=1, before=2)
+        event.write(payload)
+    assert perf.count == ue.dated("remote_enable", since=1, before=2)
 
 
 @case(spec="ftrace_profile_set_filter", doc="events.rst@v6.12: Event filtering", tier="full")
 def test_filter_refused(ue: UserEvents) -> None:
     """A filter on an unknown field is EINVAL, one at a bad address EFAULT, a second one EEXIST."""
-    data = ue.event("u32 a").data
-    event = open_perf(ue.process, ue.name())
-    assert event.set_filter("b == 1").errno == "EINVAL"
-    assert event.set_filter('a == "x"').errno == "EINVAL"
-    assert event.ioctl(0x40082406, 0).errno == "EFAULT"
+    event = ue.event("u32 a")
+    perf = open_perf(ue.process, ue.name())
+    assert perf.set_filter("b == 1").errno == "EINVAL"
+    assert perf.set_filter('a == "x"').errno == "EINVAL"
+    assert perf.ioctl(0x40082406, 0).errno == "EFAULT"
     # The rejected filters left none behind.
-    data.write_event(0, A)
-    assert event.count == 1
-    assert event.set_filter("a == 1").value == 0
-    assert event.set_filter("a == 65").errno == "EEXIST"
-    assert event.set_filter("b == 1").errno == "EEXIST"
-    data.write_event(0, A)
-    assert event.count == 1
+    event.write(A)
+    assert perf.count == 1
+    assert perf.set_filter("a == 1").value == 0
+    assert perf.set_filter("a == 65").errno == "EEXIST"
+    assert perf.set_filter("b == 1").errno == "EEXIST"
+    event.write(A)
+    assert perf.count == 1

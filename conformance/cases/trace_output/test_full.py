@@ -107,15 +107,15 @@ def test_others_have_room(ue: UserEvents) -> None:
     ue.process.pin(0)
     instance = small(ue)
     assert instance.write(instance.path("options/overwrite"), "0").value == 1
-    data = ue.event("u8 a").data
+    event = ue.event("u8 a")
     instance.enable(ue.name())
     ue.tracefs.enable(ue.name())
-    event = open_perf(ue.process, ue.name())
+    perf = open_perf(ue.process, ue.name())
     for number in range(1, 7):
-        assert data.write_event(0, payload(number)).value == 2004
+        assert event.write(payload(number)).value == 2004
     assert len(instance.records()) == 4
     assert ue.tracefs.records() == [line(ue, number) for number in range(1, 7)]
-    assert event.count == 6
+    assert perf.count == 6
 
 
 @case(

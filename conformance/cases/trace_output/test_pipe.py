@@ -25,16 +25,16 @@ def counted(files: Tracefs, cpu: int = 0) -> str:
 @case(spec="trace.c:tracing_read_pipe", doc="trace_pipe: reading consumes", tier="quick")
 def test_consumes(ue: UserEvents) -> None:
     """Records are read in order and consumed: EAGAIN where a reader would block."""
-    data = ue.event("u16 a", enabled=True).data
+    event = ue.event("u16 a", enabled=True)
     pipe = Pipe(ue.process, ue.tracefs)
     assert pipe.read().errno == "EAGAIN"
-    data.write_event(0, b"\1\0")
-    data.write_event(0, b"\2\0")
+    event.write(b"\1\0")
+    event.write(b"\2\0")
     assert len(ue.tracefs.records()) == 2
     assert pipe.read().text == line(ue, 1) + line(ue, 2)
     assert pipe.read().errno == "EAGAIN"
     assert ue.tracefs.records() == []
-    data.write_event(0, b"\3\0")
+    event.write(b"\3\0")
     assert pipe.read().text == line(ue, 3)
 
 
@@ -59,11 +59,11 @@ def test_one_reader_of_two(ue: UserEvents) -> None:
 def test_of_a_processor(ue: UserEvents) -> None:
     """The pipe of the writing CPU returns the record, and consumes it for all readers."""
     ue.process.pin(0)
-    data = ue.event("u16 a", enabled=True).data
+    event = ue.event("u16 a", enabled=True)
     pipe = Pipe(ue.process, ue.tracefs, cpu=0)
     assert pipe.read().errno == "EAGAIN"
-    data.write_event(0, b"\1\0")
-    data.write_event(0, b"\2\0")
+    event.write(b"\1\0")
+    event.write(b"\2\0")
     assert pipe.read().text == line(ue, 1) + line(ue, 2)
     assert pipe.read().errno == "EAGAIN"
     assert ue.tracefs.records() == []
@@ -73,14 +73,14 @@ def test_of_a_processor(ue: UserEvents) -> None:
 @variants("event", "tracing")
 def test_of_what_was(ue: UserEvents, ended: str) -> None:
     """Records stay readable after the event is disabled or the buffer turned off."""
-    data = ue.event("u16 a", enabled=True).data
+    event = ue.event("u16 a", enabled=True)
     pipe = Pipe(ue.process, ue.tracefs)
-    data.write_event(0, b"\1\0")
+    event.write(b"\1\0")
     if ended == "event":
         ue.tracefs.disable(ue.name())
     else:
         ue.tracefs.write(ue.tracefs.path("tracing_on"), "0")
-        assert data.write_event(0, b"\2\0").value == 6
+        assert event.write(b"\2\0").value == 6
     assert pipe.read().text == line(ue, 1)
     assert pipe.read().errno == "EAGAIN"
 
