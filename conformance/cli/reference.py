@@ -46,11 +46,15 @@ def _section(parser: argparse.ArgumentParser, about: str) -> str:
     """Usage, purpose and a table of the arguments of one command."""
     actions = [a for a in parser._actions if not isinstance(a, argparse._HelpAction)]
     words = " ".join([parser.prog, *filter(None, map(_usage, actions))])
-    lines = [f"## {parser.prog}\n", f"`{words}`\n", f"{parser.description or about}\n"]
+    lines = [f"## {parser.prog}\n", f"`{words}`\n", _sentence(parser.description or about)]
     rows = [f"| {_names(a)} | {_cell(a.help or '')} |" for a in actions]
     if rows:
         lines += ["| argument | meaning |", "|---|---|", *rows, ""]
     return "\n".join(lines)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}.\n"
 
 
 def _usage(action: argparse.Action) -> str:
