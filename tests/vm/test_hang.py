@@ -1,4 +1,4 @@
-"""Diagnose a hang from what QEMU and the kernel report; test_postmortem has real hangs."""
+"""Diagnose hangs from QEMU and kernel output; test_postmortem_in_guests has real ones."""
 
 from __future__ import annotations
 

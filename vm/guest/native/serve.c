@@ -35,8 +35,8 @@ static enum watch_status capture(const struct watch *watch)
 }
 
 /*
- * Append the watched memory to the reply: one status byte (enum watch_status) per place, then the bytes of
- * those that were WATCH_READ.  A single load() suffices if all places are our own and readable.
+ * Append the watched memory to the reply: one status byte (enum watch_status) per place, then the
+ * bytes of those that were read.  A single load() suffices if all places are our own and readable.
  */
 static bool capture_all(void)
 {
@@ -78,7 +78,8 @@ static bool append(const struct result *result)
 }
 
 /* Append the result of a call that engine_serve() left to Python. */
-EXPORTED bool engine_append_result(int64_t value, uint32_t error, const void *bytes, uint32_t length)
+EXPORTED bool engine_append_result(int64_t value, uint32_t error, const void *bytes,
+				   uint32_t length)
 {
 	struct result result = { value, error, length };
 

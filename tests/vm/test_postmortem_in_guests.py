@@ -1,0 +1,157 @@
+"""Provoke hangs, crashes and host failures in real guests, and explain them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from host.deadline import Deadline
+from kernels.store.store import default_root
+from tests.drills import provoke
+from vm.errors import (
+    AgentStuck,
+    BootFailed,
+    ChannelBroken,
+    GuestCrashed,
+    NoAnswer,
+    Party,
+    QemuDied,
+    QemuStuck,
+)
+from vm.machine import Machine
+from vm.qemu.command_line import MachineSpec
+from vm.qemu.root_archive import interpreter, root_archive
+from vm.snapshots.files import Snapshots
+
+# Seconds for a guest to power off on a busy host.
+_ENDS = 20.0
+
+
+@pytest.fixture(scope="module")
+def spec(built_kernel: Any) -> MachineSpec:
+    return MachineSpec(built_kernel.image, root=root_archive(interpreter(), default_root()))
+
+
+@pytest.fixture(scope="module")
+def module() -> Path:
+    return provoke.hazard_module()
+
+
+@pytest.fixture
+def machine(spec: MachineSpec, module: Path, tmp_path: Path) -> Iterator[Machine]:
+    """A guest of its own, with the hazard module."""
+    states = Snapshots(default_root() / "snapshots")
+    boot = Deadline(90, "boot")
+    with Machine.boot(spec, directory=tmp_path, deadline=boot, snapshots=states) as machine:
+        provoke.insert(machine, module)
+        machine.mark("drill")
+        yield machine
+
+
+def soon() -> Deadline:
+    return Deadline(1, "answer")
+
+
+def test_spinning_processor_is_the_kernels_fault(machine: Machine) -> None:
+    with pytest.raises(NoAnswer, match="spins in the kernel, in hazard_spin_irqs_off") as caught:
+        provoke.provoke(machine, "spin_irqs_off", deadline=soon())
+    assert caught.value.frames[:2] == ("hazard_spin_irqs_off", "hazard_write")
+    assert "no answer within 1 s" in str(caught.value)
+    assert caught.value.where.startswith("a processor spins in the kernel")
+    assert "registers: kernel" in caught.value.console
+    # The provoked panic is not reported.
+    assert caught.value.findings == ()
+
+
+@pytest.mark.parametrize(("hazard", "state"), [("sleep", "D"), ("wait", "S")])
+def test_sleeping_system_call_is_the_kernels_fault(
+    machine: Machine, hazard: str, state: str
+) -> None:
+    where = rf"sleeps in the kernel \(state {state}\), in hazard_write < proc_reg_write"
+    with pytest.raises(NoAnswer, match=where):
+        provoke.provoke(machine, hazard, deadline=soon())
+    assert machine.healthy()
+
+
+def test_stopped_process_is_the_agents_fault(machine: Machine) -> None:
+    getpid, kill = 39, 62
+    (pid,) = machine.call(provoke.ACTOR, [["sys", getpid, [], None]])
+    with pytest.raises(AgentStuck, match="every program of the guest waits"):
+        machine.call(
+            provoke.ACTOR, [["sys", kill, [pid["value"], signal.SIGSTOP], None]], deadline=soon()
+        )
+
+
+def test_stopped_qemu_is_the_hosts_fault(machine: Machine) -> None:
+    assert machine.pid
+    os.kill(machine.pid, signal.SIGSTOP)
+    with pytest.raises(QemuStuck, match="stopped, by a signal"):
+        machine.call(provoke.ACTOR, [["peek", 0, 1]], deadline=soon())
+
+
+def test_paused_machine_is_the_hosts_fault(machine: Machine) -> None:
+    provoke.pause_machine(machine)
+    with pytest.raises(QemuStuck, match="QEMU has stopped the machine: paused"):
+        machine.call(provoke.ACTOR, [["peek", 0, 1]], deadline=soon())
+
+
+def test_survived_oops_is_a_crash(machine: Machine) -> None:
+    assert provoke.write(machine, "/proc/sys/kernel/panic_on_oops", "0") == 0
+    with pytest.raises(GuestCrashed, match="NULL pointer") as caught:
+        provoke.provoke(machine, "null")
+    prints = [found.fingerprint for found in caught.value.findings]
+    assert prints == ["oops:hazard_null/hazard_write/proc_reg_write"]
+    assert not machine.healthy()
+
+
+@pytest.mark.parametrize("when", ["at once", "after its end"])
+def test_garbage_to_the_agent_is_no_crash(machine: Machine, when: str) -> None:
+    """Also without a mark, and if QEMU has ended before the call."""
+    machine.pristine()
+    assert machine._power is not None
+    machine._power.agent._supervisor._socket.send(b"\0" * 64)
+    if when == "after its end":
+        assert machine._power.qemu.wait(_ENDS) == 0
+    with pytest.raises(ChannelBroken, match="the agent ended: the host's frame"):
+        machine.call("", [["ping"]])
+
+
+def test_corrupt_answer_is_no_crash(machine: Machine) -> None:
+    assert machine._power is not None
+    machine._power.agent._supervisor._decoder.feed(b"\0" * 64)
+    with pytest.raises(ChannelBroken, match="corrupt"):
+        machine.call("", [["ping"]])
+
+
+def test_deadlines_are_scaled(machine: Machine) -> None:
+    assert machine.slowness >= machine.spec.accelerator.slowness
+    basis = f"(0.1 s x {machine.slowness:.3g} for {machine.spec.accelerator.name})"
+    assert machine.deadline(0.1, "x").limit.endswith(basis)
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ('echo "KVM: entry failed, hardware error 0x80000021" >&2; kill -ABRT $$', "KVM: entry"),
+        ('ulimit -v 400000; exec "$QEMU" "$@"', "Cannot allocate memory"),
+    ],
+)
+def test_failing_qemu_is_the_hosts_fault(
+    spec: MachineSpec, tmp_path: Path, script: str, message: str
+) -> None:
+    broken = MachineSpec(spec.kernel, root=spec.root, qemu=provoke.fake_qemu(tmp_path, script))
+    with pytest.raises(QemuDied, match=message):
+        Machine.boot(broken, directory=tmp_path, deadline=Deadline(60, "boot"))
+
+
+def test_silent_kernel(spec: MachineSpec, tmp_path: Path) -> None:
+    silent = MachineSpec(provoke.silent_kernel(tmp_path / "bzImage"), root=spec.root)
+    with pytest.raises(BootFailed, match="its console was silent") as caught:
+        Machine.boot(silent, directory=tmp_path, deadline=Deadline(1.5, "agent"))
+    assert (caught.value.phase, caught.value.party) == ("silent", Party.HOST)
+    assert "console on ttyS0" in caught.value.hint
