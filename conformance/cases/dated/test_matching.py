@@ -144,7 +144,7 @@ def test_negative_index_refused(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core: tp->key.enabled",
-    doc="Writing Data: silent about what a write without a listener returns",
+    doc="Writing Data: silent about the result of writing a disabled event",
     switch="ebadf_when_disabled",
 )
 def test_ebadf_when_disabled(ue: UserEvents) -> None:
