@@ -26,6 +26,11 @@ def one_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: ``1 case``, ``2 cases``."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def wrapped(text: str, *, indent: int = 0, hanging: int = 0, width: int = WIDTH) -> list[str]:
     """The lines of ``text`` within ``width``; continuations are indented by ``hanging`` more
     columns.

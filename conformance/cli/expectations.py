@@ -20,7 +20,7 @@ from conformance.results.exit_codes import Ending, exit_code
 from conformance.results.results_json import read_results
 from conformance.results.run import KernelFacts, RunRecord
 from conformance.results.stored_runs import find_run
-from host.text import one_line, wrapped
+from host.text import counted, one_line, wrapped
 from kernels.catalog.catalog import load_catalog
 from kernels.catalog.flavours import names as flavours
 
@@ -49,8 +49,8 @@ def _check(arguments: argparse.Namespace) -> int:
     found += unused(entries, [evaluated(record) for record in records])
     for each in found:
         sys.stdout.write("\n".join(_described(each)) + "\n")
-    against = f" against {len(records)} run{'s' * (len(records) != 1)}" if records else ""
-    number = f"{len(entries)} expectation{'s' * (len(entries) != 1)}"
+    against = f" against {counted(len(records), 'run')}" if records else ""
+    number = counted(len(entries), "expectation")
     sys.stdout.write(f"uevt: {number} checked{against}, {len(found)} not needed\n")
     return exit_code(Ending.UNEXPECTED if found else Ending.PASS)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.results.case_result import CaseResult, RunVerdict
 from conformance.results.run import ALWAYS_SHOWN, RunRecord, self_check_of
-from host.text import coloured, one_line
+from host.text import coloured, counted, one_line
 
 _COLOURS = {
     RunVerdict.PASS: "good",
@@ -37,9 +37,8 @@ def _counts(record: RunRecord) -> str:
     time = f"in {record.duration_s:.1f} s"
     if record.not_built:
         return f"{one_line(record.note) or 'this kernel was built without user_events'} {time}"
-    deviations = "known deviation" + "s" * (record.tally["known"] != 1)
     parts = [
-        f"{number} {deviations if word == 'known' else word}"
+        counted(number, "known deviation") if word == "known" else f"{number} {word}"
         for word, number in record.tally.items()
         if number or word in ALWAYS_SHOWN
     ]

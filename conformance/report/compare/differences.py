@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from conformance.report.compare.compare import Comparison, is_one_kernel
 from conformance.results.run import KernelFacts
-from host.text import one_line
+from host.text import counted, one_line
 
 # Options that are named.
 _OPTIONS = 12
@@ -36,8 +36,7 @@ def differences(comparison: Comparison) -> Iterator[str]:
         if base.kernel.profile != new.kernel.profile:
             why = "they depend on the profile"
             why += ", or the suite changed" if base.suite != new.suite else ""
-        number = comparison.programs_changed
-        yield f"programs differ in {number} case{'s' * (number != 1)}: {why}"
+        yield f"programs differ in {counted(comparison.programs_changed, 'case')}: {why}"
     for what, key in (("accelerator", "accel"), ("machine", "machine"), ("host kernel", "kernel")):
         if base.host.get(key) != new.host.get(key):
             yield _differs(what, base.host.get(key), new.host.get(key))
@@ -73,7 +72,7 @@ def _configuration(comparison: Comparison) -> Iterator[str]:
         ]
         more = len(options) - len(shown)
         shown += [f"and {more} more (--json has all)"] if more else []
-        number = f"{len(options)} option{'s' * (len(options) != 1)}"
+        number = counted(len(options), "option")
         yield f"config differs in {number}: {', '.join(shown)}"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from conformance.report.compare.kinds import without_run_specifics
 from conformance.results.case_result import CaseResult, Mismatch
-from host.text import one_line
+from host.text import counted, one_line
 
 # Lines of a text that are shown; results.json has all.
 _MOST = 8
@@ -70,7 +70,7 @@ def _parts(result: CaseResult, found: Sequence[Mismatch]) -> Iterable[tuple[str,
         yield "kernel", [f"{cut(first.field)}: {cut(first.observed)}"]
     yield "docs", [cut(result.evidence.reference)]
     rest = len(found) - 1
-    yield "more", [f"{rest} more difference{'s' * (rest > 1)} in this case"] if rest else []
+    yield "more", [f"{counted(rest, 'more difference')} in this case"] if rest else []
 
 
 def _operation(result: CaseResult, mismatch: Mismatch) -> str:

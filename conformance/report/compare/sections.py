@@ -12,7 +12,7 @@ from conformance.report.compare.evidence import Evidence, cut, evidence_of, symp
 from conformance.report.compare.kinds import Kind
 from conformance.results.case_result import Outcome
 from conformance.results.run import ALWAYS_SHOWN, RunRecord
-from host.text import one_line
+from host.text import counted, one_line
 
 # Items of one section; a kernel that breaks everything needs a report of its own.
 _MOST = 20
@@ -114,11 +114,10 @@ def sentence(comparison: Comparison) -> tuple[str, str, str]:
     same = f"{comparison.same - still} as before"
     if not comparison.different:
         also = f" ({still} of them failing in both)" if still else ""
-        cases = f"{comparison.same} case{'s' * (comparison.same != 1)}"
-        return names, "no difference", f" in {cases}{also}"
+        return names, "no difference", f" in {counted(comparison.same, 'case')}{also}"
     word = "REGRESSION" if comparison.regression else "no regression"
-    counted = Counter(change.kind for change in comparison.changes)
-    parts = [f"{counted[kind]} {_SHORT[kind]}" for kind in Kind if counted[kind]]
+    numbers = Counter(change.kind for change in comparison.changes)
+    parts = [f"{numbers[kind]} {_SHORT[kind]}" for kind in Kind if numbers[kind]]
     parts += [f"{len(comparison.flaky)} flaky"] if comparison.flaky else []
     parts += [f"{still} still failing"] if still else []
     if comparison.newly_contradicted:
@@ -242,14 +241,14 @@ def _only_adapted(change: Change) -> bool:
 
 def _adapted(changes: Sequence[Change]) -> list[str]:
     """Counts of cases that differ only in measured switches."""
-    counted = Counter(
+    numbers = Counter(
         (change.base.adapted, change.new.adapted)
         for change in changes
         if change.base and change.new
     )
     return [
         f"{number} judged with other measured switches: {_names(now)}; before: {_names(before)}"
-        for (before, now), number in sorted(counted.items())
+        for (before, now), number in sorted(numbers.items())
     ]
 
 
@@ -261,6 +260,6 @@ def _expected(changes: Sequence[Change]) -> list[str]:
     """Counts by surface of the other cases of a section."""
     if not changes:
         return []
-    counted = Counter[str](change.result.surface for change in changes)
-    numbers = ", ".join(f"{surface} {number}" for surface, number in sorted(counted.items()))
-    return [f"{len(changes)} as expected: {numbers}"]
+    numbers = Counter[str](change.result.surface for change in changes)
+    surfaces = ", ".join(f"{surface} {number}" for surface, number in sorted(numbers.items()))
+    return [f"{len(changes)} as expected: {surfaces}"]

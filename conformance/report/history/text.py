@@ -7,7 +7,7 @@ from itertools import groupby
 
 from conformance.report.history.changes import CaseHistory, KernelHistory, OutcomeChange, RunChanges
 from conformance.results.case_result import Outcome
-from host.text import one_line, wrapped
+from host.text import counted, one_line, wrapped
 
 WIDTH = 78
 # Cases that are named for one change.
@@ -64,8 +64,8 @@ def render_kernel(name: str, past: Sequence[RunChanges]) -> str:
         lines += _run(each)
     changes = sum(bool(each.changes) for each in past)
     flaky = {change.case for each in past for change in each.changes if change.flaky}
-    total = f"{_runs(len(past))}, outcomes changed in {changes}"
-    total += f", {_cases(len(flaky))} flaky" if flaky else ""
+    total = f"{counted(len(past), 'run')}, outcomes changed in {changes}"
+    total += f", {counted(len(flaky), 'case')} flaky" if flaky else ""
     return "\n".join([*lines, "", *_wrapped(f"uevt: {one_line(name)}: {total}")]) + "\n"
 
 
@@ -91,7 +91,7 @@ def _came_to(past: KernelHistory) -> str:
     if past.tally.disagree:
         return f"flaky: {past.tally} runs of one build"
     last = past.stretches[-1]
-    text = f"{last.outcome} in {_runs(len(last.runs))}"
+    text = f"{last.outcome} in {counted(len(last.runs), 'run')}"
     if len(past.stretches) > 1:
         before = past.stretches[-2]
         text += f" since {_day(last.runs[0].head.started)}, {before.outcome} before"
@@ -110,7 +110,7 @@ def _run(past: RunChanges) -> list[str]:
     lines = [*wrapped(heading, hanging=2, width=WIDTH), *_wrapped(place, _INDENT)]
     news = [] if past.same_kernel else ["another build, or judged by another ABI"]
     news += [] if past.same_suite else ["another revision of the suite"]
-    news += [f"{_cases(past.new_cases)} for the first time"] if past.new_cases else []
+    news += [f"{counted(past.new_cases, 'case')} for the first time"] if past.new_cases else []
     lines += _wrapped("; ".join(news), _INDENT) if news else []
     changes = sorted(past.changes, key=_key_of)
     for (was, now, flaky), group in groupby(changes, key=_key_of):
@@ -123,14 +123,6 @@ def _run(past: RunChanges) -> list[str]:
 
 def _key_of(change: OutcomeChange) -> tuple[Outcome, Outcome, bool]:
     return change.was, change.now, change.flaky
-
-
-def _runs(number: int) -> str:
-    return f"{number} run{'s' * (number != 1)}"
-
-
-def _cases(number: int) -> str:
-    return f"{number} case{'s' * (number != 1)}"
 
 
 def _day(started: str) -> str:

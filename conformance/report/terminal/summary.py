@@ -16,7 +16,7 @@ from conformance.results.case_result import (
 )
 from conformance.results.run import RunRecord
 from conformance.results.verdict import case_line, verdict_line
-from host.text import one_line, wrapped
+from host.text import counted, one_line, wrapped
 
 DETAILED = 10
 """Failures with details; more would bury the summary."""
@@ -45,7 +45,7 @@ def render_summary(
     lines += _reruns(record)
     lines += _contradictions(record)
     if stale:
-        number = f"{len(stale)} expectation{'s' * (len(stale) != 1)}"
+        number = counted(len(stale), "expectation")
         check = f"uevt expectations check {one_line(str(directory or 'RUN'))}"
         lines += wrapped(f"stale     {number}: {', '.join(stale)}; see {check}", hanging=10)
     if directory is not None:
