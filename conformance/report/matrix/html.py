@@ -6,6 +6,7 @@ and a number, equal evidence is stored once, and lines of operations are indexes
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +32,7 @@ from conformance.report.matrix.story import (
     transitions,
 )
 from conformance.report.matrix.table import Absence, Cell, Matrix, Row
-from conformance.results.case_result import NOT_OK, Blame, CaseResult, Outcome
+from conformance.results.case_result import NOT_OK, Blame, CaseResult, Mismatch, Outcome
 from conformance.results.json_codec import encode
 from conformance.results.summary import short_digest
 
@@ -189,7 +190,7 @@ def _detail(result: CaseResult, tables: _Tables) -> dict[str, Any]:
     found = {
         "blame": "" if result.blame is Blame.NONE else result.blame.value,
         "reason": result.reason,
-        "mismatches": encode(result.mismatches),
+        "mismatches": [_mismatch(each) for each in result.mismatches],
         "steps": [tables.lines.number(line) for line in evidence.steps],
         "model": evidence.model,
         "kernel": evidence.kernel,
@@ -200,6 +201,17 @@ def _detail(result: CaseResult, tables: _Tables) -> dict[str, Any]:
         "source": result.location,
     }
     return {name: value for name, value in found.items() if value}
+
+
+def _mismatch(mismatch: Mismatch) -> dict[str, Any]:
+    """A mismatch; of texts of several lines the lines of both, marked with " ", "-" or "+"."""
+    if "\n" not in mismatch.allowed.strip() and "\n" not in mismatch.observed.strip():
+        return dict(encode(mismatch))
+    allowed, observed = mismatch.allowed.split("\n"), mismatch.observed.split("\n")
+    every = len(allowed) + len(observed)
+    lines = list(difflib.unified_diff(allowed, observed, n=every, lineterm=""))
+    # The first three lines are file names and line numbers.
+    return {"step": mismatch.step, "field": mismatch.field, "lines": lines[3:]}
 
 
 def _conditions(case: Case | None) -> str:

@@ -1,7 +1,6 @@
 // The content of the dialog: what explains the result of a case on a kernel.
 const evidence = (() => {
   const FIRST_MISMATCHES = 2;
-  const MOST_COMPARED = 1e6;
 
   const section = (title, ...children) => element("section", {}, element("h3", {}, title), ...children);
   const text = (content) => element("pre", {}, content);
@@ -60,44 +59,11 @@ const evidence = (() => {
     }));
   }
 
-  function mismatch({ step, field, allowed, observed }) {
+  function mismatch({ step, field, allowed, observed, lines }) {
     const place = step ? `step ${step}, ${field}` : `the case as a whole, ${field}`;
-    if (!allowed.trim().includes("\n") && !observed.trim().includes("\n")) {
-      return section(place, pairs("pair", [["allowed", allowed], ["observed", observed]]));
-    }
-    const lines = difference(allowed.split("\n"), observed.split("\n"));
-    return section(`${place}  (− allowed, + observed)`, element("pre", {}, ...lines.map(([sign, line]) =>
-      element("span", { class: { "-": "removed", "+": "added" }[sign] }, `${sign} ${line}\n`))));
-  }
-
-  // Lines of two texts: common ones with " ", others with "-" or "+".
-  function difference(old, now) {
-    let begin = 0, end = 0;
-    const shorter = Math.min(old.length, now.length);
-    while (begin < shorter && old[begin] === now[begin]) begin++;
-    while (end < shorter - begin && old[old.length - 1 - end] === now[now.length - 1 - end]) end++;
-    const common = (lines) => lines.map((line) => [" ", line]);
-    const inner = between(old.slice(begin, old.length - end), now.slice(begin, now.length - end));
-    return [...common(old.slice(0, begin)), ...inner, ...common(old.slice(old.length - end))];
-  }
-
-  // The same by their longest common subsequence, or as a whole where that would take too long.
-  function between(old, now) {
-    if (old.length * now.length > MOST_COMPARED) return [...old.map((line) => ["-", line]), ...now.map((line) => ["+", line])];
-    const length = Array.from({ length: old.length + 1 }, () => new Uint32Array(now.length + 1));
-    for (let i = old.length - 1; i >= 0; i--) {
-      for (let j = now.length - 1; j >= 0; j--) {
-        length[i][j] = old[i] === now[j] ? length[i + 1][j + 1] + 1 : Math.max(length[i + 1][j], length[i][j + 1]);
-      }
-    }
-    const lines = [];
-    let i = 0, j = 0;
-    while (i < old.length || j < now.length) {
-      if (i < old.length && j < now.length && old[i] === now[j]) lines.push([" ", old[i++], j++]);
-      else if (j >= now.length || (i < old.length && length[i + 1][j] >= length[i][j + 1])) lines.push(["-", old[i++]]);
-      else lines.push(["+", now[j++]]);
-    }
-    return lines;
+    if (!lines) return section(place, pairs("pair", [["allowed", allowed], ["observed", observed]]));
+    return section(`${place}  (− allowed, + observed)`, element("pre", {}, ...lines.map((line) =>
+      element("span", { class: { "-": "removed", "+": "added" }[line[0]] }, `${line[0]} ${line.slice(1)}\n`))));
   }
 
   function finding(number) {
