@@ -63,11 +63,11 @@ def logged(ue: UserEvents, program: Sequence[Piece], level: int) -> tuple[str, s
     ),
     ("frame", [mov64_imm(R10, 0), *GOOD], "frame pointer is read only"),
 )
-def test_log_names_register(ue: UserEvents, program: Sequence[Piece], said: str) -> None:
+def test_log_names_register(ue: UserEvents, program: Sequence[Piece], message: str) -> None:
     """The log of a rejected program ends with NUL within its buffer, and names the error."""
     errno, text = logged(ue, program, 1)
     assert errno == "EACCES"
-    assert said in text
+    assert message in text
     assert text.endswith("\n")
 
 

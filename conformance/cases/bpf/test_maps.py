@@ -92,8 +92,8 @@ def test_map_sizes(ue: UserEvents, key_size: int, value_size: int) -> None:
 )
 def test_attributes_longer(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
     """Attributes may be longer than the kernel's, up to a page, if zero; missing ones are zero."""
-    told = HASH.ljust(min(size, 4100) - len(tail), b"\0") + tail
-    assert Bpf(ue.process).call(0, told, size=size, slot=20).errno == errno
+    attributes = HASH.ljust(min(size, 4100) - len(tail), b"\0") + tail
+    assert Bpf(ue.process).call(0, attributes, size=size, slot=20).errno == errno
 
 
 @case(spec="CHECK_ATTR")
@@ -109,10 +109,10 @@ def test_attributes_unreadable(ue: UserEvents) -> None:
     """Attributes that cannot be read completely are EFAULT; a size too large is E2BIG first."""
     system, process = Bpf(ue.process), ue.process
     short = process.place(HASH)
-    told = [(NOWHERE, 16), (short, 16), (short, 17), (short, 1024), (NOWHERE, 4097)]
+    arguments = [(NOWHERE, 16), (short, 16), (short, 17), (short, 1024), (NOWHERE, 4097)]
     errors = [
         process.run(system.operation(0, address, size, 20 + i)).errno
-        for i, (address, size) in enumerate(told)
+        for i, (address, size) in enumerate(arguments)
     ]
     assert errors == ["EFAULT", "", "EFAULT", "EFAULT", "E2BIG"]
 

@@ -296,5 +296,5 @@ def test_one_name_in_two_systems(ue: UserEvents, pattern: str) -> None:
     if pattern[0] == "!":
         assert instance.write(path, f"*:{name}").errno == ""
     assert instance.write(path, pattern.format(name)).errno == ""
-    told = (0, 0) if pattern[0] == "!" else (1, 1)
-    assert (first.word.value, second.word.value) == told
+    expected = (0, 0) if pattern[0] == "!" else (1, 1)
+    assert (first.word.value, second.word.value) == expected

@@ -174,16 +174,16 @@ APART = (
 @variants(pairs(ORDER, APART))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """If two checks fail, errno is that of the first, and the event stays."""
-    mistakes = (first, second)
+    errors = (first, second)
     process, data = ue.process, ue.open_data()
     ue.tracefs.command(f"u:{ue.name()}\n")
-    if "busy" in mistakes:
+    if "busy" in errors:
         ue.tracefs.enable(ue.name())
-    name = ue.name("f" if "unknown" in mistakes else "e").encode()
-    text = name.ljust(512, b"x") if "too-long" in mistakes else name
+    name = ue.name("f" if "unknown" in errors else "e").encode()
+    text = name.ljust(512, b"x") if "too-long" in errors else name
     # The unreadable byte replaces the end of the name.
-    place = process.place(text + (b"" if "unreadable" in mistakes else b"\0"))
-    if "permission" in mistakes:
+    place = process.place(text + (b"" if "unreadable" in errors else b"\0"))
+    if "permission" in errors:
         process.setuid()
     assert data.ioctl(DIAG_IOCSDEL, place).errno == errno
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"

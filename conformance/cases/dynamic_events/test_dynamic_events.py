@@ -191,10 +191,10 @@ def test_existing_registration(ue: UserEvents) -> None:
 def test_refused(ue: UserEvents, command: str, ignored: str) -> None:
     """Text that is no command or defines no event fails with EINVAL and creates nothing."""
     # The event created where flags are cut off and ignored.
-    made = ue.dated("text_flags_refused", since="", before=ignored.format(ue.name()))
+    lines = ue.dated("text_flags_refused", since="", before=ignored.format(ue.name()))
     found = ue.tracefs.command(command.format(ue.name()))
-    assert found.errno == ("" if made else "EINVAL")
-    assert ue.tracefs.dynamic_events() == made
+    assert found.errno == ("" if lines else "EINVAL")
+    assert ue.tracefs.dynamic_events() == lines
 
 
 @case(

@@ -50,25 +50,25 @@ DELETION_APART = (
 LONGEST = 4096
 
 
-def run(ue: UserEvents, command: str, mistakes: tuple[str, ...]) -> str:
+def run(ue: UserEvents, command: str, errors: tuple[str, ...]) -> str:
     """Errno of a write of one line."""
     process = ue.process
-    file = File(process, DYNAMIC_EVENTS, os.O_RDONLY if "read-only" in mistakes else os.O_WRONLY)
-    if "permission" in mistakes:
+    file = File(process, DYNAMIC_EVENTS, os.O_RDONLY if "read-only" in errors else os.O_WRONLY)
+    if "permission" in errors:
         process.setuid()
-    line = command.ljust(LONGEST) if "too-long" in mistakes else command
+    line = command.ljust(LONGEST) if "too-long" in errors else command
     there = process.place(line.encode())
-    return file.write_at(there, len(line) + (1 if "unreadable" in mistakes else 0)).errno
+    return file.write_at(there, len(line) + (1 if "unreadable" in errors else 0)).errno
 
 
-def create(ue: UserEvents, *mistakes: str) -> str:
+def create(ue: UserEvents, *errors: str) -> str:
     """Errno of a line that should create an event."""
     ue.tracefs.command(f"u:{ue.name('e')} u8 z\n")
-    if "maximum" in mistakes:
+    if "maximum" in errors:
         ue.tracefs.write(MAXIMUM, "1\n")
-    name = ue.name("e" if "other-fields" in mistakes else "f")
-    flags = ":x" if "text-flags" in mistakes else ""
-    return run(ue, f"u:{name}{flags} {'long' if 'bad-field' in mistakes else 'u32'} a", mistakes)
+    name = ue.name("e" if "other-fields" in errors else "f")
+    flags = ":x" if "text-flags" in errors else ""
+    return run(ue, f"u:{name}{flags} {'long' if 'bad-field' in errors else 'u32'} a", errors)
 
 
 @case
@@ -91,12 +91,12 @@ def test_pairs_at_the_maximum(ue: UserEvents, first: str, second: str, errno: st
 @variants(pairs(DELETION, DELETION_APART))
 def test_pairs_of_deletion(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """If two checks of a deletion fail, errno is that of the first."""
-    mistakes = (first, second)
+    errors = (first, second)
     ue.tracefs.command(f"u:{ue.name()}\n")
-    if "busy" in mistakes:
+    if "busy" in errors:
         ue.tracefs.enable(ue.name())
-    name = "" if "no-name" in mistakes else ue.name("f" if "unknown" in mistakes else "e")
-    assert run(ue, f"-:{name}", mistakes) == errno
+    name = "" if "no-name" in errors else ue.name("f" if "unknown" in errors else "e")
+    assert run(ue, f"-:{name}", errors) == errno
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"
 
 
@@ -116,11 +116,11 @@ def test_read_in_pieces(ue: UserEvents, length: int, errno: str) -> None:
 
 @case(spec="trace_parse_run_command", profiles="5.18..", needs="lasting_events", tier="full")
 @variants(("first-piece", 100, ""), ("second-piece", 4090, "u:{}\n"))
-def test_piece_by_piece(ue: UserEvents, comment: int, made: str) -> None:
+def test_piece_by_piece(ue: UserEvents, comment: int, created: str) -> None:
     """The lines of a buffer run before the next is read: EFAULT, and created events stay."""
     process = ue.process
     file = File(process, DYNAMIC_EVENTS, os.O_WRONLY)
     lines = f"u:{ue.name()}\n".encode() + b"#" * (comment - 1) + b"\n"
     there = process.place(lines)
     assert file.write_at(there, len(lines) + 8).errno == "EFAULT"
-    assert ue.tracefs.dynamic_events() == made.format(ue.name())
+    assert ue.tracefs.dynamic_events() == created.format(ue.name())

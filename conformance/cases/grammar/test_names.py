@@ -141,11 +141,11 @@ def test_ioctl_text_flags(ue: UserEvents) -> None:
     data, word = ue.open_data(), ue.process.word()
     # Old kernels cut them off and ignored them.
     errno = ue.dated("text_flags_refused", since="EINVAL", before="")
-    made = []
+    lines = []
     for bit, text in enumerate(FLAG_TEXTS):
         assert data.register(f"{ue.name(f'e{bit}')}{text}", word=word, bit=bit).errno == errno
-        made.append(f"u:{ue.name(f'e{bit}')}{' u32 a' if ' ' in text else ''}\n")
-    shown = ue.dated("text_flags_refused", since="", before="".join(made))
+        lines.append(f"u:{ue.name(f'e{bit}')}{' u32 a' if ' ' in text else ''}\n")
+    shown = ue.dated("text_flags_refused", since="", before="".join(lines))
     assert ue.tracefs.dynamic_events() == shown
 
 
@@ -156,11 +156,11 @@ def test_dynamic_events_text_flags(ue: UserEvents) -> None:
     """dynamic_events rejects text flags as well."""
     # Old kernels cut them off and ignored them.
     errno = ue.dated("text_flags_refused", since="EINVAL", before="")
-    made = []
+    lines = []
     for number, text in enumerate(FLAG_TEXTS):
         assert ue.tracefs.command(f"u:{ue.name(f'e{number}')}{text}\n").errno == errno
-        made.append(f"u:{ue.name(f'e{number}')}{' u32 a' if ' ' in text else ''}\n")
-    shown = ue.dated("text_flags_refused", since="", before="".join(made))
+        lines.append(f"u:{ue.name(f'e{number}')}{' u32 a' if ' ' in text else ''}\n")
+    shown = ue.dated("text_flags_refused", since="", before="".join(lines))
     assert ue.tracefs.dynamic_events() == shown
 
 

@@ -17,7 +17,7 @@ case = surface(
 SYNTHETIC = "synthetic"
 
 
-def made(ue: UserEvents, fields: str) -> str:
+def create_synthetic(ue: UserEvents, fields: str) -> str:
     """Create an enabled synthetic event with these fields; returns its name."""
     name = ue.name("made")
     assert ue.tracefs.command(f"s:{name} {fields}\n").errno == ""
@@ -51,7 +51,7 @@ def made(ue: UserEvents, fields: str) -> str:
     ("no-variable", "onchange($yy).save(bb)", "Couldn't find onmax or onchange variable", "yy"),
     ("no-synthetic-event", "onmax($xx).trace(nope,$xx)", "Couldn't find synthetic event", "nope"),
 )
-def test_action_refused(ue: UserEvents, text: str, said: str, near: str) -> None:
+def test_action_refused(ue: UserEvents, text: str, message: str, near: str) -> None:
     """An invalid action is EINVAL, and error_log has the reason."""
     event = ue.event("u8 a; u8 bb")
     directory = event.directory
@@ -59,7 +59,7 @@ def test_action_refused(ue: UserEvents, text: str, said: str, near: str) -> None
     command = f"hist:keys=a:xx=bb:{text}"
     assert directory.trigger(command).errno == "EINVAL"
     assert ue.tracefs.errors() == (
-        f"hist:user_events:{ue.name()}: error: {said}\n  Command: {command}\n"
+        f"hist:user_events:{ue.name()}: error: {message}\n  Command: {command}\n"
         f"           {' ' * command.find(near)}^\n"
     )
     assert directory.enabled == "0\n"
@@ -101,15 +101,15 @@ def test_action_refused(ue: UserEvents, text: str, said: str, near: str) -> None
     ),
     ("save-unknown", "onmax($xx).save(nope)", "EINVAL", "Couldn't create field variable"),
 )
-def test_action_does_not_fit(ue: UserEvents, text: str, errno: str, said: str) -> None:
+def test_action_does_not_fit(ue: UserEvents, text: str, errno: str, message: str) -> None:
     """The arguments of an action must match the fields of the synthetic event."""
     event = ue.event("u8 a; u8 bb; u16 cc")
-    made(ue, "u8 v")
+    create_synthetic(ue, "u8 v")
     directory = event.directory
     clear_errors(ue)
     action = text.format(ue.name("e" if "onmatch" in text else "made"))
     assert directory.trigger(f"hist:keys=a:xx=bb:yy=cc:{action}").errno == errno
-    assert ue.tracefs.errors().count(f": error: {said}\n") == 1
+    assert ue.tracefs.errors().count(f": error: {message}\n") == 1
     assert directory.enabled == "0\n"
 
 
@@ -124,7 +124,7 @@ def test_onmatch(ue: UserEvents, action: str, worth: int) -> None:
     data = ue.open_data()
     data.register(ue.name() + " u8 aa; u8 bb")
     data.register(ue.name("other") + " u8 aa; u8 bb")
-    name = made(ue, "u8 k; u8 d")
+    name = create_synthetic(ue, "u8 k; u8 d")
     first, second = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
     first.trigger("hist:keys=aa:x0=bb")
     match = f"onmatch(user_events.{ue.name()}).{action.format(name)}"
@@ -147,7 +147,7 @@ def test_onmatch(ue: UserEvents, action: str, worth: int) -> None:
 def test_synthetic_event_is_busy(ue: UserEvents) -> None:
     """A synthetic event stays while a user event's histogram generates it or a tracer uses it."""
     event = ue.event("u8 aa; u8 bb")
-    name = made(ue, "u8 v")
+    name = create_synthetic(ue, "u8 v")
     directory = event.directory
     text = f"hist:keys=aa:xx=bb:onmax($xx).trace({name},$xx)"
     directory.trigger(text)
@@ -177,7 +177,7 @@ def test_synthetic_event_is_busy(ue: UserEvents) -> None:
 def test_synthetic_signs(ue: UserEvents, kind: str, payload: bytes, shown: str) -> None:
     """A field of a user event is copied unchanged to a synthetic one and printed by its size."""
     event = ue.event(f"u8 aa; {kind} bb")
-    name = made(ue, f"{kind} v")
+    name = create_synthetic(ue, f"{kind} v")
     text = f"hist:keys=aa:xx=bb:onchange($xx).trace({name},bb)"
     assert event.directory.trigger(text).errno == ""
     event.write(b"\1" + payload)
@@ -224,7 +224,7 @@ def test_tracked_nothing(ue: UserEvents, handler: str, label: str) -> None:
 def test_tracked_and_told(ue: UserEvents, handler: str, recorded: list[int]) -> None:
     """Each new maximum, or change, of a value generates a synthetic event."""
     event = ue.event("u8 aa; u8 bb")
-    name = made(ue, "u8 v")
+    name = create_synthetic(ue, "u8 v")
     text = f"hist:keys=aa:xx=bb:{handler}($xx).trace({name},$xx) if bb != 7"
     assert event.directory.trigger(text).errno == ""
     for number in (0, 5, 5, 9, 7, 4, 0):

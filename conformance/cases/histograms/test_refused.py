@@ -70,7 +70,7 @@ NO_MODIFIER = "Invalid field modifier"
     ),
 )
 def test_variable_refused(
-    ue: UserEvents, text: str, errno: str, told: list[tuple[str, str]]
+    ue: UserEvents, text: str, errno: str, log: list[tuple[str, str]]
 ) -> None:
     """An invalid variable is rejected with a reason in error_log, and the event does not change."""
     event = ue.event("u32 a; u32 b")
@@ -78,9 +78,9 @@ def test_variable_refused(
     clear_errors(ue)
     assert directory.trigger(f"hist:{text}").errno == errno
     assert ue.tracefs.errors() == "".join(
-        f"hist:user_events:{ue.name()}: error: {said}\n  Command: hist:{text}\n"
+        f"hist:user_events:{ue.name()}: error: {message}\n  Command: hist:{text}\n"
         f"           {' ' * f'hist:{text}'.find(near)}^\n"
-        for said, near in told
+        for message, near in log
     )
     assert directory.enabled == "0\n"
     if ue.profile.has("remote_enable"):
@@ -112,7 +112,7 @@ def test_variable_refused(
     ("sorted-otherwise", ("keys=a:sort=a.upwards",), "EINVAL", "Invalid sort modifier", 19),
 )
 def test_refused_and_told(
-    ue: UserEvents, texts: tuple[str, ...], errno: str, said: str, column: int
+    ue: UserEvents, texts: tuple[str, ...], errno: str, message: str, column: int
 ) -> None:
     """error_log has the reason for which a histogram was rejected, and the column."""
     directory = ue.event("u8 a; u8 b").directory
@@ -122,7 +122,7 @@ def test_refused_and_told(
     clear_errors(ue)
     assert directory.trigger(f"hist:{last}").errno == errno
     assert ue.tracefs.errors() == (
-        f"hist:user_events:{ue.name()}: error: {said}\n  Command: hist:{last}\n"
+        f"hist:user_events:{ue.name()}: error: {message}\n  Command: hist:{last}\n"
         f"           {' ' * column}^\n"
     )
 

@@ -94,8 +94,8 @@ def test_perf_sample(ue: UserEvents) -> None:
     data.register(f"{ue.name()} u32 a")
     ring = open_perf(first, ue.name(), PerfAttr(sample_type=TID | RAW)).map()
     assert data.write_event(0, b"\1\0\0\0").value == 8
-    told = "SAMPLE misc 1 size 32 one thread raw 12 of process 1: 01 00 00 00"
-    assert ring.lines() == ["head 32 tail 0", told]
+    expected = "SAMPLE misc 1 size 32 one thread raw 12 of process 1: 01 00 00 00"
+    assert ring.lines() == ["head 32 tail 0", expected]
 
 
 @case(

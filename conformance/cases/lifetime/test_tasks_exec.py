@@ -66,15 +66,15 @@ def test_exec_releases(ue: UserEvents, kept: bool) -> None:
     profiles="5.18..",
 )
 @variants("task", "vfork", "thread")
-def test_exec_keeps_the_index(ue: UserEvents, made: str) -> None:
+def test_exec_keeps_the_index(ue: UserEvents, kind: str) -> None:
     """A new program writes with the indices of an inherited descriptor, and continues them."""
     task = first_task(ue)
     data = task.open_data()
     data.register(ue.name("a") + " u64 a")
     data.register(ue.name() + " u32 a")
     task.keep_over_exec(data)
-    program = task.vfork() if made == "vfork" else task
-    program = task.thread() if made == "thread" else program
+    program = task.vfork() if kind == "vfork" else task
+    program = task.thread() if kind == "thread" else program
     program.execute()
     inherited = data.of(program)
     ue.tracefs.enable(ue.name())

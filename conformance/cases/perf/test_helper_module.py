@@ -29,7 +29,7 @@ def registered(ue: UserEvents) -> tuple[DataFile, Registration]:
     return data, data.register(ue.name() + " u32 a")
 
 
-def told(ue: UserEvents, event: Registration) -> Callable[[], int]:
+def listening_state(ue: UserEvents, event: Registration) -> Callable[[], int]:
     """The enable state that the program sees: a status byte, a status bit, or its word's bit."""
     if not ue.profile.has("status_page"):
         return lambda: event.word.value
@@ -41,7 +41,7 @@ def told(ue: UserEvents, event: Registration) -> Callable[[], int]:
 def test_unnoticed(ue: UserEvents) -> None:
     """Attaching a foreign probe does not set the enable word."""
     _, event = registered(ue)
-    state = told(ue, event)
+    state = listening_state(ue, event)
     assert ue.tracefs.attach_probe(ue.name()).errno == ""
     assert state() == 0
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
@@ -51,7 +51,7 @@ def test_unnoticed(ue: UserEvents) -> None:
 def test_beside_ftrace(ue: UserEvents) -> None:
     """When ftrace attaches, the foreign probe is noticed: the status names both."""
     _, event = registered(ue)
-    state = told(ue, event)
+    state = listening_state(ue, event)
     ue.tracefs.attach_probe(ue.name())
     ue.tracefs.enable(ue.name())
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace other")
@@ -62,7 +62,7 @@ def test_beside_ftrace(ue: UserEvents) -> None:
 def test_alone(ue: UserEvents) -> None:
     """When ftrace detaches, the foreign probe stays and the enable word stays set."""
     _, event = registered(ue)
-    state = told(ue, event)
+    state = listening_state(ue, event)
     ue.tracefs.attach_probe(ue.name())
     ue.tracefs.enable(ue.name())
     ue.tracefs.disable(ue.name())
@@ -74,7 +74,7 @@ def test_alone(ue: UserEvents) -> None:
 def test_behind_ftrace(ue: UserEvents) -> None:
     """A foreign probe added to an enabled event is noticed at the next change, not before."""
     _, event = registered(ue)
-    state = told(ue, event)
+    state = listening_state(ue, event)
     ue.tracefs.enable(ue.name())
     ue.tracefs.attach_probe(ue.name())
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
@@ -87,7 +87,7 @@ def test_behind_ftrace(ue: UserEvents) -> None:
 def test_gone(ue: UserEvents) -> None:
     """Detaching a foreign probe is noticed only when ftrace attaches and detaches."""
     _, event = registered(ue)
-    state = told(ue, event)
+    state = listening_state(ue, event)
     ue.tracefs.attach_probe(ue.name())
     ue.tracefs.enable(ue.name())
     ue.tracefs.disable(ue.name())

@@ -225,8 +225,8 @@ def test_override_of_modes(
 def test_status_is_not_writable(ue: UserEvents, capabilities: tuple[str, ...], errno: str) -> None:
     """Since 6.4 even root needs CAP_DAC_OVERRIDE to open the status file for writing."""
     Credentials(ue.process).keep_only(*[Capability[name] for name in capabilities])
-    told = ue.dated("status_page", since="", before=errno)
-    assert try_open(ue.process, STATUS, os.O_RDWR).errno == told
+    expected = ue.dated("status_page", since="", before=errno)
+    assert try_open(ue.process, STATUS, os.O_RDWR).errno == expected
     assert try_open(ue.process, STATUS, os.O_RDONLY).errno == ""
 
 

@@ -140,9 +140,9 @@ def test_superblock_opened_after(ue: UserEvents) -> None:
     program.bind(DATA, "/run/data")
     root = read_only(ue)
     flags = (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_RDONLY | os.O_TRUNC)
-    answers = ["", "EROFS", "EROFS", "EROFS"]
+    expected = ["", "EROFS", "EROFS", "EROFS"]
     for path in (DATA, "/run/data", DYNAMIC_EVENTS):
-        assert [try_open(ue.process, path, each).errno for each in flags] == answers
+        assert [try_open(ue.process, path, each).errno for each in flags] == expected
     assert try_open(ue.process, STATUS, os.O_RDONLY).errno == ""
     assert root.chmod(DATA, 0o666).errno == "EROFS"
     assert root.remount(ROOT).errno == ""

@@ -288,8 +288,8 @@ def test_records(ue: UserEvents) -> None:
     newer, _ = tracepoints(ue)
     ue.tracefs.clear_trace()
     ue.tracefs.enable(newer, system=MULTI_SYSTEM)
-    unheard = data.write_event(0, bytes(4))
-    assert unheard.errno == ue.dated("ebadf_when_disabled", since="EBADF", before="")
+    while_disabled = data.write_event(0, bytes(4))
+    assert while_disabled.errno == ue.dated("ebadf_when_disabled", since="EBADF", before="")
     assert data.write_event(second.index, b"\x05\0").value == 6
     assert [line.removeprefix(newer) for line in ue.tracefs.records()] == [": b=0x5 (5)"]
 

@@ -134,10 +134,10 @@ def register(ue: UserEvents, first: str, second: str) -> str:
     return data.ioctl(DIAG_IOCSREG, place).errno
 
 
-def created(ue: UserEvents, *mistakes: str) -> str:
+def created(ue: UserEvents, *errors: str) -> str:
     """The lines of dynamic_events for the events that the errors need."""
-    taken = f"u:{ue.name('t')}\n" if "taken" in mistakes else ""
-    return taken + (f"u:{ue.name('e')} u8 z\n" if "other-fields" in mistakes else "")
+    taken = f"u:{ue.name('t')}\n" if "taken" in errors else ""
+    return taken + (f"u:{ue.name('e')} u8 z\n" if "other-fields" in errors else "")
 
 
 @case(spec="user_reg_get, user_events_ioctl_reg, user_event_parse")

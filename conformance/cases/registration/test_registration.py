@@ -126,10 +126,10 @@ def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
 def test_text_flags(ue: UserEvents, rest: str) -> None:
     """A colon in the name part is EINVAL; before 6.5 the text from the colon on was ignored."""
     seen = ue.open_data().register(ue.name() + rest)
-    told = ue.dated("text_flags_refused", since=("EINVAL", UNTOUCHED), before=("", 0))
-    assert (seen.errno, seen.index) == told
-    made = ue.dated("text_flags_refused", since="", before=ue.status_line(1, ue.name()))
-    assert ue.tracefs.status() == made
+    expected = ue.dated("text_flags_refused", since=("EINVAL", UNTOUCHED), before=("", 0))
+    assert (seen.errno, seen.index) == expected
+    lines = ue.dated("text_flags_refused", since="", before=ue.status_line(1, ue.name()))
+    assert ue.tracefs.status() == lines
 
 
 @case(spec="user_event_parse_cmd")
@@ -185,8 +185,8 @@ def test_other_fields(ue: UserEvents, fields: str) -> None:
     data = ue.open_data()
     data.register(f"{ue.name()} u32 a; u64 b")
     seen = data.register(ue.name() + fields)
-    told = ue.dated("arguments_matched", since=("EADDRINUSE", UNTOUCHED), before=("", 0))
-    assert (seen.errno, seen.index) == told
+    expected = ue.dated("arguments_matched", since=("EADDRINUSE", UNTOUCHED), before=("", 0))
+    assert (seen.errno, seen.index) == expected
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u32 a; u64 b\n"
 
 

@@ -38,26 +38,26 @@ APART = (
 )
 
 
-def register(ue: UserEvents, *mistakes: str) -> str:
+def register(ue: UserEvents, *errors: str) -> str:
     """Errno of a registration with the given errors."""
-    text = f"{ue.name()} {'long' if 'bad-field' in mistakes else 'u32'} a"
-    raw = reg_of(ue, text.ljust(512) if "string-too-long" in mistakes else text)
+    text = f"{ue.name()} {'long' if 'bad-field' in errors else 'u32'} a"
+    raw = reg_of(ue, text.ljust(512) if "string-too-long" in errors else text)
     # The string pointer is at offset 8, in the packed structure at 4.
     pointer = len(raw) - 16
-    if "string-unreadable" in mistakes:
+    if "string-unreadable" in errors:
         raw = overlay(raw, pointer, bytes(8))
     size = len(raw)
-    if "too-big" in mistakes:
+    if "too-big" in errors:
         size = 4097
-    elif "too-small" in mistakes:
+    elif "too-small" in errors:
         size -= 1
-    elif "tail" in mistakes:
+    elif "tail" in errors:
         size += 4
     raw = overlay(raw, 0, struct.pack("<I", size))
-    if "cut-off" in mistakes:
+    if "cut-off" in errors:
         # Nothing is mapped past the size that even a short structure has.
         raw = raw[:pointer]
-    place = ue.process.place(raw + (b"\0\0\0\1" if "tail" in mistakes else b""))
+    place = ue.process.place(raw + (b"\0\0\0\1" if "tail" in errors else b""))
     return ue.open_data().ioctl(DIAG_IOCSREG, place).errno
 
 

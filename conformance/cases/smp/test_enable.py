@@ -35,8 +35,10 @@ def test_neighbours(
     word = both.left.open_data().register(ue.name(), bit=bit, word=both.left.word(size)).word
     on, off = both.prepared_right.switch(enable_file(ue))
     add = Add(both.left.actor, word.address + behind, amount, times=500_000)
-    told = race(both.left, track(both.left, add, passes=20), track(both.right, off, on, passes=20))
-    assert told == [[{"0": 20}], [{"1": 20}, {"1": 20}]]
+    answers = race(
+        both.left, track(both.left, add, passes=20), track(both.right, off, on, passes=20)
+    )
+    assert answers == [[{"0": 20}], [{"1": 20}, {"1": 20}]]
     assert word.value == left
 
 
@@ -49,12 +51,12 @@ def test_two_bits_of_a_word(ue: UserEvents) -> None:
     data.register(ue.name("b"), bit=7, word=word)
     first = both.prepared_left.switch(enable_file(ue, "a"))
     second = both.prepared_right.switch(enable_file(ue, "b"))
-    told = race(
+    answers = race(
         both.left,
         track(both.left, *reversed(first), passes=20),
         track(both.right, *reversed(second), passes=20),
     )
-    assert told == [[{"1": 20}, {"1": 20}], [{"1": 20}, {"1": 20}]]
+    assert answers == [[{"1": 20}, {"1": 20}], [{"1": 20}, {"1": 20}]]
     assert word.value == 0x81
 
 
@@ -71,12 +73,12 @@ def test_two_places_of_a_page(ue: UserEvents, flags: int) -> None:
     data = both.left.open_data()
     first = data.register(ue.name("a"))
     second = data.register(ue.name("b"))
-    told = race(
+    answers = race(
         both.left,
         track(both.left, *reversed(both.prepared_left.switch(enable_file(ue, "a"))), passes=20),
         track(both.right, *both.prepared_right.switch(enable_file(ue, "b")), passes=20),
     )
-    assert told == [[{"1": 20}, {"1": 20}], [{"1": 20}, {"1": 20}]]
+    assert answers == [[{"1": 20}, {"1": 20}], [{"1": 20}, {"1": 20}]]
     assert (page.shows(first.place), page.shows(second.place)) == (1, 0)
 
 
@@ -96,12 +98,12 @@ def test_registrations_come_and_go(ue: UserEvents, listening: bool, left: int) -
     unregister = both.prepared_left.unregister(data, word, bit=5)
     on, off = both.prepared_right.switch(enable_file(ue))
     switching = (off, on) if listening else (on, off)
-    told = race(
+    answers = race(
         both.left,
         track(both.left, register, unregister, passes=50),
         track(both.right, *switching, passes=20),
     )
-    assert told == [[{"0": 50}, {"0": 50}], [{"1": 20}, {"1": 20}]]
+    assert answers == [[{"0": 50}, {"0": 50}], [{"1": 20}, {"1": 20}]]
     assert (kept.value, word.value) == (left, 0)
     data.register(ue.name(), word=word, bit=5)
     assert word.value == left
@@ -121,8 +123,8 @@ def test_registered_while_enabled(ue: UserEvents, flags: int) -> None:
     words = [both.left.word() for _ in range(16)]
     register = [both.prepared_left.register(data, ue.name(), word=word, bit=1) for word in words]
     on, _ = both.prepared_right.switch(enable_file(ue))
-    told = race(both.left, track(both.left, *register), track(both.right, on))
-    assert told == [[{"0": 1}] * 16, [{"1": 1}]]
+    answers = race(both.left, track(both.left, *register), track(both.right, on))
+    assert answers == [[{"0": 1}] * 16, [{"1": 1}]]
     assert {word.value for word in words} == {2}
 
 
@@ -139,9 +141,9 @@ def test_unregistered_while_enabled(ue: UserEvents, again: int) -> None:
     words = [data.register(ue.name(), bit=bit).word for bit in range(again)]
     on, _ = both.prepared_right.switch(enable_file(ue))
     gone = [both.prepared_left.unregister(data, word, bit=bit) for bit, word in enumerate(words)]
-    told = both.race(gone, [on])
-    assert told[1] == [{"1": 1}]
-    assert set(map(str, told[0])) == {"{'0': 1}"}
+    answers = both.race(gone, [on])
+    assert answers[1] == [{"1": 1}]
+    assert set(map(str, answers[0])) == {"{'0': 1}"}
     assert {word.value for word in words} == {0}
 
 
@@ -158,12 +160,12 @@ def test_no_record_is_lost(ue: UserEvents, flags: int) -> None:
     mine.register(f"{ue.name()} u32 v")
     its.register(f"{ue.name()} u32 v")
     ue.tracefs.enable(ue.name())
-    told = race(
+    answers = race(
         both.left,
         track(both.left, both.prepared_left.write(mine, 0, ONE), passes=400),
         track(both.right, both.prepared_right.write(its, 0, TWO), passes=300),
     )
-    assert told == [[{"8": 400}], [{"8": 300}]]
+    assert answers == [[{"8": 400}], [{"8": 300}]]
     counted = [_entries(ue, cpu) for cpu in (0, 1)]
     assert counted == ["entries: 400", "entries: 300"]
     assert ue.tracefs.distinct_records() == [
@@ -211,12 +213,12 @@ def test_written_while_registered(ue: UserEvents) -> None:
     data.register(f"{ue.name()} u32 v")
     ue.tracefs.enable(ue.name())
     more = [both.prepared_right.register(data, ue.name(f"more{n}")) for n in range(8)]
-    told = race(
+    answers = race(
         both.left,
         track(both.left, both.prepared_left.write(data, 0, ONE), passes=500),
         track(both.right, *more),
     )
-    assert told == [[{"8": 500}], [{"0": 1}] * 8]
+    assert answers == [[{"8": 500}], [{"0": 1}] * 8]
     assert ue.tracefs.distinct_records() == [ue.line("v=0x1 (1)", dump="01 00 00 00")]
 
 

@@ -38,8 +38,8 @@ def test_forks_while_switched(ue: UserEvents, listening: bool, seen: int) -> Non
     on, off = both.prepared_right.switch(enable_file(ue))
     switching = (off, on) if listening else (on, off)
     forks = [both.left.cloning() for _ in range(3)]
-    told = race(both.left, track(both.left, *forks), track(both.right, *switching, passes=6))
-    assert told == [[{"0": 1}] * 3, [{"1": 6}] * 2]
+    answers = race(both.left, track(both.left, *forks), track(both.right, *switching, passes=6))
+    assert answers == [[{"0": 1}] * 3, [{"1": 6}] * 2]
     copies = [both.left.adopt(fork).word_at(word.address, value=None) for fork in forks]
     ue.tracefs.enable(ue.name())
     if not listening:
@@ -57,8 +57,8 @@ def test_ends_while_switched(ue: UserEvents, flags: int, alone: bool) -> None:
     on, off = both.prepared_right.switch(enable_file(ue))
     actor = both.left.actor
     end = ExitTask(actor) if alone else Exit(actor)
-    told = race(both.right, track(both.left, end), track(both.right, off, on, passes=10))
-    assert told == [[{"0": 1}], [{"1": 10}, {"1": 10}]]
+    answers = race(both.right, track(both.left, end), track(both.right, off, on, passes=10))
+    assert answers == [[{"0": 1}], [{"1": 10}, {"1": 10}]]
     assert kept.wait() == 2
     ue.tracefs.disable(ue.name())
     assert kept.wait() == 0
@@ -80,8 +80,8 @@ def test_two_faults_on_a_page(ue: UserEvents, apart: int) -> None:
     one, _ = both.prepared_left.switch(enable_file(ue, "a"))
     two, _ = both.prepared_right.switch(enable_file(ue, "b"))
     both.left.run(Discard(both.left.actor, address, 2 * PAGE))
-    told = both.race([one], [two])
-    assert told == [[{"1": 1}], [{"1": 1}]]
+    answers = both.race([one], [two])
+    assert answers == [[{"1": 1}], [{"1": 1}]]
     assert first.wait() & 1 == 1
     assert second.wait() & 0x200 == 0x200
 
@@ -98,8 +98,8 @@ def test_fork_while_a_fault_waits(ue: UserEvents, discarded: bool) -> None:
     if discarded:
         both.left.run(Discard(both.left.actor, address, PAGE))
     fork = both.left.cloning()
-    told = both.race([fork], [on])
-    assert told == [[{"0": 1}], [{"1": 1}]]
+    answers = both.race([fork], [on])
+    assert answers == [[{"0": 1}], [{"1": 1}]]
     assert word.wait() == 16
     copy = Word(both.left.adopt(fork), address)
     assert copy.wait() in (0, 16)
@@ -127,9 +127,9 @@ def test_page_goes_while_switched(ue: UserEvents, way: str) -> None:
         "protect": Mprotect(actor, address, PAGE, 0),
         "move": Mremap(actor, address, PAGE, elsewhere),
     }[way]
-    told = race(both.left, track(both.left, goes), track(both.right, on, off, passes=4))
+    answers = race(both.left, track(both.left, goes), track(both.right, on, off, passes=4))
     answer = f"{elsewhere}" if way == "move" else "0"
-    assert told == [[{answer: 1}], [{"1": 4}, {"1": 4}]]
+    assert answers == [[{answer: 1}], [{"1": 4}, {"1": 4}]]
     if way in ("unmap", "move"):
         assert both.left.map_again(address).errno == ""
     elif way == "protect":
@@ -169,8 +169,8 @@ def test_fork_behind_a_fault(ue: UserEvents) -> None:
     word = _awaited(ue, both.right.open_data(), both.right)
     on, _ = both.prepared_right.switch(enable_file(ue))
     fork = both.right.cloning()
-    told = race(both.left, holds, track(both.right, on, fork))
-    assert told == [HELD, [{"1": 1}, {"0": 1}]]
+    answers = race(both.left, holds, track(both.right, on, fork))
+    assert answers == [HELD, [{"1": 1}, {"0": 1}]]
     copy = Word(both.right.adopt(fork), word.address)
     assert word.wait() == 16
     ue.tracefs.disable(ue.name())
@@ -199,8 +199,8 @@ def test_unregistered_behind_a_fault(ue: UserEvents, flags: int) -> None:
         on, _ = both.prepared_right.switch(enable_file(ue, stem))
         steps += (on, both.prepared_right.unregister(data, word, bit=4))
         words.append(word)
-    told = race(both.left, holds, track(both.right, *steps))
-    assert told == [HELD, [{"1": 1}, {"0": 1}] * 2]
+    answers = race(both.left, holds, track(both.right, *steps))
+    assert answers == [HELD, [{"1": 1}, {"0": 1}] * 2]
     assert [word.wait() for word in words] == [0, 0]
     for stem in ("a", "b"):
         ue.tracefs.disable(ue.name(stem))
@@ -223,8 +223,8 @@ def test_registered_behind_the_last(ue: UserEvents, flags: int) -> None:
     data.unregister(data.register(f"{ue.name()} u32 v").word)
     closing = both.prepared_right.close(data)
     register = both.prepared_right.register(other, f"{ue.name()} u32 v")
-    told = race(both.left, holds, track(both.right, closing, register))
-    assert told == [HELD, [{"0": 1}, {"0": 1}]]
+    answers = race(both.left, holds, track(both.right, closing, register))
+    assert answers == [HELD, [{"0": 1}, {"0": 1}]]
     assert other.delete(ue.name()).errno == "EBUSY"
     ue.tracefs.enable(ue.name())
     assert other.write_event(0, b"\1\0\0\0").value == 8

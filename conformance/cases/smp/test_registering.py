@@ -78,8 +78,8 @@ def test_different_formats(ue: UserEvents) -> None:
             (both.right, both.prepared_right, "u64"),
         )
     ]
-    told = both.race(calls[:1], calls[1:])
-    assert told == [[{"0": 1}], [{"0": 1}]]
+    answers = both.race(calls[:1], calls[1:])
+    assert answers == [[{"0": 1}], [{"0": 1}]]
     assert len(ue.tracefs.dynamic_events().splitlines()) == 2
 
 
@@ -112,8 +112,8 @@ def test_indices_of_one_file(ue: UserEvents) -> None:
     data = both.left.open_data()
     left = [both.prepared_left.register(data, ue.name(name)) for name in ("a", "b")]
     right = [both.prepared_right.register(data, ue.name(name)) for name in ("c", "d")]
-    told = both.race(left, right)
-    assert told == [[{"0": 1}, {"0": 1}]] * 2
+    answers = both.race(left, right)
+    assert answers == [[{"0": 1}, {"0": 1}]] * 2
     indices = [both.left.load_number(call.argument + 24, 4) for call in (*left, *right)]
     assert sorted(indices) == [0, 1, 2, 3]
 
@@ -215,7 +215,7 @@ def test_closed_while_registered(ue: UserEvents, flags: int) -> None:
     data.unregister(data.register(f"{ue.name()} u32 v").word)
     register = both.prepared_right.register(other, f"{ue.name()} u32 v")
     closing = both.prepared_left.close(data)
-    told = both.race([closing], [register])
-    assert told == [[{"0": 1}], [{"0": 1}]]
+    answers = both.race([closing], [register])
+    assert answers == [[{"0": 1}], [{"0": 1}]]
     ue.tracefs.enable(ue.name())
     assert other.write_event(0, b"\1\0\0\0").value == 8

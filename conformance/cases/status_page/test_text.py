@@ -120,8 +120,8 @@ def test_text_flag(ue: UserEvents, flags: str, shown: str) -> None:
     """No flag is shown; the first kernels show BPF_ITER after the tracers."""
     data = ue.open_data()
     data.register(f"e{flags}")
-    told = f" {shown}" if shown else ""
-    flag = ue.dated("bpf_iter_ignored", since="", before=told)
+    expected = f" {shown}" if shown else ""
+    flag = ue.dated("bpf_iter_ignored", since="", before=expected)
     assert ue.tracefs.status(whole=True).partition("\n\n")[0] == f"1:e{flag}"
     # Only the registration that creates the event decides.
     data.register("e:BPF_ITER")

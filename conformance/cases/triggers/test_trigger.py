@@ -115,11 +115,11 @@ TARGET = "signal:signal_generate"
     ("condition", "stacktrace:0x2 if a == 1", "", "stacktrace:count=2 if a == 1\n"),
     ("target", f"enable_event:{TARGET}:0x3", "", f"enable_event:{TARGET}:count=3\n"),
 )
-def test_count_bases(ue: UserEvents, text: str, errno: str, told: str) -> None:
+def test_count_bases(ue: UserEvents, text: str, errno: str, expected: str) -> None:
     """A count may be decimal, hexadecimal with 0x, or octal with 0, and is shown in decimal."""
     directory = ue.event("u8 a").directory
     assert directory.trigger(text).errno == errno
-    assert directory.triggers == told
+    assert directory.triggers == expected
     directory.trigger(f"!{text}")
     assert directory.enabled == "0\n"
 

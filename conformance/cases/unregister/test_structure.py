@@ -104,7 +104,7 @@ ORDER = (
 APART = (("too-small", "tail"), ("tail", "cut-off"))
 
 
-def unregister(ue: UserEvents, data: DataFile, *mistakes: str) -> tuple[str, bool]:
+def unregister(ue: UserEvents, data: DataFile, *errors: str) -> tuple[str, bool]:
     """Errno of an unregistration with the given errors, and whether the word was unregistered."""
     process = ue.process
     page = process.map()
@@ -112,18 +112,18 @@ def unregister(ue: UserEvents, data: DataFile, *mistakes: str) -> tuple[str, boo
     word = process.word_at(page, value=None)
     data.register(ue.name(), word=word)
     size = 16
-    if "too-big" in mistakes:
+    if "too-big" in errors:
         size = 4097
-    elif "too-small" in mistakes:
+    elif "too-small" in errors:
         size = 15
-    elif "tail" in mistakes:
+    elif "tail" in errors:
         size = 24
-    members = {"size": size, "disable_addr": page + (4 if "unknown" in mistakes else 0)}
-    raw = USER_UNREG.pack(members | ({"__reserved": 1} if "reserved" in mistakes else {}))
-    if "cut-off" in mistakes:
+    members = {"size": size, "disable_addr": page + (4 if "unknown" in errors else 0)}
+    raw = USER_UNREG.pack(members | ({"__reserved": 1} if "reserved" in errors else {}))
+    if "cut-off" in errors:
         raw = raw[:-1]
-    place = process.place(raw + (bytes(7) + b"\1" if "tail" in mistakes else b""))
-    if "unwritable" in mistakes:
+    place = process.place(raw + (bytes(7) + b"\1" if "tail" in errors else b""))
+    if "unwritable" in errors:
         process.unmap(page)
     errno = data.ioctl(DIAG_IOCSUNREG, place).errno
     return errno, data.unregister(word).errno == "ENOENT"

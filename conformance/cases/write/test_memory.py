@@ -21,8 +21,8 @@ def test_unreadable_payload(ue: UserEvents, readable: int, dump: str) -> None:
     data = ue.event("u32 a").data
     address = ue.process.map() + PAGE - 4 - readable
     ue.process.store(address, bytes(4 + readable))
-    unheard = ue.dated("ebadf_when_disabled", since="EBADF", before="")
-    assert data.write_at(address, 8).errno == unheard
+    disabled_errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
+    assert data.write_at(address, 8).errno == disabled_errno
     ue.tracefs.enable(ue.name())
     # The first kernels recorded the readable part.
     returned = ue.dated("unreadable_payload_refused", since=-1, before=8)

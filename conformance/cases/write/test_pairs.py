@@ -59,35 +59,35 @@ APART = (
 OF_PARTS_APART = (*APART, *(("read-only", mistake) for mistake in VECTOR))
 
 
-def packet(mistakes: tuple[str, ...]) -> bytes:
+def packet(errors: tuple[str, ...]) -> bytes:
     """The readable bytes of a write with the given errors."""
-    if "too-short" in mistakes:
+    if "too-short" in errors:
         return b"\0\0\0"
-    if "index-unreadable" in mistakes:
+    if "index-unreadable" in errors:
         return b"\0\0"
-    index = -1 if "negative-index" in mistakes else 7 if "unknown-index" in mistakes else 0
+    index = -1 if "negative-index" in errors else 7 if "unknown-index" in errors else 0
     # The four bytes after the word are in the record, and hold a string.
-    where = 0x0100_0000 if "location" in mistakes else 0x0001_0000
+    where = 0x0100_0000 if "location" in errors else 0x0001_0000
     payload = struct.pack("<II", where, 0)
-    if "short-payload" in mistakes:
+    if "short-payload" in errors:
         payload = payload[:4]
-    if "payload-unreadable" in mistakes:
+    if "payload-unreadable" in errors:
         payload = payload[:2]
     return struct.pack("<i", index) + payload
 
 
-def length(mistakes: tuple[str, ...]) -> int:
+def length(errors: tuple[str, ...]) -> int:
     """The length argument of the write."""
-    if "too-short" in mistakes:
+    if "too-short" in errors:
         return 3
-    return 8 if "short-payload" in mistakes else 12
+    return 8 if "short-payload" in errors else 12
 
 
-def listened(ue: UserEvents, mistakes: tuple[str, ...]) -> DataFile:
+def enabled_data(ue: UserEvents, errors: tuple[str, ...]) -> DataFile:
     """A descriptor with an enabled event."""
-    data = ue.open_data(os.O_RDONLY if "read-only" in mistakes else os.O_RDWR)
+    data = ue.open_data(os.O_RDONLY if "read-only" in errors else os.O_RDWR)
     data.register(f"{ue.name()} __rel_loc char[] a; u32 b")
-    if "nobody-listens" not in mistakes:
+    if "nobody-listens" not in errors:
         ue.tracefs.enable(ue.name())
     return data
 
@@ -96,16 +96,16 @@ def listened(ue: UserEvents, mistakes: tuple[str, ...]) -> DataFile:
 @variants(pairs(OF_WRITE, APART))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """If two checks of write or pwrite fail, errno is that of the first."""
-    mistakes = (first, second)
-    data = listened(ue, mistakes)
-    at = KERNEL_HALF if "kernel-half" in mistakes else ue.process.place(packet(mistakes))
-    if "position" in mistakes:
-        seen = data.pwrite_at(at, length(mistakes), 5)
+    errors = (first, second)
+    data = enabled_data(ue, errors)
+    at = KERNEL_HALF if "kernel-half" in errors else ue.process.place(packet(errors))
+    if "position" in errors:
+        seen = data.pwrite_at(at, length(errors), 5)
     else:
-        seen = data.write_at(at, length(mistakes))
+        seen = data.write_at(at, length(errors))
     # Old kernels return the length for a disabled event.
-    unheard = ue.dated("ebadf_when_disabled", since="EBADF", before="")
-    assert seen.errno == (unheard if first == "nobody-listens" else errno)
+    disabled_errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
+    assert seen.errno == (disabled_errno if first == "nobody-listens" else errno)
     assert ue.tracefs.records() == []
 
 
@@ -113,17 +113,17 @@ def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
 @variants(pairs(OF_WRITEV, OF_PARTS_APART))
 def test_pairs_of_parts(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """If two checks of writev fail, errno is that of the first."""
-    mistakes = (first, second)
-    data = listened(ue, mistakes)
-    at = KERNEL_HALF if "kernel-half" in mistakes else ue.process.place(packet(mistakes))
-    last = (at, 1 << 63) if "negative-length" in mistakes else (at, 0)
-    vector = b"".join(struct.pack("<QQ", *part) for part in ((at, length(mistakes)), last))
-    if "vector-unreadable" in mistakes:
+    errors = (first, second)
+    data = enabled_data(ue, errors)
+    at = KERNEL_HALF if "kernel-half" in errors else ue.process.place(packet(errors))
+    last = (at, 1 << 63) if "negative-length" in errors else (at, 0)
+    vector = b"".join(struct.pack("<QQ", *part) for part in ((at, length(errors)), last))
+    if "vector-unreadable" in errors:
         vector = vector[:-1]
     where = ue.process.place(vector)
-    count = 1025 if "too-many-parts" in mistakes else 2
+    count = 1025 if "too-many-parts" in errors else 2
     seen = ue.process.run(ops.Writev(ue.process.actor, data.slot, where, count))
     # Old kernels return the length for a disabled event.
-    unheard = ue.dated("ebadf_when_disabled", since="EBADF", before="")
-    assert seen.errno == (unheard if first == "nobody-listens" else errno)
+    disabled_errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
+    assert seen.errno == (disabled_errno if first == "nobody-listens" else errno)
     assert ue.tracefs.records() == []

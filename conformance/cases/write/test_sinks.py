@@ -70,11 +70,11 @@ def test_one_of_two_turned_off(ue: UserEvents, off: int) -> None:
     ("second_on", "01", "EFAULT"),
     ("both_off", "00", ""),
 )
-def test_refused_by_who_records(ue: UserEvents, turned: str, errno: str) -> None:
+def test_refused_by_who_records(ue: UserEvents, enabled: str, errno: str) -> None:
     """A malformed payload is rejected if one instance would record it, and none records it."""
     pair = create_instance(ue, "i"), create_instance(ue, "j")
     data = enabled_in(ue, STRING, *pair)
-    for each, on in zip(pair, turned, strict=True):
+    for each, on in zip(pair, enabled, strict=True):
         turn(each, on)
     assert data.write_event(0, INVALID).errno == errno
     for each in pair:
@@ -87,20 +87,20 @@ def test_refused_by_who_records(ue: UserEvents, turned: str, errno: str) -> None
     needs="unreadable_payload_refused",
 )
 @variants({"both_on": "11", "one_on": "01", "both_off": "00"})
-def test_unreadable_for_nobody(ue: UserEvents, turned: str) -> None:
+def test_unreadable_for_nobody(ue: UserEvents, enabled: str) -> None:
     """An unreadable payload is EFAULT for any tracer that would record, and none records part of
     it.
     """
     pair = create_instance(ue, "i"), create_instance(ue, "j")
     data = enabled_in(ue, STRING, *pair)
-    for each, on in zip(pair, turned, strict=True):
+    for each, on in zip(pair, enabled, strict=True):
         turn(each, on)
     page = ue.process.map()
     ue.process.store(page + 4084, b"\0\0\0\0" + VALID + b"\0")
     assert data.write_at(page + 4084, 13).errno == "EFAULT"
     assert data.write_at(page + 4084, 12).value == 12
     shown = [len(each.records()) for each in pair]
-    assert shown == [int(on) for on in turned]
+    assert shown == [int(on) for on in enabled]
 
 
 @case(needs="perf_sink dynamic_fields_validated", facilities="perf")

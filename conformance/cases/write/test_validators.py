@@ -253,8 +253,8 @@ def test_order_listener_before_validators(ue: UserEvents) -> None:
     """A bad dynamic field of a disabled event is not checked; once enabled it is EFAULT."""
     event = ue.event("__data_loc char[] m")
     bad = b"\xff\xff\xff\xff"
-    unheard = ue.dated("ebadf_when_disabled", since="EBADF", before="")
-    assert event.write(bad).errno == unheard
+    disabled_errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
+    assert event.write(bad).errno == disabled_errno
     event.enable()
     assert event.write(bad).errno == ue.dated(CHECKED, since="EFAULT", before="")
 
