@@ -281,8 +281,8 @@ def test_limits_and_durations_use_the_monotonic_clock() -> None:
         # Start of a run.
         "conformance/cli/run_against.py:now",
         "conformance/cli/bisect/command.py:now",
-        "conformance/session/controller/controller.py:now",
-        "conformance/session/controller/recorder.py:now",
+        "conformance/session/controller/run_directory.py:now",
+        "conformance/session/controller/run_head.py:now",
         # Whether a file is older than its source.
         "vm/snapshots/files.py:time_ns",
         # Expiry date of a rule for reports.

@@ -111,9 +111,9 @@ def test_exitfirst_ends_all_workers(tmp_path: Path) -> None:
 def test_workers_that_end_early_end_the_run(tmp_path: Path) -> None:
     """Every worker fails before its first case."""
     (tmp_path / "breaks.py").write_text(
-        "from conformance.session.worker.case_hooks import Running\n"
+        "from conformance.session.worker.case_hooks import CaseHooks\n"
         "def launch(self): raise RuntimeError('of a drill')\n"
-        "Running.launch = launch\n"
+        "CaseHooks.launch = launch\n"
     )
     places = {"PYTHONPATH": f"{tmp_path}:{DRILLS.parents[1]}", "PYTEST_PLUGINS": "breaks"}
     code, said = drill(tmp_path / "out", "two_passes.py", "--guests", "2", **places)
