@@ -110,7 +110,8 @@ def _difference(mismatch: Mismatch) -> list[str]:
         for label, answer in zip(sides, (mismatch.allowed, mismatch.observed), strict=True):
             # Not one_line(): the difference may be white space.
             text = printable(answer.strip("\n"))
-            lines += wrapped(f"{label}  {field} {text}", indent=6, hanging=8)
+            text = text if field == "errno" else f"{field} {text}"
+            lines += wrapped(f"{label}  {text}", indent=6, hanging=8)
         return lines
     changes = difflib.unified_diff(
         mismatch.allowed.splitlines(), mismatch.observed.splitlines(), n=1, lineterm=""
