@@ -1,4 +1,4 @@
-"""Fixtures: a store, an entry without a real source, and a tree of the user."""
+"""Fixtures: a store, fake build tools, and a tree of the user."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kernels.catalog.entries import KernelEntry
 from kernels.store.store import Store
-from tests.kernels.fake_make import ENTRY, FakeMake, keep_source
+from tests.kernels.fake_make import FakeMake, keep_source
 from tests.kernels.fake_sources import FakeApt
 from tests.kernels.user_trees import FILES, commit, git
 
@@ -20,14 +19,9 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def entry() -> KernelEntry:
-    """A kernel for a fake workshop or a fake make."""
-    return ENTRY
-
-
-@pytest.fixture
-def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMake:
-    """A fake make instead of the real one."""
+def make(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeMake:
+    """A fake make instead of the real one; the store holds the source tree of ENTRY."""
+    keep_source(store)
     fake = FakeMake(tmp_path / "fake-make")
     monkeypatch.setenv("PATH", str(fake.directory), prepend=":")
     monkeypatch.setenv("MAKEFLAGS", "-n")
@@ -40,13 +34,6 @@ def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeApt:
     fake = FakeApt(tmp_path / "fake-apt")
     monkeypatch.setenv("PATH", str(fake.directory), prepend=":")
     return fake
-
-
-@pytest.fixture
-def built_before(entry: KernelEntry, store: Store) -> KernelEntry:
-    """The entry, with its source tree and its revision in the store."""
-    keep_source(store)
-    return entry
 
 
 @pytest.fixture

@@ -10,25 +10,23 @@ from dataclasses import replace
 import pytest
 
 from host.progress import Step, silent
-from kernels.catalog.entries import KernelEntry
 from kernels.catalog.patch import Patch
 from kernels.errors import SourceUnavailable, StoreFull, UnknownRevision
 from kernels.sources import apt_suites
 from kernels.sources.unpacked import SourceTrees
 from kernels.store.store import Store
+from tests.kernels.fake_make import ENTRY
 from tests.kernels.fake_sources import PACKAGE, FakeApt, obtained
 
 
-def test_candidate_of_the_hosts_lists_is_used(
-    entry: KernelEntry, store: Store, apt: FakeApt
-) -> None:
+def test_candidate_of_the_hosts_lists_is_used(store: Store, apt: FakeApt) -> None:
     apt.lists("host", "9.9.3-1~deb12u1", "9.9.2-1")
     apt.archive("9.9.3-1~deb12u1", "9.9.2-1")
-    tree = obtained(entry, store)
+    tree = obtained(ENTRY, store)
     assert tree == store.sources / "linux-source-9.9_9.9.3-1~deb12u1"
     assert (tree / "Makefile").read_text() == "VERSION = 9\n"
     assert apt.diary == [f"{PACKAGE}=9.9.3-1~deb12u1"]
-    assert obtained(entry, store) == tree
+    assert obtained(ENTRY, store) == tree
     assert len(apt.diary) == 1
 
 
@@ -41,29 +39,25 @@ def test_candidate_of_the_hosts_lists_is_used(
         ("9.9.3-1~deb12u1", "9.9.3-1~deb12u1"),
     ],
 )
-def test_requested_revision_is_used(
-    entry: KernelEntry, store: Store, apt: FakeApt, asked: str, found: str
-) -> None:
+def test_requested_revision_is_used(store: Store, apt: FakeApt, asked: str, found: str) -> None:
     apt.lists("host", "9.9.31-1", "9.9.3-1~deb12u1", "9.9.2-1")
-    chosen = SourceTrees(store, silent).resolve(replace(entry, revision=asked))
+    chosen = SourceTrees(store, silent).resolve(replace(ENTRY, revision=asked))
     assert chosen.version == found
     assert apt.diary == []
 
 
-def test_unoffered_revision_is_refused(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+def test_unoffered_revision_is_refused(store: Store, apt: FakeApt) -> None:
     apt.lists("host", "9.9.3-1", "9.9.2-1")
     with pytest.raises(UnknownRevision) as caught:
-        obtained(replace(entry, revision="9.9.7"), store)
+        obtained(replace(ENTRY, revision="9.9.7"), store)
     assert "9.9.3-1, 9.9.2-1" in caught.value.hint
     assert apt.diary == ["update"]
 
 
-def test_absent_lists_are_replaced_by_private_ones(
-    entry: KernelEntry, store: Store, apt: FakeApt
-) -> None:
+def test_absent_lists_are_replaced_by_private_ones(store: Store, apt: FakeApt) -> None:
     apt.lists("upstream", "9.9.4-1")
     apt.archive("9.9.4-1")
-    assert obtained(entry, store).name == "linux-source-9.9_9.9.4-1"
+    assert obtained(ENTRY, store).name == "linux-source-9.9_9.9.4-1"
     assert apt.diary == ["update", f"{PACKAGE}=9.9.4-1"]
     options = (apt.directory / "diary").read_text()
     assert f"-oDir::State={store.apt}" in options
@@ -71,7 +65,7 @@ def test_absent_lists_are_replaced_by_private_ones(
 
 
 def test_suite_is_queried_in_the_hosts_archive(
-    entry: KernelEntry, store: Store, apt: FakeApt, monkeypatch: pytest.MonkeyPatch
+    store: Store, apt: FakeApt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sources = apt.directory / "debian.sources"
     sources.write_text("Types: deb\nURIs: http://m.example\nSuites: bookworm\nComponents: main\n")
@@ -80,8 +74,8 @@ def test_suite_is_queried_in_the_hosts_archive(
     monkeypatch.setattr(platform, "freedesktop_os_release", lambda: release)
     apt.lists("upstream", "9.9.4-1~bpo1")
     apt.archive("9.9.4-1~bpo1")
-    source = replace(entry.source, suite="other-backports")
-    assert obtained(replace(entry, source=source), store).name == "linux-source-9.9_9.9.4-1~bpo1"
+    source = replace(ENTRY.source, suite="other-backports")
+    assert obtained(replace(ENTRY, source=source), store).name == "linux-source-9.9_9.9.4-1~bpo1"
     state = store.apt / "suites/other-backports"
     assert "suites: other-backports\n" in apt_suites.path(state).read_text()
     output = (apt.directory / "diary").read_text().splitlines()
@@ -92,72 +86,68 @@ def test_suite_is_queried_in_the_hosts_archive(
         assert "-oDir::Etc::sourceparts=- " in line
 
 
-def test_configured_suite_is_not_queried(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+def test_configured_suite_is_not_queried(store: Store, apt: FakeApt) -> None:
     apt.lists("host", "9.9.3-1")
-    source = replace(entry.source, suite="other-backports")
-    offer = SourceTrees(store, silent).resolve(replace(entry, source=source))
+    source = replace(ENTRY.source, suite="other-backports")
+    offer = SourceTrees(store, silent).resolve(replace(ENTRY, source=source))
     assert offer.version == "9.9.3-1"
     assert apt.diary == []
 
 
-def test_stale_lists_are_fetched_again(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+def test_stale_lists_are_fetched_again(store: Store, apt: FakeApt) -> None:
     apt.lists("host", "9.9.3-1")
     apt.lists("upstream", "9.9.4-1", "9.9.3-1")
     with pytest.raises(SourceUnavailable) as caught:
-        obtained(entry, store)
+        obtained(ENTRY, store)
     assert "404  Not Found" in str(caught.value)
     assert apt.diary == [f"{PACKAGE}=9.9.3-1", "update", f"{PACKAGE}=9.9.3-1"]
 
 
-def test_package_without_a_source_is_unavailable(
-    entry: KernelEntry, store: Store, apt: FakeApt
-) -> None:
+def test_package_without_a_source_is_unavailable(store: Store, apt: FakeApt) -> None:
     with pytest.raises(SourceUnavailable, match=r"do not offer linux-source-9\.9"):
-        obtained(entry, store)
+        obtained(ENTRY, store)
     assert apt.diary == ["update"]
 
 
-def test_installed_package_is_no_offer(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+def test_installed_package_is_no_offer(store: Store, apt: FakeApt) -> None:
     (apt.directory / "host").write_text(f"Package: {PACKAGE}\nStatus: installed\nVersion: 9.9.1\n")
     with pytest.raises(SourceUnavailable):
-        obtained(entry, store)
+        obtained(ENTRY, store)
 
 
-def test_broken_archive_leaves_no_tree(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+def test_broken_archive_leaves_no_tree(store: Store, apt: FakeApt) -> None:
     apt.lists("host", "9.9.3-1")
     apt.archive("9.9.3-1")
     (apt.directory / "source.tar.xz").write_bytes(b"torn")
     with pytest.raises(SourceUnavailable, match=r"unpacking linux-source-9\.9"):
-        obtained(entry, store)
+        obtained(ENTRY, store)
     assert list(store.sources.iterdir()) == []
     assert list((store.root / "work").iterdir()) == []
 
 
-def test_space_is_checked_before_the_download(
-    entry: KernelEntry, store: Store, apt: FakeApt
-) -> None:
+def test_space_is_checked_before_the_download(store: Store, apt: FakeApt) -> None:
     apt.lists("host", "9.9.3-1")
-    huge = replace(entry, needs=replace(entry.needs, tree_mib=10**9))
+    huge = replace(ENTRY, needs=replace(ENTRY.needs, tree_mib=10**9))
     with pytest.raises(StoreFull, match=r"unpacking linux-source-9\.9 9\.9\.3-1"):
         obtained(huge, store)
     assert apt.diary == []
 
 
-def test_variant_uses_the_tree_of_its_base(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+def test_variant_uses_the_tree_of_its_base(store: Store, apt: FakeApt) -> None:
     apt.lists("host", "9.9.3-1")
     apt.archive("9.9.3-1")
-    assert obtained(replace(entry, patches=(Patch("ten", "text"),)), store) == obtained(
-        entry, store
+    assert obtained(replace(ENTRY, patches=(Patch("ten", "text"),)), store) == obtained(
+        ENTRY, store
     )
 
 
-def test_every_step_is_reported(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+def test_every_step_is_reported(store: Store, apt: FakeApt) -> None:
     apt.lists("upstream", "9.9.4-1")
     apt.archive("9.9.4-1")
     steps: list[Step] = []
     with store.locked("a test", silent):
         trees = SourceTrees(store, steps.append)
-        trees.obtain(entry, trees.resolve(entry))
+        trees.obtain(ENTRY, trees.resolve(ENTRY))
     phases = list(dict.fromkeys(step.phase for step in steps))
     assert phases == [
         "asking the package sources about linux-source-9.9",
@@ -168,7 +158,7 @@ def test_every_step_is_reported(entry: KernelEntry, store: Store, apt: FakeApt) 
 
 @pytest.mark.parametrize("compression", ["xz", "bz2", "gz"])
 def test_tarball_in_a_directory_of_the_package(
-    entry: KernelEntry, store: Store, apt: FakeApt, compression: str
+    store: Store, apt: FakeApt, compression: str
 ) -> None:
     """As on Ubuntu: the tarball is deeper, with a link where Debian has it."""
     listing = f"/usr/src/{PACKAGE}/{PACKAGE}.tar.{compression}"
@@ -184,14 +174,12 @@ def test_tarball_in_a_directory_of_the_package(
     )
     apt.lists("host", "9.9.3-1")
     apt.archive("9.9.3-1")
-    assert (obtained(entry, store) / "Makefile").read_text() == "VERSION = 9\n"
+    assert (obtained(ENTRY, store) / "Makefile").read_text() == "VERSION = 9\n"
 
 
-def test_package_without_a_tarball_is_refused(
-    entry: KernelEntry, store: Store, apt: FakeApt
-) -> None:
+def test_package_without_a_tarball_is_refused(store: Store, apt: FakeApt) -> None:
     (apt.directory / "dpkg-deb").write_text('#!/bin/sh\nmkdir -p "$3/usr/src"\n')
     apt.lists("host", "9.9.3-1")
     apt.archive("9.9.3-1")
     with pytest.raises(SourceUnavailable, match=f"package {PACKAGE} has no {PACKAGE}"):
-        obtained(entry, store)
+        obtained(ENTRY, store)

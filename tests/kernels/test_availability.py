@@ -25,6 +25,7 @@ from kernels.errors import SourceUnavailable
 from kernels.store.built_kernel import BuiltKernel, Product, Recipe
 from kernels.store.store import Store
 from kernels.tools import toolchain
+from tests.kernels.fake_make import ENTRY
 from tests.kernels.fake_sources import FakeApt
 
 SUITE = Source("debian-source", "linux-source-9.9", suite="other-backports")
@@ -47,34 +48,32 @@ def publish(entry: KernelEntry, store: Store, directory: Path) -> None:
         store.remember(entry, recipe, toolchain.stamp())
 
 
-def test_built_kernel(entry: KernelEntry, store: Store, apt: FakeApt, tmp_path: Path) -> None:
-    publish(entry, store, tmp_path)
-    found = only(entry, store)
+def test_built_kernel(store: Store, apt: FakeApt, tmp_path: Path) -> None:
+    publish(ENTRY, store, tmp_path)
+    found = only(ENTRY, store)
     assert (found.state, str(found)) == (State.BUILT, "built, 9.9.3 (9.9.3-1)")
     assert apt.asked == []
 
 
-def test_offered_by_the_hosts_lists(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+def test_offered_by_the_hosts_lists(store: Store, apt: FakeApt) -> None:
     apt.lists("host", "9.9.3-1")
-    assert str(only(entry, store)) == "can be built"
-    assert only(replace(entry, revision="9.9.3"), store).state is State.BUILDABLE
-    other = only(replace(entry, revision="9.9.4"), store)
+    assert str(only(ENTRY, store)) == "can be built"
+    assert only(replace(ENTRY, revision="9.9.3"), store).state is State.BUILDABLE
+    other = only(replace(ENTRY, revision="9.9.4"), store)
     assert other.state is State.UNBUILDABLE
     assert "are: 9.9.3-1" in str(other)
 
 
-def test_kernel_that_no_list_offers(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
-    assert str(only(entry, store)) == (
+def test_kernel_that_no_list_offers(store: Store, apt: FakeApt) -> None:
+    assert str(only(ENTRY, store)) == (
         "cannot be built here: linux-source-9.9 is not in this host's package lists;"
         " uevt kernels build 9.9 updates them"
     )
 
 
-def test_offered_by_the_private_lists_of_its_suite(
-    entry: KernelEntry, store: Store, apt: FakeApt
-) -> None:
+def test_offered_by_the_private_lists_of_its_suite(store: Store, apt: FakeApt) -> None:
     apt.lists("private", "9.9.3-1~bpo1")
-    of_suite = replace(entry, source=SUITE)
+    of_suite = replace(ENTRY, source=SUITE)
     assert only(of_suite, store).state is State.UNBUILDABLE
     assert "linux-source-9.9 in other-backports is not in" in str(only(of_suite, store))
     (store.apt / "suites/other-backports/lists").mkdir(parents=True)
@@ -82,16 +81,16 @@ def test_offered_by_the_private_lists_of_its_suite(
 
 
 def test_tree_of_the_remembered_revision_is_enough(
-    entry: KernelEntry, store: Store, apt: FakeApt, tmp_path: Path
+    store: Store, apt: FakeApt, tmp_path: Path
 ) -> None:
-    publish(entry, store, tmp_path)
+    publish(ENTRY, store, tmp_path)
     (store.sources / "linux-source-9.9_9.9.3-1").mkdir(parents=True)
-    assert only(replace(entry, wanted=("CONFIG_C=y",)), store).state is State.BUILDABLE
+    assert only(replace(ENTRY, wanted=("CONFIG_C=y",)), store).state is State.BUILDABLE
     assert apt.asked == []
 
 
 def test_missing_tools_are_named(
-    entry: KernelEntry, store: Store, apt: FakeApt, monkeypatch: pytest.MonkeyPatch
+    store: Store, apt: FakeApt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     apt.lists("host", "9.9.3-1")
 
@@ -99,24 +98,24 @@ def test_missing_tools_are_named(
         return tuple(sorted({"patch", "bison"} & set(names)))
 
     monkeypatch.setattr(packages, "missing", missing)
-    needs = replace(entry.needs, tools=("gcc", "bison"))
-    output = str(only(replace(entry, needs=needs, patches=(Patch("fix", "text"),)), store))
+    needs = replace(ENTRY.needs, tools=("gcc", "bison"))
+    output = str(only(replace(ENTRY, needs=needs, patches=(Patch("fix", "text"),)), store))
     assert output.startswith("cannot be built here: missing on this host: bison, patch; install")
-    assert only(entry, store).state is State.BUILDABLE
+    assert only(ENTRY, store).state is State.BUILDABLE
 
 
 def test_host_without_apt_runs_no_program(
-    entry: KernelEntry, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert str(only(entry, store)) == (
+    assert str(only(ENTRY, store)) == (
         "cannot be built here: linux-source-9.9 is a Debian package, but this host"
         " has no apt; test a built image (--image), or a release from a tarball"
         " (UEVT_TARBALLS)"
     )
     with pytest.raises(SourceUnavailable, match="this host has no apt"):
-        build.ensure(entry, store)
-    of_series = replace(entry, source=Source("tarball", "linux", series="5.19"))
+        build.ensure(ENTRY, store)
+    of_series = replace(ENTRY, source=Source("tarball", "linux", series="5.19"))
     assert "missing on this host: gcc" in str(only(of_series, store))
 
 
@@ -138,23 +137,21 @@ Description: Linux kernel source for version 6.8.0 with Ubuntu patches
 """
 
 
-def test_lists_of_ubuntu_offer_no_kernel_of_the_catalog(
-    entry: KernelEntry, store: Store, apt: FakeApt
-) -> None:
+def test_lists_of_ubuntu_offer_no_kernel_of_the_catalog(store: Store, apt: FakeApt) -> None:
     """Ubuntu's packages have three numbers in their names; one without a number depends on them."""
     (store.root.parent / "fake-apt" / "host").write_text(UBUNTU)
     for name in ("linux-source-6.12", "linux-source-6.8"):
-        absent = replace(entry, source=Source("debian-source", name))
+        absent = replace(ENTRY, source=Source("debian-source", name))
         assert f"{name} is not in this host's package lists" in str(only(absent, store))
-    own = replace(entry, source=Source("debian-source", "linux-source-6.8.0"))
+    own = replace(ENTRY, source=Source("debian-source", "linux-source-6.8.0"))
     assert only(own, store).state is State.BUILDABLE
     assert only(replace(own, revision="6.8.0-31.31"), store).state is State.BUILDABLE
 
 
 def test_kernels_from_tarballs(
-    entry: KernelEntry, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    of_series = replace(entry, source=Source("tarball", "linux", series="5.19"))
+    of_series = replace(ENTRY, source=Source("tarball", "linux", series="5.19"))
     monkeypatch.delenv("UEVT_TARBALLS", raising=False)
     assert "UEVT_TARBALLS is not set" in str(only(of_series, store))
     monkeypatch.setenv("UEVT_TARBALLS", str(tmp_path))
@@ -163,32 +160,26 @@ def test_kernels_from_tarballs(
     assert only(of_series, store).state is State.BUILDABLE
 
 
-def test_one_query_serves_all_kernels(entry: KernelEntry, store: Store, apt: FakeApt) -> None:
+def test_one_query_serves_all_kernels(store: Store, apt: FakeApt) -> None:
     apt.lists("host", "9.9.3-1")
-    other = replace(entry, name="9.8", source=Source("debian-source", "linux-source-9.8"))
-    found = survey([other, entry, replace(entry, name="9.9-x")], store)
+    other = replace(ENTRY, name="9.8", source=Source("debian-source", "linux-source-9.8"))
+    found = survey([other, ENTRY, replace(ENTRY, name="9.9-x")], store)
     assert [one.state for one in found] == [State.UNBUILDABLE, *[State.BUILDABLE] * 2]
     assert [line.split("show ")[1] for line in apt.asked] == ["linux-source-9.8 linux-source-9.9"]
 
 
 @pytest.fixture
-def command(
-    entry: KernelEntry,
-    store: Store,
-    apt: FakeApt,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def command(store: Store, apt: FakeApt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The command with a catalog of a built, a buildable, an unbuildable and a non-default
     kernel.
     """
-    publish(entry, store, tmp_path)
+    publish(ENTRY, store, tmp_path)
     apt.lists("host", "9.9.3-1")
     entries = [
-        entry,
-        replace(entry, name="9.9-x", of="9.9", patches=(Patch("x", "text"),)),
-        replace(entry, name="9.8", source=Source("debian-source", "linux-source-9.8")),
-        replace(entry, name="9.7", default=False, wanted=("CONFIG_C=y",)),
+        ENTRY,
+        replace(ENTRY, name="9.9-x", of="9.9", patches=(Patch("x", "text"),)),
+        replace(ENTRY, name="9.8", source=Source("debian-source", "linux-source-9.8")),
+        replace(ENTRY, name="9.7", default=False, wanted=("CONFIG_C=y",)),
     ]
     shown = Catalog({one.name: one for one in entries})
     monkeypatch.setattr(kernels, "load_catalog", lambda: shown)
@@ -230,9 +221,9 @@ def test_list_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.usefixtures("command")
 def test_build_of_all_skips_unavailable_kernels(
-    entry: KernelEntry, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = Store().lookup(entry)
+    found = Store().lookup(ENTRY)
     assert found is not None
 
     def ensure(entry: KernelEntry, *_: object, **__: object) -> BuiltKernel:

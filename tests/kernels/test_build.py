@@ -22,6 +22,7 @@ from kernels.store.built_kernel import Product, Recipe
 from kernels.store.store import Store
 from kernels.tools import toolchain
 from kernels.tools.toolchain import Toolchain
+from tests.kernels.fake_make import ENTRY
 
 
 @dataclass
@@ -86,25 +87,23 @@ def wait_for_make(directory: Path) -> None:
     assert makes(directory)
 
 
-def test_a_kernel_is_built_once(store: Store, entry: KernelEntry, tmp_path: Path) -> None:
+def test_a_kernel_is_built_once(store: Store, tmp_path: Path) -> None:
     shop = FakeWorkshop(tmp_path)
-    first = ensure(entry, store, workshop=shop)
-    second = ensure(entry, store, workshop=shop)
+    first = ensure(ENTRY, store, workshop=shop)
+    second = ensure(ENTRY, store, workshop=shop)
     assert first == second
     assert first.image.read_bytes() == b"image of 6.12.1-1"
     assert shop.diary == ["prepare 9.9 None", "make 6.12.1-1"]
 
 
-def test_refresh_resolves_the_revision_again(
-    store: Store, entry: KernelEntry, tmp_path: Path
-) -> None:
+def test_refresh_resolves_the_revision_again(store: Store, tmp_path: Path) -> None:
     shop = FakeWorkshop(tmp_path)
-    ensure(entry, store, workshop=shop)
-    ensure(entry, store, workshop=shop, refresh=True)
+    ensure(ENTRY, store, workshop=shop)
+    ensure(ENTRY, store, workshop=shop, refresh=True)
     shop.revision = "6.12.2-1"
-    assert ensure(entry, store, workshop=shop).revision == "6.12.1-1"
-    assert ensure(entry, store, workshop=shop, refresh=True).revision == "6.12.2-1"
-    assert ensure(entry, store, workshop=shop).revision == "6.12.2-1"
+    assert ensure(ENTRY, store, workshop=shop).revision == "6.12.1-1"
+    assert ensure(ENTRY, store, workshop=shop, refresh=True).revision == "6.12.2-1"
+    assert ensure(ENTRY, store, workshop=shop).revision == "6.12.2-1"
     assert shop.diary == [
         "prepare 9.9 None",
         "make 6.12.1-1",
@@ -114,34 +113,30 @@ def test_refresh_resolves_the_revision_again(
     ]
 
 
-def test_changed_configuration_keeps_the_revision(
-    store: Store, entry: KernelEntry, tmp_path: Path
-) -> None:
+def test_changed_configuration_keeps_the_revision(store: Store, tmp_path: Path) -> None:
     shop = FakeWorkshop(tmp_path)
-    ensure(entry, store, workshop=shop)
+    ensure(ENTRY, store, workshop=shop)
     shop.revision = "6.12.2-1"
-    changed = replace(entry, wanted=("CONFIG_A=y", "CONFIG_C=y"))
+    changed = replace(ENTRY, wanted=("CONFIG_A=y", "CONFIG_C=y"))
     assert ensure(changed, store, workshop=shop).revision == "6.12.1-1"
     assert shop.diary[-1] == "make 6.12.1-1"
 
 
-def test_earlier_configuration_is_in_the_store(
-    store: Store, entry: KernelEntry, tmp_path: Path
-) -> None:
+def test_earlier_configuration_is_in_the_store(store: Store, tmp_path: Path) -> None:
     shop = FakeWorkshop(tmp_path)
-    first = ensure(entry, store, workshop=shop)
-    ensure(replace(entry, wanted=("CONFIG_C=y",)), store, workshop=shop)
-    assert ensure(entry, store, workshop=shop) == first
+    first = ensure(ENTRY, store, workshop=shop)
+    ensure(replace(ENTRY, wanted=("CONFIG_C=y",)), store, workshop=shop)
+    assert ensure(ENTRY, store, workshop=shop) == first
     assert len(makes(tmp_path)) == 2
 
 
-def test_failed_build_publishes_nothing(store: Store, entry: KernelEntry, tmp_path: Path) -> None:
+def test_failed_build_publishes_nothing(store: Store, tmp_path: Path) -> None:
     shop = FakeWorkshop(tmp_path, fails=True)
     with pytest.raises(BuildFailed):
-        ensure(entry, store, workshop=shop)
-    assert store.lookup(entry) is None
+        ensure(ENTRY, store, workshop=shop)
+    assert store.lookup(ENTRY) is None
     shop.fails = False
-    assert ensure(entry, store, workshop=shop).release == "6.12.1"
+    assert ensure(ENTRY, store, workshop=shop).release == "6.12.1"
 
 
 def test_of_two_processes_one_builds_and_one_waits(tmp_path: Path) -> None:

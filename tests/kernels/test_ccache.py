@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from kernels.build.build import ensure
-from kernels.catalog.entries import KernelEntry
 from kernels.store.store import Store
 from kernels.tools import ccache
-from tests.kernels.fake_make import FakeMake
+from tests.kernels.fake_make import ENTRY, FakeMake
 
 # Prints the compiler that it runs as, and the path of the real one.
 FAKE = """\
@@ -93,18 +92,13 @@ def test_ccache_is_queried_in_the_environment_of_make(
     assert ccache.in_front(tmp_path / "links")["XDG_CACHE_HOME"] == str(tmp_path / "xdg")
 
 
-def test_ccache_changes_neither_key_nor_make(
-    built_before: KernelEntry,
-    store: Store,
-    make: FakeMake,
-    fake: Path,
-) -> None:
-    first = ensure(built_before, store)
+def test_ccache_changes_neither_key_nor_make(store: Store, make: FakeMake, fake: Path) -> None:
+    first = ensure(ENTRY, store)
     assert (store.ccache / "gcc").is_symlink()
     called = make.diary
     shutil.rmtree(store.root / "kernels")
     shutil.rmtree(store.objects)
     (fake / "ccache").unlink()
-    second = ensure(built_before, store)
+    second = ensure(ENTRY, store)
     assert second.key == first.key
     assert make.diary == called * 2

@@ -19,21 +19,20 @@ from host.progress import silent
 from kernels.build.build import ensure
 from kernels.build.gc import GRACE_S, Bound, Item, collect, survey, usage
 from kernels.build.out_of_tree_modules import ensure_module
-from kernels.catalog.entries import KernelEntry
 from kernels.errors import StoreBusy
 from kernels.store.store import Store
-from tests.kernels.fake_make import FakeMake
+from tests.kernels.fake_make import ENTRY, FakeMake
 
 DAY = 24 * 3600.0
 
 
 @pytest.fixture
-def in_use(built_before: KernelEntry, store: Store, make: FakeMake) -> KernelEntry:
-    """A kernel in use, and one that a user requested; everything is two days old."""
-    ensure(built_before, store)
-    ensure(replace(built_before, label="+mine", wanted=("CONFIG_C=y",)), store)
+def filled(store: Store, make: FakeMake) -> Store:
+    """A store with a kernel in use, and one that a user requested; everything is two days old."""
+    ensure(ENTRY, store)
+    ensure(replace(ENTRY, label="+mine", wanted=("CONFIG_C=y",)), store)
     age(store, 2 * DAY)
-    return built_before
+    return store
 
 
 def age(store: Store, seconds: float) -> None:
@@ -48,81 +47,79 @@ def kinds(items: tuple[Item, ...]) -> list[str]:
     return sorted(f"{item.kind} {item.name.split()[0]}" for item in items if item.kind != "log")
 
 
-def test_items_of_kernels_in_use_stay(in_use: KernelEntry, store: Store) -> None:
-    done = collect(store, [in_use], Bound(keep=0))
+def test_items_of_kernels_in_use_stay(filled: Store) -> None:
+    done = collect(filled, [ENTRY], Bound(keep=0))
     assert kinds(done.gone) == ["kernel 9.9+mine", "objects 9.9+mine"]
     assert kinds(done.stays) == ["kernel 9.9", "objects 9.9", "source linux-source-9.9_9.9.3-1"]
     assert all(item.needed for item in done.stays)
-    assert store.lookup(in_use) is not None
-    assert [file.stem for file in (store.root / "names").iterdir()] == ["9.9"]
-    assert not any((store.root / "work").iterdir())
+    assert filled.lookup(ENTRY) is not None
+    assert [file.stem for file in (filled.root / "names").iterdir()] == ["9.9"]
+    assert not any((filled.root / "work").iterdir())
 
 
-def test_all_removes_everything(in_use: KernelEntry, store: Store) -> None:
-    collect(store, [in_use], Bound(keep=0, every=True))
-    assert survey(store, [in_use]) == ()
-    assert store.lookup(in_use) is None
+def test_all_removes_everything(filled: Store) -> None:
+    collect(filled, [ENTRY], Bound(keep=0, every=True))
+    assert survey(filled, [ENTRY]) == ()
+    assert filled.lookup(ENTRY) is None
     # A resolved revision stays resolved.
-    assert store.remembered_revision(in_use) == "9.9.3-1"
+    assert filled.remembered_revision(ENTRY) == "9.9.3-1"
 
 
-def test_least_recently_used_goes_first(in_use: KernelEntry, store: Store) -> None:
-    mine = next(item for item in survey(store, ()) if item.name == "9.9+mine")
-    others = [item for item in survey(store, ()) if item.path != mine.path]
+def test_least_recently_used_goes_first(filled: Store) -> None:
+    mine = next(item for item in survey(filled, ()) if item.name == "9.9+mine")
+    others = [item for item in survey(filled, ()) if item.path != mine.path]
     for item in others:
         os.utime(item.path, (time.time() - DAY, time.time() - DAY))
-    done = collect(store, (), Bound(keep=sum(item.size for item in others)))
+    done = collect(filled, (), Bound(keep=sum(item.size for item in others)))
     assert [item.path for item in done.gone] == [mine.path]
     assert done.freed == mine.size
     assert done.kept == sum(item.size for item in others)
 
 
-def test_recently_used_items_stay(in_use: KernelEntry, store: Store) -> None:
-    assert collect(store, (), Bound(since=time.time() - 3 * DAY)).gone == ()
-    assert len(collect(store, (), Bound(since=time.time() - DAY)).gone) > 4
+def test_recently_used_items_stay(filled: Store) -> None:
+    assert collect(filled, (), Bound(since=time.time() - 3 * DAY)).gone == ()
+    assert len(collect(filled, (), Bound(since=time.time() - DAY)).gone) > 4
 
 
-def test_run_stamps_what_it_uses(in_use: KernelEntry, store: Store) -> None:
-    mine = replace(in_use, label="+mine", wanted=("CONFIG_C=y",))
-    kernel = ensure(mine, store)
-    done = collect(store, [in_use], Bound(keep=0))
+def test_run_stamps_what_it_uses(filled: Store) -> None:
+    mine = replace(ENTRY, label="+mine", wanted=("CONFIG_C=y",))
+    kernel = ensure(mine, filled)
+    done = collect(filled, [ENTRY], Bound(keep=0))
     assert kinds(done.gone) == ["objects 9.9+mine"]
     assert kernel.image.is_file()
     # A guest may still be rebooted from it.
-    assert collect(store, (), Bound(keep=0, every=True), now=time.time()).stays != ()
+    assert collect(filled, (), Bound(keep=0, every=True), now=time.time()).stays != ()
     assert GRACE_S >= 3600
 
 
 def test_a_dry_run_changes_nothing_and_takes_no_lock(
-    in_use: KernelEntry, store: Store, monkeypatch: pytest.MonkeyPatch
+    filled: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = sorted(store.root.rglob("*"))
-    monkeypatch.setattr(store, "locked", None)
-    assert collect(store, (), Bound(keep=0), dry_run=True).freed > 0
-    assert sorted(store.root.rglob("*")) == before
+    before = sorted(filled.root.rglob("*"))
+    monkeypatch.setattr(filled, "locked", None)
+    assert collect(filled, (), Bound(keep=0), dry_run=True).freed > 0
+    assert sorted(filled.root.rglob("*")) == before
 
 
-def test_nothing_is_removed_during_a_build(
-    in_use: KernelEntry, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_removed_during_a_build(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kernels.build.gc._WAIT_S", 0.1)
-    other = Store(store.root)
+    other = Store(filled.root)
     with other.locked("building 9.9", silent), pytest.raises(StoreBusy, match=r"building 9\.9"):
-        collect(store, (), Bound(keep=0))
-    assert store.lookup(in_use) is not None
+        collect(filled, (), Bound(keep=0))
+    assert filled.lookup(ENTRY) is not None
 
 
 def test_killed_collector_leaves_no_partial_items(
-    in_use: KernelEntry, store: Store, monkeypatch: pytest.MonkeyPatch
+    filled: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
         patched.setattr("kernels.build.gc.Store.workspace", _abandoned)
-        collect(store, (), Bound(keep=0))
+        collect(filled, (), Bound(keep=0))
     # Moved out of its place, but not removed yet.
-    assert not any((store.root / "kernels").iterdir())
-    assert any((store.root / "work").iterdir())
-    collect(store, (), Bound(keep=0))
-    assert not (store.root / "work").exists()
+    assert not any((filled.root / "kernels").iterdir())
+    assert any((filled.root / "work").iterdir())
+    collect(filled, (), Bound(keep=0))
+    assert not (filled.root / "work").exists()
 
 
 @contextmanager
@@ -133,31 +130,29 @@ def _abandoned(store: Store, what: str) -> Iterator[Path]:
     yield directory
 
 
-def test_last_build_of_a_module_stays(
-    in_use: KernelEntry, store: Store, make: FakeMake, tmp_path: Path
-) -> None:
+def test_last_build_of_a_module_stays(filled: Store, make: FakeMake, tmp_path: Path) -> None:
     probe = tmp_path / "probe"
     probe.mkdir()
     (probe / "Kbuild").write_text("obj-m := probe.o\n")
     for text in ("int one;\n", "int two;\n"):
         (probe / "probe.c").write_text(text)
-        last = ensure_module(in_use, probe, store)
-        age(store, DAY)
+        last = ensure_module(ENTRY, probe, filled)
+        age(filled, DAY)
         os.utime(last.parent)
     age_of_last = last.parent.stat().st_mtime
     os.utime(last.parent, (age_of_last - 7200, age_of_last - 7200))
-    done = collect(store, [in_use], Bound(keep=0))
+    done = collect(filled, [ENTRY], Bound(keep=0))
     assert [item.kind for item in done.gone if item.kind == "module"] == ["module"]
     assert last.is_file()
 
 
-def test_journal_goes_with_its_tree(in_use: KernelEntry, store: Store) -> None:
-    (tree,) = store.sources.iterdir()
+def test_journal_goes_with_its_tree(filled: Store) -> None:
+    (tree,) = filled.sources.iterdir()
     journal = tree.with_name(f"{tree.name}.journal")
     journal.mkdir()
     os.utime(tree, (0, 0))
-    collect(store, (), Bound(since=1))
-    assert list(store.sources.iterdir()) == []
+    collect(filled, (), Bound(since=1))
+    assert list(filled.sources.iterdir()) == []
 
 
 def test_items_of_guests_and_downloads_go(store: Store) -> None:
@@ -182,12 +177,12 @@ def test_items_of_guests_and_downloads_go(store: Store) -> None:
     assert {path.name for path in left} <= {"lock"}
 
 
-def test_name_of_a_tree_goes_with_its_kernel(in_use: KernelEntry, store: Store) -> None:
-    tree = replace(in_use, name="tree-9.9")
-    record = (store.root / "names" / "9.9+mine.json").read_bytes()
-    (store.root / "names" / f"{tree.kernel_id}.json").write_bytes(record)
-    collect(store, [in_use], Bound(keep=0))
-    assert [file.stem for file in (store.root / "names").iterdir()] == ["9.9"]
+def test_name_of_a_tree_goes_with_its_kernel(filled: Store) -> None:
+    tree = replace(ENTRY, name="tree-9.9")
+    record = (filled.root / "names" / "9.9+mine.json").read_bytes()
+    (filled.root / "names" / f"{tree.kernel_id}.json").write_bytes(record)
+    collect(filled, [ENTRY], Bound(keep=0))
+    assert [file.stem for file in (filled.root / "names").iterdir()] == ["9.9"]
 
 
 def test_unreadable_directory_is_not_counted(
@@ -229,12 +224,9 @@ def test_malformed_size_is_refused(text: str) -> None:
 
 
 def test_command_prints_what_would_go(
-    in_use: KernelEntry,
-    store: Store,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    filled: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("UEVT_CACHE", str(store.root))
+    monkeypatch.setenv("UEVT_CACHE", str(filled.root))
     assert main(["kernels", "gc", "--keep", "0", "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "9.9+mine" in said

@@ -14,7 +14,7 @@ from kernels.catalog.entries import KernelEntry
 from kernels.catalog.patch import Patch
 from kernels.errors import BuildFailed, KernelTrouble, Killed, LostOptions, PatchRefused, StoreFull
 from kernels.store.store import Store
-from tests.kernels.fake_make import FakeMake
+from tests.kernels.fake_make import ENTRY, FakeMake
 
 TEN = (Patch("ten", "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"),)
 SOURCE = "--- /dev/null\n+++ b/fork.c\n@@ -0,0 +1 @@\n+B\n"
@@ -26,9 +26,9 @@ def objects(store: Store) -> Path:
     return directory
 
 
-def test_kernel_is_built(built_before: KernelEntry, store: Store, make: FakeMake) -> None:
+def test_kernel_is_built(store: Store, make: FakeMake) -> None:
     steps: list[Step] = []
-    kernel = ensure(built_before, store, progress=steps.append)
+    kernel = ensure(ENTRY, store, progress=steps.append)
     assert kernel.release == "9.9.3"
     assert kernel.image.read_text() == "image\n"
     assert kernel.config.read_text() == "CONFIG_TINY=y\nCONFIG_A=y\n# CONFIG_B is not set\n"
@@ -42,62 +42,52 @@ def test_kernel_is_built(built_before: KernelEntry, store: Store, make: FakeMake
     assert (steps[-1].done, steps[-1].expected, steps[-1].passing) == (2, 4, False)
 
 
-def test_a_second_configuration_reuses_the_objects(
-    built_before: KernelEntry, store: Store, make: FakeMake
-) -> None:
-    ensure(built_before, store)
+def test_a_second_configuration_reuses_the_objects(store: Store, make: FakeMake) -> None:
+    ensure(ENTRY, store)
     (objects(store) / "main.o").write_text("object")
     steps: list[Step] = []
-    ensure(replace(built_before, wanted=("CONFIG_A=y",)), store, progress=steps.append)
+    ensure(replace(ENTRY, wanted=("CONFIG_A=y",)), store, progress=steps.append)
     assert (objects(store) / "main.o").exists()
     assert steps[-1].expected is None
 
 
-def test_lost_option_stops_the_build_before_compiling(
-    built_before: KernelEntry, store: Store, make: FakeMake
-) -> None:
+def test_lost_option_stops_the_build_before_compiling(store: Store, make: FakeMake) -> None:
     (make.directory / "drop").write_text("CONFIG_A\n")
     with pytest.raises(LostOptions) as caught:
-        ensure(built_before, store)
+        ensure(ENTRY, store)
     assert caught.value.names == ("CONFIG_A",)
     assert isinstance(caught.value, KernelTrouble)
     assert not any("bzImage" in line for line in make.diary)
-    assert store.lookup(built_before) is None
+    assert store.lookup(ENTRY) is None
 
 
 def test_a_failed_make_shows_its_last_lines_and_keeps_the_whole_log(
-    built_before: KernelEntry, store: Store, make: FakeMake
+    store: Store, make: FakeMake
 ) -> None:
     (make.directory / "fail").write_text("init/main.c:1: error: no\n")
     with pytest.raises(BuildFailed) as caught:
-        ensure(built_before, store)
+        ensure(ENTRY, store)
     assert caught.value.tail[-1] == "init/main.c:1: error: no"
     assert "CC      init/main.o" in caught.value.log.read_text()
     assert str(caught.value.log) in caught.value.hint
-    assert store.lookup(built_before) is None
+    assert store.lookup(ENTRY) is None
 
 
-def test_disk_that_fills_up_is_host_trouble(
-    built_before: KernelEntry, store: Store, make: FakeMake
-) -> None:
+def test_disk_that_fills_up_is_host_trouble(store: Store, make: FakeMake) -> None:
     (make.directory / "fail").write_text("fatal error: closing main.o: No space left on device\n")
     with pytest.raises(StoreFull, match=r"building 9\.9"):
-        ensure(built_before, store)
+        ensure(ENTRY, store)
 
 
-def test_missing_source_tree_is_resolved_again(
-    built_before: KernelEntry, store: Store, make: FakeMake
-) -> None:
+def test_missing_source_tree_is_resolved_again(store: Store, make: FakeMake) -> None:
     shop = HostWorkshop(store, silent)
-    assert shop.prepare(built_before, "9.9.3-1").revision == "9.9.3-1"
-    assert shop.prepare(built_before, "9.9.2-1").revision == "9.9.4-1"
+    assert shop.prepare(ENTRY, "9.9.3-1").revision == "9.9.3-1"
+    assert shop.prepare(ENTRY, "9.9.2-1").revision == "9.9.4-1"
 
 
-def test_a_variant_is_made_from_the_patched_tree_of_its_base(
-    built_before: KernelEntry, store: Store, make: FakeMake
-) -> None:
-    plain = ensure(built_before, store)
-    variant = replace(built_before, name="9.9-ten", patches=TEN, of="9.9")
+def test_a_variant_is_made_from_the_patched_tree_of_its_base(store: Store, make: FakeMake) -> None:
+    plain = ensure(ENTRY, store)
+    variant = replace(ENTRY, name="9.9-ten", patches=TEN, of="9.9")
     kernel = ensure(variant, store)
     assert (make.directory / "seen").read_text() == "VERSION = 10\n"
     assert kernel.image != plain.image
@@ -111,24 +101,20 @@ def test_a_variant_is_made_from_the_patched_tree_of_its_base(
     assert all(line.endswith("1970") for line in make.diary)
 
 
-def test_a_patched_tree_is_restored_after_a_failure(
-    built_before: KernelEntry, store: Store, make: FakeMake
-) -> None:
+def test_a_patched_tree_is_restored_after_a_failure(store: Store, make: FakeMake) -> None:
     (make.directory / "fail").write_text("error: no\n")
     with pytest.raises(BuildFailed):
-        ensure(replace(built_before, patches=TEN), store)
+        ensure(replace(ENTRY, patches=TEN), store)
     assert (make.directory / "seen").read_text() == "VERSION = 10\n"
     (make.directory / "fail").unlink()
-    ensure(built_before, store)
+    ensure(ENTRY, store)
     assert (make.directory / "seen").read_text() == "VERSION = 9\n"
 
 
-def test_a_patch_that_does_not_apply_stops_the_build(
-    built_before: KernelEntry, store: Store, make: FakeMake
-) -> None:
+def test_a_patch_that_does_not_apply_stops_the_build(store: Store, make: FakeMake) -> None:
     text = TEN[0].text.replace("= 9", "= 8")
     with pytest.raises(BuildFailed, match="Makefile: hunk 1, at line 1, does not apply"):
-        ensure(replace(built_before, patches=(Patch("eight", text),)), store)
+        ensure(replace(ENTRY, patches=(Patch("eight", text),)), store)
     assert make.diary == []
 
 
@@ -137,17 +123,15 @@ def patched(entry: KernelEntry, text: str = TEN[0].text) -> KernelEntry:
     return replace(entry, patches=(Patch("ten", text, Path("ten.diff")),), label="+ten")
 
 
-def test_objects_of_a_patched_kernel_are_seeded_from_its_base(
-    built_before: KernelEntry, store: Store, make: FakeMake
-) -> None:
-    ensure(built_before, store)
+def test_objects_of_a_patched_kernel_are_seeded_from_its_base(store: Store, make: FakeMake) -> None:
+    ensure(ENTRY, store)
     base = objects(store)
     (base / "main.o").write_text("object")
     os.utime(base / "main.o", (5, 5))
     (base / "tools").mkdir()
     (base / "tools/.check.o.cmd").write_text(f"{base}/tools/check.o := gcc -o {base}/tools/check.o")
     steps: list[Step] = []
-    ensure(patched(built_before), store, progress=steps.append)
+    ensure(patched(ENTRY), store, progress=steps.append)
     (copy,) = store.objects.glob("*/9.9+ten")
     assert (copy / "main.o").stat().st_mtime == 5
     assert (copy / "tools/.check.o.cmd").read_text() == (
@@ -159,12 +143,10 @@ def test_objects_of_a_patched_kernel_are_seeded_from_its_base(
 
 
 @pytest.mark.parametrize("why", ["other configuration", "unfinished", "never built"])
-def test_objects_that_do_not_fit_are_not_copied(
-    built_before: KernelEntry, store: Store, make: FakeMake, why: str
-) -> None:
-    changed = patched(built_before)
+def test_objects_that_do_not_fit_are_not_copied(store: Store, make: FakeMake, why: str) -> None:
+    changed = patched(ENTRY)
     if why != "never built":
-        ensure(built_before, store)
+        ensure(ENTRY, store)
         (objects(store) / "main.o").write_text("object")
     if why == "other configuration":
         changed = replace(changed, wanted=("CONFIG_C=y",))
@@ -177,78 +159,66 @@ def test_objects_that_do_not_fit_are_not_copied(
     assert steps[-1].expected == 4
 
 
-def test_edited_patch_reuses_objects_and_configuration(
-    built_before: KernelEntry, store: Store, make: FakeMake
-) -> None:
-    ensure(patched(built_before, SOURCE), store)
+def test_edited_patch_reuses_objects_and_configuration(store: Store, make: FakeMake) -> None:
+    ensure(patched(ENTRY, SOURCE), store)
     (first,) = store.objects.glob("*/9.9+ten")
     (first / "main.o").touch()
     calls = len(make.diary)
     steps: list[Step] = []
-    edited = ensure(patched(built_before, SOURCE.replace("B", "C")), store, progress=steps.append)
+    edited = ensure(patched(ENTRY, SOURCE.replace("B", "C")), store, progress=steps.append)
     assert (first / "main.o").exists()
     assert [line.split(" MAKEFLAGS")[0].split()[-1] for line in make.diary[calls:]] == ["bzImage"]
     assert steps[-1].phase == "9.9+ten: 1 file differs from the last build (fork.c)"
-    assert edited.image != ensure(patched(built_before, SOURCE), store).image
+    assert edited.image != ensure(patched(ENTRY, SOURCE), store).image
     # The earlier kernel is in the store: nothing is built.
     assert len(make.diary) == calls + 1
 
 
 @pytest.mark.parametrize("file", ["Kconfig", "scripts/kconfig/conf.c", "Makefile"])
-def test_patch_of_kconfig_configures_again(
-    built_before: KernelEntry, store: Store, make: FakeMake, file: str
-) -> None:
-    ensure(built_before, store)
+def test_patch_of_kconfig_configures_again(store: Store, make: FakeMake, file: str) -> None:
+    ensure(ENTRY, store)
     calls = len(make.diary)
     text = f"--- /dev/null\n+++ b/{file}\n@@ -0,0 +1 @@\n+new\n"
     if file == "Makefile":
         text = TEN[0].text
-    ensure(patched(built_before, text), store)
+    ensure(patched(ENTRY, text), store)
     assert any("olddefconfig" in line for line in make.diary[calls:])
 
 
-def test_changed_options_are_counted_and_named(
-    built_before: KernelEntry, store: Store, make: FakeMake
-) -> None:
-    ensure(built_before, store)
+def test_changed_options_are_counted_and_named(store: Store, make: FakeMake) -> None:
+    ensure(ENTRY, store)
     steps: list[Step] = []
     wanted = ("CONFIG_A=m", "# CONFIG_B is not set", *(f"CONFIG_C{n}=y" for n in range(3)))
-    ensure(replace(built_before, wanted=wanted), store, progress=steps.append)
+    ensure(replace(ENTRY, wanted=wanted), store, progress=steps.append)
     assert steps[-1].phase == (
         "9.9: 4 options differ from the last build (CONFIG_A, CONFIG_C0, CONFIG_C1 and 1 more)"
     )
 
 
-def test_objects_of_a_failed_build_are_kept(
-    built_before: KernelEntry, store: Store, make: FakeMake
-) -> None:
+def test_objects_of_a_failed_build_are_kept(store: Store, make: FakeMake) -> None:
     """Compiler errors are part of editing; objects compiled by the failed build are compiled
     again.
     """
-    ensure(patched(built_before, SOURCE), store)
+    ensure(patched(ENTRY, SOURCE), store)
     (directory,) = store.objects.glob("*/9.9+ten")
     (directory / "main.o").touch()
     (make.directory / "fail").write_text("fork.c:1: error: no\n")
     with pytest.raises(BuildFailed):
-        ensure(patched(built_before, SOURCE.replace("B", "error")), store)
+        ensure(patched(ENTRY, SOURCE.replace("B", "error")), store)
     (make.directory / "fail").unlink()
     assert (directory / "main.o").exists()
     # An object may be of the failed edit, so even the old content is new to make.
     steps: list[Step] = []
-    again = replace(patched(built_before, SOURCE), wanted=("CONFIG_A=y",))
+    again = replace(patched(ENTRY, SOURCE), wanted=("CONFIG_A=y",))
     ensure(again, store, progress=steps.append)
     assert steps[-1].phase.startswith("9.9+ten: 1 file and 1 option differ from the last build")
 
 
 @pytest.mark.parametrize("end", ["Ctrl-C", "signal"])
 def test_objects_of_a_killed_make_are_not_trusted(
-    built_before: KernelEntry,
-    store: Store,
-    make: FakeMake,
-    end: str,
-    monkeypatch: pytest.MonkeyPatch,
+    store: Store, make: FakeMake, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ensure(built_before, store)
+    ensure(ENTRY, store)
     (objects(store) / "half.o").write_text("half an object")
 
     def killed(*_: object, **__: object) -> int:
@@ -256,7 +226,7 @@ def test_objects_of_a_killed_make_are_not_trusted(
             raise KeyboardInterrupt
         return -9
 
-    changed = replace(built_before, wanted=("CONFIG_A=y",))
+    changed = replace(ENTRY, wanted=("CONFIG_A=y",))
     with monkeypatch.context() as patch:
         patch.setattr("kernels.build.kbuild.child_process.run", killed)
         with pytest.raises((KeyboardInterrupt, Killed)):
@@ -265,31 +235,25 @@ def test_objects_of_a_killed_make_are_not_trusted(
     assert not (objects(store) / "half.o").exists()
 
 
-def test_failing_patch_of_the_user_is_a_user_mistake(
-    built_before: KernelEntry, store: Store, make: FakeMake
-) -> None:
+def test_failing_patch_of_the_user_is_a_user_mistake(store: Store, make: FakeMake) -> None:
     with pytest.raises(PatchRefused, match=r"ten does not apply to linux-source-9\.9_9\.9\.3-1"):
-        ensure(patched(built_before, TEN[0].text.replace("= 9", "= 8")), store)
+        ensure(patched(ENTRY, TEN[0].text.replace("= 9", "= 8")), store)
     # Reported before anything is copied.
     assert list(store.objects.glob("*/*")) == []
 
 
-def test_variant_uses_the_revision_of_its_base(
-    built_before: KernelEntry, store: Store, make: FakeMake
-) -> None:
-    variant = replace(built_before, name="9.9-ten", patches=TEN, of="9.9")
+def test_variant_uses_the_revision_of_its_base(store: Store, make: FakeMake) -> None:
+    variant = replace(ENTRY, name="9.9-ten", patches=TEN, of="9.9")
     assert store.remembered_revision(variant) == "9.9.3-1"
     assert store.remembered_revision(replace(variant, of=None)) is None
 
 
-def test_killed_program_is_host_trouble(
-    built_before: KernelEntry, store: Store, make: FakeMake
-) -> None:
+def test_killed_program_is_host_trouble(store: Store, make: FakeMake) -> None:
     """The out-of-memory killer kills compilers first, and make exits by itself."""
     output = "gcc: fatal error: Killed signal terminated program cc1"
     (make.directory / "fail").write_text(f"{output}\ncompilation terminated.\n")
     with pytest.raises(Killed, match=r"compiling 9\.9 was interrupted") as caught:
-        ensure(built_before, store)
+        ensure(ENTRY, store)
     assert "out-of-memory killer" in caught.value.hint
     (make.directory / "fail").unlink()
-    ensure(built_before, store)
+    ensure(ENTRY, store)

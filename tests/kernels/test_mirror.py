@@ -20,6 +20,7 @@ from kernels.sources.download import Broken, Download, NotThere
 from kernels.sources.mirror import AUTOSIGNER
 from kernels.sources.unpacked import SourceTrees
 from kernels.store.store import Store
+from tests.kernels.fake_make import ENTRY
 from tests.kernels.fake_sources import obtained, tarball
 from tests.kernels.mirror_server import LIST, Mirror, serving
 
@@ -55,8 +56,8 @@ def gpg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def of_series(entry: KernelEntry) -> KernelEntry:
-    return replace(entry, source=Source("tarball", "linux", series="5.19"))
+def of_series() -> KernelEntry:
+    return replace(ENTRY, source=Source("tarball", "linux", series="5.19"))
 
 
 def packed(version: str) -> bytes:
@@ -111,10 +112,8 @@ def test_tarball_of_the_directory_is_preferred(
     assert mirror.asked == []
 
 
-def test_newest_release_is_searched_in_newer_directories(
-    entry: KernelEntry, store: Store, mirror: Mirror
-) -> None:
-    newest = replace(entry, source=Source("tarball", "linux", series="newest"))
+def test_newest_release_is_searched_in_newer_directories(store: Store, mirror: Mirror) -> None:
+    newest = replace(ENTRY, source=Source("tarball", "linux", series="newest"))
     for major, version in (("7", "7.4.1"), ("8", "8.0")):
         mirror.files[f"/v{major}.x/sha256sums.asc"] = (
             f"{'0' * 64}  linux-{version}.tar.xz\n".encode()

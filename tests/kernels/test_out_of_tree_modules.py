@@ -18,7 +18,7 @@ from kernels.catalog.entries import KernelEntry
 from kernels.catalog.patch import Patch
 from kernels.errors import BuildFailed, StoreUnusable, UserMistake
 from kernels.store.store import Store
-from tests.kernels.fake_make import FakeMake
+from tests.kernels.fake_make import ENTRY, FakeMake
 
 TEN = (Patch("ten", "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"),)
 
@@ -38,10 +38,8 @@ def module_makes(make: FakeMake) -> list[str]:
     return [line for line in make.diary if " M=" in line]
 
 
-def test_a_module_is_built_against_its_kernel(
-    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
-) -> None:
-    module = ensure_module(built_before, probe, store)
+def test_a_module_is_built_against_its_kernel(store: Store, make: FakeMake, probe: Path) -> None:
+    module = ensure_module(ENTRY, probe, store)
     assert module.name == "probe.ko"
     assert module.read_text().startswith("int init;\nCONFIG_TINY=y\nCONFIG_A=y\n")
     assert store.modules in module.parents
@@ -54,42 +52,38 @@ def test_a_module_is_built_against_its_kernel(
 
 
 def test_a_module_is_built_once(
-    built_before: KernelEntry,
-    store: Store,
-    make: FakeMake,
-    probe: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    store: Store, make: FakeMake, probe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = ensure_module(built_before, probe, store)
+    first = ensure_module(ENTRY, probe, store)
 
     def no_process(*_: object, **__: object) -> None:
         pytest.fail("a warm look-up started a process")
 
     monkeypatch.setattr(subprocess, "Popen", no_process)
     monkeypatch.setattr(store, "locked", no_process)
-    assert ensure_module(built_before, probe, store) == first
+    assert ensure_module(ENTRY, probe, store) == first
 
 
 @pytest.mark.parametrize("change", ["source", "new file", "kernel"])
 def test_changed_module_is_built_again(
-    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path, change: str
+    store: Store, make: FakeMake, probe: Path, change: str
 ) -> None:
-    first = ensure_module(built_before, probe, store)
-    kernel = built_before
+    first = ensure_module(ENTRY, probe, store)
+    kernel = ENTRY
     if change == "source":
         (probe / "probe.c").write_text("int exit;\n")
     elif change == "new file":
         (probe / "probe.h").write_text("")
     else:
-        kernel = replace(built_before, wanted=("CONFIG_C=y",))
+        kernel = replace(ENTRY, wanted=("CONFIG_C=y",))
     assert ensure_module(kernel, probe, store) != first
     assert len(module_makes(make)) == 2
 
 
 def test_module_of_a_variant_is_built_in_the_patched_tree(
-    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
+    store: Store, make: FakeMake, probe: Path
 ) -> None:
-    ensure_module(replace(built_before, name="9.9-ten", patches=TEN, of="9.9"), probe, store)
+    ensure_module(replace(ENTRY, name="9.9-ten", patches=TEN, of="9.9"), probe, store)
     assert (make.directory / "seen").read_text() == "VERSION = 10\n"
     assert f"O={store.objects}" in module_makes(make)[0]
     assert "/9.9-ten " in module_makes(make)[0]
@@ -97,36 +91,34 @@ def test_module_of_a_variant_is_built_in_the_patched_tree(
     assert (tree / "Makefile").read_text() == "VERSION = 9\n"
 
 
-def test_missing_log_directory_is_created(
-    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
-) -> None:
-    ensure(built_before, store)
+def test_missing_log_directory_is_created(store: Store, make: FakeMake, probe: Path) -> None:
+    ensure(ENTRY, store)
     shutil.rmtree(store.logs)
-    assert ensure_module(built_before, probe, store).is_file()
+    assert ensure_module(ENTRY, probe, store).is_file()
 
 
 def test_objects_of_another_configuration_are_not_used(
-    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
+    store: Store, make: FakeMake, probe: Path
 ) -> None:
-    ensure(built_before, store)
-    ensure(replace(built_before, wanted=("CONFIG_C=y",)), store)
-    module = ensure_module(built_before, probe, store)
+    ensure(ENTRY, store)
+    ensure(replace(ENTRY, wanted=("CONFIG_C=y",)), store)
+    module = ensure_module(ENTRY, probe, store)
     assert "CONFIG_A=y" in module.read_text()
     assert "CONFIG_C=y" not in module.read_text()
 
 
 def test_failure_names_the_module_and_shows_the_last_lines(
-    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
+    store: Store, make: FakeMake, probe: Path
 ) -> None:
-    ensure(built_before, store)
+    ensure(ENTRY, store)
     (make.directory / "fail").write_text("probe.c:1: error: no\n")
     with pytest.raises(BuildFailed, match=r"module probe for 9\.9 failed") as caught:
-        ensure_module(built_before, probe, store)
+        ensure_module(ENTRY, probe, store)
     assert caught.value.tail[-1] == "probe.c:1: error: no"
     assert "probe.c:1: error: no" in caught.value.log.read_text()
     (make.directory / "fail").unlink()
     steps: list[Step] = []
-    assert ensure_module(built_before, probe, store, progress=steps.append).is_file()
+    assert ensure_module(ENTRY, probe, store, progress=steps.append).is_file()
     # A module that does not compile leaves the kernel's objects intact.
     assert not any(step.phase.startswith("compiling") for step in steps)
 
@@ -135,18 +127,18 @@ def test_failure_names_the_module_and_shows_the_last_lines(
     ("kbuild", "found"), [("obj-y := probe.o\n", "no module"), ("obj-m := a.o b.o\n", "a.ko, b.ko")]
 )
 def test_directory_with_two_modules_is_refused(
-    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path, kbuild: str, found: str
+    store: Store, make: FakeMake, probe: Path, kbuild: str, found: str
 ) -> None:
     (probe / "Kbuild").write_text(kbuild)
     with pytest.raises(BuildFailed, match=rf"probe for 9\.9 failed\n    it made {found}"):
-        ensure_module(built_before, probe, store)
+        ensure_module(ENTRY, probe, store)
 
 
 def test_directory_without_a_kbuild_file_is_refused(
-    built_before: KernelEntry, store: Store, make: FakeMake, tmp_path: Path
+    store: Store, make: FakeMake, tmp_path: Path
 ) -> None:
     with pytest.raises(UserMistake, match="not a module's directory"):
-        ensure_module(built_before, tmp_path, store)
+        ensure_module(ENTRY, tmp_path, store)
     assert make.diary == []
 
 
@@ -160,41 +152,39 @@ def patched(entry: KernelEntry, text: str, **others: Any) -> KernelEntry:
     [("fork.c", False), ("bounds.c", True), ("sched.h", True), ("tools/fork.c", True)],
 )
 def test_patch_of_a_header_rebuilds_modules(
-    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path, file: str, seen: bool
+    store: Store, make: FakeMake, probe: Path, file: str, seen: bool
 ) -> None:
     """fork.c has an object of its own; bounds.c generates a header, tools/fork.c builds modules."""
     text = f"--- /dev/null\n+++ b/{file}\n@@ -0,0 +1 @@\n+B\n"
-    built_before = replace(built_before, wanted=("CONFIG_MODULES=y",))
-    ensure(patched(built_before, text), store)
+    entry = replace(ENTRY, wanted=("CONFIG_MODULES=y",))
+    ensure(patched(entry, text), store)
     (objects,) = store.objects.glob("*/9.9+p")
     (objects / "tools").mkdir()
     for name in ("fork.o", "tools/fork.o"):
         (objects / name).touch()
-    first = ensure_module(patched(built_before, text.replace("B", "C")), probe, store)
-    second = ensure_module(patched(built_before, text.replace("B", "D")), probe, store)
+    first = ensure_module(patched(entry, text.replace("B", "C")), probe, store)
+    second = ensure_module(patched(entry, text.replace("B", "D")), probe, store)
     assert (second != first) is seen
     assert len(module_makes(make)) == (2 if seen else 1)
 
 
 @pytest.mark.parametrize("option", ["CONFIG_RANDSTRUCT", "CONFIG_DEBUG_INFO_BTF_MODULES"])
 def test_module_is_bound_to_an_image_with_btf(
-    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path, option: str
+    store: Store, make: FakeMake, probe: Path, option: str
 ) -> None:
     text = "--- /dev/null\n+++ b/fork.c\n@@ -0,0 +1 @@\n+B\n"
     wanted = ("CONFIG_MODULES=y", f"{option}=y")
-    ensure(patched(built_before, text, wanted=wanted), store)
+    ensure(patched(ENTRY, text, wanted=wanted), store)
     (objects,) = store.objects.glob("*/9.9+p")
     (objects / "fork.o").touch()
     for edit in "CD":
-        entry = patched(built_before, text.replace("B", edit), wanted=wanted)
+        entry = patched(ENTRY, text.replace("B", edit), wanted=wanted)
         ensure_module(entry, probe, store)
     assert len(module_makes(make)) == 2
 
 
-def test_earlier_patch_finds_its_module(
-    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
-) -> None:
-    first, second = (patched(built_before, TEN[0].text.replace("10", n)) for n in ("11", "12"))
+def test_earlier_patch_finds_its_module(store: Store, make: FakeMake, probe: Path) -> None:
+    first, second = (patched(ENTRY, TEN[0].text.replace("10", n)) for n in ("11", "12"))
     ensure(first, store)
     ensure(second, store)
     ensure_module(first, probe, store)
@@ -202,52 +192,45 @@ def test_earlier_patch_finds_its_module(
 
 
 def test_products_of_a_build_in_place_are_no_sources(
-    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
+    store: Store, make: FakeMake, probe: Path
 ) -> None:
-    first = ensure_module(built_before, probe, store)
+    first = ensure_module(ENTRY, probe, store)
     (probe / ".git").mkdir()
     (probe / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     for name in ("probe.o", "probe.ko", ".probe.o.cmd", "Module.symvers", "probe.mod.c"):
         (probe / name).write_text("of another kernel")
-    assert ensure_module(built_before, probe, store) == first
+    assert ensure_module(ENTRY, probe, store) == first
     (probe / "probe.c").write_text("int exit;\n")
-    assert ensure_module(built_before, probe, store).read_text().startswith("int exit;\n")
+    assert ensure_module(ENTRY, probe, store).read_text().startswith("int exit;\n")
 
 
 def test_module_uses_symbols_of_earlier_modules(
-    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path, tmp_path: Path
+    store: Store, make: FakeMake, probe: Path, tmp_path: Path
 ) -> None:
     other = shutil.copytree(probe, tmp_path / "other")
     (other / "probe.c").write_text("int other;\n")
-    first = ensure_module(built_before, probe, store)
-    alone = ensure_module(built_before, other, store)
-    behind = ensure_module(built_before, other, store, after=[first])
+    first = ensure_module(ENTRY, probe, store)
+    alone = ensure_module(ENTRY, other, store)
+    behind = ensure_module(ENTRY, other, store, after=[first])
     assert behind != alone
     assert f"KBUILD_EXTRA_SYMBOLS={first.parent}/Module.symvers" in module_makes(make)[-1]
     assert "KBUILD_EXTRA_SYMBOLS" not in module_makes(make)[-2]
-    assert ensure_module(built_before, other, store, after=[first]) == behind
+    assert ensure_module(ENTRY, other, store, after=[first]) == behind
 
 
-def test_unreadable_directory_is_a_user_mistake(
-    built_before: KernelEntry, store: Store, make: FakeMake, probe: Path
-) -> None:
+def test_unreadable_directory_is_a_user_mistake(store: Store, make: FakeMake, probe: Path) -> None:
     (probe / "probe.h").symlink_to("nowhere")
     with pytest.raises(UserMistake, match=r"probe\.h: No such file"):
-        ensure_module(built_before, probe, store)
+        ensure_module(ENTRY, probe, store)
     assert make.diary == []
 
 
 @pytest.mark.parametrize("built", [True, False])
 def test_read_only_store_serves_modules(
-    built_before: KernelEntry,
-    store: Store,
-    make: FakeMake,
-    probe: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    built: bool,
+    store: Store, make: FakeMake, probe: Path, monkeypatch: pytest.MonkeyPatch, built: bool
 ) -> None:
-    ensure(built_before, store)
-    first = ensure_module(built_before, probe, store) if built else None
+    ensure(ENTRY, store)
+    first = ensure_module(ENTRY, probe, store) if built else None
 
     def refused(*_: object, **__: object) -> None:
         raise OSError(EROFS, "Read-only file system")
@@ -256,9 +239,9 @@ def test_read_only_store_serves_modules(
     for name in ("os.utime", "pathlib.Path.mkdir", "pathlib.Path.write_text", "filelock.FileLock"):
         monkeypatch.setattr(name, refused)
     if built:
-        assert ensure_module(built_before, probe, Store(store.root)) == first
+        assert ensure_module(ENTRY, probe, Store(store.root)) == first
         return
     with pytest.raises(StoreUnusable) as caught:
-        ensure_module(built_before, probe, Store(store.root))
+        ensure_module(ENTRY, probe, Store(store.root))
     assert "Read-only file system" in str(caught.value)
     assert "building probe for 9.9" in str(caught.value)

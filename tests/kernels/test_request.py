@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from kernels.catalog.catalog import load_catalog
-from kernels.catalog.entries import KernelEntry
 from kernels.catalog.flavours import FLAVOURS, flavour, names
 from kernels.errors import BadCatalogEntry, BrokenFile, LostOptions, UnknownKernel, UserMistake
 from kernels.kconfig import LostOption
 from kernels.request import Request, label_of
 from kernels.store.built_kernel import Recipe
+from tests.kernels.fake_make import ENTRY
 
 PATCH = "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"
 
@@ -172,9 +172,9 @@ def test_table_of_a_flavour_is_checked(tmp_path: Path, table: str, message: str)
         flavour("x", tmp_path)
 
 
-def test_words_for_make_are_part_of_the_key(entry: KernelEntry) -> None:
+def test_words_for_make_are_part_of_the_key() -> None:
     recipe = Recipe("linux", "9.9", ("CONFIG_A=y",), "", "gcc")
     assert replace(recipe, make=("A=y",)).key != recipe.key
-    assert replace(entry, make=("A=y",)).digest() != entry.digest()
+    assert replace(ENTRY, make=("A=y",)).digest() != ENTRY.digest()
     # Keys of stores from before `make` existed stay valid.
     assert recipe.key == "11f5ef9f15da21e00ab74128f045204769579027871a2db0ab47b092fa3f3269"

@@ -22,6 +22,7 @@ from kernels.errors import HostTrouble, StoreBusy, StoreFull, StoreUnusable
 from kernels.store.built_kernel import Product, Recipe
 from kernels.store.store import Store, default_root
 from kernels.tools import toolchain
+from tests.kernels.fake_make import ENTRY
 
 RECIPE = Recipe(
     package="linux-source-9.9",
@@ -43,10 +44,10 @@ def filled(store: Store, entry: KernelEntry, tmp_path: Path, stamp: str = "") ->
         store.remember(entry, RECIPE, stamp or toolchain.stamp())
 
 
-def test_finished_kernel_is_found(store: Store, entry: KernelEntry, tmp_path: Path) -> None:
-    assert store.lookup(entry) is None
-    filled(store, entry, tmp_path)
-    kernel = store.lookup(entry)
+def test_finished_kernel_is_found(store: Store, tmp_path: Path) -> None:
+    assert store.lookup(ENTRY) is None
+    filled(store, ENTRY, tmp_path)
+    kernel = store.lookup(ENTRY)
     assert kernel is not None
     assert kernel.kernel_id == "9.9"
     assert kernel.abi == "9.9.3"
@@ -57,7 +58,7 @@ def test_finished_kernel_is_found(store: Store, entry: KernelEntry, tmp_path: Pa
     assert kernel.config_sha256 == (
         "e7e1b2c0a9031fbc9e999438d6d65847f80ddd76244dfc5a1efac71731d40f85"
     )
-    assert kernel.wanted == entry.wanted
+    assert kernel.wanted == ENTRY.wanted
     assert kernel.source == "linux-source-9.9 9.9.3-1"
     assert store.configuration(kernel.config_sha256) == "CONFIG_A=y\n"
     assert store.configuration("0" * 64) is None
@@ -71,38 +72,38 @@ def test_every_field_of_a_recipe_changes_the_key(field: str) -> None:
     assert changed.key != RECIPE.key
 
 
-def test_a_changed_entry_is_not_found(store: Store, entry: KernelEntry, tmp_path: Path) -> None:
-    filled(store, entry, tmp_path)
-    assert store.lookup(replace(entry, wanted=(*entry.wanted, "CONFIG_C=y"))) is None
-    assert store.lookup(replace(entry, patches=(Patch("fix", "text"),))) is None
-    assert store.lookup(replace(entry, revision="9.9.2-1")) is None
-    assert store.lookup(entry) is not None
+def test_a_changed_entry_is_not_found(store: Store, tmp_path: Path) -> None:
+    filled(store, ENTRY, tmp_path)
+    assert store.lookup(replace(ENTRY, wanted=(*ENTRY.wanted, "CONFIG_C=y"))) is None
+    assert store.lookup(replace(ENTRY, patches=(Patch("fix", "text"),))) is None
+    assert store.lookup(replace(ENTRY, revision="9.9.2-1")) is None
+    assert store.lookup(ENTRY) is not None
 
 
 def test_compiler_is_compared_by_version(
-    store: Store, entry: KernelEntry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    filled(store, entry, tmp_path, stamp="old file")
+    filled(store, ENTRY, tmp_path, stamp="old file")
     monkeypatch.setattr(toolchain, "stamp", lambda: "new file")
     monkeypatch.setattr(toolchain, "_version", {"gcc": "gcc 1", "ld": "ld 1"}.get)
-    assert store.lookup(entry) is not None
+    assert store.lookup(ENTRY) is not None
     monkeypatch.setattr(toolchain, "_version", {"gcc": "gcc 2", "ld": "ld 1"}.get)
-    assert store.lookup(entry) is None
+    assert store.lookup(ENTRY) is None
 
 
 def test_host_without_compiler_uses_stored_kernels(
-    store: Store, entry: KernelEntry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    filled(store, entry, tmp_path)
+    filled(store, ENTRY, tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert store.lookup(entry) is not None
+    assert store.lookup(ENTRY) is not None
 
 
 @pytest.mark.parametrize("damage", ["no image", "no record", "torn record", "torn name"])
 def test_a_damaged_entry_is_not_found_and_can_be_published_again(
-    store: Store, entry: KernelEntry, tmp_path: Path, damage: str
+    store: Store, tmp_path: Path, damage: str
 ) -> None:
-    filled(store, entry, tmp_path)
+    filled(store, ENTRY, tmp_path)
     directory = store.root / "kernels" / RECIPE.key
     match damage:
         case "no image":
@@ -113,13 +114,13 @@ def test_a_damaged_entry_is_not_found_and_can_be_published_again(
             (directory / "kernel.json").write_text('{"schema": 1, "rel')
         case "torn name":
             (store.root / "names" / "9.9.json").write_text("")
-    assert store.lookup(entry) is None
-    filled(store, entry, tmp_path)
-    assert store.lookup(entry) is not None
+    assert store.lookup(ENTRY) is None
+    filled(store, ENTRY, tmp_path)
+    assert store.lookup(ENTRY) is not None
 
 
-def test_record_describes_the_build(store: Store, entry: KernelEntry, tmp_path: Path) -> None:
-    filled(store, entry, tmp_path)
+def test_record_describes_the_build(store: Store, tmp_path: Path) -> None:
+    filled(store, ENTRY, tmp_path)
     text = (store.root / "kernels" / RECIPE.key / "kernel.json").read_text()
     record = json.loads(text)
     assert record["schema"] == 1
@@ -128,23 +129,21 @@ def test_record_describes_the_build(store: Store, entry: KernelEntry, tmp_path: 
 
 
 def test_the_revision_is_remembered_even_when_the_configuration_changes(
-    store: Store, entry: KernelEntry, tmp_path: Path
+    store: Store, tmp_path: Path
 ) -> None:
-    assert store.remembered_revision(entry) is None
-    filled(store, entry, tmp_path)
-    assert store.remembered_revision(replace(entry, wanted=())) == "9.9.3-1"
+    assert store.remembered_revision(ENTRY) is None
+    filled(store, ENTRY, tmp_path)
+    assert store.remembered_revision(replace(ENTRY, wanted=())) == "9.9.3-1"
 
 
-def test_variant_uses_the_revision_of_its_base_by_default(
-    store: Store, entry: KernelEntry, tmp_path: Path
-) -> None:
-    variant = replace(entry, name="9.9-changed", of=entry.name)
+def test_variant_uses_the_revision_of_its_base_by_default(store: Store, tmp_path: Path) -> None:
+    variant = replace(ENTRY, name="9.9-changed", of=ENTRY.name)
     with store.locked("a test", silent):
-        store.remember(entry, RECIPE, "")
+        store.remember(ENTRY, RECIPE, "")
     assert store.remembered_revision(variant) == RECIPE.revision
     assert store.remembered_revision(replace(variant, revision="9.9.1")) is None
     with store.locked("a test", silent):
-        store.remember(replace(entry, revision="9.9.1"), replace(RECIPE, revision="9.9.1-4"), "")
+        store.remember(replace(ENTRY, revision="9.9.1"), replace(RECIPE, revision="9.9.1-4"), "")
     assert store.remembered_revision(replace(variant, revision="9.9.1")) == "9.9.1-4"
 
 
@@ -252,7 +251,7 @@ def test_uevt_cache_is_the_place_of_the_store(
     assert default_root() == tmp_path / "uevt"
 
 
-def test_warm_look_up_is_fast(store: Store, entry: KernelEntry, tmp_path: Path) -> None:
+def test_warm_look_up_is_fast(store: Store, tmp_path: Path) -> None:
     """CPU time of the whole process, as other tests run meanwhile."""
     real = load_catalog().find("6.12")
     filled(store, real, tmp_path)
