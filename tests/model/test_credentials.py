@@ -1,4 +1,4 @@
-"""Operations on credentials: as C, as guest calls, and on the model."""
+"""Operations on credentials, on the model."""
 
 from __future__ import annotations
 
@@ -9,9 +9,17 @@ import pytest
 from conformance import ops
 from conformance.abi.profile import profile_for
 from conformance.model.machine import Model
-from conformance.ops import Operation, credentials
-
-# On the model
+from conformance.ops import Operation
+from conformance.ops.credentials import (
+    CLONE_NEWNS,
+    MS_BIND,
+    Capset,
+    Mount,
+    NoNewPrivileges,
+    Seccomp,
+    Umount,
+    Unshare,
+)
 
 
 def answers(*program: Operation) -> list[str]:
@@ -29,64 +37,33 @@ DATA = "/sys/kernel/tracing/user_events_data"
 RW = os.O_RDWR
 
 
+NEW_MOUNTS = Unshare("p", CLONE_NEWNS)
+TMPFS = Mount("p", "tmpfs", "/run", "tmpfs")
+
+
 @pytest.mark.parametrize(
     ("program", "errno"),
     [
-        pytest.param([ops.Open("p", 4, DATA, RW)], "", id="root"),
-        pytest.param([ops.Setuid("p", 7), ops.Open("p", 4, DATA, RW)], "EACCES", id="user"),
-        pytest.param(
-            [ops.Chmod("p", "/proc/sys/kernel/user_events_max", 0o666)],
-            "EPERM",
-            id="sysctl",
-        ),
-        pytest.param([credentials.Capset("p", 0, 1)], "EPERM", id="effective-beyond-permitted"),
-        pytest.param(
-            [credentials.Capset("p", 0, 0), credentials.Capset("p", 1, 0)],
-            "EPERM",
-            id="dropped-capability",
-        ),
-        pytest.param(
-            [credentials.Capset("p", 0, 0), credentials.Unshare("p", credentials.CLONE_NEWNS)],
-            "EPERM",
-            id="mounts-need-a-capability",
-        ),
-        pytest.param(
+        ([ops.Open("p", 4, DATA, RW)], ""),
+        ([ops.Setuid("p", 7), ops.Open("p", 4, DATA, RW)], "EACCES"),
+        ([ops.Chmod("p", "/proc/sys/kernel/user_events_max", 0o666)], "EPERM"),
+        # An effective capability that is not permitted, and one that was dropped.
+        ([Capset("p", 0, 1)], "EPERM"),
+        ([Capset("p", 0, 0), Capset("p", 1, 0)], "EPERM"),
+        ([Capset("p", 0, 0), NEW_MOUNTS], "EPERM"),
+        # Nothing is mounted there, and there is no such directory.
+        ([NEW_MOUNTS, Umount("p", "/nowhere")], "EINVAL"),
+        ([NEW_MOUNTS, TMPFS, Mount("p", DATA, "/run/data", "", MS_BIND)], "ENOENT"),
+        (
             [
-                credentials.Unshare("p", credentials.CLONE_NEWNS),
-                credentials.Umount("p", "/nowhere"),
-            ],
-            "EINVAL",
-            id="nothing-mounted",
-        ),
-        pytest.param(
-            [
-                credentials.Unshare("p", credentials.CLONE_NEWNS),
-                credentials.Mount("p", "tmpfs", "/run", "tmpfs"),
-                credentials.Mount("p", DATA, "/run/data", "", credentials.MS_BIND),
-            ],
-            "ENOENT",
-            id="mount-point-missing",
-        ),
-        pytest.param(
-            [
-                credentials.Unshare("p", credentials.CLONE_NEWNS),
-                credentials.Mount("p", "tmpfs", "/sys/kernel/tracing", "tmpfs"),
-                credentials.Umount("p", "/sys/kernel/tracing"),
+                NEW_MOUNTS,
+                Mount("p", "tmpfs", "/sys/kernel/tracing", "tmpfs"),
+                Umount("p", "/sys/kernel/tracing"),
                 ops.Open("p", 4, DATA, RW),
             ],
             "",
-            id="unmounted",
         ),
-        pytest.param(
-            [
-                credentials.Unshare("p", credentials.CLONE_NEWNS),
-                credentials.Mount("p", "tmpfs", "/run", "tmpfs"),
-                ops.Mknod("p", "/run/f"),
-                ops.Mknod("p", "/run/f"),
-            ],
-            "EEXIST",
-            id="made-twice",
-        ),
+        ([NEW_MOUNTS, TMPFS, ops.Mknod("p", "/run/f"), ops.Mknod("p", "/run/f")], "EEXIST"),
     ],
 )
 def test_permission_checks(program: list[Operation], errno: str) -> None:
@@ -96,12 +73,12 @@ def test_permission_checks(program: list[Operation], errno: str) -> None:
 
 def test_a_child_inherits_credentials_and_seccomp() -> None:
     errnos = answers(
-        credentials.Capset("p", 0, 0),
-        credentials.NoNewPrivileges("p"),
-        credentials.Seccomp("p", ("ioctl",), "ENOLINK"),
+        Capset("p", 0, 0),
+        NoNewPrivileges("p"),
+        Seccomp("p", ("ioctl",), "ENOLINK"),
         ops.Open("p", 4, DATA, RW),
         ops.Fork("p", "c"),
         ops.Ioctl("c", 4, 0xC0082A00, 0),
-        credentials.Capset("c", 1, 1),
+        Capset("c", 1, 1),
     )
     assert errnos == ["", "", "", "", "", "ENOLINK", "EPERM"]

@@ -36,36 +36,21 @@ def write_both(space: AddressSpace, plain: bytearray, offset: int, data: bytes) 
     plain[offset : offset + len(data)] = data
 
 
+@pytest.mark.parametrize("shared", [False, True])
 @STEADY
 @given(stores, stores)
-def test_fork_copies_private_memory(
-    before: list[tuple[bool, int, bytes]], after: list[tuple[bool, int, bytes]]
+def test_fork_copies_private_and_shares_shared_memory(
+    before: list[tuple[bool, int, bytes]], after: list[tuple[bool, int, bytes]], *, shared: bool
 ) -> None:
-    parent, mine = mapped(), bytearray(LENGTH)
+    parent, mine = mapped(shared=shared), bytearray(LENGTH)
     for _, offset, data in before:
         write_both(parent, mine, offset, data)
-    child, theirs = parent.fork(), bytearray(mine)
+    child, theirs = parent.fork(), mine if shared else bytearray(mine)
     for by_child, offset, data in after:
-        if by_child:
-            write_both(child, theirs, offset, data)
-        else:
-            write_both(parent, mine, offset, data)
+        written = (child, theirs) if by_child else (parent, mine)
+        write_both(*written, offset, data)
     assert parent.read(BASE, LENGTH) == bytes(mine)
     assert child.read(BASE, LENGTH) == bytes(theirs)
-
-
-@STEADY
-@given(stores, stores)
-def test_fork_shares_shared_memory(
-    before: list[tuple[bool, int, bytes]], after: list[tuple[bool, int, bytes]]
-) -> None:
-    parent, content = mapped(shared=True), bytearray(LENGTH)
-    for _, offset, data in before:
-        write_both(parent, content, offset, data)
-    child = parent.fork()
-    for by_child, offset, data in after:
-        write_both(child if by_child else parent, content, offset, data)
-    assert parent.read(BASE, LENGTH) == child.read(BASE, LENGTH) == bytes(content)
 
 
 @STEADY

@@ -72,6 +72,11 @@ def test_views_are_idempotent_on_any_bytes(data: bytes, view: View) -> None:
         (b"t00001_\xff\xa0\n", b"t00001_\xff\xa0\n"),
         (b"ue:t00001_a;u32 b\nue:other;u8 t00001_c\n", b"ue:t00001_a;u32 b\n"),
         (b"p:t00001_a\n", b""),
+        # With indexes.
+        (
+            b"7:t00001_e # Used by ftrace\n1:x\n8:t00001_f\n\nMax: 4096\n",
+            b"7:t00001_e # Used by ftrace\n8:t00001_f\n",
+        ),
     ],
 )
 def test_own_lines_start_with_the_prefix(data: bytes, own: bytes) -> None:
@@ -93,14 +98,10 @@ def test_definitions_omit_listeners(data: bytes, left: bytes) -> None:
     assert seen(View.DEFINITIONS, data) == left
 
 
-def test_structure_omits_id_and_array_lengths() -> None:
-    assert seen(View.STRUCTURE, FORMAT) == (
-        FORMAT.replace(b"ID: 1234\n", b"ID: N\n").replace(b"char a[7];", b"char a[];")
-    )
-
-
-def test_arrays_view_keeps_array_lengths() -> None:
-    assert seen(View.ARRAYS, FORMAT) == FORMAT.replace(b"ID: 1234\n", b"ID: N\n")
+def test_formats_omit_id_and_a_structure_array_lengths() -> None:
+    without_id = FORMAT.replace(b"ID: 1234\n", b"ID: N\n")
+    assert seen(View.ARRAYS, FORMAT) == without_id
+    assert seen(View.STRUCTURE, FORMAT) == without_id.replace(b"char a[7];", b"char a[];")
 
 
 @pytest.mark.parametrize("length", [b"0", b"20", b"4294967295", b"-1", b""])
@@ -129,20 +130,17 @@ def test_structure_keeps_everything_else(right: bytes, wrong: bytes) -> None:
     assert seen(View.STRUCTURE, changed) != seen(View.STRUCTURE, FORMAT)
 
 
-def test_records_are_bodies_of_own_lines() -> None:
-    assert seen(View.RECORDS, TRACE).decode() == (
-        "t00001_e: a=0x1 (1)\nt00001_e:No fields found\nt00001_f: m=x: y\n"
-    )
-
-
-def test_records_of_one_event() -> None:
-    assert seen(View.RECORDS, TRACE, "t00001_f:") == b"t00001_f: m=x: y\n"
-    assert seen(View.RECORDS, TRACE, "sched_switch:") == b"sched_switch: t00001_e\n"
-
-
-def test_records_keep_bytes_that_are_not_text() -> None:
-    line = b"  python-71  [000] .....  3.181713: t00001_e: m=\xff\xfe\n"
-    assert seen(View.RECORDS, line) == b"t00001_e: m=\xff\xfe\n"
+@pytest.mark.parametrize(
+    ("data", "prefix", "records"),
+    [
+        (TRACE, PREFIX, b"t00001_e: a=0x1 (1)\nt00001_e:No fields found\nt00001_f: m=x: y\n"),
+        (TRACE, "t00001_f:", b"t00001_f: m=x: y\n"),
+        (TRACE, "sched_switch:", b"sched_switch: t00001_e\n"),
+        (b" a-1  [000] .....  3.181713: t00001_e: m=\xff\xfe\n", PREFIX, b"t00001_e: m=\xff\xfe\n"),
+    ],
+)
+def test_records_are_bodies_of_own_lines(data: bytes, prefix: str, records: bytes) -> None:
+    assert seen(View.RECORDS, data, prefix) == records
 
 
 # Before 6.4: whole records as bytes, the padding of the ring buffer included, a NUL at the end.
@@ -178,11 +176,6 @@ DUMPS = b"""# tracer: nop
 )  # fmt: skip
 def test_payloads_of_dumped_records(sizes: tuple[int, ...], payloads: list[str]) -> None:
     assert read(View.RECORDS, DUMPS, PREFIX, sizes).decode().split("\n") == [*payloads, ""]
-
-
-def test_own_lines_of_a_status_with_indexes() -> None:
-    text = b"7:t00001_e # Used by ftrace\n12:other\n8:t00001_f\n\nActive: 3\nBusy: 1\nMax: 4096\n"
-    assert seen(View.OWN, text) == b"7:t00001_e # Used by ftrace\n8:t00001_f\n"
 
 
 @pytest.mark.parametrize(

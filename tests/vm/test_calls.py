@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from host.deadline import Deadline
-from vm.errors import ActorDied, CallRefused, NoAnswer
+from vm.errors import ActorDied, NoAnswer
 from vm.machine import Machine
 
 pytestmark = pytest.mark.kernel
@@ -80,16 +80,6 @@ def test_child_outlives_parent_and_forks_without_privilege(machine: Machine) -> 
     machine.call("a", [["exit", 0]])
     assert machine.call("c", [["fork", "d"]])[0]["errno"] == 0
     assert machine.call("d", [["sys", 107, [], None]])[0]["value"] == 65534
-
-
-def test_exit_and_kill(machine: Machine) -> None:
-    results = machine.call("a", [["sys", GETPID, [], None], ["exit", 3]])
-    assert results[1]["errno"] == 0
-    (status,) = machine.call("", [["kill", "b", signal.SIGTERM]])
-    assert status["value"] == signal.SIGTERM
-    for gone in ("a", "b"):
-        with pytest.raises(CallRefused):
-            machine.call(gone, [["sys", GETPID, [], None]])
 
 
 @pytest.mark.parametrize(

@@ -109,13 +109,6 @@ def test_spawn_call_and_kill(host: Host) -> None:
         os.kill(pid["value"], 0)
 
 
-def test_actor_performs_calls_in_python(host: Host) -> None:
-    host.call("", ["spawn", "a"])
-    assert host.call("a", ["end_tasks"])[0]["errno"] == 0
-    with pytest.raises(CallRefused, match="unknown call"):
-        host.call("a", ["nothing"])
-
-
 def test_actor_inherits_no_descriptors(host: Host) -> None:
     host.call("", ["spawn", "a"])
     (pid,) = host.call("a", GETPID)
@@ -163,8 +156,3 @@ def test_supervisor_reads_memory_of_actors(host: Host) -> None:
         "", ["look", pid["value"], where["value"], 2], ["look", pid["value"], 16, 2]
     )
     assert (seen["data"], missing["errno"]) == ("abcd", errno.EFAULT)
-
-
-def test_info(host: Host) -> None:
-    (info,) = host.call("", ["info"])
-    assert b'"release"' in bytes.fromhex(info["data"])

@@ -87,6 +87,12 @@ def test_root_archive(spec: MachineSpec, tmp_path: Path) -> None:
     assert _value(saved, "-append") == _value(booted, "-append")
 
 
+def test_initramfs(spec: MachineSpec, tmp_path: Path) -> None:
+    with_modules = replace(spec, initramfs=tmp_path / "i.cpio")
+    argv = qemu_argv(with_modules, console=tmp_path / "c", channels=[7, 8, 9], monitor=6)
+    assert _value(argv, "-initrd") == str(tmp_path / "i.cpio")
+
+
 def test_command_line_has_a_limit(spec: MachineSpec, tmp_path: Path) -> None:
     longer = MachineSpec(spec.kernel, qemu=spec.qemu, actors=0, append=("x" * 2048,))
     with pytest.raises(CommandLineTooLong, match="the limit is 2047"):

@@ -104,16 +104,23 @@ def test_spinning_processor(tmp_path: Path) -> None:
     assert look == "registers: kernel 0xffffffffa000002f"
 
 
-def test_nmi_during_an_interrupt(tmp_path: Path) -> None:
-    """The hang is in the interrupted function, not in the interrupt handler."""
-    found = diagnosed(Guest(tmp_path / "log", [KERNEL], "hang_nmi_in_interrupt"))
-    assert found.frames[0] == "hazard_spin"
-
-
-def test_kernel_ignores_nmi(tmp_path: Path) -> None:
-    found = diagnosed(Guest(tmp_path / "log", [KERNEL]))
-    assert found.party is Party.KERNEL
-    assert found.where == "a processor spins in the kernel, in 0xffffffffa000002f"
+@pytest.mark.parametrize(
+    ("look", "log", "party", "where"),
+    [
+        # The hang is in the interrupted function, not in the interrupt handler.
+        (KERNEL, "hang_nmi_in_interrupt", Party.KERNEL, "in hazard_spin <"),
+        # The kernel ignores the NMI.
+        (KERNEL, "", Party.KERNEL, "a processor spins in the kernel, in 0xffffffffa000002f"),
+        (IDLE, "hang_tasks_waiting", Party.AGENT, "every program of the guest waits"),
+        # Without scheduler statistics the stack shows the idle loop.
+        (RESTING, "hang_nmi_idle", Party.AGENT, "all processors are idle"),
+    ],
+)
+def test_cause_of_a_hang(tmp_path: Path, look: str, log: str, party: Party, where: str) -> None:
+    found = diagnosed(Guest(tmp_path / "log", [look], log))
+    assert found.party is party
+    assert where in found.where
+    assert bool(found.frames) is (log == "hang_nmi_in_interrupt")
 
 
 @pytest.mark.parametrize("looks", [[PROGRAM], [KERNEL, PROGRAM, KERNEL, PROGRAM]])
@@ -134,17 +141,6 @@ def test_sleeping_system_call(tmp_path: Path, look: str) -> None:
         "python3.11 sleeps in the kernel (state S), in hazard_write < proc_reg_write < vfs_write"
     )
     assert "task:kthreadd" not in found.seen
-
-
-def test_programs_wait_for_each_other(tmp_path: Path) -> None:
-    found = diagnosed(Guest(tmp_path / "log", [IDLE], "hang_tasks_waiting"))
-    assert (found.party, found.frames) == (Party.AGENT, ())
-
-
-def test_idle_processor_without_scheduler_statistics(tmp_path: Path) -> None:
-    """Without scheduler statistics the stack shows the idle loop."""
-    found = diagnosed(Guest(tmp_path / "log", [RESTING], "hang_nmi_idle"))
-    assert (found.party, found.where) == (Party.AGENT, "all processors are idle")
 
 
 def test_no_nmi_without_a_console(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from vm.qemu.command_line import MachineSpec, qemu_argv
 from vm.qemu.initramfs import BusyboxMissing, pack
 
 
@@ -51,13 +50,3 @@ def test_busybox_must_be_static(
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(BusyboxMissing, match="busybox is not installed"):
         pack([], tmp_path / "kept")
-
-
-def test_command_has_the_initramfs(tmp_path: Path) -> None:
-    qemu = tmp_path / "qemu-system-x86_64"
-    qemu.write_text("#!/bin/sh\n")
-    qemu.chmod(0o755)
-    (tmp_path / "vmlinuz").write_bytes(b"kernel")
-    spec = MachineSpec(tmp_path / "vmlinuz", qemu=qemu, actors=0, initramfs=tmp_path / "i.cpio")
-    argv = qemu_argv(spec, console=tmp_path / "c", channels=[7], monitor=6)
-    assert argv[argv.index("-initrd") + 1] == str(tmp_path / "i.cpio")

@@ -35,34 +35,32 @@ def _gone(pid: int) -> bool:
     return state == "Z"
 
 
+def _wait(condition: Callable[[], bool], what: str) -> None:
+    deadline = Deadline(30, what)
+    while not condition():
+        deadline.pause()
+
+
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_qemu_dies_with_the_host_process(tmp_path: Path, end: signal.Signals) -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     with subprocess.Popen(
         [sys.executable, "-c", HOST], cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL
     ) as host:
-        deadline = Deadline(30, "start of the program")
-        while not (tmp_path / "pid").exists():
-            deadline.pause()
+        _wait((tmp_path / "pid").exists, "start of the program")
         pid = int((tmp_path / "pid").read_text())
         host.send_signal(end)
-    deadline = Deadline(10, "end of the program")
-    while not _gone(pid):
-        deadline.pause()
+    _wait(lambda: _gone(pid), "end of the program")
 
 
 def test_kill_is_complete_and_idempotent(tmp_path: Path) -> None:
     qemu = Qemu(["/bin/sh", "-c", "sleep 600 & echo $!; wait"], tmp_path / "log")
-    deadline = Deadline(30, "start of the program")
-    while not qemu.output():
-        deadline.pause()
+    _wait(lambda: bool(qemu.output()), "start of the program")
     qemu.kill()
     qemu.kill()
     assert not qemu.alive()
     child = int(qemu.output())
-    deadline = Deadline(10, "end of the group")
-    while not _gone(child):
-        deadline.pause()
+    _wait(lambda: _gone(child), "end of the group")
 
 
 def test_status_and_output(tmp_path: Path) -> None:

@@ -136,13 +136,6 @@ def test_panic_interrupts_another_record() -> None:
     assert [found.kind for found in classify(torn)] == [ReportKind.WARN, ReportKind.PANIC]
 
 
-def test_oops_and_its_panic_are_one_report() -> None:
-    (oops,) = classify(read("oops_null"))
-    assert oops.text == "BUG: kernel NULL pointer dereference, address: 0000000000000010"
-    assert "Oops: Oops: 0000" in read("oops_null")
-    assert "Kernel panic - not syncing: Fatal exception" in read("oops_null")
-
-
 def test_two_oopses_are_two_reports() -> None:
     twice = classify(read("oops_survived") + read("bug_in_call"))
     assert [found.frames[0] for found in twice] == ["hazard_null", "hazard_bug"]

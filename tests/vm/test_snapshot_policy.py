@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from vm.snapshots.files import STATE, Snapshot, Snapshots
 from vm.snapshots.policy import SnapshotPolicy
 
 KEY = "key"
+OPENING = (("", (["ping"],)),)
 LOGS = Path(__file__).parents[2] / "fixtures" / "console"
 
 
@@ -133,29 +135,31 @@ class Stage:
         self.running = False
 
 
-def _staged(monkeypatch: pytest.MonkeyPatch, *stages: Stage) -> None:
-    coming = iter(stages)
-    monkeypatch.setattr(PowerCycle, "on", lambda *words, **named: next(coming))
-
-
-def _boot(spec: MachineSpec, directory: Path, snapshots: Snapshots, seconds: float) -> Machine:
-    deadline = Deadline(seconds, "agent after the boot")
-    return Machine.boot(spec, directory=directory, deadline=deadline, snapshots=snapshots)
-
-
-def test_failed_save_keeps_the_guest(
+@pytest.fixture
+def boot(
     snapshots: Snapshots, spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+) -> Callable[..., Machine]:
+    """Boot a machine on stages, one after another."""
+
+    def boot(*stages: Stage, seconds: float = 1.0, opening: Any = ()) -> Machine:
+        coming = iter(stages)
+        monkeypatch.setattr(PowerCycle, "on", lambda *words, **named: next(coming))
+        machine = replace(spec, opening=opening)
+        deadline = Deadline(seconds, "agent after the boot")
+        return Machine.boot(machine, directory=tmp_path, deadline=deadline, snapshots=snapshots)
+
+    return boot
+
+
+def test_failed_save_keeps_the_guest(boot: Callable[..., Machine]) -> None:
     """Saving has its own deadline."""
     stage = Stage(MonitorTrouble("no"))
-    _staged(monkeypatch, stage)
-    machine = _boot(spec, tmp_path, snapshots, 1.0)
-    assert machine.start == "booted: the snapshot could not be saved: no"
+    assert boot(stage).start == "booted: the snapshot could not be saved: no"
     assert stage.running
 
 
 def test_no_snapshot_after_a_kernel_report(
-    snapshots: Snapshots, spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    boot: Callable[..., Machine], snapshots: Snapshots, tmp_path: Path
 ) -> None:
     """Guests restored from it would not see the report."""
 
@@ -165,34 +169,28 @@ def test_no_snapshot_after_a_kernel_report(
                 console.write((LOGS / "warn_6.12.log").read_text())
             return super().call(*words)
 
-    opening = (("", (["ping"],)),)
     for stage, saved in ((Warning(), False), (Stage(), True)):
-        _staged(monkeypatch, stage)
-        machine = _boot(replace(spec, opening=opening), tmp_path, snapshots, 1.0)
-        assert [request for request, _ in machine.opened] == list(opening)
+        machine = boot(stage, opening=OPENING)
+        assert [request for request, _ in machine.opened] == list(OPENING)
         assert (snapshots.find(KEY) is not None) is saved
         assert bool(machine.console.findings(machine.ready_at)) is not saved
 
 
 def test_snapshot_without_all_opening_results(
-    snapshots: Snapshots, spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    boot: Callable[..., Machine], snapshots: Snapshots
 ) -> None:
     _make(snapshots)
-    _staged(monkeypatch, Stage(answer=b"one".hex()), Stage())
-    asking = replace(spec, opening=(("", (["ping"],)),))
-    machine = _boot(asking, tmp_path, snapshots, 100.0)
+    machine = boot(Stage(answer=b"one".hex()), Stage(), seconds=100.0, opening=OPENING)
     assert machine.start == (
         "booted: the snapshot could not be used: it lacks results of the opening requests"
     )
 
 
 def test_guest_that_does_not_resume_is_booted_again(
-    snapshots: Snapshots, spec: MachineSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    boot: Callable[..., Machine], snapshots: Snapshots
 ) -> None:
     first, second = Stage(StillStopped("no")), Stage()
-    _staged(monkeypatch, first, second)
-    machine = _boot(spec, tmp_path, snapshots, 1.0)
-    assert machine.start == "booted: the snapshot could not be saved: no"
+    assert boot(first, second).start == "booted: the snapshot could not be saved: no"
     assert (first.running, second.running) == (False, True)
     assert second.booting.seconds > 20
     assert snapshots.find(KEY) is None
@@ -200,16 +198,11 @@ def test_guest_that_does_not_resume_is_booted_again(
 
 @pytest.mark.parametrize("answer", ["no hexadecimal", b"of another".hex()])
 def test_failed_restore_leaves_time_for_a_boot(
-    snapshots: Snapshots,
-    spec: MachineSpec,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    answer: str,
+    boot: Callable[..., Machine], snapshots: Snapshots, answer: str
 ) -> None:
     _make(snapshots)
     first, second = Stage(answer=answer), Stage()
-    _staged(monkeypatch, first, second)
-    machine = _boot(spec, tmp_path, snapshots, 100.0)
+    machine = boot(first, second, seconds=100.0)
     assert machine.start.startswith("booted: the snapshot could not be used: ")
     assert (first.running, second.running) == (False, True)
     assert first.resuming.seconds <= 50
