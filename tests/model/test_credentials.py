@@ -35,8 +35,6 @@ def answers(*program: Operation) -> list[str]:
 
 DATA = "/sys/kernel/tracing/user_events_data"
 RW = os.O_RDWR
-
-
 NEW_MOUNTS = Unshare("p", CLONE_NEWNS)
 TMPFS = Mount("p", "tmpfs", "/run", "tmpfs")
 

@@ -40,7 +40,7 @@ def write_both(space: AddressSpace, plain: bytearray, offset: int, data: bytes) 
 @STEADY
 @given(stores, stores)
 def test_fork_copies_private_and_shares_shared_memory(
-    before: list[tuple[bool, int, bytes]], after: list[tuple[bool, int, bytes]], *, shared: bool
+    shared: bool, before: list[tuple[bool, int, bytes]], after: list[tuple[bool, int, bytes]]
 ) -> None:
     parent, mine = mapped(shared=shared), bytearray(LENGTH)
     for _, offset, data in before:
