@@ -16,6 +16,7 @@ from conformance.abi import bpf as bpf_layouts
 from conformance.abi import grammar, uapi
 from conformance.abi.uapi import Layout
 from conformance.ops import bpf_assembler
+from conformance.ops.bpf_assembler import Alu, Class, Jump, Size
 from host.progress import silent
 from kernels.catalog.catalog import load_catalog
 from kernels.sources.unpacked import SourceTrees
@@ -49,19 +50,9 @@ def header(source: Path) -> Path:
 
 def compile_c(code: str, header: Path, *options: str) -> None:
     """Compile a program that includes the header; a failure shows the compiler's output."""
+    command = ["gcc", "-Wall", "-Werror", *headers_of_the_architecture(), "-include", str(header)]
     result = subprocess.run(
-        [
-            "gcc",
-            "-Wall",
-            "-Werror",
-            *headers_of_the_architecture(),
-            "-include",
-            str(header),
-            "-x",
-            "c",
-            *options,
-            "-",
-        ],
+        [*command, "-x", "c", *options, "-"],
         input=code,
         capture_output=True,
         text=True,
@@ -150,13 +141,7 @@ def bpf_facts() -> dict[str, int]:
     numbers = {f"__builtin_offsetof(union bpf_attr, {n})": m.offset for n, m in members.items()}
     numbers |= {f"sizeof(((union bpf_attr *)0)->{n})": m.size for n, m in members.items()}
     for prefix, enums in {
-        "BPF_": (
-            bpf_layouts.Command,
-            bpf_assembler.Class,
-            bpf_assembler.Size,
-            bpf_assembler.Alu,
-            bpf_assembler.Jump,
-        ),
+        "BPF_": (bpf_layouts.Command, Class, Size, Alu, Jump),
         "BPF_MAP_TYPE_": (bpf_layouts.MapType,),
         "BPF_PROG_TYPE_": (bpf_layouts.ProgramType,),
     }.items():

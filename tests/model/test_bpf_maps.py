@@ -90,24 +90,27 @@ def walks(map_: Map) -> set[tuple[bytes, ...]]:
     return found
 
 
-def test_an_observed_order_is_fixed() -> None:
+@pytest.fixture
+def three_keys() -> Map:
+    """A hash with the keys a, b and c."""
     map_ = create(MapType.HASH, 1, 1, 4)
     for key in (b"a", b"b", b"c"):
         map_.update(key, b"!", 0)
-    map_.decide(b"c", b"a")
-    assert walks(map_) == {(b"c", b"a", b"b"), (b"b", b"c", b"a")}
-    map_.decide(b"a", End.LAST)
-    assert walks(map_) == {(b"b", b"c", b"a")}
-    assert map_.next_keys(None) == [b"b"]
-    assert map_.next_keys(b"none") == [b"b"]
+    return map_
 
 
-def test_a_walk_is_not_circular() -> None:
-    map_ = create(MapType.HASH, 1, 1, 4)
-    for key in (b"a", b"b", b"c"):
-        map_.update(key, b"!", 0)
-    map_.decide(b"a", b"b")
-    assert map_.next_keys(b"b") == [b"c", End.LAST]
+def test_an_observed_order_is_fixed(three_keys: Map) -> None:
+    three_keys.decide(b"c", b"a")
+    assert walks(three_keys) == {(b"c", b"a", b"b"), (b"b", b"c", b"a")}
+    three_keys.decide(b"a", End.LAST)
+    assert walks(three_keys) == {(b"b", b"c", b"a")}
+    assert three_keys.next_keys(None) == [b"b"]
+    assert three_keys.next_keys(b"none") == [b"b"]
+
+
+def test_a_walk_is_not_circular(three_keys: Map) -> None:
+    three_keys.decide(b"a", b"b")
+    assert three_keys.next_keys(b"b") == [b"c", End.LAST]
 
 
 @given(st.integers(0, 5))

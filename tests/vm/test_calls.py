@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
 from typing import Any
 
@@ -34,20 +33,6 @@ def _seconds(machine: Machine, actor: str, call: list[Any]) -> float:
     began = time.perf_counter()
     machine.call(actor, [call])
     return time.perf_counter() - began
-
-
-def test_watched_memory_after_every_call(machine: Machine) -> None:
-    mine, other = _memory(machine, "a"), _memory(machine, "b")
-    machine.call("b", [["poke", other, "bb"]])
-    first, last = machine.call(
-        "a",
-        [["poke", mine, "11"], ["poke", mine, "22"]],
-        [["a", mine, 1], ["b", other, 1], ["a", 0, 1], ["unknown", mine, 1]],
-    )
-    assert first["watch"] == ["11", "bb", None, None]
-    assert last["watch"] == ["22", "bb", None, None]
-    (ping,) = machine.call("", [["ping"]], [["a", mine, 1]])
-    assert ping["watch"] == ["22"]
 
 
 def test_unprivileged_actor_cannot_read_others(machine: Machine) -> None:
@@ -82,18 +67,9 @@ def test_child_outlives_parent_and_forks_without_privilege(machine: Machine) -> 
     assert machine.call("d", [["sys", 107, [], None]])[0]["value"] == 65534
 
 
-@pytest.mark.parametrize(
-    ("call", "how"),
-    [
-        (["sys", EXIT_GROUP, [7], None], "with exit status 7"),
-        (["sys", KILL, ["PID", signal.SIGSEGV], None], "by SIGSEGV"),
-    ],
-)
-def test_actor_ends_in_a_call(machine: Machine, call: list[Any], how: str) -> None:
-    pid = machine.call("a", [["sys", GETPID, [], None]])[0]["value"]
-    call[2] = [pid if argument == "PID" else argument for argument in call[2]]
-    with pytest.raises(ActorDied, match=how):
-        machine.call("a", [call])
+def test_actor_ends_in_a_call(machine: Machine) -> None:
+    with pytest.raises(ActorDied, match="with exit status 7"):
+        machine.call("a", [["sys", EXIT_GROUP, [7], None]])
     assert machine.healthy()
     machine.call("", [["spawn", "a"]])
 

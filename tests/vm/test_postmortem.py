@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -57,18 +58,11 @@ class Qemu:
         return True
 
 
-class Plug:
-    """The part of PowerCycle that the post-mortem uses."""
-
-    def __init__(self, qemu: Qemu) -> None:
-        self.qemu = qemu
-
-
 def post_mortem(directory: Path, text: str, qemu: Qemu, *, root: bool = True) -> PostMortem:
     console = Console(directory / "console.log")
     console.path.write_text(text)
     spec = MachineSpec(Path("bzImage"), initramfs=Path("initramfs") if root else None)
-    power = cast(PowerCycle, Plug(qemu))
+    power = cast(PowerCycle, SimpleNamespace(qemu=qemu))
     return PostMortem(spec, console, power, NEVER, booted_at=0, marked_at=0, slowness=1.0)
 
 

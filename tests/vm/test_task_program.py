@@ -32,6 +32,7 @@ THREAD = tasks.CLONE_VM | 0x200 | tasks.CLONE_FILES | 0x800 | tasks.CLONE_THREAD
 GETPID, GETTID = ["sys", 39, [], None], ["sys", 186, [], None]
 CLOSE, WRITE = ["sys", 3, [{"fd": 1}], None], ["sys", 1, [{"fd": 1}, {"in": "4142"}, 2], None]
 CLOSE_NOTHING = ["sys", 3, [800], None]
+TWO_THREADS = (["a", "task", None, 0], ["b", "task", "a", THREAD])
 BAD_DESCRIPTOR, MISSING = [-1, 9, None], [-1, 2, None]
 
 
@@ -82,8 +83,7 @@ def test_constants_in_the_code_match() -> None:
 
 def test_thread_shares_its_process() -> None:
     (made, *_), (thread, *_), (pid, *_), (tid, *_), closed, written = driven(
-        ["a", "task", None, 0],
-        ["b", "task", "a", THREAD],
+        *TWO_THREADS,
         ["b", *GETPID],
         ["b", *GETTID],
         ["b", *CLOSE],
@@ -107,8 +107,7 @@ def test_vfork_copies_descriptors() -> None:
 
 def test_exec_keeps_the_mailbox() -> None:
     seen = driven(
-        ["a", "task", None, 0],
-        ["b", "task", "a", THREAD],
+        *TWO_THREADS,
         ["b", "exec", "/nonexistent"],
         ["b", "exec", ""],
         ["b", *GETTID],
@@ -135,8 +134,7 @@ def test_int80_uses_32_bit_numbers() -> None:
 
 def test_leader_exits_before_its_threads() -> None:
     seen = driven(
-        ["a", "task", None, 0],
-        ["b", "task", "a", THREAD],
+        *TWO_THREADS,
         ["c", "task", "a", THREAD],
         ["a", "exit_task", 0],
         ["b", *WRITE],
@@ -156,9 +154,8 @@ def raced(seen: list[Any]) -> Any:
 
 def test_race_counts_return_values() -> None:
     *_, seen, memory = driven(
-        ["a", "task", None, 0],
+        *TWO_THREADS,
         ["a", *MAP],
-        ["b", "task", "a", THREAD],
         [
             "",
             "race",
@@ -196,9 +193,8 @@ def test_race_fills_slots() -> None:
 
 def test_race_creates_and_ends_tasks() -> None:
     (first, *_), _, _, seen, (pid, *_), written = driven(
-        ["a", "task", None, 0],
+        *TWO_THREADS,
         ["a", *MAP],
-        ["b", "task", "a", THREAD],
         [
             "",
             "race",
