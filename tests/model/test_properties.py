@@ -174,10 +174,10 @@ def test_an_excluded_state_does_not_return(eager: bool) -> None:
     word = data.register(ue.name()).word
     data.close()
     ue.open_data().unregister(word)
-    look = ops.ReadFile("root", "/sys/kernel/tracing/user_events_status", ops.View.OWN, ue.prefix)
+    status = ops.ReadFile("root", "/sys/kernel/tracing/user_events_status", ops.View.OWN, ue.prefix)
     ue.tracefs.mode("/sys/kernel/tracing/user_events_status")
     there, gone = f"{ue.name()}\n".encode(), b""
-    assert {answer.data for answer in model.foresee(look)} == {there, gone}
+    assert {answer.data for answer in model.foresee(status)} == {there, gone}
     seen = ue.tracefs.status()
     assert seen.encode() == (gone if eager else there)
-    assert {answer.data for answer in model.foresee(look)} == ({gone} if eager else {there, gone})
+    assert {answer.data for answer in model.foresee(status)} == ({gone} if eager else {there, gone})

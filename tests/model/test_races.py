@@ -58,8 +58,8 @@ def test_a_result_selects_the_next_states() -> None:
 
 def test_results_of_many_passes_are_sets() -> None:
     model = two_tasks()
-    looking, closing = Track("a", (ops.Lseek("a", 7, 0, 0),), 50), Track("b", (ops.Close("b", 7),))
-    answer, *others = answers(model, looking, closing)
+    seeking, closing = Track("a", (ops.Lseek("a", 7, 0, 0),), 50), Track("b", (ops.Close("b", 7),))
+    answer, *others = answers(model, seeking, closing)
     assert {each.data for each in others} <= {answer.data}
     assert answer.counted
     assert answer.data == b"a.0: 0|EBADF *50\nb.0: 0 *1\n"

@@ -80,17 +80,17 @@ def test_slow_reader_sees_overwritten() -> None:
 def test_model_ring_is_decoded(lengths: list[int], reading: list[bool]) -> None:
     buffer = Ring.fresh(2, overwrites=False)
     event = PerfEvent(0, [], ANY_CPU, 1, RAW, True, False, False, ring=buffer)
-    fate = ""
+    last = ""
     for length, reads in zip(lengths, reading, strict=False):
         event.deliver(bytes(8) + bytes([length % 251]) * length)
         shown = perf_ring.describe(b"".join(bytes(page.content) for page in buffer.pages), RAW)
         assert "corrupt" not in shown
         assert "overwritten" not in shown
-        fate = shown
+        last = shown
         if reads:
             buffer.pages[0].content[1032:1040] = buffer.head.to_bytes(8, "little")
     assert event.count == len(lengths)
-    assert fate == "" or fate.startswith(f"head {buffer.head} tail ")
+    assert last == "" or last.startswith(f"head {buffer.head} tail ")
 
 
 def test_model_ring_is_never_full() -> None:

@@ -37,8 +37,8 @@ PROGRAM = registers(0x7F5AF6B56829, 3)
 class Guest:
     """A fake QEMU and monitor; prints a captured log on NMI or BREAK."""
 
-    def __init__(self, console: Path, looks: list[str], log: str = "", status: str = "running"):
-        self._console, self._looks, self._status = console, looks, status
+    def __init__(self, console: Path, dumps: list[str], log: str = "", status: str = "running"):
+        self._console, self._dumps, self._status = console, dumps, status
         self._log = (LOGS / f"{log}.log").read_bytes() if log else b""
         self.monitor = self.qemu = self
         self.actions = ""
@@ -63,7 +63,7 @@ class Guest:
         return self._status
 
     def registers(self, deadline: Deadline) -> str:
-        return self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
+        return self._dumps.pop(0) if len(self._dumps) > 1 else self._dumps[0]
 
     def _print_log(self, action: str) -> None:
         self.actions += action
@@ -99,13 +99,13 @@ def test_spinning_processor(tmp_path: Path) -> None:
         "a processor spins in the kernel, "
         "in hazard_spin_irqs_off < hazard_write < proc_reg_write (python3.11)"
     )
-    ran, look, *_ = found.seen.splitlines()
+    ran, dump, *_ = found.seen.splitlines()
     assert ran == "QEMU ran for 4.0 s and waited for 0.0 s"
-    assert look == "registers: kernel 0xffffffffa000002f"
+    assert dump == "registers: kernel 0xffffffffa000002f"
 
 
 @pytest.mark.parametrize(
-    ("look", "log", "party", "where"),
+    ("dump", "log", "party", "where"),
     [
         # The hang is in the interrupted function, not in the interrupt handler.
         (KERNEL, "hang_nmi_in_interrupt", Party.KERNEL, "in hazard_spin <"),
@@ -116,25 +116,25 @@ def test_spinning_processor(tmp_path: Path) -> None:
         (RESTING, "hang_nmi_idle", Party.AGENT, "all processors are idle"),
     ],
 )
-def test_cause_of_a_hang(tmp_path: Path, look: str, log: str, party: Party, where: str) -> None:
-    found = diagnosed(Guest(tmp_path / "log", [look], log))
+def test_cause_of_a_hang(tmp_path: Path, dump: str, log: str, party: Party, where: str) -> None:
+    found = diagnosed(Guest(tmp_path / "log", [dump], log))
     assert found.party is party
     assert where in found.where
     assert bool(found.frames) is (log == "hang_nmi_in_interrupt")
 
 
-@pytest.mark.parametrize("looks", [[PROGRAM], [KERNEL, PROGRAM, KERNEL, PROGRAM]])
-def test_computing_program(tmp_path: Path, looks: list[str]) -> None:
-    guest = Guest(tmp_path / "log", looks)
+@pytest.mark.parametrize("dumps", [[PROGRAM], [KERNEL, PROGRAM, KERNEL, PROGRAM]])
+def test_computing_program(tmp_path: Path, dumps: list[str]) -> None:
+    guest = Guest(tmp_path / "log", dumps)
     found = diagnosed(guest)
     assert (guest.actions, found.party) == ("", Party.AGENT)
     assert "0x7f5af6b56829" in found.where
 
 
-@pytest.mark.parametrize("look", [IDLE, RESTING])
-def test_sleeping_system_call(tmp_path: Path, look: str) -> None:
-    guest = Guest(tmp_path / "log", [look], "hang_tasks")
-    guest.busy = 1.0 if look is IDLE else 0.01
+@pytest.mark.parametrize("dump", [IDLE, RESTING])
+def test_sleeping_system_call(tmp_path: Path, dump: str) -> None:
+    guest = Guest(tmp_path / "log", [dump], "hang_tasks")
+    guest.busy = 1.0 if dump is IDLE else 0.01
     found = diagnosed(guest)
     assert (guest.actions, found.party) == ("break", Party.KERNEL)
     assert found.where == (

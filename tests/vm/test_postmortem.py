@@ -183,10 +183,10 @@ class Booting(Qemu):
 )
 def test_slow_boot_is_no_hang(tmp_path: Path, qemu: Qemu, silence: float, message: str) -> None:
     """A booting kernel is busy, which alone is no hang."""
-    looking = post_mortem(tmp_path, read("boot_clean"), qemu)
+    examined = post_mortem(tmp_path, read("boot_clean"), qemu)
     past = time.time() - silence
-    os.utime(looking.console.path, (past, past))
-    found = looking.explain_boot(NoAnswer("no agent within 60 s"))
+    os.utime(examined.console.path, (past, past))
+    found = examined.explain_boot(NoAnswer("no agent within 60 s"))
     assert isinstance(found, BootFailed)
     assert found.party is Party.HOST
     assert message in str(found)

@@ -113,7 +113,7 @@ class Stage:
         self.monitor = self.agent = self.qemu = self
         self.roster = Roster(1)
 
-    def save(self, descriptor: int, deadline: Deadline, going_on: float) -> None:
+    def save(self, descriptor: int, deadline: Deadline, resume_s: float) -> None:
         assert deadline.remaining() > 20
         if self.trouble is not None:
             raise self.trouble
@@ -217,6 +217,6 @@ def test_info_is_queried_before_saving(
     def info() -> dict[str, Any]:
         raise KeyError("release")
 
-    wanting = SnapshotPolicy(spec, snapshots)
-    with wanting.chosen(cold=False), pytest.raises(KeyError):
-        wanting.save(cast("PowerCycle", Stage()), info, [], Console(tmp_path / "console.log"))
+    chosen = SnapshotPolicy(spec, snapshots)
+    with chosen.chosen(cold=False), pytest.raises(KeyError):
+        chosen.save(cast("PowerCycle", Stage()), info, [], Console(tmp_path / "console.log"))
