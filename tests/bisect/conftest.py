@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from conformance.cli.bisect import command
-from tests.bisect.fakes import Session
-from tests.kernels.user_trees import FILES, git
+from tests.bisect.fakes import History, Session
+from tests.kernels.user_trees import git, write_sources
 
 
 @pytest.fixture
@@ -19,22 +18,18 @@ def session(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Session:
     fake = Session()
     monkeypatch.setattr(command, "session", fake)
     monkeypatch.setenv("UEVT_CACHE", str(tmp_path / "cache"))
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # The command changes signal handlers of its process, here that of all tests.
-        monkeypatch.setattr(signal, "signal", lambda *_: None)
-        assert signal.getsignal(number) is not None
+    # The command sets signal handlers of its process, here that of all tests.
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
     return fake
 
 
 @pytest.fixture
-def history(tmp_path: Path) -> Callable[..., Path]:
+def history(tmp_path: Path) -> History:
     """Create a kernel repository with a commit for each state."""
 
     def make(*states: str) -> Path:
         tree = tmp_path / "linux"
-        for name, text in FILES.items():
-            (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            (tree / name).write_text(text)
+        write_sources(tree)
         git(tree, "init", "-q")
         for number, state in enumerate(states):
             state, _, release = state.partition("@")

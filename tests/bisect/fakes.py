@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
@@ -20,6 +21,8 @@ FUNCTION = "multi_format.name"
 OLD_CASE = "status_page.length"
 
 Caught = pytest.CaptureFixture[str]
+# Create a kernel repository with a commit for each state.
+History = Callable[..., Path]
 
 
 class Session:
@@ -61,7 +64,7 @@ class Session:
 
 def record_of(state: str) -> RunRecord:
     """The results of a kernel in that state."""
-    beside = case("multi_format.name.plain_too", Outcome.FAIL)
+    other = case("multi_format.name.plain_too", Outcome.FAIL)
     match state:
         case "none":
             return run(_result(Outcome.SKIP, reason=SkipReason.NOT_BUILT), not_built=True)
@@ -74,9 +77,9 @@ def record_of(state: str) -> RunRecord:
         case "cut":
             return run(selected=2)
         case "missing":
-            return run(beside)
+            return run(other)
         case "good":
-            return run(_result(Outcome.PASS), beside)
+            return run(_result(Outcome.PASS), other)
         case "bad":
             return run(_result(Outcome.FAIL, reason="\x1b[31mit is\nwritten"))
     return run(_result(Outcome(state.upper())))

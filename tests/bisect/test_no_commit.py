@@ -7,13 +7,13 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from kernels.store.store import Store
-from tests.bisect.fakes import CASE, OLD_CASE, Caught, Session, bisect
+from tests.bisect.fakes import CASE, OLD_CASE, Caught, History, Session, bisect
 
 # The command with a session that announces its start and does not end.
 HANGING = """\
@@ -35,28 +35,26 @@ sys.exit(main(sys.argv[1:]))
     [(("bad", "bad"), "the good commit .* fails already"), (("good", "good"), "does not fail")],
 )
 def test_ends_with_the_same_verdict(
-    session: Session, history: Callable[..., Path], capsys: Caught, states: list[str], message: str
+    session: Session, history: History, capsys: Caught, states: list[str], message: str
 ) -> None:
     assert bisect(history(*states)) == 1
     assert re.search(f"nothing to find: .*{message}", capsys.readouterr().out)
 
 
-def test_end_that_does_not_build(
-    session: Session, history: Callable[..., Path], capsys: Caught
-) -> None:
+def test_end_that_does_not_build(session: Session, history: History, capsys: Caught) -> None:
     assert bisect(history("broken", "bad")) == 2
     assert "the good commit" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("state", ["error", "cut", "host"])
 def test_end_without_a_verdict_is_host_trouble(
-    session: Session, history: Callable[..., Path], state: str
+    session: Session, history: History, state: str
 ) -> None:
     assert bisect(history("good", state)) == 3
 
 
 def test_host_trouble_keeps_the_log(
-    session: Session, history: Callable[..., Path], capsys: Caught, tmp_path: Path
+    session: Session, history: History, capsys: Caught, tmp_path: Path
 ) -> None:
     """The log up to then can be replayed."""
     assert bisect(history("good", "host", "bad", "bad", "bad")) == 3
@@ -65,7 +63,7 @@ def test_host_trouble_keeps_the_log(
 
 
 def test_no_verdict_at_all_is_host_trouble(
-    session: Session, history: Callable[..., Path], capsys: Caught
+    session: Session, history: History, capsys: Caught
 ) -> None:
     """The good commit is tested again before a commit is blamed for having no verdict."""
     session.later = {"good": "error"}
@@ -73,7 +71,7 @@ def test_no_verdict_at_all_is_host_trouble(
 
 
 def test_unstable_verdict_is_host_trouble(
-    session: Session, history: Callable[..., Path], capsys: Caught
+    session: Session, history: History, capsys: Caught
 ) -> None:
     session.later = {"good": "bad"}
     assert bisect(history("good", "error 1", "error 2", "bad")) == 3
@@ -95,7 +93,7 @@ def test_unstable_verdict_is_host_trouble(
 )
 def test_user_mistakes(
     session: Session,
-    history: Callable[..., Path],
+    history: History,
     capsys: Caught,
     tmp_path: Path,
     words: Sequence[str],
@@ -108,7 +106,7 @@ def test_user_mistakes(
     assert not list((tmp_path / "cache" / "bisect").glob("*/"))
 
 
-def test_non_empty_directory_is_refused(session: Session, history: Callable[..., Path]) -> None:
+def test_non_empty_directory_is_refused(session: Session, history: History) -> None:
     tree = history("good", "bad")
     (tree.parent / "out").mkdir()
     (tree.parent / "out" / "file").touch()
@@ -116,9 +114,7 @@ def test_non_empty_directory_is_refused(session: Session, history: Callable[...,
     assert session.judged == []
 
 
-def test_interrupt_keeps_the_log(
-    session: Session, history: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_interrupt_keeps_the_log(session: Session, history: History, tmp_path: Path) -> None:
     assert bisect(history("good", "good", "stopped", "bad", "bad")) == 130
     assert not list((tmp_path / "cache" / "bisect").glob("*/"))
     assert "git bisect start" in (tmp_path / "out" / "bisect.log").read_text()
@@ -126,7 +122,7 @@ def test_interrupt_keeps_the_log(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_leaves_no_workspace(
-    history: Callable[..., Path], tmp_path: Path, number: signal.Signals
+    history: History, tmp_path: Path, number: signal.Signals
 ) -> None:
     tree = history("good", "bad")
     words = ["bisect", "--good", "HEAD~1", "--bad", "HEAD", "--case", CASE, "--tree", str(tree)]

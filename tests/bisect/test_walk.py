@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from conformance.cli.bisect import walk
-from tests.bisect.fakes import CASE, FUNCTION, Caught, Session, bisect
+from tests.bisect.fakes import CASE, FUNCTION, Caught, History, Session, bisect
 from tests.kernels.user_trees import everything, git
 
 
 def test_commit_and_evidence_are_reported(
-    session: Session, history: Callable[..., Path], capsys: Caught
+    session: Session, history: History, capsys: Caught
 ) -> None:
     tree = history("good", "good", "good", "bad", "bad", "bad")
     before = everything(tree)
@@ -36,10 +35,7 @@ def test_commit_and_evidence_are_reported(
 
 
 def test_terminal_shows_the_commit_being_judged(
-    session: Session,
-    history: Callable[..., Path],
-    capsys: Caught,
-    monkeypatch: pytest.MonkeyPatch,
+    session: Session, history: History, capsys: Caught, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(walk, "is_terminal", lambda *_: True)
     assert bisect(history("good", "bad")) == 0
@@ -49,13 +45,13 @@ def test_terminal_shows_the_commit_being_judged(
     assert "good " in judged
 
 
-def test_bare_repository(session: Session, history: Callable[..., Path], tmp_path: Path) -> None:
+def test_bare_repository(session: Session, history: History, tmp_path: Path) -> None:
     bare = tmp_path / "bare.git"
     git(tmp_path, "clone", "-q", "--bare", str(history("good", "good", "bad")), str(bare))
     assert bisect(bare) == 0
 
 
-def test_arguments_of_each_run(session: Session, history: Callable[..., Path]) -> None:
+def test_arguments_of_each_run(session: Session, history: History) -> None:
     tree = history("good", "bad", "bad")
     config = tree.parent / "a.config"
     config.write_text("CONFIG_X=y\n")
@@ -69,7 +65,7 @@ def test_arguments_of_each_run(session: Session, history: Callable[..., Path]) -
     assert options.ref == git(tree, "rev-list", "--max-parents=0", "HEAD")
 
 
-def test_only_selected_cases_count(session: Session, history: Callable[..., Path]) -> None:
+def test_only_selected_cases_count(session: Session, history: History) -> None:
     """-k selects parts of ids: other selected cases fail everywhere here."""
     assert bisect(history("good", "good", "bad")) == 0
 
@@ -85,7 +81,7 @@ def test_only_selected_cases_count(session: Session, history: Callable[..., Path
     ],
 )
 def test_unjudged_commit_is_skipped(
-    session: Session, history: Callable[..., Path], capsys: Caught, state: str, why: str
+    session: Session, history: History, capsys: Caught, state: str, why: str
 ) -> None:
     tree = history("good", state, "bad@6.13", "bad")
     assert bisect(tree) == 1
@@ -96,15 +92,13 @@ def test_unjudged_commit_is_skipped(
     assert output.splitlines()[-1].startswith("uevt: one of 2 commits")
 
 
-def test_skipped_commits_are_listed(
-    session: Session, history: Callable[..., Path], capsys: Caught
-) -> None:
+def test_skipped_commits_are_listed(session: Session, history: History, capsys: Caught) -> None:
     tree = history("good", "good", "good", "broken", "good", "bad", "bad")
     assert bisect(tree) == 0
     sha = git(tree, "rev-parse", "HEAD~3")
     assert f"skipped on the way: {sha[:12]} (does not build)" in capsys.readouterr().out
 
 
-def test_pinned_abi_applies_to_all_commits(session: Session, history: Callable[..., Path]) -> None:
+def test_pinned_abi_applies_to_all_commits(session: Session, history: History) -> None:
     tree = history("good", "good@6.1", "bad@6.13", "bad")
     assert bisect(tree, "--abi", "6.12") == 0

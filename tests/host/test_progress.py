@@ -36,11 +36,11 @@ def test_a_step_as_text(step: Step, text: str) -> None:
 
 def test_a_terminal_has_one_line_per_phase_rewritten_in_place() -> None:
     stream = Terminal()
-    tell = StreamProgress(stream, prefix="")
-    tell(Step("unpacking the source", passing=True))
-    tell(Step("building", done=9, passing=True))
-    tell(Step("building", done=10, passing=True))
-    tell(Step("building", done=8, passing=False))
+    report = StreamProgress(stream, prefix="")
+    report(Step("unpacking the source", passing=True))
+    report(Step("building", done=9, passing=True))
+    report(Step("building", done=10, passing=True))
+    report(Step("building", done=8, passing=False))
     assert stream.getvalue() == (
         "\runpacking the source\n\rbuilding, 9 objects\rbuilding, 10 objects"
         "\rbuilding, 8 objects \n"
@@ -51,11 +51,11 @@ def test_log_gets_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     stream = io.StringIO()
-    tell = StreamProgress(stream)
+    report = StreamProgress(stream)
     for second in range(31):
         now[0] = 100.0 + second
-        tell(Step("building", elapsed_s=second, done=second, passing=True))
-    tell(Step("building", elapsed_s=31, done=31))
+        report(Step("building", elapsed_s=second, done=second, passing=True))
+    report(Step("building", elapsed_s=31, done=31))
     assert stream.getvalue() == (
         "uevt: building, 0 objects\n"
         "uevt: building, 15 objects, 0:15\n"

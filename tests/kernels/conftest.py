@@ -9,7 +9,7 @@ import pytest
 from kernels.store.store import Store
 from tests.kernels.fake_make import FakeMake, keep_source
 from tests.kernels.fake_sources import FakeApt
-from tests.kernels.user_trees import FILES, commit, git
+from tests.kernels.user_trees import commit, git, write_sources
 
 
 @pytest.fixture
@@ -40,9 +40,7 @@ def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeApt:
 def tree(tmp_path: Path) -> Path:
     """A kernel tree that was built in place."""
     tree = tmp_path / "linux"
-    for name, text in FILES.items():
-        (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        (tree / name).write_text(text)
+    write_sources(tree)
     (tree / "scripts/run.sh").chmod(0o755)
     (tree / "kernel/link.c").symlink_to("fork.c")
     for product in ("vmlinux", ".config", "kernel/fork.o"):

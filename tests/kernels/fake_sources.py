@@ -18,7 +18,7 @@ MTIME = 12345
 # result of an update, `archive` the versions that can still be downloaded.
 PROGRAMS = {
     "apt-cache": """\
-echo "$*" >> {fake}/asked
+echo "$*" >> {fake}/queries
 case "$*" in
 *Dir::State=*) cat {fake}/private 2>/dev/null ;;
 *) cat {fake}/host 2>/dev/null ;;
@@ -85,9 +85,9 @@ class FakeApt:
         (self.directory / "archive").write_text("".join(lines))
 
     @property
-    def asked(self) -> list[str]:
+    def queries(self) -> list[str]:
         """The arguments of every apt-cache call."""
-        return self._lines("asked")
+        return self._lines("queries")
 
     @property
     def diary(self) -> list[str]:

@@ -19,7 +19,7 @@ class Mirror:
     """The files, the requests, and the next failures."""
 
     files: dict[str, bytes] = field(default_factory=dict)
-    asked: list[tuple[str, str | None]] = field(default_factory=list)
+    requests: list[tuple[str, str | None]] = field(default_factory=list)
     # The next answers for a tarball end, or stall, after so many bytes.
     breaks: list[int] = field(default_factory=list)
     silent: threading.Event = field(default_factory=threading.Event)
@@ -40,7 +40,7 @@ class Mirror:
     @property
     def ranges(self) -> list[str | None]:
         """The requested ranges of tarballs."""
-        return [span for path, span in self.asked if path.endswith(".xz")]
+        return [span for path, span in self.requests if path.endswith(".xz")]
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -53,7 +53,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Send a file, or the rest of it."""
         mirror = self._mirror
-        mirror.asked.append((self.path, self.headers.get("Range")))
+        mirror.requests.append((self.path, self.headers.get("Range")))
         content = mirror.files.get(self.path)
         if content is None:
             self.send_error(404)

@@ -31,7 +31,7 @@ def test_candidate_of_the_hosts_lists_is_used(store: Store, apt: FakeApt) -> Non
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"),
+    ("requested", "found"),
     [
         ("9.9.2-1", "9.9.2-1"),
         ("9.9.3-1", "9.9.3-1~deb12u1"),
@@ -39,9 +39,9 @@ def test_candidate_of_the_hosts_lists_is_used(store: Store, apt: FakeApt) -> Non
         ("9.9.3-1~deb12u1", "9.9.3-1~deb12u1"),
     ],
 )
-def test_requested_revision_is_used(store: Store, apt: FakeApt, asked: str, found: str) -> None:
+def test_requested_revision_is_used(store: Store, apt: FakeApt, requested: str, found: str) -> None:
     apt.lists("host", "9.9.31-1", "9.9.3-1~deb12u1", "9.9.2-1")
-    chosen = SourceTrees(store, silent).resolve(replace(ENTRY, revision=asked))
+    chosen = SourceTrees(store, silent).resolve(replace(ENTRY, revision=requested))
     assert chosen.version == found
     assert apt.diary == []
 
@@ -103,16 +103,13 @@ def test_stale_lists_are_fetched_again(store: Store, apt: FakeApt) -> None:
     assert apt.diary == [f"{PACKAGE}=9.9.3-1", "update", f"{PACKAGE}=9.9.3-1"]
 
 
-def test_package_without_a_source_is_unavailable(store: Store, apt: FakeApt) -> None:
+@pytest.mark.parametrize("status", ["", "Status: installed\nVersion: 9.9.1\n"])
+def test_unoffered_package_is_unavailable(store: Store, apt: FakeApt, status: str) -> None:
+    if status:
+        (apt.directory / "host").write_text(f"Package: {PACKAGE}\n{status}")
     with pytest.raises(SourceUnavailable, match=r"do not offer linux-source-9\.9"):
         obtained(ENTRY, store)
     assert apt.diary == ["update"]
-
-
-def test_installed_package_is_no_offer(store: Store, apt: FakeApt) -> None:
-    (apt.directory / "host").write_text(f"Package: {PACKAGE}\nStatus: installed\nVersion: 9.9.1\n")
-    with pytest.raises(SourceUnavailable):
-        obtained(ENTRY, store)
 
 
 def test_broken_archive_leaves_no_tree(store: Store, apt: FakeApt) -> None:

@@ -52,7 +52,7 @@ def test_built_kernel(store: Store, apt: FakeApt, tmp_path: Path) -> None:
     publish(ENTRY, store, tmp_path)
     found = only(ENTRY, store)
     assert (found.state, str(found)) == (State.BUILT, "built, 9.9.3 (9.9.3-1)")
-    assert apt.asked == []
+    assert apt.queries == []
 
 
 def test_offered_by_the_hosts_lists(store: Store, apt: FakeApt) -> None:
@@ -86,7 +86,7 @@ def test_tree_of_the_remembered_revision_is_enough(
     publish(ENTRY, store, tmp_path)
     (store.sources / "linux-source-9.9_9.9.3-1").mkdir(parents=True)
     assert only(replace(ENTRY, wanted=("CONFIG_C=y",)), store).state is State.BUILDABLE
-    assert apt.asked == []
+    assert apt.queries == []
 
 
 def test_missing_tools_are_named(
@@ -165,7 +165,7 @@ def test_one_query_serves_all_kernels(store: Store, apt: FakeApt) -> None:
     other = replace(ENTRY, name="9.8", source=Source("debian-source", "linux-source-9.8"))
     found = survey([other, ENTRY, replace(ENTRY, name="9.9-x")], store)
     assert [one.state for one in found] == [State.UNBUILDABLE, *[State.BUILDABLE] * 2]
-    assert [line.split("show ")[1] for line in apt.asked] == ["linux-source-9.8 linux-source-9.9"]
+    assert [line.split("show ")[1] for line in apt.queries] == ["linux-source-9.8 linux-source-9.9"]
 
 
 @pytest.fixture

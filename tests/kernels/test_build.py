@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import runpy
 import signal
 import subprocess
 import sys
@@ -11,13 +10,10 @@ import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import pytest
-
 from host.deadline import Deadline
 from kernels.build.build import Toolset, ensure
 from kernels.catalog.catalog import load_catalog
 from kernels.catalog.entries import KernelEntry
-from kernels.errors import BuildFailed
 from kernels.store.built_kernel import Product, Recipe
 from kernels.store.store import Store
 from kernels.tools import toolchain
@@ -32,7 +28,6 @@ class FakeWorkshop:
     directory: Path
     revision: str = "6.12.1-1"
     takes_s: float = 0.0
-    fails: bool = False
     diary: list[str] = field(default_factory=list)
 
     def prepare(self, entry: KernelEntry, revision: str | None) -> Toolset:
@@ -44,8 +39,6 @@ class FakeWorkshop:
         with (self.directory / "makes").open("a") as file:
             file.write(f"{os.getpid()}\n")
         time.sleep(self.takes_s)
-        if self.fails:
-            raise BuildFailed("compiling", self.directory / "log", ["oops"])
         image = self.directory / f"image-{os.getpid()}"
         image.write_bytes(b"image of " + recipe.revision.encode())
         config = self.directory / f"config-{os.getpid()}"
@@ -122,23 +115,6 @@ def test_changed_configuration_keeps_the_revision(store: Store, tmp_path: Path) 
     assert shop.diary[-1] == "make 6.12.1-1"
 
 
-def test_earlier_configuration_is_in_the_store(store: Store, tmp_path: Path) -> None:
-    shop = FakeWorkshop(tmp_path)
-    first = ensure(ENTRY, store, workshop=shop)
-    ensure(replace(ENTRY, wanted=("CONFIG_C=y",)), store, workshop=shop)
-    assert ensure(ENTRY, store, workshop=shop) == first
-    assert len(makes(tmp_path)) == 2
-
-
-def test_failed_build_publishes_nothing(store: Store, tmp_path: Path) -> None:
-    shop = FakeWorkshop(tmp_path, fails=True)
-    with pytest.raises(BuildFailed):
-        ensure(ENTRY, store, workshop=shop)
-    assert store.lookup(ENTRY) is None
-    shop.fails = False
-    assert ensure(ENTRY, store, workshop=shop).release == "6.12.1"
-
-
 def test_of_two_processes_one_builds_and_one_waits(tmp_path: Path) -> None:
     root = tmp_path / "store"
     with started(root, 1.5) as first:
@@ -149,9 +125,7 @@ def test_of_two_processes_one_builds_and_one_waits(tmp_path: Path) -> None:
     assert makes(tmp_path) == [str(first.pid)]
 
 
-def test_killed_builder_frees_the_lock_and_leaves_no_kernel(
-    tmp_path: Path,
-) -> None:
+def test_killed_builder_frees_the_lock_and_leaves_no_kernel(tmp_path: Path) -> None:
     root = tmp_path / "store"
     with started(root, 600) as victim:
         wait_for_make(tmp_path)
@@ -163,7 +137,3 @@ def test_killed_builder_frees_the_lock_and_leaves_no_kernel(
     assert output == "image of 6.12.1-1, 2 steps\n"
     assert makes(tmp_path) == [str(victim.pid), str(heir.pid)]
     assert list((root / "work").iterdir()) == []
-
-
-def test_this_module_is_importable_by_child_processes() -> None:
-    assert "build_in_a_process" in runpy.run_path(__file__, run_name="builder")

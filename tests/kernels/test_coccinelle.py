@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,27 +65,24 @@ def test_semantic_patch_follows_earlier_patches(tree: Path, store: Store, diary:
     assert named == ["include/linux/user_events.h", EVENTS]
 
 
-def test_semantic_patch_without_a_match_is_refused(tree: Path, store: Store, diary: Path) -> None:
-    with (
-        pytest.raises(BrokenFile, match=r"errno\.cocci: matches nothing in kernel/trace and the"),
-        applying.applied([RULE], tree, store),
-    ):
-        pytest.fail("it was applied")
-
-
-def test_invalid_semantic_patch_is_refused(tree: Path, store: Store, diary: Path) -> None:
-    diary.with_suffix(".mode").write_text("refused")
-    with (
-        pytest.raises(BrokenFile, match=r"spatch refuses it: bad\.cocci: parse error"),
-        applying.applied([RULE], tree, store),
-    ):
-        pytest.fail("it was applied")
-
-
-def test_place_that_the_tree_lacks_is_refused(tree: Path, store: Store, diary: Path) -> None:
-    rule = Patch("errno.cocci", RULE.text, semantic=True, places=("drivers",))
-    with (
-        pytest.raises(BrokenFile, match=r"linux_6\.12 has no C source in drivers"),
-        applying.applied([rule], tree, store),
-    ):
+@pytest.mark.parametrize(
+    ("mode", "places", "message"),
+    [
+        ("", None, r"errno\.cocci: matches nothing in kernel/trace and the"),
+        ("refused", None, r"spatch refuses it: bad\.cocci: parse error"),
+        ("", ("drivers",), r"linux_6\.12 has no C source in drivers"),
+    ],
+    ids=["no match", "invalid", "absent place"],
+)
+def test_unusable_semantic_patch_is_refused(
+    tree: Path,
+    store: Store,
+    diary: Path,
+    mode: str,
+    places: tuple[str, ...] | None,
+    message: str,
+) -> None:
+    diary.with_suffix(".mode").write_text(mode)
+    rule = RULE if places is None else replace(RULE, places=places)
+    with pytest.raises(BrokenFile, match=message), applying.applied([rule], tree, store):
         pytest.fail("it was applied")

@@ -47,53 +47,50 @@ def walked(
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     bisection = Bisection(repository, ids[0], ids[-1], scratch, paths)
-    asked: list[str] = []
+    judged: list[str] = []
 
     def judge(sha: str) -> Answer:
-        asked.append(sha)
+        judged.append(sha)
         assert bisection.steps < len(ids)
         return answers[ids.index(sha) - 1]
 
     bisection.walk(judge)
-    return bisection, asked
+    return bisection, judged
 
 
 def test_first_bad_commit_is_found(tmp_path: Path, history: History) -> None:
     repository, ids = history(5)
-    bisection, asked = walked(tmp_path, repository, ids, FOUND)
+    bisection, judged = walked(tmp_path, repository, ids, FOUND)
     assert bisection.between == 5
     assert bisection.suspects == (ids[3],)
-    assert len(asked) in (2, 3)
+    assert len(judged) in (2, 3)
     found = bisection.commit(ids[3])
     assert (found.title, found.author) == ("number 3", "a <a@example.org>")
     assert found.files == ("1.c",)
 
 
-def test_users_repository_is_unchanged(tmp_path: Path, history: History) -> None:
+def test_all_remaining_commits_are_skipped_and_the_repository_is_unchanged(
+    tmp_path: Path, history: History
+) -> None:
     repository, ids = history(5)
     before = everything(repository)
-    walked(tmp_path, repository, ids, SKIPPED)
-    assert everything(repository) == before
-
-
-def test_all_remaining_commits_are_skipped(tmp_path: Path, history: History) -> None:
-    repository, ids = history(5)
     bisection, _ = walked(tmp_path, repository, ids, SKIPPED)
     assert set(bisection.suspects) == set(ids[2:5])
+    assert everything(repository) == before
 
 
 def test_adjacent_commits_need_no_judgement(tmp_path: Path, history: History) -> None:
     repository, ids = history(1)
-    bisection, asked = walked(tmp_path, repository, ids, [BAD])
-    assert (bisection.suspects, asked) == ((ids[1],), [])
+    bisection, judged = walked(tmp_path, repository, ids, [BAD])
+    assert (bisection.suspects, judged) == ((ids[1],), [])
 
 
 def test_only_commits_that_touch_a_path_are_judged(tmp_path: Path, history: History) -> None:
     repository, ids = history(9)
-    bisection, asked = walked(tmp_path, repository, ids, [GOOD] * 4 + [BAD] * 5, "1.c")
+    bisection, judged = walked(tmp_path, repository, ids, [GOOD] * 4 + [BAD] * 5, "1.c")
     assert bisection.between == 5
     assert bisection.suspects == (ids[5],)
-    assert {ids.index(sha) % 2 for sha in asked} == {1}
+    assert {ids.index(sha) % 2 for sha in judged} == {1}
 
 
 def test_path_that_no_commit_touches_is_refused(tmp_path: Path, history: History) -> None:

@@ -101,23 +101,6 @@ def test_a_variant_is_made_from_the_patched_tree_of_its_base(store: Store, make:
     assert all(line.endswith("1970") for line in make.diary)
 
 
-def test_a_patched_tree_is_restored_after_a_failure(store: Store, make: FakeMake) -> None:
-    (make.directory / "fail").write_text("error: no\n")
-    with pytest.raises(BuildFailed):
-        ensure(replace(ENTRY, patches=TEN), store)
-    assert (make.directory / "seen").read_text() == "VERSION = 10\n"
-    (make.directory / "fail").unlink()
-    ensure(ENTRY, store)
-    assert (make.directory / "seen").read_text() == "VERSION = 9\n"
-
-
-def test_a_patch_that_does_not_apply_stops_the_build(store: Store, make: FakeMake) -> None:
-    text = TEN[0].text.replace("= 9", "= 8")
-    with pytest.raises(BuildFailed, match="Makefile: hunk 1, at line 1, does not apply"):
-        ensure(replace(ENTRY, patches=(Patch("eight", text),)), store)
-    assert make.diary == []
-
-
 def patched(entry: KernelEntry, text: str = TEN[0].text) -> KernelEntry:
     """The entry with a patch of the user."""
     return replace(entry, patches=(Patch("ten", text, Path("ten.diff")),), label="+ten")
@@ -240,12 +223,7 @@ def test_failing_patch_of_the_user_is_a_user_mistake(store: Store, make: FakeMak
         ensure(patched(ENTRY, TEN[0].text.replace("= 9", "= 8")), store)
     # Reported before anything is copied.
     assert list(store.objects.glob("*/*")) == []
-
-
-def test_variant_uses_the_revision_of_its_base(store: Store, make: FakeMake) -> None:
-    variant = replace(ENTRY, name="9.9-ten", patches=TEN, of="9.9")
-    assert store.remembered_revision(variant) == "9.9.3-1"
-    assert store.remembered_revision(replace(variant, of=None)) is None
+    assert make.diary == []
 
 
 def test_killed_program_is_host_trouble(store: Store, make: FakeMake) -> None:

@@ -63,6 +63,8 @@ def test_finished_kernel_is_found(store: Store, tmp_path: Path) -> None:
     assert store.configuration(kernel.config_sha256) == "CONFIG_A=y\n"
     assert store.configuration("0" * 64) is None
     assert list((store.root / "work").iterdir()) == []
+    record = json.loads((kernel.image.parent / "kernel.json").read_text())
+    assert (record["schema"], record["compiler"]) == (1, "gcc 1; ld 1")
 
 
 @pytest.mark.parametrize("field", ["package", "revision", "wanted", "patches", "compiler"])
@@ -117,23 +119,6 @@ def test_a_damaged_entry_is_not_found_and_can_be_published_again(
     assert store.lookup(ENTRY) is None
     filled(store, ENTRY, tmp_path)
     assert store.lookup(ENTRY) is not None
-
-
-def test_record_describes_the_build(store: Store, tmp_path: Path) -> None:
-    filled(store, ENTRY, tmp_path)
-    text = (store.root / "kernels" / RECIPE.key / "kernel.json").read_text()
-    record = json.loads(text)
-    assert record["schema"] == 1
-    assert record["compiler"] == "gcc 1; ld 1"
-    assert record["revision"] == "9.9.3-1"
-
-
-def test_the_revision_is_remembered_even_when_the_configuration_changes(
-    store: Store, tmp_path: Path
-) -> None:
-    assert store.remembered_revision(ENTRY) is None
-    filled(store, ENTRY, tmp_path)
-    assert store.remembered_revision(replace(ENTRY, wanted=())) == "9.9.3-1"
 
 
 def test_variant_uses_the_revision_of_its_base_by_default(store: Store, tmp_path: Path) -> None:
@@ -218,20 +203,16 @@ def test_waiting_for_the_lock_names_its_holder_and_ends(tmp_path: Path) -> None:
         pass
 
 
-def test_the_lock_sweeps_what_a_killed_builder_left(store: Store) -> None:
-    left = store.root / "work" / "half-built"
-    left.mkdir(parents=True)
-    with store.locked("a test", silent):
-        assert not left.exists()
-
-
-def test_next_run_sweeps_unless_a_build_is_in_progress(store: Store) -> None:
+def test_leftovers_are_swept_unless_a_build_is_in_progress(
+    store: Store,
+) -> None:
     left = store.root / "work" / "half-built"
     left.mkdir(parents=True)
     (store.root / "names").mkdir()
     unfinished = store.root / "names" / ".uevt-9.9.json.1"
     unfinished.touch()
     with store.locked("a test", silent):
+        assert not left.exists()
         left.mkdir(parents=True)
         Store(store.root).tidy()
         assert left.exists()

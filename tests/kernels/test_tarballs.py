@@ -47,9 +47,9 @@ def empty_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UEVT_MIRROR", f"file://{tmp_path}/no-mirror")
 
 
-def of(entry: KernelEntry, series: str, revision: str | None = None) -> KernelEntry:
-    """The entry, from tarballs of a series."""
-    return replace(entry, source=Source("tarball", "linux", series=series), revision=revision)
+def of(series: str, revision: str | None = None) -> KernelEntry:
+    """ENTRY, from tarballs of a series."""
+    return replace(ENTRY, source=Source("tarball", "linux", series=series), revision=revision)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_newest_of_a_series_or_the_requested_one(
 ) -> None:
     for name in FILES:
         (directory / name).touch()
-    offer = SourceTrees(store, silent).resolve(of(ENTRY, series, revision))
+    offer = SourceTrees(store, silent).resolve(of(series, revision))
     assert (offer.package, offer.version) == ("linux", version)
 
 
@@ -78,7 +78,7 @@ def test_newest_of_a_series_or_the_requested_one(
 def test_a_tarball_becomes_a_tree(store: Store, directory: Path, compression: str) -> None:
     file = directory / f"linux-5.19.17.tar.{compression}"
     file.write_bytes(tarball("linux-5.19.17", "5.19.17", compression))
-    tree = obtained(of(ENTRY, "5.19"), store)
+    tree = obtained(of("5.19"), store)
     assert tree == store.sources / "linux_5.19.17"
     assert (tree / "Makefile").read_text() == "VERSION = 5.19.17\n"
     assert (tree / "Makefile").stat().st_mtime == MTIME
@@ -92,23 +92,20 @@ def test_directory_without_the_series_is_an_error(
     store: Store, directory: Path, series: str, wanted: str
 ) -> None:
     with pytest.raises(SourceUnavailable, match=f"UEVT_TARBALLS={directory} lacks {wanted}"):
-        SourceTrees(store, silent).resolve(of(ENTRY, series))
+        SourceTrees(store, silent).resolve(of(series))
 
 
 def test_unset_directory_is_an_error(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("UEVT_TARBALLS", raising=False)
     with pytest.raises(SourceUnavailable, match="UEVT_TARBALLS is not set") as caught:
-        SourceTrees(store, silent).resolve(of(ENTRY, "5.19"))
+        SourceTrees(store, silent).resolve(of("5.19"))
     assert "a directory that has linux-5.19[.N].tar.xz" in caught.value.hint
-    monkeypatch.setenv("UEVT_TARBALLS", "/nonexistent")
-    with pytest.raises(SourceUnavailable, match="UEVT_TARBALLS=/nonexistent lacks"):
-        SourceTrees(store, silent).resolve(of(ENTRY, "5.19"))
 
 
 def test_missing_revision_is_refused(store: Store, directory: Path) -> None:
     (directory / "linux-5.19.17.tar.xz").touch()
     with pytest.raises(UnknownRevision) as caught:
-        SourceTrees(store, silent).resolve(of(ENTRY, "5.19", "5.19.3"))
+        SourceTrees(store, silent).resolve(of("5.19", "5.19.3"))
     assert "5.19.17" in caught.value.hint
 
 
@@ -126,7 +123,7 @@ def test_kernels_before_6_4_need_compile_test(name: str, compile_test: bool) -> 
 def test_journal_of_an_earlier_tree_is_removed(store: Store, directory: Path) -> None:
     """A killed build left a journal, and its tree was removed for another tarball."""
     (directory / "linux-6.1.tar.gz").write_bytes(tarball("linux-6.1", "6.1", "gz"))
-    wanted, trees = of(ENTRY, "6.1"), SourceTrees(store, silent)
+    wanted, trees = of("6.1"), SourceTrees(store, silent)
     tree = obtained(wanted, store)
     journal = tree.with_name(f"{tree.name}.journal")
     (journal / "originals").mkdir(parents=True)

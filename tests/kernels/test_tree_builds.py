@@ -11,14 +11,6 @@ from tests.kernels.fake_make import FakeMake
 from tests.kernels.user_trees import MAKEFILE, everything
 
 
-def names(copy: Path) -> set[str]:
-    return {str(path.relative_to(copy)) for path in copy.rglob("*") if not path.is_dir()}
-
-
-def times(copy: Path) -> dict[str, int]:
-    return {name: (copy / name).lstat().st_mtime_ns for name in names(copy)}
-
-
 def test_edited_tree_is_rebuilt_in_place(tree: Path, store: Store, make: FakeMake) -> None:
     request = Request(tree=tree)
     before = everything(tree)

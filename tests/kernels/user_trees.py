@@ -17,6 +17,12 @@ FILES = {
 }
 
 
+def write_sources(tree: Path) -> None:
+    for name, text in FILES.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text)
+
+
 def git(tree: Path, *words: str) -> str:
     identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
     done = subprocess.run(
