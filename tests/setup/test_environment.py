@@ -66,23 +66,23 @@ def test_environment_is_created_once(machine: FakeMachine, checkout: Path) -> No
     assert verbs(machine) == ["venv", "pip"]
 
 
-def test_a_changed_pyproject_is_installed_into_the_same_environment(
-    machine: FakeMachine, checkout: Path
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ("echo 'version = \"2\"' >>pyproject.toml", ["pip"]),
+        # A distribution upgrade removed the target of .venv/bin/python.
+        ("rm .venv/bin/python", ["venv", "pip"]),
+    ],
+    ids=["pyproject.toml", "interpreter"],
+)
+def test_environment_follows_changes(
+    machine: FakeMachine, checkout: Path, change: str, expected: list[str]
 ) -> None:
     interpreter(machine)
     assert machine.run(checkout / ".ci/environment").code == 0
-    (checkout / "pyproject.toml").write_text(PYPROJECT + 'version = "2"\n')
+    subprocess.run(change, shell=True, cwd=checkout, check=True)
     assert machine.run(checkout / ".ci/environment").code == 0
-    assert verbs(machine) == ["venv", "pip", "pip"]
-
-
-def test_broken_interpreter_recreates_the_environment(machine: FakeMachine, checkout: Path) -> None:
-    interpreter(machine)
-    assert machine.run(checkout / ".ci/environment").code == 0
-    # A distribution upgrade removed the target of .venv/bin/python.
-    (checkout / ".venv/bin/python").unlink()
-    assert machine.run(checkout / ".ci/environment").code == 0
-    assert verbs(machine) == ["venv", "pip", "venv", "pip"]
+    assert verbs(machine) == ["venv", "pip", *expected]
 
 
 def test_an_environment_that_cannot_take_uevt_is_replaced(
@@ -136,11 +136,18 @@ def test_another_extra_is_added_to_the_environment_once(
     assert machine.calls[2].endswith(" --editable .[dev,browser]")
 
 
-def test_an_old_python_is_refused(machine: FakeMachine) -> None:
+@pytest.mark.parametrize(
+    ("environment", "tried"),
+    [({}, "python3 "), ({"UEVT_PYTHON": "/nowhere/python3"}, "/nowhere/python3;")],
+    ids=["every name", "named"],
+)
+def test_old_or_absent_python_is_refused(
+    machine: FakeMachine, environment: dict[str, str], tried: str
+) -> None:
     machine.stub("python3", "exit 1", logged=False)
-    answer = machine.run(ROOT / ".ci/find-python")
+    answer = machine.run(ROOT / ".ci/find-python", **environment)
     assert answer.code == 3
-    assert answer.err.startswith("setup: Python 3.11 or newer is needed, tried: python3 ")
+    assert answer.err.startswith(f"setup: Python 3.11 or newer is needed, tried: {tried}")
     assert answer.err.count("\n") == 1
 
 
@@ -148,12 +155,6 @@ def test_a_newer_python_by_another_name_is_found(machine: FakeMachine) -> None:
     machine.stub("python3", "exit 1", logged=False)
     machine.stub("python3.12", f'exec {sys.executable} "$@"', logged=False)
     assert machine.run(ROOT / ".ci/find-python").out == f"{machine.bin}/python3.12\n"
-
-
-def test_a_named_python_is_the_only_one_tried(machine: FakeMachine) -> None:
-    answer = machine.run(ROOT / ".ci/find-python", UEVT_PYTHON="/nowhere/python3")
-    assert answer.code == 3
-    assert "tried: /nowhere/python3;" in answer.err
 
 
 @pytest.mark.parametrize("code", [0, 2])
