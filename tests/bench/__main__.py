@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from conformance.abi import uapi
@@ -18,7 +19,6 @@ from tests.bench import guests
 from tests.bench.measure import Pair, pair, table
 
 FILE = Path(__file__).parents[2] / "docs" / "performance.md"
-_GETPID = 39
 _BEGIN, _END = "<!-- measured -->\n", "<!-- end -->\n"
 
 
@@ -52,64 +52,51 @@ def main() -> int:
 def _pairs(target: Target, kernel: str, rounds: int) -> Iterator[Pair]:
     image = target.image
     assert image is not None
+    compare = partial(pair, rounds=rounds)
     # Warm up: save a snapshot and compile the cases.
     guests.run(kernel)
 
-    def boots() -> float:
-        return guests.vng(image, "true")
+    boots = partial(guests.vng, image, "true")
 
-    yield pair(
-        "a guest's first answer",
-        lambda: guests.first_answer(target),
-        "`vng … -- true`",
-        boots,
-        rounds=rounds,
+    def first_result() -> float:
+        return guests.run(kernel)[0]
+
+    def quick_run() -> float:
+        return guests.run(kernel)[1]
+
+    yield compare(
+        "a guest's first answer", partial(guests.first_answer, target), "`vng … -- true`", boots
     )
-    yield pair(
-        "`uevt run`: first result",
-        lambda: guests.run(kernel)[0],
-        "`vng … -- true`",
-        boots,
-        rounds=rounds,
-    )
+    yield compare("`uevt run`: first result", first_result, "`vng … -- true`", boots)
     with guests.selftests(tree_of(kernel)) as command:
-        yield pair(
-            "`uevt run`, quick tier",
-            lambda: guests.run(kernel)[1],
-            "upstream's selftests in vng",
-            lambda: guests.vng(image, command),
-            rounds=rounds,
-        )
-    yield pair(
+        selftests = partial(guests.vng, image, command)
+        yield compare("`uevt run`, quick tier", quick_run, "upstream's selftests in vng", selftests)
+    yield compare(
         "`uevt run --isolation case`",
         lambda: guests.run(kernel, "--isolation", "case")[1],
         "`uevt run`",
-        lambda: guests.run(kernel)[1],
-        rounds=rounds,
+        quick_run,
     )
-    with guests.refusing(target) as (ue, guest):
+    with guests.lockstep_guest(target) as (ue, getpid):
         process = ue.process
         data = process.open_data()
-        words = [process.word() for _ in range(4)]
-        assert len(words) == 4
+        for _ in range(4):
+            process.word()
         # The first operation takes processes from the pool.
         assert data.ioctl(uapi.DIAG_IOCSREG, 0).errno == "EFAULT"
-        actor = next(iter(ue.lockstep._executor._hands.values()))  # type: ignore[attr-defined]
-        yield pair(
+        yield compare(
             "a refused ioctl, in lock step",
             lambda: guests.per_call(lambda: data.ioctl(uapi.DIAG_IOCSREG, 0)),
             "a bare ping",
-            lambda: guests.per_call(lambda: guest.call(actor.name, [["sys", _GETPID, [], None]])),
+            lambda: guests.per_call(getpid),
             unit="ms",
-            rounds=rounds,
         )
-    yield pair(
+    yield compare(
         "memory of a guest",
-        lambda: guests.resident(target),
+        partial(guests.resident, target),
         "512 MiB of a guest's own",
         lambda: 537.0,
         unit="MB",
-        rounds=rounds,
     )
 
 

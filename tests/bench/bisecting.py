@@ -109,10 +109,10 @@ def _files(source: Path) -> Iterator[tuple[str, str, bytes]]:
 
 def _commit(stream: IO[bytes], number: int, title: str) -> None:
     day = 1_700_000_000 + number * 86_400
-    said = f"{title}\n".encode()
+    message = f"{title}\n".encode()
     stream.write(b"commit refs/heads/main\n")
     stream.write(f"committer A U Thor <author@example.org> {day} +0000\n".encode())
-    stream.write(b"data %d\n%s" % (len(said), said))
+    stream.write(b"data %d\n%s" % (len(message), message))
 
 
 def _file(stream: IO[bytes], path: str, mode: str, content: bytes) -> None:
@@ -146,12 +146,12 @@ def _bisect(source: Path, directory: Path) -> int:
         text=True,
     ) as process:
         assert process.stdout is not None
-        said = []
+        lines = []
         for line in process.stdout:
             sys.stdout.write(line)
             sys.stdout.flush()
-            said.append(line.strip())
-    found = process.returncode == 0 and BAD in said
+            lines.append(line.strip())
+    found = process.returncode == 0 and BAD in lines
     sys.stdout.write(f"{'found' if found else 'not found'} in {time.monotonic() - began:.0f} s\n")
     return 0 if found else 1
 

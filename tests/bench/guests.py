@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,6 +35,7 @@ _RUN_S = 600.0
 _DONE = ("script exited with code", "uevt ran 42")
 _SAY_DONE = "echo uevt ran $((40 + 2))"
 _CALLS = 400
+_GETPID = 39
 
 
 def vng(image: Path, command: str, writable: Path | None = None) -> float:
@@ -67,58 +68,59 @@ def vng(image: Path, command: str, writable: Path | None = None) -> float:
     return took
 
 
+@contextmanager
+def ready_guest(target: Target) -> Iterator[MachineGuest]:
+    """A guest that answers."""
+    with tempfile.TemporaryDirectory() as directory:
+        guest = MachineGuest(target, Path(directory))
+        try:
+            guest.wait_ready()
+            yield guest
+        finally:
+            guest.close()
+
+
 def first_answer(target: Target) -> float:
     """Seconds until a new guest gives its first answer."""
     # Include the verification of the snapshot.
     vm.snapshots.files._digests.clear()
     began = time.perf_counter()
-    with tempfile.TemporaryDirectory() as directory:
-        guest = MachineGuest(target, Path(directory))
-        try:
-            guest.wait_ready()
-            guest.call("", [["ping"]])
-            return time.perf_counter() - began
-        finally:
-            guest.close()
+    with ready_guest(target) as guest:
+        guest.call("", [["ping"]])
+        return time.perf_counter() - began
 
 
 def resident(target: Target) -> float:
     """Resident memory (VmRSS) of QEMU after the first answer, in MB."""
-    with tempfile.TemporaryDirectory() as directory:
-        guest = MachineGuest(target, Path(directory))
-        try:
-            guest.wait_ready()
-            guest.call("", [["ping"]])
-            machine: Machine = guest._machine
-            status = Path(f"/proc/{machine.pid}/status").read_text()
-        finally:
-            guest.close()
+    with ready_guest(target) as guest:
+        guest.call("", [["ping"]])
+        machine: Machine = guest._machine
+        status = Path(f"/proc/{machine.pid}/status").read_text()
     (line,) = [line for line in status.splitlines() if line.startswith("VmRSS:")]
     return int(line.split()[1]) / 1000
 
 
 @contextmanager
-def refusing(target: Target) -> Iterator[tuple[UserEvents, MachineGuest]]:
-    """A guest with a program in lock step."""
-    with tempfile.TemporaryDirectory() as directory:
-        guest = MachineGuest(target, Path(directory))
-        try:
-            guest.wait_ready()
-            GuestSetup(guest)
-            processes = ProcessPool(guest, standing=ACTOR)
-            model = Model(profile_for(target.abi, base=target.release))
-            ue = UserEvents(Lockstep(model, GuestExecutor(guest, processes)))
-            yield ue, guest
-        finally:
-            guest.close()
+def lockstep_guest(target: Target) -> Iterator[tuple[UserEvents, Callable[[], object]]]:
+    """A program in lock step on a guest, and a call of getpid(2) that bypasses the model."""
+    with ready_guest(target) as guest:
+        GuestSetup(guest)
+        model = Model(profile_for(target.abi, base=target.release))
+        executor = GuestExecutor(guest, ProcessPool(guest, standing=ACTOR))
+
+        def getpid() -> object:
+            process = next(iter(executor._processes.values()))
+            return guest.call(process.name, [["sys", _GETPID, [], None]])
+
+        yield UserEvents(Lockstep(model, executor)), getpid
 
 
-def per_call(call: object) -> float:
+def per_call(call: Callable[[], object]) -> float:
     """Median duration of a call in milliseconds."""
     times = []
     for _ in range(_CALLS):
         began = time.perf_counter()
-        call()  # type: ignore[operator]
+        call()
         times.append(time.perf_counter() - began)
     return statistics.median(times) * 1e3
 
