@@ -164,15 +164,21 @@ commands = st.one_of(
     st.sampled_from([b"", b"\n", b"p:kprobe x\n", b"# only a comment\n", b"-:user_events/one"]),
 )
 
+
+def _writes(
+    files: st.SearchStrategy[str], data: st.SearchStrategy[bytes], *flags: int
+) -> st.SearchStrategy[ops.WriteFile]:
+    modes = st.sampled_from(flags or (os.O_WRONLY,))
+    return st.builds(ops.WriteFile, st.just("root"), files, data, modes)
+
+
 _INSTANCE = f"{tracefs.ROOT}/instances/i"
 # Instances and enabling.
 listening: st.SearchStrategy[Operation] = st.one_of(
     st.sampled_from([ops.MakeDirectory, ops.RemoveDirectory]).map(
         lambda kind: kind("root", _INSTANCE)
     ),
-    st.builds(
-        ops.WriteFile,
-        st.just("root"),
+    _writes(
         st.sampled_from(
             [
                 f"{_INSTANCE}/events/user_events/one/enable",
@@ -181,14 +187,12 @@ listening: st.SearchStrategy[Operation] = st.one_of(
             ]
         ),
         switches,
-        st.just(os.O_WRONLY),
     ),
-    st.builds(
-        ops.WriteFile,
-        st.just("root"),
+    _writes(
         st.sampled_from([f"{_INSTANCE}/set_event", f"{tracefs.ROOT}/set_event"]),
         st.sampled_from([b"one", b"!user_events:one", b"user_events:", b"none"]),
-        st.sampled_from([os.O_WRONLY, os.O_WRONLY | os.O_TRUNC]),
+        os.O_WRONLY,
+        os.O_WRONLY | os.O_TRUNC,
     ),
 )
 
@@ -213,22 +217,11 @@ useful = _mixed(
     (2, st.tuples(actors, word_addresses, bits).map(_unregistration)),
     (1, st.tuples(actors, known_names).map(_deletion)),
     (3, st.tuples(actors, st.integers(0, 1), st.binary(max_size=12)).map(_writing)),
-    (
-        3,
-        st.builds(ops.WriteFile, st.just("root"), enable_paths, switches, st.just(os.O_WRONLY)).map(
-            alone
-        ),
-    ),
+    (3, _writes(enable_paths, switches).map(alone)),
     (2, listening.map(alone)),
     (1, st.builds(ops.Close, actors, st.just(SLOTS[0])).map(alone)),
-    (
-        1,
-        st.builds(ops.ReadFile, st.just("root"), paths, st.just(View.STRUCTURE)).map(alone),
-    ),
-    (
-        1,
-        st.sampled_from([ops.Exit("p2"), ops.Fork("p1", "p3"), ops.Exit("p3")]).map(alone),
-    ),
+    (1, st.builds(ops.ReadFile, st.just("root"), paths, st.just(View.STRUCTURE)).map(alone)),
+    (1, st.sampled_from([ops.Exit("p2"), ops.Fork("p1", "p3"), ops.Exit("p3")]).map(alone)),
 )
 # Operations with bad arguments.
 hostile = st.one_of(
@@ -254,19 +247,15 @@ hostile = st.one_of(
             st.sampled_from([PAGE, 2 * PAGE]), st.sampled_from([0, mmap.PROT_READ, READ_WRITE]),
         ),
         st.builds(ops.ReadFile, st.just("root"), paths, st.sampled_from(View), st.just("o")),
-        st.builds(
-            ops.WriteFile, st.just("root"), st.just(tracefs.DYNAMIC_EVENTS), commands,
-            st.sampled_from([os.O_WRONLY, os.O_WRONLY | os.O_APPEND, os.O_WRONLY | os.O_TRUNC]),
+        _writes(
+            st.just(tracefs.DYNAMIC_EVENTS), commands,
+            os.O_WRONLY, os.O_WRONLY | os.O_APPEND, os.O_WRONLY | os.O_TRUNC,
         ),
-        st.builds(
-            ops.WriteFile, st.just("root"), st.just(tracefs.MAXIMUM),
+        _writes(
+            st.just(tracefs.MAXIMUM),
             st.sampled_from([b"0", b"1", b"32768", b"-1", b"99999999999", b"x"]),
-            st.just(os.O_WRONLY),
         ),
-        st.builds(
-            ops.WriteFile, st.just("root"), st.just(tracefs.TRACE), st.just(b"\n"),
-            st.just(os.O_WRONLY | os.O_TRUNC),
-        ),
+        _writes(st.just(tracefs.TRACE), st.just(b"\n"), os.O_WRONLY | os.O_TRUNC),
         st.builds(ops.Stat, st.just("root"), paths),
         st.builds(ops.Setuid, st.just("p2"), st.just(1000)),
     ).map(alone),

