@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,9 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.results.case_result import CaseResult
-from conformance.results.journal import JournalWriter
-from conformance.results.replay import read_journal
 from kernels.patches.diff import Diff
 from tests.fuzz.inputs import inputs
 from tests.fuzz.target import Target, TooSlow
@@ -20,7 +16,6 @@ from tests.fuzz.targets_files import file_targets
 from tests.fuzz.targets_guest import guest_targets
 from tests.fuzz.targets_report import report_targets
 from tests.model.generated import STEADY
-from tests.report.samples import UNHURRIED, head, results
 from vm import wire
 
 KEPT = sorted((Path(__file__).parents[2] / "fixtures" / "fuzz").glob("*/*"))
@@ -104,32 +99,6 @@ def test_messages_survive_any_stream(
             found.append(wire.unpack(payload))
     assert found == messages
     assert decoder.pending == 0
-
-
-@UNHURRIED
-@given(st.lists(results(), max_size=3, unique_by=lambda each: each.id), st.floats(0, 1))
-def test_a_cut_journal_holds_its_complete_lines(
-    tmp_path_factory: pytest.TempPathFactory, cases: list[CaseResult], part: float
-) -> None:
-    path = tmp_path_factory.mktemp("journal") / "journal.jsonl"
-    with JournalWriter(path, sync=False) as journal:
-        journal.begin(head())
-        for case in cases:
-            journal.case(case)
-        journal.end()
-    whole = path.read_bytes()
-    end = int(part * len(whole))
-    path.write_bytes(whole[:end])
-    lines = whole[:end].count(b"\n")
-    found = read_journal(path)
-    assert list(found.results.values()) == cases[: max(0, lines - 1)]
-    assert found.ended == (lines == len(cases) + 2)
-    # The next writer appends after the complete lines.
-    with JournalWriter(path, sync=False) as journal:
-        journal.begin(head())
-        journal.end()
-    assert [json.loads(line)["event"] for line in path.read_bytes().splitlines()][-1] == "end"
-    assert read_journal(path).torn is False
 
 
 LINES = (" same", "-gone", "+new", " ", "- -- a/x", "+++ b/x")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from hypothesis import settings
@@ -19,6 +21,7 @@ from conformance.results.case_result import (
     Which,
     settle,
 )
+from conformance.results.results_json import NAME, write_results
 from conformance.results.run import KernelFacts, RunHead, RunRecord
 
 # A deadline per example would measure the host.
@@ -229,13 +232,14 @@ def kernel(release: str, *cases: CaseResult, **others: Any) -> RunRecord:
     return run(*cases, **{"head": head(kernel=KernelFacts(**facts)), **others})
 
 
-PATCHED = KernelFacts(
-    id="6.12+fix",
-    release="6.12.117",
-    profile="6.12",
-    config_sha256="5f0c" * 16,
-    source="linux-source-6.12 6.12.117-1~deb12u1",
-)
+PATCHED = replace(head().kernel, id="6.12+fix")
+
+
+def stored(directory: Path, record: RunRecord) -> Path:
+    """Write a run into a directory, which may be new."""
+    directory.mkdir(parents=True, exist_ok=True)
+    write_results(record, directory / NAME)
+    return directory
 
 
 def wrong(

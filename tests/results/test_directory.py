@@ -47,23 +47,19 @@ def test_resume_keeps_the_files(tmp_path: Path) -> None:
     assert (tmp_path / "journal.jsonl").read_text() == "{}\n"
 
 
-def test_force_removes_only_files_of_a_run(tmp_path: Path) -> None:
-    for name in ("journal.jsonl", "results.json", "results.ktap", "junit.xml", "thesis.tex"):
+def test_force_removes_only_files_of_a_run_and_its_guests(tmp_path: Path) -> None:
+    files = ("journal.jsonl", "results.json", "results.ktap", "junit.xml", "qemu.log")
+    for name in (*files, "thesis.tex"):
         (tmp_path / name).touch()
-    claim(tmp_path, force=True)
-    assert [each.name for each in tmp_path.iterdir()] == ["thesis.tex"]
-
-
-def test_force_removes_files_of_guests(tmp_path: Path) -> None:
     for guest in ("gw0", "gw11", "gwent"):
         (tmp_path / guest).mkdir()
         for name in ("console.log", "qemu.log"):
             (tmp_path / guest / name).touch()
     (tmp_path / "gw11" / "notes").touch()
-    (tmp_path / "qemu.log").touch()
     claim(tmp_path, force=True)
     left = sorted(str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*"))
-    assert left == ["gw11", "gw11/notes", "gwent", "gwent/console.log", "gwent/qemu.log"]
+    guests = ["gw11", "gw11/notes", "gwent", "gwent/console.log", "gwent/qemu.log"]
+    assert left == [*guests, "thesis.tex"]
 
 
 def test_two_runs_of_one_second_get_two_directories(tmp_path: Path) -> None:

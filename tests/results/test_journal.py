@@ -19,6 +19,8 @@ from conformance.results.replay import read_journal
 from tests.report.samples import case, failure, head
 
 ROOT = Path(__file__).resolve().parents[2]
+# Characters that end a line for some readers.
+BREAKS = "\r\n\x0b\x0c\x1c\x85\u2028\u2029"
 # Write results until killed, and print a line after each that is on disk.
 WRITER = """
 import sys
@@ -43,7 +45,7 @@ def write(path: Path) -> None:
     """A short run with a second run, a failure, and its end."""
     with JournalWriter(path) as journal:
         journal.begin(head())
-        journal.attempt(case("write.a", Outcome.ERROR))
+        journal.attempt(case("write.a", Outcome.ERROR, reason=BREAKS))
         journal.case(case("write.a"))
         journal.case(failure())
         journal.end()
@@ -54,7 +56,7 @@ def test_a_written_journal_is_read_back(path: Path) -> None:
     journal = read_journal(path)
     assert journal.head == head()
     assert list(journal.results.values()) == [case("write.a"), failure()]
-    assert journal.attempts == [case("write.a", Outcome.ERROR)]
+    assert journal.attempts == [case("write.a", Outcome.ERROR, reason=BREAKS)]
     assert (journal.ended, journal.torn) == (True, False)
 
 
@@ -137,12 +139,6 @@ def test_a_removed_journal_is_refused(path: Path) -> None:
             other.begin(head())
         journal.end()
     assert not read_journal(path).ended
-
-
-def test_an_empty_journal_is_valid(path: Path) -> None:
-    path.touch()
-    journal = read_journal(path)
-    assert (journal.head, journal.results, journal.torn) == (None, {}, False)
 
 
 def test_a_resumed_run_has_not_ended(path: Path) -> None:

@@ -9,10 +9,9 @@ import pytest
 
 from conformance.results.directory import COVERAGE, link_latest
 from conformance.results.errors import ReportError
-from conformance.results.results_json import NAME, write_results
-from conformance.results.run import RunRecord
+from conformance.results.results_json import NAME
 from conformance.results.stored_runs import latest_runs, read_runs
-from tests.report.samples import case, head, kernel, run
+from tests.report.samples import case, head, kernel, run, stored
 
 COVERED = {
     "source": "kernel/trace/trace_events_user.c",
@@ -25,10 +24,8 @@ COVERED = {
 PERCENT = json.dumps([COVERED | {"lines_percent": "all"}])
 
 
-def keep(directory: Path, record: RunRecord | None = None) -> Path:
-    directory.mkdir(parents=True)
-    write_results(record or run(case("a.b")), directory / NAME)
-    return directory
+RUN = run(case("a.b"))
+SELF_CHECK = run(case("a.b"), head=head(self_check=True))
 
 
 def test_a_path_without_a_run_is_refused(tmp_path: Path) -> None:
@@ -44,24 +41,26 @@ def test_a_path_without_a_run_is_refused(tmp_path: Path) -> None:
         assert caught.value.hint
 
 
-def test_a_named_self_check_is_refused(tmp_path: Path) -> None:
-    check = keep(tmp_path / "model", run(case("a.b"), head=head(self_check=True)))
+@pytest.mark.parametrize("named", [".", "model"])
+def test_a_self_check_is_refused(tmp_path: Path, named: str) -> None:
+    for name in ("model", "model-2"):
+        stored(tmp_path / name, SELF_CHECK)
     with pytest.raises(ReportError, match="self-check, which judged no kernel"):
-        read_runs([check])
+        read_runs([tmp_path / named])
 
 
 def test_self_checks_next_to_kernels_are_ignored(tmp_path: Path) -> None:
-    keep(tmp_path / "model", run(case("a.b"), head=head(self_check=True)))
-    keep(tmp_path / "6.1", kernel("6.1"))
-    keep(tmp_path / "6.12", kernel("6.12"))
+    stored(tmp_path / "model", SELF_CHECK)
+    stored(tmp_path / "6.1", kernel("6.1"))
+    stored(tmp_path / "6.12", kernel("6.12"))
     assert [each.record.head.kernel.id for each in read_runs([tmp_path])] == ["6.1", "6.12"]
 
 
 def test_a_parent_directory_stands_for_the_latest_run_of_each_kernel(tmp_path: Path) -> None:
     for kernel_id, stamps in (("6.1", "AB"), ("6.12", "C")):
         for stamp in stamps:
-            link_latest(keep(tmp_path / kernel_id / stamp))
-    keep(tmp_path / "7.3")
+            link_latest(stored(tmp_path / kernel_id / stamp, RUN))
+    stored(tmp_path / "7.3", RUN)
     (tmp_path / "notes").write_text("no run")
     found = [str(each.relative_to(tmp_path)) for each in latest_runs(tmp_path)]
     assert found == [f"6.1/latest/{NAME}", f"6.12/latest/{NAME}", f"7.3/{NAME}"]
@@ -69,13 +68,13 @@ def test_a_parent_directory_stands_for_the_latest_run_of_each_kernel(tmp_path: P
 
 
 def test_a_run_named_twice_is_read_once(tmp_path: Path) -> None:
-    directory = keep(tmp_path / "6.12" / "stamp")
+    directory = stored(tmp_path / "6.12" / "stamp", RUN)
     link_latest(directory)
     assert len(read_runs([directory, tmp_path / "6.12", directory / NAME])) == 1
 
 
 def test_coverage_is_read(tmp_path: Path) -> None:
-    directory = keep(tmp_path / "run")
+    directory = stored(tmp_path / "run", RUN)
     (directory / COVERAGE).write_text(json.dumps([COVERED]))
     (covered,) = read_runs([directory])[0].covered
     assert str(covered) == (
@@ -87,14 +86,7 @@ def test_coverage_is_read(tmp_path: Path) -> None:
     "text", ["", "{", "[" * 100_000, "[{}]", "3", '["a"]', PERCENT], ids=lambda text: text[:30]
 )
 def test_an_invalid_coverage_file_is_refused(tmp_path: Path, text: str) -> None:
-    directory = keep(tmp_path / "run")
+    directory = stored(tmp_path / "run", RUN)
     (directory / COVERAGE).write_text(text)
     with pytest.raises(ReportError, match=r"coverage\.json: is (not a coverage file|not JSON): "):
         read_runs([directory])
-
-
-def test_a_directory_of_self_checks_only_is_refused(tmp_path: Path) -> None:
-    for name in ("model", "model-2"):
-        keep(tmp_path / name, run(case("a.b"), head=head(self_check=True)))
-    with pytest.raises(ReportError, match="self-check"):
-        read_runs([tmp_path])

@@ -10,9 +10,8 @@ import pytest
 from conformance.results import summary
 from conformance.results.case_result import Outcome
 from conformance.results.errors import ReportError
-from conformance.results.results_json import NAME, write_results
 from conformance.results.summary import RecordedCase, Summary
-from tests.report.samples import case, head, run
+from tests.report.samples import case, head, run, stored
 
 
 def test_a_summary_has_outcome_and_program_of_every_case() -> None:
@@ -38,9 +37,8 @@ def test_changed_new_and_removed_cases_are_stale() -> None:
 
 
 def test_a_written_summary_is_read_back(tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir()
     record = run(case("write.a", digest="ab" * 32), case("write.b"))
-    write_results(record, tmp_path / "run" / NAME)
+    stored(tmp_path / "run", record)
     assert summary.main([str(tmp_path / "run"), str(tmp_path / "kept")]) == 0
     assert Summary.read(tmp_path / "kept" / "6.12.json") == Summary.of(record)
     assert summary.main([f"mine={tmp_path / 'run'}", str(tmp_path / "kept")]) == 0
@@ -63,8 +61,7 @@ def test_any_other_file_is_refused(tmp_path: Path, text: str) -> None:
 def test_a_run_without_a_verdict_is_not_recorded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: dict[str, Any]
 ) -> None:
-    (tmp_path / "run").mkdir()
-    write_results(run(case("write.a"), **wrong), tmp_path / "run" / NAME)
+    stored(tmp_path / "run", run(case("write.a"), **wrong))
     assert summary.main([str(tmp_path / "run"), str(tmp_path / "kept")]) == 2
     assert "has no verdict about a kernel" in capsys.readouterr().err
     assert list((tmp_path / "kept").iterdir()) == []
