@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from typing import NamedTuple
 
 import pytest
 
+from conformance.cli import main
 from host.progress import StreamProgress
 from kernels.build.build import ensure
 from kernels.catalog.catalog import load_catalog
@@ -20,6 +23,27 @@ WITHOUT_USER_EVENTS = "6.12-without-user-events"
 for _name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
     os.environ.pop(_name, None)
 _KERNEL_FIXTURES = {"built_kernel", "kernel_without_user_events"}
+
+
+class Printed(NamedTuple):
+    """Standard output and error of a command."""
+
+    out: str
+    err: str
+
+
+Uevt = Callable[..., Printed]
+
+
+@pytest.fixture
+def uevt(capsys: pytest.CaptureFixture[str]) -> Uevt:
+    """Run a command of `uevt` in this process, and check its exit code."""
+
+    def run(*words: object, code: int = 0) -> Printed:
+        assert main.main([str(word) for word in words]) == code
+        return Printed(*capsys.readouterr())
+
+    return run
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects

@@ -10,21 +10,21 @@ import json
 import os
 import shutil
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from kcidb_io.schema import V5_3
 
-from conformance.cli.main import main
-from conformance.results.results_json import read_results, write_results
+from tests.conftest import Uevt
 from tests.report.export.ktap_reader import read_ktap
 from tests.report.export.lkft_reader import read_kselftest
-from tests.report.samples import case, head, mixed, run
+from tests.report.samples import case, head, mixed, run, stored
 
 RECORDED = Path(__file__).resolve().parent.parent / "fixtures" / "report" / "ebusy.json"
 REGRESSION = "dated.ebadf_when_disabled"
-FORMS = ("ktap", "kselftest", "junit", "kcidb", "github")
+Export = Callable[..., str]
 
 
 @pytest.fixture
@@ -36,50 +36,53 @@ def patched(tmp_path: Path) -> Path:
     return directory
 
 
-def words(form: str, *more: object) -> list[str]:
-    """Arguments without the runs."""
-    sender = ["--origin=mine"] if form == "kcidb" else []
-    return ["export", f"--format={form}", *sender, *map(str, more)]
+@pytest.fixture
+def export(uevt: Uevt) -> Export:
+    """Print runs in a format; standard error if the exit code is not 0."""
+
+    def printed(form: str, *more: object, code: int = 0) -> str:
+        sender = ["--origin=mine"] if form == "kcidb" else []
+        output = uevt("export", f"--format={form}", *sender, *more, code=code)
+        return output.err if code else output.out
+
+    return printed
 
 
-def export(capsys: pytest.CaptureFixture[str], form: str, *more: object) -> str:
-    """The output of a command."""
-    assert main(words(form, *more)) == 0
-    return capsys.readouterr().out
-
-
-def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+@pytest.fixture
+def refused(uevt: Uevt) -> Export:
     """The message about invalid arguments, which exit with a usage error."""
-    assert main(["export", *map(str, arguments)]) == 2
-    message = capsys.readouterr()
-    assert message.out == ""
-    assert message.err.startswith(("uevt: ", "usage: "))
-    return message.err
+
+    def message(*arguments: object) -> str:
+        printed = uevt("export", *arguments, code=2)
+        assert printed.out == ""
+        assert printed.err.startswith(("uevt: ", "usage: "))
+        return printed.err
+
+    return message
 
 
 def test_invalid_arguments_are_refused(
-    capsys: pytest.CaptureFixture[str], patched: Path, tmp_path: Path
+    export: Export, refused: Export, patched: Path, tmp_path: Path
 ) -> None:
     nowhere = tmp_path / "nowhere"
-    assert "does not exist" in refused(capsys, nowhere, "--format=ktap")
-    assert "has no results.json" in refused(capsys, Path(__file__).parent, "--format=ktap")
-    assert "invalid choice" in refused(capsys, patched, "--format=html")
-    assert "--format" in refused(capsys, patched)
-    assert "is named twice" in refused(capsys, patched, tmp_path, "--format=ktap")
-    unwritable = refused(capsys, patched, "--format=junit", f"--out={nowhere}/x")
+    assert "does not exist" in refused(nowhere, "--format=ktap")
+    assert "has no results.json" in refused(Path(__file__).parent, "--format=ktap")
+    assert "invalid choice" in refused(patched, "--format=html")
+    assert "--format" in refused(patched)
+    assert "is named twice" in refused(patched, tmp_path, "--format=ktap")
+    unwritable = refused(patched, "--format=junit", f"--out={nowhere}/x")
     assert "cannot be written: No such file or directory; name another --out" in unwritable
-    assert "cannot be written" in refused(capsys, patched, "--format=ktap", f"--out={tmp_path}")
+    assert "cannot be written" in refused(patched, "--format=ktap", f"--out={tmp_path}")
     # The annotations were printed before.
-    assert main(words("github", patched, f"--out={tmp_path}")) == 2
-    assert "cannot be written" in capsys.readouterr().err
+    assert "cannot be written" in export("github", patched, f"--out={tmp_path}", code=2)
 
 
-def test_an_invalid_document_is_refused(capsys: pytest.CaptureFixture[str], patched: Path) -> None:
+def test_an_invalid_document_is_refused(refused: Export, patched: Path) -> None:
     file = patched / "results.json"
     file.write_text(file.read_text()[:-100])
-    assert f"{file}: is not JSON" in refused(capsys, patched, "--format=ktap")
+    assert f"{file}: is not JSON" in refused(patched, "--format=ktap")
     file.write_text("{}")
-    assert "run.kernel: is missing" in refused(capsys, patched, "--format=ktap")
+    assert "run.kernel: is missing" in refused(patched, "--format=ktap")
 
 
 @pytest.mark.parametrize(
@@ -94,114 +97,104 @@ def test_an_invalid_document_is_refused(capsys: pytest.CaptureFixture[str], patc
     ],
 )
 def test_invalid_kcidb_options_are_refused(
-    capsys: pytest.CaptureFixture[str], patched: Path, given: list[str], message: str
+    refused: Export, patched: Path, given: list[str], message: str
 ) -> None:
-    assert message in refused(capsys, "--format=kcidb", *given, patched)
+    assert message in refused("--format=kcidb", *given, patched)
 
 
 def test_a_build_belongs_to_one_run(
-    capsys: pytest.CaptureFixture[str], patched: Path, tmp_path: Path
+    uevt: Uevt, refused: Export, patched: Path, tmp_path: Path
 ) -> None:
-    write_results(mixed(), tmp_path / "results.json")
+    stored(tmp_path, mixed())
     given = ("--format=kcidb", "--origin=a", "--build=other:1")
-    assert "--build: belongs to one run" in refused(capsys, *given, patched, tmp_path)
-    assert main(["export", *given, str(patched)]) == 0
-    assert {each["build_id"] for each in json.loads(capsys.readouterr().out)["tests"]} == {
-        "other:1"
-    }
+    assert "--build: belongs to one run" in refused(*given, patched, tmp_path)
+    tests = json.loads(uevt("export", *given, patched).out)["tests"]
+    assert {each["build_id"] for each in tests} == {"other:1"}
 
 
-def test_kcidb_options_are_refused_for_other_formats(
-    capsys: pytest.CaptureFixture[str], patched: Path, tmp_path: Path
-) -> None:
-    message = refused(capsys, patched, "--format=junit", "--origin=a")
+def test_kcidb_options_are_refused_for_other_formats(refused: Export, patched: Path) -> None:
+    message = refused(patched, "--format=junit", "--origin=a")
     assert "--origin: is not an option of junit" in message
-    (tmp_path / "check").mkdir()
-    record = run(case("write.a"), head=head(self_check=True))
-    write_results(record, tmp_path / "check" / "results.json")
-    message = refused(capsys, tmp_path / "check", "--format=kcidb", "--origin=a")
+
+
+def test_a_self_check_is_refused_for_kcidb(export: Export, refused: Export, tmp_path: Path) -> None:
+    stored(tmp_path, run(case("write.a"), head=head(self_check=True)))
+    message = refused(tmp_path, "--format=kcidb", "--origin=a")
     assert "is a self-check, which judged no kernel; name another run" in message
-    assert "ok 1 write.a" in export(capsys, "ktap", tmp_path / "check")
+    assert "ok 1 write.a" in export("ktap", tmp_path)
 
 
 @pytest.mark.parametrize("form", ["ktap", "kselftest", "junit", "kcidb"])
 def test_a_file_gets_the_printed_text(
-    capsys: pytest.CaptureFixture[str], patched: Path, tmp_path: Path, form: str
+    export: Export, patched: Path, tmp_path: Path, form: str
 ) -> None:
-    printed = export(capsys, form, patched)
+    printed = export(form, patched)
     file = tmp_path / "file"
     file.write_text("of old\n")
-    assert export(capsys, form, patched, "--out", file) == ""
+    assert export(form, patched, "--out", file) == ""
     assert file.read_text() == printed
     assert sorted(each.name for each in tmp_path.iterdir()) == sorted(["file", patched.name])
 
 
-def test_a_pipe_is_not_replaced(patched: Path, tmp_path: Path) -> None:
+def test_a_pipe_is_not_replaced(export: Export, patched: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     message: list[str] = []
     reader = threading.Thread(target=lambda: message.append(pipe.read_text()), daemon=True)
     reader.start()
-    assert main(words("ktap", patched, "--out", pipe)) == 0
+    export("ktap", patched, "--out", pipe)
     reader.join(10)
     assert message[0].startswith("KTAP version 1\n")
     assert pipe.is_fifo()
 
 
 @pytest.mark.parametrize("form", ["ktap", "github"])
-def test_a_full_disk_is_an_error_of_the_host(
-    capsys: pytest.CaptureFixture[str], patched: Path, form: str
-) -> None:
-    assert main(words(form, patched, "--out", "/dev/full")) == 3
-    assert "No space left on device" in capsys.readouterr().err
+def test_a_full_disk_is_an_error_of_the_host(export: Export, patched: Path, form: str) -> None:
+    assert "No space left on device" in export(form, patched, "--out", "/dev/full", code=3)
 
 
-def test_a_link_stays_one(patched: Path, tmp_path: Path) -> None:
+def test_a_link_stays_one(export: Export, patched: Path, tmp_path: Path) -> None:
     # /dev/stdout is a link, with redirected output to a regular file.
     link, file = tmp_path / "link", tmp_path / "file"
     file.write_text("of old\n")
     link.symlink_to(file)
-    assert main(words("ktap", patched, "--out", link)) == 0
+    export("ktap", patched, "--out", link)
     assert link.is_symlink()
     assert file.read_text().startswith("KTAP version 1\n")
 
 
-def test_several_runs_are_one_document(
-    capsys: pytest.CaptureFixture[str], patched: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "6.12").mkdir()
-    write_results(mixed(), tmp_path / "6.12" / "results.json")
-    runs = (tmp_path / "6.12", patched)
-    names = [each.name for each in read_ktap(export(capsys, "ktap", *runs)).subtests]
+def test_several_runs_are_one_document(export: Export, patched: Path, tmp_path: Path) -> None:
+    runs = (stored(tmp_path / "6.12", mixed()), patched)
+    names = [each.name for each in read_ktap(export("ktap", *runs)).subtests]
     assert names == ["6.12", "6.12+pEBUSY"]
-    root = ElementTree.fromstring(export(capsys, "junit", *runs))
+    root = ElementTree.fromstring(export("junit", *runs))
     assert [each.get("name") for each in root] == ["uevt 6.12", "uevt 6.12+pEBUSY"]
-    assert len(json.loads(export(capsys, "kcidb", *runs))["builds"]) == 2
+    assert len(json.loads(export("kcidb", *runs))["builds"]) == 2
 
 
-def test_ktap_shows_the_regression(capsys: pytest.CaptureFixture[str], patched: Path) -> None:
-    leaves = read_ktap(export(capsys, "ktap", patched)).leaves()
+def test_ktap_shows_the_regression(export: Export, patched: Path) -> None:
+    leaves = read_ktap(export("ktap", patched)).leaves()
     (bad,) = [leaf for leaf in leaves if not leaf.ok]
     assert bad.name == REGRESSION
     assert {"#       model   EBADF", "#       kernel  EBUSY"} <= set(bad.diagnostics)
     assert len(leaves) == 8
 
 
-def test_kselftest_shows_the_regression(capsys: pytest.CaptureFixture[str], patched: Path) -> None:
-    found = read_kselftest(export(capsys, "kselftest", patched))
+def test_kselftest_shows_the_regression(export: Export, patched: Path) -> None:
+    found = read_kselftest(export("kselftest", patched))
     bad = {name for name, result in found.items() if result != "pass"}
     assert bad == {"user_events_dated", "user_events_dated_dated_ebadf_when_disabled"}
 
 
-def test_junit_shows_the_regression(capsys: pytest.CaptureFixture[str], patched: Path) -> None:
-    root = ElementTree.fromstring(export(capsys, "junit", patched))
+def test_junit_shows_the_regression(export: Export, patched: Path) -> None:
+    root = ElementTree.fromstring(export("junit", patched))
     (failure,) = root.findall(".//testcase/failure/..")
     assert failure.get("name") == REGRESSION
     assert root.findall(".//error") == []
 
 
-def test_kcidb_shows_the_regression(capsys: pytest.CaptureFixture[str], patched: Path) -> None:
-    data = json.loads(export(capsys, "kcidb", patched))
+def test_kcidb_shows_the_regression(export: Export, patched: Path) -> None:
+    data = json.loads(export("kcidb", patched))
     V5_3.validate_exactly(data)
     known = {each["test_id"] for each in data["incidents"] if each["present"]}
     bad = {each["path"] for each in data["tests"] if each["status"] != "PASS"}
@@ -214,11 +207,9 @@ def test_kcidb_shows_the_regression(capsys: pytest.CaptureFixture[str], patched:
     ]
 
 
-def test_github_shows_the_regression(
-    capsys: pytest.CaptureFixture[str], patched: Path, tmp_path: Path
-) -> None:
+def test_github_shows_the_regression(export: Export, patched: Path, tmp_path: Path) -> None:
     summary = tmp_path / "summary.md"
-    message = export(capsys, "github", patched, "--out", summary)
+    message = export("github", patched, "--out", summary)
     assert message == (
         f"::error title=FAIL {REGRESSION} on 6.12+pEBUSY::"
         "step 11, errno: allowed EBADF, observed EBUSY\n"
@@ -228,24 +219,13 @@ def test_github_shows_the_regression(
 
 
 def test_the_step_summary_is_written_where_github_says(
-    capsys: pytest.CaptureFixture[str],
-    patched: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    uevt: Uevt, patched: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert main(words("github", patched)) == 0
-    message = capsys.readouterr().err
-    assert message == "uevt: no summary: set --out or GITHUB_STEP_SUMMARY\n"
+    words = ("export", "--format=github", patched)
+    assert uevt(*words).err == "uevt: no summary: set --out or GITHUB_STEP_SUMMARY\n"
     summary = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    export(capsys, "github", patched)
+    uevt(*words)
     assert summary.read_text().startswith("<h3>uevt: 6.12+pEBUSY (6.12.117) FAIL: ")
     summary.write_bytes(b"x" * (1 << 20))
-    assert main(words("github", patched)) == 0
-    assert "the summary of 6.12+pEBUSY does not fit" in capsys.readouterr().err
-
-
-def test_the_record_is_of_a_kernel() -> None:
-    record = read_results(RECORDED)
-    assert record.head.kernel.release == "6.12.117"
-    assert [each.id for each in record.cases if each.unexpected] == [REGRESSION]
+    assert "the summary of 6.12+pEBUSY does not fit" in uevt(*words).err

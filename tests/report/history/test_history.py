@@ -8,20 +8,22 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from conformance.cli import main
 from conformance.report.history import index
 from conformance.report.history.store import Store
 from conformance.results.case_result import Outcome
 from conformance.results.directory import link_latest
-from conformance.results.results_json import NAME, write_results
+from conformance.results.results_json import NAME
 from conformance.results.run import KernelFacts, RunRecord
 from conformance.results.stored_runs import release_key
-from tests.report.samples import case, head, run
+from tests.conftest import Printed, Uevt
+from tests.report.samples import case, head, run, stored
 
+History = Callable[..., Printed]
 P, F, XF, S, E = Outcome.PASS, Outcome.FAIL, Outcome.XFAIL, Outcome.SKIP, Outcome.ERROR
 
 
@@ -30,7 +32,7 @@ def record(
 ) -> RunRecord:
     """A run on a day of November: cases a.a, a.b and so on."""
     release = release or kernel
-    shown_text = KernelFacts(
+    shown = KernelFacts(
         **{"id": kernel, "release": release, "profile": release, "build": release, **facts}
     )
     cases = [
@@ -38,16 +40,14 @@ def record(
         for letter, outcome in zip("abcdef", outcomes, strict=False)
     ]
     started = f"2026-11-{day:02}T12:00:00Z"
-    return run(*cases, head=head(kernel=shown_text, started=started, suite=suite))
+    return run(*cases, head=head(kernel=shown, started=started, suite=suite))
 
 
 def keep(store: Path, *records: RunRecord) -> None:
     """Write runs as `uevt run` does."""
     for each in records:
         stamp = each.head.started.replace("-", "").replace(":", "")
-        directory = store / each.head.kernel.id / stamp
-        directory.mkdir(parents=True, exist_ok=True)
-        write_results(each, directory / NAME)
+        stored(store / each.head.kernel.id / stamp, each)
 
 
 @pytest.fixture
@@ -67,8 +67,10 @@ def store(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def history(store: Path, subject: str, *more: str) -> int:
-    return main.main(["history", subject, "--store", str(store), *more])
+@pytest.fixture
+def history(tmp_path: Path, uevt: Uevt) -> History:
+    """Run `uevt history` on the runs of a test."""
+    return partial(uevt, "history", "--store", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -80,33 +82,27 @@ def test_releases_are_ordered_as_versions(older: str, newer: str) -> None:
     assert release_key("next-20261120") < release_key(older)
 
 
-def test_the_conclusion_names_a_range_of_releases(
-    store: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert history(store, "a.a") == 0
-    lines = capsys.readouterr().out.splitlines()
+@pytest.mark.usefixtures("store")
+def test_the_conclusion_names_a_range_of_releases(history: History) -> None:
+    lines = history("a.a").out.splitlines()
     assert lines[-1] == "uevt: a.a: PASS up to 6.9.7, FAIL from 6.12.117"
     assert [line.split()[0] for line in lines[:4]] == ["6.1.192", "6.9.7", "6.12.117", "7.3.4"]
     # A patched kernel says nothing about the release.
     assert any(line.split()[:3] == ["6.12.117", "6.12+fix", "PASS"] for line in lines[5:])
 
 
-def test_a_difference_between_suites_is_marked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_difference_between_suites_is_marked(tmp_path: Path, history: History) -> None:
     keep(tmp_path, record("6.1", 1, P, suite="0.1.0"), record("6.2", 1, F, suite="0.2.0"))
-    assert history(tmp_path, "a.a") == 0
-    output = " ".join(capsys.readouterr().out.split())
+    output = " ".join(history("a.a").out.split())
     assert "judged by two revisions of the suite: 6.1 by suite 0.1.0, 6.2 by suite 0.2.0" in output
 
 
 @pytest.mark.parametrize("changed", ["6.2+", "6.2.0-dirty"])
 def test_a_changed_kernel_is_not_part_of_a_range(
-    changed: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    changed: str, tmp_path: Path, history: History
 ) -> None:
     keep(tmp_path, record("6.1", 1, P), record("tree-6.2", 1, F, release=changed))
-    assert history(tmp_path, "a.a") == 0
-    assert capsys.readouterr().out.endswith("uevt: a.a: PASS in 6.1\n")
+    assert history("a.a").out.endswith("uevt: a.a: PASS in 6.1\n")
 
 
 @pytest.mark.parametrize(
@@ -120,49 +116,40 @@ def test_a_changed_kernel_is_not_part_of_a_range(
     ],
 )
 def test_conclusions(
-    outcomes: list[Outcome], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    outcomes: list[Outcome], sentence: str, tmp_path: Path, history: History
 ) -> None:
     for number, outcome in enumerate(outcomes, 1):
         keep(tmp_path, record(f"6.{number}", 1, outcome, release=f"6.{number}.1"))
-    assert history(tmp_path, "a.a") == 0
-    assert capsys.readouterr().out.splitlines()[-1] == f"uevt: a.a: {sentence}"
+    assert history("a.a").out.splitlines()[-1] == f"uevt: a.a: {sentence}"
 
 
-def test_kernels_of_one_release_have_their_ids(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_kernels_of_one_release_have_their_ids(tmp_path: Path, history: History) -> None:
     keep(tmp_path, record("6.12", 1, P, release="6.12.117"))
     keep(tmp_path, record("tree-6.12", 2, F, release="6.12.117"))
-    assert history(tmp_path, "a.a") == 0
-    output = capsys.readouterr().out
-    assert output.endswith("PASS up to 6.12.117 (6.12), FAIL from 6.12.117 (tree-6.12)\n")
+    assert history("a.a").out.endswith(
+        "PASS up to 6.12.117 (6.12), FAIL from 6.12.117 (tree-6.12)\n"
+    )
 
 
-def test_disagreeing_runs_of_one_build_are_flaky(
-    store: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert history(store, "a.b") == 0
-    output = capsys.readouterr().out
+@pytest.mark.usefixtures("store")
+def test_disagreeing_runs_of_one_build_are_flaky(history: History) -> None:
+    output = history("a.b").out
     assert "flaky: PASS in 1, FAIL in 1 of 2 runs of one build" in output
     assert output.endswith("PASS up to 6.9.7, flaky in 6.12.117, PASS from 7.3.4\n")
 
 
 @pytest.mark.parametrize("changed", [{"build": "edited"}, {"suite": "0.2.0"}])
 def test_another_build_or_suite_is_not_flaky(
-    changed: dict[str, str], store: Path, capsys: pytest.CaptureFixture[str]
+    changed: dict[str, str], store: Path, history: History
 ) -> None:
     keep(store, record("6.12", 8, F, P, release="6.12.117", **changed))
-    assert history(store, "a.b") == 0
-    assert "PASS in 1 run since 2026-11-08, FAIL before" in capsys.readouterr().out
+    assert "PASS in 1 run since 2026-11-08, FAIL before" in history("a.b").out
 
 
-def test_the_history_of_a_kernel_lists_its_runs(
-    store: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_history_of_a_kernel_lists_its_runs(store: Path, history: History) -> None:
     # A run of few cases in between hides nothing.
     keep(store, record("6.12", 6, P, release="6.12.117"))
-    assert history(store, "6.12") == 0
-    assert capsys.readouterr().out.splitlines() == [
+    assert history("6.12").out.splitlines() == [
         "2026-11-05 12:00  6.12.117 FAIL: 1 PASS, 1 FAIL",
         "    in 6.12/20261105T120000Z, suite 0.1.0, tcg",
         "    2 cases for the first time",
@@ -175,33 +162,27 @@ def test_the_history_of_a_kernel_lists_its_runs(
         "",
         "uevt: 6.12: 3 runs, outcomes changed in 2, 2 cases flaky",
     ]
-    assert history(store, "6.12.117") == 0
-    assert capsys.readouterr().out.endswith(
-        "uevt: 6.12.117: 4 runs, outcomes changed in 3, 2 cases flaky\n"
-    )
+    last = "uevt: 6.12.117: 4 runs, outcomes changed in 3, 2 cases flaky\n"
+    assert history("6.12.117").out.endswith(last)
 
 
-def test_the_json_document(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert history(store, "a.a", "--json") == 0
-    document = json.loads(capsys.readouterr().out)
+@pytest.mark.usefixtures("store")
+def test_the_json_document(history: History) -> None:
+    document = json.loads(history("a.a", "--json").out)
     assert document["sentence"] == "PASS up to 6.9.7, FAIL from 6.12.117"
     states = [each["state"] for each in document["kernels"]]
     assert states == ["PASS", "PASS", "FAIL", "PASS", "FAIL"]
-    assert history(store, "6.12", "--json") == 0
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(history("6.12", "--json").out)
     assert [each["verdict"] for each in document["runs"]] == ["FAIL", "FAIL"]
     assert document["runs"][1]["changed"] == [
         {"case": "a.b", "was": "PASS", "now": "FAIL", "flaky": True}
     ]
 
 
-def test_a_function_stands_for_its_variants(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_function_stands_for_its_variants(tmp_path: Path, history: History) -> None:
     cases = [case("write.parts.one"), case("write.parts.two"), case("write.parts.three", F)]
     keep(tmp_path, replace(record("6.12", 1), cases=tuple(cases), selected=3))
-    assert history(tmp_path, "write.parts") == 0
-    assert capsys.readouterr().out.splitlines() == [
+    assert history("write.parts").out.splitlines() == [
         "FAIL in 6.12 (1)",
         "  write.parts.three",
         "PASS in 6.12 (2)",
@@ -209,13 +190,10 @@ def test_a_function_stands_for_its_variants(
     ]
 
 
-def test_an_unknown_subject_gets_suggestions(
-    store: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert history(store, "6.1.193") == 2
-    assert "did you mean 6.1.192" in capsys.readouterr().err
-    assert history(store / "none", "6.12") == 2
-    assert "is not a directory" in capsys.readouterr().err
+def test_an_unknown_subject_gets_suggestions(store: Path, history: History) -> None:
+    assert "did you mean 6.1.192" in history("6.1.193", code=2).err
+    nowhere = history("6.12", "--store", store / "none", code=2)
+    assert "is not a directory" in nowhere.err
 
 
 @pytest.mark.parametrize(
@@ -228,43 +206,36 @@ def test_an_unknown_subject_gets_suggestions(
     ],
 )
 def test_an_unreadable_run_is_reported_and_ignored(
-    content: bytes, why: str, store: Path, capsys: pytest.CaptureFixture[str]
+    content: bytes, why: str, store: Path, history: History
 ) -> None:
     foreign = store / "6.12" / "half-\x1b[2Jwritten"
     foreign.mkdir()
     (foreign / NAME).write_bytes(content)
     for _ in range(2):
-        assert history(store, "a.a") == 0
-        shown_text = capsys.readouterr()
-        assert shown_text.out.endswith("FAIL from 6.12.117\n")
-        assert "ignored: 6.12/half-\\x1b[2Jwritten/results.json: " in shown_text.err
-        assert why in shown_text.err
+        printed = history("a.a")
+        assert printed.out.endswith("FAIL from 6.12.117\n")
+        assert "ignored: 6.12/half-\\x1b[2Jwritten/results.json: " in printed.err
+        assert why in printed.err
     (foreign / NAME).unlink()
-    assert history(store, "a.a") == 0
-    assert capsys.readouterr().err == ""
+    assert history("a.a").err == ""
 
 
-def test_surrogates_are_accepted(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_surrogates_are_accepted(store: Path, history: History) -> None:
     strange = record("6.12", 9, F, F, release="6.12.117", suite="\udcff")
     file = store / "6.12" / "20261107T120000Z" / NAME
-    for name in (b"\xff-run", b"\xff-broken"):
-        (store / os.fsdecode(name)).mkdir()
-    write_results(strange, store / os.fsdecode(b"\xff-run") / NAME)
-    (store / os.fsdecode(b"\xff-broken") / NAME).write_text(
-        file.read_text().replace('"a.a"', '"a.\\ud800"')
-    )
+    stored(store / os.fsdecode(b"\xff-run"), strange)
+    broken = stored(store / os.fsdecode(b"\xff-broken"), strange)
+    (broken / NAME).write_text(file.read_text().replace('"a.a"', '"a.\\ud800"'))
     for _ in range(2):
-        assert history(store, "6.12") == 0
-        shown_text = capsys.readouterr()
-        assert "is not the result of a case" in shown_text.err
-        assert "suite \\udcff" in shown_text.out
+        printed = history("6.12")
+        assert "is not the result of a case" in printed.err
+        assert "suite \\udcff" in printed.out
 
 
-def test_self_checks_are_ignored(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_self_checks_are_ignored(store: Path, history: History) -> None:
     check = record("model", 1, F, F)
     keep(store, replace(check, head=replace(check.head, self_check=True)))
-    assert history(store, "a.a") == 0
-    assert "model" not in capsys.readouterr().out
+    assert "model" not in history("a.a").out
 
 
 def sentence(store: Path) -> str:
@@ -273,10 +244,10 @@ def sentence(store: Path) -> str:
 
 def test_the_index_follows_the_files(store: Path) -> None:
     assert sentence(store) == P
-    file = store / "6.1" / "20261109T120000Z" / NAME
-    write_results(record("6.1", 9, F, P, release="6.1.192"), file)
+    changed = record("6.1", 9, F, P, release="6.1.192")
+    directory = stored(store / "6.1" / "20261109T120000Z", changed)
     assert sentence(store) == F
-    file.unlink()
+    (directory / NAME).unlink()
     kernels = {each.head.kernel.id for each in Store.read(store).runs}
     assert kernels == {"6.9", "6.12", "6.12+fix", "7.3"}
 
