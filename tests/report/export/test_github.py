@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from conformance.report.terminal.progress import Live
 from conformance.results.case_result import Evidence, Outcome
 from conformance.results.run import RunRecord
 from conformance.session.controller.outputs import WorkflowOutput
-from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
+from tests.report.samples import UNHURRIED, case, head, mixed, run, runs
 
 BAD = {Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR}
 
@@ -37,10 +36,6 @@ def plain(text: str, marks: str = "") -> str:
     return text
 
 
-def kinds(records: Sequence[RunRecord]) -> list[str]:
-    return [read(line)[0] for line in github.annotate(records)]
-
-
 @UNHURRIED
 @given(runs())
 def test_each_unexpected_result_is_one_line_and_one_error(record: RunRecord) -> None:
@@ -51,25 +46,25 @@ def test_each_unexpected_result_is_one_line_and_one_error(record: RunRecord) -> 
     assert titles == bad + ["uevt.run"] * bool(record.trouble)
 
 
-def test_texts_survive_escaping() -> None:
-    reason = "50% of a:b, ::error:: and %0A"
+@pytest.mark.parametrize("reason", ["50% of a:b, ::error:: and %0A", "%" * 5000])
+def test_messages_are_escaped_and_bounded(reason: str) -> None:
     (line,) = github.annotate([run(case("write.a", Outcome.CRASH, reason=reason))])
-    assert read(line) == ("error", "CRASH write.a on 6.12", reason)
+    assert read(line) == ("error", "CRASH write.a on 6.12", reason[:4096])
 
 
 def test_annotations_have_reason_and_differences() -> None:
-    shown_text = {read(line)[1]: read(line)[2] for line in github.annotate([mixed()])}
-    assert list(shown_text) == [
+    messages = {read(line)[1]: read(line)[2] for line in github.annotate([mixed()])}
+    assert list(messages) == [
         "FAIL registration.size_short on 6.12",
         "CRASH delete.busy on 6.12",
         "TIMEOUT write.storm on 6.12",
         "XPASS status.text on 6.12",
         "ERROR lifetime.fork on 6.12",
     ]
-    lines = shown_text["FAIL registration.size_short on 6.12"].splitlines()
+    lines = messages["FAIL registration.size_short on 6.12"].splitlines()
     assert lines[0] == "a structure of four bytes is accepted"
     assert lines[1] == "step 2, errno: allowed EINVAL (22), observed 0"
-    assert "a second run on a new guest gave PASS" in shown_text["CRASH delete.busy on 6.12"]
+    assert "a second run on a new guest gave PASS" in messages["CRASH delete.busy on 6.12"]
 
 
 @pytest.mark.parametrize(
@@ -83,31 +78,11 @@ def test_omitted_errors_are_counted(bad: int, most: int, shown: int, left_out: i
     assert read(lines[-1])[1] == last
 
 
-@pytest.mark.parametrize(
-    ("record", "found"),
-    [
-        (run(case("write.a")), []),
-        (run(case("write.a"), case("format.a", Outcome.XFAIL)), []),
-        (run(not_built=True), ["notice"]),
-        (run(case("write.a"), selected=2), ["error"]),
-        (run(case("write.a", adapted=("persist",))), ["error"]),
-        (contradicted(), ["error"]),
-    ],
-)
-def test_expected_results_have_no_annotation(record: RunRecord, found: list[str]) -> None:
-    assert kinds([record]) == found
-
-
 def test_require_makes_not_built_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     WorkflowOutput(require=True).end(run(not_built=True))
     assert read(capsys.readouterr().out.rstrip("\n")) == (
         *("error", "NOT_BUILT 6.12", "the kernel was built without user_events"),
     )
-
-
-def test_messages_are_bounded() -> None:
-    (line,) = github.annotate([run(case("write.a", Outcome.FAIL, reason="%" * 5000))])
-    assert len(read(line)[2]) == 4096
 
 
 @pytest.mark.parametrize(
@@ -277,11 +252,11 @@ def test_a_run_without_a_result_prints_nothing(capsys: pytest.CaptureFixture[str
 
 def test_live_output_has_no_commands() -> None:
     console = "::stop-commands::x\n[1.0] ##[add-mask]y"
-    shown_text = case("write.a", Outcome.CRASH, evidence=Evidence(console=console))
+    crash = case("write.a", Outcome.CRASH, evidence=Evidence(console=console))
     screen, ktap = io.StringIO(), io.StringIO()
     live = Live(screen, head(), Path("out"), escape=github.harmless)
-    live.case(shown_text)
-    KtapStream(ktap, head(), escape=github.harmless).case(shown_text)
+    live.case(crash)
+    KtapStream(ktap, head(), escape=github.harmless).case(crash)
     for output in (screen.getvalue(), ktap.getvalue()):
         assert "stop-commands" in output
         assert "##[" not in output

@@ -110,17 +110,16 @@ def test_the_text_of_a_failure_is_its_evidence() -> None:
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        pytest.param(
+        (
             run(case("write.a"), selected=3, note="interrupted"),
             "1 of 3 cases ended: interrupted",
-            id="incomplete",
         ),
-        pytest.param(
+        (
             run(case("write.a", adapted=("nonspaced_match",))),
             "judged with measured switches instead of the profile: nonspaced_match",
-            id="adapted",
         ),
     ],
+    ids=["incomplete", "adapted"],
 )
 def test_a_problem_of_the_run_is_an_error_entry(record: RunRecord, message: str) -> None:
     root = ElementTree.fromstring(render_junit([record]))

@@ -61,13 +61,6 @@ def test_a_transition_has_changed_new_and_ended_cases() -> None:
     assert transition.summary == "1 case with another outcome, 1 begin to hold, 1 no longer hold"
 
 
-def test_a_transition_names_an_earlier_kernel_if_the_previous_one_did_not_run_the_case() -> None:
-    records = kernel("6.1", case("a.b")), kernel("6.4"), kernel("6.12", case("a.b", Outcome.FAIL))
-    older, newer = transitions(of(*records))
-    assert older.changes == ()
-    assert [(each.before, each.before_on) for each in newer.changes] == [(Outcome.PASS, "6.1")]
-
-
 def test_a_transition_lists_dated_switches() -> None:
     (transition,) = transitions(
         of(kernel("6.6", case("a.b")), kernel("6.8", case("dated.persist")))
