@@ -117,6 +117,11 @@ class Table:
             raise self.bad(key, f"is {value!r}", f"write a table: [{key}]")
         return Table(self.file, f"{self._prefix}{key}.", value, self._error)
 
+    def has(self, key: str) -> bool:
+        """Whether an optional key is there."""
+        self._read.add(key)
+        return key in self.data
+
     def finish(self) -> None:
         """Refuse keys that no getter read: a misspelt key must not be ignored."""
         for key in self.data:

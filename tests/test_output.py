@@ -203,7 +203,7 @@ def test_argument_that_breaks_the_boot_is_named(tmp_path: Path, built_kernel: Bu
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("x" * 2100, "the kernel takes 2047"),
+        ("x" * 2100, "the limit is 2047"),
         ('a="b', "leaves a quotation open"),
         ("a -- b", "leave the -- out"),
     ],

@@ -22,12 +22,34 @@ from conformance.session.options import declare as declare_options
 from kernels.errors import UserMistake
 
 
+class _Once(argparse.Action):
+    """An option whose second use is an error, instead of replacing the first."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        """Store the value."""
+        if getattr(namespace, self.dest) is not None:
+            parser.error(f"{option_string} is given twice; join them: {option_string} 'A or B'")
+        setattr(namespace, self.dest, values)
+
+
 def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command."""
     run = commands.add_parser("run", help="judge kernels")
     add = run.add_argument
     add("--kernel", action="append", default=[], metavar="K", help="6.12, 6.12@REVISION or model")
-    add("-k", dest="keyword", metavar="EXPR", help="only cases with EXPR in their ids")
+    add(
+        "-k",
+        dest="keyword",
+        metavar="EXPR",
+        action=_Once,
+        help="only cases with EXPR in their ids, such as 'write or status'",
+    )
     add("-q", "--quiet", action="store_true", help="a line per unexpected case, and the verdict")
     add(
         "-n",

@@ -93,14 +93,14 @@ class Allowed:
 
 
 def _rule(table: Table, today: date) -> Rule:
-    if not any(key in table.data for key in _EITHER):
+    if not any(table.has(key) for key in _EITHER):
         raise table.bad("fingerprint", "is missing", "add fingerprint = … or pattern = …")
     kind = _kind(table)
     rule = Rule(
         kind=kind,
         fingerprint=_fingerprint(table, kind),
-        pattern=table.pattern("pattern") if "pattern" in table.data else None,
-        case=tables.case(table) if "case" in table.data else "",
+        pattern=table.pattern("pattern") if table.has("pattern") else None,
+        case=tables.case(table) if table.has("case") else "",
         when=tables.condition(table),
         reason=table.text("reason"),
         url=tables.url(table),

@@ -140,7 +140,7 @@ def _expectation(table: Table, number: int) -> Expectation:
         pattern=table.pattern("pattern", re.DOTALL),
         when=tables.condition(table),
         reason=table.text("reason"),
-        url=tables.url(table) if "url" in table.data else "",
+        url=tables.url(table) if table.has("url") else "",
         fixed_by=table.text("fixed_by", default=""),
         file=table.file,
         number=number,

@@ -6,6 +6,7 @@ import mmap
 import os
 from collections.abc import Mapping
 
+from conformance.abi import uapi
 from conformance.ops.operation import Operation
 
 _OPEN_FLAGS = {
@@ -22,7 +23,17 @@ _PROTECTIONS = {
     mmap.PROT_WRITE: "PROT_WRITE",
     mmap.PROT_EXEC: "PROT_EXEC",
 }
+_REQUESTS = {
+    uapi.DIAG_IOCSREG: "DIAG_IOCSREG",
+    uapi.DIAG_IOCSDEL: "DIAG_IOCSDEL",
+    uapi.DIAG_IOCSUNREG: "DIAG_IOCSUNREG",
+}
 _LONGEST_DATA = 48
+
+
+def request(number: int) -> str:
+    """The request of an ioctl(2), by name if it has exactly the number of one."""
+    return _REQUESTS.get(number, f"{number:#x}")
 
 
 def statement(operation: Operation) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 from dataclasses import dataclass
 
+from conformance.ops.c_text import request
 from conformance.ops.calls import MAP_FIXED_NOREPLACE, Call, buffer, fd, sys_call_32
 from conformance.ops.operation import Operation
 
@@ -20,7 +21,7 @@ class Ioctl32(Operation):
     argument: int
 
     def c_text(self) -> str:
-        return f"{_ENTRY}ioctl(fd{self.slot}, {self.request:#x}, {self.argument:#x})"
+        return f"{_ENTRY}ioctl(fd{self.slot}, {request(self.request)}, {self.argument:#x})"
 
     def calls(self) -> list[Call]:
         return [sys_call_32("ioctl", fd(self.slot), self.request, self.argument)]

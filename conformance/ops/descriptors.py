@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import ClassVar
 
-from conformance.ops.c_text import open_flags
+from conformance.ops.c_text import open_flags, request
 from conformance.ops.calls import AT_FDCWD, Call, fd, path_in, sys_call
 from conformance.ops.operation import Operation, Resources
 
@@ -92,7 +92,7 @@ class Ioctl(Operation):
     depends_on_events: ClassVar[bool] = True
 
     def c_text(self) -> str:
-        return f"ioctl(fd{self.slot}, {self.request:#x}, {self.argument:#x})"
+        return f"ioctl(fd{self.slot}, {request(self.request)}, {self.argument:#x})"
 
     def calls(self) -> list[Call]:
         return [sys_call("ioctl", fd(self.slot), self.request, self.argument)]
@@ -107,7 +107,7 @@ class IoctlDescriptor(Operation):
     argument_slot: int
 
     def c_text(self) -> str:
-        return f"ioctl(fd{self.slot}, {self.request:#x}, fd{self.argument_slot})"
+        return f"ioctl(fd{self.slot}, {request(self.request)}, fd{self.argument_slot})"
 
     def calls(self) -> list[Call]:
         return [sys_call("ioctl", fd(self.slot), self.request, fd(self.argument_slot))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.results.case_result import CaseResult, RunVerdict
+from conformance.results.case_result import CaseResult, Outcome, RunVerdict
 from conformance.results.run import ALWAYS_SHOWN, RunRecord, self_check_of
 from host.text import coloured, counted, one_line
 
@@ -26,6 +26,8 @@ def verdict_line(record: RunRecord, *, colour: bool = False) -> str:
         ok = self_check_of(record)
         ended = coloured(f"self-check {ok}", "good" if ok == "ok" else "bad", enabled=colour)
         cases = "1 case" if len(record.cases) == 1 else f"{len(record.cases)} cases"
+        if ok != "ok":
+            cases = f"{sum(case.outcome is not Outcome.PASS for case in record.cases)} of {cases}"
         return f"uevt: {one_line(kernel.id)} (profile {one_line(kernel.profile)}) {ended}: {cases}"
     verdict = record.verdict
     word = coloured(verdict.value, _COLOURS[verdict], enabled=colour)

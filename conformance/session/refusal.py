@@ -30,7 +30,10 @@ def nothing_selected(config: pytest.Config, profile: str) -> str:
     controller = config.pluginmanager.get_plugin(CONTROLLER)
     if controller is not None and controller.unloadable:
         return f"no case left: cannot load {', '.join(controller.unloadable)}"
+    hint = "-k matches parts of case ids"
+    if option.tier != "full":
+        hint += "; most cases need --tier full"
     return (
         f"nothing selected: no case fits -k {option.keyword!r}, tier {option.tier} and profile "
-        f"{profile}; -k matches parts of case ids"
+        f"{profile}; {hint}"
     )

@@ -93,8 +93,8 @@ def load_catalog(directory: Path = CATALOG) -> Catalog:
     tables = [read(file, BadCatalogEntry) for file in files]
     entries: dict[str, KernelEntry] = {}
     # Variants come last: each inherits from its base.
-    for table in sorted(tables, key=lambda table: "of" in table.data):
-        entry = _variant(table, entries) if "of" in table.data else _entry(table)
+    for table in sorted(tables, key=lambda table: table.has("of")):
+        entry = _variant(table, entries) if table.has("of") else _entry(table)
         table.finish()
         entries[entry.name] = entry
     return Catalog({file.stem: entries[file.stem] for file in files})
@@ -120,7 +120,7 @@ def _entry(table: Table) -> KernelEntry:
         fragments=fragments,
         wanted=_wanted(table, fragments),
         patches=_patches(table),
-        needs=_needs(table.table("needs")) if "needs" in table.data else Needs(),
+        needs=_needs(table.table("needs")) if table.has("needs") else Needs(),
         default=table.flag("default", default=True),
         differs=_differs(table),
     )
@@ -133,6 +133,9 @@ def _variant(table: Table, bases: Mapping[str, KernelEntry]) -> KernelEntry:
     if base is None or base.variant:
         known = ", ".join(name for name, entry in bases.items() if not entry.variant)
         raise table.bad("of", f"{of!r} is no base of variants", f"choose from: {known}")
+    if table.has("fragments"):
+        hint = "a variant has its base's configuration; write source instead of of"
+        raise table.bad("fragments", "is not for a variant", hint)
     return replace(
         base,
         name=_name(table),
@@ -156,6 +159,8 @@ def _name(table: Table) -> str:
 
 def _abi(table: Table, default: str | None = None) -> str:
     abi = table.text("abi", default=default)
+    if "," in abi:
+        raise table.bad("abi", f"{abi!r} has switches", "write switches in differs")
     if not _ABI.fullmatch(abi):
         known = (ABI_OF_RELEASE, *ABIS)
         close = closest(abi, known)
@@ -192,7 +197,7 @@ def _source(table: Table) -> Source:
 
 def _debian_source(table: Table) -> Source:
     package = table.text("package")
-    suite = table.text("suite") if "suite" in table.data else None
+    suite = table.text("suite") if table.has("suite") else None
     for key, value in (("package", package), ("suite", suite)):
         if value is not None and not _NAME.fullmatch(value):
             raise table.bad(key, f"{value!r} is no {key} name", "use only a-z 0-9 . _ -")
@@ -233,7 +238,7 @@ def _needs(table: Table) -> Needs:
         tools=tools,
         tree_mib=table.number("tree_mib", default=usual.tree_mib),
         objects_mib=table.number("objects_mib", default=usual.objects_mib),
-        objects=table.number("objects") if "objects" in table.data else None,
+        objects=table.number("objects") if table.has("objects") else None,
     )
     table.finish()
     return needs

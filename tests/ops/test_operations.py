@@ -33,7 +33,7 @@ EXAMPLES: dict[str, Operation] = {
     'p1: fd4 = open("/f", O_RDONLY | O_TRUNC);': ops.Open("p1", 4, "/f", os.O_TRUNC),
     "p1: close(fd4);": ops.Close("p1", 4),
     "p1: fd5 = dup(fd4);": ops.Dup("p1", 4, 5),
-    "p1: ioctl(fd4, 0xc0082a00, 0x1000);": ops.Ioctl("p1", 4, 0xC0082A00, 0x1000),
+    "p1: ioctl(fd4, DIAG_IOCSREG, 0x1000);": ops.Ioctl("p1", 4, 0xC0082A00, 0x1000),
     "p1: read(fd4, buffer, 9);": ops.Read("p1", 4, 9),
     "p1: write(fd4, (void *)0x1000, 9);": ops.Write("p1", 4, 0x1000, 9),
     "p1: pwrite(fd4, (void *)0x1000, 9, -1);": ops.Pwrite("p1", 4, 0x1000, 9, -1),

@@ -108,7 +108,7 @@ def test_a_summary_fits_100_columns_and_ends_with_the_verdict(record: RunRecord)
                 case("write.a", Outcome.FAIL),
                 head=head(kernel=KernelFacts("model", "", "6.12"), self_check=True),
             ),
-            "uevt: model (profile 6.12) self-check failed: 1 case",
+            "uevt: model (profile 6.12) self-check failed: 1 of 1 case",
             id="self-check-failed",
         ),
     ],
