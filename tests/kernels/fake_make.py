@@ -7,8 +7,9 @@ from pathlib import Path
 
 from host.progress import silent
 from kernels.catalog.entries import KernelEntry, Needs, Source
-from kernels.store.built_kernel import Recipe
+from kernels.store.built_kernel import Product, Recipe
 from kernels.store.store import Store
+from kernels.tools import toolchain
 
 ENTRY = KernelEntry(
     name="9.9",
@@ -19,6 +20,14 @@ ENTRY = KernelEntry(
     patches=(),
     needs=Needs(tools=("gcc",), tree_mib=1, objects_mib=1, objects=4),
     default=True,
+)
+
+RECIPE = Recipe(
+    package="linux-source-9.9",
+    revision="9.9.3-1",
+    wanted=ENTRY.wanted,
+    patches="",
+    compiler="gcc 1; ld 1",
 )
 
 # "olddefconfig" keeps what was appended, except what `drop` names; "bzImage" compiles two objects.
@@ -78,6 +87,16 @@ class FakeMake:
         """The calls."""
         file = self.directory / "diary"
         return file.read_text().splitlines() if file.exists() else []
+
+
+def publish(store: Store, directory: Path, entry: KernelEntry = ENTRY, stamp: str = "") -> None:
+    """Put a finished kernel for the entry into a store; its files are created in ``directory``."""
+    image, config = directory / "image", directory / "dot-config"
+    image.write_bytes(b"an image")
+    config.write_text("CONFIG_A=y\n")
+    with store.locked("a test", silent):
+        store.publish(RECIPE, Product("9.9.3-test", image, config))
+        store.remember(entry, RECIPE, stamp or toolchain.stamp())
 
 
 def keep_source(store: Store) -> None:

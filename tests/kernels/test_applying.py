@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
-import sys
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -67,7 +66,7 @@ def content(tree: Path) -> dict[str, tuple[str, int, int]]:
 
 
 def applied_in_a_process(root: Path) -> None:
-    """Child process of a test: apply, report, and wait to be killed."""
+    """Main function of a child process that is killed while a patch is applied."""
     tree = root / "sources/linux_9.9.3"
     with applying.applied([Patch("change", CHANGE)], tree, Store(root)):
         os.kill(os.getpid(), signal.SIGKILL)
@@ -94,13 +93,10 @@ def test_patches_are_undone_when_the_build_fails(tree: Path, store: Store) -> No
 
 def test_patches_are_undone_after_a_killed_builder(tree: Path, store: Store) -> None:
     before = content(tree)
-    script = (
-        "import runpy, sys, pathlib\n"
-        "names = runpy.run_path(sys.argv[1], run_name='builder')\n"
-        "names['applied_in_a_process'](pathlib.Path(sys.argv[2]))\n"
-    )
-    argv = [sys.executable, "-c", script, __file__, str(store.root)]
-    assert subprocess.run(argv, check=False, timeout=60).returncode == -signal.SIGKILL
+    builder = get_context("spawn").Process(target=applied_in_a_process, args=(store.root,))
+    builder.start()
+    builder.join(60)
+    assert builder.exitcode == -signal.SIGKILL
     assert content(tree) != before
     with applying.applied([], tree, store):
         assert content(tree) == before

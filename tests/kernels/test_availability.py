@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import resource
-import subprocess
-import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -15,17 +11,16 @@ import pytest
 
 from conformance.cli import kernels, main
 from host import packages
-from host.progress import silent
 from kernels.build import build
 from kernels.build.availability import Availability, State, survey
 from kernels.catalog.catalog import Catalog, load_catalog
 from kernels.catalog.entries import KernelEntry, Source
 from kernels.catalog.patch import Patch
 from kernels.errors import SourceUnavailable
-from kernels.store.built_kernel import BuiltKernel, Product, Recipe
+from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store
-from kernels.tools import toolchain
-from tests.kernels.fake_make import ENTRY
+from tests.kernels.cpu_time import run_measured
+from tests.kernels.fake_make import ENTRY, publish
 from tests.kernels.fake_sources import FakeApt
 
 SUITE = Source("debian-source", "linux-source-9.9", suite="other-backports")
@@ -38,20 +33,10 @@ def only(entry: KernelEntry, store: Store) -> Availability:
     return found
 
 
-def publish(entry: KernelEntry, store: Store, directory: Path) -> None:
-    """Put a kernel into the store."""
-    (directory / "image").write_text("image")
-    (directory / "config").write_text("CONFIG_A=y\n")
-    recipe = Recipe("linux-source-9.9", "9.9.3-1", entry.wanted, entry.patches_digest, "gcc")
-    with store.locked("a test", silent):
-        store.publish(recipe, Product("9.9.3", directory / "image", directory / "config"))
-        store.remember(entry, recipe, toolchain.stamp())
-
-
 def test_built_kernel(store: Store, apt: FakeApt, tmp_path: Path) -> None:
-    publish(ENTRY, store, tmp_path)
+    publish(store, tmp_path)
     found = only(ENTRY, store)
-    assert (found.state, str(found)) == (State.BUILT, "built, 9.9.3 (9.9.3-1)")
+    assert (found.state, str(found)) == (State.BUILT, "built, 9.9.3-test (9.9.3-1)")
     assert apt.queries == []
 
 
@@ -83,7 +68,7 @@ def test_offered_by_the_private_lists_of_its_suite(store: Store, apt: FakeApt) -
 def test_tree_of_the_remembered_revision_is_enough(
     store: Store, apt: FakeApt, tmp_path: Path
 ) -> None:
-    publish(ENTRY, store, tmp_path)
+    publish(store, tmp_path)
     (store.sources / "linux-source-9.9_9.9.3-1").mkdir(parents=True)
     assert only(replace(ENTRY, wanted=("CONFIG_C=y",)), store).state is State.BUILDABLE
     assert apt.queries == []
@@ -173,7 +158,7 @@ def command(store: Store, apt: FakeApt, tmp_path: Path, monkeypatch: pytest.Monk
     """The command with a catalog of a built, a buildable, an unbuildable and a non-default
     kernel.
     """
-    publish(ENTRY, store, tmp_path)
+    publish(store, tmp_path)
     apt.lists("host", "9.9.3-1")
     entries = [
         ENTRY,
@@ -191,7 +176,7 @@ def test_list_prints_each_reason_once(capsys: pytest.CaptureFixture[str]) -> Non
     assert main.main(["kernels", "list"]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines == [
-        "9.9 linux-source-9.9 built, 9.9.3 (9.9.3-1)",
+        "9.9 linux-source-9.9 built, 9.9.3-test (9.9.3-1)",
         "9.9-x variant of 9.9 can be built",
         "9.8 linux-source-9.8 cannot be built here [1]",
         "9.7 linux-source-9.9 can be built",
@@ -213,7 +198,7 @@ def test_list_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["kernels", "list", "--json", "9.9-x", "9.9", "9.8"]) == 0
     variant, built, absent = json.loads(capsys.readouterr().out)
     assert (variant["kernel"], variant["of"], variant["state"]) == ("9.9-x", "9.9", "can be built")
-    assert (built["release"], built["revision"], built["of"]) == ("9.9.3", "9.9.3-1", None)
+    assert (built["release"], built["revision"], built["of"]) == ("9.9.3-test", "9.9.3-1", None)
     assert Path(built["image"]).is_file()
     assert "package lists" in absent["why"]
     assert "updates them" in absent["hint"]
@@ -241,19 +226,9 @@ def test_build_of_all_skips_unavailable_kernels(
 
 
 def test_list_takes_less_than_a_second(store: Store, apt: FakeApt) -> None:
-    """CPU time of the whole process, as other tests run meanwhile."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    output = subprocess.run(
-        [sys.executable, "-c", "import conformance.cli.main as c; c.main(['kernels', 'list'])"],
-        env={**os.environ, "UEVT_CACHE": str(store.root)},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert len(output.stdout.splitlines()) > len(load_catalog().entries)
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    script = "import conformance.cli.main as c; c.main(['kernels', 'list'])"
+    output, spent = run_measured(script, store)
+    assert len(output.splitlines()) > len(load_catalog().entries)
     assert spent < 1.0
 
 

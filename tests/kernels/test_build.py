@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import dataclass, field, replace
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from host.deadline import Deadline
@@ -47,24 +47,24 @@ class FakeWorkshop:
 
 
 def build_in_a_process(root: Path, takes_s: float) -> None:
-    """The main function of child processes (see `started`)."""
+    """Main function of child processes: build 6.12 in that store with a fake workshop."""
     shop = FakeWorkshop(root.parent, takes_s=takes_s)
     kernel = ensure(load_catalog().find("6.12"), Store(root), workshop=shop)
-    sys.stdout.write(f"{kernel.image.read_bytes().decode()}, {len(shop.diary)} steps\n")
+    output = f"{kernel.image.read_bytes().decode()}, {len(shop.diary)} steps"
+    (root.parent / f"output-{os.getpid()}").write_text(output)
 
 
-def started(root: Path, takes_s: float) -> subprocess.Popen[str]:
-    """A process that builds 6.12 in that store with a fake workshop."""
-    script = (
-        "import runpy, sys, pathlib\n"
-        "names = runpy.run_path(sys.argv[1], run_name='builder')\n"
-        "names['build_in_a_process'](pathlib.Path(sys.argv[2]), float(sys.argv[3]))\n"
+def started(root: Path, takes_s: float) -> BaseProcess:
+    builder = get_context("spawn").Process(
+        target=build_in_a_process, args=(root, takes_s), daemon=True
     )
-    return subprocess.Popen(
-        [sys.executable, "-c", script, __file__, str(root), str(takes_s)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    builder.start()
+    return builder
+
+
+def output_of(builder: BaseProcess, directory: Path) -> str:
+    builder.join(60)
+    return (directory / f"output-{builder.pid}").read_text()
 
 
 def makes(directory: Path) -> list[str]:
@@ -117,23 +117,23 @@ def test_changed_configuration_keeps_the_revision(store: Store, tmp_path: Path) 
 
 def test_of_two_processes_one_builds_and_one_waits(tmp_path: Path) -> None:
     root = tmp_path / "store"
-    with started(root, 1.5) as first:
-        wait_for_make(tmp_path)
-        with started(root, 1.5) as second:
-            output = [first.communicate(timeout=60)[0], second.communicate(timeout=60)[0]]
-    assert output == ["image of 6.12.1-1, 2 steps\n", "image of 6.12.1-1, 0 steps\n"]
+    first = started(root, 1.5)
+    wait_for_make(tmp_path)
+    second = started(root, 1.5)
+    assert output_of(first, tmp_path) == "image of 6.12.1-1, 2 steps"
+    assert output_of(second, tmp_path) == "image of 6.12.1-1, 0 steps"
     assert makes(tmp_path) == [str(first.pid)]
 
 
 def test_killed_builder_frees_the_lock_and_leaves_no_kernel(tmp_path: Path) -> None:
     root = tmp_path / "store"
-    with started(root, 600) as victim:
-        wait_for_make(tmp_path)
-        assert not (root / "kernels").exists()
-        victim.kill()
-    assert victim.returncode == -signal.SIGKILL
-    with started(root, 0) as heir:
-        output, _ = heir.communicate(timeout=60)
-    assert output == "image of 6.12.1-1, 2 steps\n"
+    victim = started(root, 600)
+    wait_for_make(tmp_path)
+    assert not (root / "kernels").exists()
+    victim.kill()
+    victim.join(60)
+    assert victim.exitcode == -signal.SIGKILL
+    heir = started(root, 0)
+    assert output_of(heir, tmp_path) == "image of 6.12.1-1, 2 steps"
     assert makes(tmp_path) == [str(victim.pid), str(heir.pid)]
     assert list((root / "work").iterdir()) == []

@@ -40,13 +40,18 @@ def history(tmp_path: Path) -> History:
     return make
 
 
+def begun(tmp_path: Path, repository: Path, ids: list[str], *paths: str) -> Bisection:
+    """A bisection between the first and the last commit."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    return Bisection(repository, ids[0], ids[-1], scratch, paths)
+
+
 def walked(
     tmp_path: Path, repository: Path, ids: list[str], answers: list[Answer], *paths: str
 ) -> tuple[Bisection, list[str]]:
     """A finished bisection, and the commits that were judged."""
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    bisection = Bisection(repository, ids[0], ids[-1], scratch, paths)
+    bisection = begun(tmp_path, repository, ids, *paths)
     judged: list[str] = []
 
     def judge(sha: str) -> Answer:
@@ -154,8 +159,7 @@ class Stop(Exception):
 
 def test_exception_of_the_judge_ends_the_walk(tmp_path: Path, history: History) -> None:
     repository, ids = history(5)
-    (tmp_path / "scratch").mkdir()
-    bisection = Bisection(repository, ids[0], ids[-1], tmp_path / "scratch")
+    bisection = begun(tmp_path, repository, ids)
     answers = iter([GOOD])
 
     def judge(sha: str) -> Answer:
@@ -173,8 +177,7 @@ def test_exception_of_the_judge_ends_the_walk(tmp_path: Path, history: History) 
 
 def test_failing_git_is_host_trouble(tmp_path: Path, history: History) -> None:
     repository, ids = history(5)
-    (tmp_path / "scratch").mkdir()
-    bisection = Bisection(repository, ids[0], ids[-1], tmp_path / "scratch")
+    bisection = begun(tmp_path, repository, ids)
 
     def judge(sha: str) -> Answer:
         (tmp_path / "scratch/repository.git/HEAD").unlink()

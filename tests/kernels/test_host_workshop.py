@@ -12,12 +12,27 @@ from host.progress import Step, silent
 from kernels.build.build import HostWorkshop, ensure
 from kernels.catalog.entries import KernelEntry
 from kernels.catalog.patch import Patch
-from kernels.errors import BuildFailed, KernelTrouble, Killed, LostOptions, PatchRefused, StoreFull
+from kernels.errors import (
+    BuildFailed,
+    HostTrouble,
+    KernelTrouble,
+    Killed,
+    LostOptions,
+    PatchRefused,
+    StoreFull,
+)
 from kernels.store.store import Store
 from tests.kernels.fake_make import ENTRY, FakeMake
 
 TEN = (Patch("ten", "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"),)
 SOURCE = "--- /dev/null\n+++ b/fork.c\n@@ -0,0 +1 @@\n+B\n"
+
+
+def steps_of(entry: KernelEntry, store: Store) -> list[Step]:
+    """The reported steps of a build."""
+    steps: list[Step] = []
+    ensure(entry, store, progress=steps.append)
+    return steps
 
 
 def objects(store: Store) -> Path:
@@ -45,8 +60,7 @@ def test_kernel_is_built(store: Store, make: FakeMake) -> None:
 def test_a_second_configuration_reuses_the_objects(store: Store, make: FakeMake) -> None:
     ensure(ENTRY, store)
     (objects(store) / "main.o").write_text("object")
-    steps: list[Step] = []
-    ensure(replace(ENTRY, wanted=("CONFIG_A=y",)), store, progress=steps.append)
+    steps = steps_of(replace(ENTRY, wanted=("CONFIG_A=y",)), store)
     assert (objects(store) / "main.o").exists()
     assert steps[-1].expected is None
 
@@ -71,12 +85,6 @@ def test_a_failed_make_shows_its_last_lines_and_keeps_the_whole_log(
     assert "CC      init/main.o" in caught.value.log.read_text()
     assert str(caught.value.log) in caught.value.hint
     assert store.lookup(ENTRY) is None
-
-
-def test_disk_that_fills_up_is_host_trouble(store: Store, make: FakeMake) -> None:
-    (make.directory / "fail").write_text("fatal error: closing main.o: No space left on device\n")
-    with pytest.raises(StoreFull, match=r"building 9\.9"):
-        ensure(ENTRY, store)
 
 
 def test_missing_source_tree_is_resolved_again(store: Store, make: FakeMake) -> None:
@@ -113,8 +121,7 @@ def test_objects_of_a_patched_kernel_are_seeded_from_its_base(store: Store, make
     os.utime(base / "main.o", (5, 5))
     (base / "tools").mkdir()
     (base / "tools/.check.o.cmd").write_text(f"{base}/tools/check.o := gcc -o {base}/tools/check.o")
-    steps: list[Step] = []
-    ensure(patched(ENTRY), store, progress=steps.append)
+    steps = steps_of(patched(ENTRY), store)
     (copy,) = store.objects.glob("*/9.9+ten")
     assert (copy / "main.o").stat().st_mtime == 5
     assert (copy / "tools/.check.o.cmd").read_text() == (
@@ -135,8 +142,7 @@ def test_objects_that_do_not_fit_are_not_copied(store: Store, make: FakeMake, wh
         changed = replace(changed, wanted=("CONFIG_C=y",))
     elif why == "unfinished":
         (objects(store) / ".unfinished").touch()
-    steps: list[Step] = []
-    ensure(changed, store, progress=steps.append)
+    steps = steps_of(changed, store)
     (made,) = store.objects.glob("*/9.9+ten")
     assert not (made / "main.o").exists()
     assert steps[-1].expected == 4
@@ -170,9 +176,8 @@ def test_patch_of_kconfig_configures_again(store: Store, make: FakeMake, file: s
 
 def test_changed_options_are_counted_and_named(store: Store, make: FakeMake) -> None:
     ensure(ENTRY, store)
-    steps: list[Step] = []
     wanted = ("CONFIG_A=m", "# CONFIG_B is not set", *(f"CONFIG_C{n}=y" for n in range(3)))
-    ensure(replace(ENTRY, wanted=wanted), store, progress=steps.append)
+    steps = steps_of(replace(ENTRY, wanted=wanted), store)
     assert steps[-1].phase == (
         "9.9: 4 options differ from the last build (CONFIG_A, CONFIG_C0, CONFIG_C1 and 1 more)"
     )
@@ -191,9 +196,8 @@ def test_objects_of_a_failed_build_are_kept(store: Store, make: FakeMake) -> Non
     (make.directory / "fail").unlink()
     assert (directory / "main.o").exists()
     # An object may be of the failed edit, so even the old content is new to make.
-    steps: list[Step] = []
     again = replace(patched(ENTRY, SOURCE), wanted=("CONFIG_A=y",))
-    ensure(again, store, progress=steps.append)
+    steps = steps_of(again, store)
     assert steps[-1].phase.startswith("9.9+ten: 1 file and 1 option differ from the last build")
 
 
@@ -226,12 +230,31 @@ def test_failing_patch_of_the_user_is_a_user_mistake(store: Store, make: FakeMak
     assert make.diary == []
 
 
-def test_killed_program_is_host_trouble(store: Store, make: FakeMake) -> None:
-    """The out-of-memory killer kills compilers first, and make exits by itself."""
-    output = "gcc: fatal error: Killed signal terminated program cc1"
-    (make.directory / "fail").write_text(f"{output}\ncompilation terminated.\n")
-    with pytest.raises(Killed, match=r"compiling 9\.9 was interrupted") as caught:
+@pytest.mark.parametrize(
+    ("output", "error", "message", "hint"),
+    [
+        # The out-of-memory killer kills compilers first, and make exits by itself.
+        (
+            "gcc: fatal error: Killed signal terminated program cc1\ncompilation terminated.",
+            Killed,
+            r"compiling 9\.9 was interrupted",
+            "out-of-memory killer",
+        ),
+        (
+            "fatal error: closing main.o: No space left on device",
+            StoreFull,
+            r"building 9\.9",
+            "UEVT_CACHE",
+        ),
+    ],
+    ids=["killed compiler", "full disk"],
+)
+def test_failure_of_the_host_is_host_trouble(
+    store: Store, make: FakeMake, output: str, error: type[HostTrouble], message: str, hint: str
+) -> None:
+    (make.directory / "fail").write_text(f"{output}\n")
+    with pytest.raises(error, match=message) as caught:
         ensure(ENTRY, store)
-    assert "out-of-memory killer" in caught.value.hint
+    assert hint in caught.value.hint
     (make.directory / "fail").unlink()
     ensure(ENTRY, store)

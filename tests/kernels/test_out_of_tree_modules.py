@@ -134,11 +134,13 @@ def test_directory_with_two_modules_is_refused(
         ensure_module(ENTRY, probe, store)
 
 
-def test_directory_without_a_kbuild_file_is_refused(
-    store: Store, make: FakeMake, tmp_path: Path
-) -> None:
+def test_unusable_directory_is_refused(store: Store, make: FakeMake, probe: Path) -> None:
+    (probe / "probe.h").symlink_to("nowhere")
+    with pytest.raises(UserMistake, match=r"probe\.h: No such file"):
+        ensure_module(ENTRY, probe, store)
+    (probe / "Kbuild").unlink()
     with pytest.raises(UserMistake, match="not a module's directory"):
-        ensure_module(ENTRY, tmp_path, store)
+        ensure_module(ENTRY, probe, store)
     assert make.diary == []
 
 
@@ -216,13 +218,6 @@ def test_module_uses_symbols_of_earlier_modules(
     assert f"KBUILD_EXTRA_SYMBOLS={first.parent}/Module.symvers" in module_makes(make)[-1]
     assert "KBUILD_EXTRA_SYMBOLS" not in module_makes(make)[-2]
     assert ensure_module(ENTRY, other, store, after=[first]) == behind
-
-
-def test_unreadable_directory_is_a_user_mistake(store: Store, make: FakeMake, probe: Path) -> None:
-    (probe / "probe.h").symlink_to("nowhere")
-    with pytest.raises(UserMistake, match=r"probe\.h: No such file"):
-        ensure_module(ENTRY, probe, store)
-    assert make.diary == []
 
 
 @pytest.mark.parametrize("built", [True, False])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -16,37 +15,18 @@ import pytest
 
 from host.progress import Step, silent
 from kernels.catalog.catalog import load_catalog
-from kernels.catalog.entries import KernelEntry
 from kernels.catalog.patch import Patch
 from kernels.errors import HostTrouble, StoreBusy, StoreFull, StoreUnusable
-from kernels.store.built_kernel import Product, Recipe
+from kernels.store.built_kernel import Recipe
 from kernels.store.store import Store, default_root
 from kernels.tools import toolchain
-from tests.kernels.fake_make import ENTRY
-
-RECIPE = Recipe(
-    package="linux-source-9.9",
-    revision="9.9.3-1",
-    wanted=("CONFIG_A=y", "# CONFIG_B is not set"),
-    patches="",
-    compiler="gcc 1; ld 1",
-)
-
-
-def filled(store: Store, entry: KernelEntry, tmp_path: Path, stamp: str = "") -> None:
-    """Put a finished kernel for the entry into the store."""
-    image = tmp_path / "image"
-    image.write_bytes(b"an image")
-    config = tmp_path / "dot-config"
-    config.write_text("CONFIG_A=y\n")
-    with store.locked("a test", silent):
-        store.publish(RECIPE, Product("9.9.3-test", image, config))
-        store.remember(entry, RECIPE, stamp or toolchain.stamp())
+from tests.kernels.cpu_time import run_measured
+from tests.kernels.fake_make import ENTRY, RECIPE, publish
 
 
 def test_finished_kernel_is_found(store: Store, tmp_path: Path) -> None:
     assert store.lookup(ENTRY) is None
-    filled(store, ENTRY, tmp_path)
+    publish(store, tmp_path)
     kernel = store.lookup(ENTRY)
     assert kernel is not None
     assert kernel.kernel_id == "9.9"
@@ -75,7 +55,7 @@ def test_every_field_of_a_recipe_changes_the_key(field: str) -> None:
 
 
 def test_a_changed_entry_is_not_found(store: Store, tmp_path: Path) -> None:
-    filled(store, ENTRY, tmp_path)
+    publish(store, tmp_path)
     assert store.lookup(replace(ENTRY, wanted=(*ENTRY.wanted, "CONFIG_C=y"))) is None
     assert store.lookup(replace(ENTRY, patches=(Patch("fix", "text"),))) is None
     assert store.lookup(replace(ENTRY, revision="9.9.2-1")) is None
@@ -85,7 +65,7 @@ def test_a_changed_entry_is_not_found(store: Store, tmp_path: Path) -> None:
 def test_compiler_is_compared_by_version(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    filled(store, ENTRY, tmp_path, stamp="old file")
+    publish(store, tmp_path, stamp="old file")
     monkeypatch.setattr(toolchain, "stamp", lambda: "new file")
     monkeypatch.setattr(toolchain, "_version", {"gcc": "gcc 1", "ld": "ld 1"}.get)
     assert store.lookup(ENTRY) is not None
@@ -96,7 +76,7 @@ def test_compiler_is_compared_by_version(
 def test_host_without_compiler_uses_stored_kernels(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    filled(store, ENTRY, tmp_path)
+    publish(store, tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert store.lookup(ENTRY) is not None
 
@@ -105,7 +85,7 @@ def test_host_without_compiler_uses_stored_kernels(
 def test_a_damaged_entry_is_not_found_and_can_be_published_again(
     store: Store, tmp_path: Path, damage: str
 ) -> None:
-    filled(store, ENTRY, tmp_path)
+    publish(store, tmp_path)
     directory = store.root / "kernels" / RECIPE.key
     match damage:
         case "no image":
@@ -117,7 +97,7 @@ def test_a_damaged_entry_is_not_found_and_can_be_published_again(
         case "torn name":
             (store.root / "names" / "9.9.json").write_text("")
     assert store.lookup(ENTRY) is None
-    filled(store, ENTRY, tmp_path)
+    publish(store, tmp_path)
     assert store.lookup(ENTRY) is not None
 
 
@@ -233,27 +213,15 @@ def test_uevt_cache_is_the_place_of_the_store(
 
 
 def test_warm_look_up_is_fast(store: Store, tmp_path: Path) -> None:
-    """CPU time of the whole process, as other tests run meanwhile."""
-    real = load_catalog().find("6.12")
-    filled(store, real, tmp_path)
+    publish(store, tmp_path, load_catalog().find("6.12"))
     script = (
         "from kernels.catalog.catalog import load_catalog\n"
         "from kernels.store.store import Store\n"
         "import kernels.build.build\n"
         "print(Store().lookup(load_catalog().find('6.12')).image)\n"
     )
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    output = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, "UEVT_CACHE": str(store.root)},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert output.stdout.strip().endswith("bzImage")
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    output, spent = run_measured(script, store)
+    assert output.strip().endswith("bzImage")
     assert spent < 0.3
 
 
