@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import platform
-import tarfile
 from dataclasses import replace
 
 import pytest
 
 from host.progress import Step, silent
-from kernels.catalog.patch import Patch
 from kernels.errors import SourceUnavailable, StoreFull, UnknownRevision
 from kernels.sources import apt_suites
 from kernels.sources.unpacked import SourceTrees
 from kernels.store.store import Store
 from tests.kernels.fake_make import ENTRY
-from tests.kernels.fake_sources import PACKAGE, FakeApt, obtained
+from tests.kernels.fake_sources import PACKAGE, FakeApt, obtained, tarball
 
 
 def test_candidate_of_the_hosts_lists_is_used(store: Store, apt: FakeApt) -> None:
@@ -130,14 +127,6 @@ def test_space_is_checked_before_the_download(store: Store, apt: FakeApt) -> Non
     assert apt.diary == []
 
 
-def test_variant_uses_the_tree_of_its_base(store: Store, apt: FakeApt) -> None:
-    apt.lists("host", "9.9.3-1")
-    apt.archive("9.9.3-1")
-    assert obtained(replace(ENTRY, patches=(Patch("ten", "text"),)), store) == obtained(
-        ENTRY, store
-    )
-
-
 def test_every_step_is_reported(store: Store, apt: FakeApt) -> None:
     apt.lists("upstream", "9.9.4-1")
     apt.archive("9.9.4-1")
@@ -159,11 +148,7 @@ def test_tarball_in_a_directory_of_the_package(
 ) -> None:
     """As on Ubuntu: the tarball is deeper, with a link where Debian has it."""
     listing = f"/usr/src/{PACKAGE}/{PACKAGE}.tar.{compression}"
-    with tarfile.open(apt.directory / "source", f"w:{compression}") as archive:  # type: ignore[call-overload]
-        content = b"VERSION = 9\n"
-        member = tarfile.TarInfo(f"{PACKAGE}/Makefile")
-        member.size = len(content)
-        archive.addfile(member, io.BytesIO(content))
+    (apt.directory / "source").write_bytes(tarball(PACKAGE, "9", compression))
     (apt.directory / "dpkg-deb").write_text(
         f'#!/bin/sh\nmkdir -p "$3/usr/src/{PACKAGE}/debian"\n'
         f'cp {apt.directory}/source "$3{listing}"\n'

@@ -127,31 +127,6 @@ def test_first_main_archive_is_used_without_updates(etc: FakeEtc, tmp_path: Path
     assert "uris: http://mirror.example/debian\n" in written(tmp_path)
 
 
-UBUNTU = """\
-Types: deb
-URIs: http://mirror.example/ubuntu/
-Suites: noble noble-updates noble-backports
-Components: main restricted universe multiverse
-Signed-By: /usr/share/keyrings/ubuntu-archive-keyring.gpg
-
-Types: deb
-URIs: http://mirror.example/ubuntu-security/
-Suites: noble-security
-Components: main restricted universe multiverse
-Signed-By: /usr/share/keyrings/ubuntu-archive-keyring.gpg
-"""
-
-
-def test_sources_of_ubuntu_are_found(
-    etc: FakeEtc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(platform, "freedesktop_os_release", lambda: {"VERSION_CODENAME": "noble"})
-    (etc.parts / "ubuntu.sources").write_text(UBUNTU)
-    main = apt_suites.main_archive(apt_suites.configured(), "noble")
-    assert main is not None
-    assert main["uris"] == "http://mirror.example/ubuntu/"
-
-
 @pytest.mark.parametrize("text", ["", "deb http://mirror.example/debian bullseye main\n"])
 def test_missing_main_archive_is_an_error(etc: FakeEtc, tmp_path: Path, text: str) -> None:
     etc.list.write_text(text)

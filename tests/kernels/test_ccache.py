@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,24 +13,13 @@ from kernels.store.store import Store
 from kernels.tools import ccache
 from tests.kernels.fake_make import ENTRY, FakeMake
 
-# Prints the compiler that it runs as, and the path of the real one.
-FAKE = """\
-#!/bin/sh
-if test "$1" = --get-config; then echo {cache}; exit; fi
-echo "$(basename "$0") CCACHE_DIR=$CCACHE_DIR" >> {diary}
-exec {gcc} "$@"
-"""
-
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A ccache first on PATH; it logs its names in the file `diary`."""
+    """A ccache first on PATH that prints its cache directory."""
     directory = tmp_path / "fake-ccache"
     directory.mkdir()
-    text = FAKE.format(
-        cache=tmp_path / "cache", diary=directory / "diary", gcc=shutil.which("gcc") or "false"
-    )
-    (directory / "ccache").write_text(text)
+    (directory / "ccache").write_text(f"#!/bin/sh\necho {tmp_path}/cache\n")
     (directory / "ccache").chmod(0o755)
     monkeypatch.setenv("PATH", str(directory), prepend=os.pathsep)
     return directory
@@ -51,20 +39,6 @@ def test_ccache_is_linked_by_the_compilers_name(
     (tmp_path / "links" / "gcc").symlink_to("/nowhere")
     assert ccache.in_front(tmp_path / "links") == variables
     assert (tmp_path / "links" / "gcc").resolve() == fake / "ccache"
-
-
-def test_version_is_that_of_the_compiler(fake: Path, tmp_path: Path) -> None:
-    variables = ccache.in_front(tmp_path / "links")
-    output = subprocess.run(
-        ["gcc", "--version"],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert "gcc" in output.stdout
-    assert (fake / "diary").read_text().startswith("gcc CCACHE_DIR=")
 
 
 def test_host_without_ccache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

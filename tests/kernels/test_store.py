@@ -47,9 +47,9 @@ def test_finished_kernel_is_found(store: Store, tmp_path: Path) -> None:
     assert (record["schema"], record["compiler"]) == (1, "gcc 1; ld 1")
 
 
-@pytest.mark.parametrize("field", ["package", "revision", "wanted", "patches", "compiler"])
+@pytest.mark.parametrize("field", ["package", "revision", "wanted", "patches", "compiler", "make"])
 def test_every_field_of_a_recipe_changes_the_key(field: str) -> None:
-    other: object = ("CONFIG_Z=y",) if field == "wanted" else "other"
+    other: object = ("CONFIG_Z=y",) if field in ("wanted", "make") else "other"
     changed: Recipe = replace(RECIPE, **{field: other})  # type: ignore[arg-type]
     assert changed.key != RECIPE.key
 
