@@ -104,18 +104,12 @@ def test_an_uncommitted_record_hides_later_ones_on_its_processor() -> None:
         ue.tracefs.clear_trace()
 
 
-def test_perf_recursion_needs_a_known_processor() -> None:
-    ue = system()
-    data = bound_data(ue, ue.name())
-    open_perf(ue.process, ue.name(), COUNTING)
-    with pytest.raises(NotModelled, match="some processor"):
-        data.write_at(0, 8)
-
-
-def test_perf_recursion_affects_one_processor() -> None:
+def test_perf_recursion_affects_one_known_processor() -> None:
     ue = system()
     data = bound_data(ue, ue.name())
     event = open_perf(ue.process, ue.name(), COUNTING)
+    with pytest.raises(NotModelled, match="some processor"):
+        data.write_at(0, 8)
     ue.process.pin(0)
     data.write_at(0, 8)
     assert data.write(b"a").value == 1

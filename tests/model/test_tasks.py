@@ -31,15 +31,11 @@ def test_a_vfork_parent_waits_for_its_child() -> None:
     assert run(*forked, tasks.Die("a"))[-1].ok
 
 
-def test_a_driver_outlives_its_tasks() -> None:
-    with pytest.raises(NotModelled, match="drives tasks"):
-        run(*START, ops.Exit("d"))
+def test_a_driver_outlives_its_tasks_and_does_not_vfork() -> None:
+    for refused in (ops.Exit("d"), tasks.Clone("d", "b", VFORK)):
+        with pytest.raises(NotModelled, match="drives tasks"):
+            run(*START, refused)
     assert run(*START, ops.Exit("a"), ops.Exit("d"))[-1].ok
-
-
-def test_a_driver_does_not_vfork() -> None:
-    with pytest.raises(NotModelled, match="drives tasks"):
-        run(ops.Spawn("d"), tasks.Clone("d", "a", VFORK))
 
 
 @pytest.mark.parametrize("end", [ops.Exit("b"), tasks.Die("b"), tasks.Exec("b")])
