@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 
 # An input takes milliseconds; the limit allows for a busy machine.
@@ -37,6 +38,19 @@ class Target:
             except self.documented:
                 return False
         return True
+
+
+def on_file(file: Path, read: Callable[[Path], None]) -> Callable[[bytes], None]:
+    """A parser that writes its input to a file and reads that."""
+
+    def parse(data: bytes) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # Some file systems flush a file at once when it is truncated and rewritten.
+        file.unlink(missing_ok=True)
+        file.write_bytes(data)
+        read(file)
+
+    return parse
 
 
 class TooSlow(Exception):

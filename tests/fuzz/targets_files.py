@@ -24,7 +24,7 @@ from kernels.errors import UserMistake
 from kernels.patches import series
 from kernels.patches.applying import touched
 from kernels.patches.diff import Damaged, Diff
-from tests.fuzz.target import Target
+from tests.fuzz.target import Target, on_file
 from vm.qemu import elf
 from vm.snapshots.files import SCHEMA, Snapshots
 
@@ -59,80 +59,55 @@ MAIL = (
 def file_targets(scratch: Path) -> tuple[Target, ...]:
     """Parsers of files; each has a directory in ``scratch``."""
     mistakes = (UserMistake,)
+    wrong = (ExpectationError,)
+
+    def file(path: str, read: Callable[[Path], None]) -> Callable[[bytes], None]:
+        return on_file(scratch / path, read)
+
     return (
-        Target("catalog", _catalog(scratch), _entries, mistakes, TOML),
-        Target("flavour", _flavour(scratch), _flavours, mistakes, TOML),
-        Target("expectations", _expectations(scratch), _expected, (ExpectationError,), TOML),
-        Target("allowed", _allowed(scratch), _rules, (ExpectationError,), TOML),
+        Target("catalog", file("catalog/6.12.toml", _catalog), _entries, mistakes, TOML),
+        Target("flavour", file("flavours/debug.toml", _flavour), _flavours, mistakes, TOML),
+        Target("expectations", file("expectations/a.toml", _expectations), _expected, wrong, TOML),
+        Target("allowed", file("allowed/reports.toml", _allowed), _rules, wrong, TOML),
         Target("condition", _condition, _conditions, (ConditionError,)),
         Target("fragment", _fragment, _fragments),
-        Target("patch", _patch(scratch), _patches, mistakes, MAIL),
+        Target("patch", file("patches/some.patch", _patch), _patches, mistakes, MAIL),
         Target("diff", _diff, _diffs, (Damaged,), MAIL),
-        Target("image", _image(scratch), _images, mistakes),
-        Target("module", _module(scratch), _modules, mistakes),
-        Target("program", _program(scratch), _programs),
-        Target("snapshot", _record(scratch), _records),
+        Target("image", file("image/bzImage", _image), _images, mistakes),
+        Target("module", file("lib/modules/6.12/some.ko", _module), _modules, mistakes),
+        Target("program", file("program/program", _program), _programs),
+        Target("snapshot", file("states/key/record.json", _record), _records),
     )
 
 
-def _in(directory: Path, name: str) -> Callable[[bytes], Path]:
-    """A function that writes an input to a file."""
-
-    def written(data: bytes) -> Path:
-        directory.mkdir(parents=True, exist_ok=True)
-        # Some file systems flush a file at once when it is truncated and rewritten.
-        (directory / name).unlink(missing_ok=True)
-        (directory / name).write_bytes(data)
-        return directory / name
-
-    return written
-
-
-def _catalog(scratch: Path) -> Callable[[bytes], None]:
-    written = _in(scratch / "catalog", "6.12.toml")
-
-    def read(data: bytes) -> None:
-        directory = written(data).parent
-        # A variant inherits from the entry.
-        (directory / "variant.toml").write_text('name = "variant"\nof = "6.12"\n')
-        found = catalog.load_catalog(directory)
-        for entry in found.entries.values():
-            path = PurePosixPath(entry.kernel_id)
-            assert len(path.parts) == 1
-            assert path.name not in (".", "..")
-            entry.digest()
-            entry.abi_for("6.12.117")
-        found.find("6.12")
-
-    return read
+def _catalog(file: Path) -> None:
+    # A variant inherits from the entry.
+    (file.parent / "variant.toml").write_text('name = "variant"\nof = "6.12"\n')
+    found = catalog.load_catalog(file.parent)
+    for entry in found.entries.values():
+        path = PurePosixPath(entry.kernel_id)
+        assert len(path.parts) == 1
+        assert path.name not in (".", "..")
+        entry.digest()
+        entry.abi_for("6.12.117")
+    found.find("6.12")
 
 
 def _entries() -> list[bytes]:
     return [(catalog.CATALOG / name).read_bytes() for name in ("6.12.toml", "5.18.toml")]
 
 
-def _flavour(scratch: Path) -> Callable[[bytes], None]:
-    written = _in(scratch / "flavours", "debug.toml")
-
-    def read(data: bytes) -> None:
-        directory = written(data).parent
-        (directory / "debug.config").write_text("CONFIG_KASAN=y\n")
-        flavours.flavour("debug", directory)
-
-    return read
+def _flavour(file: Path) -> None:
+    (file.parent / "debug.config").write_text("CONFIG_KASAN=y\n")
+    flavours.flavour("debug", file.parent)
 
 
 def _flavours() -> list[bytes]:
     return [file.read_bytes() for file in sorted(flavours.FLAVOURS.glob("*.toml"))]
 
 
-def _expectations(scratch: Path) -> Callable[[bytes], None]:
-    written = _in(scratch / "expectations", "user_events.toml")
-
-    def read(data: bytes) -> None:
-        Expectations.load(written(data).parent).judge(CONTEXT, WRONG)
-
-    return read
+def _expectations(file: Path) -> None:
+    Expectations.load(file.parent).judge(CONTEXT, WRONG)
 
 
 def _expected() -> list[bytes]:
@@ -142,13 +117,8 @@ def _expected() -> list[bytes]:
     return [whole, small]
 
 
-def _allowed(scratch: Path) -> Callable[[bytes], None]:
-    written = _in(scratch / "allowed", "reports.toml")
-
-    def read(data: bytes) -> None:
-        Allowed.load(TODAY, written(data).parent).excuse(CONTEXT, WRONG.id, REPORTS)
-
-    return read
+def _allowed(file: Path) -> None:
+    Allowed.load(TODAY, file.parent).excuse(CONTEXT, WRONG.id, REPORTS)
 
 
 def _rules() -> list[bytes]:
@@ -179,17 +149,11 @@ def _fragments() -> list[bytes]:
     return [file.read_bytes() for file in sorted(kconfig.FRAGMENTS.glob("*.config"))]
 
 
-def _patch(scratch: Path) -> Callable[[bytes], None]:
-    written = _in(scratch / "patches", "some.patch")
-
-    def read(data: bytes) -> None:
-        found = series.read(written(data))
-        for file in touched(found.patches):
-            path = PurePosixPath(file)
-            assert not path.is_absolute()
-            assert ".." not in path.parts
-
-    return read
+def _patch(file: Path) -> None:
+    for touching in touched(series.read(file).patches):
+        path = PurePosixPath(touching)
+        assert not path.is_absolute()
+        assert ".." not in path.parts
 
 
 def _patches() -> list[bytes]:
@@ -208,15 +172,10 @@ def _diffs() -> list[bytes]:
     return [data for data in _patches() if not data.startswith(b"\x1f\x8b")]
 
 
-def _image(scratch: Path) -> Callable[[bytes], None]:
-    written = _in(scratch / "image", "bzImage")
-
-    def read(data: bytes) -> None:
-        release = release_of(written(data))
-        assert "/" not in release
-        assert release.isprintable()
-
-    return read
+def _image(file: Path) -> None:
+    release = release_of(file)
+    assert "/" not in release
+    assert release.isprintable()
 
 
 def _images() -> list[bytes]:
@@ -226,17 +185,10 @@ def _images() -> list[bytes]:
     return [bytes(header[:0x280]) + b"6.12.117 (builder@host) #1 SMP\0" + bytes(64)]
 
 
-def _module(scratch: Path) -> Callable[[bytes], None]:
-    written = _in(scratch / "lib/modules/6.12", "some.ko")
-
-    def read(data: bytes) -> None:
-        file = written(data)
-        modinfo(data, "depends")
-        ModulesDirectory(scratch, "6.12").in_load_order(["some"])
-        module = read_module(file)
-        assert "/" not in module.name
-
-    return read
+def _module(file: Path) -> None:
+    modinfo(file.read_bytes(), "depends")
+    ModulesDirectory(file.parents[3], "6.12").in_load_order(["some"])
+    assert "/" not in read_module(file).name
 
 
 def _modules() -> list[bytes]:
@@ -245,15 +197,9 @@ def _modules() -> list[bytes]:
     return [header + info]
 
 
-def _program(scratch: Path) -> Callable[[bytes], None]:
-    written = _in(scratch / "program", "program")
-
-    def read(data: bytes) -> None:
-        file = written(data)
-        elf.loaded(file)
-        elf.loader_of(file)
-
-    return read
+def _program(file: Path) -> None:
+    elf.loaded(file)
+    elf.loader_of(file)
 
 
 def _programs() -> list[bytes]:
@@ -264,14 +210,9 @@ def _programs() -> list[bytes]:
     return [header + load + interpreter + b"/lib/ld.so\0\0" + bytes(100)]
 
 
-def _record(scratch: Path) -> Callable[[bytes], None]:
-    written = _in(scratch / "states" / "key", "record.json")
-
-    def read(data: bytes) -> None:
-        written(data).with_name("state").write_bytes(b"state")
-        Snapshots(scratch / "states").find("key")
-
-    return read
+def _record(file: Path) -> None:
+    file.with_name("state").write_bytes(b"state")
+    Snapshots(file.parents[1]).find("key")
 
 
 def _records() -> Sequence[bytes]:

@@ -17,7 +17,7 @@ from conformance.results.replay import read_head, read_journal
 from conformance.results.results_json import read_results
 from conformance.results.run import RunRecord
 from conformance.session.ordering import Durations
-from tests.fuzz.target import Target
+from tests.fuzz.target import Target, on_file
 from tests.report.samples import contradicted, head, mixed
 
 
@@ -25,8 +25,12 @@ def report_targets(scratch: Path) -> tuple[Target, ...]:
     """Parsers of result files."""
     return (
         Target("journal", _journal(scratch), lambda: _journals(scratch), (ReportError,)),
-        Target("results", _results(scratch), _documents, (ReportError,)),
-        Target("durations", _durations(scratch), lambda: [b'{"a.b": 0.25, "c.d": 1e3}']),
+        Target("results", on_file(scratch / "results.json", _results), _documents, (ReportError,)),
+        Target(
+            "durations",
+            on_file(scratch / "durations" / "6.12.json", _durations),
+            lambda: [b'{"a.b": 0.25, "c.d": 1e3}'],
+        ),
     )
 
 
@@ -71,17 +75,11 @@ def _journals(scratch: Path) -> list[bytes]:
     return [whole, whole[:-20], b""]
 
 
-def _results(scratch: Path) -> Callable[[bytes], None]:
-    path = scratch / "results.json"
-
-    def read(data: bytes) -> None:
-        path.write_bytes(data)
-        record = read_results(path)
-        shown(record)
-        render_page(compare(mixed(), record))
-        render_page(compare(record, contradicted()))
-
-    return read
+def _results(file: Path) -> None:
+    record = read_results(file)
+    shown(record)
+    render_page(compare(mixed(), record))
+    render_page(compare(record, contradicted()))
 
 
 def _documents() -> list[bytes]:
@@ -96,12 +94,5 @@ def shown(record: RunRecord) -> None:
     render_junit([record]).encode("utf-8")
 
 
-def _durations(scratch: Path) -> Callable[[bytes], None]:
-    directory = scratch / "durations"
-
-    def read(data: bytes) -> None:
-        directory.mkdir(exist_ok=True)
-        (directory / "6.12.json").write_bytes(data)
-        Durations(scratch, "6.12").read()
-
-    return read
+def _durations(file: Path) -> None:
+    Durations(file.parents[1], "6.12").read()

@@ -135,10 +135,8 @@ def test_ids_are_stable_and_unique() -> None:
 @pytest.mark.parametrize("kernel", ["6.12+fix", "tree-6.13", "image-6.12"])
 def test_the_source_of_a_kernel_may_be_unknown(kernel: str) -> None:
     facts = replace(mixed().head.kernel, id=kernel)
-    records = [
-        run(case("write.a"), head=head(kernel=facts), duration_s=each) for each in (1.0, 2.0)
-    ]
-    assert len(document(*records)["builds"]) == 2
+    first = run(case("write.a"), head=head(kernel=facts))
+    assert len(document(first, replace(first, duration_s=2.0))["builds"]) == 2
 
 
 def test_a_known_build_is_not_repeated() -> None:

@@ -26,6 +26,7 @@ from tests.report.samples import (
 )
 
 Golden = Callable[[str, str], None]
+SELF_CHECK = head(kernel=KernelFacts("model", "", "6.12"), self_check=True)
 
 
 class Terminal(io.StringIO):
@@ -68,53 +69,41 @@ def test_a_summary_fits_100_columns_and_ends_with_the_verdict(record: RunRecord)
 @pytest.mark.parametrize(
     ("record", "line"),
     [
-        pytest.param(
+        (
             run(*(case(f"write.n{n}") for n in range(231)), case("format.l", Outcome.XFAIL)),
-            "uevt: 6.12 (6.12.117) PASS: 231 passed, 1 known deviation, 0 unexpected in 14.2 s",
-            id="pass",
+            "6.12 (6.12.117) PASS: 231 passed, 1 known deviation, 0 unexpected in 14.2 s",
         ),
-        pytest.param(
+        (
             mixed(),
-            "uevt: 6.12 (6.12.117) ERROR: 2 passed, 1 known deviation, 4 unexpected, 1 skipped,"
+            "6.12 (6.12.117) ERROR: 2 passed, 1 known deviation, 4 unexpected, 1 skipped,"
             " 1 undecided in 14.2 s",
-            id="mixed",
         ),
-        pytest.param(
+        (
             run(case("write.a", Outcome.FAIL)),
-            "uevt: 6.12 (6.12.117) FAIL: 0 passed, 0 known deviations, 1 unexpected in 14.2 s",
-            id="fail",
+            "6.12 (6.12.117) FAIL: 0 passed, 0 known deviations, 1 unexpected in 14.2 s",
         ),
-        pytest.param(
+        (
             run(case("write.a"), selected=3),
-            "uevt: 6.12 (6.12.117) ERROR: 1 passed, 0 known deviations, 0 unexpected, 2 not run"
+            "6.12 (6.12.117) ERROR: 1 passed, 0 known deviations, 0 unexpected, 2 not run"
             " in 14.2 s",
-            id="interrupted",
         ),
-        pytest.param(
+        (
             run(not_built=True, head=head(kernel=KernelFacts("image-6.1.0", "6.1.0", "6.1"))),
-            "uevt: image-6.1.0 (6.1.0) NOT_BUILT: this kernel was built without user_events"
-            " in 14.2 s",
-            id="not-built",
+            "image-6.1.0 (6.1.0) NOT_BUILT: this kernel was built without user_events in 14.2 s",
         ),
-        pytest.param(
-            run(
-                case("write.a"), head=head(kernel=KernelFacts("model", "", "6.12"), self_check=True)
-            ),
-            "uevt: model (profile 6.12) self-check ok: 1 case",
-            id="self-check-ok",
+        (
+            run(case("write.a"), head=SELF_CHECK),
+            "model (profile 6.12) self-check ok: 1 case",
         ),
-        pytest.param(
-            run(
-                case("write.a", Outcome.FAIL),
-                head=head(kernel=KernelFacts("model", "", "6.12"), self_check=True),
-            ),
-            "uevt: model (profile 6.12) self-check failed: 1 of 1 case",
-            id="self-check-failed",
+        (
+            run(case("write.a", Outcome.FAIL), head=SELF_CHECK),
+            "model (profile 6.12) self-check failed: 1 of 1 case",
         ),
     ],
+    ids=["pass", "mixed", "fail", "interrupted", "not-built", "self-check", "failed-self-check"],
 )
 def test_the_last_line_is_the_verdict(record: RunRecord, line: str) -> None:
-    assert lines(record)[-2] == line
+    assert lines(record)[-2] == f"uevt: {line}"
 
 
 def test_many_failures_do_not_bury_the_summary() -> None:
@@ -132,9 +121,8 @@ def test_the_measured_switches_are_named() -> None:
 
 def test_a_contradiction_is_shown_even_if_no_case_failed() -> None:
     shown = lines(run(case("write.a"), contradictions=(contradiction(),)))
-    assert (
-        "note      the kernel contradicts its profile in: ebadf_when_disabled; see --abi" in shown
-    )
+    note = "the kernel contradicts its profile in: ebadf_when_disabled; see --abi"
+    assert f"note      {note}" in shown
     assert shown[-2].startswith("uevt: 6.12 (6.12.117) FAIL: 1 passed")
 
 
@@ -155,7 +143,7 @@ def test_skipped_cases_have_a_clause() -> None:
     assert shown[first + 1 : first + 3] == ["  other.n0", "  other.n1"]
 
 
-def test_a_kernel_without_user_events_is_one_line() -> None:
+def test_many_cases_skipped_for_one_reason_are_counted() -> None:
     unbuilt = [case(f"write.n{n}", Outcome.SKIP, reason=SkipReason.NOT_BUILT) for n in range(200)]
     shown = lines(run(*unbuilt, not_built=True))
     assert "skipped   200: the kernel was built without user_events" in shown
@@ -206,13 +194,6 @@ def test_unprintable_characters_are_escaped() -> None:
 
 def test_a_word_longer_than_a_line_is_cut() -> None:
     assert [len(line) for line in wrapped("x" * 250, indent=4)] == [100, 100, 62]
-
-
-def test_many_cases_skipped_for_one_reason_are_counted() -> None:
-    skipped = [case(f"write.n{n}", Outcome.SKIP, reason="module") for n in range(60)]
-    text = render_summary(run(*skipped, case("write.x")))
-    assert "skipped   60: " in text
-    assert "write.n1 SKIP" not in text
 
 
 def test_stale_expectations_name_the_command_that_explains_them() -> None:
