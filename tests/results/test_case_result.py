@@ -140,29 +140,27 @@ def test_a_timeout_is_the_kernels_only_if_the_guest_answered_before() -> None:
     assert timed_out(answered_before=False) == (Outcome.ERROR, Blame.GUEST)
 
 
-def not_built() -> CaseResult:
-    """A case on a kernel without user_events."""
-    return case("write.b", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
+NOT_BUILT = case("write.b", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
+A = case("write.a")
 
 
 @pytest.mark.parametrize(
     ("cases", "verdict"),
     [
-        pytest.param([case("w.a"), case("w.b", Outcome.XFAIL)], "PASS", id="known-deviation"),
-        pytest.param([case("w.a"), case("w.b", Outcome.SKIP)], "PASS", id="one-skipped"),
-        pytest.param([case("w.a"), case("w.b", Outcome.FAIL)], "FAIL", id="fail"),
-        pytest.param([case("w.a"), case("w.b", Outcome.XPASS)], "FAIL", id="xpass"),
-        pytest.param([case("w.a"), case("w.b", Outcome.CRASH)], "FAIL", id="crash"),
-        pytest.param([case("w.a"), case("w.b", Outcome.TIMEOUT)], "FAIL", id="timeout"),
-        pytest.param([case("w.a", adapted=("nonspaced_match",))], "FAIL", id="adapted"),
-        pytest.param([case("w.a"), case("w.b", Outcome.ERROR)], "ERROR", id="error"),
-        pytest.param(
-            [case("w.a", Outcome.FAIL), case("w.b", Outcome.ERROR)], "ERROR", id="error-and-fail"
-        ),
-        pytest.param([case("w.a", Outcome.SKIP)], "ERROR", id="nothing-judged"),
-        pytest.param([], "ERROR", id="no-case"),
-        pytest.param([not_built()], "NOT_BUILT", id="not-built"),
-        pytest.param([case("w.a"), not_built()], "ERROR", id="not-built-for-one-guest"),
+        ([A, case("w.b", Outcome.XFAIL)], "PASS"),
+        ([A, case("w.b", Outcome.SKIP)], "PASS"),
+        ([A, case("w.b", Outcome.FAIL)], "FAIL"),
+        ([A, case("w.b", Outcome.XPASS)], "FAIL"),
+        ([A, case("w.b", Outcome.CRASH)], "FAIL"),
+        ([A, case("w.b", Outcome.TIMEOUT)], "FAIL"),
+        ([case("w.a", adapted=("nonspaced_match",))], "FAIL"),
+        ([A, case("w.b", Outcome.ERROR)], "ERROR"),
+        ([case("w.a", Outcome.FAIL), case("w.b", Outcome.ERROR)], "ERROR"),
+        ([case("w.a", Outcome.SKIP)], "ERROR"),
+        ([], "ERROR"),
+        ([NOT_BUILT], "NOT_BUILT"),
+        # One guest of several has no user_events.
+        ([A, NOT_BUILT], "ERROR"),
     ],
 )
 def test_the_verdict_of_a_run(cases: list[CaseResult], verdict: str) -> None:

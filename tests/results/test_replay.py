@@ -64,14 +64,8 @@ def test_extra_results_are_not_selected_cases(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("ends", "deaths"),
-    [
-        ([None], 1),
-        ([None, None], 2),
-        (["interrupted"], 0),
-        (["interrupted", None], 1),
-        # The worker died, and the run continued.
-        ([""], 1),
-    ],
+    # With "" the worker died, and the run continued.
+    [([None], 1), ([None, None], 2), (["interrupted"], 0), (["interrupted", None], 1), ([""], 1)],
 )
 def test_deaths_during_a_case_are_counted(path: Path, ends: list[str | None], deaths: int) -> None:
     for end in ends:
@@ -113,37 +107,29 @@ def test_swapped_lines_are_detected(path: Path) -> None:
         read_journal(path)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{\n", "line 1: Expecting property name"),
-        ("[]\n", "line 1: is not a journal entry"),
-        ('{"event": "run"}\n', "line 1: has no digest: written by an older uevt"),
-        ("Dear diary", "line 1: is not a journal entry"),
-        ("\x80\n", "line 1: 'utf-8' codec"),
-    ],
-)
-def test_a_file_that_is_not_a_journal_is_refused(path: Path, text: str, message: str) -> None:
-    path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(ReportError, match=f"journal.jsonl: {message}"):
-        read_journal(path)
-    assert path.read_bytes() == text.encode("latin-1")
+def first(**entry: object) -> bytes:
+    """A journal of one entry."""
+    return sealed(json.dumps(entry).encode(), b"")
 
 
 @pytest.mark.parametrize(
-    ("entry", "message"),
+    ("data", "message"),
     [
-        ({"event": "party"}, "line 1: is not a run entry"),
-        ({"event": "run", "schema": 1}, "line 1.kernel: is missing"),
-        ({"event": "run", **encode(head())}, "line 1: has no time"),
+        (b"{\n", "line 1: Expecting property name"),
+        (b"[]\n", "line 1: is not a journal entry"),
+        (b'{"event": "run"}\n', "line 1: has no digest: written by an older uevt"),
+        (b"Dear diary", "line 1: is not a journal entry"),
+        (b"\x80\n", "line 1: 'utf-8' codec"),
+        (first(event="party"), "line 1: is not a run entry"),
+        (first(event="run", schema=1), "line 1.kernel: is missing"),
+        (first(event="run", **encode(head())), "line 1: has no time"),
     ],
 )
-def test_an_invalid_first_line_is_refused(
-    path: Path, entry: dict[str, object], message: str
-) -> None:
-    path.write_bytes(sealed(json.dumps(entry).encode(), b""))
+def test_a_file_that_is_not_a_journal_is_refused(path: Path, data: bytes, message: str) -> None:
+    path.write_bytes(data)
     with pytest.raises(ReportError, match=f"journal.jsonl: {message}"):
         read_journal(path)
+    assert path.read_bytes() == data
 
 
 @pytest.mark.parametrize(
@@ -151,9 +137,10 @@ def test_an_invalid_first_line_is_refused(
     [
         ({"event": "party"}, "is not a journal entry"),
         ({"event": "case", "case": {}}, r"case\.id: is missing"),
-        ({"event": "case", "case": case("write.a").to_json()}, "write.a has already ended"),
-        ({"event": "attempt", "case": case("write.a").to_json()}, "write.a has already ended"),
-        ({"event": "extra", "case": case("write.a").to_json()}, "write.a has already ended"),
+        *(
+            ({"event": event, "case": case("write.a").to_json()}, "write.a has already ended")
+            for event in ("case", "attempt", "extra")
+        ),
         ({"event": "running", "id": "write.a", "tier": "quick"}, "write.a has already ended"),
         ({"event": "plan", "selected": 5}, "5 cases are selected, 4 were"),
     ],
@@ -168,19 +155,20 @@ def test_an_inconsistent_entry_is_refused(
         read_journal(path)
 
 
-def test_more_results_than_selected_cases_are_refused(path: Path) -> None:
-    part(path, "write.a", "write.b", "write.c", "write.d")
+@pytest.mark.parametrize(
+    ("names", "end", "message"),
+    [
+        ("abcd", None, "line 11: more cases ended than the 4 selected"),
+        ("a", "interrupted", "line 6: follows the end of the run"),
+    ],
+)
+def test_a_result_beyond_the_run_is_refused(
+    path: Path, names: str, end: str | None, message: str
+) -> None:
+    part(path, *(f"write.{name}" for name in names), end=end)
     with JournalWriter(path) as journal:
         journal.case(case("write.e"))
-    with pytest.raises(ReportError, match="line 11: more cases ended than the 4 selected"):
-        read_journal(path)
-
-
-def test_only_a_resume_may_follow_the_end(path: Path) -> None:
-    part(path, "write.a", end="interrupted")
-    with JournalWriter(path) as journal:
-        journal.case(case("write.b"))
-    with pytest.raises(ReportError, match="line 6: follows the end of the run"):
+    with pytest.raises(ReportError, match=message):
         read_journal(path)
 
 
