@@ -33,7 +33,7 @@ _RUN_S = 600.0
 # Signs that the script has ended, from virtme-ng and from the script: which one appears depends on
 # udev.
 _DONE = ("script exited with code", "uevt ran 42")
-_SAY_DONE = "echo uevt ran $((40 + 2))"
+_PRINT_DONE = "echo uevt ran $((40 + 2))"
 _CALLS = 400
 _GETPID = 39
 
@@ -50,7 +50,7 @@ def vng(image: Path, command: str, writable: Path | None = None) -> float:
     done = subprocess.run(
         [
             *(scripts / "vng", "--disable-kvm", "--force-9p", "--verbose", "-r", image),
-            *(*options, "--", f"{command}; {_SAY_DONE}"),
+            *(*options, "--", f"{command}; {_PRINT_DONE}"),
         ],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

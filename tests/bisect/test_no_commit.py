@@ -62,20 +62,15 @@ def test_host_trouble_keeps_the_log(
     assert "git bisect bad" in (tmp_path / "out" / "bisect.log").read_text()
 
 
-def test_no_verdict_at_all_is_host_trouble(
-    session: Session, history: History, capsys: Caught
+@pytest.mark.parametrize(
+    ("later", "message"), [("error", "no agent after a boot"), ("bad", "cannot be bisected")]
+)
+def test_good_commit_is_tested_again_after_runs_without_verdict(
+    session: Session, history: History, capsys: Caught, later: str, message: str
 ) -> None:
-    """The good commit is tested again before a commit is blamed for having no verdict."""
-    session.later = {"good": "error"}
+    session.later = {"good": later}
     assert bisect(history("good", "error 1", "error 2", "bad")) == 3
-
-
-def test_unstable_verdict_is_host_trouble(
-    session: Session, history: History, capsys: Caught
-) -> None:
-    session.later = {"good": "bad"}
-    assert bisect(history("good", "error 1", "error 2", "bad")) == 3
-    assert "cannot be bisected" in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

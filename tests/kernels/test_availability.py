@@ -106,19 +106,14 @@ def test_host_without_apt_runs_no_program(
 
 UBUNTU = """\
 Package: linux-source
-Architecture: all
 Version: 6.8.0-31.31
 Depends: linux-source-6.8.0
 Size: 1686
-Description: Linux kernel source with Ubuntu patches
 
 Package: linux-source-6.8.0
-Architecture: all
 Version: 6.8.0-31.31
 Provides: linux-source
 Size: 232893746
-Description: Linux kernel source for version 6.8.0 with Ubuntu patches
-
 """
 
 

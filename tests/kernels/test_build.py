@@ -133,7 +133,7 @@ def test_killed_builder_frees_the_lock_and_leaves_no_kernel(tmp_path: Path) -> N
     victim.kill()
     victim.join(60)
     assert victim.exitcode == -signal.SIGKILL
-    heir = started(root, 0)
-    assert output_of(heir, tmp_path) == "image of 6.12.1-1, 2 steps"
-    assert makes(tmp_path) == [str(victim.pid), str(heir.pid)]
+    successor = started(root, 0)
+    assert output_of(successor, tmp_path) == "image of 6.12.1-1, 2 steps"
+    assert makes(tmp_path) == [str(victim.pid), str(successor.pid)]
     assert list((root / "work").iterdir()) == []

@@ -191,14 +191,11 @@ def test_source_as_text(tmp_path: Path, source: str, text: str) -> None:
         assert found.package == "linux"
 
 
-def test_binary_file_is_not_toml(tmp_path: Path) -> None:
+def test_directory_without_readable_entries_is_no_catalog(tmp_path: Path) -> None:
+    with pytest.raises(BadCatalogEntry, match="holds no"):
+        load_catalog(tmp_path)
     (tmp_path / "9.9.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(BadCatalogEntry, match="is not TOML"):
-        load_catalog(tmp_path)
-
-
-def test_an_empty_directory_is_no_catalog(tmp_path: Path) -> None:
-    with pytest.raises(BadCatalogEntry, match="holds no"):
         load_catalog(tmp_path)
 
 
@@ -224,7 +221,7 @@ def test_every_patch_belongs_to_an_entry() -> None:
     ],
 )
 def test_mainline_at_any_release(revision: str, series: str, like: str) -> None:
-    """Its series says in which directory of kernel.org it is, and what it is made of."""
+    """Its series decides its directory on kernel.org and its configuration."""
     catalog = load_catalog()
     entry = catalog.find(f"mainline@{revision}" if revision else "mainline")
     assert (entry.source.series, entry.revision) == (series, revision or None)

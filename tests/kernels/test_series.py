@@ -63,13 +63,17 @@ def test_series_is_applied(name: str, flags: str, errno: str, tree: Path, store:
     assert outcome(name, tree, store) == (flags, errno)
 
 
-def test_series_is_sorted_by_number() -> None:
+def test_series_is_sorted_by_number_and_text_around_a_diff_is_ignored() -> None:
     found = series.read(FIXTURES / "out_of_order_with_replies.mbox")
     assert [patch.name for patch in found.patches] == [
         "out_of_order_with_replies.mbox 1/2 (events: Accept a second flag)",
         "out_of_order_with_replies.mbox 2/2 (events: Refuse unknown flags with EPERM)",
     ]
     assert found.notes == ()
+    first = found.patches[0]
+    assert first.text.startswith("diff --git a/include/linux/events.h b/include/linux/events.h\n")
+    assert first.text.endswith(" #define EPERM 1\n")
+    assert first.file == FIXTURES / "out_of_order_with_replies.mbox"
 
 
 @pytest.mark.parametrize(
@@ -144,13 +148,6 @@ def test_compressed_mbox_is_read(tmp_path: Path) -> None:
 )
 def test_name_of_a_patch_file(path: str, stem: str) -> None:
     assert series.stem(Path(path)) == stem
-
-
-def test_text_around_a_diff_is_ignored() -> None:
-    (first, _) = series.read(FIXTURES / "out_of_order_with_replies.mbox").patches
-    assert first.text.startswith("diff --git a/include/linux/events.h b/include/linux/events.h\n")
-    assert first.text.endswith(" #define EPERM 1\n")
-    assert first.file == FIXTURES / "out_of_order_with_replies.mbox"
 
 
 def test_semantic_patch_with_places() -> None:
