@@ -136,7 +136,7 @@ def test_check_finds_nothing_in_the_expectations_of_the_suite(
             'reason = "x"\nfixed_by = "tracing/user_events: Fix non-spaced field matching"',
             "write when = switch == multi_format and switch != unspaced_fields_match",
         ),
-        ('reason = "sizes differ"', 'reason = "x"\nfixed_by = "a title nobody knows"', None),
+        ('reason = "sizes differ"', 'reason = "x"\nfixed_by = "an unknown title"', None),
     ],
 )
 def test_check_finds_what_no_run_can_need(

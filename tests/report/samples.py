@@ -155,7 +155,7 @@ def contradiction(switch: str = "ebadf_when_disabled", **others: Any) -> Contrad
         **{
             "switch": switch,
             "measured": False,
-            "says": "a write to an event nobody listens to fails with EBADF",
+            "says": "a write to an event without a tracer fails with EBADF",
             "commit": "tracing/user_events: Fix incorrect return value",
             "case": f"dated.{switch}",
             **others,

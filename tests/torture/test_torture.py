@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -68,6 +69,11 @@ def test_a_fault_that_ends_a_run_is_alone_in_it() -> None:
         assert len(run) == 1 or not any(fault.alone or fault.ends for fault in run)
 
 
+def begins(worker: str, case: str, at: float) -> dict[str, Any]:
+    """The line of a diary for a case that begins."""
+    return {"what": "begins", "worker": worker, "case": case, "at": at}
+
+
 def results(out: Path, cases: Mapping[str, Verdict], rerun: Verdict | None = None) -> None:
     """Write the results of a run, with an optional rerun of write.a."""
     out.mkdir(exist_ok=True)
@@ -101,18 +107,11 @@ def test_a_wrong_result_is_reported(
 ) -> None:
     """The fault hit write.a, and write.b came next in that worker."""
     lines = [
-        {"what": "begins", "worker": "gw0", "case": "write.a", "at": 1.0},
-        {
-            "what": "strikes",
-            "worker": "gw0",
-            "case": "write.a",
-            "at": 1.1,
-            "fault": fault,
-            "latest": 1.2,
-        },
-        {"what": "begins", "worker": "gw1", "case": "write.c", "at": 1.1},
-        {"what": "begins", "worker": "gw0", "case": "write.b", "at": 1.5},
-        {"what": "begins", "worker": "gw0", "case": "write.d", "at": 1.6},
+        begins("gw0", "write.a", 1.0),
+        begins("gw0", "write.a", 1.1) | {"what": "strikes", "fault": fault, "latest": 1.2},
+        begins("gw1", "write.c", 1.1),
+        begins("gw0", "write.b", 1.5),
+        begins("gw0", "write.d", 1.6),
     ]
     out = place.directory / "out"
     place.output.write_text("")
@@ -136,19 +135,15 @@ def test_a_wrong_result_is_reported(
 )
 def test_a_fault_waits_for_a_case_that_no_other_can_hit(case: str, worker: str, free: bool) -> None:
     """A fault killed the worker of write.hit, which is run again in gw1."""
-    begins = [
-        ("gw0", "write.hit", 1.0),
-        ("gw1", "write.soon", 1.1),
-        ("gw0", "write.next", 1.6),
-        ("gw0", "write.after", 1.7),
-        ("gw1", "write.later", 1.8),
-        ("gw1", "write.hit", 1.9),
-    ]
     lines = [
-        {"what": "begins", "worker": worker, "case": case, "at": at} for worker, case, at in begins
+        begins("gw0", "write.hit", 1.0),
+        begins("gw0", "write.hit", 1.1) | {"what": "strikes", "latest": 1.5},
+        begins("gw1", "write.soon", 1.1),
+        begins("gw0", "write.next", 1.6),
+        begins("gw0", "write.after", 1.7),
+        begins("gw1", "write.later", 1.8),
+        begins("gw1", "write.hit", 1.9),
     ]
-    strike = {"what": "strikes", "worker": "gw0", "case": "write.hit", "at": 1.1, "latest": 1.5}
-    lines.insert(1, strike)
     until = max(at for at, line in enumerate(lines) if line["case"] == case)
     assert alone(lines[: until + 1], worker, case) is free
 

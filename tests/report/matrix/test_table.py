@@ -26,9 +26,9 @@ def labels(found: Matrix) -> list[str]:
 
 
 def test_kernels_are_sorted_by_release_then_abi() -> None:
-    of_old = {"id": "6.1-byte-status", "profile": "byte-status", "release": "6.1.192"}
+    byte_status = {"id": "6.1-byte-status", "profile": "byte-status", "release": "6.1.192"}
     records = [kernel(each) for each in ("6.12.117", "7.3.4", "6.1.192", "5.19")]
-    found = of(*records, kernel("6.1.192", facts=of_old))
+    found = of(*records, kernel("6.1.192", facts=byte_status))
     assert labels(found) == ["5.19", "6.1-byte-status", "6.1.192", "6.12.117", "7.3.4"]
 
 

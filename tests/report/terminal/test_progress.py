@@ -44,10 +44,10 @@ def test_each_unexpected_case_begins_a_line(quiet: bool) -> None:
 
 
 def test_quiet_output_has_one_line_per_unexpected_case() -> None:
-    shown_text = shown(mixed(), quiet=True).splitlines()
-    assert len(shown_text) == 6
-    assert shown_text[0] == "FAIL registration.size_short: a structure of four bytes is accepted"
-    assert shown_text[-1] == verdict_line(mixed())
+    printed = shown(mixed(), quiet=True).splitlines()
+    assert len(printed) == 6
+    assert printed[0] == "FAIL registration.size_short: a structure of four bytes is accepted"
+    assert printed[-1] == verdict_line(mixed())
     good = run(case("write.a"))
     assert shown(good, quiet=True) == verdict_line(good) + "\n"
 
