@@ -131,9 +131,7 @@ def test_every_step_is_reported(store: Store, apt: FakeApt) -> None:
     apt.lists("upstream", "9.9.4-1")
     apt.archive("9.9.4-1")
     steps: list[Step] = []
-    with store.locked("a test", silent):
-        trees = SourceTrees(store, steps.append)
-        trees.obtain(ENTRY, trees.resolve(ENTRY))
+    obtained(ENTRY, store, steps)
     phases = list(dict.fromkeys(step.phase for step in steps))
     assert phases == [
         "asking the package sources about linux-source-9.9",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
-import sys
 from collections.abc import Callable
+from multiprocessing import Pipe, get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -187,17 +187,12 @@ def test_failing_git_is_host_trouble(tmp_path: Path, history: History) -> None:
         bisection.walk(judge)
 
 
-# A bisection that waits in its workspace.
-HOLDER = """\
-import sys, time
-from pathlib import Path
-from kernels.trees.git_bisect import workspace
-from kernels.store.store import Store
-with workspace(Store(Path(sys.argv[1]))) as directory:
-    (directory / "file").touch()
-    print(directory, flush=True)
-    time.sleep(60)
-"""
+def hold_workspace(root: Path, pipe: Connection) -> None:
+    """Main function of a child process."""
+    with workspace(Store(root)) as directory:
+        (directory / "file").touch()
+        pipe.send(directory)
+        pipe.recv()
 
 
 def test_workspace_is_removed_after_its_holder(tmp_path: Path) -> None:
@@ -206,14 +201,16 @@ def test_workspace_is_removed_after_its_holder(tmp_path: Path) -> None:
     with workspace(store) as directory:
         assert directory.is_dir()
     assert not directory.exists()
-    words = [sys.executable, "-c", HOLDER, str(tmp_path)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout is not None
-        theirs = Path(holder.stdout.readline().strip())
-        with workspace(store) as ours:
-            assert theirs.is_dir()
-            assert ours != theirs
-        holder.send_signal(signal.SIGKILL)
+    near, far = Pipe()
+    holder = get_context("spawn").Process(target=hold_workspace, args=(tmp_path, far), daemon=True)
+    holder.start()
+    assert near.poll(30)
+    theirs: Path = near.recv()
+    with workspace(store) as ours:
+        assert theirs.is_dir()
+        assert ours != theirs
+    holder.kill()
+    holder.join(30)
     assert theirs.is_dir()
     with workspace(store):
         assert not theirs.exists()

@@ -6,9 +6,9 @@ import errno
 import json
 import os
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
+from multiprocessing import Pipe, get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -157,35 +157,28 @@ def test_path_with_space_or_colon_is_refused(tmp_path: Path) -> None:
     assert not store.root.exists()
 
 
-def test_waiting_for_the_lock_names_its_holder_and_ends(tmp_path: Path) -> None:
-    holder = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "import sys, pathlib\n"
-            "from kernels.store.store import Store\n"
-            "with Store(pathlib.Path(sys.argv[1])).locked('building 9.9', lambda _: None):\n"
-            "    print('held', flush=True)\n"
-            "    sys.stdin.read()\n",
-            str(tmp_path / "store"),
-        ],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    store = Store(tmp_path / "store")
-    with holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
-        steps: list[Step] = []
-        with pytest.raises(StoreBusy) as caught, store.locked("a test", steps.append, wait_s=1.2):
-            pytest.fail("two hold the lock")
-        assert f"process {holder.pid} (building 9.9, since " in str(caught.value)
-        assert steps
-        assert f"waiting for process {holder.pid}" in steps[0].phase
-        holder.communicate()
+def hold_lock(root: Path, pipe: Connection) -> None:
+    """Main function of a child process."""
+    with Store(root).locked("building 9.9", silent):
+        pipe.send("held")
+        pipe.recv()
+
+
+def test_waiting_for_the_lock_names_its_holder_and_ends(store: Store) -> None:
+    ours, theirs = Pipe()
+    holder = get_context("spawn").Process(target=hold_lock, args=(store.root, theirs), daemon=True)
+    holder.start()
+    assert ours.poll(30)
+    steps: list[Step] = []
+    with pytest.raises(StoreBusy) as caught, store.locked("a test", steps.append, wait_s=1.2):
+        pytest.fail("two hold the lock")
+    assert f"process {holder.pid} (building 9.9, since " in str(caught.value)
+    assert steps
+    assert f"waiting for process {holder.pid}" in steps[0].phase
+    ours.send("end")
     with store.locked("a test", silent, wait_s=5):
-        pass
+        holder.join(30)
+    assert holder.exitcode == 0
 
 
 def test_leftovers_are_swept_unless_a_build_is_in_progress(
