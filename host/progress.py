@@ -9,7 +9,7 @@ from typing import TextIO
 
 from host.deadline import Deadline
 
-# In a log, one line in this many seconds shows that the work goes on.
+# In a log, one line in this many seconds shows that the work continues.
 QUIET_INTERVAL_S = 15.0
 
 

@@ -19,7 +19,7 @@ from tests.cases.variants import PROFILE, Outcome, Variant, all_variants, honest
 
 KERNEL = "6.12"
 WITHOUT_USER_EVENTS = "6.12-without-user-events"
-# A workflow of GitHub that runs these tests would be told of every run in them.
+# GitHub would annotate its workflow with every run that these tests make.
 for _name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
     os.environ.pop(_name, None)
 _KERNEL_FIXTURES = {"built_kernel", "kernel_without_user_events"}

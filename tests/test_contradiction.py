@@ -26,8 +26,8 @@ def test_one_case_fails_and_the_others_are_judged_as_measured(
     assert failed[0]["blame"] == "kernel"
     (found,) = results["summary"]["contradictions"]
     assert (found["switch"], found["measured"]) == ("ebadf_when_disabled", True)
-    told = done.stdout.splitlines()
-    assert any(line.startswith("  ebadf_when_disabled: on here, off in the") for line in told)
+    printed = done.stdout.splitlines()
+    assert any(line.startswith("  ebadf_when_disabled: on here, off in the") for line in printed)
     assert f"--abi {built_kernel.release},ebadf_when_disabled=yes" in done.stdout
     assert "FAIL" in last_line(done)
 

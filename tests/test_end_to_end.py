@@ -167,10 +167,10 @@ def test_empty_selection_is_reported_with_several_guests(
 def test_usage_errors_take_one_line(arguments: list[str], code: int, said: str) -> None:
     """The error, its hint, and the documented exit code."""
     done = uevt("run", *arguments)
-    told = [line for line in (done.stderr + done.stdout).splitlines() if "uevt:" in line]
+    messages = [line for line in (done.stderr + done.stdout).splitlines() if "uevt:" in line]
     assert done.returncode == code, done.stdout + done.stderr
-    assert len(told) == 1
-    assert said in told[0]
+    assert len(messages) == 1
+    assert said in messages[0]
 
 
 def test_missing_qemu_is_an_error_of_the_host(tmp_path: Path, built_kernel: BuiltKernel) -> None:

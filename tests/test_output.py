@@ -114,8 +114,8 @@ def test_ktap_of_guests_side_by_side(tmp_path: Path, built_kernel: BuiltKernel) 
         "uevt.run": True,
     }
     assert any("kernel  " in line for line in entries["dated.ebadf_when_disabled"].diagnostics)
-    told = done.stderr.splitlines()
-    assert [line.split()[0] for line in told] == ["FAIL", "uevt:"]
+    printed = done.stderr.splitlines()
+    assert [line.split()[0] for line in printed] == ["FAIL", "uevt:"]
 
 
 def test_ktap_of_several_kernels(tmp_path: Path) -> None:
@@ -190,9 +190,9 @@ def test_argument_that_breaks_the_boot_is_named(tmp_path: Path, built_kernel: Bu
     words = ("-n", "1", "-k", "status.", f"--out={tmp_path / 'out'}", "-q")
     done = uevt("--image", str(built_kernel.image), *words, "--append", "mem=20M")
     assert done.returncode == 3, done.stdout + done.stderr
-    *told, verdict = done.stdout.splitlines()
-    assert len(told) >= 5
-    for line in told:
+    *printed, verdict = done.stdout.splitlines()
+    assert len(printed) >= 5
+    for line in printed:
         assert line.startswith("ERROR status.")
         assert "or leave out --append mem=20M" in line
     assert " ERROR: 0 passed" in verdict

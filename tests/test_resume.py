@@ -123,9 +123,9 @@ def test_second_process_that_resumes_a_run_is_refused(place: Runs, out: Path) ->
 def test_resuming_as_another_run_is_refused(place: Runs, out: Path) -> None:
     cut(out, 4)
     before = (out / "journal.jsonl").read_bytes()
-    code, told = place.run(f"--resume={out}", "--tier=full", "--abi=6.8")
+    code, message = place.run(f"--resume={out}", "--tier=full", "--abi=6.8")
     assert code == 2
-    assert told == (
+    assert message == (
         f"uevt: {out}: would resume as another run: kernel profile was 6.12.117 and is 6.8; "
         "--tier was quick and is full; restore that, or start a new run: another --out, or --out "
         "with --force\n"

@@ -78,7 +78,7 @@ def test_several_workers_find_what_one_finds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "told"),
+    ("options", "code", "message"),
     [
         (("-k", "drill.nobody", "--guests", "2"), 2, "nothing selected"),
         (("--guests", "0"), 2, "--guests needs a number"),
@@ -87,10 +87,10 @@ def test_several_workers_find_what_one_finds(tmp_path: Path) -> None:
     ],
 )
 def test_options_without_a_pool_are_refused(
-    tmp_path: Path, options: tuple[str, ...], code: int, told: str
+    tmp_path: Path, options: tuple[str, ...], code: int, message: str
 ) -> None:
     found, said = drill(tmp_path / "out", "two_passes.py", *options)
-    assert (found, told in said) == (code, True), said
+    assert (found, message in said) == (code, True), said
     assert not (tmp_path / "out").exists()
 
 

@@ -64,8 +64,8 @@ class Bpf:
     ) -> Observation:
         """A command with raw attributes; ``size`` in bytes if it differs from theirs."""
         address = self.place(attributes, descriptors)
-        told = len(attributes) if size is None else size
-        return self.process.run(self.operation(command, address, told, slot))
+        length = len(attributes) if size is None else size
+        return self.process.run(self.operation(command, address, length, slot))
 
     def operation(self, command: int, address: int, size: int, slot: int | None) -> ops.Bpf:
         """A command with stored attributes."""

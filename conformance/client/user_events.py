@@ -112,7 +112,7 @@ class UserEvents:
         return self.tracefs.instance(self.name(stem))
 
     def name(self, stem: str = "e") -> str:
-        """An event name nobody else uses; equal stems give equal names."""
+        """A unique event name; equal stems give equal names."""
         return self.prefix + stem
 
     def new_process(self) -> Process:

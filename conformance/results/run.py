@@ -167,7 +167,7 @@ class RunRecord:
     def to_json(self) -> dict[str, Any]:
         """The document of results.json, schema 1.
 
-        A self-check has neither verdict nor counts, so that nobody takes it for a run.
+        A self-check has neither verdict nor counts, so that it cannot be mistaken for a run.
         """
         summary: dict[str, Any]
         if self.head.self_check:

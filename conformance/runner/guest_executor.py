@@ -14,7 +14,7 @@ from conformance.ops.calls import Call
 from conformance.ops.operation import Reply
 from conformance.runner.process_pool import Enablers, PooledProcess, ProcessPool
 
-# In the place of watched memory after a call that is not the last one of an operation.
+# Instead of watched memory, after a call that is not the last one of an operation.
 _NOT_WATCHED = "-"
 _UNWATCHABLE = frozenset({"sys", "peek", "poke", "put_fd", "take_fd"})
 _SPAWNS = (ops.Spawn, tasks.SpawnDriver)

@@ -17,7 +17,7 @@ KERNELS = ("6.1.10", "6.4.5", "6.12.117", "7.3.4")
 MANY_KERNELS, MANY_CASES = 20, 800
 # Time to open a page.
 OPEN_MS = 1000
-# A delay that nobody notices.
+# A delay too short to notice.
 LAG_MS = 100
 
 

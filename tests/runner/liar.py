@@ -62,7 +62,7 @@ class LyingExecutor:
         self._truth.pause(deadline)
 
     @property
-    def told(self) -> bool:
+    def has_lied(self) -> bool:
         """Whether the wrong answer was given."""
         return self._told > 0
 
@@ -71,7 +71,7 @@ def tell(variant: Variant, lie: Lie, *, once: bool = False) -> Outcome:
     """Run a variant on a wrong kernel; it must reach the lie."""
     liar = LyingExecutor(lie, once=once)
     outcome = liar.attempt.run(variant)
-    assert liar.told, f"{variant.id}: step {lie.step} was never reached"
+    assert liar.has_lied, f"{variant.id}: step {lie.step} was never reached"
     return outcome
 
 

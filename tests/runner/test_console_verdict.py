@@ -37,7 +37,7 @@ def result(outcome: Outcome = Outcome.PASS, blame: Blame = Blame.NONE) -> CaseRe
         (result(Outcome.FAIL, Blame.KERNEL), [OOPS], Outcome.CRASH, Blame.KERNEL, "the guest cra"),
         # Without memory no answer counts.
         (result(Outcome.FAIL, Blame.KERNEL), [MEMORY], Outcome.ERROR, Blame.GUEST, "the guest has"),
-        # A report fails the kernel, whoever else is at fault.
+        # A report fails the kernel, whatever else is at fault.
         (result(Outcome.ERROR, Blame.CASE), [WARN], Outcome.FAIL, Blame.KERNEL, "the kernel comp"),
     ],
 )
@@ -49,8 +49,8 @@ def test_outcome_of_a_case_with_reports(
     assert found.reason.startswith(reason)
     assert found.reports == tuple(reports)
     assert found.evidence == Evidence(docs="what the documentation says", console="the console")
-    told = [each.observed for each in found.mismatches if each.field == "console"]
-    assert told == [str(each) for each in reports if not each.allowed]
+    console_lines = [each.observed for each in found.mismatches if each.field == "console"]
+    assert console_lines == [str(each) for each in reports if not each.allowed]
     assert CaseResult.from_json(found.to_json()) == found
 
 

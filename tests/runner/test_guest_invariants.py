@@ -52,14 +52,14 @@ def test_changed_mode_or_owner_is_found(status: str) -> None:
     around = GuestInvariants(guest)
     assert changed(around, guest, [], passed=False) == []
     guest.status = status
-    told = [f"the mode of {tracefs.DATA} was '100640 0:0' and is '{status}'"]
-    assert changed(around, guest, [], passed=False) == told
+    expected = [f"the mode of {tracefs.DATA} was '100640 0:0' and is '{status}'"]
+    assert changed(around, guest, [], passed=False) == expected
     around.accept()
     assert changed(around, guest, [], passed=False) == []
 
 
 @pytest.mark.parametrize(
-    ("operation", "told"),
+    ("operation", "expected"),
     [
         (ops.Open("p1", 3, tracefs.DATA, os.O_RDWR), False),
         (ops.Open("p1", 3, tracefs.TRACING_ON, os.O_RDONLY), False),
@@ -73,19 +73,19 @@ def test_changed_mode_or_owner_is_found(status: str) -> None:
     ],
     ids=str,
 )
-def test_invariants_are_read_after_shared_writes(operation: ops.Operation, told: bool) -> None:
+def test_invariants_are_read_after_shared_writes(operation: ops.Operation, expected: bool) -> None:
     guest = Kept({})
     around = GuestInvariants(guest)
     guest.status = "100666 0:0"
-    assert bool(changed(around, guest, [operation], passed=True)) is told
+    assert bool(changed(around, guest, [operation], passed=True)) is expected
 
 
 def test_taint_is_always_read() -> None:
     guest = Kept({})
     around = GuestInvariants(guest)
     guest.tainted = "512"
-    told = ["/proc/sys/kernel/tainted was '0' and is '512'"]
-    assert changed(around, guest, [], passed=True) == told
+    expected = ["/proc/sys/kernel/tainted was '0' and is '512'"]
+    assert changed(around, guest, [], passed=True) == expected
 
 
 def test_new_guest_has_an_expanded_buffer() -> None:

@@ -170,10 +170,10 @@ def test_case_without_its_feature_is_not_judged() -> None:
     runner = Runner(PROFILES[-1], lambda: guest, lambda *_: None, promised=nothing)
     assert begun(runner)[0] is Came.PASS
     assert Bare.asked == 0
-    told = "the kernel has no CONFIG_BPF_EVENTS and no CONFIG_KPROBE_EVENTS"
+    missing = "the kernel has no CONFIG_BPF_EVENTS and no CONFIG_KPROBE_EVENTS"
     for _ in range(2):
         went = begun(runner, Facility.BPF_TRACING, Facility.KPROBES)
-        assert went == (Came.SKIP, SkipReason.CONFIG, told)
+        assert went == (Came.SKIP, SkipReason.CONFIG, missing)
     assert Bare.asked == 2
 
 

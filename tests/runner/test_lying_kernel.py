@@ -65,9 +65,9 @@ def exhausted(variants: list[Variant]) -> list[Variant]:
     return chosen
 
 
-def uncaught(variant: Variant, told: list[Lie], *, once: bool = False) -> list[tuple[str, Lie]]:
+def uncaught(variant: Variant, sample: list[Lie], *, once: bool = False) -> list[tuple[str, Lie]]:
     """Wrong answers that the lock step missed."""
-    return [(variant.id, lie) for lie in told if not tell(variant, lie, once=once).accused]
+    return [(variant.id, lie) for lie in sample if not tell(variant, lie, once=once).accused]
 
 
 def test_every_lie_about_every_step_is_caught(
@@ -76,9 +76,9 @@ def test_every_lie_about_every_step_is_caught(
     missed: list[tuple[str, Lie]] = []
     kinds: set[str] = set()
     for variant in exhausted:
-        told = list(lies(recorded[variant.id].lockstep.steps))
-        kinds |= {lie.kind for lie in told}
-        missed += uncaught(variant, told)
+        sample = list(lies(recorded[variant.id].lockstep.steps))
+        kinds |= {lie.kind for lie in sample}
+        missed += uncaught(variant, sample)
     assert missed == []
     assert kinds >= KINDS
 
@@ -89,8 +89,8 @@ def test_rare_lie_is_caught_in_every_case(
     dice = random.Random(SEED)
     missed: list[tuple[str, Lie]] = []
     for variant in variants:
-        told = list(lies(recorded[variant.id].lockstep.steps))
-        missed += uncaught(variant, [dice.choice(told)])
+        sample = list(lies(recorded[variant.id].lockstep.steps))
+        missed += uncaught(variant, [dice.choice(sample)])
     assert missed == []
 
 
@@ -109,8 +109,8 @@ def test_corrected_lie_during_a_wait_is_caught(
     count = 0
     for variant in variants:
         waited = [s for s in recorded[variant.id].lockstep.steps if s.waited_s is not None]
-        told = [lie for lie in lies(waited) if lie.kind in NEVER_TRUE_FOR_A_WHILE]
-        for lie in dice.sample(told, min(3, len(told))):
+        sample = [lie for lie in lies(waited) if lie.kind in NEVER_TRUE_FOR_A_WHILE]
+        for lie in dice.sample(sample, min(3, len(sample))):
             count += 1
             missed += uncaught(variant, [lie], once=True)
     assert count > 100

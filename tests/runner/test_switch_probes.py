@@ -82,8 +82,8 @@ def test_explanation_names_commit_and_hint() -> None:
 
 def test_hinted_abi_has_no_contradiction() -> None:
     found = measured(kernel(EBADF), probe(EBADF))
-    mended = profile_for(found.explanation(EBADF).rpartition(" ")[2])
-    assert mended.switches == found.profile_for(about("")).switches
+    corrected = profile_for(found.explanation(EBADF).rpartition(" ")[2])
+    assert corrected.switches == found.profile_for(about("")).switches
 
 
 def test_cases_that_need_a_switch_measured_off_are_skipped() -> None:

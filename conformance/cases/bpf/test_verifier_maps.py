@@ -236,5 +236,5 @@ def test_refused_map(ue: UserEvents) -> None:
     _, file = process.open(DATA)
     assert system.load([ld_map_fd(R1, file), *END]).errno == "EINVAL"
     assert system.load([ld_map_fd(R1, system.load_returning_7().slot), *END]).errno == "EINVAL"
-    nobody = [Instruction(0x18, R1, 1, imm=-1), Instruction(0), *END]
-    assert system.load(nobody).errno == "EBADF"
+    closed = [Instruction(0x18, R1, 1, imm=-1), Instruction(0), *END]
+    assert system.load(closed).errno == "EBADF"

@@ -129,7 +129,7 @@ def test_one_word(ue: UserEvents) -> None:
 
 @case(
     spec="ftrace_event_set_open, ftrace_clear_events",
-    doc="Via the 'set_event' interface: opening the file for writing anew disables all events",
+    doc="Via the 'set_event' interface: opening the file with O_TRUNC disables all events",
 )
 @variants("instance", "top")
 def test_truncated(ue: UserEvents, where: str) -> None:

@@ -138,7 +138,7 @@ def test_listing(ue: UserEvents) -> None:
 @case(
     spec="user_events_write_core; trace_events_user.c:user_event_validate",
     doc="trace_events_user.c@rfc-v1, the review of it: a packet is number, data, length and "
-    "offset of the text, and the text; the kernel checks and mends the offset",
+    "offset of the text, and the text; the kernel checks and corrects the offset",
     isolation="events",
 )
 @variants(

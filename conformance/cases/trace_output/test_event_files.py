@@ -89,7 +89,7 @@ def test_nothing_left_to_read(ue: UserEvents, file: str) -> None:
     assert opened.read().errno == "ENODEV"
 
 
-@case(doc="Deleting: an event that is made anew is another one", needs="lasting_events")
+@case(doc="Deleting: an event created again is another one", needs="lasting_events")
 def test_not_the_next_of_its_name(ue: UserEvents) -> None:
     """A descriptor of a deleted event does not enable a new event of that name."""
     ue.tracefs.command(f"u:{ue.name()}\n")

@@ -10,8 +10,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "trace",
-    doc="ftrace.rst@v6.12: tracing_cpumask: only the processors in it are traced; of what a "
-    "writer is told it says nothing",
+    doc="ftrace.rst@v6.12: tracing_cpumask: only the processors in it are traced; silent about "
+    "the result of a write",
     tier="full",
     isolation="global",
 )
@@ -19,8 +19,7 @@ case = surface(
 
 @case(
     spec="trace.c:tracing_cpumask_write, tracing_set_cpumask",
-    doc="tracing_cpumask: only the processors in it are traced; of what a writer is told it says "
-    "nothing: a mask in hexadecimal digits",
+    doc="tracing_cpumask: a mask of the traced CPUs in hexadecimal digits",
 )
 @variants("top", "instance")
 def test_processors_refused(ue: UserEvents, where: str) -> None:

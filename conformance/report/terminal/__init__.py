@@ -1,1 +1,1 @@
-"""A run for the person who started it: while it goes on, and when it is over."""
+"""Terminal output of a run: progress, and the summary at its end."""
