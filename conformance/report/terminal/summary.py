@@ -119,7 +119,7 @@ def _contradiction(record: RunRecord, found: Contradiction) -> str:
     touched = [case for case in record.cases if found.switch in case.adapted]
     unjudged = sum(case.outcome is Outcome.SKIP for case in touched)
     return one_line(
-        f"{found.switch}: {here}, {dated} in the profile;"
+        f"{found.switch}: {here} in this kernel, {dated} in the profile;"
         f" judged as measured: {len(touched) - unjudged}, not judged: {unjudged}"
     )
 
