@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.cli.main import main
 from conformance.results.exit_codes import ExitStyle
 from conformance.session import launch
 from conformance.session.launch import session
@@ -76,3 +77,8 @@ def test_number_of_guests_respects_container_limits(
 def test_unknown_flavour_is_refused(host: Path) -> None:
     with pytest.raises(UserMistake, match="unknown flavour 'debgu'"):
         launch._guests_that_fit("debgu")
+
+
+def test_a_second_expression_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "-k", "write", "-k", "status"]) == 2
+    assert "join them: -k 'A or B'" in capsys.readouterr().err

@@ -235,7 +235,7 @@ def test_user_namespace_mounts(ue: UserEvents) -> None:
 
 @case(
     spec="fs/tracefs/inode.c:tracefs_apply_options",
-    doc="ftrace.rst@v6.12: the file system: mounted by whoever wants it; of options it says "
+    doc="ftrace.rst@v6.12: the file system: mounted by any administrator; of options it says "
     "nothing",
     isolation="global",
 )
@@ -262,7 +262,7 @@ def test_mount_options(
 
 @case(
     spec="fs/tracefs/inode.c:tracefs_get_tree, tracefs_reconfigure",
-    doc="ftrace.rst@v6.12: the file system: mounted by whoever wants it; of options it says "
+    doc="ftrace.rst@v6.12: the file system: mounted by any administrator; of options it says "
     "nothing",
     isolation="global",
 )
