@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 
-from conformance.abi.switches import BY_NAME, DERIVED, SWITCHES, Kind, Switch
+from conformance.abi.switch import Kind, Switch
+from conformance.abi.switches import BY_NAME, DERIVED, SWITCHES
 from conformance.abi.uapi import (
     USER_REG,
     USER_REG_BIT_STATUS,
@@ -21,7 +22,9 @@ from conformance.abi.uapi import (
 )
 
 _RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
+# What an override says of a switch, and of a bug.
 _TRUTH = {"yes": True, "no": False}
+_STATE = {"fixed": True, "present": False}
 
 
 class Generation(StrEnum):
@@ -153,6 +156,15 @@ class Profile:
             return self._derived(switch)
         return BY_NAME[switch].name in self.switches
 
+    def fixed(self, bug: str) -> bool:
+        """Whether the kernel is expected not to have a known bug.
+
+        Raises KeyError for an unknown id, ValueError for a switch that is none of a bug.
+        """
+        if not BY_NAME[bug].bug:
+            raise ValueError(f"{bug} is no bug: ask has()")
+        return self.has(bug)
+
     def _derived(self, name: str) -> bool:
         if name == "lasting_events":
             # In between, dynamic_events needs a flag that registration refuses.
@@ -170,9 +182,14 @@ def _generation_of(series: tuple[int, int]) -> Generation:
 
 
 def applies(switch: Switch, release: Release) -> bool:
-    """Whether ``switch`` is on in ``release``, counting stable backports."""
+    """Whether ``switch`` is on in ``release``, counting stable backports.
+
+    That of a bug is on before the bug was introduced.
+    """
     if release.series in switch.backports:
         return release.sublevel >= switch.backports[release.series]
+    if switch.introduced is not None and release.series < switch.introduced:
+        return True
     return switch.since is not None and release.series >= switch.since
 
 
@@ -216,12 +233,15 @@ def _named(name: str) -> Named:
 
 
 def _override(profile: Profile, text: str) -> Profile:
-    switch, equals, truth = text.partition("=")
-    if not equals or truth not in _TRUTH:
-        raise ProfileError(f"{text!r} is not an override; write SWITCH=yes or SWITCH=no")
-    if switch not in BY_NAME:
-        raise ProfileError(f"unknown switch {switch!r}; one of {', '.join(sorted(BY_NAME))}")
-    on = profile.switches | {switch} if _TRUTH[truth] else profile.switches - {switch}
+    name, _, state = text.partition("=")
+    switch = BY_NAME.get(name)
+    states = _STATE if switch is not None and switch.bug else _TRUTH
+    if state not in states:
+        forms = " or ".join(f"{'BUG' if states is _STATE else 'SWITCH'}={each}" for each in states)
+        raise ProfileError(f"{text!r} is not an override; write {forms}")
+    if switch is None:
+        raise ProfileError(f"unknown switch {name!r}; one of {', '.join(sorted(BY_NAME))}")
+    on = profile.switches | {name} if states[state] else profile.switches - {name}
     return replace(profile, switches=on)
 
 

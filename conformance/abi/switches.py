@@ -6,36 +6,12 @@ A switch is on in releases from ``since``, and in stable series of ``backports``
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
 
-
-class Kind(StrEnum):
-    """The code that a switch dates: user_events, or generic tracing code."""
-
-    USER_EVENTS = "user_events"
-    BASE = "base"
-
-
-@dataclass(frozen=True, slots=True)
-class Switch:
-    """One dated behaviour.
-
-    ``since`` is the first mainline release as (major, minor), or None if no release has the
-    behaviour: it was merged and removed, or only a catalog variant has it.  ``backports`` maps a
-    stable series to its first sublevel with it.  ``commit`` is a title.
-    """
-
-    name: str
-    says: str
-    commit: str
-    since: tuple[int, int] | None
-    backports: Mapping[tuple[int, int], int] = field(default_factory=dict)
-    kind: Kind = Kind.USER_EVENTS
-
+from conformance.abi.bugs import BUGS
+from conformance.abi.switch import Kind, Switch
 
 # Switches before 5.18 date changes between the first commit and the first release.
-SWITCHES: tuple[Switch, ...] = (
+_CHANGES: tuple[Switch, ...] = (
     Switch(
         "perf_sink",
         "perf attaches to events: their status shows perf, and perf gets their records",
@@ -272,6 +248,8 @@ SWITCHES: tuple[Switch, ...] = (
         kind=Kind.BASE,
     ),
 )
+
+SWITCHES = _CHANGES + BUGS
 
 BY_NAME: Mapping[str, Switch] = {switch.name: switch for switch in SWITCHES}
 

@@ -11,9 +11,10 @@ from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 import pytest
 
+from conformance.abi.bugs import BUGS
 from conformance.abi.profile import Profile, in_range
 from conformance.abi.switches import BY_NAME, DERIVED
-from conformance.results.case_result import CASE_ID
+from conformance.results.case_result import CASE_ID, Level
 
 CaseFunction = TypeVar("CaseFunction", bound=Callable[..., None])
 
@@ -26,6 +27,7 @@ _NAMES_DOCUMENT = re.compile(r"[\w/.-]+\.(rst|c|h)(:\w+)?@")
 _DIRECTORY = "Documentation/trace/"
 _OF_DIRECTORY = re.compile(r"[\w-]+\.rst@")
 _ATTRIBUTE = "uevt_case"
+_SILENT = re.compile(r"silent|says? nothing|nothing is said|not mentioned")
 
 
 # Variants of a case that have the tier of the case; the others are full.
@@ -98,7 +100,7 @@ class Case:
     """The declaration of a case.
 
     ``spec`` is the kernel function that decides; ``doc`` is file@tag, and what the documentation
-    or header says there, in our own words.
+    or header says there, in our own words.  ``level`` is the kind of promise.
     """
 
     id: str
@@ -118,6 +120,9 @@ class Case:
     facilities: tuple[Facility, ...] = ()
     # First paragraph of the docstring, on one line.
     sentence: str = ""
+    level: Level = Level.CONTRACT
+    # Known bugs of the kernel that show in the answers.
+    bugs: tuple[str, ...] = ()
 
     @property
     def surface(self) -> str:
@@ -151,6 +156,8 @@ class Declaration(TypedDict, total=False):
     switch: str
     module: str
     facilities: str
+    level: str
+    bug: str
 
 
 _DEFAULTS = Declaration(
@@ -164,6 +171,8 @@ _DEFAULTS = Declaration(
     switch="",
     module="",
     facilities="",
+    level="",
+    bug="",
 )
 
 
@@ -172,8 +181,9 @@ def surface(name: str, **defaults: Unpack[Declaration]) -> Surface:
 
     ``profiles`` is a range of releases such as ``6.4..``.  ``needs`` and ``without`` name
     switches, or what is derived from them, that must be on or off; ``switch`` names the one
-    whose probe the case is.  ``facilities`` names optional kernel features.  Separate several
-    words by spaces.  A ``spec`` or ``doc`` that names no file is about that of the surface, which
+    whose probe the case is, ``bug`` the known bugs that show in its answers.  ``facilities`` names
+    optional kernel features.  Separate several words by spaces.  ``level`` is the kind of promise
+    (``Level``).  A ``spec`` or ``doc`` that names no file is about that of the surface, which
     is trace_events_user.c and user_events.rst@v6.12 if the surface names none.  Documents of
     Documentation/trace need no directory.
     """
@@ -219,20 +229,37 @@ class Surface:
         _check_words("isolation", [stated["isolation"]], Isolation)
         facilities = stated["facilities"].split()
         _check_words("facility", facilities, Facility)
+        spec = _spec(self.defaults.get("spec", ""), own.get("spec", ""))
+        doc = _doc(self.defaults.get("doc", ""), own.get("doc", ""))
+        level = stated["level"] or _seeded(spec, doc)
+        _check_words("level", [level], Level)
+        bugs = stated["bug"].split()
+        _check_words("bug", bugs, [each.name for each in BUGS])
+        if stated["switch"] in {each.name for each in BUGS}:
+            bugs = [stated["switch"], *bugs]
         return Case(
             id=id,
-            spec=_spec(self.defaults.get("spec", ""), own.get("spec", "")),
-            doc=_doc(self.defaults.get("doc", ""), own.get("doc", "")),
+            spec=spec,
+            doc=doc,
             profiles=stated["profiles"],
             needs=tuple(needs),
             without=tuple(without),
             tier=Tier(stated["tier"]),
             isolation=Isolation(stated["isolation"]),
+            level=Level(level),
+            bugs=tuple(bugs),
             switch=stated["switch"],
             module=stated["module"],
             facilities=tuple(map(Facility, facilities)),
             sentence=" ".join(docstring.partition("\n\n")[0].split()),
         )
+
+
+def _seeded(spec: str, doc: str) -> Level:
+    """The level of a case that states none."""
+    if not spec.startswith((_SOURCE, "include/uapi/linux/user_events.h")):
+        return Level.DETAIL
+    return Level.BEHAVIOUR if _SILENT.search(doc) else Level.CONTRACT
 
 
 def _check_words(kind: str, words: Iterable[str], allowed: Iterable[str]) -> None:

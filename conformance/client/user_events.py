@@ -156,6 +156,10 @@ class UserEvents:
         """A literal that changed with a dated switch."""
         return since if self.profile.has(switch) else before
 
+    def bug(self, id: str, *, fixed: T, present: T) -> T:
+        """A literal that depends on a known bug of the kernel."""
+        return fixed if self.profile.fixed(id) else present
+
     def line(self, *values: str, dump: str = "", name: str = "e") -> str:
         """The body of a trace line of event ``name()``, whose fields show these values.
 

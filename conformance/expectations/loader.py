@@ -29,7 +29,7 @@ DIRECTORY = Path(__file__).parent
 """The expectations of this suite."""
 
 NOT_SEEN = "expected and not seen: "
-"""Prefix of the reason of an XPASS."""
+"""Prefix of the reason of an FIXED."""
 
 FIELDS = ("errno", "value", "data", "memory")
 """The parts of an answer that an expectation can cover."""
@@ -108,7 +108,7 @@ class Expectations:
         """The result with expectations applied.
 
         A FAIL blamed on the kernel becomes XFAIL if every mismatch is covered; a PASS becomes
-        XPASS if a deviation was expected.  No expectation excuses a crash, a timeout, or an error
+        FIXED if a deviation was expected.  No expectation excuses a crash, a timeout, or an error
         of the suite.
         """
         if result.outcome is Outcome.FAIL and result.blame is Blame.KERNEL:
@@ -116,13 +116,13 @@ class Expectations:
             return _with(result, Outcome.XFAIL, known) if known else result
         if result.outcome is Outcome.PASS:
             expected = self.applicable(context, result.id)
-            return _with(result, Outcome.XPASS, expected) if expected else result
+            return _with(result, Outcome.FIXED, expected) if expected else result
         return result
 
 
 def _with(result: CaseResult, outcome: Outcome, entries: Sequence[Expectation]) -> CaseResult:
     reason = "; ".join(str(each) for each in entries)
-    if outcome is Outcome.XPASS:
+    if outcome is Outcome.FIXED:
         reason = NOT_SEEN + reason
     return replace(result, outcome=outcome, blame=Blame.KERNEL, reason=reason)
 

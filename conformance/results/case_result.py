@@ -19,22 +19,36 @@ CASE_ID = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 """``surface.name[.variant]``."""
 
 
+class Level(StrEnum):
+    """The kind of promise that a case tests, the strongest first."""
+
+    CONTRACT = "contract"  # the documentation or the uapi header states it
+    BEHAVIOUR = "behaviour"  # undocumented, but programs of user_events can depend on it
+    DETAIL = "detail"  # an accident of the implementation, or other tracing code
+
+
 class Outcome(StrEnum):
-    """The outcome of a case.  XFAIL is a known deviation."""
+    """The outcome of a case.
+
+    A deviation is FAIL, CHANGED or NOTE, by the level of its case.  XFAIL is a known bug of the
+    kernel; FIXED is one that this kernel no longer has.
+    """
 
     PASS = "PASS"
     FAIL = "FAIL"
+    CHANGED = "CHANGED"
+    NOTE = "NOTE"
     XFAIL = "XFAIL"
-    XPASS = "XPASS"
+    FIXED = "FIXED"
     SKIP = "SKIP"
     CRASH = "CRASH"
     TIMEOUT = "TIMEOUT"
     ERROR = "ERROR"
 
 
-CONFORMING = frozenset({Outcome.PASS, Outcome.XPASS})
+CONFORMING = frozenset({Outcome.PASS, Outcome.FIXED})
 """The kernel did as documented."""
-UNEXPECTED = frozenset({Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT})
+UNEXPECTED = frozenset({Outcome.FAIL, Outcome.FIXED, Outcome.CRASH, Outcome.TIMEOUT})
 """Outcomes about the kernel that no expectation explains."""
 NOT_OK = UNEXPECTED | {Outcome.ERROR}
 """Unexpected outcomes, and errors of the suite, the guest or the host."""

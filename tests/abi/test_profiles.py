@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from conformance.abi.profile import Generation, ProfileError, Release, in_range, profile_for
-from conformance.abi.switches import BY_NAME, DERIVED, SWITCHES, Kind, Switch
+from conformance.abi.switch import Kind, Switch
+from conformance.abi.switches import BY_NAME, DERIVED, SWITCHES
 
 # Later than any switch.
 FUTURE = "99.0"

@@ -17,7 +17,7 @@ from conformance.results.case_result import Blame, CaseResult, Mismatch, Outcome
 from conformance.results.run import RunRecord
 from tests.report.samples import case, kernel, stored
 
-XF, XP = Outcome.XFAIL, Outcome.XPASS
+XF, XP = Outcome.XFAIL, Outcome.FIXED
 C, T, E = Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR
 
 # A case of the suite.

@@ -30,7 +30,7 @@ UNHURRIED = settings(deadline=None, max_examples=60)
 BLAMES = {
     Outcome.FAIL: Blame.KERNEL,
     Outcome.XFAIL: Blame.KERNEL,
-    Outcome.XPASS: Blame.KERNEL,
+    Outcome.FIXED: Blame.KERNEL,
     Outcome.CRASH: Blame.KERNEL,
     Outcome.TIMEOUT: Blame.KERNEL,
     Outcome.ERROR: Blame.HOST,
@@ -137,7 +137,7 @@ def mixed() -> RunRecord:
         settle(lost, case("enable.bit_63", duration_s=0.25)),
         settle(panic, case("delete.busy")),
         case("write.storm", Outcome.TIMEOUT, reason="no answer to writev within 5 s"),
-        case("status.text", Outcome.XPASS, reason="expected and not seen: the header is missing"),
+        case("status.text", Outcome.FIXED, reason="expected and not seen: the header is missing"),
         case(
             "format.array_length",
             Outcome.XFAIL,

@@ -1,6 +1,6 @@
 """Compare two runs: cases by what their outcomes say about the kernel.
 
-Cases of BASE and NEW are paired by id.  An outcome is conforming (PASS, XPASS), a known deviation
+Cases of BASE and NEW are paired by id.  An outcome is conforming (PASS, FIXED), a known deviation
 (XFAIL), wrong (FAIL, TIMEOUT, CRASH), or no verdict (SKIP, ERROR).  A regression is wrong in NEW
 and not in BASE, with the same program, and not flaky.
 """

@@ -211,7 +211,7 @@ def _second_run(change: Change) -> str:
 def _reason(change: Change) -> str:
     """The reason of the outcome; for a fixed case, the reason of the failure."""
     base, new = change.base, change.new
-    if new is not None and new.outcome is Outcome.XPASS:
+    if new is not None and new.outcome is Outcome.FIXED:
         gone = "the deviation is gone, remove its expectation"
         if base is not None and base.outcome is Outcome.PASS:
             gone = "an expectation covers a deviation that is not there"

@@ -4,7 +4,7 @@ kcidb-io's schema defines the statuses.  Ours map to them as follows:
 
 - FAIL, the tested code is faulty: FAIL, CRASH and TIMEOUT; also XFAIL, since the kernel does
   contradict its documentation.  An incident of an issue marks it as known.
-- ERROR, the test is faulty: a FAIL blamed on the suite, an ERROR of a case; also XPASS, an outdated
+- ERROR, the test is faulty: a FAIL blamed on the suite, an ERROR of a case; also FIXED, an outdated
   expectation, with an incident that says that the issue is not present.
 - MISS, the harness did not run the test: an ERROR of host or guest, a run that was cut off.
 - SKIP, not applicable: SKIP, and a kernel without user_events.  Nothing becomes DONE.
@@ -109,7 +109,7 @@ def status_of(case: CaseResult) -> Status:
             return Status.PASS
         case Outcome.SKIP:
             return Status.SKIP
-        case Outcome.XPASS:
+        case Outcome.FIXED:
             return Status.ERROR
         case Outcome.ERROR:
             return Status.MISS if case.blame in {Blame.HOST, Blame.GUEST} else Status.ERROR
@@ -148,7 +148,7 @@ class _Run:
     def objects(self) -> dict[str, list[dict[str, Any]]]:
         """The objects by the names of the schema."""
         cases = [case for case in self._record.cases if not self._record.not_built]
-        known = [case for case in cases if case.outcome in (Outcome.XFAIL, Outcome.XPASS)]
+        known = [case for case in cases if case.outcome in (Outcome.XFAIL, Outcome.FIXED)]
         found = {"tests": [self._whole(), *map(self._test, cases)]}
         if not self._sender.build:
             found = {"checkouts": [self._checkout()], "builds": [self._built()], **found}

@@ -26,7 +26,7 @@ _TOTALS = {
     "pass": {Outcome.PASS},
     "fail": {Outcome.FAIL, Outcome.CRASH, Outcome.TIMEOUT},
     "xfail": {Outcome.XFAIL},
-    "xpass": {Outcome.XPASS},
+    "xpass": {Outcome.FIXED},
     "skip": {Outcome.SKIP},
     "error": {Outcome.ERROR},
 }

@@ -13,7 +13,7 @@ from conformance.results.outcomes import CaseOutcome
 # An expected deviation is a deviation all the same.
 _CLASSES = {
     Outcome.PASS: "right",
-    Outcome.XPASS: "right",
+    Outcome.FIXED: "right",
     Outcome.FAIL: "wrong",
     Outcome.XFAIL: "wrong",
     Outcome.TIMEOUT: "hangs",

@@ -41,7 +41,7 @@ _CODES = {
     Outcome.PASS: ("P", "✓"),
     Outcome.FAIL: ("F", "F"),
     Outcome.XFAIL: ("x", "x"),
-    Outcome.XPASS: ("X", "!"),
+    Outcome.FIXED: ("X", "!"),
     Outcome.SKIP: ("s", "s"),
     Outcome.CRASH: ("C", "C"),
     Outcome.TIMEOUT: ("T", "T"),

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from conformance.abi.switches import SWITCHES, Switch
+from conformance.abi.switch import Switch
+from conformance.abi.switches import SWITCHES
 from conformance.report.matrix.table import Absence, Cell, Column, Group, Matrix, Row, grouped
 from conformance.results.case_result import (
     Contradiction,

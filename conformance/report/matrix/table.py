@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from conformance.abi.profile import Profile, ProfileError, Release, profile_for
-from conformance.abi.switches import Kind
+from conformance.abi.switch import Kind
 from conformance.cases.case import Case
 from conformance.cases.surfaces import place
 from conformance.results.case_result import CaseResult, Outcome

@@ -20,7 +20,8 @@ from conformance.abi.profile import (
     ProfileError,
     profile_for,
 )
-from conformance.abi.switches import DERIVED, SWITCHES, Switch
+from conformance.abi.switch import Switch
+from conformance.abi.switches import DERIVED, SWITCHES
 from conformance.cases.case import Case
 from conformance.cases.discovery import all_cases
 

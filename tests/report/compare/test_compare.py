@@ -13,7 +13,7 @@ from conformance.report.compare.text import render_page
 from conformance.results.case_result import Contradiction, Mismatch, Outcome, SkipReason
 from tests.report.samples import case, head, run, wrong
 
-P, F, XF, XP = Outcome.PASS, Outcome.FAIL, Outcome.XFAIL, Outcome.XPASS
+P, F, XF, XP = Outcome.PASS, Outcome.FAIL, Outcome.XFAIL, Outcome.FIXED
 S, C, T, E = Outcome.SKIP, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR
 SWITCH = Contradiction("nonspaced_match", True, "spaces do not matter", "a title", "dated.spaces")
 

@@ -18,7 +18,7 @@ from conformance.results.run import RunHead, RunRecord
 from tests.report.compare.test_compare import SWITCH
 from tests.report.samples import PATCHED, case, head, run, wrong
 
-F, XF, XP = Outcome.FAIL, Outcome.XFAIL, Outcome.XPASS
+F, XF, XP = Outcome.FAIL, Outcome.XFAIL, Outcome.FIXED
 C, T, E = Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR
 
 

@@ -19,7 +19,7 @@ from conformance.results.run import RunRecord
 from conformance.session.controller.outputs import WorkflowOutput
 from tests.report.samples import UNHURRIED, case, head, mixed, run, runs
 
-BAD = {Outcome.FAIL, Outcome.XPASS, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR}
+BAD = {Outcome.FAIL, Outcome.FIXED, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR}
 
 
 def read(line: str) -> tuple[str, str, str]:
@@ -58,7 +58,7 @@ def test_annotations_have_reason_and_differences() -> None:
         "FAIL registration.size_short on 6.12",
         "CRASH delete.busy on 6.12",
         "TIMEOUT write.storm on 6.12",
-        "XPASS status.text on 6.12",
+        "FIXED status.text on 6.12",
         "ERROR lifetime.fork on 6.12",
     ]
     lines = messages["FAIL registration.size_short on 6.12"].splitlines()

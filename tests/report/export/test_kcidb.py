@@ -85,7 +85,7 @@ def test_a_known_deviation_is_a_present_issue() -> None:
 
 
 def test_a_missing_deviation_is_an_absent_issue() -> None:
-    gone = case("format.length", Outcome.XPASS, reason="expected and not seen")
+    gone = case("format.length", Outcome.FIXED, reason="expected and not seen")
     data = document(run(case("write.a"), gone))
     assert statuses(data)["format.length"] == statuses(data)["user_events"] == "ERROR"
     assert [each["present"] for each in data["incidents"]] == [False]

@@ -33,7 +33,7 @@ def test_directives_are_documented_ones() -> None:
         "enable.bit_63": (True, ""),
         "delete.busy": (False, "CRASH"),
         "write.storm": (False, "TIMEOUT"),
-        "status.text": (False, "XPASS"),
+        "status.text": (False, "FIXED"),
         "format.array_length": (True, "XFAIL"),
         "layouts.compat": (True, "SKIP"),
         "lifetime.fork": (False, "ERROR"),

@@ -37,7 +37,7 @@ def test_a_log_gets_failures_and_summary_in_order() -> None:
 
 @pytest.mark.parametrize("quiet", [False, True])
 def test_each_unexpected_case_begins_a_line(quiet: bool) -> None:
-    bad = ["FAIL", "CRASH", "TIMEOUT", "XPASS", "ERROR"]
+    bad = ["FAIL", "CRASH", "TIMEOUT", "FIXED", "ERROR"]
     first = [line.split()[:2] for line in shown(mixed(), quiet=quiet).splitlines() if line]
     found = [(words[0], words[1].rstrip(":")) for words in first if words[0] in bad]
     assert found == [(each.outcome, each.id) for each in mixed().cases if each.outcome in bad]

@@ -1,0 +1,37 @@
+"""A dated switch: a behaviour that user space can see, and the releases that have it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """The code that a switch dates: user_events, or generic tracing code."""
+
+    USER_EVENTS = "user_events"
+    BASE = "base"
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """One dated behaviour.
+
+    ``since`` is the first mainline release as (major, minor), or None if no release has the
+    behaviour: it was merged and removed, or only a catalog variant has it.  ``backports`` maps a
+    stable series to its first sublevel with it.  ``commit`` is a title.
+
+    A switch of a ``bug`` is on where the kernel does not have the bug: ``since`` is the release
+    that fixed it, ``commit`` the fix ("" if there is none), ``says`` the symptom.  Releases before
+    ``introduced`` do not have the bug either.
+    """
+
+    name: str
+    says: str
+    commit: str
+    since: tuple[int, int] | None
+    backports: Mapping[tuple[int, int], int] = field(default_factory=dict)
+    kind: Kind = Kind.USER_EVENTS
+    bug: bool = False
+    introduced: tuple[int, int] | None = None
