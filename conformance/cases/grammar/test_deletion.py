@@ -11,7 +11,9 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "grammar",
-    doc="Deleting: dynamic_events deletes one specific format of an event",
+    doc="Deleting: dynamic_events deletes one format of an event; silent about what makes "
+    "formats equal",
+    level="behaviour",
     needs="lasting_events",
     tier="full",
 )
@@ -53,7 +55,7 @@ def test_not_deleted_by_other_fields(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events().splitlines() == left
 
 
-@case(spec="user_fields_match")
+@case(spec="user_fields_match", level="detail")
 def test_not_deleted_by_its_own_text(ue: UserEvents) -> None:
     """Some definitions do not match their own text: their events cannot be found by it."""
     found = ue.dated("deletion_arguments_matched", since="ENOENT", before="")
@@ -100,7 +102,7 @@ def test_deleted_by_name_alone(ue: UserEvents) -> None:
     assert shown == ue.dated("null_arguments_matched", since=left, before="")
 
 
-@case(spec="user_event_match")
+@case(spec="user_event_match", doc="Deleting: silent about the length of a name")
 def test_long_names_deleted(ue: UserEvents) -> None:
     """Of two names that differ in the last of 500 characters, the one given is deleted."""
     stem = ue.name().ljust(499, "n")
@@ -111,8 +113,9 @@ def test_long_names_deleted(ue: UserEvents) -> None:
 
 
 @case(
-    spec="delete_user_event: strcmp after the hash",
-    doc="Deleting: an event is deleted by its name",
+    spec="delete_user_event",
+    doc="Deleting: DIAG_IOCSDEL takes the name of the event to delete",
+    level="contract",
     tier="quick",
     isolation="global",
 )

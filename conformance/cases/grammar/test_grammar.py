@@ -12,14 +12,18 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "grammar",
     spec="user_event_parse_field",
-    doc="Overview: dynamic_events takes the same format after the prefix u:",
+    doc="Overview: dynamic_events takes the format of the ioctl after u:; silent about its limits",
+    level="behaviour",
 )
 
 ACCEPTED = load_definitions("accepted")
 REFUSED = load_definitions("refused")
 
 
-@case(doc="Field Format: type, name, and a size for types that start with struct")
+@case(
+    doc="Field Format: silent about limits and the full list of types; type, name, and a size "
+    "for structs"
+)
 @variants(ACCEPTED)
 def test_ioctl_accepts(ue: UserEvents, group: Group) -> None:
     """Definitions register through the ioctl and are listed in their canonical form."""
@@ -44,7 +48,10 @@ def test_dynamic_events_accepts(ue: UserEvents, group: Group) -> None:
         assert data.delete(ue.name(stem)).value == 0
 
 
-@case(doc="Field Format: type, name, and a size for types that start with struct")
+@case(
+    doc="Field Format: long is no type, only structs have a size; silent about the error and "
+    "all other texts"
+)
 @variants(REFUSED)
 def test_ioctl_refuses(ue: UserEvents, group: Group) -> None:
     """The ioctl rejects a malformed definition and does not change the write index."""
@@ -65,7 +72,7 @@ def test_dynamic_events_refuses(ue: UserEvents, group: Group) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(doc="Field Format: type, name, and a size for types that start with struct")
+@case(doc="Field Format: silent about newlines and comments")
 @variants(
     ("newline-between-fields", " u32 a;\nu64 b", " u32 a; u64 b"),
     ("newline-behind-size", " struct s a 20\n", " struct s a 20"),
@@ -83,7 +90,12 @@ def test_ioctl_only(ue: UserEvents, text: str, line: str | None) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}{line}\n"
 
 
-@case(spec="trace.c:trace_parse_run_command", needs="lasting_events")
+@case(
+    spec="trace.c:trace_parse_run_command",
+    doc="Overview: silent about white space and comments",
+    level="detail",
+    needs="lasting_events",
+)
 @variants(
     ("space-behind-prefix", "u: ", " u32 a", " u32 a"),
     ("tabs-behind-prefix", "u:\t\t", " u32 a", " u32 a"),
@@ -98,15 +110,20 @@ def test_dynamic_events_only(ue: UserEvents, before: str, after: str, line: str)
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}{line}\n"
 
 
-@case(spec="trace.c:trace_parse_run_command", needs="lasting_events")
+@case(
+    spec="trace.c:trace_parse_run_command",
+    doc="Overview: silent about white space and comments",
+    level="detail",
+    needs="lasting_events",
+)
 def test_comment_leaves_a_space(ue: UserEvents) -> None:
     """The space before a comment becomes part of the field, which is rejected for it."""
     assert ue.tracefs.command(f"u:{ue.name()} u32 a # b\n").errno == "EINVAL"
 
 
 @case(
-    spec="mm/util.c:strndup_user",
-    doc="Registering: name_args points to the text; no limit is named",
+    spec="user_events_ioctl_reg: MAX_EVENT_DESC",
+    doc="Registering: name_args points to the text; silent about its length",
 )
 @variants((511, ""), (512, "EINVAL"), (4000, "EINVAL"))
 def test_ioctl_longest_text(ue: UserEvents, length: int, errno: str) -> None:
@@ -118,8 +135,8 @@ def test_ioctl_longest_text(ue: UserEvents, length: int, errno: str) -> None:
 
 
 @case(
-    spec="mm/util.c:strndup_user",
-    doc="Command Format: name, optional flags, fields separated by semicolons",
+    spec="user_events_ioctl_reg: MAX_EVENT_DESC",
+    doc="Command Format: silent about the length of a name",
 )
 @variants(255, 256, 511)
 def test_ioctl_longest_name(ue: UserEvents, length: int) -> None:
@@ -139,7 +156,7 @@ def test_dynamic_events_longer_text(ue: UserEvents, length: int) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{text}\n"
 
 
-@case(spec="mm/util.c:strndup_user", needs="lasting_events")
+@case(spec="user_events_ioctl_reg: MAX_EVENT_DESC", needs="lasting_events")
 def test_longer_text_registers_again(ue: UserEvents) -> None:
     """An event too long for the ioctl cannot be registered: EINVAL for the same text."""
     text = f"{ue.name()} u32 {'a' * 600}"
@@ -149,7 +166,7 @@ def test_longer_text_registers_again(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_parse_fields",
-    doc="Command Format: name, optional flags, fields separated by semicolons",
+    doc="Command Format: fields separated by semicolons; silent about their number",
 )
 def test_many_fields(ue: UserEvents) -> None:
     """An event can have as many fields as fit into the text, listed in order."""
@@ -188,8 +205,7 @@ HUGE_SIZES = {
 
 
 @case(
-    doc="Field Format: type, name, and a size for types that start with struct; no limit is named",
-    tier="full",
+    doc="Field Format: structs have a size; silent about the largest", level="detail", tier="full"
 )
 def test_ioctl_huge_struct(ue: UserEvents) -> None:
     """A struct of 2^31 bytes or more gives a negative size, which the ioctl returns as an error."""
@@ -201,7 +217,8 @@ def test_ioctl_huge_struct(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Field Format: type, name, and a size for types that start with struct; no limit is named",
+    doc="Field Format: structs have a size; silent about the largest",
+    level="detail",
     needs="lasting_events",
     tier="full",
 )
@@ -215,7 +232,8 @@ def test_dynamic_events_huge_struct(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_parse_fields",
-    doc="Command Format: name, optional flags, fields separated by semicolons",
+    doc="Field Format: silent about which of two errors is reported",
+    level="detail",
 )
 @variants(
     ("size-then-type", "struct s a 4294967295;long b", "EPERM"),
@@ -229,7 +247,7 @@ def test_first_failure_counts(ue: UserEvents, fields: str, errno: str) -> None:
 
 @case(
     spec="user_event_parse",
-    doc="Command Format: name, optional flags, fields separated by semicolons",
+    doc="Registering: write_index is set on success; silent about what a failure leaves",
     tier="full",
 )
 def test_refused_leaves_nothing(ue: UserEvents) -> None:

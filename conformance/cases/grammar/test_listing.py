@@ -10,7 +10,8 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "grammar",
     spec="fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:verify_dirent_name",
-    doc="Registering: events appear below events/ in tracefs; nothing is said of names that cannot",
+    doc="Registering: events show up in tracefs like any other event; silent about odd names",
+    level="detail",
     profiles="6.8..",
     isolation="global",
 )

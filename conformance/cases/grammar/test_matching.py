@@ -9,12 +9,14 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "grammar",
     spec="user_fields_match",
-    doc="Field Format: type, name, and a size for types that start with struct",
+    doc="Registering: without MULTI_FORMAT another format blocks a program; silent about what "
+    "makes formats equal",
+    level="behaviour",
     tier="full",
 )
 
 
-@case(doc="Command Format: name, optional flags, fields separated by semicolons", tier="quick")
+@case(tier="quick")
 def test_registers_again(ue: UserEvents) -> None:
     """The same fields, however spaced, match the existing event and return its write index."""
     data, word, other = ue.open_data(), ue.process.word(), ue.process.word()
@@ -37,9 +39,7 @@ CREATED_AGAIN: Pairs = {
 }
 
 
-@case(
-    doc="Overview: dynamic_events takes the same format after the prefix u:", needs="lasting_events"
-)
+@case(needs="lasting_events")
 def test_creates_again(ue: UserEvents) -> None:
     """dynamic_events accepts the same fields again and keeps its events."""
     for stem, (first, _) in CREATED_AGAIN.items():
@@ -62,10 +62,7 @@ UNSPACED: Pairs = {
 }
 
 
-@case(
-    spec="insert_space_after_semis",
-    doc="Command Format: name, optional flags, fields separated by semicolons",
-)
+@case(spec="insert_space_after_semis")
 def test_unspaced_registers_again(ue: UserEvents) -> None:
     """No space is needed after a semicolon for the event to match."""
     data, word, other = ue.open_data(), ue.process.word(), ue.process.word()
@@ -78,10 +75,7 @@ def test_unspaced_registers_again(ue: UserEvents) -> None:
         assert again.errno == (struct if stem == "struct" else errno)
 
 
-@case(
-    doc="Registering: processes are blocked when the format of their event changes, unless it is "
-    "multi-format",
-)
+@case
 def test_differs(ue: UserEvents) -> None:
     """Other fields for an existing name are EADDRINUSE; before 6.5 they were ignored."""
     data, word, other = ue.open_data(), ue.process.word(), ue.process.word()
@@ -93,9 +87,7 @@ def test_differs(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events().splitlines() == kept
 
 
-@case(
-    doc="Overview: dynamic_events takes the same format after the prefix u:", needs="lasting_events"
-)
+@case(needs="lasting_events")
 def test_differs_in_dynamic_events(ue: UserEvents) -> None:
     """dynamic_events rejects other fields for an existing name as well, or ignores them."""
     for stem in ("type", "more", "none-for-some", "some-for-none", "struct-tag"):
@@ -106,7 +98,7 @@ def test_differs_in_dynamic_events(ue: UserEvents) -> None:
         assert ue.tracefs.dynamic_events().endswith(f"u:{ue.name(stem)}{first}\n")
 
 
-@case(spec="find_user_event")
+@case(spec="find_user_event", level="detail")
 def test_not_parsed_for_an_existing_event(ue: UserEvents) -> None:
     """For an existing name, fields are compared or ignored but never parsed: no EINVAL."""
     data = ue.open_data()
@@ -130,11 +122,7 @@ def test_struct_size_differs(ue: UserEvents) -> None:
     assert data.register(large).index == 1
 
 
-@case(
-    doc="Command Format: nothing is said about equal texts",
-    profiles="6.4..",
-    needs="arguments_matched",
-)
+@case(level="detail", profiles="6.4..", needs="arguments_matched")
 def test_differs_from_itself(ue: UserEvents) -> None:
     """Some definitions are accepted once and then do not match their own text."""
     data, word, other = ue.open_data(), ue.process.word(), ue.process.word()
@@ -143,7 +131,7 @@ def test_differs_from_itself(ue: UserEvents) -> None:
         assert data.register(ue.name(stem) + fields, word=other).errno == "EADDRINUSE"
 
 
-@case(doc="Command Format: name, optional flags, fields separated by semicolons")
+@case
 def test_canonical_form_registers_again(ue: UserEvents) -> None:
     """The text that dynamic_events shows for such a definition does match."""
     data = ue.open_data()
@@ -158,7 +146,7 @@ def test_canonical_form_registers_again(ue: UserEvents) -> None:
         assert again.errno == (struct if "struct" in line else "")
 
 
-@case(doc="Command Format: name, optional flags, fields separated by semicolons", tier="quick")
+@case(level="detail", tier="quick")
 def test_refused_spacing_matches(ue: UserEvents) -> None:
     """A spacing that cannot create an event matches one that exists."""
     data = ue.open_data()
@@ -167,11 +155,7 @@ def test_refused_spacing_matches(ue: UserEvents) -> None:
     assert data.register(f"{ue.name()} u32  a").index == 0
 
 
-@case(
-    spec="find_user_event",
-    doc="Registering: processes are blocked when the format of their event changes, unless it is "
-    "multi-format",
-)
+@case(spec="find_user_event")
 def test_other_process_differs(ue: UserEvents) -> None:
     """All processes share one name space: a second one cannot register other fields."""
     ue.event("u32 a")

@@ -8,7 +8,8 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "grammar",
     spec="user_event_parse",
-    doc="Command Format: name, optional flags, fields separated by semicolons",
+    doc="Command Format: the name comes first; silent about its characters and length",
+    level="behaviour",
 )
 
 
@@ -27,12 +28,7 @@ def test_ioctl_names(ue: UserEvents) -> None:
     assert sorted(ue.tracefs.status().splitlines(keepends=True)) == sorted(lines)
 
 
-@case(
-    spec="user_event_parse_cmd",
-    doc="Overview: dynamic_events takes the same format after the prefix u:",
-    needs="lasting_events",
-    tier="full",
-)
+@case(spec="user_event_parse_cmd", needs="lasting_events", tier="full")
 def test_dynamic_events_names(ue: UserEvents) -> None:
     """A name given to dynamic_events is as unrestricted; DIAG_IOCSDEL accepts it unchanged."""
     for tail in ODD_NAMES:
@@ -55,7 +51,12 @@ def test_long_names_differ(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{stem}a u32 x\nu:{stem}b u64 x\n"
 
 
-@case(spec="trace_events.c:event_create_dir", tier="full")
+@case(
+    spec="trace_events.c:event_create_dir",
+    doc="Registering: events show up in tracefs like any other event; silent about odd names",
+    level="detail",
+    tier="full",
+)
 def test_name_has_a_directory(ue: UserEvents) -> None:
     """An event has a directory of its name, whatever its characters."""
     data, word = ue.open_data(), ue.process.word()
@@ -65,7 +66,11 @@ def test_name_has_a_directory(ue: UserEvents) -> None:
         assert ue.tracefs.enabled(ue.name() + tail).text == "0\n"
 
 
-@case(spec="trace_events.c:event_create_dir")
+@case(
+    spec="trace_events.c:event_create_dir",
+    doc="Registering: events show up in tracefs like any other event; silent about odd names",
+    level="detail",
+)
 def test_name_with_slash(ue: UserEvents) -> None:
     """An event with a slash in its name is registered and listed, but has no reachable path."""
     name = ue.name() + "/b"
@@ -82,7 +87,7 @@ def test_name_is_case_sensitive(ue: UserEvents) -> None:
     assert data.register(f"{ue.name('E')} u64 a").index == 1
 
 
-@case(spec="user_event_parse_cmd", tier="full", isolation="global")
+@case(spec="user_event_parse_cmd", level="detail", tier="full", isolation="global")
 @variants(("no-fields", "", "u:\n"), ("fields", " u32 a", "u: u32 a\n"))
 def test_empty_name(ue: UserEvents, text: str, line: str) -> None:
     """The name of an event may be empty."""
@@ -96,12 +101,7 @@ def test_empty_name(ue: UserEvents, text: str, line: str) -> None:
     ue.tracefs.dynamic_events(whole=True, eventually=True)
 
 
-@case(
-    spec="user_event_create",
-    doc="Overview: dynamic_events takes the same format after the prefix u:",
-    needs="lasting_events",
-    isolation="global",
-)
+@case(spec="user_event_create", level="detail", needs="lasting_events", isolation="global")
 def test_prefix_alone(ue: UserEvents) -> None:
     """The bare prefix creates an event with an empty name, which DIAG_IOCSDEL deletes."""
     assert ue.tracefs.command("u:\n").errno == ""
@@ -109,12 +109,7 @@ def test_prefix_alone(ue: UserEvents) -> None:
     assert ue.open_data().delete("").value == 0
 
 
-@case(
-    spec="user_event_create",
-    doc="Overview: dynamic_events takes the same format after the prefix u:",
-    needs="lasting_events",
-    isolation="global",
-)
+@case(spec="user_event_create", level="detail", needs="lasting_events", isolation="global")
 def test_prefix_and_fields(ue: UserEvents) -> None:
     """dynamic_events cannot create fields with an empty name: the type is parsed as the name."""
     assert ue.tracefs.command("u: u32 a\n").errno == "EINVAL"
@@ -123,7 +118,8 @@ def test_prefix_and_fields(ue: UserEvents) -> None:
 
 @case(
     spec="trace_dynevent.c:create_dyn_event",
-    doc="Overview: dynamic_events takes the same format after the prefix u:",
+    doc="Overview: commands of user events have the prefix u:; silent about the error of others",
+    level="detail",
 )
 def test_prefix_of_others(ue: UserEvents) -> None:
     """A line without the prefix u: matches no event type and is rejected."""
@@ -135,7 +131,10 @@ def test_prefix_of_others(ue: UserEvents) -> None:
 FLAG_TEXTS = (":", ":FLAG", ":ONE,TWO", ":BPF_ITER", "::", ":FLAG u32 a")
 
 
-@case(doc="Command Format: flags may follow the name; none is supported yet", tier="full")
+@case(
+    doc="Command Format: flags may follow the name, none is supported yet; silent about the error",
+    tier="full",
+)
 def test_ioctl_text_flags(ue: UserEvents) -> None:
     """A colon in the name starts text flags, and every flag is unknown, even an empty one."""
     data, word = ue.open_data(), ue.process.word()
@@ -150,7 +149,8 @@ def test_ioctl_text_flags(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Command Format: flags may follow the name; none is supported yet", needs="lasting_events"
+    doc="Command Format: flags may follow the name, none is supported yet; silent about the error",
+    needs="lasting_events",
 )
 def test_dynamic_events_text_flags(ue: UserEvents) -> None:
     """dynamic_events rejects text flags as well."""
@@ -164,7 +164,10 @@ def test_dynamic_events_text_flags(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == shown
 
 
-@case(doc="Command Format: flags may follow the name; none is supported yet")
+@case(
+    doc="Command Format: flags may follow the name; silent about which of two errors is reported",
+    level="detail",
+)
 def test_flags_of_an_existing_event(ue: UserEvents) -> None:
     """Text flags are rejected before the name is looked up: EINVAL, not EADDRINUSE."""
     data = ue.open_data()
