@@ -12,7 +12,8 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "dynamic_events",
     spec="user_event_free",
-    doc="Deleting: dynamic_events deletes one specific format of an event",
+    doc="Deleting: dynamic_events deletes a specific format of an event",
+    level="contract",
     needs="lasting_events",
     tier="full",
 )
@@ -20,7 +21,12 @@ case = surface(
 MATCHED = "deletion_arguments_matched"
 
 
-@case(spec="trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_match", tier="quick")
+@case(
+    spec="user_event_match; trace_dynevent.c:dyn_event_release",
+    doc="Deleting: dynamic_events deletes a specific format of an event; silent about the command",
+    level="behaviour",
+    tier="quick",
+)
 @variants(
     ("name", "", "-:{}\n"),
     ("system", "", "-:user_events/{}\n"),
@@ -46,7 +52,12 @@ def test_delete(ue: UserEvents, fields: str, command: str) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(spec="trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_match", tier="quick")
+@case(
+    spec="trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_match",
+    doc="Deleting: silent about the error of a deletion that matches nothing",
+    level="detail",
+    tier="quick",
+)
 @variants(
     ("other_name", "-:{}x u32 a; u64 b\n", MATCHED, "ENOENT", "ENOENT"),
     ("shorter_name", "-:{:.7} u32 a; u64 b\n", MATCHED, "ENOENT", "ENOENT"),
@@ -81,7 +92,7 @@ def test_delete_nothing(
     assert ue.tracefs.dynamic_events() == left
 
 
-@case(doc="Deleting: nothing may refer to the event any more, neither user nor kernel")
+@case(doc="Deleting: delete succeeds only without references, in user and kernel space")
 def test_delete_busy(ue: UserEvents) -> None:
     """An event that a descriptor or a tracer holds cannot be deleted: EBUSY."""
     name = ue.name()
@@ -95,7 +106,7 @@ def test_delete_busy(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + name + "\n"
 
 
-@case(doc="Deleting: deletion succeeds once there are no references left")
+@case(doc="Deleting: delete succeeds once no references are left")
 def test_delete_when_idle(ue: UserEvents) -> None:
     """An event can be deleted as soon as its last reference is dropped."""
     name = ue.name()
@@ -108,7 +119,7 @@ def test_delete_when_idle(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_last_ref",
-    doc="Deleting: events without the persist flag go by themselves",
+    doc="Deleting: delete succeeds only without references; events auto-delete when none are left",
     profiles="6.4..",
     needs="auto_delete",
 )
@@ -122,7 +133,10 @@ def test_delete_registration(ue: UserEvents) -> None:
     assert ue.tracefs.command("-:" + ue.name() + "\n").errno == "ENOENT"
 
 
-@case(spec="delete_user_event", doc="Deleting: a persistent event is there until DIAG_IOCSDEL")
+@case(
+    spec="delete_user_event",
+    doc="Deleting: DIAG_IOCSDEL takes the name of an event, and deletes those that persist",
+)
 def test_deleted_by_ioctl(ue: UserEvents) -> None:
     """DIAG_IOCSDEL deletes an event made by a command, by its name without fields."""
     ue.tracefs.command("u:" + ue.name() + " u32 a; u64 b\n")
@@ -130,7 +144,11 @@ def test_deleted_by_ioctl(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(spec="trace_dynevent.c:dyn_event_release: strchr")
+@case(
+    spec="trace_dynevent.c:dyn_event_release: strchr",
+    doc="Deleting: silent about slashes",
+    level="detail",
+)
 def test_delete_slash(ue: UserEvents) -> None:
     """Only the first slash separates system and name: further slashes belong to the name."""
     name = ue.name() + "/a/b"
@@ -144,7 +162,8 @@ def test_delete_slash(ue: UserEvents) -> None:
 
 @case(
     spec="trace_dynevent.c:dyn_event_open, dyn_events_release_all",
-    doc="Deleting: says nothing of truncation; `echo >` of a shell opens with it",
+    doc="Deleting: silent about truncation; `echo >` of a shell opens with it",
+    level="detail",
     tier="quick",
     isolation="global",
 )
@@ -157,7 +176,8 @@ def test_truncate(ue: UserEvents) -> None:
 
 @case(
     spec="trace_dynevent.c:dyn_events_release_all; trace_events_user.c:user_event_is_busy",
-    doc="Deleting: events in use cannot be deleted",
+    doc="Deleting: silent about truncation",
+    level="detail",
     isolation="global",
 )
 @variants("tracer", "program")
@@ -175,7 +195,8 @@ def test_truncate_busy(ue: UserEvents, holder: str) -> None:
 
 @case(
     spec="user_event_is_busy, user_event_last_ref",
-    doc="Deleting: events in use cannot be deleted",
+    doc="Deleting: delete succeeds only without references; silent about truncation",
+    level="behaviour",
     profiles="6.4..",
     needs="lasting_events auto_delete",
     isolation="global",
@@ -196,7 +217,8 @@ def test_truncate_one_reference(ue: UserEvents, holder: str) -> None:
 
 @case(
     spec="trace_dynevent.c:dyn_event_open",
-    doc="Deleting: says nothing of truncation",
+    doc="Deleting: silent about truncation",
+    level="detail",
     isolation="global",
 )
 def test_read_only_truncate(ue: UserEvents) -> None:
@@ -208,7 +230,8 @@ def test_read_only_truncate(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_capable, user_event_parse",
-    doc="Overview: CAP_PERFMON is needed since the event persists, else EPERM",
+    doc="Overview: without CAP_PERFMON it is EPERM; silent about which of two errors is reported",
+    level="behaviour",
     profiles="6.4..",
     needs="persist text_flags_refused",
     tier="quick",
@@ -235,8 +258,8 @@ def test_not_permitted(ue: UserEvents, command: str, errno: str) -> None:
 
 @case(
     spec="user_event_set_call_visible",
-    doc="user_events.rst@v6.1: Overview: commands are written to the file; says nothing of "
-    "permission",
+    doc="user_events.rst@v6.1: Overview: silent about permission",
+    level="behaviour",
     profiles="5.18..6.4",
     needs="",
     without="auto_delete null_arguments_matched persist",
@@ -254,7 +277,8 @@ def test_permitted_to_everybody(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Deleting: EPERM without CAP_PERFMON; references keep the event",
+    doc="Deleting: EPERM without CAP_PERFMON; silent about which of two errors is reported",
+    level="detail",
     profiles="6.4..",
     needs="persist",
 )

@@ -9,12 +9,12 @@ from conformance.client.files import File
 from conformance.client.tracefs import DYNAMIC_EVENTS
 from conformance.client.user_events import UserEvents
 
-case = surface("dynamic_events", needs="lasting_events")
+case = surface("dynamic_events", level="behaviour", needs="lasting_events")
 
 
 @case(
     spec="user_event_create, user_event_show",
-    doc="Overview: a command is that of the ioctl with `u:` in front",
+    doc="Overview: a command is the text of the ioctl after u:; silent about what the file shows",
 )
 @variants(
     ("no_fields", "u:{}\n", "u:{}\n"),
@@ -45,11 +45,7 @@ def test_create_and_show(ue: UserEvents, command: str, shown: str) -> None:
     assert ue.tracefs.dynamic_events() == shown.format(ue.name())
 
 
-@case(
-    spec="user_event_show",
-    doc="Overview: events made by programs and by commands are of one kind",
-    tier="full",
-)
+@case(spec="user_event_show", doc="Overview: silent about what the file shows", tier="full")
 def test_shows_registrations(ue: UserEvents) -> None:
     """Events are listed in the order of creation, however they were created."""
     data = ue.open_data()
@@ -62,8 +58,8 @@ def test_shows_registrations(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_dynevent.c:dyn_event_seq_show; trace_events_user.c:user_event_show",
-    doc="Overview: dynamic_events holds the events and nothing else",
+    spec="user_event_show, destroy_user_event",
+    doc="Overview: silent about what the file shows",
     tier="full",
     isolation="global",
 )
@@ -80,7 +76,8 @@ def test_whole_list(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_create (USER_EVENT_REG_PERSIST)",
-    doc="Overview: an event made by a command persists",
+    doc="Overview: an event registered through dynamic_events persists",
+    level="contract",
     profiles="6.4..",
     needs="persist auto_delete",
     tier="full",
@@ -99,7 +96,7 @@ def test_stays(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core, user_events_ref_add",
-    doc="Writing Data: the descriptor used is the one that registered the event",
+    doc="Registering: write_index belongs to the descriptor that registered; silent about others",
     tier="full",
 )
 def test_no_descriptor(ue: UserEvents) -> None:
@@ -111,7 +108,7 @@ def test_no_descriptor(ue: UserEvents) -> None:
     assert data.write_event(0).errno == ue.dated("ebadf_when_disabled", since="EBADF", before="")
 
 
-@case(spec="find_user_event", doc="Overview: a command acts like the registration of the same text")
+@case(spec="find_user_event", doc="Overview: silent about a command for an existing event")
 @variants(
     ("same_text", "u:{} u32 a; u64 b\n", True),
     ("unspaced", "u:{} u32 a;u64 b\n", False),
@@ -133,7 +130,7 @@ def test_existing_equal(ue: UserEvents, again: str, spaced: bool) -> None:
 
 @case(
     spec="find_user_event, user_event_parse",
-    doc="Registering: a name has one format unless it was registered for several",
+    doc="Registering: without MULTI_FORMAT another format is blocked; silent about how",
 )
 @variants(
     ("other_type", "u:{} s32 a\n", False),
@@ -156,7 +153,7 @@ def test_existing_different(ue: UserEvents, again: str, flagged: bool) -> None:
 
 @case(
     spec="user_event_create, find_user_event",
-    doc="Overview: an event made by a command persists; says nothing of one that exists",
+    doc="Overview: an event made by a command persists; silent about one that exists",
     profiles="6.4..",
     needs="persist auto_delete",
     tier="full",
@@ -173,7 +170,8 @@ def test_existing_registration(ue: UserEvents) -> None:
 
 @case(
     spec="trace_dynevent.c:create_dyn_event; trace_events_user.c:user_event_parse",
-    doc="Overview: the command is name and fields with `u:` in front",
+    doc="Overview: a command is the text of the ioctl after u:; silent about the error of others",
+    level="detail",
 )
 @variants(
     ("no_prefix", "{} u32 a\n", ""),
@@ -198,7 +196,9 @@ def test_refused(ue: UserEvents, command: str, ignored: str) -> None:
 
 
 @case(
-    spec="user_event_set_call_visible", doc="Registering: events show up below events/user_events"
+    spec="user_event_set_call_visible",
+    doc="Registering: events show up in tracefs as events/user_events/[name]",
+    level="contract",
 )
 def test_directory(ue: UserEvents) -> None:
     """An event created by a command has its directory at once, and none after deletion."""
@@ -210,7 +210,8 @@ def test_directory(ue: UserEvents) -> None:
 
 @case(
     spec="fs/read_write.c:vfs_write",
-    doc="Overview: commands are written",
+    doc="Overview: silent about the mode of the descriptor",
+    level="detail",
     needs="",
     tier="full",
     isolation="none",
@@ -223,7 +224,8 @@ def test_read_only_descriptor(ue: UserEvents) -> None:
 
 @case(
     spec="trace_dynevent.c:init_dynamic_event; trace_events_user.c:create_user_tracefs",
-    doc="Overview: programs write user_events_data, administrators dynamic_events",
+    doc="Overview: silent about the modes of the files",
+    level="detail",
     needs="",
     isolation="none",
 )

@@ -9,7 +9,8 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "isolation",
     spec="delete_user_event",
-    doc="Registering: user based events show up under the subsystem user_events",
+    doc="Registering: events show up under the subsystem user_events; silent about kernel events",
+    level="behaviour",
     tier="full",
     isolation="global",
 )
@@ -56,7 +57,7 @@ def test_created_beside_kernel_event(ue: UserEvents, system: str, name: str) -> 
     assert look_at(ue, system, name) == before
 
 
-@case(spec="trace_events.c:event_create_dir")
+@case(spec="user_event_trace_register")
 @variants("sched_switch", "task_newtask")
 def test_own_directory(ue: UserEvents, name: str) -> None:
     """The user event has its own directory, format and line next to the kernel's."""
@@ -71,7 +72,7 @@ def test_own_directory(ue: UserEvents, name: str) -> None:
     assert whole_status(ue) == ue.status_line(1, name) + "\nActive: 1\nBusy: 0\n"
 
 
-@case(spec="trace_events.c:event_create_dir", tier="quick")
+@case(spec="trace_events.c:event_create_dir", level="detail", tier="quick")
 @variants(
     ("own", "user_events"), ("multi", "user_events_multi"), ("sched", "sched"), ("ftrace", "ftrace")
 )
@@ -82,7 +83,13 @@ def test_named_like_a_system(ue: UserEvents, name: str) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == f"u:{name} u8 a\n"
 
 
-@case(spec="user_event_group_create", tier="quick", isolation="events")
+@case(
+    spec="user_event_parse",
+    doc="Registering: events show up under the subsystem named user_events",
+    level="contract",
+    tier="quick",
+    isolation="events",
+)
 def test_not_in_another_system(ue: UserEvents) -> None:
     """A user event appears in user_events and in no other system."""
     ue.event("u32 a")
@@ -93,7 +100,8 @@ def test_not_in_another_system(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_parse",
-    doc="Registering: only multi-format events are in user_events_multi",
+    doc="Registering: only with MULTI_FORMAT the system name is user_events_multi",
+    level="contract",
     tier="quick",
     isolation="events",
 )
@@ -105,7 +113,7 @@ def test_not_in_the_multi_system(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_parse_cmd",
-    doc="Command Format: no place for a system; a colon begins flags",
+    doc="Command Format: flags follow the colon, none is supported yet; silent about the error",
     tier="quick",
 )
 def test_system_in_the_name(ue: UserEvents) -> None:
@@ -116,7 +124,7 @@ def test_system_in_the_name(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == shown
 
 
-@case(spec="trace_events.c:event_create_dir", tier="quick")
+@case(spec="trace_events.c:event_create_dir", level="detail", tier="quick")
 @variants({"system": "sched/", "upwards": "../sched/", "absolute": "/sched/"})
 def test_path_in_the_name(ue: UserEvents, before: str) -> None:
     """A path as a name creates no directory in its own or the other system."""
@@ -128,7 +136,7 @@ def test_path_in_the_name(ue: UserEvents, before: str) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == f"u:{ue.name()}\nu:{name} u32 a\n"
 
 
-@case(spec="trace_events.c:event_create_dir")
+@case(spec="trace_events.c:event_create_dir", level="detail")
 @variants({"system": "sched/sched_switch", "upwards": "../sched/sched_switch"})
 def test_path_of_a_kernel_event(ue: UserEvents, name: str) -> None:
     """A user event named by the path of a kernel event does not affect that event."""
@@ -138,8 +146,9 @@ def test_path_of_a_kernel_event(ue: UserEvents, name: str) -> None:
 
 
 @case(
-    spec="trace_events.c:event_enable_write",
-    doc="Registering: tools attach through events/user_events/[name]/enable",
+    spec="user_event_reg",
+    doc="Registering, Status: tools attach by events/user_events/[name]/enable, which sets the bit",
+    level="contract",
 )
 @variants(KERNEL_EVENTS)
 def test_enabling_the_user_event(ue: UserEvents, system: str, name: str) -> None:
@@ -153,7 +162,11 @@ def test_enabling_the_user_event(ue: UserEvents, system: str, name: str) -> None
     assert ue.tracefs.enabled(name, system=system).text == "0\n"
 
 
-@case(spec="user_event_reg", doc="Status: only tools that listen to the user event show there")
+@case(
+    spec="user_event_reg",
+    doc="Status: the bit is set if something is attached to the event; silent about the error "
+    "of a write",
+)
 @variants(KERNEL_EVENTS)
 def test_enabling_the_kernel_event(ue: UserEvents, system: str, name: str) -> None:
     """Enabling the kernel event sets no word, changes no status and enables no write."""
@@ -171,7 +184,8 @@ def test_enabling_the_kernel_event(ue: UserEvents, system: str, name: str) -> No
 
 @case(
     spec="user_event_ftrace",
-    doc="Writing Data: data goes to the event of the write index",
+    doc="Registering: write_index represents the event when writing data",
+    level="contract",
     tier="quick",
 )
 def test_record_of_the_user_event(ue: UserEvents) -> None:
@@ -185,7 +199,8 @@ def test_record_of_the_user_event(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Deleting: an event is deleted by its name once nothing refers to it",
+    doc="Deleting: DIAG_IOCSDEL takes the name of the event to delete",
+    level="contract",
     needs="lasting_events",
 )
 @variants(KERNEL_EVENTS)
@@ -202,7 +217,8 @@ def test_delete_by_ioctl(ue: UserEvents, system: str, name: str) -> None:
 
 @case(
     spec="delayed_destroy_user_event",
-    doc="Deleting: events go with their last reference",
+    doc="Deleting: events auto-delete when no references are left",
+    level="contract",
     profiles="6.4..",
     needs="auto_delete",
 )
@@ -217,7 +233,7 @@ def test_auto_delete(ue: UserEvents, system: str, name: str) -> None:
     assert look_at(ue, system, name) == before
 
 
-@case(doc="Deleting: an event is deleted by its name once nothing refers to it")
+@case(doc="Deleting: silent about names of kernel events")
 @variants(
     ("name", "sched_switch"),
     ("with-slash", "sched/sched_switch"),
@@ -234,6 +250,7 @@ def test_ioctl_cannot_delete(ue: UserEvents, name: str) -> None:
 @case(
     spec="trace_dynevent.c:dyn_event_release",
     doc="trace_dynevent.c@v6.12: only dynamic events are looked through",
+    level="detail",
 )
 @variants(
     ("name", "-:sched_switch"),
@@ -250,7 +267,7 @@ def test_dynamic_events_cannot_delete(ue: UserEvents, command: str) -> None:
 
 @case(
     spec="user_event_match",
-    doc="Deleting: an event is deleted by its name once nothing refers to it",
+    doc="Deleting: silent about the system in a command",
     needs="lasting_events",
     tier="quick",
     isolation="events",
@@ -263,7 +280,13 @@ def test_delete_by_another_system(ue: UserEvents, system: str) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"
 
 
-@case(spec="find_user_event", tier="quick", isolation="events")
+@case(
+    spec="find_user_event",
+    doc="Status: the bit tells whether something is attached to its event",
+    level="contract",
+    tier="quick",
+    isolation="events",
+)
 def test_user_events_apart(ue: UserEvents) -> None:
     """Enabling a user event does not affect another one whose name has the same prefix."""
     data = ue.open_data()

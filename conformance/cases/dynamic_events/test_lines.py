@@ -13,11 +13,12 @@ case = surface(
     "dynamic_events",
     spec="trace.c:trace_parse_run_command; trace_probe.c:trace_probe_create",
     doc="Overview: gives no limit; the log message speaks of less than 4094 characters",
+    level="detail",
     needs="lasting_events",
 )
 
 
-@case(doc="Overview: says nothing of comments; they are common to all commands of tracefs")
+@case(doc="Overview: silent about comments; they are common to all commands of tracefs")
 @variants(
     ("comment_line", "# u:{}\n", ""),
     ("blank_line", "\n", ""),
@@ -34,7 +35,7 @@ def test_comments(ue: UserEvents, text: str, shown: str) -> None:
     assert ue.tracefs.dynamic_events() == shown.replace("{}", ue.name())
 
 
-@case(spec="trace_parse_run_command", doc="Overview: says nothing of several commands in one write")
+@case(spec="trace_parse_run_command", doc="Overview: silent about several commands in one write")
 @variants(
     ("at_once", ("u:{}1 bad", "u:{}2"), "EINVAL", ""),
     ("second", ("u:{}1", "nonsense", "u:{}2"), "EINVAL", "u:{}1\n"),
@@ -75,9 +76,7 @@ def test_line_length_behind_others(ue: UserEvents, length: int, errno: str, show
     assert ue.tracefs.dynamic_events() == shown.replace("{}", ue.name())
 
 
-@case(
-    spec="trace_parse_run_command (strlen)", doc="Overview: says nothing of bytes that are not text"
-)
+@case(spec="trace_parse_run_command (strlen)", doc="Overview: silent about bytes that are not text")
 @variants(
     ("at_the_end", "u:{}1\0", ""),
     ("before_newline", "u:{}1\0\n", ""),
@@ -118,7 +117,7 @@ def test_long_definition(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Overview: CAP_PERFMON is needed for an event that persists",
+    doc="Overview: without CAP_PERFMON it is EPERM; silent about comments",
     needs="",
     tier="full",
     isolation="none",

@@ -13,7 +13,8 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "dynamic_events",
     spec="trace.c:trace_parse_run_command; trace_events_user.c:user_event_create, user_event_parse",
-    doc="Overview: dynamic_events takes commands; does not say which of two errors is reported",
+    doc="Overview: silent about which of two errors is reported",
+    level="detail",
     profiles="6.4..",
     needs="persist text_flags_refused arguments_matched null_arguments_matched",
 )
