@@ -20,7 +20,7 @@ from conformance.client.bpf import Bpf
 from conformance.client.perf import open_perf
 from conformance.client.user_events import UserEvents
 
-case = surface("perf", tier="full", facilities="bpf_tracing")
+case = surface("perf", level="detail", tier="full", facilities="bpf_tracing")
 
 
 @case(
@@ -83,7 +83,7 @@ def test_bpf_twice(ue: UserEvents) -> None:
     assert second.count == 2
 
 
-@case(spec="user_seq_show", doc="Status: `Used by` names the kinds of tracers", needs="perf_sink")
+@case(spec="user_seq_show", doc="Status: silent about BPF", needs="perf_sink")
 def test_bpf_and_status(ue: UserEvents) -> None:
     """A program does not change the status: perf uses the event, until it is closed."""
     ue.event()

@@ -14,6 +14,7 @@ case = surface(
     "perf",
     spec="kernel/events/core.c",
     doc="include/uapi/linux/perf_event.h@v6.12",
+    level="detail",
     needs="perf_sink",
     tier="full",
     facilities="perf",
@@ -73,7 +74,8 @@ def test_exclude_kernel(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_perf",
-    doc="user_events.rst@v6.12: Writing Data: what is written gets to whatever tool is attached",
+    doc="user_events.rst@v6.12: Writing Data: silent about tools that follow one process",
+    level="behaviour",
     needs="perf_sink dynamic_fields_validated",
     tier="quick",
 )
@@ -154,7 +156,7 @@ def test_lost(ue: UserEvents) -> None:
 
 @case(
     spec="kernel/events/ring_buffer.c:ring_buffer_has_space",
-    doc="user_events.rst@v6.12: Writing Data: what is written gets to whatever tool is attached",
+    doc="include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_LOST: silent about the exact room",
 )
 @variants((4068, 4088), (4076, 0))
 def test_lost_exactly_full(ue: UserEvents, length: int, head: int) -> None:

@@ -17,7 +17,8 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "other",
     spec="user_events_write_core: any enabled key of the tracepoint",
-    doc="Status: other is who is neither ftrace nor perf",
+    doc="Status: silent about tracers other than ftrace and perf",
+    level="behaviour",
     isolation="global",
     module="uevt_probe",
 )
@@ -37,7 +38,7 @@ def listening_state(ue: UserEvents, event: Registration) -> Callable[[], int]:
     return lambda: page.shows(event.place)
 
 
-@case(spec="user_event_reg calls update_enable_bit_for (update_reg_page_for)")
+@case(spec="user_event_reg", level="detail")
 def test_unnoticed(ue: UserEvents) -> None:
     """Attaching a foreign probe does not set the enable word."""
     _, event = registered(ue)
@@ -47,7 +48,7 @@ def test_unnoticed(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case(spec="user_event_reg calls update_enable_bit_for (update_reg_page_for)")
+@case(spec="user_event_reg")
 def test_beside_ftrace(ue: UserEvents) -> None:
     """When ftrace attaches, the foreign probe is noticed: the status names both."""
     _, event = registered(ue)
@@ -58,7 +59,7 @@ def test_beside_ftrace(ue: UserEvents) -> None:
     assert state() == (0x81 if ue.profile.generation == "byte-status" else 1)
 
 
-@case(spec="user_event_reg calls update_enable_bit_for (update_reg_page_for)")
+@case(spec="user_event_reg")
 def test_alone(ue: UserEvents) -> None:
     """When ftrace detaches, the foreign probe stays and the enable word stays set."""
     _, event = registered(ue)
@@ -70,7 +71,7 @@ def test_alone(ue: UserEvents) -> None:
     assert state() == (0x80 if ue.profile.generation == "byte-status" else 1)
 
 
-@case(spec="user_event_reg calls update_enable_bit_for (update_reg_page_for)", tier="full")
+@case(spec="user_event_reg", level="detail", tier="full")
 def test_behind_ftrace(ue: UserEvents) -> None:
     """A foreign probe added to an enabled event is noticed at the next change, not before."""
     _, event = registered(ue)
@@ -83,7 +84,7 @@ def test_behind_ftrace(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "other")
 
 
-@case(spec="user_event_reg calls update_enable_bit_for (update_reg_page_for)")
+@case(spec="user_event_reg", level="detail")
 def test_gone(ue: UserEvents) -> None:
     """Detaching a foreign probe is noticed only when ftrace attaches and detaches."""
     _, event = registered(ue)
@@ -111,7 +112,7 @@ def test_set_at_registration(ue: UserEvents) -> None:
     assert again.word.value == 8
 
 
-@case(doc="silent about other tracers in a write")
+@case(doc="Writing Data: silent about tracers other than ftrace and perf")
 def test_write_succeeds(ue: UserEvents) -> None:
     """A write calls a foreign probe at once: it succeeds, and nothing is recorded."""
     data, _ = registered(ue)
@@ -124,7 +125,7 @@ def test_write_succeeds(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(doc="silent about other tracers in a write")
+@case(doc="Writing Data: silent about tracers other than ftrace and perf")
 def test_write_reads(ue: UserEvents) -> None:
     """With only a foreign probe, a payload must be readable and as long as the fields."""
     data, _ = registered(ue)
@@ -138,7 +139,8 @@ def test_write_reads(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core: any enabled key of the tracepoint; copy_nofault is ftrace's",
-    doc="silent about other tracers in a write",
+    doc="Writing Data: silent about events without payload",
+    level="detail",
     tier="full",
 )
 def test_write_without_payload(ue: UserEvents) -> None:
@@ -150,7 +152,8 @@ def test_write_without_payload(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_last_ref",
-    doc="Deleting: an unreferenced event is deleted",
+    doc="Deleting: delete succeeds only without references; silent about foreign probes",
+    level="detail",
     needs="lasting_events",
     tier="full",
 )

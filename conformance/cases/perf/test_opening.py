@@ -22,6 +22,7 @@ case = surface(
     "perf",
     spec="kernel/events/core.c:perf_mmap",
     doc="include/uapi/linux/perf_event.h@v6.12: config of a tracepoint is the number of its event",
+    level="detail",
     tier="full",
     facilities="perf",
 )

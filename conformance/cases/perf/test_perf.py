@@ -10,7 +10,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "perf",
-    doc="an event is enabled while any tool such as perf or ftrace is attached to it",
+    doc="Status: the bit is updated as tools attach to the event and detach from it",
+    level="behaviour",
     tier="full",
     facilities="perf",
 )
@@ -19,7 +20,7 @@ case = surface(
 STOPPED = PerfAttr(disabled=True)
 
 
-@case(spec="update_enable_bit_for", profiles="6.4..", tier="quick")
+@case(spec="update_enable_bit_for", level="contract", profiles="6.4..", tier="quick")
 @variants({"sampling": PerfAttr(), "counting": COUNTING, "disabled": STOPPED})
 def test_enable_word(ue: UserEvents, attr: PerfAttr) -> None:
     """The bit is set from perf_event_open to close, whether perf counts or not."""
@@ -38,6 +39,7 @@ def test_enable_word(ue: UserEvents, attr: PerfAttr) -> None:
 @case(
     spec="update_reg_page_for",
     doc="user_events.rst@v5.19 and @v6.1: Status: EVENT_STATUS_PERF is bit 1",
+    level="contract",
     profiles="5.18..6.3",
     tier="quick",
 )
@@ -60,7 +62,11 @@ def test_status_page(ue: UserEvents, attr: PerfAttr) -> None:
     assert seen == {"byte-status": bytes_, "bit-status": [0, 1, 1, 1, 0]}[ue.profile.generation]
 
 
-@case(spec="user_seq_show", doc="Status: `Used by` names the kinds of tracers", isolation="global")
+@case(
+    spec="user_seq_show",
+    doc="Status: the comment of a line may name ftrace; silent about perf",
+    isolation="global",
+)
 def test_status_text(ue: UserEvents) -> None:
     """user_events_status names perf after ftrace while each uses the event, and counts one
     event.
@@ -82,7 +88,10 @@ def test_status_text(ue: UserEvents) -> None:
     assert whole_status(ue) == ue.status_line(1, ue.name()) + "\nActive: 1\nBusy: 0\n"
 
 
-@case(spec="trace_event_perf.c:perf_trace_event_reg")
+@case(
+    spec="user_event_reg; trace_event_perf.c:perf_trace_event_reg",
+    doc="Status: the comment of a line may name ftrace; silent about perf",
+)
 def test_two_listeners(ue: UserEvents) -> None:
     """perf uses the event until its last perf event is closed, by any process."""
     ue.event()
@@ -97,7 +106,11 @@ def test_two_listeners(ue: UserEvents) -> None:
     assert used_by(ue) == ""
 
 
-@case(spec="kernel/events/core.c:perf_release", needs="perf_sink")
+@case(
+    spec="user_event_reg; kernel/events/core.c:perf_release",
+    doc="Status: the comment of a line may name ftrace; silent about perf",
+    needs="perf_sink",
+)
 def test_exit(ue: UserEvents) -> None:
     """When a tool exits, its descriptors and rings are released and the bit is cleared."""
     ue.event()
@@ -108,7 +121,12 @@ def test_exit(ue: UserEvents) -> None:
     assert used_by(ue) == ""
 
 
-@case(spec="kernel/events/core.c:perf_mmap", needs="perf_sink")
+@case(
+    spec="kernel/events/core.c:perf_mmap",
+    doc="Status: silent about perf's rings",
+    level="detail",
+    needs="perf_sink",
+)
 def test_ring_outlives_descriptor(ue: UserEvents) -> None:
     """After close, a mapped ring keeps the perf event, and it is still filled."""
     event = ue.event("u32 a")
@@ -122,7 +140,12 @@ def test_ring_outlives_descriptor(ue: UserEvents) -> None:
     assert used_by(ue) == ""
 
 
-@case(spec="kernel/events/core.c:perf_release", needs="perf_sink")
+@case(
+    spec="kernel/events/core.c:perf_release",
+    doc="Status: silent about perf's descriptors",
+    level="detail",
+    needs="perf_sink",
+)
 def test_forked_descriptor(ue: UserEvents) -> None:
     """A child inherits the descriptor, not the ring; perf is active until both have released."""
     ue.event()
@@ -140,7 +163,8 @@ def test_forked_descriptor(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_free, destroy_user_event",
-    doc="Deleting: only when nothing references it any more",
+    doc="Deleting: delete succeeds only without references, in user and kernel space",
+    level="contract",
     needs="perf_sink lasting_events",
 )
 def test_keeps_from_deletion(ue: UserEvents) -> None:
@@ -158,7 +182,8 @@ def test_keeps_from_deletion(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_put",
-    doc="silent about events whose programs have exited while a tool listens",
+    doc="Deleting: events auto-delete when no references are left, in user and kernel space",
+    level="contract",
     profiles="6.5..",
     needs="perf_sink auto_delete",
 )
@@ -175,6 +200,8 @@ def test_keeps_alive(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_enabler_create",
+    doc="Overview: registration names the bit that reflects whether any tool has the event enabled",
+    level="contract",
     profiles="6.4..",
     needs="perf_sink lasting_events",
     tier="quick",
@@ -191,7 +218,8 @@ def test_registered_later(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_reg",
-    doc="each format of a multi-format event is an event of its own",
+    doc="Registering: each pair of name and format has its tracepoint; silent about the order "
+    "of the list",
     profiles="6.9..",
     needs="perf_sink multi_format persist arguments_matched ebadf_when_disabled",
     tier="quick",

@@ -10,13 +10,20 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "perf",
     spec="user_event_perf",
-    doc="Writing Data: what is written gets to whatever tool is attached",
+    doc="Overview: written data can be viewed by ftrace and perf; silent about the bytes of a "
+    "sample",
+    level="behaviour",
     needs="perf_sink",
     facilities="perf",
 )
 
 
-@case(needs="", switch="perf_sink")
+@case(
+    doc="Overview, Writing Data: the payload can be viewed by perf, the write index is not emitted",
+    level="contract",
+    needs="",
+    switch="perf_sink",
+)
 def test_record(ue: UserEvents) -> None:
     """A write with only perf enabled is counted and sampled, without its index."""
     event = ue.event("u32 a")
@@ -30,7 +37,7 @@ def test_record(ue: UserEvents) -> None:
 
 
 @case(
-    spec="kernel/events/core.c:perf_output_sample",
+    spec="user_event_perf; kernel/events/core.c:perf_output_sample",
     doc="include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: size and bytes of the raw "
     "record, padded to 8 with them",
 )
@@ -70,10 +77,7 @@ def test_raw(ue: UserEvents, fields: str, payload: bytes, returned: int, sample:
     assert ring.records() == [f"SAMPLE misc 1 {sample}"]
 
 
-@case(
-    doc="include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: size and bytes of the raw "
-    "record, padded to 8 with them",
-)
+@case(doc="Writing Data: silent about events without payload")
 def test_raw_no_fields(ue: UserEvents) -> None:
     """A record without payload is common bytes and padding; before 6.5 its copy failed."""
     event = ue.event()
@@ -83,7 +87,12 @@ def test_raw_no_fields(ue: UserEvents) -> None:
     assert ring.records() == ue.dated("empty_payload", since=sample, before=[])
 
 
-@case(spec="user_events_write_core", tier="full")
+@case(
+    spec="user_events_write_core",
+    doc="Writing Data: the first vector is the index, the others the payload; silent about "
+    "other pieces",
+    tier="full",
+)
 def test_raw_in_pieces(ue: UserEvents) -> None:
     """The pieces of a writev are one record, wherever the index ends."""
     data = ue.event("u32 a; u64 b").data
@@ -97,6 +106,7 @@ def test_raw_in_pieces(ue: UserEvents) -> None:
     spec="kernel/events/core.c:perf_prepare_sample",
     doc="include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: size and bytes of the raw "
     "record, padded to 8 with them",
+    level="detail",
     tier="full",
 )
 @variants(
@@ -123,6 +133,7 @@ def test_sample_type(ue: UserEvents, sample_type: int, sample: str) -> None:
     spec="kernel/events/core.c:perf_swevent_event",
     doc="include/uapi/linux/perf_event.h@v6.12:perf_event_attr: sample_period is how many events "
     "there are to a sample",
+    level="detail",
 )
 @variants(("3", 3, RAW, 2), ("0", 0, RAW, 0), ("8", 8, RAW, 0), ("shown.3", 3, PERIOD, 7))
 def test_period(ue: UserEvents, period: int, sample_type: int, samples: int) -> None:
@@ -141,7 +152,7 @@ def test_period(ue: UserEvents, period: int, sample_type: int, samples: int) -> 
     assert perf.count == 7
 
 
-@case(spec="kernel/events/core.c:perf_tp_event")
+@case(spec="user_events_write_core; kernel/events/core.c:perf_tp_event")
 def test_two_events(ue: UserEvents) -> None:
     """Two perf events get the same record in their own rings, and ftrace gets it, too."""
     event = ue.event("u32 a")
@@ -156,7 +167,12 @@ def test_two_events(ue: UserEvents) -> None:
     assert ue.tracefs.records() == lines
 
 
-@case(spec="kernel/events/core.c:perf_tp_event", tier="full")
+@case(
+    spec="user_events_write_core",
+    doc="Registering: write_index represents the event when writing data",
+    level="contract",
+    tier="full",
+)
 def test_events_apart(ue: UserEvents) -> None:
     """A perf event gets the records of its own user event only."""
     data = ue.open_data()

@@ -8,12 +8,15 @@ from conformance.client.addresses import PAGE
 from conformance.client.perf import PERIOD, PerfAttr, open_perf
 from conformance.client.user_events import UserEvents
 
-case = surface("perf", spec="trace_events_filter.c", needs="perf_sink", facilities="perf")
+case = surface(
+    "perf", spec="trace_events_filter.c", level="detail", needs="perf_sink", facilities="perf"
+)
 
 
 @case(
     spec="trace_events_user.c:user_event_validate",
-    doc="silent about what is checked",
+    doc="Writing Data: silent about dynamic fields",
+    level="behaviour",
     needs="perf_sink dynamic_fields_validated",
 )
 @variants(
@@ -36,7 +39,8 @@ def test_invalid(ue: UserEvents, fields: str, payload: bytes) -> None:
 
 @case(
     spec="trace_events_user.c:user_events_write_core: fault_in_iov_iter_readable",
-    doc="silent about payloads that cannot be read",
+    doc="Writing Data: silent about payloads that cannot be read",
+    level="behaviour",
     needs="perf_sink unreadable_payload_refused",
     tier="full",
 )
@@ -55,7 +59,9 @@ def test_unreadable(ue: UserEvents, readable: int) -> None:
 
 @case(
     spec="trace_events_user.c:user_events_write_core",
-    doc="Writing Data: the payload holds the fields of the event",
+    doc="Writing Data: an index and an int have to be 8 bytes; silent about the error of a "
+    "short write",
+    level="behaviour",
     needs="perf_sink payload_size_checked",
 )
 def test_short(ue: UserEvents) -> None:
@@ -68,7 +74,7 @@ def test_short(ue: UserEvents) -> None:
 
 @case(
     spec="trace_event_perf.c:perf_trace_buf_alloc",
-    doc="silent about the longest payload",
+    doc="Writing Data: silent about the longest payload",
     needs="perf_sink long_records_kept",
 )
 @variants((8184, 0, 8208), (4065, 0, 4088), (4064, 1, 4088))
@@ -88,7 +94,7 @@ def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_perf",
-    doc="silent about two tracers",
+    doc="Writing Data: silent about two tracers",
     needs="perf_sink long_records_kept",
     tier="full",
     isolation="global",
@@ -105,7 +111,11 @@ def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
     assert perf.count == 0
 
 
-@case(spec="trace_events_user.c:user_event_perf", doc="silent about two tracers")
+@case(
+    spec="trace_events_user.c:user_event_perf",
+    doc="Writing Data: silent about two tracers",
+    level="behaviour",
+)
 def test_dropped_by_perf(ue: UserEvents) -> None:
     """A record that perf has no room for, or that its filter rejects, still reaches ftrace."""
     event = ue.event("u32 a", enabled=True)
