@@ -6,7 +6,12 @@ from conformance.cases.case import surface, variants
 from conformance.client.perf import open_perf
 from conformance.client.user_events import UserEvents
 
-case = surface("filter", spec="trace_events_filter.c:select_comparison_fn", doc="events.rst@v6.12")
+case = surface(
+    "filter",
+    spec="trace_events_filter.c:select_comparison_fn",
+    doc="events.rst@v6.12",
+    level="detail",
+)
 
 
 @case(doc="Event filtering: ==, !=, <, <=, >, >= and & for numeric fields")
@@ -159,7 +164,8 @@ def test_common_fields(ue: UserEvents, text: str, count: int) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_perf",
-    doc="user_events.rst@v6.12: Writing Data: every tracer gets the data",
+    doc="user_events.rst@v6.12: Writing Data: silent about filters",
+    level="behaviour",
     needs="perf_sink",
     facilities="perf",
 )
@@ -177,7 +183,8 @@ def test_not_for_perf(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_validate",
-    doc="user_events.rst@v6.12: Writing Data: dynamic fields are checked",
+    doc="user_events.rst@v6.12: Writing Data: silent about dynamic fields and filters",
+    level="behaviour",
     needs="dynamic_fields_validated",
 )
 def test_checked_first(ue: UserEvents) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 
-case = surface("filter", spec="trace_events.c:remove_event_file_dir", tier="full")
+case = surface("filter", spec="trace_events.c:remove_event_file_dir", level="detail", tier="full")
 
 
 @case(

@@ -9,6 +9,7 @@ case = surface(
     "filter",
     doc="events.rst@v6.12: Event filtering: CPUS{} holds a list of processors, for scalar fields "
     "too, with ==, != and &",
+    level="detail",
     profiles="6.6..",
     tier="full",
 )

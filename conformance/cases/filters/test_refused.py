@@ -12,6 +12,7 @@ case = surface(
     "filter",
     spec="trace_events.c",
     doc="events.rst@v6.12: Event filtering: an error is shown with its place",
+    level="detail",
 )
 
 

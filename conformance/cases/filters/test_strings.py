@@ -10,6 +10,7 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "filter",
     doc="events.rst@v6.12: Event filtering: ==, != and ~ for string fields",
+    level="detail",
     profiles="6.4..",
 )
 
