@@ -30,6 +30,7 @@ case = surface(
     "bpf",
     spec="kernel/bpf/core.c:___bpf_prog_run",
     doc="include/uapi/linux/bpf.h@v4.1",
+    level="detail",
     tier="full",
     isolation="none",
     facilities="bpf",

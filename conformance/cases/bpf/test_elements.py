@@ -13,6 +13,7 @@ case = surface(
     "bpf",
     spec="kernel/bpf/hashtab.c:htab_map_update_elem",
     doc="include/uapi/linux/bpf.h@v4.1: commands about elements answer zero or a negative error",
+    level="detail",
     tier="full",
     isolation="none",
     facilities="bpf",

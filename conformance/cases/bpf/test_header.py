@@ -13,6 +13,7 @@ case = surface(
     "bpf",
     spec="kernel/bpf/syscall.c:bpf_prog_load",
     doc="include/uapi/linux/bpf.h@v4.1",
+    level="detail",
     tier="full",
     isolation="none",
     facilities="bpf",

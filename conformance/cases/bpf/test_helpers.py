@@ -37,6 +37,7 @@ case = surface(
     "bpf",
     spec="kernel/bpf/helpers.c:bpf_map_lookup_elem, bpf_map_update_elem, bpf_map_delete_elem",
     doc="include/uapi/linux/bpf.h@v4.1",
+    level="detail",
     tier="full",
     isolation="none",
     facilities="bpf",

@@ -32,6 +32,7 @@ case = surface(
     "bpf",
     spec="kernel/bpf/core.c:___bpf_prog_run",
     doc="include/uapi/linux/bpf.h@v4.1: BPF_CALL calls a function, BPF_EXIT returns",
+    level="detail",
     tier="full",
     isolation="none",
     facilities="bpf",

@@ -23,6 +23,7 @@ case = surface(
     "bpf",
     spec="trace_kprobe.c:kprobe_perf_func",
     doc="include/uapi/linux/bpf.h@v4.1:bpf_prog_type",
+    level="detail",
     tier="full",
     isolation="global",
     facilities="bpf_tracing kprobes",

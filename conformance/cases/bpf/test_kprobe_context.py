@@ -10,7 +10,9 @@ from conformance.client.user_events import UserEvents
 from conformance.ops import bpf_assembler
 from conformance.ops.bpf_assembler import R0, R1, R2, R3, R4, R6, R10, Jump, Piece, Size
 
-case = surface("bpf", tier="full", isolation="global", facilities="bpf_tracing kprobes")
+case = surface(
+    "bpf", level="detail", tier="full", isolation="global", facilities="bpf_tracing kprobes"
+)
 
 # struct pt_regs of x86-64: the second to fourth argument of the function.
 BUFFER, COUNT, POSITION = 104, 96, 88

@@ -26,6 +26,7 @@ case = surface(
     "bpf",
     spec="kernel/events/core.c:__perf_event_set_bpf_prog",
     doc="include/uapi/linux/perf_event.h@v6.12",
+    level="detail",
     tier="full",
     isolation="global",
     facilities="bpf_tracing kprobes",

@@ -32,6 +32,7 @@ case = surface(
     "bpf",
     doc="include/uapi/linux/bpf.h@v4.1: log_level, log_size and log_buf: the verifier's log, of "
     "a format that changes",
+    level="detail",
     isolation="none",
     facilities="bpf",
 )

@@ -12,6 +12,7 @@ case = surface(
     spec="kernel/bpf/syscall.c:bpf_map_release",
     doc="include/uapi/linux/bpf.h@v4.1: BPF_MAP_CREATE makes a map of a type and attributes, or "
     "is an error",
+    level="detail",
     tier="full",
     isolation="none",
     facilities="bpf",

@@ -40,6 +40,7 @@ case = surface(
     "bpf",
     spec="kernel/bpf/core.c:___bpf_prog_run",
     doc="include/uapi/linux/bpf.h@v4.1: BPF_DW is the fourth size, next to those of classic BPF",
+    level="detail",
     tier="full",
     isolation="none",
     facilities="bpf",

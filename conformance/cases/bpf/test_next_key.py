@@ -11,6 +11,7 @@ case = surface(
     "bpf",
     doc="include/uapi/linux/bpf.h@v4.1: BPF_MAP_GET_NEXT_KEY looks a key up and gives the next, "
     "or an error",
+    level="detail",
     tier="full",
     isolation="none",
     facilities="bpf",

@@ -35,6 +35,7 @@ case = surface(
     spec="kernel/bpf/syscall.c:bpf_prog_load",
     doc="include/uapi/linux/bpf.h@v4.1: BPF_PROG_LOAD verifies and loads a program, and gives a "
     "descriptor",
+    level="detail",
     tier="full",
     isolation="none",
     facilities="bpf",

@@ -39,6 +39,7 @@ from conformance.ops.bpf_assembler import (
 case = surface(
     "bpf",
     doc="include/uapi/linux/bpf.h@v4.1: BPF_PROG_LOAD verifies a program before it loads it",
+    level="detail",
     tier="full",
     isolation="none",
     facilities="bpf",

@@ -40,6 +40,7 @@ case = surface(
     "bpf",
     spec="kernel/bpf/verifier.c:check_func_arg",
     doc="include/uapi/linux/bpf.h@v4.1: BPF_PROG_LOAD verifies a program before it loads it",
+    level="detail",
     tier="full",
     isolation="none",
     facilities="bpf",

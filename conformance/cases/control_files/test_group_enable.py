@@ -13,6 +13,7 @@ case = surface(
     "group_enable",
     spec="trace_events.c:system_enable_write",
     doc="events.rst@v6.12: Via the 'enable' toggle: 0, 1, X or ? is shown",
+    level="detail",
     tier="full",
     isolation="global",
 )
@@ -187,8 +188,10 @@ def test_multi_format(ue: UserEvents) -> None:
 
 
 @case(
-    spec="system_enable_write; trace_events_user.c:user_event_reg",
-    doc="user_events.rst@v6.12: Deleting: an event in use is not deleted",
+    spec="trace_events_user.c:user_event_reg; trace_events.c:system_enable_write",
+    doc="user_events.rst@v6.12: Deleting: delete succeeds only without references; silent "
+    "about groups",
+    level="behaviour",
     needs="lasting_events",
 )
 def test_holds_events(ue: UserEvents) -> None:

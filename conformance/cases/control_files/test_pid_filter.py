@@ -10,7 +10,9 @@ from conformance.client.process import Process
 from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
 
-case = surface("pid_filter", doc="ftrace.rst@v6.12", tier="full", isolation="global")
+case = surface(
+    "pid_filter", doc="ftrace.rst@v6.12", level="detail", tier="full", isolation="global"
+)
 
 ONLY, BUT = "set_event_pid", "set_event_notrace_pid"
 
@@ -26,8 +28,7 @@ def emptied(files: Tracefs, file: str) -> None:
 
 
 @case(
-    spec="user_event_ftrace: trace_trigger_soft_disabled; "
-    "trace_events.c:trace_event_ignore_this_pid",
+    spec="trace_events.c:trace_event_ignore_this_pid",
     doc="set_event_pid: only the listed tasks are traced",
     tier="quick",
 )
@@ -77,7 +78,12 @@ def test_added(ue: UserEvents, file: str, kept: tuple[int, ...]) -> None:
     assert ue.tracefs.records() == [*lines, ue.line("a=(3)", dump="03")]
 
 
-@case(spec="user_event_reg", doc="user_events.rst@v6.12: Status: the bit follows the event")
+@case(
+    spec="user_event_reg",
+    doc="user_events.rst@v6.12: Status: the bit is set while something is attached; silent "
+    "about lists of processes",
+    level="behaviour",
+)
 @variants({"only": ONLY, "but": BUT})
 def test_nobody_is_told(ue: UserEvents, file: str) -> None:
     """The enable word of a process that is not recorded is set all the same."""
@@ -158,7 +164,7 @@ def test_of_an_instance(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core, user_event_ftrace",
-    doc="user_events.rst@v6.12: Writing Data: data is checked as it is recorded",
+    doc="user_events.rst@v6.12: Writing Data: silent about dynamic fields",
     needs="dynamic_fields_validated unreadable_payload_refused",
 )
 @variants(("left_out", BUT, ""), ("recorded", ONLY, "EFAULT"))

@@ -12,6 +12,7 @@ case = surface(
     "set_event",
     spec="trace_events.c:__ftrace_set_clr_event_nolock",
     doc="events.rst@v6.12: Via the 'set_event' interface: names are those of available_events",
+    level="detail",
     tier="full",
     isolation="global",
 )

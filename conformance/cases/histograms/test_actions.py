@@ -10,6 +10,7 @@ case = surface(
     "hist",
     spec="trace_events_synth.c",
     doc="histogram.rst@v6.12: Hist trigger 'handlers' and 'actions'",
+    level="detail",
     tier="full",
     facilities="hist",
 )

@@ -10,6 +10,7 @@ case = surface(
     "hist",
     spec="trace_events_hist.c",
     doc="histogram.rst@v6.12",
+    level="detail",
     isolation="global",
     facilities="hist",
 )

@@ -11,7 +11,11 @@ from conformance.cases.support.instances import create_instance
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "hist", doc="histogram.rst@v6.12: Histogram variables", tier="full", facilities="hist"
+    "hist",
+    doc="histogram.rst@v6.12: Histogram variables",
+    level="detail",
+    tier="full",
+    facilities="hist",
 )
 
 
@@ -228,7 +232,8 @@ def test_variable_busy(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_last_ref",
-    doc="user_events.rst@v6.12: Deleting: not while it is referenced",
+    doc="user_events.rst@v6.12: Deleting: delete succeeds only without references; silent "
+    "about histograms",
     needs="lasting_events",
 )
 def test_variable_keeps_the_event(ue: UserEvents) -> None:

@@ -12,6 +12,7 @@ case = surface(
     "instance",
     spec="fs/namei.c",
     doc="ftrace.rst@v6.12: Instances: events of an instance are its own",
+    level="detail",
     tier="full",
     isolation="global",
 )
@@ -65,7 +66,7 @@ def test_filter_of_a_system(ue: UserEvents) -> None:
 
 @case(
     spec="trace.c:trace_event_buffer_lock_reserve: trace_buffered_event",
-    doc="user_events.rst@v6.12: Writing Data: dynamic fields are checked",
+    doc="user_events.rst@v6.12: Writing Data: silent about dynamic fields and filters",
     needs="dynamic_fields_validated",
 )
 def test_filter_makes_it_look(ue: UserEvents) -> None:
@@ -125,7 +126,8 @@ def test_no_directory_makes_an_event(ue: UserEvents, where: str) -> None:
 
 @case(
     spec="trace_events_user.c:create_user_tracefs; trace_dynevent.c:init_dynamic_event",
-    doc="user_events.rst@v6.12: the files of user events are at the top",
+    doc="user_events.rst@v6.12: Overview: the files are in /sys/kernel/tracing; silent about "
+    "instances",
 )
 @variants(
     ("data", "user_events_data"),

@@ -10,7 +10,11 @@ from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "instance", doc="Deleting: events go with their last reference", tier="full", isolation="global"
+    "instance",
+    doc="Deleting: events auto-delete when no references are left, in user and kernel space",
+    level="contract",
+    tier="full",
+    isolation="global",
 )
 
 
@@ -21,7 +25,8 @@ def one(ue: UserEvents, name: str = "e") -> str:
 
 @case(
     spec="user_event_reg; trace_events.c:event_enable_write",
-    doc="ftrace.rst@v6.12: Instances: events of an instance are its own",
+    doc="Status: the bit is updated as tools attach; silent about instances",
+    level="behaviour",
     tier="quick",
 )
 def test_has_its_own_switch(ue: UserEvents) -> None:
@@ -42,7 +47,11 @@ def test_has_its_own_switch(ue: UserEvents) -> None:
     assert instance.remove().errno == ""
 
 
-@case(spec="update_enable_bit_for", doc="Status: the tracers of an event are shown")
+@case(
+    spec="update_enable_bit_for",
+    doc="Status: the bit is set while something is attached; silent about the error of a write",
+    level="behaviour",
+)
 @variants("instance", "top")
 def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
     """An event enabled at the top and in an instance is shown as used once, until both disable
@@ -71,9 +80,7 @@ def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
     assert first.records() == []
 
 
-@case(
-    spec="user_event_ftrace", doc="ftrace.rst@v6.12: Instances: events of an instance are its own"
-)
+@case(spec="user_event_ftrace", doc="Writing Data: silent about instances", level="behaviour")
 def test_records(ue: UserEvents) -> None:
     """One write is recorded once in each instance that has the event enabled, and in no other."""
     first, second = create_instance(ue, "i"), create_instance(ue, "j")
@@ -95,7 +102,9 @@ def test_records(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_set_tp_name; trace_events.c:__add_event_to_tracers",
-    doc="formats of one name are apart in user_events_multi",
+    doc="Registering: each pair of name and format has its tracepoint; silent about the error "
+    "of a write",
+    level="behaviour",
     profiles="6.4..",
     needs="multi_format",
 )
@@ -115,8 +124,8 @@ def test_multi_format(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_event_reg; trace_events_user.c:user_event_free",
-    doc="Deleting: an event in use is not deleted",
+    spec="user_event_reg, user_event_free",
+    doc="Deleting: delete succeeds only without references, in user and kernel space",
     needs="lasting_events",
     tier="quick",
 )
@@ -151,12 +160,7 @@ def test_keeps_an_event(ue: UserEvents, way: str, listeners: int) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(
-    spec="trace.c:__remove_instance; trace_events.c:event_trace_del_tracer; "
-    "trace_events_user.c:user_event_put",
-    profiles="6.4..",
-    needs="auto_delete",
-)
+@case(spec="user_event_put; trace.c:__remove_instance", profiles="6.4..", needs="auto_delete")
 def test_removal_takes_the_last_reference(ue: UserEvents) -> None:
     """An event held only by an instance is deleted when the instance is removed."""
     instance = create_instance(ue)
@@ -171,7 +175,12 @@ def test_removal_takes_the_last_reference(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_event_reg; trace_events_user.c:user_event_put", profiles="6.4..", needs="auto_delete"
+    spec="user_event_reg, user_event_put",
+    doc="Deleting: events auto-delete when no references are left; silent about the error of "
+    "other fields",
+    level="behaviour",
+    profiles="6.4..",
+    needs="auto_delete",
 )
 @variants("instance", "top")
 def test_last_of_two(ue: UserEvents, last: str) -> None:

@@ -12,14 +12,16 @@ case = surface(
     "instance",
     spec="trace.c:__remove_instance; trace_events.c:event_trace_del_tracer",
     doc="ftrace.rst@v6.12: Instances: events of an instance are its own",
+    level="detail",
     tier="full",
     isolation="global",
 )
 
 
 @case(
-    doc="Instances: events of an instance are its own; removing the directory removes the "
-    "instance and all it has",
+    spec="trace_events_user.c:user_event_reg; trace.c:__remove_instance",
+    doc="user_events.rst@v6.12: Status: the bit is updated as tools detach; silent about instances",
+    level="behaviour",
     needs="lasting_events",
 )
 def test_removal_ends_listening(ue: UserEvents) -> None:
@@ -37,7 +39,12 @@ def test_removal_ends_listening(ue: UserEvents) -> None:
     assert ue.open_data().delete(ue.name(), eventually=True).value == 0
 
 
-@case
+@case(
+    spec="trace_events_user.c:update_enable_bit_for; trace.c:__remove_instance",
+    doc="user_events.rst@v6.12: Status: the bit is set while something is attached; silent "
+    "about instances",
+    level="behaviour",
+)
 def test_removal_leaves_the_others(ue: UserEvents) -> None:
     """Removing one of two instances that have the event enabled does not affect the other."""
     gone, stays = create_instance(ue, "i"), create_instance(ue, "j")

@@ -11,6 +11,7 @@ case = surface(
     "instance",
     spec="trace_events_trigger.c",
     doc="ftrace.rst@v6.12: Instances: events of an instance are its own, with what is set on them",
+    level="detail",
     tier="full",
     isolation="global",
 )
@@ -38,9 +39,10 @@ def test_trigger_tells(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace.c:__remove_instance; trace_events_trigger.c:clear_event_triggers; "
-    "trace_events_user.c:user_event_last_ref",
-    doc="user_events.rst@v6.12: Deleting: not while it is referenced",
+    spec="trace_events_user.c:user_event_last_ref; trace_events_trigger.c:clear_event_triggers",
+    doc="user_events.rst@v6.12: Deleting: delete succeeds only without references; silent "
+    "about triggers",
+    level="behaviour",
     needs="lasting_events",
     facilities="hist",
 )
@@ -61,9 +63,10 @@ def test_trigger_keeps_an_event(ue: UserEvents, text: str) -> None:
 
 
 @case(
-    spec="trace.c:__remove_instance; trace_events_trigger.c:clear_event_triggers; "
-    "trace_events_user.c:user_event_put",
-    doc="user_events.rst@v6.12: Deleting: events go with their last reference",
+    spec="trace_events_user.c:user_event_put; trace_events_trigger.c:clear_event_triggers",
+    doc="user_events.rst@v6.12: Deleting: events auto-delete when no references are left; "
+    "silent about triggers",
+    level="behaviour",
     profiles="6.4..",
     needs="auto_delete",
 )

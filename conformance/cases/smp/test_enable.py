@@ -15,7 +15,9 @@ from conformance.ops.tasks import THREAD
 
 case = surface(
     "smp",
-    doc="Status: the bit that was asked for is set or cleared, and nothing is said of others",
+    doc="Status: the kernel updates the specified bit as tools attach to the event and detach "
+    "from it",
+    level="contract",
     tier="full",
     facilities="smp",
 )
@@ -84,7 +86,7 @@ def test_two_places_of_a_page(ue: UserEvents, flags: int) -> None:
 
 @case(
     spec="user_event_enabler_create; user_events_ioctl_unreg",
-    doc="Status: the bit shows whether the event is enabled, from registering to unregistering",
+    doc="Status: the bit that was registered for the event is updated as tools attach and detach",
     profiles="6.4..",
 )
 @variants(("on", True, 32), ("off", False, 0))
@@ -109,11 +111,7 @@ def test_registrations_come_and_go(ue: UserEvents, listening: bool, left: int) -
     assert word.value == left
 
 
-@case(
-    spec="user_event_enabler_create: written and listed under event_mutex",
-    doc="Status: the bit is set as soon as the event is enabled",
-    profiles="6.4..",
-)
+@case(spec="user_event_enabler_create: written and listed under event_mutex", profiles="6.4..")
 @variants({"threads": THREAD, "processes": 0})
 def test_registered_while_enabled(ue: UserEvents, flags: int) -> None:
     """Enabling an event while words are being registered for it sets every word."""
@@ -130,7 +128,7 @@ def test_registered_while_enabled(ue: UserEvents, flags: int) -> None:
 
 @case(
     spec="user_events_ioctl_unreg: user_event_mm_clear_bit",
-    doc="Unregistering: the bit is cleared",
+    doc="Unregistering: disables the bit at the address",
     profiles="6.4..",
 )
 @variants(1, 2, 3, 4)
@@ -151,7 +149,11 @@ ONE = struct.pack("<I", 1)
 TWO = struct.pack("<I", 2)
 
 
-@case(spec="user_event_ftrace", doc="Writing Data: what is written is recorded", isolation="global")
+@case(
+    spec="user_event_ftrace",
+    doc="Writing Data: a write to the descriptor of a registration writes an entry for its event",
+    isolation="global",
+)
 @variants({"threads": THREAD, "processes": 0})
 def test_no_record_is_lost(ue: UserEvents, flags: int) -> None:
     """Of concurrent writes on two CPUs each is recorded completely."""
@@ -181,7 +183,8 @@ def _entries(ue: UserEvents, cpu: int) -> str:
 
 @case(
     spec="user_events_write_core",
-    doc="Writing Data: EBADF while the event is disabled (since 6.5), and no other error",
+    doc="Writing Data: silent about the error of a write while nothing is attached",
+    level="behaviour",
 )
 @variants({"threads": THREAD, "processes": 0})
 def test_written_while_switched(ue: UserEvents, flags: int) -> None:
@@ -204,7 +207,7 @@ def test_written_while_switched(ue: UserEvents, flags: int) -> None:
 
 @case(
     spec="user_events_ref_add: the old array is freed after a grace period",
-    doc="Writing Data: by the index that the registration gave",
+    doc="Registering: write_index represents the event when writing data",
 )
 def test_written_while_registered(ue: UserEvents) -> None:
     """An index stays valid while the descriptor registers more events."""
@@ -224,7 +227,8 @@ def test_written_while_registered(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core; user_events_release",
-    doc="Writing Data: through a descriptor, while it is open",
+    doc="Writing Data: silent about a descriptor that is closed",
+    level="behaviour",
 )
 def test_written_while_closed(ue: UserEvents) -> None:
     """Writing through a descriptor that another thread closes fails with EBADF."""

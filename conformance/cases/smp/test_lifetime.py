@@ -21,7 +21,8 @@ from conformance.ops.tasks import CLONE_VM, THREAD, ExitTask
 case = surface(
     "smp",
     spec="user_event_enabler_fault_fixup",
-    doc="Status: fork() retains registered events: each process has its own word",
+    doc="Unregistering: during fork() registered events are retained",
+    level="contract",
     profiles="6.4..",
     tier="full",
     facilities="smp",
@@ -47,7 +48,11 @@ def test_forks_while_switched(ue: UserEvents, listening: bool, seen: int) -> Non
     assert {each.wait() for each in (word, *copies)} == {seen}
 
 
-@case(spec="user_event_mm_remove")
+@case(
+    spec="user_event_mm_remove",
+    doc="Status: the kernel updates the specified bit as tools attach to the event and detach "
+    "from it",
+)
 @variants(("thread", THREAD, True), ("memory", CLONE_VM, True), ("process", 0, False))
 def test_ends_while_switched(ue: UserEvents, flags: int, alone: bool) -> None:
     """A task that exits during switching does not affect the words of the others."""
@@ -64,7 +69,10 @@ def test_ends_while_switched(ue: UserEvents, flags: int, alone: bool) -> None:
     assert kept.wait() == 0
 
 
-@case(doc="Status: nothing is said of a page that is not there: it is updated later")
+@case(
+    doc="Status: the kernel updates the specified bit as tools attach to the event and detach "
+    "from it"
+)
 @variants({"one-word": 0, "two-words": 8, "two-pages": PAGE})
 def test_two_faults_on_a_page(ue: UserEvents, apart: int) -> None:
     """Two events are enabled concurrently while the pages of their words are absent: both are
@@ -109,7 +117,10 @@ def test_fork_while_a_fault_waits(ue: UserEvents, discarded: bool) -> None:
     assert copy.wait() == 16
 
 
-@case(doc="Status: nothing is said of a page that is not there: it is updated later")
+@case(
+    doc="Registering: enable_addr must be write accessible; silent about one that is not any more",
+    level="behaviour",
+)
 @variants(
     ("discarded", "discard"), ("unmapped", "unmap"), ("protected", "protect"), ("moved", "move")
 )
@@ -183,7 +194,7 @@ def test_fork_behind_a_fault(ue: UserEvents) -> None:
 @case(
     spec="user_events_ioctl_unreg: ENABLE_VAL_FREEING_BIT; "
     "trace_events_user.c:user_event_enabler_fault_fixup",
-    doc="Unregistering: ends updates of the bit",
+    doc="Unregistering: disables the bit at the address",
     needs="auto_delete",
 )
 @variants({"threads": THREAD, "processes": 0})
@@ -210,7 +221,7 @@ def test_unregistered_behind_a_fault(ue: UserEvents, flags: int) -> None:
 
 @case(
     spec="delayed_destroy_user_event: looks again whether it was the last",
-    doc="Registering: the event is deleted with its last reference, not before",
+    doc="Deleting: events auto-delete when no references are left",
     needs="auto_delete",
 )
 @variants({"threads": THREAD, "processes": 0})

@@ -13,7 +13,11 @@ from conformance.client.user_events import UserEvents
 from conformance.ops.tasks import CLONE_VM, THREAD
 
 case = surface(
-    "smp", doc="Deleting: EBUSY while there are references", tier="full", facilities="smp"
+    "smp",
+    doc="Deleting: delete succeeds only without references, in user and kernel space",
+    level="contract",
+    tier="full",
+    facilities="smp",
 )
 
 NAMES = ("a", "b", "c")
@@ -22,7 +26,8 @@ MORE_NAMES = (*NAMES, "d", "e")
 
 @case(
     spec="user_events_ioctl: reg_mutex; find_user_event",
-    doc="Registering: programs that register one name share its event",
+    doc="Registering: silent about equal registrations without MULTI_FORMAT",
+    level="behaviour",
 )
 @variants({"threads": THREAD, "memory": CLONE_VM, "processes": 0})
 def test_same_definition(ue: UserEvents, flags: int) -> None:
@@ -39,7 +44,8 @@ def test_same_definition(ue: UserEvents, flags: int) -> None:
 
 @case(
     spec="user_events_ioctl: reg_mutex; user_event_match",
-    doc="Registering: a name has one set of fields, else EADDRINUSE",
+    doc="Registering: without MULTI_FORMAT another format is blocked; silent about the error",
+    level="behaviour",
     profiles="6.5..",
     needs="arguments_matched",
 )
@@ -64,7 +70,7 @@ def test_different_definitions(ue: UserEvents, flags: int) -> None:
 
 @case(
     spec="user_events_ioctl: reg_mutex; user_event_set_tp_name",
-    doc="Registering: USER_EVENT_REG_MULTI_FORMAT: one name may have several formats",
+    doc="Registering: with MULTI_FORMAT each unique pair of name and format has its tracepoint",
     profiles="6.9..",
     needs="multi_format",
 )
@@ -85,7 +91,8 @@ def test_different_formats(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_ioctl: reg_mutex; current_user_event_enabler_exists",
-    doc="Registering: EADDRINUSE for an address and bit that are in use",
+    doc="Registering: silent about an address and bit that are in use",
+    level="behaviour",
     profiles="6.4..",
 )
 @variants({"threads": THREAD, "memory": CLONE_VM})
@@ -139,7 +146,8 @@ def test_deleted_while_registered(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_create: reg_mutex",
-    doc="Registering: registering a name that was defined by command shares its event",
+    doc="Overview: silent about a command for an existing event",
+    level="behaviour",
 )
 def test_defined_while_registered(ue: UserEvents) -> None:
     """A definition given by command and by registration concurrently is one event."""
@@ -180,7 +188,8 @@ def test_removed_while_registered(ue: UserEvents) -> None:
 
 @case(
     spec="delete_user_event; trace.c:tracing_open_file_tr",
-    doc="Deleting: an open file is no reference",
+    doc="Deleting: delete succeeds only without references; silent about open files",
+    level="detail",
     needs="lasting_events",
 )
 def test_deleted_while_opened(ue: UserEvents) -> None:
@@ -203,7 +212,7 @@ def test_deleted_while_opened(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_release; delayed_destroy_user_event",
-    doc="Registering: the event is deleted with its last reference, not before",
+    doc="Deleting: events auto-delete when no references are left",
     profiles="6.4..",
     needs="auto_delete",
 )

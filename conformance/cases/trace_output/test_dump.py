@@ -13,6 +13,7 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "trace",
     doc="user_events.rst@v6.1: silent; events are viewed with ftrace",
+    level="detail",
     profiles="5.18..6.3",
     tier="full",
 )
@@ -121,7 +122,7 @@ def test_dump_of_text_like_a_dump(ue: UserEvents) -> None:
     ]
 
 
-@case(spec="user_event_ftrace: copy_nofault of no byte", tier="quick")
+@case(spec="user_event_ftrace: copy_nofault of no byte", level="behaviour", tier="quick")
 def test_dump_without_payload(ue: UserEvents) -> None:
     """An event without fields is recorded only if bytes follow its index."""
     event = ue.event(enabled=True)
@@ -132,7 +133,7 @@ def test_dump_without_payload(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ue.dated("empty_payload", since=["", "a0", ""], before=["a0"])
 
 
-@case(spec="user_event_ftrace: discard")
+@case(spec="user_event_ftrace: discard", level="behaviour")
 def test_dump_of_a_refused_payload(ue: UserEvents) -> None:
     """A payload rejected by validation is not dumped and leaves no gap."""
     errno = ue.dated("dynamic_fields_validated", since="EFAULT", before="")

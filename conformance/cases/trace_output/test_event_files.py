@@ -9,7 +9,10 @@ from conformance.client.files import File
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "event_files", spec="trace_events.c:event_enable_read, event_enable_write", tier="full"
+    "event_files",
+    spec="trace_events.c:event_enable_read, event_enable_write",
+    level="detail",
+    tier="full",
 )
 
 
@@ -53,7 +56,7 @@ def test_enable(ue: UserEvents) -> None:
 @case(
     spec="trace.c:tracing_open_file_tr; trace_events.c:event_enable_read, event_enable_write; "
     "trace_events_user.c:user_event_free",
-    doc="Deleting: registrations and tracers are uses",
+    doc="Deleting: delete succeeds only without references; silent about open files",
     needs="lasting_events",
     tier="quick",
 )
@@ -74,7 +77,7 @@ def test_descriptor_is_no_reference(ue: UserEvents, way: str) -> None:
 
 @case(
     spec="f_start, event_filter_read; trace_events_trigger.c:trigger_start",
-    doc="Deleting: registrations and tracers are uses",
+    doc="Deleting: delete succeeds only without references; silent about open files",
     profiles="6.12..",
     needs="lasting_events",
 )
@@ -89,7 +92,7 @@ def test_nothing_left_to_read(ue: UserEvents, file: str) -> None:
     assert opened.read().errno == "ENODEV"
 
 
-@case(doc="Deleting: an event created again is another one", needs="lasting_events")
+@case(doc="Deleting: silent about open files", needs="lasting_events")
 def test_not_the_next_of_its_name(ue: UserEvents) -> None:
     """A descriptor of a deleted event does not enable a new event of that name."""
     ue.tracefs.command(f"u:{ue.name()}\n")
@@ -103,7 +106,7 @@ def test_not_the_next_of_its_name(ue: UserEvents) -> None:
 
 @case(
     spec="event_enable_read, event_enable_write; trace_events_user.c:delayed_destroy_user_event",
-    doc="Deleting: events go with their last reference",
+    doc="Deleting: events auto-delete when no references are left; silent about open files",
     profiles="6.4..",
     needs="auto_delete",
 )

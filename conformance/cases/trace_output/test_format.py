@@ -11,6 +11,7 @@ case = surface(
     "format",
     spec="trace_events.c:f_show",
     doc="Registering: events show up under tracefs like any other event",
+    level="detail",
     tier="full",
 )
 
@@ -54,6 +55,7 @@ def test_no_fields(ue: UserEvents, arguments: str) -> None:
 @case(
     spec="trace_events_user.c:user_event_set_print_fmt",
     doc="events.rst@v6.12: Event formats: field type, name, offset, size",
+    level="behaviour",
 )
 @variants(
     ("numbers", "u32 a;s64 b;u8 c", '"a=%u b=%lld c=%u", REC->a, REC->b, REC->c'),
@@ -82,7 +84,12 @@ def test_event_names(ue: UserEvents) -> None:
         assert ue.tracefs.format(name).startswith(f"name: {name}\nID: N\nformat:\n")
 
 
-@case(spec="trace_events_user.c:user_event_set_print_fmt", tier="quick")
+@case(
+    spec="trace_events_user.c:user_event_set_print_fmt",
+    doc="Command Format: silent about the number of fields",
+    level="behaviour",
+    tier="quick",
+)
 def test_longest_text(ue: UserEvents) -> None:
     """An event with as many fields as a definition holds shows all of them."""
     text = ue.name() + " " + ";".join(f"u8 {chr(97 + number % 26)}" for number in range(100))
@@ -95,7 +102,8 @@ def test_longest_text(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_create",
-    doc="Overview: dynamic_events takes the same format as the ioctl",
+    doc="Overview: a command has the format of the ioctl; silent about the text of the file",
+    level="behaviour",
     needs="lasting_events",
     tier="quick",
 )
@@ -115,7 +123,11 @@ def test_of_dynamic_events(ue: UserEvents, fields: str, line: str) -> None:
     assert print_fmt_of(through_file) == print_fmt_of(through_ioctl)
 
 
-@case(spec="trace_events_user.c:user_event_parse")
+@case(
+    spec="trace_events_user.c:user_event_parse",
+    doc="Registering: without MULTI_FORMAT another format is blocked; silent about what it leaves",
+    level="behaviour",
+)
 def test_stays(ue: UserEvents) -> None:
     """Neither other fields nor another spacing in a later registration change the format."""
     data = ue.open_data()
@@ -140,7 +152,8 @@ def test_of_an_enabled_event(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:destroy_user_event",
-    doc="Deleting: an event is deleted with its last reference",
+    doc="Deleting: events auto-delete when no references are left",
+    level="contract",
     profiles="6.4..",
     needs="auto_delete",
 )

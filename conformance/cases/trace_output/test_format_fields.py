@@ -6,7 +6,7 @@ from conformance.cases.case import surface, variants
 from conformance.cases.support.format_text import fields_of, print_fmt_of
 from conformance.client.user_events import UserEvents
 
-case = surface("format", spec="user_event_add_field")
+case = surface("format", spec="user_event_add_field", level="behaviour")
 
 
 # Field, its line in `format`, print fmt; arrays without the text between their brackets.
@@ -106,7 +106,7 @@ TYPES = {
 OLDER = {"char[5]x a": "field:char a[5]x; offset:8; size:5; signed:1;"}
 
 
-@case(doc="Field Format: clearly sized types, and structures that tools may look into")
+@case(doc="Field Format: silent about how tools see a type")
 @variants(TYPES)
 def test_types(ue: UserEvents, rows: tuple[tuple[str, str, str], ...]) -> None:
     """A field has the size, signedness and print fmt of its type, and follows the common fields."""
@@ -121,7 +121,7 @@ def test_types(ue: UserEvents, rows: tuple[tuple[str, str, str], ...]) -> None:
         assert print_fmt_of(text) == ue.dated("print_fmt_generated", since=print_fmt, before='""')
 
 
-@case(doc="Field Format: clearly sized types, and structures that tools may look into")
+@case(doc="Writing Data: an example of packed fields; silent about alignment")
 def test_every_type_in_one(ue: UserEvents) -> None:
     """Fields keep the order of their definition, back to back, without alignment."""
     fields = (
@@ -176,10 +176,7 @@ def test_field_names(ue: UserEvents) -> None:
         assert print_fmt_of(text) == ue.dated("print_fmt_generated", since=print_fmt, before='""')
 
 
-@case(
-    doc="Field Format: clearly sized types, and structures that tools may look into; no limit is "
-    "named",
-)
+@case(doc="Field Format: structs have a size; silent about the largest", level="detail")
 def test_huge_structures(ue: UserEvents) -> None:
     """Offsets have 32 bits: they pass 2^31, and wrap at 2^32."""
     huge = "struct s {} 2147483647"
@@ -197,6 +194,7 @@ def test_huge_structures(ue: UserEvents) -> None:
     spec="trace_events.c:f_show",
     doc="trace_events.c:f_show@v6.12: the comment there: array types are rearranged, dynamic "
     "arrays are not",
+    level="detail",
 )
 @variants(
     ("empty", "__data_loc char[] a", "field:__data_loc char[] a; offset:8; size:4; signed:1;"),
@@ -214,7 +212,7 @@ ARRAYS = ("char[1] a", "char[20] a", "char[0x14] a", "char[1024] a", "unsigned c
 
 @case(
     spec="user_event_add_field leaves ftrace_event_field.len unset",
-    doc="trace_events.c:f_show@v6.12: the comment there: TYPE[LEN] is shown as TYPE VAR[LEN]",
+    doc="Field Format: silent about how tools see a type",
 )
 def test_array_length(ue: UserEvents) -> None:
     """An array shows its length after its name."""

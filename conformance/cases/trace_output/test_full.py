@@ -9,7 +9,9 @@ from conformance.client.tracefs import Instance
 from conformance.client.user_events import UserEvents
 from conformance.ops import View
 
-case = surface("trace_full", spec="ring_buffer.c:rb_move_tail", tier="full", isolation="global")
+case = surface(
+    "trace_full", spec="ring_buffer.c:rb_move_tail", level="detail", tier="full", isolation="global"
+)
 
 # Two records with such a payload fill a page, and a buffer has at least two pages.
 SIZE = 2000

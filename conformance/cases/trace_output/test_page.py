@@ -14,6 +14,7 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "trace_page",
     doc="ftrace.rst@v6.12: trace_pipe_raw: the pages of the ring buffer",
+    level="detail",
     tier="full",
     isolation="global",
 )
@@ -28,7 +29,7 @@ def listening(ue: UserEvents, fields: str = " u32 a") -> DataFile:
     return data
 
 
-@case(spec="user_event_ftrace", tier="quick")
+@case(spec="user_event_ftrace", level="behaviour", tier="quick")
 def test_record(ue: UserEvents) -> None:
     """A record has the event's type, no flags, the writer's PID, and the payload from byte 8 on."""
     data = listening(ue)
@@ -75,7 +76,7 @@ def test_without_payload(ue: UserEvents) -> None:
     assert shown == "commit 16\ntype_len 3 length 12 type own flags 0 pid own: \nrest zero\n"
 
 
-@case(spec="user_event_ftrace; ring_buffer.c:ring_buffer_read_page")
+@case(spec="user_event_ftrace; ring_buffer.c:ring_buffer_read_page", level="behaviour")
 def test_several(ue: UserEvents) -> None:
     """Records of two events and two processes are back to back, each with its own type and PID."""
     data = listening(ue)
@@ -130,6 +131,7 @@ def test_after_trace_pipe(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_ftrace: discard; ring_buffer.c:ring_buffer_discard_commit",
+    level="behaviour",
     needs="dynamic_fields_validated",
 )
 def test_refused(ue: UserEvents) -> None:

@@ -9,7 +9,9 @@ from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
 from conformance.ops import View
 
-case = surface("trace_pipe", doc="ftrace.rst@v6.12", tier="full", isolation="global")
+case = surface(
+    "trace_pipe", doc="ftrace.rst@v6.12", level="detail", tier="full", isolation="global"
+)
 
 
 def line(ue: UserEvents, number: int) -> str:
@@ -69,7 +71,7 @@ def test_of_a_processor(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(spec="user_event_reg", doc="trace_pipe: reading consumes")
+@case(spec="trace.c:tracing_read_pipe", doc="trace_pipe: reading consumes")
 @variants("event", "tracing")
 def test_of_what_was(ue: UserEvents, ended: str) -> None:
     """Records stay readable after the event is disabled or the buffer turned off."""

@@ -12,6 +12,7 @@ case = surface(
     "trace",
     doc="ftrace.rst@v6.12: tracing_cpumask: only the processors in it are traced; silent about "
     "the result of a write",
+    level="detail",
     tier="full",
     isolation="global",
 )
@@ -75,7 +76,7 @@ def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
 @case(
     spec="ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor; "
     "trace_events_user.c:user_event_ftrace",
-    doc="user_events.rst@v6.12: Writing Data: dynamic fields are checked",
+    doc="user_events.rst@v6.12: Writing Data: silent about dynamic fields",
     needs="dynamic_fields_validated",
 )
 @variants(("nothing", "", ""), ("filter", "filter", "EFAULT"), ("trigger", "trigger", "EFAULT"))

@@ -17,6 +17,7 @@ case = surface(
     spec="trace_events.c:probe_remove_event_call: EVENT_FILE_FL_WAS_ENABLED; "
     "trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus",
     doc="Deleting: silent about what was recorded",
+    level="detail",
     needs="lasting_events",
     tier="full",
     isolation="global",
@@ -53,11 +54,7 @@ def test_removed_by_ioctl(ue: UserEvents) -> None:
     assert ue.tracefs.bodies() == []
 
 
-@case(
-    spec="trace_events_user.c:delayed_destroy_user_event; trace.c:print_trace_fmt: Unknown type",
-    profiles="6.4..",
-    needs="auto_delete",
-)
+@case(spec="trace.c:print_trace_fmt: Unknown type", profiles="6.4..", needs="auto_delete")
 def test_removed_by_itself(ue: UserEvents) -> None:
     """A record of an auto-deleted event prints as an unknown type as well."""
     event = ue.event("u16 a", enabled=True)

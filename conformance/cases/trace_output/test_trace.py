@@ -6,7 +6,13 @@ from conformance.cases.case import surface, variants
 from conformance.cases.support.trace_text import recorded
 from conformance.client.user_events import UserEvents
 
-case = surface("trace", doc="silent; events are viewed with ftrace", profiles="6.4..", tier="full")
+case = surface(
+    "trace",
+    doc="silent; events are viewed with ftrace",
+    level="detail",
+    profiles="6.4..",
+    tier="full",
+)
 
 
 @case(spec="trace_output.c:print_fields: size 1")
@@ -268,7 +274,7 @@ def test_event_names(ue: UserEvents, ending: str) -> None:
     assert ue.tracefs.records() == [f"{name}: a=0x1 (1)"]
 
 
-@case(spec="user_event_reg", profiles="5.18..")
+@case(spec="trace_output.c:print_event_fields", profiles="5.18..")
 def test_survives_disable(ue: UserEvents) -> None:
     """Records stay readable after the event is disabled and its word, if any, unregistered."""
     event = ue.event("u16 a", enabled=True)

@@ -17,6 +17,7 @@ case = surface(
     "eprobe",
     spec="trace_probe.c:traceprobe_parse_event_name: is_good_name",
     doc="eprobetrace.rst@v6.12: fields of the event, fetched as numbers",
+    level="detail",
     tier="full",
     facilities="eprobes",
 )
@@ -151,8 +152,9 @@ def test_hidden(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:destroy_user_event; trace_dynevent.c:trace_event_dyn_busy",
-    doc="user_events.rst@v6.12: Deleting: only without references, be they of user space or of "
-    "the kernel",
+    doc="user_events.rst@v6.12: Deleting: delete succeeds only without references, in user "
+    "and kernel space",
+    level="contract",
     needs="lasting_events",
     tier="quick",
     isolation="fatal",

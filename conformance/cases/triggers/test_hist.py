@@ -11,6 +11,7 @@ case = surface(
     "trigger",
     spec="trace_events_trigger.c",
     doc="histogram.rst@v6.12: enable_hist and disable_hist triggers",
+    level="detail",
     tier="full",
     isolation="fatal",
     facilities="hist",
@@ -161,7 +162,8 @@ def test_hist_switch_truncated(ue: UserEvents) -> None:
 
 @case(
     spec="event_enable_trigger_parse: trace_event_try_get_ref",
-    doc="user_events.rst@v6.12: Deleting: not while it is referenced",
+    doc="user_events.rst@v6.12: Deleting: delete succeeds only without references; silent "
+    "about triggers",
     needs="lasting_events",
 )
 def test_hist_target_is_busy(ue: UserEvents) -> None:

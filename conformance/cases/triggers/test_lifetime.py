@@ -13,13 +13,16 @@ case = surface(
     spec="trace_events_trigger.c:event_enable_trigger",
     doc="events.rst@v6.12: Event triggers: snapshot: the trace buffer when the event occurs is "
     "kept",
+    level="detail",
     tier="full",
 )
 
 
 @case(
     spec="trace_events_user.c:user_event_last_ref",
-    doc="user_events.rst@v6.12: Deleting: not while it is referenced",
+    doc="user_events.rst@v6.12: Deleting: delete succeeds only without references, in user "
+    "and kernel space",
+    level="contract",
     needs="lasting_events",
     tier="quick",
 )
@@ -44,7 +47,9 @@ def test_keeps_the_event(ue: UserEvents, first: str, second: str) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_put",
-    doc="user_events.rst@v6.12: Deleting: events go with their last reference",
+    doc="user_events.rst@v6.12: Deleting: events auto-delete when no references are left, in "
+    "user and kernel space",
+    level="contract",
     profiles="6.4..",
     needs="auto_delete",
 )
@@ -66,7 +71,9 @@ def test_outlives_the_process(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_reg",
-    doc="user_events.rst@v6.12: Registering: each format is an event",
+    doc="user_events.rst@v6.12: Registering: each pair of name and format has its tracepoint; "
+    "silent about triggers",
+    level="behaviour",
     profiles="6.4..",
     needs="multi_format persist arguments_matched",
 )
@@ -100,7 +107,9 @@ def test_of_one_format(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:update_enable_bit_for",
-    doc="user_events.rst@v6.12: Status: ftrace and perf are distinguished",
+    doc="user_events.rst@v6.12: Status: the bit is set while something is attached; silent "
+    "about triggers",
+    level="behaviour",
     needs="perf_sink",
     facilities="perf",
 )
@@ -205,8 +214,11 @@ def test_disable_event(ue: UserEvents) -> None:
 
 
 @case(
-    spec="event_enable_trigger_parse",
-    doc="user_events.rst@v6.12: Deleting: not while it is referenced",
+    spec="trace_events_user.c:user_event_last_ref; "
+    "trace_events_trigger.c:event_enable_trigger_parse",
+    doc="user_events.rst@v6.12: Deleting: delete succeeds only without references; silent "
+    "about triggers",
+    level="behaviour",
     needs="lasting_events",
     tier="quick",
     isolation="fatal",

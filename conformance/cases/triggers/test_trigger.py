@@ -12,11 +12,18 @@ case = surface(
     spec="trace_events.c:__ftrace_event_enable_disable",
     doc="events.rst@v6.12: Event triggers: command[:count] [if filter]; of a trigger that has "
     "nothing to do it says nothing",
+    level="detail",
     tier="full",
 )
 
 
-@case(doc="user_events.rst@v6.12: Status: tools that attach show there", tier="quick")
+@case(
+    spec="trace_events_user.c:user_event_reg; trace_events.c:__ftrace_event_enable_disable",
+    doc="user_events.rst@v6.12: Status: the bit is set while something is attached; silent "
+    "about triggers",
+    level="behaviour",
+    tier="quick",
+)
 @variants(
     ("traceon", "traceon"),
     ("stacktrace", "stacktrace"),
@@ -39,7 +46,12 @@ def test_tells(ue: UserEvents, text: str) -> None:
         assert event.word.value == 0
 
 
-@case(spec="trace_events_user.c:user_event_ftrace", doc="Event triggers", tier="quick")
+@case(
+    spec="trace_events_user.c:user_event_ftrace",
+    doc="user_events.rst@v6.12: Writing Data: silent about triggers",
+    level="behaviour",
+    tier="quick",
+)
 def test_records_nothing(ue: UserEvents) -> None:
     """With only a trigger a write returns its count and is not recorded."""
     event = ue.event("u8 a")
