@@ -14,13 +14,14 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "delete",
     spec="delete_user_event",
-    doc="Deleting: succeeds only when neither user nor kernel space holds a reference",
+    doc="Deleting: succeeds only if no references are left in user and kernel space",
+    level="contract",
     needs="lasting_events",
     tier="full",
 )
 
 
-@case
+@case(doc="Deleting: an ioctl of user_events_data; silent about open modes", level="behaviour")
 @variants({"read-write": os.O_RDWR, "read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
 def test_removes(ue: UserEvents, flags: int) -> None:
     """An unreferenced event is deleted at once, whatever the open mode of the descriptor."""
@@ -32,7 +33,11 @@ def test_removes(ue: UserEvents, flags: int) -> None:
     assert data.delete(ue.name()).errno == "ENOENT"
 
 
-@case(spec="destroy_user_event", tier="quick")
+@case(
+    spec="destroy_user_event",
+    doc="Unregistering: deleting, in contrast, removes the event from the system",
+    tier="quick",
+)
 def test_removes_directory(ue: UserEvents) -> None:
     """Deleting an event removes its directory below events/user_events."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
@@ -41,7 +46,11 @@ def test_removes_directory(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
 
 
-@case(tier="quick")
+@case(
+    doc="Unregistering: deleting removes the event from the system; silent about names in use",
+    level="behaviour",
+    tier="quick",
+)
 def test_name_is_free(ue: UserEvents) -> None:
     """A deleted name can be registered with other fields."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
@@ -54,7 +63,7 @@ def test_name_is_free(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u64 b\n"
 
 
-@case(doc="Deleting: the argument is a string, the name of the event", tier="quick")
+@case(doc="Deleting: the argument is one string, the name of the event", tier="quick")
 def test_only_the_name(ue: UserEvents) -> None:
     """Events whose names share a prefix with the deleted name stay."""
     for stem in ("e", "ee", "eee"):
@@ -132,7 +141,7 @@ def test_busy_tracer(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_last_ref",
-    doc="Deleting: by default an event is deleted with its last reference",
+    doc="Deleting: by default an event is deleted when no references are left",
     profiles="6.4..",
     needs="auto_delete",
 )
@@ -161,7 +170,7 @@ def test_auto_delete_while_traced(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Deleting: all formats of a name are attempted",
+    doc="Deleting: with several formats of a name, deletion of all of them is attempted",
     profiles="6.4..",
     needs="multi_format arguments_matched persist",
 )
@@ -176,7 +185,8 @@ def test_all_formats(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Deleting: all formats of a name are attempted",
+    doc="Deleting: all formats are attempted; silent about what a failure leaves",
+    level="detail",
     profiles="6.4..",
     needs="multi_format arguments_matched persist",
 )
@@ -198,7 +208,7 @@ def test_formats_up_to_the_busy_one(ue: UserEvents, held: int, left: list[str]) 
 
 
 @case(
-    doc="Deleting: all formats of a name are attempted",
+    doc="Deleting: deleting an event that persists requires CAP_PERFMON, otherwise -EPERM",
     profiles="6.4..",
     needs="multi_format arguments_matched persist",
 )

@@ -12,11 +12,14 @@ from conformance.client.addresses import PROT_NONE
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "delete", doc="Deleting: deleting an event that persists requires CAP_PERFMON, else EPERM"
+    "delete", doc="Deleting: the argument is one string, the name of the event", level="behaviour"
 )
 
 
-@case(spec="delete_user_event", doc="Deleting: the argument is a string, the name of the event")
+@case(
+    spec="delete_user_event",
+    doc="Deleting: by the name of the event; silent about names that do not exist",
+)
 @variants(
     ("never-registered", "{name}x"),
     ("cut-short", "{stem}"),
@@ -40,7 +43,8 @@ def test_unknown(ue: UserEvents, name: str) -> None:
 
 
 @case(
-    spec="mm/util.c:strndup_user", doc="Deleting: the argument is a string, the name of the event"
+    spec="user_events_ioctl_del: strndup_user",
+    doc="Deleting: the argument is a string; silent about memory that cannot be read",
 )
 @variants({"null": 0, "kernel-half": 0xFFFF_8880_0000_0000, "first-page": 0x200})
 def test_string_unreadable(ue: UserEvents, address: int) -> None:
@@ -49,7 +53,8 @@ def test_string_unreadable(ue: UserEvents, address: int) -> None:
 
 
 @case(
-    spec="mm/util.c:strndup_user", doc="Deleting: the argument is a string, the name of the event"
+    spec="user_events_ioctl_del: strndup_user",
+    doc="Deleting: the argument is a string; silent about memory that cannot be written",
 )
 @variants(("none", PROT_NONE, "EFAULT"), ("read", mmap.PROT_READ, "EBUSY"))
 def test_string_protected(ue: UserEvents, protection: int, errno: str) -> None:
@@ -62,7 +67,9 @@ def test_string_protected(ue: UserEvents, protection: int, errno: str) -> None:
 
 
 @case(
-    spec="mm/util.c:strndup_user", doc="Deleting: the argument is a string, the name of the event"
+    spec="mm/util.c:strndup_user",
+    doc="Deleting: the argument is a string; silent about memory that cannot be read",
+    level="detail",
 )
 @variants(
     ("terminated", 30, b"\0", "ENOENT"),
@@ -77,7 +84,8 @@ def test_string_cut_off(ue: UserEvents, length: int, end: bytes, errno: str) -> 
 
 
 @case(
-    spec="mm/util.c:strndup_user", doc="Deleting: the argument is a string, the name of the event"
+    spec="user_events_ioctl_del: strndup_user, MAX_EVENT_DESC",
+    doc="Deleting: the argument is a string; silent about its length",
 )
 @variants((511, "ENOENT"), (512, "EINVAL"))
 def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
@@ -86,8 +94,8 @@ def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
 
 
 @case(
-    spec="mm/util.c:strndup_user",
-    doc="Deleting: the argument is a string, the name of the event",
+    spec="user_events_ioctl_del: strndup_user, MAX_EVENT_DESC",
+    doc="Deleting: the argument is a string; silent about its length",
     needs="lasting_events",
     tier="full",
 )
@@ -99,7 +107,14 @@ def test_longest_name(ue: UserEvents) -> None:
     assert ue.open_data().delete(name, eventually=True).value == 0
 
 
-@case(spec="user_event_capable", profiles="6.4..", needs="persist", tier="full")
+@case(
+    spec="user_event_capable",
+    doc="Deleting: deleting an event that persists requires CAP_PERFMON, otherwise -EPERM",
+    level="contract",
+    profiles="6.4..",
+    needs="persist",
+    tier="full",
+)
 def test_forbidden(ue: UserEvents) -> None:
     """Without CAP_PERFMON a persistent event cannot be deleted: EPERM."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
@@ -110,7 +125,13 @@ def test_forbidden(ue: UserEvents) -> None:
     assert ue.new_process().open_data().delete(ue.name()).value == 0
 
 
-@case(spec="delete_user_event", profiles="6.4..", needs="persist")
+@case(
+    spec="delete_user_event",
+    doc="Deleting: silent about which of two errors is reported",
+    level="detail",
+    profiles="6.4..",
+    needs="persist",
+)
 def test_busy_before_forbidden(ue: UserEvents) -> None:
     """References are checked before permission: EBUSY, then EPERM."""
     owner = ue.open_data()
@@ -122,7 +143,12 @@ def test_busy_before_forbidden(ue: UserEvents) -> None:
     assert data.delete(ue.name()).errno == "EPERM"
 
 
-@case(spec="delete_user_event", tier="full")
+@case(
+    spec="delete_user_event",
+    doc="Deleting: of events that persist requires CAP_PERFMON; silent about names that do "
+    "not exist",
+    tier="full",
+)
 def test_unknown_before_forbidden(ue: UserEvents) -> None:
     """A name that was never registered is ENOENT without capabilities, too."""
     data = ue.open_data()
@@ -167,7 +193,8 @@ APART = (
 
 @case(
     spec="user_events_ioctl_del, delete_user_event",
-    doc="Deleting: does not say which of two errors is reported",
+    doc="Deleting: silent about which of two errors is reported",
+    level="detail",
     profiles="6.4..",
     needs="persist",
 )

@@ -13,16 +13,13 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "enable",
     spec="user_event_enabler_create: the present state is reflected",
-    doc="Status: the word is ordinary memory of the program",
+    doc="Status: the kernel updates the registered bit as tools attach and detach",
+    level="contract",
     profiles="6.4..",
 )
 
 
-@case(
-    spec="user_event_enabler_update",
-    doc="Status: the bit is updated as tools attach and detach",
-    tier="full",
-)
+@case(spec="user_event_enabler_update", tier="full")
 def test_every_change(ue: UserEvents) -> None:
     """The bit is set when the event is enabled and cleared when it is disabled, each time."""
     word = ue.event(bit=5).word
@@ -38,6 +35,7 @@ def test_every_change(ue: UserEvents) -> None:
 @case(
     spec="trace_events.c:__ftrace_event_enable_disable",
     doc="Status: silent about enabling what is enabled",
+    level="detail",
     tier="full",
 )
 def test_twice(ue: UserEvents) -> None:
@@ -52,7 +50,13 @@ def test_twice(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(ue.name()).text == "0\n"
 
 
-@case(spec="user_event_enabler_update runs on changes only", tier="full")
+@case(
+    spec="user_event_enabler_update runs on changes only",
+    doc="Status: the bit is updated on attach and detach; silent about values that the "
+    "program stores",
+    level="behaviour",
+    tier="full",
+)
 def test_not_restored(ue: UserEvents) -> None:
     """A value that the process stores in its word stays until the event changes again."""
     word = ue.event(bit=0, enabled=True).word
@@ -65,7 +69,13 @@ def test_not_restored(ue: UserEvents) -> None:
     assert word.value == 0xFFFFFFF1
 
 
-@case(spec="user_event_enabler_update: words of the event alone", tier="full")
+@case(
+    spec="user_event_enabler_update: words of the event alone",
+    doc="Status: the bit is updated on attach and detach; silent about values that the "
+    "program stores",
+    level="behaviour",
+    tier="full",
+)
 def test_not_restored_by_others(ue: UserEvents) -> None:
     """A value that the process stores in its word stays when its other events change."""
     data = ue.open_data()
@@ -82,6 +92,7 @@ def test_not_restored_by_others(ue: UserEvents) -> None:
 @case(
     spec="user_event_enabler_update runs whenever a listener comes or goes",
     doc="Status: silent about a second tracer",
+    level="behaviour",
     tier="full",
     facilities="perf",
 )
@@ -96,7 +107,11 @@ def test_restored_by_each_listener(ue: UserEvents) -> None:
     assert word.value == 10
 
 
-@case(spec="user_event_enabler_destroy", doc="Unregistering ends updates of the word", tier="full")
+@case(
+    spec="user_event_enabler_destroy",
+    doc="Unregistering: the process is no longer interested in updates of the event",
+    tier="full",
+)
 def test_after_unregister(ue: UserEvents) -> None:
     """An unregistered word no longer changes; other bits still follow the event."""
     data = ue.open_data()
@@ -113,11 +128,7 @@ def test_after_unregister(ue: UserEvents) -> None:
 GUARD = b"\xa5" * 8
 
 
-@case(
-    spec="user_event_enabler_write: set_bit, clear_bit",
-    doc="Status: the bit that was registered is updated when tools attach and detach",
-    tier="full",
-)
+@case(spec="user_event_enabler_write: set_bit, clear_bit", tier="full")
 @variants(0, 7, 8, 15, 16, 23, 24, 31)
 def test_bit_of_32(ue: UserEvents, bit: int) -> None:
     """Enabling sets only the registered bit of a 4-byte word; disabling clears only that bit."""
@@ -130,7 +141,7 @@ def test_bit_of_32(ue: UserEvents, bit: int) -> None:
     assert word.value == 0xFFFFFFFF - (1 << bit)
 
 
-@case(spec="user_event_enabler_write: set_bit, clear_bit", doc="enable_size: 8 on 64-bit kernels")
+@case(spec="user_event_enabler_write: set_bit, clear_bit")
 @variants(*range(64))
 def test_bit_of_64(ue: UserEvents, bit: int) -> None:
     """Enabling sets only the registered bit of an 8-byte word; disabling clears only that bit."""
@@ -144,10 +155,7 @@ def test_bit_of_64(ue: UserEvents, bit: int) -> None:
     assert word.value == 0xFFFFFFFFFFFFFFFF - (1 << bit)
 
 
-@case(
-    spec="user_event_enabler_write: align_addr_bit",
-    doc="Status: the kernel updates the registered bit",
-)
+@case(spec="user_event_enabler_write: align_addr_bit")
 @variants(
     ("4.first", 4, 0, 0, b"\1\0\0\0"),
     ("4.last", 4, 0, 31, b"\0\0\0\x80"),
@@ -167,7 +175,7 @@ def test_neighbours(ue: UserEvents, size: int, offset: int, bit: int, enabled: b
     assert ue.process.load(word.address - 8, size + 16).data == GUARD + bytes(size) + GUARD
 
 
-@case(spec="align_addr_bit", doc="enable_addr is naturally aligned")
+@case(spec="align_addr_bit")
 @variants((0, 0x1), (16, 0x10000), (31, 0x80000000))
 def test_at_4_mod_8(ue: UserEvents, bit: int, alone: int) -> None:
     """4-byte words in both halves of an aligned 8-byte unit do not affect each other."""
@@ -183,7 +191,10 @@ def test_at_4_mod_8(ue: UserEvents, bit: int, alone: int) -> None:
     assert (low.value, high.value) == (alone, 0)
 
 
-@case(spec="user_event_enabler_write: uaddr & ~PAGE_MASK", doc="enable_addr is naturally aligned")
+@case(
+    spec="user_event_enabler_write: uaddr & ~PAGE_MASK",
+    doc="Registering: enable_addr must be naturally aligned and write accessible",
+)
 @variants(("4.first", 4, 0), ("4.last", 4, 4092), ("8.first", 8, 0), ("8.last", 8, 4088))
 def test_place_in_page(ue: UserEvents, size: int, place: int) -> None:
     """A word may lie at the start or end of a page; the adjacent pages need not be mapped."""
@@ -194,7 +205,7 @@ def test_place_in_page(ue: UserEvents, size: int, place: int) -> None:
     assert word.value == 2
 
 
-@case(doc="Status: the bit says whether something is attached")
+@case(doc="Registering: enable_bit reflects the status of the event at enable_addr")
 @variants(
     ("4.clear", 4, 0, 0, 1),
     ("4.others", 4, 4, 0xFFFFFFEF, 0xFFFFFFFF),
@@ -214,7 +225,7 @@ def test_set_at_registration(
     assert word.value == registered
 
 
-@case(doc="Status: the bit says whether something is attached")
+@case(doc="Registering: enable_bit reflects the status of the event at enable_addr")
 @variants(
     ("4.only", 4, 0, 1, 0),
     ("4.among_others", 4, 3, 0xFFFFFFFF, 0xFFFFFFF7),
@@ -232,7 +243,12 @@ def test_cleared_at_registration(
     assert word.value == registered
 
 
-@case(spec="user_event_enabler_create", doc="Unregistering ends updates of the word", tier="full")
+@case(
+    spec="user_event_enabler_create",
+    doc="Unregistering: ends updates of the bit; silent about its last value",
+    level="behaviour",
+    tier="full",
+)
 def test_again_after_unregister(ue: UserEvents) -> None:
     """A word registered again for an enabled event is set again and followed again."""
     data = ue.open_data()
@@ -248,7 +264,7 @@ def test_again_after_unregister(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_enabler_create: user_event_mm_fault_in and retry",
-    doc="enable_addr is write accessible",
+    doc="Registering: enable_addr must be naturally aligned and write accessible",
 )
 def test_untouched_page(ue: UserEvents) -> None:
     """Registration faults in a page that was never touched; the word is followed from then on."""

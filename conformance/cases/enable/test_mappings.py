@@ -10,7 +10,8 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "enable",
     spec="user_event_enabler_fault_fixup",
-    doc="Status: the bit follows the event",
+    doc="Status: the kernel updates the registered bit; silent about memory that changes",
+    level="behaviour",
     profiles="6.4..",
     tier="full",
 )
@@ -18,7 +19,7 @@ case = surface(
 READ_ONLY = 1
 
 
-@case(doc="Registering: enable_addr is an address of the process", tier="quick")
+@case(tier="quick")
 def test_moved(ue: UserEvents) -> None:
     """After mremap the kernel follows the registered address, which is unmapped, not the word."""
     process = ue.process
@@ -31,7 +32,7 @@ def test_moved(ue: UserEvents) -> None:
     assert data.unregister(new, bit=3).errno == "ENOENT"
 
 
-@case(spec="user_event_enabler_write", doc="Registering: enable_addr is an address of the process")
+@case(spec="user_event_enabler_write")
 def test_moved_while_set(ue: UserEvents) -> None:
     """A bit set before mremap stays set at the new address for good."""
     process = ue.process
@@ -44,7 +45,7 @@ def test_moved_while_set(ue: UserEvents) -> None:
     assert (again.errno, new.value) == ("", 0)
 
 
-@case(spec="user_event_enabler_write", doc="Registering: enable_addr is an address of the process")
+@case(spec="user_event_enabler_write")
 def test_moved_here(ue: UserEvents) -> None:
     """Memory that mremap places at a registered address is updated; its other bits are kept."""
     process = ue.process
@@ -76,7 +77,9 @@ def test_discarded(ue: UserEvents, shared: bool, seen: int) -> None:
     assert word.wait() == 16
 
 
-@case
+@case(
+    doc="Status: the kernel updates the registered bit as tools attach and detach", level="contract"
+)
 def test_discarded_often(ue: UserEvents) -> None:
     """Each change faults the discarded page in again, a dozen times in a row."""
     process = ue.process
@@ -90,7 +93,11 @@ def test_discarded_often(ue: UserEvents) -> None:
         assert word.value == 0
 
 
-@case(spec="user_event_enabler_update: each word has attempts of its own")
+@case(
+    spec="user_event_enabler_update: each word has attempts of its own",
+    doc="Status: the kernel updates the registered bit as tools attach and detach",
+    level="contract",
+)
 def test_discarded_behind_others(ue: UserEvents) -> None:
     """A word in a discarded page is faulted in, however many words precede it."""
     process, data = ue.process, ue.open_data()
@@ -104,7 +111,7 @@ def test_discarded_behind_others(ue: UserEvents) -> None:
     assert oldest.wait() == 16
 
 
-@case(spec="user_events_ioctl_unreg", doc="Registering: enable_addr is an address of the process")
+@case(spec="user_events_ioctl_unreg", doc="Unregistering: silent about memory that went away")
 def test_discarded_then_unregistered(ue: UserEvents) -> None:
     """A word in a discarded page can be unregistered: the page is faulted in."""
     process = ue.process
@@ -119,7 +126,11 @@ def test_discarded_then_unregistered(ue: UserEvents) -> None:
     assert word.wait() == 0
 
 
-@case(spec="user_event_enabler_write", tier="quick")
+@case(
+    spec="user_event_enabler_write",
+    doc="Status: the kernel updates the registered bit; silent about two words in the same memory",
+    tier="quick",
+)
 @variants({"disabled": "disable", "unregistered": "unregister", "gone": "exit"})
 def test_file_of_two(ue: UserEvents, first: str) -> None:
     """Two processes register one bit of a shared file, each at its own address."""
@@ -149,7 +160,10 @@ def test_file_of_two(ue: UserEvents, first: str) -> None:
     assert mine.value == 64
 
 
-@case(spec="user_event_enabler_write")
+@case(
+    spec="user_event_enabler_write",
+    doc="Status: the kernel updates the registered bit; silent about two words in the same memory",
+)
 def test_file_of_two_events(ue: UserEvents) -> None:
     """Two processes register one bit of shared memory for two events: the last change wins."""
     parent = ue.process
@@ -166,7 +180,10 @@ def test_file_of_two_events(ue: UserEvents) -> None:
     assert (word.value, copy.value) == (0, 0)
 
 
-@case(spec="user_event_enabler_exists", doc="Registering: enable_addr is an address of the process")
+@case(
+    spec="user_event_enabler_exists",
+    doc="Status: the kernel updates the registered bit; silent about two words in the same memory",
+)
 def test_file_mapped_twice(ue: UserEvents) -> None:
     """A word mapped at two addresses is two words: each can be registered and unregistered."""
     process = ue.process
@@ -182,7 +199,7 @@ def test_file_mapped_twice(ue: UserEvents) -> None:
     assert two.value == 0
 
 
-@case
+@case(doc="Status: the kernel updates the registered bit; silent about mapped files")
 def test_file_private(ue: UserEvents) -> None:
     """A word in a private file mapping is copied on write: the file does not change."""
     process = ue.process
@@ -195,7 +212,10 @@ def test_file_private(ue: UserEvents) -> None:
     assert shared.value == 0x70
 
 
-@case(spec="user_event_mm_fault_in", doc="Registering: enable_addr is an address of the process")
+@case(
+    spec="user_event_mm_fault_in",
+    doc="Registering: enable_addr must be write accessible; silent about the error",
+)
 @variants({"shared": True, "private": False})
 def test_file_end(ue: UserEvents, shared: bool) -> None:
     """Registering a word past the end of its file is ENOMEM; one in the last bytes is followed."""
@@ -209,7 +229,7 @@ def test_file_end(ue: UserEvents, shared: bool) -> None:
     assert last.value == 0x80000000
 
 
-@case(doc="Registering: enable_addr is an address of the process")
+@case
 @variants({"shared": True, "private": False})
 def test_file_cut(ue: UserEvents, shared: bool) -> None:
     """A change while the file is too short is lost; the next one after it has grown is seen."""
@@ -227,7 +247,7 @@ def test_file_cut(ue: UserEvents, shared: bool) -> None:
     assert word.wait() == 4
 
 
-@case(doc="Registering: enable_addr is an address of the process")
+@case
 @variants(("shared", True, b"\x41\0\0\0"), ("private", False, b"\x40\0\0\0"))
 def test_address_reused_by_file(ue: UserEvents, shared: bool, seen: bytes) -> None:
     """A shared file mapping placed over a registered word is updated by the next change."""
@@ -243,7 +263,7 @@ def test_address_reused_by_file(ue: UserEvents, shared: bool, seen: bytes) -> No
     assert process.load(elsewhere, 4).data == seen
 
 
-@case(doc="Registering: enable_addr is an address of the process")
+@case
 def test_address_reused_shared(ue: UserEvents) -> None:
     """Shared memory mapped over a registered word is updated for all processes that map it."""
     process = ue.process
@@ -257,7 +277,7 @@ def test_address_reused_shared(ue: UserEvents) -> None:
     assert copy.value == 0x41
 
 
-@case(doc="Registering: enable_addr is an address of the process")
+@case
 def test_address_reused_read_only(ue: UserEvents) -> None:
     """A read-only file mapping placed over a registered word is not written."""
     process = ue.process
@@ -274,7 +294,10 @@ def test_address_reused_read_only(ue: UserEvents) -> None:
     assert word.wait() == 1
 
 
-@case
+@case(
+    doc="Unregistering: fork() retains registered events; each process unregisters its own",
+    level="contract",
+)
 @variants("parent", "child")
 def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
     """After fork the side that has written its page is updated at once, the other one soon."""
@@ -288,7 +311,11 @@ def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
     assert other.wait() == 8
 
 
-@case(spec="user_event_enabler_write: without a look at rights")
+@case(
+    spec="user_event_enabler_write: without a look at rights",
+    doc="Status: the kernel updates the registered bit as tools attach and detach",
+    level="contract",
+)
 @variants({"touched": True, "after_fork": False})
 def test_rights_given_up(ue: UserEvents, touched: bool) -> None:
     """The word of a non-dumpable process that dropped its privileges is updated."""
@@ -316,7 +343,12 @@ def test_fork_unmapped(ue: UserEvents) -> None:
     assert child.word_at(page, value=None).wait() == 8
 
 
-@case(spec="align_addr_bit", tier="quick")
+@case(
+    spec="align_addr_bit",
+    doc="Unregistering: fork() retains registered events; each process unregisters its own",
+    level="contract",
+    tier="quick",
+)
 @variants((31, 0x80000000), (0, 1))
 def test_fork_at_4_mod_8(ue: UserEvents, bit: int, seen: int) -> None:
     """In parent and child, a word in the upper half of an 8-byte unit is followed."""
@@ -330,7 +362,10 @@ def test_fork_at_4_mod_8(ue: UserEvents, bit: int, seen: int) -> None:
     assert (word.value, copy.value) == (0, 0)
 
 
-@case(spec="user_event_enabler_exists", doc="Registering: enable_addr is an address of the process")
+@case(
+    spec="user_event_enabler_exists",
+    doc="Status: the kernel updates the registered bit; silent about two words in the same memory",
+)
 @variants((32, 0), (63, 31))
 def test_overlapping_words(ue: UserEvents, bit_of_8: int, bit_of_4: int) -> None:
     """A bit registered through an 8-byte word and through a 4-byte word counts as two bits."""

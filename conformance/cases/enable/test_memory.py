@@ -8,7 +8,8 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "enable",
     spec="user_events_ioctl_unreg: current->user_event_mm",
-    doc="enable_addr is write accessible",
+    doc="Unregistering: fork() retains registered events; each process unregisters its own",
+    level="contract",
     profiles="6.4..",
     tier="full",
 )
@@ -18,7 +19,7 @@ READ_ONLY, READ_WRITE = 1, 3
 
 @case(
     spec="user_event_mm_get_all",
-    doc="Status: every program that registered an event sees its state",
+    doc="Status: the kernel updates the registered bit as tools attach and detach",
 )
 def test_several_processes(ue: UserEvents) -> None:
     """Each process that registered an event has its own word and bit updated."""
@@ -33,7 +34,10 @@ def test_several_processes(ue: UserEvents) -> None:
     assert (one.value, other.value) == (0, 0)
 
 
-@case(spec="user_event_reg holds a reference", doc="Deleting: a tracer holds a reference")
+@case(
+    spec="user_event_reg holds a reference",
+    doc="Registering: enable_bit reflects the status of the event at enable_addr",
+)
 def test_outlives_the_process(ue: UserEvents) -> None:
     """If an event is already enabled, registering it in another process sets the bit there."""
     first = ue.new_process()
@@ -44,11 +48,7 @@ def test_outlives_the_process(ue: UserEvents) -> None:
     assert word.value == 64
 
 
-@case(
-    spec="user_event_mm_dup, user_event_enabler_fault_fixup",
-    doc="fork() retains registered events",
-    tier="quick",
-)
+@case(spec="user_event_mm_dup, user_event_enabler_fault_fixup", tier="quick")
 @variants((4, 0, 1), (8, 63, 0x8000000000000000))
 def test_fork_follows(ue: UserEvents, size: int, bit: int, enabled: int) -> None:
     """After fork both copies of the word are updated, although their page is copy-on-write."""
@@ -64,7 +64,7 @@ def test_fork_follows(ue: UserEvents, size: int, bit: int, enabled: int) -> None
     assert copy.wait() == 0
 
 
-@case(spec="user_event_mm_dup", doc="fork() retains registered events", tier="quick")
+@case(spec="user_event_mm_dup", tier="quick")
 def test_fork_of_several_words(ue: UserEvents) -> None:
     """A child inherits every word of its parent, each with its size, address, bit and event."""
     data, word = ue.open_data(), ue.process.word(8)
@@ -82,10 +82,7 @@ def test_fork_of_several_words(ue: UserEvents) -> None:
     assert (word.value, copies[1].value) == (0x8000_0000_0000_0020, 0x8000_0000)
 
 
-@case(
-    spec="user_event_enabler_write: a page that is there is written at once",
-    doc="fork() retains registered events",
-)
+@case(spec="user_event_enabler_write: a page that is there is written at once")
 def test_fork_touched(ue: UserEvents) -> None:
     """Once both sides have written to the page after fork, updates are immediate."""
     word = ue.event(bit=1).word
@@ -96,7 +93,7 @@ def test_fork_touched(ue: UserEvents) -> None:
     assert (word.value, copy.value) == (0x22, 0x12)
 
 
-@case(spec="user_event_mm_dup", doc="fork() retains registered events")
+@case(spec="user_event_mm_dup")
 def test_fork_while_enabled(ue: UserEvents) -> None:
     """A child of a process with an enabled event inherits the set bit and sees it cleared."""
     word = ue.event(bit=4, enabled=True).word
@@ -108,7 +105,7 @@ def test_fork_while_enabled(ue: UserEvents) -> None:
     assert word.wait() == 0
 
 
-@case(doc="unregistered by hand in each process")
+@case
 def test_fork_child_unregisters(ue: UserEvents) -> None:
     """A word that the child unregisters is no longer followed there, but still in its parent."""
     event = ue.event(bit=2)
@@ -120,7 +117,7 @@ def test_fork_child_unregisters(ue: UserEvents) -> None:
     assert copy.wait() == 0
 
 
-@case(doc="unregistered by hand in each process")
+@case
 def test_fork_parent_unregisters(ue: UserEvents) -> None:
     """A word that the parent unregisters is no longer followed there, but still in its child."""
     event = ue.event(bit=2)
@@ -132,7 +129,7 @@ def test_fork_parent_unregisters(ue: UserEvents) -> None:
     assert event.word.wait() == 0
 
 
-@case(spec="user_event_mm_remove", doc="fork() retains registered events")
+@case(spec="user_event_mm_remove")
 def test_fork_parent_exits(ue: UserEvents) -> None:
     """A child's word is followed after its parent has exited."""
     parent = ue.new_process()
@@ -144,7 +141,10 @@ def test_fork_parent_exits(ue: UserEvents) -> None:
     assert copy.wait() == 128
 
 
-@case(spec="user_event_mm_dup copies what there is", doc="fork() retains registered events")
+@case(
+    spec="user_event_mm_dup copies what there is",
+    doc="Registering: a process tells the kernel which of its addresses and bits to update",
+)
 def test_fork_before_registration(ue: UserEvents) -> None:
     """A word registered after fork is not followed in the other process."""
     data = ue.open_data()
@@ -161,7 +161,8 @@ def test_fork_before_registration(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_enabler_write: by address space and address",
-    doc="Status: every process that registered sees the state at its own address",
+    doc="Status: the kernel updates the registered bit; silent about two words in the same memory",
+    level="behaviour",
 )
 def test_shared_mapping(ue: UserEvents) -> None:
     """In memory shared across fork one word serves both; unregistering in either clears it."""
@@ -180,7 +181,11 @@ def test_shared_mapping(ue: UserEvents) -> None:
     assert word.wait() == 8
 
 
-@case(spec="user_event_enabler_fault_fixup: the fault fails")
+@case(
+    spec="user_event_enabler_fault_fixup: the fault fails",
+    doc="Status: the kernel updates the registered bit; silent about memory that changes",
+    level="behaviour",
+)
 def test_unmapped(ue: UserEvents) -> None:
     """Enabling after munmap succeeds, maps nothing, and still updates older and newer words."""
     data = ue.open_data()
@@ -195,7 +200,12 @@ def test_unmapped(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(ue.name()).text == "1\n"
 
 
-@case(spec="user_event_enabler_fault_fixup: tried at the next change", tier="quick")
+@case(
+    spec="user_event_enabler_fault_fixup: tried at the next change",
+    doc="Status: the kernel updates the registered bit; silent about memory that changes",
+    level="behaviour",
+    tier="quick",
+)
 def test_mapped_again(ue: UserEvents) -> None:
     """New memory mapped at the address of a registered word is updated."""
     data = ue.open_data()
@@ -210,7 +220,12 @@ def test_mapped_again(ue: UserEvents) -> None:
     assert word.value == 0
 
 
-@case(spec="user_event_enabler_fault_fixup: tried at the next change", tier="quick")
+@case(
+    spec="user_event_enabler_fault_fixup: tried at the next change",
+    doc="Status: the kernel updates the registered bit; silent about memory that changes",
+    level="behaviour",
+    tier="quick",
+)
 def test_unmapped_then_mapped_again(ue: UserEvents) -> None:
     """A change that found no memory mapped has no lasting effect: the next one is followed."""
     data = ue.open_data()
@@ -225,7 +240,11 @@ def test_unmapped_then_mapped_again(ue: UserEvents) -> None:
     assert word.wait() == 1
 
 
-@case(spec="user_event_mm_fault_in: fixup_user_fault of a read-only page")
+@case(
+    spec="user_event_mm_fault_in: fixup_user_fault of a read-only page",
+    doc="Status: the kernel updates the registered bit; silent about memory that changes",
+    level="behaviour",
+)
 def test_read_only(ue: UserEvents) -> None:
     """Memory made read-only after registration is not written; once writable, it is updated
     again.

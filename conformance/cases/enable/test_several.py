@@ -6,7 +6,13 @@ from conformance.cases.case import surface
 from conformance.client.data_file import DataFile, Word
 from conformance.client.user_events import UserEvents
 
-case = surface("enable", doc="enable_addr: the value to update", profiles="6.4..", tier="full")
+case = surface(
+    "enable",
+    doc="Status: the kernel updates the registered bit as tools attach and detach",
+    level="behaviour",
+    profiles="6.4..",
+    tier="full",
+)
 
 MANY = 257
 
@@ -20,7 +26,7 @@ def many_words(ue: UserEvents, data: DataFile) -> int:
     return words
 
 
-@case(spec="user_event_enabler_update", doc="enable_bit: the bit at the address", tier="quick")
+@case(spec="user_event_enabler_update", level="contract", tier="quick")
 def test_two_bits_one_word(ue: UserEvents) -> None:
     """One event may have several bits of one word: they change together."""
     data = ue.open_data()
@@ -33,7 +39,10 @@ def test_two_bits_one_word(ue: UserEvents) -> None:
     assert word.value == 0x100
 
 
-@case(spec="user_event_enabler_update")
+@case(
+    spec="user_event_enabler_update",
+    doc="Unregistering: ends updates of the bit; silent about its last value",
+)
 def test_two_words_one_event(ue: UserEvents) -> None:
     """One event may have several words, of both sizes: they change together."""
     data = ue.open_data()
@@ -49,7 +58,7 @@ def test_two_words_one_event(ue: UserEvents) -> None:
     assert (first.value, second.value, third.value) == (0, 0, 0)
 
 
-@case(spec="user_event_enabler_update", doc="enable_bit: the bit at the address")
+@case(spec="user_event_enabler_update", level="contract")
 def test_one_word_two_events(ue: UserEvents) -> None:
     """Two events may share a word if their bits differ: each changes only its own bit."""
     data = ue.open_data()
@@ -68,7 +77,7 @@ def test_one_word_two_events(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_enabler_exists compares address and bit",
-    doc="enable_size: the size of the value",
+    doc="Registering: enable_size is that of the value; silent about two sizes at one address",
     tier="quick",
 )
 def test_two_sizes_one_address(ue: UserEvents) -> None:
@@ -84,7 +93,10 @@ def test_two_sizes_one_address(ue: UserEvents) -> None:
     assert long.value == 0x800000008
 
 
-@case(spec="user_event_enabler_update; user_event_enabler_exists")
+@case(
+    spec="user_event_enabler_update; user_event_enabler_exists",
+    doc="Registering: silent about a word used twice and about how many there may be",
+)
 def test_many_words(ue: UserEvents) -> None:
     """One event may have 257 words: all are followed and all can be unregistered."""
     data = ue.open_data()
@@ -98,7 +110,11 @@ def test_many_words(ue: UserEvents) -> None:
     assert ue.process.load(words, 4 * MANY).data == bytes(4 * MANY)
 
 
-@case(spec="user_event_mm_dup", doc="fork() retains registered events")
+@case(
+    spec="user_event_mm_dup",
+    doc="Unregistering: fork() retains registered events; each process unregisters its own",
+    level="contract",
+)
 def test_fork_of_many_words(ue: UserEvents) -> None:
     """A child inherits all 257 words of its parent."""
     words = many_words(ue, ue.open_data())

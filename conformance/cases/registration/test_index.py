@@ -12,12 +12,16 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "registration",
     spec="user_event_parse",
-    doc="Registering: write_index is unique to the file descriptor used",
+    doc="Registering: write_index is unique to this instance of the file descriptor",
+    level="behaviour",
     tier="full",
 )
 
 
-@case(spec="user_events_ref_add")
+@case(
+    spec="user_events_ref_add",
+    doc="Registering: write_index is unique to the descriptor; silent about its value",
+)
 def test_index_counts(ue: UserEvents) -> None:
     """A descriptor numbers its events from 0 in the order of their first registration."""
     data = ue.open_data()
@@ -28,7 +32,11 @@ def test_index_counts(ue: UserEvents) -> None:
     assert data.register(ue.name("c")).index == 0
 
 
-@case(spec="user_events_ref_add", profiles="6.4..")
+@case(
+    spec="user_events_ref_add",
+    doc="Unregistering: the event is not removed; silent about its write index",
+    profiles="6.4..",
+)
 def test_index_is_kept(ue: UserEvents) -> None:
     """An unregistered event keeps its index: the next event gets the next one."""
     data = ue.open_data()
@@ -37,7 +45,11 @@ def test_index_is_kept(ue: UserEvents) -> None:
     assert data.register(ue.name("a")).index == 0
 
 
-@case(spec="user_events_ioctl_reg")
+@case(
+    spec="user_events_ioctl_reg",
+    doc="Registering: write_index is unique to the descriptor; silent about its value",
+    level="detail",
+)
 @variants({"bad-field": "x long a", "too-long": "x" * 512})
 def test_index_not_burnt(ue: UserEvents, definition: str) -> None:
     """A rejected registration uses no index."""
@@ -47,7 +59,7 @@ def test_index_not_burnt(ue: UserEvents, definition: str) -> None:
     assert data.register(ue.name("b")).index == 1
 
 
-@case(spec="user_events_open")
+@case(spec="user_events_open", level="contract")
 def test_index_per_descriptor(ue: UserEvents) -> None:
     """Indices are per open file; the same event has an index in each."""
     first, second = ue.open_data(), ue.open_data()
@@ -57,7 +69,10 @@ def test_index_per_descriptor(ue: UserEvents) -> None:
     assert second.register(ue.name("a")).index == 1
 
 
-@case(spec="user_events_ref_add")
+@case(
+    spec="user_events_ref_add",
+    doc="Registering: write_index is unique to the descriptor; silent about dup()",
+)
 def test_index_after_dup(ue: UserEvents) -> None:
     """A duplicated descriptor continues the numbering of the original."""
     data = ue.event(name="a").data
@@ -68,7 +83,10 @@ def test_index_after_dup(ue: UserEvents) -> None:
     assert copy.register(ue.name("a")).index == 0
 
 
-@case(spec="user_events_ref_add")
+@case(
+    spec="user_events_ref_add",
+    doc="Registering: write_index is unique to the descriptor; silent about fork()",
+)
 def test_index_after_fork(ue: UserEvents) -> None:
     """Parent and child share the numbering of an inherited descriptor."""
     data = ue.open_data()
@@ -79,7 +97,10 @@ def test_index_after_fork(ue: UserEvents) -> None:
     assert data.register(ue.name("b")).index == 1
 
 
-@case(spec="user_events_release")
+@case(
+    spec="user_events_release",
+    doc="Registering: write_index is unique to the descriptor; silent about its value",
+)
 def test_index_after_close(ue: UserEvents) -> None:
     """A file that is opened again numbers from 0."""
     data = ue.open_data()
@@ -89,7 +110,11 @@ def test_index_after_close(ue: UserEvents) -> None:
     assert ue.open_data().register(ue.name("b")).index == 0
 
 
-@case(spec="user_data_fops", doc="Registering", tier="quick")
+@case(
+    spec="user_data_fops",
+    doc="Registering: an ioctl of user_events_data; silent about open modes",
+    tier="quick",
+)
 @variants({"read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
 def test_any_open_mode(ue: UserEvents, flags: int) -> None:
     """Registration works with any open mode."""
@@ -97,7 +122,12 @@ def test_any_open_mode(ue: UserEvents, flags: int) -> None:
     assert (seen.value, seen.index) == (0, 0)
 
 
-@case(spec="fs/ioctl.c:ioctl", doc="Registering", tier="quick")
+@case(
+    spec="fs/ioctl.c:ioctl",
+    doc="Registering: an ioctl of user_events_data; silent about closed descriptors",
+    level="detail",
+    tier="quick",
+)
 def test_closed_descriptor(ue: UserEvents) -> None:
     """Registering on a closed descriptor is EBADF."""
     data = ue.open_data()
@@ -107,7 +137,8 @@ def test_closed_descriptor(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_enabler_create",
-    doc="Registering: the bit reflects whether a tool has enabled the event",
+    doc="Registering: enable_bit reflects the status of the event at enable_addr",
+    level="contract",
     profiles="6.4..",
 )
 def test_bit_tells_the_state(ue: UserEvents) -> None:
@@ -172,6 +203,7 @@ _REFUSED = 1000
 @case(
     spec="trace_output.c:register_trace_event; trace_events_user.c:user_event_trace_register",
     doc="Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max, no other limit",
+    level="detail",
     profiles="6.4..",
     needs="persist lasting_events auto_delete",
     isolation="fatal",

@@ -11,13 +11,17 @@ from conformance.client.tracefs import MAXIMUM, MULTI_SYSTEM
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "limits", doc="nothing is said of a limit of events", profiles="6.4..", isolation="global"
+    "limits",
+    doc="nothing is said of a limit of events",
+    level="behaviour",
+    profiles="6.4..",
+    isolation="global",
 )
 
 DEFAULT = "32768\n"
 
 
-@case(spec="kernel/sysctl.c:proc_douintvec, proc_get_long")
+@case(spec="kernel/sysctl.c:proc_douintvec, proc_get_long", level="detail")
 @variants(
     ("none", "0\n", "", "0\n"),
     ("negative", "-1\n", "EINVAL", DEFAULT),
@@ -136,7 +140,7 @@ def test_many(ue: UserEvents) -> None:
     assert data.register(ue.name("more")).index == 257
 
 
-@case(spec="user_event_parse (current_user_events)")
+@case(spec="user_event_parse (current_user_events)", level="detail")
 def test_refused_word_counts(ue: UserEvents) -> None:
     """A registration that fails for its word has created an event, which counts."""
     ue.tracefs.write(MAXIMUM, "1\n")
@@ -160,6 +164,7 @@ def test_refused_event_does_not_count(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_parse (current_user_events)",
+    level="detail",
     needs="multi_format persist arguments_matched",
     tier="full",
 )

@@ -19,7 +19,8 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "multi_format",
     spec="user_event_set_tp_name",
-    doc="Registering: each pair of name and format is a tracepoint of its own",
+    doc="Registering: a tracepoint is created for each unique pair of name and format",
+    level="behaviour",
     profiles="6.4..",
     needs="multi_format persist arguments_matched",
     tier="full",
@@ -32,7 +33,8 @@ def _ids(ue: UserEvents) -> list[int]:
 
 
 @case(
-    doc="Registering: the tracepoint is called name.unique_id, and the id is hexadecimal",
+    doc="Registering: the tracepoint of a format is name.unique_id, the id in hexadecimal",
+    level="contract",
     tier="quick",
 )
 @variants(
@@ -51,7 +53,11 @@ def test_name(ue: UserEvents, definition: str, stem: str) -> None:
     assert re.fullmatch(r"(0|[1-9a-f][0-9a-f]*)\n", number)
 
 
-@case(doc="Registering: the system is user_events_multi", tier="quick")
+@case(
+    doc="Registering: the system of multi-format events is user_events_multi",
+    level="contract",
+    tier="quick",
+)
 def test_system(ue: UserEvents) -> None:
     """The tracepoint is below events/user_events_multi, and not below events/user_events."""
     ue.event("u32 a", flags=MULTI_FORMAT)
@@ -63,7 +69,12 @@ def test_system(ue: UserEvents) -> None:
     assert shown.startswith("name: " + tracepoint + "\n")
 
 
-@case(spec="find_user_event", tier="quick")
+@case(
+    spec="find_user_event",
+    doc="Registering: a tracepoint for each pair of name and format, with a unique id; "
+    "silent about its value",
+    tier="quick",
+)
 @variants(
     ("types", " u32 a", " u64 a"),
     ("names", " u32 a", " u32 b"),
@@ -83,7 +94,7 @@ def test_two_formats(ue: UserEvents, first: str, second: str) -> None:
     assert newer - older == 1
 
 
-@case(spec="find_user_event")
+@case(spec="find_user_event", level="contract")
 def test_many(ue: UserEvents) -> None:
     """257 formats of a name are as many events, each with its own index, and all match again."""
     data = ue.open_data()
@@ -99,7 +110,11 @@ def test_many(ue: UserEvents) -> None:
     assert data.register(newest, flags=MULTI_FORMAT, word=other, bit=1).index == 256
 
 
-@case(spec="find_user_event", doc="Registering: the same name and format share one")
+@case(
+    spec="find_user_event",
+    doc="Registering: the same name and format share a tracepoint; silent about when two "
+    "formats are the same",
+)
 @variants(
     ("same_text", " u32 a; u64 b", " u32 a; u64 b"),
     ("semicolon", " u32 a", " u32 a;"),
@@ -114,7 +129,12 @@ def test_shared(ue: UserEvents, first: str, second: str) -> None:
     assert len(tracepoints(ue)) == 1
 
 
-@case(spec="find_user_event", tier="quick")
+@case(
+    spec="find_user_event",
+    doc="Registering: the same name and format share a tracepoint; silent about when two "
+    "formats are the same",
+    tier="quick",
+)
 def test_shared_unspaced(ue: UserEvents) -> None:
     """A space after the semicolon makes no other format; before 6.10 it did."""
     data = ue.open_data()
@@ -123,7 +143,11 @@ def test_shared_unspaced(ue: UserEvents) -> None:
     assert again.index == ue.dated("unspaced_fields_match", since=0, before=1)
 
 
-@case(spec="user_field_set_string", doc="Registering: the same name and format share one")
+@case(
+    spec="user_field_set_string",
+    doc="Registering: processes that use the same name and format use the same tracepoint",
+    level="contract",
+)
 def test_shared_struct(ue: UserEvents) -> None:
     """A format with a struct matches again, including the size of the struct."""
     data = ue.open_data()
@@ -132,7 +156,7 @@ def test_shared_struct(ue: UserEvents) -> None:
     assert data.register(ue.name() + " struct s a 20; u8 b", flags=MULTI_FORMAT).index == 0
 
 
-@case(spec="find_user_event: strcmp after the hash", isolation="global")
+@case(spec="find_user_event: strcmp after the hash", level="contract", isolation="global")
 def test_same_bucket(ue: UserEvents) -> None:
     """Names in one bucket of the hash table have separate formats, equal or not."""
     data = ue.open_data()
@@ -142,7 +166,11 @@ def test_same_bucket(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == "u:test u32 a\nu:testqw u32 a\n"
 
 
-@case(spec="find_user_event")
+@case(
+    spec="find_user_event",
+    doc="Registering: processes that use the same name and format use the same tracepoint",
+    level="contract",
+)
 @variants(("oldest", " u32 a", 0), ("middle", " u64 a", 1), ("newest", " u8 a", 2))
 def test_found_among_several(ue: UserEvents, again: str, index: int) -> None:
     """Every format of a name matches again."""
@@ -152,7 +180,11 @@ def test_found_among_several(ue: UserEvents, again: str, index: int) -> None:
     assert data.register(ue.name() + again, flags=MULTI_FORMAT).index == index
 
 
-@case(spec="find_user_event", doc="Registering: the systems keep both apart")
+@case(
+    spec="find_user_event",
+    doc="Registering: the two systems keep single-format names apart from multi-format ones",
+    level="contract",
+)
 @variants(("single_first", 0, 2), ("multi_first", 2, 0))
 def test_beside_single(ue: UserEvents, first: int, second: int) -> None:
     """A single-format and a multi-format event of one name are two events, even with equal
@@ -166,7 +198,11 @@ def test_beside_single(ue: UserEvents, first: int, second: int) -> None:
     assert ue.tracefs.dynamic_events() == ("u:" + ue.name() + " u32 a\n") * 2
 
 
-@case(spec="find_user_event")
+@case(
+    spec="find_user_event",
+    doc="Registering: without the flag a program whose format changes is blocked; silent "
+    "about the error",
+)
 def test_single_stays_single(ue: UserEvents) -> None:
     """Several formats of a name do not allow the single-format event to have other fields."""
     data = ue.open_data()
@@ -176,7 +212,12 @@ def test_single_stays_single(ue: UserEvents) -> None:
     assert data.register(ue.name() + " u8 a", flags=MULTI_FORMAT).errno == ""
 
 
-@case(spec="find_user_event", doc="Registering: single-format names do not conflict", tier="quick")
+@case(
+    spec="find_user_event",
+    doc="Registering: the two systems keep single-format names apart from multi-format ones",
+    level="contract",
+    tier="quick",
+)
 def test_name_of_a_tracepoint(ue: UserEvents) -> None:
     """The full name of a tracepoint is a free name for a single-format event."""
     data = ue.open_data()
@@ -187,8 +228,8 @@ def test_name_of_a_tracepoint(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Registering: the tracepoint is called name.unique_id, and the id is hexadecimal; says "
-    "nothing of gaps",
+    doc="Registering: the id is unique; silent about its value",
+    level="detail",
     needs="multi_format persist arguments_matched text_flags_refused",
     tier="quick",
 )
@@ -210,10 +251,7 @@ def test_ids_of_failures(ue: UserEvents, between: str, errno: str, distance: int
     assert newer - older == distance
 
 
-@case(
-    doc="Registering: the tracepoint is called name.unique_id, and the id is hexadecimal; the id "
-    "is unique",
-)
+@case(doc="Registering: the id is unique; silent about its value", level="detail")
 def test_ids_of_all_names(ue: UserEvents) -> None:
     """All names take their ids from one counter; single-format events take none."""
     data = ue.open_data()
@@ -226,8 +264,7 @@ def test_ids_of_all_names(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Registering: the tracepoint is called name.unique_id, and the id is hexadecimal; the id "
-    "is unique",
+    doc="Registering: the id is unique; silent about ids of deleted events",
     needs="multi_format persist arguments_matched auto_delete",
 )
 def test_id_not_reused(ue: UserEvents) -> None:
@@ -243,7 +280,12 @@ def test_id_not_reused(ue: UserEvents) -> None:
     assert second - first == 1
 
 
-@case(spec="user_seq_show", tier="quick")
+@case(
+    spec="user_seq_show",
+    doc="Status: a line for each event; silent about their order",
+    level="detail",
+    tier="quick",
+)
 def test_status_order(ue: UserEvents) -> None:
     """Status lists the formats of a name newest first, with the single-format event among them."""
     data = ue.open_data()
@@ -255,7 +297,11 @@ def test_status_order(ue: UserEvents) -> None:
     assert int(newest.rpartition(".")[2], 16) - int(oldest.rpartition(".")[2], 16) == 1
 
 
-@case(spec="user_event_show", tier="quick")
+@case(
+    spec="user_event_show",
+    doc="Overview: dynamic_events takes the format of the ioctl; silent about what it shows",
+    tier="quick",
+)
 def test_shown(ue: UserEvents) -> None:
     """dynamic_events lists every format in order of creation, by its name without the id."""
     data = ue.open_data()
@@ -265,7 +311,10 @@ def test_shown(ue: UserEvents) -> None:
     assert shown == "u:NAME u64 b\nu:NAME\nu:NAME struct s x 5\n"
 
 
-@case(spec="user_event_reg")
+@case(
+    spec="user_event_reg",
+    doc="Registering: each format is a tracepoint of its own; silent about the order of status",
+)
 def test_enabled_one_by_one(ue: UserEvents) -> None:
     """Each format has its own enable word, status and `enable` file."""
     data = ue.open_data()
@@ -279,7 +328,13 @@ def test_enabled_one_by_one(ue: UserEvents) -> None:
     assert (first.word.value, second.word.value) == (0, 0)
 
 
-@case(spec="trace_output.c:print_event_fields", tier="quick", isolation="global")
+@case(
+    spec="trace_output.c:print_event_fields",
+    doc="Registering: each format is a tracepoint of its own; silent about how ftrace prints it",
+    level="detail",
+    tier="quick",
+    isolation="global",
+)
 def test_records(ue: UserEvents) -> None:
     """A write to a format is recorded under its tracepoint, with its fields."""
     data = ue.open_data()
@@ -296,7 +351,8 @@ def test_records(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_put",
-    doc="Deleting: events go with their last reference",
+    doc="Deleting: by default an event is deleted when no references are left",
+    level="contract",
     needs="multi_format persist arguments_matched auto_delete",
 )
 def test_goes_alone(ue: UserEvents) -> None:
@@ -311,7 +367,8 @@ def test_goes_alone(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_reg, user_event_put",
-    doc="Deleting: events go with their last reference",
+    doc="Deleting: by default an event is deleted when no references are left",
+    level="contract",
     needs="multi_format persist arguments_matched auto_delete",
 )
 def test_goes_with_its_tracer(ue: UserEvents) -> None:

@@ -13,8 +13,8 @@ from conformance.client.user_events import UserEvents
 
 case = surface(
     "multi_format",
-    doc="Deleting: all formats of the name are to be deleted; dynamic_events deletes one "
-    "specific format",
+    doc="Deleting: dynamic_events deletes one specific format",
+    level="behaviour",
     profiles="6.4..",
     needs="multi_format persist arguments_matched",
     tier="full",
@@ -32,7 +32,11 @@ def _left_behind(ue: UserEvents, formats: Iterable[str], flags: int) -> None:
     data.close()
 
 
-@case(spec="delete_user_event")
+@case(
+    spec="delete_user_event",
+    doc="Deleting: with several formats of a name, deletion of all of them is attempted",
+    level="contract",
+)
 @variants(("formats_alone", False), ("single_too", True))
 def test_delete_all(ue: UserEvents, single: bool) -> None:
     """DIAG_IOCSDEL deletes all formats of a name, and its single-format event as well."""
@@ -45,7 +49,11 @@ def test_delete_all(ue: UserEvents, single: bool) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(spec="delete_user_event")
+@case(
+    spec="delete_user_event",
+    doc="Deleting: with several formats of a name, deletion of all of them is attempted",
+    level="contract",
+)
 def test_delete_many(ue: UserEvents) -> None:
     """One call deletes all of 65 formats of a name."""
     _left_behind(ue, (f" u8 f{number}" for number in range(65)), PERSIST | MULTI_FORMAT)
@@ -57,8 +65,7 @@ def test_delete_many(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_is_busy",
-    doc="Deleting: all formats of the name are to be deleted; dynamic_events deletes one "
-    "specific format; says nothing of truncation",
+    doc="Deleting: not while references are left; silent about truncation",
     isolation="global",
 )
 def test_truncate_busy(ue: UserEvents) -> None:
@@ -69,7 +76,10 @@ def test_truncate_busy(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == "u:{0} u32 a\nu:{0} u64 a\n".format(ue.name())
 
 
-@case(spec="delete_user_event")
+@case(
+    spec="delete_user_event",
+    doc="Deleting: by the name of the event; silent about that of its tracepoint",
+)
 def test_delete_by_full_name(ue: UserEvents) -> None:
     """DIAG_IOCSDEL takes the registered name: that of a tracepoint is ENOENT."""
     _left_behind(ue, (" u32 a",), PERSIST | MULTI_FORMAT)
@@ -79,7 +89,11 @@ def test_delete_by_full_name(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
 
 
-@case(spec="delete_user_event")
+@case(
+    spec="delete_user_event",
+    doc="Deleting: all formats are attempted; silent about what a failure leaves",
+    level="detail",
+)
 @variants(
     ("newest", "u8 a", "u:NAME u32 a\nu:NAME u64 a\nu:NAME u8 a\n"),
     ("middle", "u64 a", "u:NAME u32 a\nu:NAME u64 a\n"),
@@ -93,7 +107,11 @@ def test_delete_stops_at_busy(ue: UserEvents, held: str, left: str) -> None:
     assert ue.tracefs.dynamic_events().replace(ue.name(), "NAME") == left
 
 
-@case(spec="delete_user_event")
+@case(
+    spec="delete_user_event",
+    doc="Deleting: deleting an event that persists requires CAP_PERFMON, otherwise -EPERM",
+    level="contract",
+)
 def test_delete_not_permitted(ue: UserEvents) -> None:
     """Without CAP_PERFMON deleting persistent formats fails with EPERM."""
     _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI_FORMAT)
@@ -104,7 +122,9 @@ def test_delete_not_permitted(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_event_match", needs="multi_format persist arguments_matched null_arguments_matched"
+    spec="user_event_match",
+    doc="Deleting: dynamic_events deletes one specific format; silent about system names and `!`",
+    needs="multi_format persist arguments_matched null_arguments_matched",
 )
 @variants(
     ("by_fields", "-:{} u64 a\n", "u:NAME u32 a\nu:NAME\n"),
@@ -120,7 +140,11 @@ def test_command_deletes_one(ue: UserEvents, command: str, left: str) -> None:
     assert ue.tracefs.dynamic_events().replace(ue.name(), "NAME") == left
 
 
-@case(spec="user_event_match")
+@case(
+    spec="user_event_match",
+    doc="Deleting: dynamic_events deletes one specific format; silent about single-format "
+    "events beside it",
+)
 @variants(
     ("no_system", "{}"),
     ("single_system", "user_events/{}"),
@@ -134,7 +158,12 @@ def test_command_deletes_both_kinds(ue: UserEvents, target: str) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u64 a\n"
 
 
-@case(spec="trace_dynevent.c:dyn_event_release")
+@case(
+    spec="trace_dynevent.c:dyn_event_release",
+    doc="Deleting: dynamic_events deletes one specific format; silent about single-format "
+    "events beside it",
+    level="detail",
+)
 @variants(("older", MULTI_FORMAT, 2), ("newer", 0, 1))
 def test_command_stops_at_busy(ue: UserEvents, held: int, left: int) -> None:
     """A deletion of both kinds deletes the older first, up to one in use: EBUSY."""
@@ -145,7 +174,11 @@ def test_command_stops_at_busy(ue: UserEvents, held: int, left: int) -> None:
     assert ue.tracefs.dynamic_events() == ("u:" + ue.name() + " u32 a\n") * left
 
 
-@case(spec="user_event_create", tier="quick")
+@case(
+    spec="user_event_create",
+    doc="Overview: dynamic_events takes the format of the ioctl; silent about flags",
+    tier="quick",
+)
 def test_command_makes_single(ue: UserEvents) -> None:
     """A command creates a single-format event, even if formats of its name exist."""
     ue.event("u32 a", flags=MULTI_FORMAT)

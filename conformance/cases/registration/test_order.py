@@ -21,6 +21,7 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "registration",
     doc="Registering: nothing is said about which of two errors is reported",
+    level="detail",
     profiles="6.4..",
 )
 

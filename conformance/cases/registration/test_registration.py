@@ -20,10 +20,15 @@ case = surface(
     "registration",
     spec="user_reg_get",
     doc="Registering: name_args points to the name and arguments of the event",
+    level="behaviour",
 )
 
 
-@case(doc="Registering: size is that of struct user_reg", profiles="6.4..", tier="full")
+@case(
+    doc="Registering: size must be that of struct user_reg; silent about other sizes",
+    profiles="6.4..",
+    tier="full",
+)
 @variants(
     ("0", 0, b"", "EINVAL"),
     ("4", 4, b"", "EINVAL"),
@@ -45,14 +50,18 @@ def test_size(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
     assert (seen.errno, seen.index) == (errno, UNTOUCHED if errno else 0)
 
 
-@case(doc="Registering: size is that of struct user_reg")
+@case(doc="Registering: takes a struct user_reg; silent about memory that cannot be read")
 @variants({"null": 0, "kernel-half": KERNEL_HALF, "last-word": 0xFFFF_FFFF_FFFF_FFFC})
 def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     """A structure that cannot be read is EFAULT."""
     assert ue.open_data().ioctl(DIAG_IOCSREG, address).errno == "EFAULT"
 
 
-@case(doc="Registering: size is that of struct user_reg", profiles="6.4..")
+@case(
+    doc="Registering: write_index is set upon success; silent about memory that cannot be written",
+    level="detail",
+    profiles="6.4..",
+)
 @variants(("none", PROT_NONE, "EFAULT"), ("read", mmap.PROT_READ, ""))
 def test_struct_protected(ue: UserEvents, protection: int, errno: str) -> None:
     """A structure in read-only memory registers successfully, but gets no index."""
@@ -69,7 +78,8 @@ def test_struct_protected(ue: UserEvents, protection: int, errno: str) -> None:
 
 @case(
     spec="lib/usercopy.c:check_zeroed_user",
-    doc="Registering: size is that of struct user_reg",
+    doc="Registering: size must be that of struct user_reg; silent about other sizes",
+    level="detail",
     profiles="6.4..",
 )
 @variants(("zero", bytes(8), "EFAULT"), ("nonzero", b"\x01" * 8, "E2BIG"))
@@ -80,7 +90,11 @@ def test_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None:
     assert data.ioctl(DIAG_IOCSREG, ue.process.place(raw + tail)).errno == errno
 
 
-@case(doc="Registering: flags that are not supported give EINVAL", profiles="6.4..")
+@case(
+    doc="Registering: a flag that is not supported gives -EINVAL",
+    level="contract",
+    profiles="6.4..",
+)
 @variants({"4": 0x4, "5": 0x5, "8": 0x8, "4000": 0x4000, "8000": 0x8000})
 def test_unknown_flags(ue: UserEvents, flags: int) -> None:
     """An unknown flag is EINVAL, even together with a known one."""
@@ -88,14 +102,21 @@ def test_unknown_flags(ue: UserEvents, flags: int) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(spec="mm/util.c:strndup_user")
+@case(
+    spec="user_events_ioctl_reg: strndup_user",
+    doc="Registering: name_args points to a string; silent about memory that cannot be read",
+)
 @variants({"null": 0, "first-page": 0x100, "kernel-half": KERNEL_HALF})
 def test_string_unreadable(ue: UserEvents, address: int) -> None:
     """A string at an unreadable address is EFAULT."""
     assert error_of(ue.open_data().register("", name_args=address)) == "EFAULT"
 
 
-@case(spec="mm/util.c:strndup_user")
+@case(
+    spec="mm/util.c:strndup_user",
+    doc="Registering: name_args points to a string; silent about memory that cannot be read",
+    level="detail",
+)
 @variants(
     ("terminated", 20, b"\0", ""),
     ("20", 20, b"", "EFAULT"),
@@ -108,7 +129,10 @@ def test_string_cut_off(ue: UserEvents, length: int, end: bytes, errno: str) -> 
     assert ue.open_data().register("", name_args=text).errno == errno
 
 
-@case(spec="mm/util.c:strndup_user")
+@case(
+    spec="user_events_ioctl_reg: strndup_user, MAX_EVENT_DESC",
+    doc="Registering: name_args points to a string; silent about its length",
+)
 @variants((511, ""), (512, "EINVAL"), (5000, "EINVAL"))
 def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
     """A string has at most 511 characters."""
@@ -120,7 +144,8 @@ def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
 
 @case(
     spec="user_event_parse",
-    doc="Registering: the command format has flags after a colon, none of them supported yet",
+    doc="Command Format: flags follow the name after a colon, and none is supported; silent "
+    "about others",
 )
 @variants({"unknown": ":FLAG", "two": ":a,b u32 x", "empty": ":", "persist": ":1"})
 def test_text_flags(ue: UserEvents, rest: str) -> None:
@@ -132,7 +157,10 @@ def test_text_flags(ue: UserEvents, rest: str) -> None:
     assert ue.tracefs.status() == lines
 
 
-@case(spec="user_event_parse_cmd")
+@case(
+    spec="user_event_parse_cmd",
+    doc="Command Format: flags follow the name; silent about colons in fields",
+)
 def test_colon_in_arguments(ue: UserEvents) -> None:
     """A colon after the first space belongs to the fields."""
     assert ue.open_data().register(f"{ue.name()} u32 a:b").errno == ""
@@ -141,7 +169,8 @@ def test_colon_in_arguments(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_capable",
-    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, else EPERM",
+    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
+    level="contract",
     profiles="6.4..",
     needs="persist",
 )
@@ -154,7 +183,7 @@ def test_persist_forbidden(ue: UserEvents, flags: int, errno: str) -> None:
 
 @case(
     spec="user_event_parse",
-    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, else EPERM",
+    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON; silent about events that exist",
     profiles="6.4..",
     needs="persist",
     tier="full",
@@ -169,7 +198,8 @@ def test_persist_of_existing_forbidden(ue: UserEvents) -> None:
 
 @case(
     spec="find_user_event",
-    doc="Registering: a changed format under the same name blocks, unless it may have several",
+    doc="Registering: without USER_EVENT_REG_MULTI_FORMAT a changed format is blocked; "
+    "silent about the error",
     tier="full",
 )
 @variants(
@@ -192,7 +222,7 @@ def test_other_fields(ue: UserEvents, fields: str) -> None:
 
 @case(
     spec="user_event_parse",
-    doc="Registering: an event registered as persisting does not go with its last reference",
+    doc="Registering: USER_EVENT_REG_PERSIST keeps the event; silent about one that exists without",
     profiles="6.4..",
     needs="persist auto_delete",
     tier="full",

@@ -16,6 +16,7 @@ case = surface(
     spec="user_events_ioctl_reg: put_user",
     doc="user_events.rst@v5.19 and @v6.1: Registering: size is that of user_reg, for "
     "compatibility forward and backward",
+    level="detail",
     profiles="5.18..6.3",
 )
 
@@ -26,7 +27,11 @@ LOW = 0x10_0000
 PLACE = {"byte-status": 16, "bit-status": 12}
 
 
-@case(spec="user_reg_get", profiles="5.18..6.0")
+@case(
+    spec="user_reg_get",
+    doc="Registering: size ensures compatibility; silent about other sizes",
+    profiles="5.18..6.0",
+)
 @variants(
     (24, ""),
     (0, "EFAULT"),
@@ -51,7 +56,10 @@ def test_byte_status_size(ue: UserEvents, size: int, errno: str) -> None:
 
 
 @case(
-    spec="include/linux/uaccess.h:copy_struct_from_user", profiles="5.18..6.0", isolation="global"
+    spec="include/linux/uaccess.h:copy_struct_from_user",
+    doc="Registering: size ensures compatibility; silent about other sizes",
+    profiles="5.18..6.0",
+    isolation="global",
 )
 @variants((12, ""), (11, ""), (10, "EFAULT"), (13, "EFAULT"), (16, "EFAULT"))
 def test_byte_status_cut_pointer(ue: UserEvents, size: int, errno: str) -> None:
@@ -66,7 +74,12 @@ def test_byte_status_cut_pointer(ue: UserEvents, size: int, errno: str) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == ("" if errno else "u:low\n")
 
 
-@case(spec="user_reg_get", profiles="6.1..6.3")
+@case(
+    spec="user_reg_get",
+    doc="Registering: size ensures compatibility; silent about other sizes",
+    level="behaviour",
+    profiles="6.1..6.3",
+)
 @variants(
     (19, "EINVAL"),
     (20, ""),
@@ -84,7 +97,11 @@ def test_bit_status_size(ue: UserEvents, size: int, errno: str) -> None:
     assert (seen.errno, seen.index) == (errno, UNTOUCHED if errno else 0)
 
 
-@case(spec="include/linux/uaccess.h:copy_struct_from_user")
+@case(
+    spec="user_reg_get: copy_struct_from_user",
+    doc="Registering: size ensures compatibility; silent about other sizes",
+    level="behaviour",
+)
 @variants(
     ("nonzero-first", 32, 24, "E2BIG"),
     ("nonzero-last", 32, 31, "E2BIG"),
@@ -106,7 +123,11 @@ def test_status_long_size(ue: UserEvents, size: int, nonzero: int, errno: str) -
     assert (seen.errno, seen.index) == (errno, UNTOUCHED if errno else 0)
 
 
-@case(spec="lib/usercopy.c:check_zeroed_user", tier="full")
+@case(
+    spec="lib/usercopy.c:check_zeroed_user",
+    doc="Registering: size ensures compatibility; silent about other sizes",
+    tier="full",
+)
 @variants(
     ("zero-before-the-fault", bytes(8), "EFAULT"),
     ("nonzero-before-the-fault", bytes(7) + b"\1", "E2BIG"),
@@ -118,9 +139,7 @@ def test_status_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None
     assert ue.open_data().ioctl(IOCSREG, ue.process.place(raw)).errno == errno
 
 
-@case(
-    doc="Registering: upon success the status index, since 6.1 status bit, and write index are set"
-)
+@case(doc="Registering: two outputs are set; silent about memory that cannot be written")
 def test_status_read_only(ue: UserEvents) -> None:
     """A structure in read-only memory registers successfully; its results are lost."""
     data = ue.open_data()
@@ -135,7 +154,7 @@ def test_status_read_only(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Registering: upon success the status index, since 6.1 status bit, and write index are set",
+    doc="Registering: two outputs are set; silent about memory that cannot be written",
     profiles="5.18..6.0",
     isolation="global",
 )
@@ -151,7 +170,7 @@ def test_status_beyond_the_end(ue: UserEvents, present: int, answers: bytes) -> 
 
 
 @case(
-    doc="Registering: upon success the status index, since 6.1 status bit, and write index are set",
+    doc="Registering: two outputs are set; silent about memory that cannot be written",
     isolation="global",
 )
 @variants(

@@ -16,6 +16,7 @@ case = surface(
     "registration",
     doc="user_events.rst@v5.19 and @v6.1: Registering: nothing is said about which of two errors "
     "is reported",
+    level="detail",
     profiles="5.18..6.3",
 )
 

@@ -13,12 +13,17 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "registration",
     spec="user_events_ioctl_reg",
-    doc="Registering: enable_addr is naturally aligned and writable, enable_size is 4 or 8",
+    doc="Registering: enable_addr must be write accessible within the program",
+    level="behaviour",
     profiles="6.4..",
 )
 
 
-@case(spec="user_reg_get")
+@case(
+    spec="user_reg_get",
+    doc="Registering: enable_size must be 4 or, on 64-bit kernels, 8",
+    level="contract",
+)
 @variants(
     {str(n): (n, "" if n in (4, 8) else "EINVAL") for n in (0, 1, 2, 3, 4, 5, 8, 12, 16, 132)}
 )
@@ -30,7 +35,11 @@ def test_enable_size(ue: UserEvents, size: int, errno: str) -> None:
     assert ue.open_data().register(ue.name(), word=word, enable_size=size).errno == errno
 
 
-@case(spec="user_reg_get")
+@case(
+    spec="user_reg_get",
+    doc="Registering: enable_addr must be naturally aligned and write accessible",
+    level="contract",
+)
 @variants(
     ("u32-2", 4, 2, "EINVAL"),
     ("u64-4", 8, 4, "EINVAL"),
@@ -47,7 +56,11 @@ def test_misaligned(ue: UserEvents, size: int, offset: int, errno: str) -> None:
     assert ue.open_data().register(ue.name(), word=word).errno == errno
 
 
-@case(spec="user_reg_get")
+@case(
+    spec="user_reg_get",
+    doc="Registering: enable_bit is a bit of the value that has enable_size bytes",
+    level="contract",
+)
 @variants(
     ("u32-32", 4, 32, "EINVAL"),
     ("u64-63", 8, 63, ""),
@@ -63,7 +76,7 @@ def test_bit_range(ue: UserEvents, size: int, bit: int, errno: str) -> None:
     assert ue.open_data().register(ue.name(), word=word, bit=bit).errno == errno
 
 
-@case(spec="user_reg_get")
+@case(spec="user_reg_get", level="contract")
 @variants(
     ("first", 0x8000_0000_0000_0000),
     ("direct-map", 0xFFFF_8880_0000_0000),
@@ -76,7 +89,7 @@ def test_kernel_address(ue: UserEvents, address: int) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(doc="Registering: nothing is said about a word used twice")
+@case(doc="Registering: silent about a word used twice")
 @variants(("same-event", "e", 4), ("other-event", "f", 4), ("other-size", "e", 8))
 def test_word_taken(ue: UserEvents, definition: str, size: int) -> None:
     """An address and bit of a process can be registered once: the next is EADDRINUSE."""
@@ -90,7 +103,8 @@ def test_word_taken(ue: UserEvents, definition: str, size: int) -> None:
 
 @case(
     spec="user_event_enabler_exists; user_events_ioctl_unreg",
-    doc="Registering: nothing is said about a word used twice",
+    doc="Status: the kernel updates the registered bit as tools attach and detach",
+    level="contract",
 )
 def test_words_far_apart(ue: UserEvents) -> None:
     """All bits of an address are compared: words 4 GiB apart are two."""
@@ -107,14 +121,18 @@ def test_words_far_apart(ue: UserEvents) -> None:
     assert data.unregister(words[0], bit=3).errno == ""
 
 
-@case(doc="Registering: nothing is said about a word used twice")
+@case(doc="Registering: silent about a word used twice")
 def test_word_taken_by_descriptor(ue: UserEvents) -> None:
     """The descriptor does not matter: another one of the process gets EADDRINUSE as well."""
     word = ue.event().word
     assert error_of(ue.open_data().register(ue.name("f"), word=word)) == "EADDRINUSE"
 
 
-@case(spec="user_event_mm_dup", tier="full")
+@case(
+    spec="user_event_mm_dup",
+    doc="Unregistering: fork() retains registered events; silent about a word used twice",
+    tier="full",
+)
 def test_word_taken_after_fork(ue: UserEvents) -> None:
     """A forked child inherits the word: EADDRINUSE there, until it unregisters."""
     event = ue.event()
@@ -126,7 +144,7 @@ def test_word_taken_after_fork(ue: UserEvents) -> None:
     assert copy.register(ue.name("f"), word=there).errno == ""
 
 
-@case(profiles="5.18..", tier="full")
+@case(doc="Registering: silent about a word used twice", profiles="5.18..", tier="full")
 def test_word_free_again(ue: UserEvents) -> None:
     """Other bits, other addresses, other processes and unregistered words can be registered."""
     data = ue.open_data()
@@ -141,7 +159,7 @@ def test_word_free_again(ue: UserEvents) -> None:
     assert data.register(ue.name("f"), word=word).errno == ""
 
 
-@case
+@case(doc="Registering: enable_addr must be write accessible; silent about the error")
 @variants(("read-only", mmap.PROT_READ), ("no-access", PROT_NONE), ("unmapped", None))
 def test_word_unwritable(ue: UserEvents, protection: int | None) -> None:
     """A word that cannot be written is ENOMEM."""
@@ -153,7 +171,7 @@ def test_word_unwritable(ue: UserEvents, protection: int | None) -> None:
     assert error_of(ue.open_data().register(ue.name(), enable_addr=address)) == "ENOMEM"
 
 
-@case
+@case(doc="Registering: enable_addr must be write accessible; silent about the error")
 @variants({"u32": 4, "u64": 8})
 def test_word_null(ue: UserEvents, size: int) -> None:
     """A word is required: address zero is ENOMEM."""
@@ -161,7 +179,11 @@ def test_word_null(ue: UserEvents, size: int) -> None:
     assert error_of(seen) == "ENOMEM"
 
 
-@case(tier="full")
+@case(
+    doc="Registering: enable_addr must be write accessible; silent about what a failure leaves",
+    level="detail",
+    tier="full",
+)
 def test_word_unwritable_leaves_event(ue: UserEvents) -> None:
     """After ENOMEM the event exists and keeps its write index, which a retry returns."""
     data = ue.open_data()
@@ -176,7 +198,10 @@ def test_word_unwritable_leaves_event(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Registering: an event is deleted with its last reference", needs="auto_delete", tier="full"
+    doc="Registering: enable_addr must be write accessible; silent about what a failure leaves",
+    level="detail",
+    needs="auto_delete",
+    tier="full",
 )
 def test_word_unwritable_event_goes(ue: UserEvents) -> None:
     """The event left by ENOMEM is deleted when the descriptor is closed."""
@@ -187,7 +212,10 @@ def test_word_unwritable_event_goes(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(tier="full")
+@case(
+    doc="Registering: enable_addr must be write accessible; silent about what a failure leaves",
+    tier="full",
+)
 def test_word_unwritable_is_not_followed(ue: UserEvents) -> None:
     """After ENOMEM the word is not registered: ENOENT, and the address can be registered."""
     data = ue.open_data()

@@ -10,10 +10,19 @@ from conformance.cases.support.error_pairs import pairs
 from conformance.client.data_file import DataFile
 from conformance.client.user_events import UserEvents
 
-case = surface("unregister", spec="user_unreg_get, user_events_ioctl_unreg", profiles="6.4..")
+case = surface(
+    "unregister",
+    spec="user_unreg_get, user_events_ioctl_unreg",
+    level="behaviour",
+    profiles="6.4..",
+)
 
 
-@case(spec="user_unreg_get", doc="Unregistering: size is that of struct user_unreg", tier="full")
+@case(
+    spec="user_unreg_get",
+    doc="Unregistering: size must be that of struct user_unreg; silent about other sizes",
+    tier="full",
+)
 @variants(
     ("0", 0, b"", "EINVAL"),
     ("4", 4, b"", "EINVAL"),
@@ -35,7 +44,10 @@ def test_size(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
     assert data.register(ue.name(), word=word).errno == ("EADDRINUSE" if errno else "")
 
 
-@case(spec="user_unreg_get", doc="Unregistering: size is that of struct user_unreg")
+@case(
+    spec="user_unreg_get",
+    doc="Unregistering: takes a struct user_unreg; silent about memory that cannot be read",
+)
 @variants({"null": 0, "first-page": 0x300, "kernel-half": 0xFFFF_8880_0000_0000})
 def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     """A structure that cannot be read is EFAULT."""
@@ -43,7 +55,11 @@ def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     assert data.ioctl(DIAG_IOCSUNREG, address).errno == "EFAULT"
 
 
-@case(spec="user_unreg_get", doc="Unregistering: size is that of struct user_unreg", tier="full")
+@case(
+    spec="user_unreg_get",
+    doc="Unregistering: all members are inputs; silent about memory that cannot be written",
+    tier="full",
+)
 def test_struct_read_only(ue: UserEvents) -> None:
     """The structure is only read: it may lie in read-only memory."""
     event = ue.event()
@@ -53,7 +69,11 @@ def test_struct_read_only(ue: UserEvents) -> None:
     assert event.data.ioctl(DIAG_IOCSUNREG, at).value == 0
 
 
-@case(spec="user_unreg_get", doc="Unregistering: the reserved members are to be zero")
+@case(
+    spec="user_unreg_get",
+    doc="Unregistering: the reserved members must be set to 0",
+    level="contract",
+)
 @variants(
     ("byte-1", 1, 0), ("short-1", 0, 1), ("byte-80", 0x80, 0), ("short-8000", 0, 0x8000), quick=2
 )
@@ -66,7 +86,11 @@ def test_reserved(ue: UserEvents, reserved: int, reserved2: int) -> None:
     assert event.unregister().errno == ""
 
 
-@case(spec="user_unreg_get", doc="Unregistering: nothing is said about two mistakes at once")
+@case(
+    spec="user_unreg_get",
+    doc="Unregistering: silent about which of two errors is reported",
+    level="detail",
+)
 @variants(
     ("too-big-before-unreadable", 4097, 0, 4, "E2BIG"),
     ("too-small-before-unreadable", 15, 0, 4, "EINVAL"),
@@ -81,7 +105,11 @@ def test_order(ue: UserEvents, size: int, reserved: int, present: int, errno: st
     assert data.ioctl(DIAG_IOCSUNREG, ue.process.place(raw[:present])).errno == errno
 
 
-@case(spec="user_unreg_get", doc="Unregistering: size is that of struct user_unreg")
+@case(
+    spec="user_unreg_get",
+    doc="Unregistering: silent about which of two errors is reported",
+    level="detail",
+)
 def test_tail_before_unknown(ue: UserEvents) -> None:
     """Bytes that must be zero are checked before the word is looked up: E2BIG."""
     data = ue.open_data()
@@ -129,14 +157,14 @@ def unregister(ue: UserEvents, data: DataFile, *errors: str) -> tuple[str, bool]
     return errno, data.unregister(word).errno == "ENOENT"
 
 
-@case(doc="Unregistering: nothing is said about which of two errors is reported")
+@case(doc="Unregistering: silent about which of two errors is reported", level="detail")
 @variants(pairs(ORDER, APART))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """If two checks fail, errno is that of the first, and the word stays registered."""
     assert unregister(ue, ue.open_data(), first, second) == (errno, False)
 
 
-@case(doc="Unregistering: nothing is said about which of two errors is reported")
+@case(doc="Unregistering: silent about memory that went away")
 def test_unwritable_alone(ue: UserEvents) -> None:
     """An unwritable word is EFAULT only if all checks pass, and it is unregistered."""
     assert unregister(ue, ue.open_data(), "unwritable") == ("EFAULT", True)

@@ -11,12 +11,13 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "unregister",
     spec="user_event_mm_clear_bit",
-    doc="Unregistering: address and bit must have been registered before",
+    doc="Unregistering: bit and address must be those that were registered",
+    level="behaviour",
     profiles="6.4..",
 )
 
 
-@case(doc="Unregistering: ends updates of the bit; nothing is said about what it is left at")
+@case(doc="Unregistering: ends updates of the bit; silent about its last value")
 def test_clears_the_bit(ue: UserEvents) -> None:
     """Unregistering an enabled event clears its bit and no other."""
     data = ue.open_data()
@@ -27,7 +28,7 @@ def test_clears_the_bit(ue: UserEvents) -> None:
     assert event.word.value == 0xFFFFFFF7
 
 
-@case(doc="Unregistering: ends updates of the bit; nothing is said about what it is left at")
+@case(doc="Unregistering: ends updates of the bit; silent about its last value")
 @variants(
     ("u32-bit31", 4, 0, 31, 0x7FFF_FFFF),
     ("u32-odd-bit0", 4, 4, 0, 0xFFFF_FFFE),
@@ -46,7 +47,11 @@ def test_clears_at_any_place(ue: UserEvents, size: int, offset: int, bit: int, l
     assert word.value == left
 
 
-@case(spec="user_events_ioctl_unreg")
+@case(
+    spec="user_events_ioctl_unreg",
+    doc="Unregistering: the bit and address to disable are named; silent about the last "
+    "value of the bit",
+)
 def test_one_of_two_bits(ue: UserEvents) -> None:
     """Of two bits of one word only the named one is unregistered."""
     data = ue.open_data()
@@ -62,7 +67,12 @@ def test_one_of_two_bits(ue: UserEvents) -> None:
     assert word.value == 0
 
 
-@case(spec="user_events_ioctl_unreg", tier="full")
+@case(
+    spec="user_events_ioctl_unreg",
+    doc="Unregistering: the bit and address to disable are named; silent about the last "
+    "value of the bit",
+    tier="full",
+)
 def test_one_of_two_words(ue: UserEvents) -> None:
     """Of two words of one event only the named one is unregistered."""
     data = ue.open_data()
@@ -72,7 +82,11 @@ def test_one_of_two_words(ue: UserEvents) -> None:
     assert (first.value, second.value) == (1, 0)
 
 
-@case(spec="user_events_ioctl_unreg", doc="Unregistering")
+@case(
+    spec="user_events_ioctl_unreg",
+    doc="Unregistering: the process is no longer interested in updates of the event",
+    level="contract",
+)
 def test_ends_updates(ue: UserEvents) -> None:
     """The kernel no longer writes to an unregistered word."""
     event = ue.event()
@@ -84,7 +98,11 @@ def test_ends_updates(ue: UserEvents) -> None:
     assert event.word.value == 0xFFFF_FFFF
 
 
-@case(spec="user_events_write_core", doc="Unregistering", tier="full")
+@case(
+    spec="user_events_write_core",
+    doc="Unregistering: ends updates; silent about the write index",
+    tier="full",
+)
 def test_write_index_stays(ue: UserEvents) -> None:
     """The write index stays valid: an event can be written without a registered word."""
     event = ue.event("u32 a")
@@ -95,7 +113,11 @@ def test_write_index_stays(ue: UserEvents) -> None:
     assert event.data.write_event(1, bytes(4)).errno == "ENOENT"
 
 
-@case(spec="user_event_put", doc="Unregistering")
+@case(
+    spec="user_event_put",
+    doc="Unregistering: deleting, in contrast, removes the event from the system",
+    level="contract",
+)
 def test_keeps_the_event(ue: UserEvents) -> None:
     """Unregistering does not delete the event: the descriptor still holds it."""
     data = ue.open_data()
@@ -105,7 +127,8 @@ def test_keeps_the_event(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_enabler_destroy",
-    doc="an event is deleted with its last reference",
+    doc="Deleting: by default an event is deleted when no references are left",
+    level="contract",
     needs="auto_delete",
 )
 def test_last_reference(ue: UserEvents) -> None:
@@ -118,7 +141,7 @@ def test_last_reference(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(doc="Unregistering: nothing is said about memory that went away")
+@case(doc="Unregistering: silent about memory that went away")
 @variants({"read-only": mmap.PROT_READ, "unmapped": None})
 def test_memory_unwritable(ue: UserEvents, protection: int | None) -> None:
     """A word that is no longer writable is EFAULT, and is unregistered nevertheless."""
@@ -133,7 +156,7 @@ def test_memory_unwritable(ue: UserEvents, protection: int | None) -> None:
     assert data.unregister(address).errno == "ENOENT"
 
 
-@case(doc="Unregistering: nothing is said about memory that went away")
+@case(doc="Unregistering: silent about memory that went away")
 def test_memory_replaced(ue: UserEvents) -> None:
     """The bit is cleared in whatever memory is mapped at the address now."""
     data = ue.open_data()
@@ -146,9 +169,7 @@ def test_memory_replaced(ue: UserEvents) -> None:
     assert ue.process.load(address, 8).data == b"\xfe" + b"\xff" * 7
 
 
-@case(
-    spec="user_event_mm_fault_in", doc="Unregistering: nothing is said about memory that went away"
-)
+@case(spec="user_event_mm_fault_in", doc="Unregistering: silent about memory that went away")
 def test_memory_not_touched(ue: UserEvents) -> None:
     """A word in a page that was never touched is unregistered at once and reads zero."""
     data = ue.open_data()
