@@ -17,7 +17,8 @@ def test_one_case_fails_and_the_others_are_judged_as_measured(
 ) -> None:
     """6.12 judged without a switch that it has: FAIL, with the hint."""
     abi = f"{built_kernel.release},ebadf_when_disabled=no"
-    options = ("--abi", abi, "-n", "1", "-k", CASES, "--out", str(tmp_path / "out"))
+    cases = ("--tier", "quick", "-k", CASES)
+    options = ("--abi", abi, "-n", "1", *cases, "--out", str(tmp_path / "out"))
     done = uevt("run", "--image", str(built_kernel.image), *options)
     assert done.returncode == 1, done.stdout
     results = json.loads((tmp_path / "out" / "results.json").read_text())
@@ -38,7 +39,8 @@ def test_contradicted_switch_fails_a_run_without_its_case(
     tmp_path: Path, built_kernel: BuiltKernel
 ) -> None:
     abi = f"{built_kernel.release},ebadf_when_disabled=no"
-    options = ("--abi", abi, "-k", "write.nothing_registered", "--out", str(tmp_path / "out"))
+    cases = ("--tier", "quick", "-k", "write.nothing_registered")
+    options = ("--abi", abi, *cases, "--out", str(tmp_path / "out"))
     done = uevt("run", "--image", str(built_kernel.image), *options)
     assert done.returncode == 1, done.stdout
     assert "1 passed, 0 known deviations, 0 unexpected" in last_line(done)

@@ -22,7 +22,9 @@ _FLAGS = ("force", "require")
 # Options that name files.
 _PATHS = ("image", "modules", "tree", "out", "patch", "config", "module", "ktap", "resume")
 # Values of options that are not given; see ``apply_defaults``.
-_DEFAULTS = {"tier": "quick", "isolation": "need", "exit_style": ExitStyle.DEFAULT.value}
+_DEFAULTS = {"isolation": "need", "exit_style": ExitStyle.DEFAULT.value}
+# Options that name a kernel of the user: its judgement has to be trusted, so every case runs.
+_OWN_KERNEL = ("image", "tree", "ref", "patch")
 # Options about output and time, which do not identify a run.
 _NOT_PART_OF_RUN: dict[str, object] = {
     **dict.fromkeys(("out", "ktap", "resume", "deadline")),
@@ -35,9 +37,8 @@ STDOUT = "-"
 # An inherited descriptor.  Opening it by this name fails for a socket and truncates a file.
 _DESCRIPTOR = re.compile(r"/dev/fd/(\d+)")
 
+_TIER = "quick or full (default: full with --patch, --tree, --ref or --image, else quick)"
 _ISOLATION = "a new guest when a case needs one (the default), or before every case"
-
-
 _REPEAT = "run each case up to N times, until one run is unexpected (with -k CASE: find flakes)"
 
 
@@ -54,7 +55,7 @@ def declare(add: Callable[..., object]) -> None:
     add("--flavour", metavar="F", help="debug, gcov or fault: a kernel that checks more")
     add("--abi", metavar="A", help="judge by another ABI: 6.8, byte-status or 6.8,SWITCH=no")
     add("--append", metavar="ARGS", help="kernel arguments to add", **several)
-    add("--tier", choices=["quick", "full"], help="quick (the default) or full")
+    add("--tier", choices=["quick", "full"], help=_TIER)
     add("--isolation", choices=["need", "case"], help=_ISOLATION)
     add("--repeat", type=_count, metavar="N", help=_REPEAT)
     add("--shuffle", type=int, metavar="SEED", help="run the cases in random order")
@@ -76,6 +77,9 @@ def apply_defaults(options: Namespace) -> None:
     for name, value in _DEFAULTS.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
+    if options.tier is None:
+        own = any(getattr(options, name) for name in _OWN_KERNEL)
+        options.tier = "full" if own else "quick"
 
 
 def command_words(options: Namespace) -> tuple[str, ...]:
