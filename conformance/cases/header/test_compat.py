@@ -12,7 +12,8 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "compat",
     spec="fs/ioctl.c:compat_sys_ioctl, user_data_fops has no compat_ioctl",
-    doc="Writing Data: write_index, then the payload",
+    doc="Registering: silent about programs of 32 bits on a 64-bit kernel",
+    level="behaviour",
     tier="full",
 )
 
@@ -45,7 +46,7 @@ def prepared(ue: UserEvents) -> tuple[Task, int]:
     return task, task.open_data().slot
 
 
-@case(doc="Registering: speaks of programs of any size", tier="quick")
+@case(spec="trace_events_user.c:user_data_fops has no compat_ioctl", tier="quick")
 @variants(REQUESTS)
 def test_ioctl(ue: UserEvents, number: int) -> None:
     """No ioctl of a 32-bit task reaches the data file, whatever its number and argument."""
@@ -57,7 +58,7 @@ def test_ioctl(ue: UserEvents, number: int) -> None:
     assert ue.tracefs.definitions() == ""
 
 
-@case(doc="Registering: speaks of programs of any size")
+@case(level="detail")
 @variants(REQUESTS)
 def test_status_ioctl(ue: UserEvents, number: int) -> None:
     """The status file has no ioctl for 32-bit tasks either."""
@@ -67,7 +68,7 @@ def test_status_ioctl(ue: UserEvents, number: int) -> None:
     assert task.ioctl32(status, number, 0).errno == "ENOTTY"
 
 
-@case(doc="Registering: speaks of programs of any size")
+@case(level="detail")
 def test_ioctl_closed(ue: UserEvents) -> None:
     """A 32-bit task's ioctl on a closed descriptor is EBADF: the descriptor is checked first."""
     task, file = prepared(ue)
@@ -77,7 +78,7 @@ def test_ioctl_closed(ue: UserEvents) -> None:
     assert task.ioctl32(file, 0xC0082A00, LOW).errno == "ENOTTY"
 
 
-@case(doc="Registering: speaks of programs of any size")
+@case(spec="trace_events_user.c:user_data_fops has no compat_ioctl")
 def test_register_with_64_bits(ue: UserEvents) -> None:
     """The same task, switched to 64 bits, registers and gets index 0."""
     task, file = prepared(ue)
@@ -86,7 +87,7 @@ def test_register_with_64_bits(ue: UserEvents) -> None:
     assert (event.errno, event.index) == ("", 0)
 
 
-@case(doc="Registering: speaks of programs of any size", profiles="5.18..6.3")
+@case(spec="trace_events_user.c:user_data_fops has no compat_ioctl", profiles="5.18..6.3")
 def test_delete_refused(ue: UserEvents) -> None:
     """A 32-bit task cannot delete an event that a 64-bit task could delete."""
     task, file = prepared(ue)
@@ -97,7 +98,7 @@ def test_delete_refused(ue: UserEvents) -> None:
     assert ue.open_data().delete(ue.name()).value == 0
 
 
-@case(doc="Registering: speaks of programs of any size", profiles="6.4..")
+@case(spec="trace_events_user.c:user_data_fops has no compat_ioctl", profiles="6.4..")
 def test_unregister_refused(ue: UserEvents) -> None:
     """A 32-bit task cannot unregister a word that it registered as a 64-bit task."""
     task, _ = prepared(ue)
@@ -112,7 +113,10 @@ def test_unregister_refused(ue: UserEvents) -> None:
     assert word.value == 2
 
 
-@case(spec="trace_events_user.c:user_events_write_core")
+@case(
+    spec="trace_events_user.c:user_events_write_core",
+    doc="Writing Data: silent about programs of 32 bits on a 64-bit kernel",
+)
 def test_write(ue: UserEvents) -> None:
     """A 32-bit task writes index and payload like any other; write returns the full count."""
     task, _ = prepared(ue)
@@ -123,7 +127,11 @@ def test_write(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x9 (9)", dump="09 00 00 00")]
 
 
-@case(spec="trace_events_user.c:user_events_write_core", needs="payload_size_checked")
+@case(
+    spec="trace_events_user.c:user_events_write_core",
+    doc="Writing Data: silent about programs of 32 bits on a 64-bit kernel",
+    needs="payload_size_checked",
+)
 @variants(
     ("index_missing", b"\0\0\0", "EFAULT"),
     ("index_unknown", b"\x01\0\0\0\0\0\0\0", "ENOENT"),
@@ -140,7 +148,10 @@ def test_write_refused(ue: UserEvents, written: bytes, error: str) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_events_write_core", profiles="6.4..", needs="ebadf_when_disabled"
+    spec="trace_events_user.c:user_events_write_core",
+    doc="Writing Data: silent about programs of 32 bits on a 64-bit kernel",
+    profiles="6.4..",
+    needs="ebadf_when_disabled",
 )
 def test_write_nobody_listens(ue: UserEvents) -> None:
     """Writing a disabled event from a 32-bit task fails with EBADF, by write and by writev."""
@@ -151,7 +162,11 @@ def test_write_nobody_listens(ue: UserEvents) -> None:
     assert task.writev32(data.slot, [b"\0\0\0\0", b"\x09\0\0\0"]).errno == "EBADF"
 
 
-@case(spec="lib/iov_iter.c:copy_compat_iovec_from_user")
+@case(
+    spec="lib/iov_iter.c:copy_compat_iovec_from_user",
+    doc="Writing Data: silent about programs of 32 bits on a 64-bit kernel",
+    level="detail",
+)
 @variants(
     ("two", [b"\0\0\0\0", b"\x09\0\0\0"]),
     ("one", [b"\0\0\0\0\x09\0\0\0"]),
@@ -168,7 +183,11 @@ def test_writev(ue: UserEvents, parts: list[bytes]) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x9 (9)", dump="09 00 00 00")]
 
 
-@case(spec="lib/iov_iter.c:copy_compat_iovec_from_user")
+@case(
+    spec="lib/iov_iter.c:copy_compat_iovec_from_user",
+    doc="Writing Data: silent about programs of 32 bits on a 64-bit kernel",
+    level="detail",
+)
 @variants(
     ("length_negative", bytes([0, 0x10, 0, 0x10, 0, 0, 0, 0x80]), 1, "EINVAL"),
     ("count_too_large", b"", 1025, "EINVAL"),
@@ -186,7 +205,11 @@ def test_writev_refused(ue: UserEvents, vector: bytes, count: int, error: str) -
     assert task.writev32_at(data.slot, vector, count).errno == error
 
 
-@case(spec="lib/iov_iter.c:copy_compat_iovec_from_user")
+@case(
+    spec="lib/iov_iter.c:copy_compat_iovec_from_user",
+    doc="Writing Data: silent about programs of 32 bits on a 64-bit kernel",
+    level="detail",
+)
 @variants({"none": [], "empty": [b""], "empty_twice": [b"", b""]})
 def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
     """writev of zero bytes from a 32-bit task returns 0 without reading an index."""
@@ -194,7 +217,11 @@ def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
     assert task.writev32(file, parts).value == 0
 
 
-@case(spec="lib/iov_iter.c:copy_compat_iovec_from_user")
+@case(
+    spec="lib/iov_iter.c:copy_compat_iovec_from_user",
+    doc="Writing Data: silent about programs of 32 bits on a 64-bit kernel",
+    level="detail",
+)
 def test_writev_vector_unreadable(ue: UserEvents) -> None:
     """An iovec array that a 32-bit task has not mapped is EFAULT."""
     task, file = prepared(ue)
@@ -204,7 +231,7 @@ def test_writev_vector_unreadable(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_seq_show",
-    doc="Status: the text file lists the events",
+    doc="Status: the file lists all registered events; silent about programs of 32 bits",
     isolation="global",
 )
 def test_status_text(ue: UserEvents) -> None:
@@ -220,7 +247,7 @@ def test_status_text(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_status_mmap",
-    doc="user_events.rst@v6.1: Status: the page is mapped",
+    doc="user_events.rst@v6.1: Status: programs map the file; silent about programs of 32 bits",
     profiles="5.18..6.3",
     tier="quick",
 )
@@ -240,7 +267,7 @@ def test_status_page(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_status_fops has no mmap",
-    doc="Status: there is no page to map",
+    doc="Status: the file is read; silent about mapping it",
     profiles="6.4..",
 )
 @variants({"status": STATUS, "data": DATA})

@@ -19,6 +19,7 @@ case = surface(
     spec="user_event_validate",
     doc="include/uapi/linux/user_events.h@v6.12: three ioctls of type '*', numbered 0 to 2, each "
     "taking a pointer",
+    level="contract",
     profiles="6.4..",
 )
 
@@ -58,7 +59,11 @@ def ioctl_errno(data: DataFile, request: int, raw: bytes) -> str:
     return data.ioctl(request, data.process.place(raw)).errno
 
 
-@case(spec="user_reg_get", doc="struct user_reg is packed, without holes between its members")
+@case(
+    spec="user_reg_get",
+    doc="struct user_reg: packed; size, enable_bit, enable_size, flags, enable_addr, "
+    "name_args, write_index",
+)
 @variants(
     ("size-0", 0, b"\x1b", "EINVAL"),
     ("size-1", 1, b"\x10", "E2BIG"),
@@ -80,7 +85,11 @@ def test_reg_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str) -
     assert ioctl_errno(data, IOCSREG, raw) == errno
 
 
-@case(spec="user_reg_get", doc="struct user_reg is packed, without holes between its members")
+@case(
+    spec="user_reg_get",
+    doc="struct user_reg: 28 bytes, the last of them an output; silent about a part of it",
+    level="behaviour",
+)
 @variants((28, ""), (27, "EFAULT"), (24, "EFAULT"), (4, "EFAULT"), (3, "EFAULT"))
 def test_reg_minimum(ue: UserEvents, present: int, errno: str) -> None:
     """The kernel reads exactly 28 bytes of user_reg, write_index included."""
@@ -90,7 +99,8 @@ def test_reg_minimum(ue: UserEvents, present: int, errno: str) -> None:
 
 
 @case(
-    spec="user_events_ioctl_reg", doc="struct user_reg is packed, without holes between its members"
+    spec="user_events_ioctl_reg",
+    doc="struct user_reg: packed; the only output is write_index, 4 bytes after name_args",
 )
 def test_write_index_at_24(ue: UserEvents) -> None:
     """The write index is stored in the 4 bytes at offset 24, and nothing else is written."""
@@ -105,7 +115,7 @@ def test_write_index_at_24(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_enabler_create",
-    doc="struct user_reg is packed, without holes between its members",
+    doc="struct user_reg: packed; size, enable_bit, enable_size, flags, enable_addr",
 )
 @variants(
     ("u32-bit0", b"\x00", b"\x04", 0x1),
@@ -123,7 +133,8 @@ def test_word_members(ue: UserEvents, bit: bytes, size: bytes, value: int) -> No
 
 
 @case(
-    spec="user_events_ioctl_reg", doc="struct user_reg is packed, without holes between its members"
+    spec="user_events_ioctl_reg",
+    doc="struct user_reg: packed; name_args, 8 bytes after enable_addr, points to the string",
 )
 def test_name_args_at_16(ue: UserEvents) -> None:
     """Bytes 16 to 23 point to the name and arguments."""
@@ -136,7 +147,8 @@ def test_name_args_at_16(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_parse",
-    doc="USER_EVENT_REG_PERSIST is bit 0 of the 16 flags after enable_size",
+    doc="enum user_reg_flag: USER_EVENT_REG_PERSIST is bit 0: the last reference does not "
+    "delete the event",
     needs="persist",
     tier="full",
 )
@@ -151,7 +163,8 @@ def test_flag_persist_is_1(ue: UserEvents) -> None:
 
 @case(
     spec="find_user_event",
-    doc="USER_EVENT_REG_MULTI_FORMAT is bit 1 of the 16 flags after enable_size",
+    doc="enum user_reg_flag: USER_EVENT_REG_MULTI_FORMAT is bit 1: the event may have "
+    "several formats",
     needs="multi_format arguments_matched persist",
     tier="full",
 )
@@ -167,7 +180,7 @@ def test_flag_multi_format_is_2(ue: UserEvents) -> None:
 
 @case(
     spec="user_unreg_get",
-    doc="struct user_unreg is packed, without holes between its members",
+    doc="struct user_unreg: packed; size, disable_bit, two reserved members set to 0, disable_addr",
     tier="full",
 )
 @variants(
@@ -188,7 +201,11 @@ def test_unreg_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str)
     assert ioctl_errno(event.data, IOCSUNREG, unreg_of(event.word, {offset: content})) == errno
 
 
-@case(spec="user_unreg_get", doc="struct user_unreg is packed, without holes between its members")
+@case(
+    spec="user_unreg_get",
+    doc="struct user_unreg: 16 bytes; silent about a part of it",
+    level="behaviour",
+)
 @variants((16, ""), (15, "EFAULT"), (8, "EFAULT"), (4, "EFAULT"), (3, "EFAULT"))
 def test_unreg_minimum(ue: UserEvents, present: int, errno: str) -> None:
     """The kernel reads exactly 16 bytes of user_unreg."""
@@ -198,7 +215,9 @@ def test_unreg_minimum(ue: UserEvents, present: int, errno: str) -> None:
 
 @case(
     spec="user_events_ioctl_unreg",
-    doc="struct user_unreg is packed, without holes between its members",
+    doc="struct user_unreg: packed; size, disable_bit, reserved, disable_addr; silent about "
+    "the last value of the bit",
+    level="behaviour",
     tier="full",
 )
 def test_unreg_members(ue: UserEvents) -> None:
@@ -212,7 +231,12 @@ def test_unreg_members(ue: UserEvents) -> None:
     assert word.value == 0x40
 
 
-@case(spec="user_events_ioctl", tier="full")
+@case(
+    spec="user_events_ioctl",
+    doc="DIAG_IOCSREG, DIAG_IOCSDEL and DIAG_IOCSUNREG: type '*', numbers 0 to 2, each with "
+    "a pointer",
+    tier="full",
+)
 def test_ioctl_numbers(ue: UserEvents) -> None:
     """0xC0082A00 registers, 0x40082A02 unregisters and 0x40082A01 deletes."""
     data = ue.open_data()
@@ -224,7 +248,13 @@ def test_ioctl_numbers(ue: UserEvents) -> None:
     assert ioctl_errno(data, 0x40082A01, ue.name().encode() + b"\0") == "EBUSY"
 
 
-@case(spec="user_events_ioctl", profiles="5.18..", tier="full")
+@case(
+    spec="user_events_ioctl",
+    doc="DIAG_IOCSREG: with a pointer; silent about pointers of 32 bits on a 64-bit kernel",
+    level="behaviour",
+    profiles="5.18..",
+    tier="full",
+)
 @variants(("register", 0xC0042A00), ("delete", 0x40042A01), ("unregister", 0x40042A02))
 def test_compat_numbers(ue: UserEvents, number: int) -> None:
     """The request numbers of a 32-bit build of the header are unknown: ENOTTY."""
@@ -233,7 +263,12 @@ def test_compat_numbers(ue: UserEvents, number: int) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(spec="user_events_ioctl", profiles="5.18..")
+@case(
+    spec="user_events_ioctl",
+    doc="DIAG_IOC_MAGIC: three requests; silent about others",
+    level="behaviour",
+    profiles="5.18..",
+)
 @variants(
     ("next-number", 0x40082A03),
     ("other-type", 0xC0082B00),
@@ -251,13 +286,23 @@ def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(spec="user_events_ioctl", profiles="5.18..")
+@case(
+    spec="user_events_ioctl",
+    doc="DIAG_IOC_MAGIC: three requests; silent about others",
+    level="detail",
+    profiles="5.18..",
+)
 def test_unknown_before_argument(ue: UserEvents) -> None:
     """An unknown request is ENOTTY before its argument is read."""
     assert ue.open_data().ioctl(0x40082A03, 0).errno == "ENOTTY"
 
 
-@case(spec="fs/ioctl.c:ioctl", tier="full")
+@case(
+    spec="fs/ioctl.c:ioctl",
+    doc="DIAG_IOCSREG: a request of 32 bits; silent about longer numbers",
+    level="detail",
+    tier="full",
+)
 def test_request_has_32_bits(ue: UserEvents) -> None:
     """A request is the low 32 bits: a sign-extended number registers, too."""
     data = ue.open_data()
@@ -266,7 +311,12 @@ def test_request_has_32_bits(ue: UserEvents) -> None:
     assert ue.process.load(at + 24, 4).data == b"\x00\x00\x00\x00"
 
 
-@case(spec="user_status_fops", profiles="5.18..")
+@case(
+    spec="user_status_fops",
+    doc="DIAG_IOC_MAGIC: three requests; silent about the file",
+    level="behaviour",
+    profiles="5.18..",
+)
 @variants({"register": IOCSREG, "delete": IOCSDEL, "unregister": IOCSUNREG})
 def test_status_has_no_ioctl(ue: UserEvents, number: int) -> None:
     """user_events_status supports none of the ioctls: ENOTTY."""
@@ -275,7 +325,7 @@ def test_status_has_no_ioctl(ue: UserEvents, number: int) -> None:
     assert ioctl_errno(status, number, reg_of(ue, ue.process.word())) == "ENOTTY"
 
 
-@case(doc="DYN_LOC puts the size above 16 bits of offset", profiles="5.18..", tier="full")
+@case(doc="DYN_LOC(offset, size): size << 16 | offset", profiles="5.18..", tier="full")
 @variants(
     ("rel_loc", "__rel_loc", b"\x02\x00\x06\x00", b"??"),
     ("data_loc", "__data_loc", b"\x0f\x00\x06\x00", b"???"),
@@ -290,7 +340,11 @@ def test_dyn_loc(ue: UserEvents, location: str, word: bytes, padding: bytes) -> 
     assert ue.tracefs.records() == [ue.line("text=hello", dump=payload.hex(" "))]
 
 
-@case(doc="DYN_LOC puts the size above 16 bits of offset", profiles="5.18..")
+@case(
+    doc="DYN_LOC(offset, size): size << 16 | offset; silent about checks",
+    level="behaviour",
+    profiles="5.18..",
+)
 @variants(
     ("size-4", b"\x00\x00\x04\x00", ""),
     ("size-5", b"\x00\x00\x05\x00", "EFAULT"),

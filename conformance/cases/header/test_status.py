@@ -15,6 +15,7 @@ case = surface(
     "header",
     spec="user_events_ioctl_reg",
     doc="include/linux/user_events.h@v5.19",
+    level="contract",
     profiles="5.18..6.0",
 )
 
@@ -34,7 +35,11 @@ def register_third(ue: UserEvents) -> tuple[bytes, bytes]:
     return raw, ue.process.load(at, len(raw) + 16).data or b""
 
 
-@case(spec="user_reg_get", doc="struct user_reg is not packed: a hole of 4 bytes after size")
+@case(
+    spec="user_reg_get",
+    doc="struct user_reg: not packed; size, a hole of 4 bytes, name_args, status_index, "
+    "write_index",
+)
 @variants(
     ("size-0", 0, b"\x00", "EFAULT"),
     ("size-1", 1, b"\x10", "E2BIG"),
@@ -51,7 +56,11 @@ def test_byte_status_reads_at(ue: UserEvents, offset: int, content: bytes, errno
     assert ioctl_error(ue.open_data(), raw) == errno
 
 
-@case(spec="user_reg_get", doc="struct user_reg is not packed: a hole of 4 bytes after size")
+@case(
+    spec="user_reg_get",
+    doc="struct user_reg: size is that of the structure being used; silent about smaller ones",
+    level="behaviour",
+)
 @variants(
     ("24", b"\x18", 24, ""),
     ("23-of-24", b"\x18", 23, "EFAULT"),
@@ -67,7 +76,10 @@ def test_byte_status_minimum(ue: UserEvents, size: bytes, present: int, errno: s
     assert ioctl_error(ue.open_data(), raw[:present]) == errno
 
 
-@case(doc="struct user_reg is not packed: a hole of 4 bytes after size", isolation="global")
+@case(
+    doc="struct user_reg: two outputs after name_args, status_index and write_index",
+    isolation="global",
+)
 def test_byte_status_writes_at(ue: UserEvents) -> None:
     """Until 6.0 status_index is stored at 16 and write_index at 20; nothing else is written."""
     raw, after = register_third(ue)
@@ -75,7 +87,11 @@ def test_byte_status_writes_at(ue: UserEvents) -> None:
     assert after[24:] == b"\3\0\0\0" + b"\1\0\0\0" + b"\xdd" * 8
 
 
-@case(spec="user_reg_get", doc="struct user_reg is not packed: a hole of 4 bytes after size")
+@case(
+    spec="user_reg_get",
+    doc="struct user_reg: silent about programs of 32 bits on a 64-bit kernel",
+    level="behaviour",
+)
 def test_byte_status_of_32_bits(ue: UserEvents) -> None:
     """The 20 bytes of a 32-bit build of the header are read with other offsets: EFAULT."""
     text = ue.process.place(ue.name().encode() + b"\0")
@@ -86,7 +102,8 @@ def test_byte_status_of_32_bits(ue: UserEvents) -> None:
 
 @case(
     spec="user_reg_get",
-    doc="include/linux/user_events.h@v6.1: struct user_reg is packed, without holes",
+    doc="include/linux/user_events.h@v6.1: struct user_reg: packed; size, name_args, "
+    "status_bit, write_index",
     profiles="6.1..6.3",
 )
 @variants(
@@ -106,7 +123,9 @@ def test_bit_status_reads_at(ue: UserEvents, offset: int, content: bytes, errno:
 
 @case(
     spec="user_reg_get",
-    doc="include/linux/user_events.h@v6.1: struct user_reg is packed, without holes",
+    doc="include/linux/user_events.h@v6.1: struct user_reg: size is that of the structure "
+    "being used; silent about smaller ones",
+    level="behaviour",
     profiles="6.1..6.3",
 )
 @variants((20, ""), (19, "EFAULT"), (12, "EFAULT"), (4, "EFAULT"), (3, "EFAULT"))
@@ -117,7 +136,8 @@ def test_bit_status_minimum(ue: UserEvents, present: int, errno: str) -> None:
 
 
 @case(
-    doc="include/linux/user_events.h@v6.1: struct user_reg is packed, without holes",
+    doc="include/linux/user_events.h@v6.1: struct user_reg: two outputs after name_args, "
+    "status_bit and write_index",
     profiles="6.1..6.3",
     isolation="global",
 )
@@ -130,8 +150,8 @@ def test_bit_status_writes_at(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_ioctl",
-    doc="include/linux/user_events.h@v5.19 and @v6.1: two ioctls of type '*', 0 to register and "
-    "1 to delete, each with a pointer",
+    doc="include/linux/user_events.h@v5.19 and @v6.1: DIAG_IOCSREG and DIAG_IOCSDEL: type "
+    "'*', numbers 0 and 1, each with a pointer",
     profiles="5.18..6.3",
 )
 def test_status_numbers(ue: UserEvents) -> None:
@@ -149,8 +169,9 @@ def test_status_numbers(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_ioctl",
-    doc="include/linux/user_events.h@v5.19 and @v6.1: there is no third ioctl: an event stays "
-    "registered until the file is closed",
+    doc="include/linux/user_events.h@v5.19 and @v6.1: DIAG_IOC_MAGIC: two requests; silent "
+    "about others",
+    level="behaviour",
     profiles="5.18..6.3",
 )
 @variants(
@@ -169,7 +190,9 @@ def test_status_no_unregister(ue: UserEvents, number: int, raw: bytes) -> None:
 
 @case(
     spec="fs/ioctl.c:ioctl",
-    doc="include/linux/user_events.h@v5.19 and @v6.1: DIAG_IOCSREG is a number of 32 bits",
+    doc="include/linux/user_events.h@v5.19 and @v6.1: DIAG_IOCSREG: a request of 32 bits; "
+    "silent about longer numbers",
+    level="detail",
     profiles="5.18..6.3",
     tier="full",
 )
@@ -181,7 +204,8 @@ def test_status_request_has_32_bits(ue: UserEvents) -> None:
 
 
 @case(
-    doc="include/linux/user_events.h@v5.19 and @v6.1: name_args is a 64-bit pointer",
+    doc="include/linux/user_events.h@v5.19 and @v6.1: struct user_reg: name_args is a "
+    "64-bit pointer to name, description and flags",
     profiles="5.18..6.3",
 )
 def test_status_name_args(ue: UserEvents) -> None:

@@ -11,7 +11,8 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "lifetime",
     spec="user_events_release",
-    doc="Deleting: without the persist flag an event is deleted with its last reference",
+    doc="Deleting: by default an event is deleted when no references are left",
+    level="contract",
     profiles="6.4..",
     needs="auto_delete",
     tier="full",
@@ -54,7 +55,11 @@ def test_second_word(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(needs="auto_delete ebadf_when_disabled")
+@case(
+    doc="Deleting: silent about duplicated descriptors; Status: about a write of a disabled event",
+    level="behaviour",
+    needs="auto_delete ebadf_when_disabled",
+)
 def test_duplicate_descriptor(ue: UserEvents) -> None:
     """A duplicated descriptor holds the event like the original."""
     passing = process_with_event(ue)
@@ -100,7 +105,8 @@ def test_registered_twice(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_ioctl_reg, user_event_enabler_create",
-    doc="Registering: enable_addr must be writable; says nothing of what a failure leaves",
+    doc="Registering: enable_addr must be write accessible; silent about what a failure leaves",
+    level="behaviour",
 )
 def test_refused_word(ue: UserEvents) -> None:
     """An event whose enable word failed with ENOMEM lives as long as the descriptor."""
@@ -113,7 +119,7 @@ def test_refused_word(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(spec="user_event_reg", doc="Deleting: references are those of user and kernel space")
+@case(spec="user_event_reg")
 def test_disabled_in_use(ue: UserEvents) -> None:
     """Disabling an event that a program has registered does not delete it."""
     passing = process_with_event(ue)
@@ -123,10 +129,7 @@ def test_disabled_in_use(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
 
 
-@case(
-    spec="delayed_destroy_user_event (refcount_dec_and_test)",
-    doc="Deleting: the event is deleted when no references are left",
-)
+@case(spec="delayed_destroy_user_event (refcount_dec_and_test)")
 @variants({"other_process": True, "same_process": False})
 def test_registered_again_in_time(ue: UserEvents, again: bool) -> None:
     """A name registered again during deferred release keeps the event alive."""
@@ -142,7 +145,12 @@ def test_registered_again_in_time(ue: UserEvents, again: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
 
 
-@case(spec="destroy_user_event", needs="arguments_matched auto_delete")
+@case(
+    spec="destroy_user_event",
+    doc="Deleting: an event is deleted when no references are left; silent about names in use",
+    level="behaviour",
+    needs="arguments_matched auto_delete",
+)
 def test_name_free_again(ue: UserEvents) -> None:
     """A name can get other fields only after its event is deleted."""
     data, other = ue.open_data(), ue.open_data()
@@ -157,7 +165,7 @@ def test_name_free_again(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_set_call_visible; trace_events.c:trace_remove_event_call",
-    doc="Registering: the event appears below events/user_events like any other",
+    doc="Registering: events appear in tracefs as events/user_events/NAME, like any other event",
 )
 def test_directory(ue: UserEvents) -> None:
     """The directory of an event exists from registration until deletion."""
@@ -169,7 +177,10 @@ def test_directory(ue: UserEvents) -> None:
     assert ue.tracefs.read(path, eventually=True).errno == "ENOENT"
 
 
-@case(spec="user_event_last_ref", doc="Deleting: events without the persist flag go by themselves")
+@case(
+    spec="user_event_last_ref",
+    doc="Deleting: succeeds only if no references are left in user and kernel space",
+)
 def test_delete_never_succeeds(ue: UserEvents) -> None:
     """An auto-delete event cannot be deleted: EBUSY while it lives, then ENOENT."""
     data, other = ue.open_data(), ue.open_data()
@@ -183,7 +194,7 @@ def test_delete_never_succeeds(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_enabler_destroy, delayed_user_event_enabler_put",
-    doc="Deleting: deletion succeeds once there are no references left",
+    doc="Deleting: succeeds only if no references are left in user and kernel space",
     needs="persist",
 )
 @variants("unregister", "exit")
@@ -204,7 +215,7 @@ def test_reference_after_unregister(ue: UserEvents, way: str) -> None:
 
 
 @case(
-    doc="Deleting: deletion succeeds once there are no references left",
+    doc="Deleting: succeeds only if no references are left in user and kernel space",
     profiles="5.18..",
     needs="lasting_events",
     tier="quick",
@@ -222,8 +233,9 @@ def test_reference_after_close(ue: UserEvents) -> None:
 
 
 @case(
-    doc="user_events.rst@v6.1: Deleting: an event is deleted on request; nothing is said of any "
+    doc="user_events.rst@v6.1: Deleting: an event is deleted on request; silent about any "
     "other end",
+    level="behaviour",
     profiles="5.18..6.4",
     needs="",
     without="auto_delete",
@@ -240,7 +252,11 @@ def test_lasts(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
 
 
-@case(spec="user_event_last_ref", doc="Deleting: not while it is referenced", needs="")
+@case(
+    spec="user_event_last_ref",
+    doc="Deleting: succeeds only if no references are left in user and kernel space",
+    needs="",
+)
 def test_many_references(ue: UserEvents) -> None:
     """With 1 to 257 registered words an event is not deleted: EBUSY."""
     data = ue.open_data()
@@ -251,7 +267,10 @@ def test_many_references(ue: UserEvents) -> None:
         assert data.delete(ue.name()).errno == "EBUSY"
 
 
-@case(doc="Deleting: not while it is referenced", needs="lasting_events")
+@case(
+    doc="Deleting: succeeds only if no references are left in user and kernel space",
+    needs="lasting_events",
+)
 def test_many_events(ue: UserEvents) -> None:
     """Closing a descriptor drops its references to all of its 257 events."""
     data = ue.open_data()
@@ -268,7 +287,9 @@ def test_many_events(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_reg",
-    doc="user_events.rst@v6.1: Deleting: nothing may refer to the event",
+    doc="user_events.rst@v6.1: Deleting: an event is deleted on request; silent about any "
+    "other end",
+    level="behaviour",
     profiles="5.18..6.4",
     needs="",
     without="auto_delete",

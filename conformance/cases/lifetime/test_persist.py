@@ -11,8 +11,8 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "persist",
     spec="user_event_last_ref",
-    doc="Deleting: the event exists until DIAG_IOCSDEL; register and delete of one that persists "
-    "require CAP_PERFMON",
+    doc="Deleting: an event that persists exists until DIAG_IOCSDEL",
+    level="contract",
     profiles="6.4..",
     needs="persist",
     tier="full",
@@ -21,7 +21,7 @@ case = surface(
 
 @case(
     spec="user_reg_get, user_event_parse",
-    doc="Registering: a flag that is not supported is refused with -EINVAL",
+    doc="Registering: USER_EVENT_REG_PERSIST is supported; a flag that is not gives -EINVAL",
     # Otherwise no flag is known, or a known one is not rejected.
     needs="auto_delete text_flags_refused",
     tier="quick",
@@ -35,7 +35,7 @@ def test_accepted(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_parse (refcount_set)",
-    doc="Registering: an event with USER_EVENT_REG_PERSIST does not go with its last reference",
+    doc="Registering: with USER_EVENT_REG_PERSIST the last reference does not delete the event",
     needs="persist auto_delete",
     tier="quick",
 )
@@ -57,7 +57,8 @@ def test_stays(ue: UserEvents, way: str) -> None:
 
 @case(
     spec="find_user_event",
-    doc="Registering: an event with USER_EVENT_REG_PERSIST does not go with its last reference",
+    doc="Registering: with the flag the event stays; silent about other fields",
+    level="behaviour",
     needs="persist arguments_matched",
 )
 @variants({"with_flag": 1, "without_flag": 0})
@@ -85,7 +86,11 @@ def test_deleted(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(spec="destroy_user_event", needs="persist auto_delete")
+@case(
+    spec="destroy_user_event",
+    doc="Unregistering: deleting, in contrast, removes the event from the system",
+    needs="persist auto_delete",
+)
 def test_deleted_and_made_again(ue: UserEvents) -> None:
     """After deletion the name can be registered with other fields, and without the flag."""
     data, other = ue.open_data(), ue.open_data()
@@ -100,7 +105,11 @@ def test_deleted_and_made_again(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(eventually=True) == ""
 
 
-@case(spec="user_event_free", tier="quick")
+@case(
+    spec="user_event_free",
+    doc="Overview: dynamic_events registers and deletes events, too",
+    tier="quick",
+)
 def test_deleted_by_command(ue: UserEvents) -> None:
     """A persistent event of a program can be deleted through dynamic_events."""
     data = ue.open_data()
@@ -112,7 +121,9 @@ def test_deleted_by_command(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(doc="Deleting: no references may be left, neither of user nor of kernel space", tier="quick")
+@case(
+    doc="Deleting: succeeds only if no references are left in user and kernel space", tier="quick"
+)
 def test_tracer_blocks_deletion(ue: UserEvents) -> None:
     """An enabled persistent event cannot be deleted; disabling does not delete it."""
     ue.tracefs.command("u:" + ue.name() + " u32 a\n")
@@ -126,7 +137,8 @@ def test_tracer_blocks_deletion(ue: UserEvents) -> None:
 
 @case(
     spec="find_user_event (reg_flags are those of the creation)",
-    doc="Registering: an event with USER_EVENT_REG_PERSIST does not go with its last reference",
+    doc="Registering: USER_EVENT_REG_PERSIST keeps the event; silent about one that exists without",
+    level="behaviour",
     needs="persist auto_delete",
     tier="quick",
 )
@@ -139,11 +151,7 @@ def test_flag_on_existing(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="find_user_event (reg_flags are those of the creation)",
-    doc="Registering: an event with USER_EVENT_REG_PERSIST does not go with its last reference",
-    needs="persist auto_delete",
-)
+@case(spec="find_user_event (reg_flags are those of the creation)", needs="persist auto_delete")
 def test_without_flag_on_existing(ue: UserEvents) -> None:
     """Registering a persistent event without the flag does not end its persistence."""
     passing = process_with_event(ue)
@@ -170,7 +178,8 @@ def test_not_permitted(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_ioctl_reg, user_event_parse",
-    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
+    doc="Registering: silent about which of two errors is reported",
+    level="detail",
     needs="persist text_flags_refused",
 )
 @variants(
@@ -192,7 +201,8 @@ def test_order_of_checks(ue: UserEvents, definition: str, errno: str) -> None:
 
 @case(
     spec="user_events_ioctl_reg",
-    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
+    doc="Registering: silent about which of two errors is reported",
+    level="detail",
 )
 @variants(
     ("null_string", 0, 1, "EFAULT"),
@@ -225,7 +235,8 @@ def test_permission_for_flags(ue: UserEvents, flags: int, errno: str) -> None:
 
 @case(
     spec="user_event_parse, find_user_event",
-    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
+    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON; silent about events that exist",
+    level="behaviour",
 )
 def test_ordinary_user_takes_part(ue: UserEvents) -> None:
     """Without the flag any user can register an event that persists."""
@@ -238,7 +249,10 @@ def test_ordinary_user_takes_part(ue: UserEvents) -> None:
     assert event.word.value == 1
 
 
-@case(spec="delete_user_event")
+@case(
+    spec="delete_user_event",
+    doc="Deleting: deleting an event that persists requires CAP_PERFMON, otherwise -EPERM",
+)
 def test_delete_not_permitted(ue: UserEvents) -> None:
     """A process without CAP_PERFMON cannot delete a persistent event: EPERM."""
     ue.tracefs.command("u:" + ue.name() + "\n")
@@ -249,7 +263,11 @@ def test_delete_not_permitted(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.name() + "\n"
 
 
-@case(spec="delete_user_event")
+@case(
+    spec="delete_user_event",
+    doc="Deleting: silent about which of two errors is reported",
+    level="detail",
+)
 def test_delete_busy_before_permission(ue: UserEvents) -> None:
     """For an event in use a process without CAP_PERFMON gets EBUSY, not EPERM."""
     ue.tracefs.command("u:" + ue.name() + "\n")
@@ -263,7 +281,7 @@ def test_delete_busy_before_permission(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_set_tp_name, user_event_last_ref",
-    doc="Registering: both flags may be used",
+    doc="Registering: with USER_EVENT_REG_PERSIST the last reference does not delete the event",
     needs="multi_format arguments_matched auto_delete persist",
 )
 def test_multi_format(ue: UserEvents) -> None:
@@ -283,7 +301,7 @@ def test_multi_format(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Registering: each pair of name and format is a tracepoint of its own",
+    doc="Registering: with USER_EVENT_REG_PERSIST the last reference does not delete the event",
     needs="multi_format arguments_matched auto_delete persist",
 )
 def test_one_format_of_several(ue: UserEvents) -> None:
@@ -297,8 +315,7 @@ def test_one_format_of_several(ue: UserEvents) -> None:
 
 @case(
     spec="delete_user_event",
-    doc="Deleting: the event exists until DIAG_IOCSDEL; register and delete of one that persists "
-    "require CAP_PERFMON; all formats of the name are deleted",
+    doc="Deleting: with several formats of a name, deletion of all of them is attempted",
     needs="multi_format arguments_matched persist",
 )
 def test_multi_format_deleted(ue: UserEvents) -> None:

@@ -13,7 +13,7 @@ from conformance.client.user_events import UserEvents
 from conformance.ops import WriteFile
 from conformance.ops.credentials import CLONE_NEWPID
 
-case = surface("pid_namespace", tier="full")
+case = surface("pid_namespace", level="detail", tier="full")
 
 ONLY, BUT = "set_event_pid", "set_event_notrace_pid"
 
@@ -27,7 +27,8 @@ def namespace(ue: UserEvents) -> tuple[Task, Task]:
 
 @case(
     spec="current_user_event_group: there is one for all",
-    doc="Registering: nothing is said of namespaces of process ids",
+    doc="Registering: silent about namespaces of process ids",
+    level="behaviour",
     profiles="6.4..",
 )
 def test_registers(ue: UserEvents) -> None:
@@ -99,8 +100,9 @@ def test_perf_sample(ue: UserEvents) -> None:
 
 
 @case(
-    spec="kernel/pid_namespace.c:zap_pid_ns_processes; trace_events_user.c:user_event_mm_remove",
-    doc="Deleting: an event is deleted with its last reference",
+    spec="user_event_mm_remove; kernel/pid_namespace.c:zap_pid_ns_processes",
+    doc="Deleting: an event is deleted when no references are left; silent about namespaces",
+    level="behaviour",
     profiles="6.4..",
     needs="auto_delete",
 )

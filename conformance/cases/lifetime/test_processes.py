@@ -7,15 +7,17 @@ from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "lifetime", spec="user_event_mm_dup", profiles="6.4..", needs="auto_delete", tier="full"
+    "lifetime",
+    spec="user_event_mm_dup",
+    doc="Deleting: by default an event is deleted when no references are left",
+    level="contract",
+    profiles="6.4..",
+    needs="auto_delete",
+    tier="full",
 )
 
 
-@case(
-    spec="user_event_mm_remove",
-    doc="Deleting: without the persist flag an event is deleted with its last reference",
-    tier="quick",
-)
+@case(spec="user_event_mm_remove", tier="quick")
 @variants({"descriptor_open": False, "descriptor_closed": True})
 def test_exit(ue: UserEvents, closed: bool) -> None:
     """Exit of a process drops the references of its descriptors and enable words."""
@@ -29,7 +31,7 @@ def test_exit(ue: UserEvents, closed: bool) -> None:
 
 
 @case(
-    spec="user_event_enabler", doc="Deleting: a registration ends by unregistering, execve or exit"
+    spec="user_event_enabler", doc="Deleting: silent about memory that went away", level="behaviour"
 )
 def test_unmapped_word(ue: UserEvents) -> None:
     """Unmapping the enable word does not end its registration."""
@@ -47,7 +49,8 @@ def test_unmapped_word(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_reg",
-    doc="Deleting: references are those of user and kernel space",
+    doc="Deleting: by default an event is deleted when no references are left, in user and "
+    "kernel space",
     tier="quick",
 )
 def test_tracer(ue: UserEvents) -> None:
@@ -64,7 +67,7 @@ def test_tracer(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_enabler_create",
-    doc="Status: the bit shows whether something is attached to the event",
+    doc="Registering: enable_bit reflects the status of the event at enable_addr",
 )
 def test_tracer_meets_next_program(ue: UserEvents) -> None:
     """Registering an enabled event that was left behind sets the bit at once."""
@@ -80,7 +83,9 @@ def test_tracer_meets_next_program(ue: UserEvents) -> None:
 
 @case(
     spec="find_user_event",
-    doc="Registering: a name has one format unless it was registered for several",
+    doc="Registering: without USER_EVENT_REG_MULTI_FORMAT a changed format is blocked; "
+    "silent about the error",
+    level="behaviour",
     needs="auto_delete arguments_matched",
 )
 def test_left_behind_keeps_fields(ue: UserEvents) -> None:
@@ -94,7 +99,10 @@ def test_left_behind_keeps_fields(ue: UserEvents) -> None:
     assert data.register(ue.name() + " u64 a").errno == ""
 
 
-@case(doc="Unregistering: fork keeps what is registered", tier="quick")
+@case(
+    doc="Unregistering: fork() retains registered events; each process unregisters its own",
+    tier="quick",
+)
 @variants({"descriptor_and_word": "both", "word": "word", "descriptor": "descriptor"})
 def test_child(ue: UserEvents, holds: str) -> None:
     """A forked child holds its parent's events through its copies until it exits."""
@@ -114,7 +122,7 @@ def test_child(ue: UserEvents, holds: str) -> None:
 
 @case(
     spec="user_events_ioctl_unreg",
-    doc="Unregistering: after fork each process unregisters for itself",
+    doc="Unregistering: fork() retains registered events; each process unregisters its own",
 )
 def test_child_lets_go(ue: UserEvents) -> None:
     """References that a child drops are still held by its parent, word and descriptor each."""
@@ -131,7 +139,10 @@ def test_child_lets_go(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(doc="Unregistering: fork keeps what is registered")
+@case(
+    doc="Unregistering: fork() retains registered events; silent about later ones",
+    level="behaviour",
+)
 def test_child_before_registration(ue: UserEvents) -> None:
     """A child forked before the registration holds nothing of it."""
     child = ue.fork(ue.process)
@@ -141,7 +152,11 @@ def test_child_before_registration(ue: UserEvents) -> None:
     assert child.open_data().unregister(event.word).errno == "ENOENT"
 
 
-@case(doc="Unregistering: fork keeps what is registered", needs="auto_delete ebadf_when_disabled")
+@case(
+    doc="Unregistering: fork() retains registered events; silent about later ones",
+    level="behaviour",
+    needs="auto_delete ebadf_when_disabled",
+)
 def test_child_gets_the_descriptor_alone(ue: UserEvents) -> None:
     """A child's copy of a descriptor holds events that the parent registers on it later."""
     passing = process_with_event(ue)
@@ -158,7 +173,8 @@ def test_child_gets_the_descriptor_alone(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_mm_remove",
-    doc="Unregistering: says nothing of the bit of a process that exits",
+    doc="Unregistering: silent about the bit of a process that exits",
+    level="behaviour",
 )
 def test_word_left_alone(ue: UserEvents) -> None:
     """A process that exits does not clear its bit in shared memory."""

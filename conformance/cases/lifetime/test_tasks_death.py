@@ -8,11 +8,17 @@ from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "tasks", spec="user_event_mm_remove", profiles="6.4..", needs="auto_delete", tier="full"
+    "tasks",
+    spec="user_event_mm_remove",
+    doc="Deleting: by default an event is deleted when no references are left",
+    level="contract",
+    profiles="6.4..",
+    needs="auto_delete",
+    tier="full",
 )
 
 
-@case(doc="Unregistering: a registration ends at exit")
+@case
 @variants({"descriptor_open": False, "descriptor_closed": True})
 def test_killed(ue: UserEvents, closed: bool) -> None:
     """SIGKILL drops the descriptors and words of a process, as exit does."""
@@ -26,7 +32,10 @@ def test_killed(ue: UserEvents, closed: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(doc="Unregistering: a registration ends at exit")
+@case(
+    doc="Registering: speaks of processes; silent about threads and shared memory",
+    level="behaviour",
+)
 @variants({"exit_by_leader": "leader", "exit_by_thread": "thread", "killed": "kill"})
 def test_exit_of_all_threads(ue: UserEvents, end: str) -> None:
     """exit_group by any thread, and SIGKILL, end the registrations of all threads."""
@@ -43,7 +52,7 @@ def test_exit_of_all_threads(ue: UserEvents, end: str) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(doc="Unregistering: a registration ends at exit")
+@case
 def test_killed_while_enabled(ue: UserEvents) -> None:
     """An enabled event outlives its killed program, and is deleted when it is disabled."""
     passing = process_with_event(ue)
@@ -57,7 +66,7 @@ def test_killed_while_enabled(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(doc="Unregistering: a registration ends at exit")
+@case(doc="Unregistering: fork() retains registered events; each process unregisters its own")
 def test_killed_beside_its_child(ue: UserEvents) -> None:
     """A killed parent leaves its forked child all references that were copied."""
     passing = process_with_event(ue)
@@ -73,7 +82,7 @@ def test_killed_beside_its_child(ue: UserEvents) -> None:
     assert copy.wait() == 0x200
 
 
-@case(doc="Unregistering: a registration ends at exit")
+@case(doc="Deleting: silent about memory that went away", level="behaviour")
 @variants({"exit": False, "killed": True})
 def test_ended_with_a_word_missing(ue: UserEvents, killed: bool) -> None:
     """A process exits normally after a change that found its word unmapped."""
@@ -92,7 +101,9 @@ def test_ended_with_a_word_missing(ue: UserEvents, killed: bool) -> None:
 
 
 @case(
-    spec="user_event_mm_fault_in: no task is left", doc="Unregistering: a registration ends at exit"
+    spec="user_event_mm_fault_in: no task is left",
+    doc="Deleting: silent about memory that is not there yet",
+    level="behaviour",
 )
 @variants({"exit": "exit", "killed": "kill", "exec": "exec"})
 def test_ended_before_the_fix_up(ue: UserEvents, end: str) -> None:
@@ -110,7 +121,8 @@ def test_ended_before_the_fix_up(ue: UserEvents, end: str) -> None:
 
 @case(
     spec="delayed_destroy_user_event",
-    doc="Deleting: an event is deleted with its last reference",
+    doc="Deleting: an event is deleted when no references are left; silent about names in use",
+    level="behaviour",
     needs="auto_delete arguments_matched",
 )
 def test_killed_releases_the_name(ue: UserEvents) -> None:

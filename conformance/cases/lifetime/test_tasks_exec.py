@@ -9,11 +9,20 @@ from conformance.client.user_events import UserEvents
 from conformance.ops.tasks import CLONE_FILES, CLONE_VM
 
 case = surface(
-    "tasks", doc="Unregistering: execve() ends registrations", profiles="6.4..", tier="full"
+    "tasks",
+    doc="Unregistering: execve() unregisters; silent about threads and other processes",
+    level="behaviour",
+    profiles="6.4..",
+    tier="full",
 )
 
 
-@case(spec="include/linux/user_events.h:user_events_execve", tier="quick")
+@case(
+    spec="include/linux/user_events.h:user_events_execve",
+    doc="Unregistering: execve() unregisters all events of the process",
+    level="contract",
+    tier="quick",
+)
 def test_exec_unregisters(ue: UserEvents) -> None:
     """A new program has nothing registered, and can register what the old one had."""
     task = first_task(ue)
@@ -28,7 +37,12 @@ def test_exec_unregisters(ue: UserEvents) -> None:
     assert new.word.value == 8
 
 
-@case(spec="include/linux/user_events.h:user_events_execve", needs="empty_payload")
+@case(
+    spec="include/linux/user_events.h:user_events_execve",
+    doc="Unregistering: execve() unregisters all events of the process",
+    level="contract",
+    needs="empty_payload",
+)
 def test_exec_memory_left_alone(ue: UserEvents) -> None:
     """Memory of a new program at the old address is not written."""
     task = first_task(ue)
@@ -42,7 +56,13 @@ def test_exec_memory_left_alone(ue: UserEvents) -> None:
     assert data.write_event(0).value == 4
 
 
-@case(spec="user_event_mm_remove", needs="auto_delete")
+@case(
+    spec="user_event_mm_remove",
+    doc="Unregistering: execve() unregisters all events of the process; Deleting: without "
+    "references the event is deleted",
+    level="contract",
+    needs="auto_delete",
+)
 @variants({"closed": False, "kept": True})
 def test_exec_releases(ue: UserEvents, kept: bool) -> None:
     """execve deletes an event unless a descriptor stays open."""
@@ -62,7 +82,7 @@ def test_exec_releases(ue: UserEvents, kept: bool) -> None:
 
 @case(
     spec="include/linux/user_events.h:user_events_execve",
-    doc="Registering: write_index is unique to the file descriptor used",
+    doc="Registering: write_index is unique to the descriptor; silent about execve()",
     profiles="5.18..",
 )
 @variants("task", "vfork", "thread")
@@ -84,7 +104,10 @@ def test_exec_keeps_the_index(ue: UserEvents, kind: str) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x7 (7)", dump="07 00 00 00")]
 
 
-@case(spec="fs/exec.c:bprm_execve")
+@case(
+    spec="include/linux/user_events.h:user_events_execve; fs/exec.c:bprm_execve",
+    doc="Unregistering: execve() unregisters; silent about one that fails",
+)
 @variants(
     ("missing", "/nonexistent", "ENOENT"),
     ("directory", "/proc", "EACCES"),
@@ -102,7 +125,7 @@ def test_exec_refused(ue: UserEvents, path: str, error: str) -> None:
     assert data.unregister(word, bit=1).value == 0
 
 
-@case(spec="fs/exec.c:begin_new_exec", needs="auto_delete")
+@case(spec="user_event_mm_remove; fs/exec.c:begin_new_exec", needs="auto_delete")
 @variants({"by_leader": False, "by_thread": True})
 def test_exec_ends_threads(ue: UserEvents, by_thread: bool) -> None:
     """execve of one thread ends the registrations of all threads of its process."""
@@ -135,7 +158,13 @@ def test_exec_beside_shared_memory(ue: UserEvents) -> None:
     assert other.open_data().unregister(word.address, bit=2).value == 0
 
 
-@case(spec="include/linux/user_events.h:user_events_execve", needs="auto_delete")
+@case(
+    spec="include/linux/user_events.h:user_events_execve",
+    doc="Unregistering: execve() unregisters all events of the process, and fork() retains "
+    "those of the parent",
+    level="contract",
+    needs="auto_delete",
+)
 def test_exec_of_a_forked_child(ue: UserEvents) -> None:
     """execve of a forked child ends its copies; the parent's registration stays."""
     task = first_task(ue)
@@ -151,7 +180,7 @@ def test_exec_of_a_forked_child(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_mm_remove",
-    doc="Unregistering: execve() ends registrations; says nothing of the bit",
+    doc="Unregistering: execve() unregisters; silent about the last value of the bit",
 )
 def test_exec_leaves_the_bit(ue: UserEvents) -> None:
     """execve does not clear the bit in shared memory."""
@@ -169,7 +198,8 @@ def test_exec_leaves_the_bit(ue: UserEvents) -> None:
 
 @case(
     spec="fs/exec.c:begin_new_exec",
-    doc="Registering: write_index is unique to the file descriptor used",
+    doc="Registering: write_index is unique to the descriptor; silent about execve()",
+    level="detail",
     profiles="5.18..",
 )
 @variants({"memory": CLONE_VM | CLONE_FILES, "descriptors_alone": CLONE_FILES})

@@ -10,7 +10,8 @@ from conformance.ops.tasks import CLONE_FILES, CLONE_VM, THREAD
 
 case = surface(
     "tasks",
-    doc="Registering: speaks of the process whose bit is updated, not of its threads",
+    doc="Registering: speaks of processes; silent about threads and shared memory",
+    level="behaviour",
     profiles="6.4..",
     tier="full",
 )
@@ -31,9 +32,7 @@ def test_older_thread_has_its_own(ue: UserEvents) -> None:
     assert first.word.value == 0
 
 
-@case(
-    spec="user_events_ioctl_unreg", doc="Unregistering: says nothing of which thread has to do it"
-)
+@case(spec="user_events_ioctl_unreg")
 @variants({"of_leader": True, "of_thread": False})
 def test_older_thread_unregisters(ue: UserEvents, by_thread: bool) -> None:
     """Leader and older thread cannot unregister each other's words."""
@@ -96,7 +95,7 @@ def test_older_leader_ends(ue: UserEvents) -> None:
     assert kept.value == 2
 
 
-@case(spec="current_user_event_mm")
+@case(spec="current_user_event_mm", level="detail")
 @variants(("name", "x" * 512, "EINVAL"), ("field", "x long a", "EINVAL"))
 def test_refused_registration_begins_a_list(ue: UserEvents, definition: str, error: str) -> None:
     """A registration that fails after the address check makes later threads share the list."""
@@ -109,7 +108,7 @@ def test_refused_registration_begins_a_list(ue: UserEvents, definition: str, err
     assert again.errno == "EADDRINUSE"
 
 
-@case(spec="include/linux/user_events.h:user_events_fork")
+@case(spec="include/linux/user_events.h:user_events_fork", level="detail")
 @variants({"task": False, "child": True})
 def test_emptied_list_is_shared(ue: UserEvents, forked: bool) -> None:
     """After a first registration, later threads share the list even if it is empty again."""
@@ -125,7 +124,7 @@ def test_emptied_list_is_shared(ue: UserEvents, forked: bool) -> None:
     assert task.load_number(word.address, 4) == 4
 
 
-@case(spec="current_user_event_mm")
+@case(spec="current_user_event_mm", level="detail")
 @variants(("bit", 4, 0, 32), ("enable-size", 3, 0, 0), ("flags", 4, 0x8000, 0))
 def test_early_refusal_begins_no_list(ue: UserEvents, size: int, flags: int, bit: int) -> None:
     """A registration that fails for its structure leaves older threads with lists of their own."""
@@ -218,7 +217,7 @@ def test_sharer_alone(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_release",
-    doc="Registering: write_index is unique to the file descriptor used",
+    doc="Registering: write_index is unique to the descriptor; silent about threads",
     profiles="5.18..",
 )
 def test_thread_closes(ue: UserEvents) -> None:
@@ -237,7 +236,7 @@ def test_thread_closes(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_ref_add",
-    doc="Registering: write_index is unique to the file descriptor used",
+    doc="Registering: write_index is unique to the descriptor; silent about threads",
     profiles="5.18..",
 )
 def test_thread_uses_the_index(ue: UserEvents) -> None:
@@ -275,7 +274,10 @@ def test_descriptors_shared_alone(ue: UserEvents) -> None:
     assert data.unregister(word, bit=3).errno == "EBADF"
 
 
-@case(spec="user_event_mm_dup")
+@case(
+    spec="user_event_mm_dup",
+    doc="Unregistering: fork() retains registered events; silent about threads",
+)
 def test_fork_of_an_older_thread(ue: UserEvents) -> None:
     """A child inherits the registrations of the forking thread, not those of its leader."""
     leader = first_task(ue)
@@ -288,7 +290,11 @@ def test_fork_of_an_older_thread(ue: UserEvents) -> None:
     assert data.of(child).unregister(its.address, bit=1).value == 0
 
 
-@case(spec="user_event_mm_dup")
+@case(
+    spec="user_event_mm_dup",
+    doc="Unregistering: fork() retains registered events; each process unregisters its own",
+    level="contract",
+)
 def test_fork_of_a_later_thread(ue: UserEvents) -> None:
     """A child of a later thread inherits a copy of the leader's registrations."""
     leader = first_task(ue)

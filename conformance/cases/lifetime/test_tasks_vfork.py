@@ -8,7 +8,11 @@ from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "tasks", doc="Unregistering: fork() keeps what is registered", profiles="6.4..", tier="full"
+    "tasks",
+    doc="Unregistering: fork() retains registered events; silent about vfork()",
+    level="behaviour",
+    profiles="6.4..",
+    tier="full",
 )
 
 
@@ -78,11 +82,7 @@ def test_vfork_child_leaves_its_bit(ue: UserEvents) -> None:
     assert parent.load_number(word.address, 4) == 2
 
 
-@case(
-    spec="user_events_ioctl_unreg",
-    doc="Unregistering: fork() keeps what is registered, so that parent and child unregister for "
-    "themselves",
-)
+@case(spec="user_events_ioctl_unreg")
 def test_vfork_child_unregisters(ue: UserEvents) -> None:
     """A word that a vfork child unregisters is unregistered for its parent, unlike after fork."""
     parent = first_task(ue)
@@ -110,7 +110,7 @@ def test_vfork_child_killed(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_release",
-    doc="Registering: write_index is unique to the file descriptor used",
+    doc="Registering: write_index is unique to the descriptor; silent about vfork()",
     profiles="5.18..",
 )
 def test_vfork_child_closes(ue: UserEvents) -> None:

@@ -12,10 +12,19 @@ from conformance.client.files import File
 from conformance.client.tracefs import STATUS
 from conformance.client.user_events import UserEvents
 
-case = surface("status", doc="Status: administrators read the file", isolation="none")
+case = surface(
+    "status",
+    doc="Status: administrators read the file; silent about other operations",
+    level="detail",
+    isolation="none",
+)
 
 
-@case(spec="create_user_tracefs")
+@case(
+    spec="create_user_tracefs",
+    doc="Status: administrators read the file; silent about its mode",
+    level="behaviour",
+)
 def test_file_mode(ue: UserEvents) -> None:
     """Owner and group can read the file; where it can be mapped the owner can also write it."""
     # Before 6.4 a shared mapping required a writable descriptor.
@@ -23,7 +32,10 @@ def test_file_mode(ue: UserEvents) -> None:
     assert ue.tracefs.mode("/sys/kernel/tracing/user_events_status") == mode
 
 
-@case(spec="fs/tracefs/inode.c: the root directory has mode 0700")
+@case(
+    spec="fs/tracefs/inode.c: the root directory has mode 0700",
+    doc="Status: administrators read the file; silent about its mode",
+)
 def test_ordinary_user(ue: UserEvents) -> None:
     """A user without capabilities cannot open the file: EACCES."""
     ue.process.setuid()
@@ -32,7 +44,8 @@ def test_ordinary_user(ue: UserEvents) -> None:
 
 @case(
     spec="user_status_fops",
-    doc="Status: events are followed through enable_addr; there is no page to map",
+    doc="Status: the file is read; silent about mapping it",
+    level="behaviour",
     profiles="6.4..",
 )
 @variants(
@@ -47,9 +60,7 @@ def test_mmap(ue: UserEvents, opened: int, protection: int, flags: int) -> None:
     assert File(ue.process, STATUS, opened).map(protection, flags).errno == "ENODEV"
 
 
-@case(
-    spec="user_status_fops; fs/read_write.c:vfs_write", doc="Status: the file is there to be read"
-)
+@case(spec="user_status_fops; fs/read_write.c:vfs_write")
 @variants(
     ("write_only", os.O_WRONLY, "EINVAL"),
     ("read_write", os.O_RDWR, "EINVAL"),
@@ -60,13 +71,13 @@ def test_write(ue: UserEvents, opened: int, errno: str) -> None:
     assert File(ue.process, STATUS, opened).write(b"1\n").errno == errno
 
 
-@case(spec="fs/read_write.c:vfs_read", doc="Status: the file is there to be read")
+@case(spec="fs/read_write.c:vfs_read")
 def test_read_write_only(ue: UserEvents) -> None:
     """Reading a write-only descriptor fails with EBADF."""
     assert File(ue.process, STATUS, os.O_WRONLY).read().errno == "EBADF"
 
 
-@case(spec="user_status_fops; fs/seq_file.c:seq_lseek", doc="Status: the file is text")
+@case(spec="user_status_fops; fs/seq_file.c:seq_lseek")
 @variants(
     ("start", 0, os.SEEK_SET, 0, ""),
     ("ahead", 3, os.SEEK_SET, 3, ""),
@@ -82,7 +93,7 @@ def test_lseek(ue: UserEvents, offset: int, whence: int, value: int, errno: str)
     assert (seen.value, seen.errno) == (value, errno)
 
 
-@case(spec="fs/seq_file.c:seq_read_iter", doc="Status: the file is text", isolation="global")
+@case(spec="fs/seq_file.c:seq_read_iter", isolation="global")
 def test_read_in_pieces(ue: UserEvents) -> None:
     """Several short reads return the text of one moment, then end of file."""
     data, status = ue.open_data(), File(ue.process, STATUS)
@@ -96,12 +107,7 @@ def test_read_in_pieces(ue: UserEvents) -> None:
     assert (seen.value, seen.data or b"") == (0, b"")
 
 
-@case(
-    spec="fs/seq_file.c:seq_lseek, seq_read_iter",
-    doc="Status: the status is updated in real time",
-    tier="full",
-    isolation="global",
-)
+@case(spec="fs/seq_file.c:seq_lseek, seq_read_iter", tier="full", isolation="global")
 @variants(
     ("start", 0, b"test # Used by ftrace\n", b"1:test # Used by ftrace\n"),
     ("middle", 4, b" # Used by ", b"st # Used by "),

@@ -6,18 +6,18 @@ from conformance.cases.case import surface, variants
 from conformance.cases.support.status_text import whole_status
 from conformance.client.user_events import UserEvents
 
-case = surface("status", spec="user_seq_show", tier="full", isolation="global")
+case = surface("status", spec="user_seq_show", level="contract", tier="full", isolation="global")
 
 
-@case(doc="Status: the names come first, then a blank line and the two counts", tier="quick")
+@case(doc="Status: the names come first, then a blank line, Active and Busy", tier="quick")
 def test_nothing_registered(ue: UserEvents) -> None:
     """Without events the text is a blank line and totals of zero."""
     assert whole_status(ue) == "\nActive: 0\nBusy: 0\n"
 
 
 @case(
-    doc="Status: `test` alone shows its name and Active: 1, Busy: 0; once ftrace uses it the "
-    "line ends in `# Used by ftrace` and Busy is 1",
+    doc="Status: `test` alone, Active: 1, Busy: 0; once ftrace uses it `test # Used by "
+    "ftrace`, Busy: 1",
 )
 def test_documented_example(ue: UserEvents) -> None:
     """The text matches the documentation: idle, in use, and idle again."""
@@ -30,7 +30,7 @@ def test_documented_example(ue: UserEvents) -> None:
     assert whole_status(ue) == idle + "\nActive: 1\nBusy: 0\n"
 
 
-@case(doc="Status: Active counts the events, Busy those in use", tier="quick")
+@case(doc="Status: Active counts the registered events, Busy those in use", tier="quick")
 @variants(
     ("one_idle", ("b",), (), "Active: 1\nBusy: 0"),
     ("two_idle", ("b", "c"), (), "Active: 2\nBusy: 0"),
@@ -54,7 +54,7 @@ def test_totals(
 
 @case(
     spec="find_user_event",
-    doc="Status: the counts are of events, not of the programs that registered them",
+    doc="Status: the file shows each registered event once and counts it in Active",
 )
 def test_counted_once(ue: UserEvents) -> None:
     """An event that two processes registered on three descriptors is listed and counted once."""
@@ -65,7 +65,11 @@ def test_counted_once(ue: UserEvents) -> None:
     assert whole_status(ue) == ue.status_line(1, "shared") + "\nActive: 1\nBusy: 0\n"
 
 
-@case(doc="Status: all registered events are shown", needs="lasting_events")
+@case(
+    doc="Status: the file shows all registered events, and ` # Used by ftrace` and Busy "
+    "while in use",
+    needs="lasting_events",
+)
 def test_persistent_counted(ue: UserEvents) -> None:
     """An event without registrations is listed and counted while it exists."""
     ue.tracefs.command("u:kept u32 a\n")
@@ -79,7 +83,8 @@ def test_persistent_counted(ue: UserEvents) -> None:
 
 @case(
     spec="user_seq_show (hash_for_each), user_event_key; include/linux/jhash.h:jhash",
-    doc="Status: says nothing about the order of the lines",
+    doc="Status: a line for each event; silent about their order",
+    level="detail",
 )
 @variants(
     ("short", ("test", "test2", "a", "__test_event"), "__test_event\na\ntest2\ntest\n", ""),
@@ -140,7 +145,7 @@ def test_hash_order(ue: UserEvents, names: tuple[str, ...], shown: str, of_16_bu
 
 @case(
     spec="user_seq_show, update_enable_bit_for",
-    doc="Status: `# Used by ftrace` follows the name while ftrace records the event",
+    doc="Status: `# Used by ftrace` follows the name while ftrace has the event enabled",
     isolation="events",
 )
 def test_used_by_ftrace(ue: UserEvents) -> None:
@@ -158,7 +163,8 @@ def test_used_by_ftrace(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events.c:__ftrace_event_enable_disable; trace_events_user.c:user_event_reg",
-    doc="Status: a tool is shown while it is attached",
+    doc="Status: silent about enabling what is enabled",
+    level="detail",
     isolation="events",
 )
 def test_enabled_twice(ue: UserEvents) -> None:
@@ -170,7 +176,12 @@ def test_enabled_twice(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case(doc="Status: a line is the name of the event and a comment", tier="quick", isolation="events")
+@case(
+    doc="Status: a line is the name and a comment; silent about characters of names",
+    level="behaviour",
+    tier="quick",
+    isolation="events",
+)
 @variants(
     ("fields", " u32 a; char[20] b", ""),
     ("struct", " struct s a 20", ""),

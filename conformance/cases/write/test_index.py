@@ -9,12 +9,16 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "write",
     spec="user_events_write_core",
-    doc="Writing Data: the index is unique to the descriptor used for the registration",
+    doc="Registering: write_index is unique to this instance of the file descriptor",
+    level="behaviour",
     tier="full",
 )
 
 
-@case(doc="Writing Data: the write index must stand at the start of the data", tier="quick")
+@case(
+    doc="Writing Data: the data begin with the write index; silent about data without one",
+    tier="quick",
+)
 @variants({"none": b"", "one": b"\0", "two": b"\0\0", "three": b"\0\0\0"})
 def test_too_short_for_index(ue: UserEvents, data: bytes) -> None:
     """A write of less than the four bytes of an index is EFAULT, enabled or not."""
@@ -27,7 +31,8 @@ def test_too_short_for_index(ue: UserEvents, data: bytes) -> None:
 
 @case(
     spec="user_events_write_core: idx < 0",
-    doc="Writing Data: the index is the one registration returned",
+    doc="Writing Data: the data begin with the write index; silent about an index that was "
+    "never returned",
     needs="negative_index_refused",
     tier="quick",
 )
@@ -44,7 +49,8 @@ def test_negative_index(ue: UserEvents, index: int) -> None:
 
 @case(
     spec="user_events_write_core: idx >= refs->count",
-    doc="Writing Data: the index is the one registration returned",
+    doc="Writing Data: the data begin with the write index; silent about an index that was "
+    "never returned",
 )
 @variants({"next": 2, "65536": 65536, "int_max": 2147483647})
 def test_unknown_index(ue: UserEvents, index: int) -> None:
@@ -59,7 +65,7 @@ def test_unknown_index(ue: UserEvents, index: int) -> None:
 
 @case(
     spec="user_events_write_core: no refs",
-    doc="Writing Data: an event is written through the descriptor that registered it",
+    doc="Writing Data: the descriptor that registered an event writes it; silent about others",
     tier="quick",
 )
 def test_nothing_registered(ue: UserEvents) -> None:
@@ -68,7 +74,10 @@ def test_nothing_registered(ue: UserEvents) -> None:
     assert data.write_event(0).errno == "ENOENT"
 
 
-@case(doc="Writing Data: the write index says which event the payload belongs to")
+@case(
+    doc="Writing Data: the data begin with the write index; the rest is the payload",
+    level="contract",
+)
 def test_index_picks_the_event(ue: UserEvents) -> None:
     """Each index of a file writes the event that was registered with it."""
     data = ue.open_data()
@@ -88,7 +97,7 @@ def test_index_picks_the_event(ue: UserEvents) -> None:
     ]
 
 
-@case(spec="user_events_write_core: info->refs belongs to the open file")
+@case(spec="user_events_write_core: info->refs belongs to the open file", level="contract")
 def test_index_of_another_file(ue: UserEvents) -> None:
     """Two open files number their events separately: one index is two events."""
     first, second, third = ue.open_data(), ue.open_data(), ue.open_data()
@@ -107,7 +116,10 @@ def test_index_of_another_file(ue: UserEvents) -> None:
     ]
 
 
-@case(spec="user_events_write_core: dup(2) shares the open file")
+@case(
+    spec="user_events_write_core: dup(2) shares the open file",
+    doc="Registering: write_index is unique to the descriptor; silent about dup()",
+)
 def test_index_of_a_duplicate(ue: UserEvents) -> None:
     """A duplicated descriptor shares the indices, and keeps them when the first is closed."""
     data = ue.open_data()
@@ -125,7 +137,10 @@ def test_index_of_a_duplicate(ue: UserEvents) -> None:
     ]
 
 
-@case(spec="user_events_write_core: fork(2) shares the open file")
+@case(
+    spec="user_events_write_core: fork(2) shares the open file",
+    doc="Registering: write_index is unique to the descriptor; silent about fork()",
+)
 def test_index_in_a_child(ue: UserEvents) -> None:
     """Parent and child share the indices of an inherited descriptor in both directions."""
     data = ue.event("u8 x", name="a").data
@@ -146,7 +161,7 @@ def test_index_in_a_child(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_ioctl_unreg leaves the refs of the file",
-    doc="Unregistering ends updates of the word",
+    doc="Unregistering: ends updates; silent about the write index",
     profiles="6.4..",
 )
 def test_after_unregister(ue: UserEvents) -> None:

@@ -12,13 +12,17 @@ import struct
 from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-case = surface("uring", spec="user_events_write_core", tier="full", facilities="io_uring")
-
-
-@case(
-    spec="rw.c:io_write; trace_events_user.c:user_events_write_iter",
-    doc="Writing Data: write() or writev() of the data file",
+case = surface(
+    "uring",
+    spec="user_events_write_core",
+    doc="Writing Data: write() or writev() of the data file; silent about io_uring",
+    level="behaviour",
+    tier="full",
+    facilities="io_uring",
 )
+
+
+@case(spec="user_events_write_iter, user_events_write_core")
 @variants({"write": False, "writev": True})
 def test_recorded(ue: UserEvents, vector: bool) -> None:
     """A submission is recorded once, and its completion has the full count, index included."""
@@ -29,11 +33,7 @@ def test_recorded(ue: UserEvents, vector: bool) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]
 
 
-@case(
-    spec="user_events_write_core; rw.c:io_write",
-    doc="Writing Data: write() or writev() of the data file; the index comes first and says "
-    "which event it is",
-)
+@case(spec="user_events_write_core")
 @variants(
     ("index", b"\1\0\0\0\1\0", "ENOENT"),
     ("index_cut_off", b"\0\0\0", "EFAULT"),
@@ -47,10 +47,7 @@ def test_refused(ue: UserEvents, raw: bytes, errno: str) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    doc="Writing Data: write() or writev() of the data file; the payload is as long as the fields",
-    needs="payload_size_checked",
-)
+@case(needs="payload_size_checked")
 def test_short_payload(ue: UserEvents) -> None:
     """A payload shorter than the fields is EINVAL."""
     data = ue.event("u16 a", enabled=True).data
@@ -59,11 +56,7 @@ def test_short_payload(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    doc="Writing Data: write() or writev() of the data file; the index is one that registration "
-    "gave",
-    needs="negative_index_refused",
-)
+@case(needs="negative_index_refused")
 def test_negative_index(ue: UserEvents) -> None:
     """A negative index is EINVAL."""
     data = ue.event("u16 a", enabled=True).data
@@ -71,9 +64,7 @@ def test_negative_index(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    doc="Writing Data: write() or writev() of the data file; a write of a disabled event is refused"
-)
+@case
 def test_nobody_listens(ue: UserEvents) -> None:
     """Writing a disabled event fails with EBADF; before 6.5 it succeeds."""
     data = ue.event("u16 a").data
@@ -83,11 +74,7 @@ def test_nobody_listens(ue: UserEvents) -> None:
     assert (seen.value, seen.errno) == (value, errno)
 
 
-@case(
-    spec="user_event_validate",
-    doc="Writing Data: write() or writev() of the data file; a string ends with NUL",
-    needs="dynamic_fields_validated",
-)
+@case(spec="user_event_validate", needs="dynamic_fields_validated")
 def test_validated(ue: UserEvents) -> None:
     """Dynamic data is validated: a string without NUL is rejected, one with it recorded."""
     data = ue.event("u8 n; __rel_loc char[] a", enabled=True).data
@@ -96,12 +83,7 @@ def test_validated(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("n=(1)", "a=hi", dump="01 00 00 03 00 68 69 00")]
 
 
-@case(
-    spec="user_events_write_core: fault_in_iov_iter_readable",
-    doc="Writing Data: write() or writev() of the data file; silent about memory that cannot be "
-    "read",
-    needs="unreadable_payload_refused",
-)
+@case(spec="user_events_write_core: fault_in_iov_iter_readable", needs="unreadable_payload_refused")
 @variants({"index_only": 4, "part_of_the_payload": 5, "nothing": 0})
 def test_unreadable(ue: UserEvents, readable: int) -> None:
     """Memory that ends within the payload or the index is EFAULT."""
@@ -112,10 +94,7 @@ def test_unreadable(ue: UserEvents, readable: int) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    spec="lib/iov_iter.c:import_ubuf, import_iovec",
-    doc="Writing Data: write() or writev() of the data file; silent about addresses no process has",
-)
+@case(spec="lib/iov_iter.c:import_ubuf, import_iovec", level="detail")
 @variants({"write": False, "writev": True})
 def test_kernel_address(ue: UserEvents, vector: bool) -> None:
     """A kernel address is EFAULT."""
@@ -131,7 +110,7 @@ def test_kernel_address(ue: UserEvents, vector: bool) -> None:
 
 @case(
     spec="rw.c:io_write; trace_events_user.c:user_events_write_iter: no position",
-    doc="Writing Data: write() or writev() of the data file; silent about offsets",
+    level="detail",
     tier="quick",
 )
 @variants(
@@ -149,10 +128,7 @@ def test_offset(ue: UserEvents, offset: int, value: int, errno: str) -> None:
     assert data.pwrite(b"\0\0\0\0\1\0", 5).errno == "EFAULT"
 
 
-@case(
-    spec="rw.c:io_write; fs/read_write.c:do_iter_readv_writev",
-    doc="Writing Data: write() or writev() of the data file; silent about empty vectors",
-)
+@case(spec="rw.c:io_write; fs/read_write.c:do_iter_readv_writev", level="detail")
 @variants({"none": (), "one_empty": (b"",), "two_empty": (b"", b"")})
 def test_empty_vector(ue: UserEvents, parts: tuple[bytes, ...]) -> None:
     """A vector without bytes lacks its index, EFAULT, where writev(2) returns 0."""
@@ -162,10 +138,7 @@ def test_empty_vector(ue: UserEvents, parts: tuple[bytes, ...]) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    spec="user_events_write_core: copy_from_iter",
-    doc="Writing Data: write() or writev() of the data file; writev() gathers index and payload",
-)
+@case(spec="user_events_write_core: copy_from_iter")
 def test_split(ue: UserEvents) -> None:
     """Index and payload may be split anywhere among the segments."""
     data = ue.event("u32 a", enabled=True).data
@@ -174,11 +147,7 @@ def test_split(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [line]
 
 
-@case(
-    spec="lib/iov_iter.c:iovec_from_user",
-    doc="Writing Data: write() or writev() of the data file; silent about how many segments "
-    "there may be",
-)
+@case(spec="lib/iov_iter.c:iovec_from_user", level="detail")
 def test_too_many_segments(ue: UserEvents) -> None:
     """1024 segments are accepted; 1025 are EINVAL."""
     data = ue.event("u16 a", enabled=True).data
@@ -190,10 +159,7 @@ def test_too_many_segments(ue: UserEvents) -> None:
     assert len(ue.tracefs.records()) == 1
 
 
-@case(
-    spec="rw.c:io_rw_init_file, io_file_supports_nowait",
-    doc="Writing Data: write() or writev() of the data file; silent about O_NONBLOCK",
-)
+@case(spec="rw.c:io_rw_init_file, io_file_supports_nowait", level="detail")
 def test_nonblocking(ue: UserEvents) -> None:
     """O_NONBLOCK on the descriptor changes nothing: the write completes without EAGAIN."""
     data = ue.open_data(os.O_RDWR | os.O_NONBLOCK)
@@ -207,10 +173,7 @@ def test_nonblocking(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    spec="rw.c:io_rw_init_file: FMODE_WRITE",
-    doc="Writing Data: write() or writev() of the data file; the file is opened for writing",
-)
+@case(spec="rw.c:io_rw_init_file: FMODE_WRITE", level="detail")
 def test_read_only(ue: UserEvents) -> None:
     """A read-only descriptor cannot be written: EBADF."""
     data = ue.open_data(os.O_RDONLY)
@@ -223,6 +186,7 @@ def test_read_only(ue: UserEvents) -> None:
 @case(
     spec="rw.c:io_write: the file is regular; io-wq.c:create_io_worker",
     doc="ftrace.rst@v6.12: set_event_pid: only the listed tasks are traced",
+    level="detail",
     isolation="global",
 )
 def test_of_a_worker(ue: UserEvents) -> None:
@@ -237,8 +201,9 @@ def test_of_a_worker(ue: UserEvents) -> None:
 
 
 @case(
-    spec="include/linux/user_events.h: user_events_fork; io-wq.c:create_io_worker",
-    doc="Deleting: events go with their last reference",
+    spec="include/linux/user_events.h:user_events_fork",
+    doc="Deleting: by default an event is deleted when no references are left; silent about "
+    "io_uring",
     profiles="6.4..",
     needs="auto_delete",
 )
@@ -254,8 +219,8 @@ def test_worker_keeps_nothing(ue: UserEvents) -> None:
 
 
 @case(
-    spec="include/linux/user_events.h: user_events_fork; trace_events_user.c:current_user_event_mm",
-    doc="Registering: the word is of the process",
+    spec="include/linux/user_events.h:user_events_fork",
+    doc="Registering: the word is of the process; silent about io_uring",
     profiles="6.4..",
 )
 def test_worker_before_registration(ue: UserEvents) -> None:

@@ -14,12 +14,14 @@ from conformance.client.data_file import Word
 from conformance.client.user_events import UserEvents
 from conformance.ops import Discard, Write
 
-case = surface("write", doc="Writing Data: silent about the longest payload", tier="full")
+case = surface(
+    "write", doc="Writing Data: silent about the longest payload", level="behaviour", tier="full"
+)
 
 
 @case(
     spec="user_events_write_core: i->count < user->min_size",
-    doc="Writing Data: the payload holds the fields of the event",
+    doc="Writing Data: the payload is that of the event; silent about one that is too short",
 )
 @variants(
     ("u8.0", "u8 a", b"", b"\1"),
@@ -52,6 +54,7 @@ def test_short_payload(ue: UserEvents, fields: str, payload: bytes, missing: byt
 @case(
     spec="user_event_add_field: min_size is that of the last field",
     doc="Writing Data: silent about fields that are larger than what can be written",
+    level="detail",
     profiles="6.4..",
     needs="payload_size_checked ebadf_when_disabled",
 )
@@ -84,6 +87,7 @@ def test_longer_payload(ue: UserEvents, extra: int, returned: int, dump: str) ->
 
 @case(
     spec="ring_buffer.c:rb_reserve_next_event, BUF_MAX_DATA_SIZE of a sub-buffer",
+    level="detail",
     needs="long_records_kept",
     tier="quick",
 )
@@ -104,7 +108,12 @@ def test_longest_record(ue: UserEvents, length: int, returned: int, records: int
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="")] * records
 
 
-@case(spec="user_event_ftrace returns before it validates", needs="long_records_kept", tier="quick")
+@case(
+    spec="user_event_ftrace returns before it validates",
+    level="detail",
+    needs="long_records_kept",
+    tier="quick",
+)
 def test_dropped_is_not_validated(ue: UserEvents) -> None:
     """A payload too long to be recorded succeeds even if it is malformed."""
     data = ue.event("__data_loc char[] s", enabled=True).data
@@ -119,7 +128,8 @@ def test_dropped_is_not_validated(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_ftrace: i->count 0 needs no copy",
-    doc="Writing Data: an event without fields has no payload",
+    doc="Writing Data: the data after the index are the payload; silent about events "
+    "without fields",
     tier="quick",
 )
 @variants(
@@ -142,7 +152,8 @@ def test_no_fields(ue: UserEvents, parts: list[bytes], returned: int, dumps: lis
 
 @case(
     spec="user_events_write_core: refs->events",
-    doc="Writing Data: by the index that the registration gave",
+    doc="Writing Data: the data begin with the write index; the rest is the payload",
+    level="contract",
 )
 def test_index_beyond_a_byte(ue: UserEvents) -> None:
     """A descriptor with 258 events writes each by its own index, and returns it again."""
@@ -164,7 +175,7 @@ def test_index_beyond_a_byte(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core: fault_in_iov_iter_readable of all that is written",
-    doc="Writing Data: nothing is said of memory that is not there yet",
+    doc="Writing Data: silent about pages that are not resident",
     profiles="6.4..",
     needs="ebadf_when_disabled",
 )
@@ -183,7 +194,7 @@ def test_page_behind_is_away(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core: min_size",
-    doc="Writing Data: nothing is said of a payload that is too short",
+    doc="Writing Data: the payload is that of the event; silent about one that is too short",
     profiles="6.4..",
 )
 def test_shorter_than_64_kib(ue: UserEvents) -> None:
@@ -194,7 +205,8 @@ def test_shorter_than_64_kib(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_validate: validator->offset",
-    doc="Writing Data: nothing is said of data that lies outside of the payload",
+    doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | "
+    "offset; silent about checks",
     profiles="6.4..",
     needs="dynamic_fields_validated",
 )

@@ -8,12 +8,17 @@ from conformance.client.addresses import PAGE
 from conformance.client.memory import memory_file
 from conformance.client.user_events import UserEvents
 
-case = surface("write", doc="Writing Data: silent about pages that are not resident", tier="full")
+case = surface(
+    "write",
+    doc="Writing Data: silent about pages that are not resident",
+    level="behaviour",
+    tier="full",
+)
 
 
 @case(
     spec="user_events_write_core: fault_in_iov_iter_readable after the test for listeners",
-    doc="Writing Data: silent about payloads that cannot be read",
+    doc="Writing Data: silent about memory that cannot be read",
 )
 @variants(("none", 0, ""), ("half", 2, "00 00"))
 def test_unreadable_payload(ue: UserEvents, readable: int, dump: str) -> None:
@@ -36,7 +41,7 @@ def test_unreadable_payload(ue: UserEvents, readable: int, dump: str) -> None:
 
 @case(
     spec="user_events_write_core: copy_from_iter",
-    doc="Writing Data: silent about data that cannot be read",
+    doc="Writing Data: silent about memory that cannot be read",
 )
 @variants({"none": 0, "one": 1, "three": 3})
 def test_unreadable_index(ue: UserEvents, readable: int) -> None:

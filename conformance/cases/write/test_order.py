@@ -10,7 +10,10 @@ from conformance.client.addresses import PAGE, SCRATCH
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "write", spec="fs/read_write.c", doc="Writing Data: silent about the order of errors"
+    "write",
+    spec="fs/read_write.c",
+    doc="Writing Data: silent about the order of errors",
+    level="detail",
 )
 
 KERNEL_HALF = 0xFFFF_8000_0000_0000

@@ -16,6 +16,7 @@ case = surface(
     "write",
     spec="fs/read_write.c",
     doc="Writing Data: nothing is said about which of two errors is reported",
+    level="detail",
     needs="payload_size_checked negative_index_refused unreadable_payload_refused "
     "dynamic_fields_validated",
 )

@@ -15,6 +15,7 @@ case = surface(
     "write",
     spec="user_events_write_core: probes; trace_events_user.c:user_event_perf",
     doc="Writing Data: silent about several tracers",
+    level="behaviour",
     tier="full",
     isolation="global",
 )
@@ -30,7 +31,7 @@ def turn(files: Tracefs, on: str) -> None:
     assert files.write(files.path("tracing_on"), on).value == 1
 
 
-@case(spec="user_event_ftrace", tier="quick")
+@case(spec="user_event_ftrace", doc="Writing Data: silent about tracing_on", tier="quick")
 def test_turned_off(ue: UserEvents) -> None:
     """While tracing is off the event stays enabled and writable, and nothing is recorded."""
     event = ue.event("u16 a")
@@ -117,7 +118,9 @@ def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int)
 
 
 @case(
-    spec="user_events_write_core: probes; trace_events.h:trace_trigger_soft_disabled",
+    spec="trace_events.h:trace_trigger_soft_disabled; "
+    "trace_events_user.c:user_events_write_core: probes",
+    level="detail",
     needs="dynamic_fields_validated",
 )
 @variants("refusing", "acting")

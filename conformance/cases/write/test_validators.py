@@ -10,7 +10,13 @@ from __future__ import annotations
 from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-case = surface("write", spec="user_event_validate", doc="silent about checks of dynamic fields")
+case = surface(
+    "write",
+    spec="user_event_validate",
+    doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | "
+    "offset; silent about checks",
+    level="behaviour",
+)
 
 
 # The first kernels validated nothing and recorded everything.
@@ -53,7 +59,7 @@ REL_LOC_BOUNDS = {
 }
 
 
-@case(doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | offset")
+@case
 @variants(DATA_LOC_BOUNDS)
 def test_data_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | None) -> None:
     """A `__data_loc` string must end within the record with a NUL as its last byte; else EFAULT."""
@@ -68,10 +74,7 @@ def test_data_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | N
         assert ue.tracefs.records() == [ue.line("n=0x41 (65)", f"m={text}", dump=payload.hex(" "))]
 
 
-@case(
-    spec="user_event_validate: VALIDATOR_REL",
-    doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | offset",
-)
+@case(spec="user_event_validate: VALIDATOR_REL")
 @variants(REL_LOC_BOUNDS)
 def test_rel_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | None) -> None:
     """A `__rel_loc` string must end within the record with a NUL as its last byte; else EFAULT."""
@@ -86,10 +89,7 @@ def test_rel_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | No
         assert ue.tracefs.records() == [ue.line("n=0x41 (65)", f"m={text}", dump=payload.hex(" "))]
 
 
-@case(
-    doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | offset",
-    needs="dynamic_fields_validated",
-)
+@case(needs="dynamic_fields_validated")
 @variants(("data_loc", "__data_loc char[] m", 12), ("rel_loc", "__rel_loc char[] m", 0))
 def test_location_bits(ue: UserEvents, field: str, offset: int) -> None:
     """All 16 bits of offset and of length count: one more is EFAULT."""
@@ -105,7 +105,6 @@ def test_location_bits(ue: UserEvents, field: str, offset: int) -> None:
 
 @case(
     spec="user_event_validate: offset and size are 32 bits wide",
-    doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | offset",
     needs="dynamic_fields_validated",
     tier="full",
 )
@@ -141,7 +140,7 @@ def test_bounds_are_those_of_the_write(
     assert len(ue.tracefs.records()) == ue.dated(CHECKED, since=1, before=2)
 
 
-@case(spec="user_event_validate: no lower bound")
+@case(spec="user_event_validate: no lower bound", level="detail")
 @variants(("from_start", 0, 12), ("from_pid", 4, 8), ("before_field", 7, 5))
 def test_data_loc_into_common_fields(ue: UserEvents, offset: int, length: int) -> None:
     """A `__data_loc` string may start in the common fields: only its end is checked."""
@@ -152,7 +151,11 @@ def test_data_loc_into_common_fields(ue: UserEvents, offset: int, length: int) -
     assert event.write(one + located(offset, length)).errno == errno
 
 
-@case(spec="user_event_validate: VALIDATOR_ENSURE_NULL; user_event_add_field")
+@case(
+    spec="user_event_validate: VALIDATOR_ENSURE_NULL; user_event_add_field",
+    doc="user_events.rst@v6.12: Writing Data: silent about strings",
+    level="detail",
+)
 @variants(
     ("data_loc.char_array", "__data_loc char[]", 12),
     ("data_loc.unsigned", "__data_loc unsigned char[]", 12),
@@ -176,7 +179,11 @@ def test_nul_needed(ue: UserEvents, type_text: str, offset: int) -> None:
     assert ue.tracefs.records() == ue.dated(CHECKED, since=[shown], before=dumped)
 
 
-@case(spec="user_event_add_field")
+@case(
+    spec="user_event_add_field",
+    doc="user_events.rst@v6.12: Writing Data: silent about strings",
+    level="detail",
+)
 @variants(
     ("data_loc.u8", "__data_loc u8[] m", located(12, 4) + b"abcd", "61,62,63,64"),
     ("data_loc.u8.empty", "__data_loc u8[] m", located(13, 0) + b"abcd", ""),
@@ -193,7 +200,7 @@ def test_nul_not_needed(ue: UserEvents, type_text: str, payload: bytes, text: st
     assert ue.tracefs.records() == [ue.line(f"m={text}", dump=payload.hex(" "))]
 
 
-@case(doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | offset")
+@case
 @variants(
     ("data_loc.one_too_long", "__data_loc u8[]", 12, 5),
     ("data_loc.empty_past_end", "__data_loc u8[]", 17, 0),
@@ -213,10 +220,7 @@ def test_byte_bounds(ue: UserEvents, type_text: str, offset: int, length: int) -
     assert ue.tracefs.records() == ue.dated(CHECKED, since=[], before=[payload.hex(" ")])
 
 
-@case(
-    spec="user_event_validate: in the order of definition",
-    doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | offset",
-)
+@case(spec="user_event_validate: in the order of definition")
 @variants(
     ("all_good", (22, 3), (7, 2), (22, 2), ("a=hi", "n=0x1 (1)", "b=x", "c=68,69")),
     ("same_bytes", (22, 3), (4, 3), (22, 3), ("a=hi", "n=0x1 (1)", "b=hi", "c=68,69,00")),
@@ -248,7 +252,11 @@ def test_several_dynamic_fields(
         assert ue.tracefs.records() == [ue.line(*values, dump=payload.hex(" "))]
 
 
-@case(spec="user_events_write_core, user_event_validate")
+@case(
+    spec="user_events_write_core, user_event_validate",
+    doc="user_events.rst@v6.12: Writing Data: silent about which of two errors is reported",
+    level="detail",
+)
 def test_order_listener_before_validators(ue: UserEvents) -> None:
     """A bad dynamic field of a disabled event is not checked; once enabled it is EFAULT."""
     event = ue.event("__data_loc char[] m")

@@ -12,11 +12,14 @@ from conformance.client.tracefs import DATA, TRACING_ON
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "write", spec="user_events_write_core", doc="Writing Data: names write() and writev() only"
+    "write",
+    spec="user_events_write_core",
+    doc="Writing Data: names write() and writev() only",
+    level="behaviour",
 )
 
 
-@case(doc="Writing Data: the data begin with the write index, the rest is the payload")
+@case(doc="Writing Data: the data are index and payload; silent about the return value")
 @variants(
     ("u8", "u8 a", b"\1", 5),
     ("u64", "u64 a", bytes(8), 12),
@@ -29,7 +32,10 @@ def test_returns_all_bytes(ue: UserEvents, fields: str, payload: bytes, returned
     assert len(ue.tracefs.records()) == 1
 
 
-@case(doc="Writing Data: every write is an entry of its own", tier="full")
+@case(
+    doc="Writing Data: a write is an entry of the event; silent about pwrite() and pwritev()",
+    tier="full",
+)
 def test_records_in_order(ue: UserEvents) -> None:
     """Every write is one record, in the order of writing, whatever the system call."""
     data = ue.event("u16 n", enabled=True).data
@@ -47,7 +53,7 @@ def test_records_in_order(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core: the tracepoint decides, not the word",
-    doc="Status: programs check the bit themselves",
+    doc="Status: programs write while the bit is set; silent about a write of a disabled event",
     profiles="6.4..",
     needs="ebadf_when_disabled",
     tier="full",
@@ -65,7 +71,7 @@ def test_word_not_consulted(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core: tp->key.enabled",
-    doc="Writing Data: silent about what a write without a listener returns",
+    doc="Status: programs write while the bit is set; silent about a write of a disabled event",
     tier="full",
 )
 @variants({"exact": b"\1\0\0\0", "longer": b"\1\0\0\0more"})
@@ -83,7 +89,7 @@ def test_nobody_listens(ue: UserEvents, payload: bytes) -> None:
 
 @case(
     spec="user_events_write_core: each event has a tracepoint of its own",
-    doc="Status: a tool attaches to one event",
+    doc="Status: programs write while the bit is set; silent about a write of a disabled event",
 )
 def test_listener_of_another_event(ue: UserEvents) -> None:
     """A tracer of one event gets no records of another event of the same file."""
@@ -100,6 +106,7 @@ def test_listener_of_another_event(ue: UserEvents) -> None:
 @case(
     spec="ring_buffer.c:ring_buffer_lock_reserve, trace_events_user.c:user_event_ftrace",
     doc="Writing Data: silent about tracing_on",
+    level="detail",
     tier="full",
     isolation="global",
 )
@@ -122,7 +129,8 @@ def test_tracing_off(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_iter",
-    doc="Writing Data: writev() may carry the index in one vector and the payload in others",
+    doc="Writing Data: writev() takes the index in its first vector, the payload in the others",
+    level="contract",
 )
 def test_equals_writev(ue: UserEvents) -> None:
     """The same bytes through write and writev give the same result and the same record."""
@@ -135,7 +143,7 @@ def test_equals_writev(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core, lib/iov_iter.c:copy_from_iter",
-    doc="Writing Data: vectors are the pieces of one index and payload",
+    doc="Writing Data: writev() takes the index in its first vector; silent about other divisions",
 )
 @variants(
     ("one", [b"\0\0\0\0\x44\x33\x22\x11"]),
@@ -153,7 +161,7 @@ def test_parts(ue: UserEvents, parts: list[bytes]) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x11223344 (287454020)", dump="44 33 22 11")]
 
 
-@case(doc="Writing Data: the write index must stand at the start of the data")
+@case(doc="Writing Data: the data begin with the write index; silent about data without one")
 @variants(
     ("one", [b"\0"]), ("one_and_two", [b"\0", b"\0\0"]), ("three_and_empty", [b"\0\0\0", b""])
 )
@@ -167,6 +175,7 @@ def test_parts_too_short_for_index(ue: UserEvents, parts: list[bytes]) -> None:
 @case(
     spec="fs/read_write.c:do_iter_readv_writev is not reached without a byte",
     doc="Writing Data: silent about empty vectors",
+    level="detail",
 )
 @variants({"no_parts": [], "one_empty": [b""], "three_empty": [b"", b"", b""]})
 def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
@@ -179,6 +188,7 @@ def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
 @case(
     spec="lib/iov_iter.c:iovec_from_user, copy_iovec_from_user",
     doc="Writing Data: silent; writev(2) has limits of its own",
+    level="detail",
     tier="full",
 )
 def test_iovec_limits(ue: UserEvents) -> None:
@@ -194,7 +204,8 @@ def test_iovec_limits(ue: UserEvents) -> None:
 
 @case(
     spec="user_data_fops; fs/read_write.c:vfs_llseek",
-    doc="Writing Data: the file is for ioctl and write",
+    doc="Writing Data: names write() and writev() only",
+    level="detail",
 )
 def test_no_position(ue: UserEvents) -> None:
     """The data file cannot be seeked, ESPIPE, or read, EINVAL."""
@@ -207,6 +218,7 @@ def test_no_position(ue: UserEvents) -> None:
 @case(
     spec="fs/read_write.c:vfs_write, do_iter_write: FMODE_WRITE",
     doc="Writing Data: events are written with write() or writev() on the descriptor",
+    level="detail",
     tier="full",
 )
 def test_read_only_descriptor(ue: UserEvents) -> None:
@@ -220,7 +232,10 @@ def test_read_only_descriptor(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(spec="user_data_fops", doc="Writing Data: the descriptor that registered an event writes it")
+@case(
+    spec="user_data_fops",
+    doc="Writing Data: the descriptor that registered an event writes it; silent about open modes",
+)
 def test_write_only_descriptor(ue: UserEvents) -> None:
     """A write-only descriptor registers and writes."""
     data = ue.open_data(os.O_WRONLY)
@@ -230,7 +245,7 @@ def test_write_only_descriptor(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="41 00 00 00")]
 
 
-@case(spec="user_events_write: *ppos != 0")
+@case(spec="user_events_write: *ppos != 0", level="detail")
 @variants(
     ("0", 0, ""),
     ("1", 1, "EFAULT"),
@@ -245,7 +260,7 @@ def test_pwrite_position(ue: UserEvents, offset: int, errno: str) -> None:
     assert len(ue.tracefs.records()) == (1 if errno == "" else 0)
 
 
-@case(spec="user_events_write_iter looks at no position")
+@case(spec="user_events_write_iter looks at no position", level="detail")
 @variants(
     ("0", 0, ""), ("1", 1, ""), ("8", 8, ""), ("2_to_40", 1 << 40, ""), ("minus_2", -2, "EINVAL")
 )
@@ -258,7 +273,7 @@ def test_pwritev_position(ue: UserEvents, offset: int, errno: str) -> None:
 
 @case(
     spec="user_events_write does not advance *ppos",
-    doc="Writing Data: the descriptor takes one entry after the other",
+    doc="Writing Data: a write is an entry of the event; silent about the file position",
     tier="full",
 )
 def test_position_stays(ue: UserEvents) -> None:
