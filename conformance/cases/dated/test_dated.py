@@ -24,13 +24,18 @@ from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import R0, exit_insn, mov64_imm
 
 case = surface(
-    "dated", spec="kernel/bpf/syscall.c", doc="include/uapi/linux/bpf.h@v4.1: silent about rights"
+    "dated",
+    spec="kernel/bpf/syscall.c",
+    doc="include/uapi/linux/bpf.h@v4.1: silent about rights",
+    level="detail",
 )
 
 
 @case(
     spec="trace_events_user.c:user_event_set_call_visible",
-    doc="user_events.rst@v5.18: Registering: events show up below events/user_events",
+    doc="user_events.rst@v5.18: Registering: events show up in tracefs; silent about who "
+    "registers them",
+    level="behaviour",
     profiles="5.18..6.0",
     switch="events_made_as_root",
 )
@@ -45,7 +50,9 @@ def test_events_made_as_root(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_parse_cmd",
-    doc="user_events.rst@v6.12: Command Format: name[:FLAG1[,FLAG2...]], and no flag is defined",
+    doc="user_events.rst@v6.12: Command Format: flags follow the name after a colon, and "
+    "none is supported; silent about others",
+    level="behaviour",
     switch="text_flags_refused",
 )
 def test_text_flags_refused(ue: UserEvents) -> None:
@@ -56,7 +63,9 @@ def test_text_flags_refused(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_reg_get",
-    doc="user_events.rst@v6.12: Registering: a flag that is not supported is refused with -EINVAL",
+    doc="user_events.rst@v6.12: Registering: USER_EVENT_REG_MULTI_FORMAT is supported; a "
+    "flag that is not gives -EINVAL",
+    level="contract",
     profiles="6.4..",
     # Without it 6.5 and later reject every flag.
     needs="persist",
@@ -71,6 +80,7 @@ def test_multi_format(ue: UserEvents) -> None:
 @case(
     spec="trace_events_user.c:user_event_set_print_fmt",
     doc="events.rst@v5.18: Event formats: print fmt says how to print an event",
+    level="behaviour",
     profiles="5.18..6.0",
     switch="print_fmt_generated",
 )
@@ -84,7 +94,9 @@ def test_print_fmt_generated(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_seq_show",
-    doc="user_events.rst@v5.18: Command Format: name[:FLAG1[,FLAG2...]]",
+    doc="user_events.rst@v5.18: Command Format: flags follow the name, and none is "
+    "supported; silent about showing them",
+    level="behaviour",
     profiles="5.18..6.0",
     switch="bpf_iter_ignored",
 )
@@ -97,7 +109,9 @@ def test_bpf_iter_ignored(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_status_mmap",
-    doc="user_events.rst@v6.1: Status: user_events_status is mapped",
+    doc="user_events.rst@v6.1: Status: the size of the file is a page, or a multiple of it; "
+    "silent about other lengths",
+    level="behaviour",
     profiles="5.18..6.3",
     switch="two_status_pages",
 )
@@ -110,7 +124,9 @@ def test_two_status_pages(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_put",
-    doc="user_events.rst@v6.12: Deleting: an event is deleted with its last reference",
+    doc="user_events.rst@v6.12: Deleting: by default an event is deleted when no references "
+    "are left",
+    level="contract",
     switch="auto_delete",
 )
 def test_auto_delete(ue: UserEvents) -> None:
@@ -124,7 +140,8 @@ def test_auto_delete(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_user.c:delayed_user_event_enabler_put",
-    doc="user_events.rst@v6.12: Deleting: succeeds only when no references are left",
+    doc="user_events.rst@v6.12: Deleting: succeeds only if no references are left; silent "
+    "about when they are",
     profiles="6.4..",
     needs="persist",
     switch="deferred_release",

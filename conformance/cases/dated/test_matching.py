@@ -9,7 +9,9 @@ from conformance.client.perf import open_perf
 from conformance.client.user_events import UserEvents
 
 case = surface(
-    "dated", doc="Command Format: the fields of a definition, and when they are the same"
+    "dated",
+    doc="Command Format: fields follow the name; silent about when two definitions are equal",
+    level="behaviour",
 )
 
 
@@ -56,8 +58,8 @@ def test_struct_size_matched(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_parse",
-    doc="Command Format: the fields of a definition, and when they are the same; a name with "
-    "other fields is refused",
+    doc="Registering: without USER_EVENT_REG_MULTI_FORMAT a changed format is blocked; "
+    "silent about the error",
     switch="arguments_matched",
 )
 def test_arguments_matched(ue: UserEvents) -> None:
@@ -133,7 +135,8 @@ def test_dynamic_fields_validated(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core: idx < 0",
-    doc="Writing Data: the index is the one registration returned",
+    doc="Writing Data: the data begin with the write index; silent about an index that was "
+    "never returned",
     switch="negative_index_refused",
 )
 def test_negative_index_refused(ue: UserEvents) -> None:
@@ -155,7 +158,8 @@ def test_ebadf_when_disabled(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_ftrace: copy_nofault",
-    doc="Writing Data: the data begin with the write index, the rest is the payload",
+    doc="Writing Data: the data after the index are the payload; silent about events "
+    "without fields",
     switch="empty_payload",
 )
 def test_empty_payload(ue: UserEvents) -> None:

@@ -6,7 +6,7 @@ from conformance.cases.case import surface
 from conformance.cases.support.format_text import fields_of
 from conformance.client.user_events import UserEvents
 
-case = surface("dated", spec="trace_output.c")
+case = surface("dated", spec="trace_output.c", level="detail")
 
 
 @case(

@@ -17,6 +17,7 @@ case = surface(
     "rights",
     spec="user_event_capable",
     doc="Overview: nothing is said of the rights that the files take",
+    level="contract",
     profiles="6.4..",
     needs="persist",
 )
@@ -102,7 +103,7 @@ def test_effective_counts(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
+    doc="Registering: with USER_EVENT_REG_PERSIST the last reference does not delete the event",
     needs="persist auto_delete empty_payload",
     tier="full",
 )
@@ -119,7 +120,7 @@ def test_dropped_afterwards(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_free, user_event_capable",
-    doc="Deleting: deleting an event that persists requires CAP_PERFMON",
+    doc="Deleting: deleting an event that persists requires CAP_PERFMON, otherwise -EPERM",
 )
 @variants(
     ("nothing", (), "EPERM"),
@@ -144,8 +145,9 @@ def test_delete_needs(ue: UserEvents, way: str, capability: tuple[str, ...], err
 
 
 @case(
-    spec="trace_dynevent.c:dyn_events_release_all; trace_events_user.c:user_event_free",
-    doc="Deleting: deleting an event that persists requires CAP_PERFMON",
+    spec="trace_events_user.c:user_event_free; trace_dynevent.c:dyn_events_release_all",
+    doc="Deleting: deleting an event that persists requires CAP_PERFMON; silent about truncation",
+    level="behaviour",
     isolation="global",
 )
 @variants(("nothing", (), "EPERM"), ("perfmon", ("PERFMON",), ""))
@@ -157,7 +159,12 @@ def test_truncation_needs(ue: UserEvents, capability: tuple[str, ...], errno: st
     assert ue.tracefs.dynamic_events(whole=True) == ("u:one\n" if errno else "")
 
 
-@case(doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM", tier="full")
+@case(
+    doc="Overview: dynamic_events requires CAP_PERFMON, otherwise -EPERM; silent about "
+    "opener and writer",
+    level="behaviour",
+    tier="full",
+)
 def test_writer_counts(ue: UserEvents) -> None:
     """The process that writes dynamic_events is checked, not its opener: EPERM in a child."""
     name = ue.name()
@@ -169,7 +176,11 @@ def test_writer_counts(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{name}p\n"
 
 
-@case(doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM")
+@case(
+    doc="Overview: dynamic_events requires CAP_PERFMON, otherwise -EPERM; silent about "
+    "opener and writer",
+    level="behaviour",
+)
 @variants({"dynamic_events": "command", "data": "ioctl"})
 def test_opener_does_not_count(ue: UserEvents, way: str) -> None:
     """A descriptor opened without capabilities works for a process that has them."""
@@ -184,7 +195,9 @@ def test_opener_does_not_count(ue: UserEvents, way: str) -> None:
 
 
 @case(
-    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
+    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON; silent about root "
+    "without capabilities",
+    level="behaviour",
     profiles="5.18..",
     needs="events_made_as_root",
 )
@@ -197,7 +210,13 @@ def test_taking_part_needs_nothing(ue: UserEvents) -> None:
     assert data.write_event(0, b"\x05").value == 5
 
 
-@case(spec="fs/namei.c:generic_permission", profiles="5.18..", needs="", isolation="none")
+@case(
+    spec="fs/namei.c:generic_permission",
+    level="detail",
+    profiles="5.18..",
+    needs="",
+    isolation="none",
+)
 @variants(
     # For O_RDONLY and O_RDWR.
     ("reader", 1000, ("DAC_READ_SEARCH",), DATA, ("", "EACCES")),
@@ -220,7 +239,13 @@ def test_override_of_modes(
     assert try_open(ue.process, path, os.O_RDWR).errno == answers[1]
 
 
-@case(spec="fs/namei.c:generic_permission", profiles="5.18..", needs="", isolation="none")
+@case(
+    spec="fs/namei.c:generic_permission",
+    level="detail",
+    profiles="5.18..",
+    needs="",
+    isolation="none",
+)
 @variants(("without", (), "EACCES"), ("override", ("DAC_OVERRIDE",), ""))
 def test_status_is_not_writable(ue: UserEvents, capabilities: tuple[str, ...], errno: str) -> None:
     """Since 6.4 even root needs CAP_DAC_OVERRIDE to open the status file for writing."""
@@ -230,7 +255,7 @@ def test_status_is_not_writable(ue: UserEvents, capabilities: tuple[str, ...], e
     assert try_open(ue.process, STATUS, os.O_RDONLY).errno == ""
 
 
-@case(spec="fs/proc/proc_sysctl.c:test_perm", needs="", isolation="global")
+@case(spec="fs/proc/proc_sysctl.c:test_perm", level="detail", needs="", isolation="global")
 def test_sysctl_asks_for_root(ue: UserEvents) -> None:
     """Root may set the event limit without any capability, and no capability replaces root."""
     root, user = Credentials(ue.process), Credentials(ue.new_process())
@@ -242,7 +267,7 @@ def test_sysctl_asks_for_root(ue: UserEvents) -> None:
     assert root.write(MAXIMUM, "32768\n").value == 6
 
 
-@case(spec="fs/proc/proc_sysctl.c:proc_sys_setattr", needs="", isolation="none")
+@case(spec="fs/proc/proc_sysctl.c:proc_sys_setattr", level="detail", needs="", isolation="none")
 def test_sysctl_keeps_its_mode(ue: UserEvents) -> None:
     """The mode of the event limit cannot be changed: EPERM."""
     root = Credentials(ue.process)

@@ -7,7 +7,7 @@ from conformance.client.credentials import Credentials
 from conformance.client.user_events import UserEvents
 from conformance.ops.credentials import Capability
 
-case = surface("rights", spec="kernel/seccomp.c:__seccomp_filter", tier="full")
+case = surface("rights", spec="kernel/seccomp.c:__seccomp_filter", level="detail", tier="full")
 
 
 @case(doc="Overview: programs use ioctl() and write() or writev(); of filters it says nothing")
@@ -26,8 +26,8 @@ def test_filter_of_ioctl(ue: UserEvents, errno: str) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_enabler_write",
-    doc="Overview: programs use ioctl() and write() or writev(); of filters it says nothing; "
-    "Enablement: the kernel updates the bit",
+    doc="Status: the kernel updates the registered bit as tools attach and detach",
+    level="contract",
     profiles="6.4..",
 )
 def test_filtered_program_learns(ue: UserEvents) -> None:

@@ -13,7 +13,9 @@ from conformance.client.perf import REGS, PerfAttr, open_perf, open_raw
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, STATUS, TRACE, TRACING_ON
 from conformance.client.user_events import UserEvents
 
-case = surface("rights", doc="nothing is said of lockdown", tier="full", isolation="fatal")
+case = surface(
+    "rights", doc="nothing is said of lockdown", level="detail", tier="full", isolation="fatal"
+)
 
 LEVELS = {"confidentiality": ("confidentiality", "EPERM"), "integrity": ("integrity", "")}
 
@@ -34,7 +36,7 @@ def test_lockdown_hides_traces(ue: UserEvents, level: str, errno: str) -> None:
     assert try_open(ue.process, TRACE, os.O_RDONLY).errno == errno
 
 
-@case(spec="user_data_fops, user_status_fops")
+@case(spec="user_data_fops, user_status_fops", level="behaviour")
 def test_lockdown_leaves_programs_alone(ue: UserEvents) -> None:
     """Programs are not affected: they open, register and write, and tracers stay attached."""
     event = ue.event("u8 a", enabled=True)
@@ -47,7 +49,9 @@ def test_lockdown_leaves_programs_alone(ue: UserEvents) -> None:
     assert try_open(ue.process, STATUS, os.O_RDONLY).errno == ""
 
 
-@case(spec="user_event_parse, delete_user_event", profiles="6.4..", needs="persist")
+@case(
+    spec="user_event_parse, delete_user_event", level="behaviour", profiles="6.4..", needs="persist"
+)
 def test_lockdown_lets_events_persist(ue: UserEvents) -> None:
     """Persistent events are created and deleted through the data file, locked down or not."""
     lock_down(ue.new_process(), "confidentiality")

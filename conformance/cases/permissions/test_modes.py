@@ -18,8 +18,8 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "rights",
     spec="create_user_tracefs",
-    doc="Overview: programs use user_events_data and user_events_status in tracefs; nothing is "
-    "said of the rights that takes",
+    doc="Overview: programs use files of tracefs; silent about the rights that they need",
+    level="behaviour",
     isolation="global",
 )
 
@@ -32,7 +32,7 @@ def test_owners(ue: UserEvents, path: str, mode: int) -> None:
     assert (root.mode(path), root.owner(path)) == (mode, "0:0")
 
 
-@case(spec="fs/tracefs/inode.c:tracefs_apply_options")
+@case(spec="fs/tracefs/inode.c:tracefs_apply_options", level="detail")
 @variants(
     ("data", DATA, os.O_RDWR),
     ("data-read-only", DATA, os.O_RDONLY),
@@ -48,7 +48,7 @@ def test_no_way_in(ue: UserEvents, path: str, flags: int) -> None:
     assert try_open(ue.process, path, flags).errno == "EACCES"
 
 
-@case(spec="fs/namei.c:generic_permission", tier="full")
+@case(spec="fs/namei.c:generic_permission", level="detail", tier="full")
 @variants(
     # For O_RDONLY, O_WRONLY and O_RDWR.
     ("everybody", 0o666, (0, 0), (), ("", "", "")),
@@ -79,12 +79,7 @@ def test_open_modes(
     assert try_open(ue.process, DATA, os.O_RDWR).errno == answers[2]
 
 
-@case(
-    spec="user_event_set_call_visible",
-    doc="Overview: programs use user_events_data and user_events_status in tracefs; nothing is "
-    "said of the rights that takes; Registering: only an event that persists needs CAP_PERFMON",
-    needs="events_made_as_root payload_size_checked",
-)
+@case(spec="user_event_set_call_visible", needs="events_made_as_root payload_size_checked")
 def test_ordinary_user_takes_part(ue: UserEvents) -> None:
     """With access to the data file alone, an unprivileged user creates and writes an event."""
     open_to_users(ue)
@@ -100,8 +95,6 @@ def test_ordinary_user_takes_part(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_set_call_visible, destroy_user_event",
-    doc="Overview: programs use user_events_data and user_events_status in tracefs; nothing is "
-    "said of the rights that takes; Deleting: an event goes with its last reference",
     profiles="6.5..",
     needs="auto_delete",
     tier="full",
@@ -121,7 +114,8 @@ def test_ordinary_user_removes(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_set_call_visible, delete_user_event",
-    doc="user_events.rst@v6.1: Deleting: DIAG_IOCSDEL; nothing is said of the rights that takes",
+    doc="user_events.rst@v6.1: Deleting: an ioctl of user_events_data; silent about the "
+    "rights that it needs",
     profiles="5.18..6.4",
     needs="events_made_as_root",
     without="auto_delete persist",
@@ -139,7 +133,7 @@ def test_ordinary_user_deletes(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_ioctl",
-    doc="Registering: an ioctl of the data file; nothing is said of how it is opened",
+    doc="Registering: an ioctl of user_events_data; silent about open modes",
 )
 def test_reading_is_enough_to_register(ue: UserEvents) -> None:
     """A user with read access to the data file registers and deletes, but cannot write: EBADF."""
@@ -151,7 +145,11 @@ def test_reading_is_enough_to_register(ue: UserEvents) -> None:
     assert data.write_event(0).errno == "EBADF"
 
 
-@case(doc="Viewing Status: administrators read the file", profiles="6.4..", needs="remote_enable")
+@case(
+    doc="Status: administrators read the file; silent about its mode",
+    profiles="6.4..",
+    needs="remote_enable",
+)
 @variants(("as-it-is", 0o440, "EACCES"), ("readable", 0o444, ""))
 def test_status_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     """The status file is not needed to register or write; reading it depends on its mode."""
@@ -163,7 +161,7 @@ def test_status_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     assert (seen.errno, seen.text) == (errno, "" if errno else f"{ue.name()}\n")
 
 
-@case(spec="fs/attr.c:setattr_prepare")
+@case(spec="fs/attr.c:setattr_prepare", level="detail")
 def test_nobody_but_the_owner(ue: UserEvents) -> None:
     """A user of the data file cannot change its mode: EPERM; its owner can."""
     administrator = open_to_users(ue)
@@ -192,8 +190,9 @@ def test_modes_outlive_events(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_dynevent.c:dyn_event_open; trace_events_user.c:user_event_parse",
-    doc="Registering: what persists requires CAP_PERFMON, else EPERM",
+    spec="user_event_parse, user_event_free",
+    doc="Overview: dynamic_events requires CAP_PERFMON, otherwise -EPERM",
+    level="contract",
     profiles="6.4..",
     needs="persist null_arguments_matched",
 )
@@ -212,8 +211,8 @@ def test_dynamic_events_for_users(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_sysctls; fs/proc/proc_sysctl.c:test_perm",
-    doc="Overview: programs use user_events_data and user_events_status in tracefs; nothing is "
-    "said of the rights that takes; kernel/sysctl.rst has no word of it",
+    doc="Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max is not "
+    "described; silent about its mode",
     profiles="6.4..",
     isolation="events",
 )

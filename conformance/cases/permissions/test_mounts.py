@@ -15,7 +15,8 @@ from conformance.ops.credentials import CLONE_NEWNS, CLONE_NEWUSER, Capability
 case = surface(
     "rights",
     spec="current_user_event_group",
-    doc="Overview: the files are in tracefs; nothing is said of where that is mounted",
+    doc="Overview: the files are in tracefs, mounted at any path; silent about kinds of mounts",
+    level="detail",
     tier="full",
 )
 
@@ -31,7 +32,11 @@ def own_mounts(ue: UserEvents) -> Credentials:
     return root
 
 
-@case(tier="quick")
+@case(
+    doc="Overview: the files may be mounted at different paths; silent about bind mounts",
+    level="behaviour",
+    tier="quick",
+)
 def test_data_file_alone(ue: UserEvents) -> None:
     """A program works with only the data file bind-mounted elsewhere."""
     root = own_mounts(ue)
@@ -47,7 +52,11 @@ def test_data_file_alone(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=(5)", dump="05")]
 
 
-@case(spec="fs/namei.c:may_lookup, generic_permission", isolation="global")
+@case(
+    spec="fs/namei.c:may_lookup, generic_permission",
+    doc="Overview: the files may be mounted at different paths; silent about bind mounts",
+    isolation="global",
+)
 @variants(("everybody", 0o666, ""), ("as-it-is", 0o640, "EACCES"))
 def test_data_file_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     """A user who sees only the bind-mounted file needs its mode, and no access to tracefs."""
@@ -61,7 +70,10 @@ def test_data_file_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     assert try_open(ue.process, f"{RUN}/data").errno == errno
 
 
-@case
+@case(
+    doc="Overview: the files may be mounted at different paths; silent about unmounting",
+    level="behaviour",
+)
 def test_unmounted(ue: UserEvents) -> None:
     """A descriptor works after its tracefs is unmounted."""
     root = own_mounts(ue)
@@ -92,8 +104,8 @@ def test_read_only_mount(ue: UserEvents, path: str, flags: int, errno: str) -> N
 
 @case(
     spec="user_events_ioctl",
-    doc="Overview: the files are in tracefs; nothing is said of where that is mounted; nor of "
-    "how the data file is opened",
+    doc="Registering: an ioctl of user_events_data; silent about open modes",
+    level="behaviour",
     tier="quick",
 )
 def test_read_only_registers(ue: UserEvents) -> None:
@@ -128,7 +140,9 @@ def test_denied_before_read_only(ue: UserEvents) -> None:
     assert try_open(ue.process, DATA).errno == "EACCES"
 
 
-@case
+@case(
+    doc="Overview: the files are in tracefs, which may be mounted at other paths", level="contract"
+)
 @variants({"elsewhere": "/run/tracing", "debugfs": "/sys/kernel/debug/tracing"})
 def test_mounted_twice(ue: UserEvents, place: str) -> None:
     """All mounts of tracefs show the same events."""
@@ -155,7 +169,10 @@ def test_mounted_twice_mode(ue: UserEvents) -> None:
     assert root.mode("/run/tracing/user_events_data") == 0o640
 
 
-@case
+@case(
+    doc="Overview: the files may be mounted at different paths; silent about chroot()",
+    level="behaviour",
+)
 def test_other_root(ue: UserEvents) -> None:
     """A program whose root directory is tracefs works as usual."""
     root = Credentials(ue.process)
@@ -166,7 +183,7 @@ def test_other_root(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case(doc="nothing is said of namespaces", needs="events_made_as_root")
+@case(doc="nothing is said of namespaces", level="behaviour", needs="events_made_as_root")
 @variants({"users": 0, "users-and-mounts": CLONE_NEWNS})
 def test_user_namespace(ue: UserEvents, mounts: int) -> None:
     """Events are not per user namespace: one registered there is visible everywhere."""
@@ -185,6 +202,7 @@ def test_user_namespace(ue: UserEvents, mounts: int) -> None:
 @case(
     spec="user_event_capable; include/linux/capability.h:perfmon_capable",
     doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
+    level="contract",
     profiles="6.4..",
     needs="persist",
     tier="quick",
@@ -209,7 +227,8 @@ def test_user_namespace_is_not_capable(ue: UserEvents, before: tuple[str, ...]) 
 
 @case(
     spec="user_event_capable",
-    doc="nothing is said of namespaces; Registering: an event that persists requires CAP_PERFMON",
+    doc="Overview: dynamic_events requires CAP_PERFMON, otherwise -EPERM; silent about namespaces",
+    level="behaviour",
     profiles="6.4..",
     needs="persist null_arguments_matched",
     tier="quick",

@@ -16,6 +16,7 @@ from conformance.ops.credentials import CLONE_NEWNS, CLONE_NEWUSER, Capability
 case = surface(
     "rights",
     doc="Overview: the files are in tracefs; of a tracefs that is read-only it says nothing",
+    level="detail",
     tier="full",
     isolation="global",
 )
@@ -82,7 +83,7 @@ def test_superblock_of_a_listener(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
 
 
-@case(spec="user_events_ioctl")
+@case(spec="user_events_ioctl", level="behaviour")
 def test_superblock_registers(ue: UserEvents) -> None:
     """A read-only descriptor of the data file still registers events, which cannot be written."""
     data = ue.open_data(os.O_RDONLY)
@@ -101,6 +102,7 @@ def test_superblock_registers(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_ioctl_del; fs/tracefs/inode.c:tracefs_remove",
+    level="behaviour",
     needs="lasting_events auto_delete",
 )
 def test_superblock_deletes(ue: UserEvents) -> None:
@@ -116,7 +118,7 @@ def test_superblock_deletes(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
 
 
-@case(spec="user_event_perf", needs="perf_sink", facilities="perf")
+@case(spec="user_event_perf", level="behaviour", needs="perf_sink", facilities="perf")
 def test_superblock_and_perf(ue: UserEvents) -> None:
     """perf needs only an id from tracefs: it attaches, and enable words are set."""
     event = ue.open_data(os.O_RDONLY).register(ue.name())

@@ -9,7 +9,9 @@ from conformance.cases.case import surface
 from conformance.cases.support.status_page import map_page
 from conformance.client.user_events import UserEvents
 
-case = surface("status_page", profiles="5.18..6.3", tier="full", isolation="global")
+case = surface(
+    "status_page", level="behaviour", profiles="5.18..6.3", tier="full", isolation="global"
+)
 
 
 # Lines of dynamic_events in one write(2), and ioctls in one batch.
@@ -41,8 +43,8 @@ def delete(ue: UserEvents, numbers: Iterable[int]) -> None:
 
 @case(
     spec="user_event_parse: find_first_zero_bit",
-    doc="user_events.rst@v5.19 and @v6.1: Status: the text ends in Max, 4096 until 6.0 and 32768 "
-    "since 6.1",
+    doc="user_events.rst@v5.19 and @v6.1: Status: the text ends in Max, 4096 until 6.0 and "
+    "32768 since 6.1; silent about the error beyond",
 )
 def test_no_index_left(ue: UserEvents) -> None:
     """All numbers below the maximum can be used; then a new event is EMFILE before its fields are

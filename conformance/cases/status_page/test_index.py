@@ -12,14 +12,15 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "status_page",
     spec="user_event_create",
-    doc="user_events.rst@v5.19 and @v6.1: Registering: status_index, since 6.1 status_bit, is "
-    "the event's in the status",
+    doc="user_events.rst@v5.19 and @v6.1: Registering: status_index, since 6.1 status_bit, "
+    "is the place of the event; silent about its value",
+    level="behaviour",
     profiles="5.18..6.3",
     isolation="global",
 )
 
 
-@case(spec="user_event_parse", doc="Status: 0 is never returned")
+@case(spec="user_event_parse")
 def test_index_counts(ue: UserEvents) -> None:
     """Events get numbers from 1 on in the order of creation."""
     data = ue.open_data()
@@ -27,7 +28,12 @@ def test_index_counts(ue: UserEvents) -> None:
     assert places == [1, 2, 3, 4, 5]
 
 
-@case(spec="user_event_parse")
+@case(
+    spec="user_event_parse",
+    doc="Registering: status_index, since 6.1 status_bit, is the place of the event; "
+    "write_index is valid for its descriptor",
+    level="contract",
+)
 def test_index_of_an_event(ue: UserEvents) -> None:
     """An event has one status index for all its registrations, and a write index per descriptor."""
     first, second = ue.open_data(), ue.open_data()
@@ -72,7 +78,9 @@ def test_index_of_an_existing_name(ue: UserEvents, fields: str) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == "u:b u32 a\nu:e u32 a\nu:next\n"
 
 
-@case(doc="Overview: dynamic_events creates the same events by the same commands")
+@case(
+    doc="Overview: dynamic_events takes the format of the ioctl; silent about places in the status"
+)
 def test_index_by_dynamic_events(ue: UserEvents) -> None:
     """An event created through dynamic_events uses a number as well, and shows in the page."""
     page = map_page(ue.process)
@@ -84,7 +92,7 @@ def test_index_by_dynamic_events(ue: UserEvents) -> None:
     assert [page.shows(place) for place in (1, 2, 3)] == [1, 0, 0]
 
 
-@case(spec="user_event_parse")
+@case(spec="user_event_parse", level="detail")
 @variants(
     ("bad-type", "x long a", "EINVAL"),
     ("bad-array", "x char[0] a", "EINVAL"),
@@ -102,7 +110,7 @@ def test_index_not_burnt(ue: UserEvents, definition: str, errno: str) -> None:
     assert data.register("b").place == 2
 
 
-@case(tier="full")
+@case(level="detail", tier="full")
 def test_index_not_burnt_by_lines(ue: UserEvents) -> None:
     """A rejected line of dynamic_events uses no number; the lines before it keep theirs."""
     assert ue.tracefs.command("u:a\nu:b\nu:c long x\nu:d\n").errno == "EINVAL"
@@ -134,7 +142,7 @@ def test_index_free_again(ue: UserEvents, by: bool) -> None:
     assert data.register("y").place == 4
 
 
-@case(spec="user_event_parse")
+@case(spec="user_event_parse", level="detail")
 @variants(
     ("descending", ("i", "g", "b")), ("ascending", ("b", "g", "i")), ("mixed", ("g", "i", "b"))
 )
@@ -148,7 +156,7 @@ def test_index_lowest_first(ue: UserEvents, deleted: tuple[str, ...]) -> None:
     assert places == [2, 7, 9, 11]
 
 
-@case(spec="trace_dynevent.c:dyn_events_release_all", tier="full")
+@case(spec="trace_dynevent.c:dyn_events_release_all", level="detail", tier="full")
 def test_index_after_everything(ue: UserEvents) -> None:
     """After all events are deleted at once, numbers start from 1 again."""
     ue.tracefs.command("u:a\nu:b\nu:c\n")

@@ -9,8 +9,9 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "status_page",
     spec="user_event_parse",
-    doc="user_events.rst@v5.19 and @v6.1: Status: the status changes in real time when tools "
-    "attach and detach",
+    doc="user_events.rst@v5.19 and @v6.1: Status: the status is updated in real time as "
+    "tools attach and detach",
+    level="contract",
     profiles="5.18..6.3",
 )
 
@@ -38,7 +39,7 @@ def test_enabled_before_registered(ue: UserEvents, by: bool) -> None:
     assert page.shows(data.register(ue.name()).place) == 0
 
 
-@case(tier="full")
+@case(doc="Registering: silent about a name that is in use", level="behaviour", tier="full")
 def test_registered_again(ue: UserEvents) -> None:
     """Registering an enabled event again does not change the page."""
     page = map_page(ue.process)
@@ -67,7 +68,7 @@ def test_registrant_gone(ue: UserEvents, exits: bool) -> None:
 
 @case(
     spec="delete_user_event, user_event_free",
-    doc="Deleting: succeeds only when nothing refers to the event, be it user or kernel",
+    doc="Deleting: succeeds only if no references are left in user and kernel space",
 )
 @variants({"ioctl": True, "dynamic-events": False})
 def test_enabled_cannot_go(ue: UserEvents, by: bool) -> None:
@@ -85,7 +86,7 @@ def test_enabled_cannot_go(ue: UserEvents, by: bool) -> None:
     assert page.shows(place) == 0
 
 
-@case(doc="Status: silent about programs that keep the place of an event that was deleted")
+@case(doc="Status: silent about programs that keep the place of a deleted event", level="behaviour")
 def test_old_place_of_another(ue: UserEvents) -> None:
     """An index outlives its event: it then shows the state of the next event that uses it."""
     page = map_page(ue.process)
@@ -101,7 +102,8 @@ def test_old_place_of_another(ue: UserEvents) -> None:
 
 @case(
     spec="destroy_user_event",
-    doc="Status: silent about what an event that was deleted leaves",
+    doc="Status: silent about what a deleted event leaves",
+    level="behaviour",
     tier="full",
 )
 def test_same_name_again(ue: UserEvents) -> None:

@@ -10,7 +10,9 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "status_page",
     spec="mm/memory.c:wp_page_copy",
-    doc="user_events.rst@v5.19 and @v6.1: Status: nothing is said about the page as a buffer",
+    doc="user_events.rst@v5.19 and @v6.1: Status: programs map the page; silent about "
+    "private mappings",
+    level="detail",
     profiles="5.18..6.3",
     tier="full",
 )
@@ -74,7 +76,10 @@ def test_private_copy_exits(ue: UserEvents) -> None:
     assert page.shows(place) == 1
 
 
-@case(spec="trace_events_user.c:user_events_write_core")
+@case(
+    spec="trace_events_user.c:user_events_write_core",
+    doc="Status: programs map the page; silent about its use as a buffer",
+)
 def test_payload_in_the_page(ue: UserEvents) -> None:
     """Index and payload of a write may lie in the page: zeros where there is no event."""
     page = map_page(ue.process)
@@ -83,7 +88,11 @@ def test_payload_in_the_page(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ["00 00 00 00"]
 
 
-@case(spec="trace_events_user.c:user_reg_get", isolation="global")
+@case(
+    spec="trace_events_user.c:user_reg_get",
+    doc="Status: programs map the page; silent about its use as a buffer",
+    isolation="global",
+)
 def test_structure_in_the_page(ue: UserEvents) -> None:
     """A structure may lie in the page, whose zeros give no size and no string."""
     page = map_page(ue.process)
@@ -91,7 +100,11 @@ def test_structure_in_the_page(ue: UserEvents) -> None:
     assert ue.open_data().ioctl(IOCSREG, page.address).errno == error
 
 
-@case(spec="mm/util.c:strndup_user", isolation="global")
+@case(
+    spec="mm/util.c:strndup_user",
+    doc="Status: programs map the page; silent about its use as a buffer",
+    isolation="global",
+)
 def test_string_in_the_page(ue: UserEvents) -> None:
     """A string may lie in the page: it is empty."""
     page = map_page(ue.process)
@@ -100,7 +113,11 @@ def test_string_in_the_page(ue: UserEvents) -> None:
     assert ue.tracefs.status(whole=True).startswith("1:\n\nActive: 1\n")
 
 
-@case(spec="trace_events_user.c:user_events_ioctl_reg: put_user", isolation="global")
+@case(
+    spec="trace_events_user.c:user_events_ioctl_reg: put_user",
+    doc="Status: programs map the page; silent about its use as a buffer",
+    isolation="global",
+)
 def test_answers_in_the_page(ue: UserEvents) -> None:
     """A structure that a program stores to the page is read from there, with results stored
     there.

@@ -13,8 +13,9 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "status_page",
     spec="user_status_mmap",
-    doc="user_events.rst@v5.19 and @v6.1: Status: the status is updated in real time, for every "
-    "program that mapped it",
+    doc="user_events.rst@v5.19 and @v6.1: Status: programs map user_events_status to check "
+    "the status of each registered event",
+    level="contract",
     profiles="5.18..6.3",
     tier="full",
 )
@@ -30,11 +31,7 @@ def test_mapped_twice(ue: UserEvents) -> None:
     assert (first.shows(event.place), second.shows(event.place)) == (1, 1)
 
 
-@case(
-    spec="mm/mmap.c:mmap_region",
-    doc="Status: programs map user_events_status to see which events are enabled",
-    tier="quick",
-)
+@case(spec="mm/mmap.c:mmap_region", level="detail", tier="quick")
 def test_without_descriptor(ue: UserEvents) -> None:
     """A mapping outlives the descriptor it was made with."""
     page = map_page(ue.process)
@@ -46,7 +43,7 @@ def test_without_descriptor(ue: UserEvents) -> None:
     assert page.shows(event.place) == 0
 
 
-@case(doc="Status: programs map user_events_status to see which events are enabled")
+@case
 def test_without_data_file(ue: UserEvents) -> None:
     """The page is still updated after the descriptor that registered the event is closed."""
     page = map_page(ue.process)
@@ -56,11 +53,7 @@ def test_without_data_file(ue: UserEvents) -> None:
     assert page.shows(event.place) == 1
 
 
-@case(
-    spec="mm/mmap.c:__vm_munmap",
-    doc="Status: programs map user_events_status to see which events are enabled",
-    tier="quick",
-)
+@case(spec="mm/mmap.c:__vm_munmap", level="detail", tier="quick")
 @variants({"page": 4096, "byte": 1})
 def test_unmapped(ue: UserEvents, length: int) -> None:
     """Unmapping leaves nothing mapped, and does not affect another mapping."""
@@ -71,7 +64,7 @@ def test_unmapped(ue: UserEvents, length: int) -> None:
     assert kept.shows(place) == 1
 
 
-@case(doc="Status: programs map user_events_status to see which events are enabled")
+@case
 def test_mapped_again(ue: UserEvents) -> None:
     """A page that is unmapped and mapped again shows changes made in between."""
     page = map_page(ue.process)
@@ -81,7 +74,7 @@ def test_mapped_again(ue: UserEvents) -> None:
     assert map_page(ue.process).shows(event.place) == 1
 
 
-@case(doc="Status: programs map user_events_status to see which events are enabled")
+@case
 def test_many_mappings(ue: UserEvents) -> None:
     """Thirty mappings of one process all show the same."""
     pages = [map_page(ue.process) for _ in range(30)]
@@ -91,7 +84,9 @@ def test_many_mappings(ue: UserEvents) -> None:
 
 @case(
     spec="user_status_group",
-    doc="Status: the file is text to administrators and memory to programs",
+    doc="Status: programs map the file, administrators read it; silent about both on one "
+    "descriptor",
+    level="behaviour",
 )
 def test_mapped_after_reading(ue: UserEvents) -> None:
     """A descriptor that was read as text can be mapped, and still read."""
@@ -116,7 +111,7 @@ def test_two_processes(ue: UserEvents) -> None:
     assert (page.shows(event.place), watcher.shows(event.place)) == (0, 0)
 
 
-@case(spec="mm/memory.c:copy_page_range", tier="quick")
+@case(spec="mm/memory.c:copy_page_range", level="detail", tier="quick")
 @variants({"shared": True, "private": False})
 def test_after_fork(ue: UserEvents, shared: bool) -> None:
     """A forked child inherits the mapping, and sees later changes like its parent."""
@@ -140,7 +135,7 @@ def test_child_registers(ue: UserEvents) -> None:
     assert (page.shows(place), page.of(child).shows(place)) == (1, 1)
 
 
-@case(doc="Status: programs map user_events_status to see which events are enabled")
+@case(doc="Status: programs map the file; silent about inherited descriptors", level="behaviour")
 def test_child_maps(ue: UserEvents) -> None:
     """A child can map the page through an inherited descriptor."""
     page = map_page(ue.process)
@@ -153,7 +148,7 @@ def test_child_maps(ue: UserEvents) -> None:
     assert page.load(0, 1).errno == "EFAULT"
 
 
-@case(spec="mm/mmap.c:__vm_munmap", doc="Status: nothing is said about private mappings")
+@case(spec="mm/mmap.c:__vm_munmap", level="detail")
 def test_child_unmaps(ue: UserEvents) -> None:
     """A child that unmaps the page does not affect its parent."""
     page = map_page(ue.process)
@@ -165,7 +160,7 @@ def test_child_unmaps(ue: UserEvents) -> None:
     assert page.shows(event.place) == 1
 
 
-@case(spec="kernel/exit.c:exit_mm", doc="Status: nothing is said about private mappings")
+@case(spec="kernel/exit.c:exit_mm", level="detail")
 def test_parent_exits(ue: UserEvents) -> None:
     """A child still sees changes after the process that mapped and registered has exited."""
     page = map_page(ue.process)
@@ -176,7 +171,7 @@ def test_parent_exits(ue: UserEvents) -> None:
     assert child.shows(event.place) == 1
 
 
-@case(spec="kernel/exit.c:exit_mm", tier="quick")
+@case(spec="kernel/exit.c:exit_mm", level="detail", tier="quick")
 def test_holder_exits(ue: UserEvents) -> None:
     """The page outlives the process that mapped it: its event stays enabled until disabled."""
     page = map_page(ue.process)

@@ -23,13 +23,18 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "status_page",
     spec="user_status_mmap",
-    doc="user_events.rst@v5.19 and @v6.1: Status: nothing is said about the rights of a mapping",
+    doc="user_events.rst@v5.19 and @v6.1: Status: programs map the page; silent about the "
+    "rights of a mapping",
+    level="detail",
     profiles="5.18..6.3",
     isolation="none",
 )
 
 
-@case(doc="Status: the size of user_events_status is a page, or a multiple of it")
+@case(
+    doc="Status: the size of the file is a page, or a multiple of it; silent about other lengths",
+    level="behaviour",
+)
 @variants(
     ("4096", 4096, "", "EINVAL"),
     ("8192", 8192, "EINVAL", ""),
@@ -47,7 +52,7 @@ def test_length(ue: UserEvents, length: int, one: str, two: str) -> None:
 
 
 @case(
-    doc="Status: the size of user_events_status is a page, or a multiple of it",
+    doc="Status: the size of the file is a page, or a multiple of it; silent about offsets",
     tier="full",
     isolation="events",
 )
@@ -64,10 +69,7 @@ def test_offset_ignored(ue: UserEvents, offset: int) -> None:
     assert page.shows(place) == 1
 
 
-@case(
-    spec="mm/mmap.c:do_mmap",
-    doc="Status: programs map user_events_status to see which events are enabled",
-)
+@case(spec="mm/mmap.c:do_mmap")
 @variants(
     ("read-only", os.O_RDONLY, PROT_READ, True),
     ("none", os.O_RDONLY, PROT_NONE, True),
@@ -136,7 +138,7 @@ def test_mapped_without_rights(ue: UserEvents, opened: int, protection: int, sha
     assert page.shows(event.place) == 1
 
 
-@case(doc="Status: programs map user_events_status to see which events are enabled")
+@case
 @variants(
     ("read-only", os.O_RDONLY, True),
     ("private", os.O_RDONLY, False),
@@ -149,12 +151,7 @@ def test_unwritable(ue: UserEvents, opened: int, shared: bool) -> None:
     assert page.load(0, 1).data == b"\0"
 
 
-@case(
-    spec="mm/mmap.c:do_mmap",
-    doc="Status: programs map user_events_status to see which events are enabled",
-    tier="full",
-    isolation="events",
-)
+@case(spec="mm/mmap.c:do_mmap", tier="full", isolation="events")
 def test_mapped_by_anybody(ue: UserEvents) -> None:
     """A process without capabilities that has a descriptor can map, read and register."""
     before = map_page(ue.process)
@@ -172,7 +169,7 @@ def test_mapped_by_anybody(ue: UserEvents) -> None:
 
 @case(
     spec="arch/x86/kernel/sys_x86_64.c:mmap",
-    doc="Status: the size of user_events_status is a page, or a multiple of it",
+    doc="Status: the size of the file is a page, or a multiple of it; silent about offsets",
     tier="full",
 )
 @variants(1, 8, 2048, 4097)
@@ -205,8 +202,7 @@ def test_refused(ue: UserEvents, opened: int, protection: int, shared: bool) -> 
 
 @case(
     spec="user_data_fops",
-    doc="Status: programs map user_events_status to see which events are enabled; "
-    "user_events_data is for registering and writing",
+    doc="Status: programs map user_events_status; silent about mapping user_events_data",
     profiles="5.18..",
     tier="full",
 )
@@ -229,7 +225,11 @@ def test_not_of_the_data_file(
     assert mapping_error(ue.process, file=DATA, opened=opened, **members) == errno
 
 
-@case(spec="mm/mmap.c:do_mmap, mmap_region", tier="full")
+@case(
+    spec="mm/mmap.c:do_mmap, mmap_region",
+    doc="Status: silent about which of two errors is reported",
+    tier="full",
+)
 @variants(
     ("write-only-before-length", os.O_WRONLY, {"length": 12288}, "EACCES"),
     ("rights-before-length", os.O_RDONLY, {"length": 12288, "protection": READ_WRITE}, "EACCES"),
@@ -245,7 +245,10 @@ def test_order_of_mistakes(
     assert mapping_error(ue.process, opened=opened, **members) == errno
 
 
-@case(doc="Status: the size of user_events_status is a page, or a multiple of it")
+@case(
+    doc="Status: the size of the file is a page, or a multiple of it; silent about other lengths",
+    level="behaviour",
+)
 def test_refused_leaves_nothing(ue: UserEvents) -> None:
     """A mapping rejected for its length leaves no memory mapped."""
     page = map_page(ue.process)

@@ -16,14 +16,15 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "status_page",
     spec="user_seq_show",
-    doc="user_events.rst@v5.19 and @v6.1: Status: that the page can be written is measured; "
-    "nothing is said about it",
+    doc="user_events.rst@v5.19 and @v6.1: Status: programs read the page; silent about "
+    "stores to it",
+    level="behaviour",
     profiles="5.18..6.3",
     isolation="global",
 )
 
 
-@case(spec="mm/memory.c:wp_pfn_shared, wp_page_reuse")
+@case(spec="mm/memory.c:wp_pfn_shared, wp_page_reuse", level="detail")
 @variants({"mapped-writable": True, "made-writable": False})
 def test_store_is_shared(ue: UserEvents, asked: bool) -> None:
     """A store through a writable descriptor is seen in every mapping of every process."""
@@ -37,7 +38,7 @@ def test_store_is_shared(ue: UserEvents, asked: bool) -> None:
     assert [reader.load(4000, 2).data for reader in readers] == [b"\0\0"] * 2
 
 
-@case(spec="mm/memory.c:wp_pfn_shared, wp_page_reuse", tier="full")
+@case(spec="mm/memory.c:wp_pfn_shared, wp_page_reuse", level="detail", tier="full")
 def test_store_of_a_child(ue: UserEvents) -> None:
     """A forked child can store too, and the store outlives it."""
     page = writable(ue.process)
@@ -48,7 +49,7 @@ def test_store_of_a_child(ue: UserEvents) -> None:
     page.store(4000, b"\0")
 
 
-@case(spec="mm/memory.c:wp_pfn_shared, wp_page_reuse", tier="full")
+@case(spec="mm/memory.c:wp_pfn_shared, wp_page_reuse", level="detail", tier="full")
 def test_store_outlives_everybody(ue: UserEvents) -> None:
     """A store is still there for a process that maps the page after the writer has exited."""
     writer = ue.new_process()
@@ -146,7 +147,7 @@ def test_deleted_all_the_same(ue: UserEvents) -> None:
     page.store(0, bytes(3))
 
 
-@case(spec="user_event_parse", tier="full")
+@case(spec="user_event_parse", level="detail", tier="full")
 def test_new_event_in_old_dirt(ue: UserEvents) -> None:
     """Registering does not clear a byte: a new event shows what was stored there before."""
     page = writable(ue.process)
@@ -156,7 +157,7 @@ def test_new_event_in_old_dirt(ue: UserEvents) -> None:
     page.store(0, bytes(2))
 
 
-@case(doc="Status: user_events_status shows who uses an event", profiles="5.18..6.0")
+@case(profiles="5.18..6.0")
 @variants(
     ("other", b"\x80", " # Used by other", 1),
     ("ftrace", b"\x01", " # Used by ftrace", 1),
@@ -178,7 +179,7 @@ def test_text_believes(ue: UserEvents, stored: bytes, used: str, busy: int) -> N
     page.store(1, b"\0")
 
 
-@case(doc="Status: user_events_status shows who uses an event", profiles="5.18..6.0", tier="full")
+@case(profiles="5.18..6.0", tier="full")
 def test_text_denies(ue: UserEvents) -> None:
     """Until 6.0 an event whose byte was cleared counts as unused, though ftrace records it."""
     page = writable(ue.process)
@@ -189,7 +190,7 @@ def test_text_denies(ue: UserEvents) -> None:
     assert ue.tracefs.status(whole=True) == f"1:seen\n\nActive: 1\nBusy: 0\nMax: {most}\n"
 
 
-@case(doc="Status: user_events_status shows who uses an event", profiles="6.1..6.3")
+@case(profiles="6.1..6.3")
 @variants(
     ("set", b"\xff\xff", False, "1:seen\n"),
     ("cleared", b"\0\0", True, "1:seen # Used by ftrace\n"),

@@ -10,14 +10,20 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "status_page",
     spec="user_seq_show",
-    doc="user_events.rst@v5.19 and @v6.1: Status: nothing is said about flags",
+    doc="user_events.rst@v5.19 and @v6.1: Command Format: flags follow the name, and none "
+    "is supported; silent about showing them",
+    level="behaviour",
     profiles="5.18..6.3",
     tier="full",
     isolation="global",
 )
 
 
-@case(doc="Status: a line is Byte:Name and a comment; Active, Busy and Max follow", tier="quick")
+@case(
+    doc="Status: a line is Byte:Name and a comment; Active, Busy and Max follow",
+    level="contract",
+    tier="quick",
+)
 @variants(
     ("one-digit", 9, "9:last"), ("two-digits", 10, "10:last"), ("three-digits", 123, "123:last")
 )
@@ -29,7 +35,11 @@ def test_text_index(ue: UserEvents, count: int, line: str) -> None:
     assert [each for each in lines if each.endswith("last")] == [line]
 
 
-@case(doc="Status: a line is Byte:Name and a comment; Active, Busy and Max follow", tier="quick")
+@case(
+    doc="Status: a line is Byte:Name and a comment; Active, Busy and Max follow",
+    level="contract",
+    tier="quick",
+)
 def test_text_max(ue: UserEvents) -> None:
     """Max is one more than the largest number, however many events there are."""
     one = {"byte-status": 4096, "bit-status": 32768}[ue.profile.generation]
@@ -41,7 +51,7 @@ def test_text_max(ue: UserEvents) -> None:
     assert totals == f"Active: 2\nBusy: 0\nMax: {most}\n"
 
 
-@case(doc="Status: a line is Byte:Name and a comment; Active, Busy and Max follow")
+@case(doc="Status: a line is Byte:Name and a comment; silent about places that are used again")
 def test_text_reused_index(ue: UserEvents) -> None:
     """A freed number precedes the name of its new event."""
     ue.tracefs.command("u:a\nu:b\n")
@@ -52,7 +62,8 @@ def test_text_reused_index(ue: UserEvents) -> None:
 
 @case(
     spec="user_seq_show (hash_for_each), user_event_key; include/linux/jhash.h:jhash",
-    doc="Status: nothing is said about the order of the lines",
+    doc="Status: a line for each event; silent about their order",
+    level="detail",
     tier="quick",
 )
 @variants(
@@ -94,7 +105,8 @@ def test_text_order(ue: UserEvents, names: Sequence[str], shown: Mapping[str, st
 
 @case(
     spec="user_seq_show (hash_for_each), hash_add",
-    doc="Status: nothing is said about the order of the lines",
+    doc="Status: a line for each event; silent about their order",
+    level="detail",
 )
 def test_text_order_of_a_new_one(ue: UserEvents) -> None:
     """An event that was deleted and created again is the newest of its bucket."""

@@ -13,6 +13,7 @@ case = surface(
     spec="user_event_group_create",
     doc="user_events.rst@v5.19 and @v6.1: Status: byte status_index until 6.0; since 6.1 bit "
     "status_bit % 8 of byte status_bit / 8, or the same bit of a little-endian long",
+    level="contract",
     profiles="5.18..6.3",
     isolation="global",
 )
@@ -28,7 +29,7 @@ def create(ue: UserEvents, count: int) -> None:
     ue.tracefs.command("".join(f"u:{stem(number)}\n" for number in range(1, count + 1)))
 
 
-@case(doc="Status: 0 is never returned, and is left to programs for events they have not got")
+@case(doc="Status: the byte, since 6.1 the bit, is nonzero if anything is attached")
 def test_empty(ue: UserEvents) -> None:
     """Without events the whole page is zero."""
     page = map_page(ue.process)
@@ -80,7 +81,7 @@ def test_documented_check(ue: UserEvents, place: int, long: int) -> None:
 
 @case(
     spec="update_reg_page_for",
-    doc="Status: the status changes in real time when tools attach and detach",
+    doc="Status: the status is updated in real time as tools attach and detach",
     isolation="events",
 )
 def test_follows(ue: UserEvents) -> None:
@@ -133,7 +134,7 @@ def test_all_of_a_byte(ue: UserEvents) -> None:
     assert b"".join(each or b"?" for each in seen) == expected[ue.profile.generation]
 
 
-@case(doc="Status: 0 is never returned, and is left to programs for events they have not got")
+@case(doc="Status: 0 is never returned, and is left to programs for errors")
 def test_zero_stays(ue: UserEvents) -> None:
     """Index 0 belongs to no event and reads 0 while all events are enabled."""
     page = map_page(ue.process)
