@@ -21,7 +21,8 @@ case = surface(
 
 @case(
     spec="user_events_write_core: i->count < user->min_size",
-    doc="Writing Data: the payload is that of the event; silent about one that is too short",
+    doc="Writing Data: for an int payload the data have to be 8 bytes, index and payload",
+    level="contract",
 )
 @variants(
     ("u8.0", "u8 a", b"", b"\1"),

@@ -68,7 +68,11 @@ def test_protected_memory(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="41 00 00 00")]
 
 
-@case(spec="user_events_write_core: fault_in_iov_iter_readable")
+@case(
+    spec="user_events_write_core: fault_in_iov_iter_readable",
+    doc="Writing Data: the data begin with the write index; the rest is the payload",
+    level="contract",
+)
 def test_untouched_memory(ue: UserEvents) -> None:
     """Index and payload in pages that were never touched read as zero and are recorded."""
     data = ue.event("u32 a; u32 b").data
@@ -80,7 +84,12 @@ def test_untouched_memory(ue: UserEvents) -> None:
     ]
 
 
-@case(spec="user_events_write_core: fault_in_iov_iter_readable", tier="quick")
+@case(
+    spec="user_events_write_core: fault_in_iov_iter_readable",
+    doc="Writing Data: writev() takes the index in its first vector, the payload in the others",
+    level="contract",
+    tier="quick",
+)
 def test_untouched_segment(ue: UserEvents) -> None:
     """A later segment is recorded from a file page that this mapping never touched."""
     data, file = ue.open_data(), memory_file(ue.process)
