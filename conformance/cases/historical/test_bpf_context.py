@@ -15,14 +15,16 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "bpf_context",
     spec="user_event_bpf",
-    doc="user_events.rst@merge-window: Command Format: BPF_ITER gives programs the raw iovecs",
+    doc="user_events.rst@merge-window: Writing Data: programs are given a struct "
+    "user_bpf_context; silent about which buffer",
+    level="behaviour",
     profiles="5.18..6.0",
     needs="bpf_programs_run perf_sink",
     facilities="bpf_tracing",
 )
 
 
-@case(doc="Writing Data: programs are given a struct user_bpf_context")
+@case
 @variants(
     ("index_and_payload", [WRITTEN], 0x2000_0001_0004),
     ("index.payload", [INDEX, PAYLOAD], 0x2000_0001_0100),
@@ -46,7 +48,7 @@ def test_one_part(ue: UserEvents, parts: list[bytes], address: int) -> None:
     assert seen.content[:8] == PAYLOAD
 
 
-@case(doc="Writing Data: programs are given a struct user_bpf_context")
+@case
 def test_write(ue: UserEvents) -> None:
     """write(), pwrite() and pwritev() of one segment look the same to the program."""
     data = ue.event("u64 a").data
@@ -59,7 +61,7 @@ def test_write(ue: UserEvents) -> None:
     assert seen.content[:8] == PAYLOAD
 
 
-@case(doc="Writing Data: programs are given a struct user_bpf_context", tier="full")
+@case(tier="full")
 def test_end_of_memory(ue: UserEvents) -> None:
     """The program can read the payload to its last byte, after which nothing is mapped."""
     data = ue.event("u64 a").data
@@ -73,7 +75,7 @@ def test_end_of_memory(ue: UserEvents) -> None:
     assert seen.content[:8] == PAYLOAD
 
 
-@case(doc="Writing Data: programs are given a struct user_bpf_context", tier="full")
+@case(tier="full")
 @variants(9, 512, 513, 4096, 4097, 8176)
 def test_longer_payload(ue: UserEvents, length: int) -> None:
     """The length is that of the payload, however long, if nothing is copied."""
@@ -87,7 +89,7 @@ def test_longer_payload(ue: UserEvents, length: int) -> None:
     assert seen.content[:length] == payload
 
 
-@case(doc="Writing Data: programs are given a struct user_bpf_context")
+@case
 @variants(
     ("index.pay.load", [INDEX, PAYLOAD[:3], PAYLOAD[3:]]),
     ("index_and_pay.load", [INDEX + PAYLOAD[:3], PAYLOAD[3:]]),
@@ -109,7 +111,7 @@ def test_several_parts(ue: UserEvents, parts: list[bytes]) -> None:
 
 @case(
     spec="user_event_bpf: MAX_BPF_COPY_SIZE, MAX_STACK_BPF_DATA",
-    doc="Writing Data: nothing is said about a limit",
+    doc="Writing Data: silent about a limit",
     tier="full",
 )
 @variants(
@@ -136,7 +138,7 @@ def test_copy_length(ue: UserEvents, length: int, copied: int) -> None:
 
 @case(
     spec="user_event_perf; trace_events_user.c:user_events_write_core",
-    doc="Writing Data: programs are given a struct user_bpf_context",
+    doc="Writing Data: silent about an empty payload",
 )
 @variants(
     ("index", "", [INDEX], (0, 0, KERNEL)),
@@ -165,7 +167,7 @@ def test_nothing(
 IN_IOVECS = 2
 
 
-@case
+@case(doc="Command Format: BPF_ITER gives programs the raw iovecs", level="contract")
 @variants(
     (
         "index_and_pay.lo.ad",
@@ -214,7 +216,7 @@ def test_iterator(
     assert seen.iovecs == iovecs
 
 
-@case
+@case(doc="Command Format: BPF_ITER gives programs the raw iovecs", level="contract")
 def test_iterator_of_write(ue: UserEvents) -> None:
     """write() has one iovec, which starts with the write index."""
     data = ue.open_data()
@@ -228,7 +230,10 @@ def test_iterator_of_write(ue: UserEvents) -> None:
     assert seen.iovecs == [(DATA, 12)]
 
 
-@case(tier="full")
+@case(
+    doc="Command Format: BPF_ITER gives programs the raw iovecs; silent about the length",
+    tier="full",
+)
 def test_iterator_length(ue: UserEvents) -> None:
     """Nothing is copied for an iterator: its length is that of the payload, even over a page."""
     data = ue.open_data()
@@ -241,7 +246,11 @@ def test_iterator_length(ue: UserEvents) -> None:
     assert seen.iovecs == [(DATA + 4, 5000), (DATA + 5004, 100)]
 
 
-@case(spec="user_event_parse, user_event_parse_flags", tier="full")
+@case(
+    spec="user_event_parse, user_event_parse_flags",
+    doc="Command Format: silent about flags of an existing event",
+    tier="full",
+)
 @variants(
     ("without", "", ":BPF_ITER", 1),
     ("with", ":BPF_ITER", "", 2),

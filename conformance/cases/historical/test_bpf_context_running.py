@@ -14,7 +14,9 @@ from conformance.ops.bpf_assembler import R0, R1, Size, exit_insn, ldx_mem
 
 case = surface(
     "bpf_context",
-    doc="user_events.rst@merge-window: Writing Data: programs are given a struct user_bpf_context",
+    doc="user_events.rst@merge-window: Writing Data: programs are given a struct "
+    "user_bpf_context; silent about when",
+    level="behaviour",
     profiles="5.18..6.0",
     needs="bpf_programs_run perf_sink",
     facilities="bpf_tracing",
@@ -131,7 +133,7 @@ def test_tracing_off(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(spec="kernel/events/core.c:perf_event_free_bpf_prog")
+@case(spec="kernel/events/core.c:perf_event_free_bpf_prog", level="detail")
 def test_detached(ue: UserEvents) -> None:
     """A program stays attached without its own descriptor, until the perf event is closed."""
     data = ue.open_data()
@@ -152,7 +154,7 @@ def test_detached(ue: UserEvents) -> None:
     assert recorder.take().runs == 0
 
 
-@case(spec="kernel/trace/bpf_trace.c:perf_event_attach_bpf_prog, trace_call_bpf")
+@case(spec="kernel/trace/bpf_trace.c:perf_event_attach_bpf_prog, trace_call_bpf", level="detail")
 def test_two_programs(ue: UserEvents) -> None:
     """Programs of several perf events all run; one event has one, and none is attached twice."""
     data = ue.event("u64 a").data
@@ -187,6 +189,7 @@ def test_only_its_event(ue: UserEvents) -> None:
 @case(
     spec="kernel/trace/bpf_trace.c:tp_prog_is_valid_access",
     doc="include/linux/user_events.h@merge-window: struct user_bpf_context",
+    level="detail",
 )
 @variants(
     ("data_type", Size.W, 0, "EACCES"),

@@ -12,12 +12,12 @@ from conformance.cases.support.format_text import fields_of
 from conformance.cases.support.status_text import without_maximum
 from conformance.client.user_events import UserEvents
 
-case = surface("documented", doc="trace_events_user.c@v5.18, message of its first commit")
+case = surface("documented", level="behaviour")
 
 
 @case(
     spec="user_event_create",
-    doc="`u:test` appended to dynamic_events is what it shows then",
+    doc="Overview: silent about what dynamic_events shows; the first commit shows `u:test`",
     needs="lasting_events",
     isolation="global",
 )
@@ -29,7 +29,8 @@ def test_created(ue: UserEvents) -> None:
 
 @case(
     spec="user_seq_show",
-    doc="status of `test` with a probe and without: its line and the three totals",
+    doc="Status: the text for one event `test`, unused and used by ftrace",
+    level="contract",
     needs="lasting_events",
     without="two_status_pages",
     isolation="global",
@@ -56,7 +57,7 @@ def test_status(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_create, user_event_show",
-    doc="an array of 20 characters called msg is shown as it was created",
+    doc="Field Format: char[20] is a type; silent about what dynamic_events shows",
     needs="lasting_events payload_size_checked",
     isolation="global",
 )
@@ -76,8 +77,8 @@ def test_char_array(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_parse; trace_events_user.c:user_event_create",
-    doc="one format serves ioctl and dynamic_events; Documentation/trace/user_events.rst@v5.18 "
-    "and its proposal: only the prefix differs",
+    doc="Overview: a command has the format of the ioctl with the prefix u:",
+    level="contract",
     needs="lasting_events",
     tier="full",
     isolation="global",
@@ -105,8 +106,8 @@ def test_both_ways(ue: UserEvents, definition: str) -> None:
 
 @case(
     spec="user_field_size",
-    doc="user_events.rst@v5.18 and its proposal: basic types are __data_loc, u32, u64, int, char "
-    "and char[20]",
+    doc="Field Format: basic types are __data_loc, u32, u64, int, char and char[20]",
+    level="contract",
 )
 def test_basic_types(ue: UserEvents) -> None:
     """All named basic types can be used in one event."""
@@ -125,8 +126,8 @@ def test_basic_types(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_parse_field",
-    doc="user_events.rst@v5.18 and its proposal: a struct of 20 characters is a field with its "
-    "tag, its name and the size 20",
+    doc="Field Format: the field of a struct of 20 bytes is `struct mytype myname 20`; silent "
+    "about the rest",
     needs="payload_size_checked",
 )
 def test_struct(ue: UserEvents) -> None:
@@ -142,8 +143,7 @@ def test_struct(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_parse",
-    doc="user_events.rst@v5.18 and its proposal: the proposal has a flag BPF_ITER, which no "
-    "release has; a colon begins flags",
+    doc="Command Format: flags follow the colon, none is supported yet; silent about the error",
     needs="lasting_events",
     tier="full",
     isolation="global",
@@ -160,7 +160,8 @@ def test_bpf_iter(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_validate",
-    doc="__rel_loc counts from its entry, so that common fields need no thought",
+    doc="Writing Data: silent about dynamic fields; in the first commit __rel_loc counts from "
+    "its entry",
 )
 def test_rel_loc(ue: UserEvents) -> None:
     """Data right after the entry is at 0 of a __rel_loc, and at 12 of a __data_loc."""
@@ -179,7 +180,7 @@ def test_rel_loc(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_ftrace: the payload is copied as it is",
-    doc="offsets of data count in what is written, and are updated for the record",
+    doc="Writing Data: silent about dynamic fields; the first commit updates their offsets",
     tier="full",
 )
 def test_data_loc_not_updated(ue: UserEvents) -> None:
@@ -192,8 +193,9 @@ def test_data_loc_not_updated(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core",
-    doc="user_events.rst@v5.18 and its proposal: an int for the event of index 1 are 8 bytes, "
-    "index and value; the index is not in the trace",
+    doc="Writing Data: an int for the event of index 1 are 8 bytes, and the index is not in "
+    "the trace",
+    level="contract",
     tier="full",
 )
 def test_int_payload(ue: UserEvents) -> None:
@@ -208,8 +210,8 @@ def test_int_payload(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_iter",
-    doc="user_events.rst@v5.18 and its proposal: a struct of three ints goes after the index by "
-    "writev; trace_events_user.c@v5.18, message of its first commit: write or writev will do",
+    doc="Writing Data: a struct of three ints follows the index in a writev of two vectors",
+    level="contract",
 )
 def test_three_ints(ue: UserEvents) -> None:
     """A struct of three ints is written by writev of two segments, and by write as well."""

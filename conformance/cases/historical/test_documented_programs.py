@@ -19,8 +19,8 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "documented",
     spec="user_events_write_core",
-    doc="user_events.rst@v5.18 and its proposal: its program writes the status index where the "
-    "write index belongs",
+    doc="Writing Data: the write index is at the start, the payload follows",
+    level="contract",
     isolation="global",
 )
 
@@ -36,10 +36,7 @@ def asked(ue: UserEvents, opened: int) -> Callable[[Registration], int]:
     return lambda event: page.shows(event.place)
 
 
-@case(
-    doc="trace_events_user.c@v5.18, message of its first commit: map the page, register `test`, "
-    "look at its byte, then writev index and payload",
-)
+@case(doc="Status, Writing Data: a program writes index and payload if its bit is set")
 def test_typical_use(ue: UserEvents) -> None:
     """The typical program finds its event disabled, then enabled, and its writes are recorded."""
     ask = asked(ue, os.O_RDWR)
@@ -58,7 +55,12 @@ def test_typical_use(ue: UserEvents) -> None:
     assert ask(event) == 0
 
 
-@case(spec="user_events_write_core: user_event_find by index", profiles="5.18..6.3")
+@case(
+    spec="user_events_write_core: user_event_find by index",
+    doc="user_events.rst@v5.18: silent; the program of its proposal writes the status index",
+    level="detail",
+    profiles="5.18..6.3",
+)
 def test_sample_program(ue: UserEvents) -> None:
     """The proposed sample program records nothing: it writes its status index, ENOENT."""
     ask = asked(ue, os.O_RDONLY)
@@ -76,6 +78,8 @@ def test_sample_program(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core: user_event_find by index",
+    doc="user_events.rst@v5.18: silent; the program of its proposal writes the status index",
+    level="detail",
     profiles="5.18..6.3",
     needs="payload_size_checked",
     tier="full",
@@ -93,7 +97,7 @@ def test_sample_program_of_two(ue: UserEvents) -> None:
     assert ue.tracefs.records("other") == ["00 00 00 00 01 00 00 00"]
 
 
-@case(doc="write_index stands first, then the payload; the program counts what it wrote")
+@case
 def test_sample_program_mended(ue: UserEvents) -> None:
     """With the write index the sample program records its counter while the event is enabled."""
     ask = asked(ue, os.O_RDONLY)
@@ -123,6 +127,7 @@ TEXT = b"Hello world\0"
     spec="trace_events.c:f_show; trace_events_user.c:user_event_parse_field",
     doc="trace_events_user.c@rfc-v1, the review of it: `foo` with a number of 64 bits and a text "
     "shows these offsets and sizes",
+    level="detail",
     needs="lasting_events",
 )
 def test_listing(ue: UserEvents) -> None:
@@ -137,8 +142,9 @@ def test_listing(ue: UserEvents) -> None:
 
 @case(
     spec="user_events_write_core; trace_events_user.c:user_event_validate",
-    doc="trace_events_user.c@rfc-v1, the review of it: a packet is number, data, length and "
-    "offset of the text, and the text; the kernel checks and corrects the offset",
+    doc="Writing Data: silent about dynamic fields; in the review of the first version "
+    "offsets are corrected",
+    level="behaviour",
     isolation="events",
 )
 @variants(
@@ -160,8 +166,8 @@ def test_packet(ue: UserEvents, location: tuple[int, int], taken: bool) -> None:
 
 
 @case(
-    doc="trace_events_user.c@rfc-v1, the review of it: the number in front is the ID that "
-    "`format` shows, such as 1234",
+    doc="Registering, Writing Data: write_index represents the event, and is at the start of "
+    "the data",
     tier="full",
     isolation="events",
 )
@@ -177,8 +183,8 @@ def test_packet_of_an_id(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_show",
-    doc="trace_events_user.c@rfc-v1, the review of it: dynamic_events defines events; their "
-    "tracers are not to be shown there",
+    doc="Overview: silent about what dynamic_events shows; in the review, no tracers",
+    level="behaviour",
     isolation="events",
 )
 def test_definitions_alone(ue: UserEvents) -> None:

@@ -14,6 +14,7 @@ case = surface(
     spec="user_event_create",
     doc="trace_events_user.c@rfc-v1, message of the patch: `ue:` and what the ioctl takes, "
     "appended to dynamic_events",
+    level="behaviour",
     profiles="rfc-v1",
 )
 
@@ -36,7 +37,11 @@ def test_created_with_field(ue: UserEvents) -> None:
     assert ue.tracefs.definitions(whole=True) == "ue:detailed;char[] msg\n"
 
 
-@case(spec="user_event_show: the list has the last first", doc="shows type and name of the fields")
+@case(
+    spec="user_event_show: the list has the last first",
+    doc="shows type and name of the fields",
+    level="detail",
+)
 @variants({"dynamic_events": True, "ioctl": False})
 def test_fields_backwards(ue: UserEvents, by_command: bool) -> None:
     """Of several fields the last is shown first, however the event was created."""
@@ -60,7 +65,7 @@ def test_both_ways(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ["07"]
 
 
-@case(spec="trace_dynevent.c:dyn_event_seq_show")
+@case(spec="trace_dynevent.c:dyn_event_seq_show", level="detail")
 def test_shown_in_order(ue: UserEvents) -> None:
     """Events are listed in the order of creation."""
     for stem in ("c", "a", "b"):
@@ -69,7 +74,7 @@ def test_shown_in_order(ue: UserEvents) -> None:
     assert ue.tracefs.definitions() == shown
 
 
-@case(spec="trace.c:trace_parse_run_command")
+@case(spec="trace.c:trace_parse_run_command", level="detail")
 def test_several_lines(ue: UserEvents) -> None:
     """Lines run up to the first invalid one: EINVAL; events created before it stay."""
     lines = f"ue:{ue.name('a')}\n\n# nothing\nue:{ue.name('b')};u8\nno\nue:{ue.name('c')}\n"
@@ -92,7 +97,7 @@ def test_names_to_semicolon(ue: UserEvents, command: str, line: str) -> None:
     assert ue.tracefs.definitions(whole=True) == f"{line}\n"
 
 
-@case(doc="an event that is hooked shows who hooked it", isolation="global")
+@case(doc="an event that is hooked shows who hooked it", level="detail", isolation="global")
 def test_used_by_not_parsed(ue: UserEvents) -> None:
     """A listed line that names tracers is no definition: written back it creates another event."""
     ue.tracefs.command("ue:test\n")
@@ -105,7 +110,7 @@ def test_used_by_not_parsed(ue: UserEvents) -> None:
     assert ue.open_data().delete("test (Used by ftrace)").value == 0
 
 
-@case(spec="user_event_create; trace_dynevent.c:create_dyn_event")
+@case(spec="user_event_create; trace_dynevent.c:create_dyn_event", level="detail")
 @variants(
     ("of-releases", "u:"),
     ("upper-case", "UE:"),
@@ -119,7 +124,7 @@ def test_other_prefix(ue: UserEvents, prefix: str) -> None:
     assert ue.tracefs.definitions() == ""
 
 
-@case(spec="user_event_parse_fields")
+@case(spec="user_event_parse_fields", level="detail")
 def test_unparsed_field(ue: UserEvents) -> None:
     """A field that does not parse is not reported here either."""
     command = f"ue:{ue.name()};u8\ta\t1\t0;u32 b;u8\tc\t1\t1\n"
@@ -142,7 +147,11 @@ def test_command_deletes(ue: UserEvents, command: str) -> None:
     assert ue.tracefs.definitions() == ""
 
 
-@case(spec="user_event_match; trace_dynevent.c:dyn_event_release", doc="dynamic_events deletes too")
+@case(
+    spec="user_event_match; trace_dynevent.c:dyn_event_release",
+    doc="dynamic_events deletes too",
+    level="detail",
+)
 @variants(
     ("other-system", "-:kprobes/{}", "ENOENT"),
     ("no-colon", "-{}", "EINVAL"),
@@ -172,6 +181,7 @@ def test_command_listened_to(ue: UserEvents) -> None:
 @case(
     spec="user_event_free: refs are not looked at",
     doc="trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used",
+    level="detail",
     isolation="fatal",
 )
 def test_command_ignores_descriptors(ue: UserEvents) -> None:
@@ -186,6 +196,7 @@ def test_command_ignores_descriptors(ue: UserEvents) -> None:
 @case(
     spec="user_event_is_busy; trace_dynevent.c:dyn_events_release_all",
     doc="dynamic_events deletes too; silent of truncation",
+    level="detail",
     isolation="global",
 )
 @variants({"descriptor": False, "ftrace": True})

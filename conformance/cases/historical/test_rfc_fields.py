@@ -14,6 +14,7 @@ case = surface(
     "rfc",
     spec="user_event_parse_field",
     doc="trace_events_user.c@rfc-v1: too few columns, or a number that is none, is EINVAL",
+    level="behaviour",
     profiles="rfc-v1",
 )
 
@@ -52,7 +53,7 @@ def test_offset_anywhere(ue: UserEvents) -> None:
 
 @case(
     doc="trace_events_user.c@rfc-v1, message of the patch: a field is a type, a name, a size and "
-    "an offset, with tabs between",
+    "an offset, with tabs between"
 )
 @variants(
     ("unknown", "bogus type\tq\t3\t0", "field:bogus type q; offset:8; size:3; signed:1;"),
@@ -94,7 +95,7 @@ def test_columns_for_later(ue: UserEvents, more: str) -> None:
 
 @case(
     doc="trace_events_user.c@rfc-v1, message of the patch: a field is a type, a name, a size and "
-    "an offset, with tabs between",
+    "an offset, with tabs between"
 )
 def test_field_twice(ue: UserEvents) -> None:
     """Two fields of one name are two fields."""
@@ -102,7 +103,7 @@ def test_field_twice(ue: UserEvents) -> None:
     assert shown(ue, "u8\ta\t1\t0;u8\ta\t1\t0") == [line, line]
 
 
-@case(spec="user_event_parse_fields; trace_events.c:event_define_fields")
+@case(spec="user_event_parse_fields; trace_events.c:event_define_fields", level="detail")
 @variants(
     ("two", "u32\tb"),
     ("one", "u32"),
@@ -117,7 +118,10 @@ def test_too_few_columns(ue: UserEvents, field: str) -> None:
     ]
 
 
-@case(spec="user_event_parse_fields; trace_events.c:event_define_fields; lib/kstrtox.c:kstrtouint")
+@case(
+    spec="user_event_parse_fields; trace_events.c:event_define_fields; lib/kstrtox.c:kstrtouint",
+    level="detail",
+)
 @variants(
     ("hexadecimal", "0x4"),
     ("empty", ""),
@@ -141,6 +145,7 @@ def test_no_number(ue: UserEvents, number: str) -> None:
 @case(
     spec="user_event_parse_field; lib/kstrtox.c:kstrtouint",
     doc="offsets count in what is written; the kernel adds the common fields",
+    level="detail",
 )
 @variants(
     ("plus", "+4", "+8", "field:u32 a; offset:16; size:4; signed:0;"),
@@ -159,6 +164,7 @@ def test_numbers(ue: UserEvents, size: str, offset: str, line: str) -> None:
 @case(
     doc="trace_events_user.c@rfc-v1, message of the patch: a field is a type, a name, a size and "
     "an offset, with tabs between; silent of leaving it out",
+    level="detail",
 )
 def test_offset_left_out(ue: UserEvents) -> None:
     """A field without an offset is accepted, and shown like the others."""
@@ -191,7 +197,7 @@ def test_print_fmt(ue: UserEvents, text: str) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 b;u32 a\n"
 
 
-@case(doc="silent; a field of type print_fmt sets the event's print_fmt")
+@case(doc="silent; a field of type print_fmt sets the event's print_fmt", level="detail")
 def test_print_fmt_twice(ue: UserEvents) -> None:
     """Of two print fmts the last one counts."""
     assert ends_with(ue, 'print_fmt\t"a"\t0;print_fmt\t"b"\t0\t0') == '"b"'
@@ -200,6 +206,7 @@ def test_print_fmt_twice(ue: UserEvents) -> None:
 @case(
     spec="user_event_parse_fields; trace_events.c:event_define_fields",
     doc="silent; a field of type print_fmt sets the event's print_fmt",
+    level="detail",
 )
 @variants({"two-columns": 'print_fmt\t"h"', "no-number": 'print_fmt\t"h"\tx'})
 def test_print_fmt_unparsed(ue: UserEvents, field: str) -> None:
@@ -209,7 +216,9 @@ def test_print_fmt_unparsed(ue: UserEvents, field: str) -> None:
 
 
 @case(
-    spec="trace_events.c:f_show", doc="silent; a field of type print_fmt sets the event's print_fmt"
+    spec="trace_events.c:f_show",
+    doc="silent; a field of type print_fmt sets the event's print_fmt",
+    level="detail",
 )
 def test_no_print_fmt(ue: UserEvents) -> None:
     """An event without one has no print fmt, which is shown as (null)."""

@@ -17,6 +17,7 @@ case = surface(
     "rfc",
     spec="delete_user_event",
     doc="trace_events_user.c@rfc-v1, message of the patch",
+    level="behaviour",
     profiles="rfc-v1",
 )
 
@@ -174,6 +175,7 @@ def test_delete_listened_to(ue: UserEvents) -> None:
 @case(
     spec="mm/util.c:strndup_user",
     doc="trace_events_user.c@rfc-v1: a description has at most 512 bytes",
+    level="detail",
 )
 @variants({"null": 0, "kernel-half": KERNEL_HALF, "unmapped": 0x1000_0000})
 def test_delete_string(ue: UserEvents, address: int) -> None:

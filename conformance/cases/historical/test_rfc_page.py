@@ -24,6 +24,7 @@ case = surface(
     spec="user_events_mmap",
     doc="trace_events_user.c@rfc-v1, message of the patch: one file is mapped, the other takes "
     "ioctls and data",
+    level="behaviour",
     profiles="rfc-v1",
 )
 
@@ -80,6 +81,7 @@ def test_page_offset(ue: UserEvents, offset: int) -> None:
 @case(
     spec="mm/mmap.c:do_mmap",
     doc="the file is mapped into programs, shared and to be read",
+    level="detail",
     isolation="none",
 )
 @variants(
@@ -105,6 +107,7 @@ def test_page_rights(
 @case(
     spec="mm/mmap.c:do_mmap",
     doc="trace_events_user.c@rfc-v1: the length of a mapping is that of the page",
+    level="detail",
     isolation="none",
 )
 def test_page_rights_before_length(ue: UserEvents) -> None:
@@ -156,6 +159,7 @@ def test_byte_follows(ue: UserEvents) -> None:
 @case(
     spec="trace_events_user_init: kmalloc",
     doc="the byte of an event that is hooked is not zero; silent of an event that never was",
+    level="detail",
 )
 def test_byte_at_first(ue: UserEvents) -> None:
     """The byte of a new event is undefined until a tracer has attached and detached."""
@@ -222,6 +226,7 @@ def test_byte_seen_by_all(ue: UserEvents) -> None:
 @case(
     spec="mm/memory.c:do_wp_page; trace_events_user.c:user_event_show",
     doc="the file is mapped into programs, shared and to be read; silent of mappings to be written",
+    level="detail",
     isolation="global",
 )
 def test_page_stored(ue: UserEvents) -> None:
@@ -241,6 +246,7 @@ def test_page_stored(ue: UserEvents) -> None:
     spec="user_event_show",
     doc="trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 any other tracer; "
     "trace_events_user.c@rfc-v1, message of the patch: who listens is shown",
+    level="detail",
 )
 @variants(
     ("ftrace", 0x01, " (Used by ftrace)"),
@@ -259,7 +265,11 @@ def test_byte_as_text(ue: UserEvents, byte: int, text: str) -> None:
     assert ue.tracefs.dynamic_events() == f"ue:{ue.name()};u8 a{text}\n"
 
 
-@case(spec="mm/memory.c:do_wp_page", doc="the file is mapped into programs, shared and to be read")
+@case(
+    spec="mm/memory.c:do_wp_page",
+    doc="the file is mapped into programs, shared and to be read",
+    level="detail",
+)
 def test_page_private(ue: UserEvents) -> None:
     """A store to a private mapping is private, and ends updates of that copy."""
     page = page_of(ue.process)

@@ -11,6 +11,7 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "rfc",
     doc="trace_events_user.c@rfc-v1, message of the patch: data get into perf",
+    level="behaviour",
     profiles="rfc-v1",
     facilities="perf",
 )
@@ -42,6 +43,7 @@ def test_perf_byte(ue: UserEvents, attr: PerfAttr) -> None:
 @case(
     spec="trace_event_perf.c:perf_trace_event_unreg",
     doc="trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 any other tracer",
+    level="detail",
 )
 def test_perf_last(ue: UserEvents) -> None:
     """The byte is 2 until the last perf event is closed, by any process."""
@@ -111,7 +113,7 @@ def test_perf_sample(ue: UserEvents, payload: bytes, sample: str) -> None:
     assert event.count == 1
 
 
-@case(spec="fs/read_write.c:do_loop_readv_writev")
+@case(spec="fs/read_write.c:do_loop_readv_writev", level="detail")
 def test_perf_segments(ue: UserEvents) -> None:
     """Every segment of writev(2) is a separate sample."""
     data = bound_data(ue, ue.name() + ";u32\ta\t4\t0;u32\tb\t4\t4")
@@ -141,7 +143,7 @@ def test_perf_and_ftrace(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ["61", "32"]
 
 
-@case(spec="trace_event_perf.c:perf_trace_buf_alloc")
+@case(spec="trace_event_perf.c:perf_trace_buf_alloc", level="detail")
 @variants((4065, 0), (8184, 0), (4000, 1))
 def test_perf_longer(ue: UserEvents, length: int, records: int) -> None:
     """perf counts data that is too long for the ftrace buffer."""
@@ -176,6 +178,7 @@ def test_perf_disabled(ue: UserEvents, address: int) -> None:
 @case(
     spec="user_event_perf: no perf_swevent_put_recursion_context()",
     doc="data get into perf; silent of what cannot be read",
+    level="detail",
     isolation="fatal",
 )
 @variants({"nothing": 0, "half": 4})

@@ -21,6 +21,7 @@ case = surface(
     "rfc",
     spec="user_event_perf",
     doc="trace_events_user.c@rfc-v1: struct user_bpf_context is an int and a pointer of user space",
+    level="behaviour",
     profiles="rfc-v1",
     facilities="bpf_tracing",
 )
@@ -47,7 +48,7 @@ def recorded(
 
 @case(
     doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF; "
-    "trace_events_user.c@rfc-v1: struct user_bpf_context is an int and a pointer of user space",
+    "trace_events_user.c@rfc-v1: struct user_bpf_context is an int and a pointer of user space"
 )
 @variants(
     ("8", b"12345678", b"\x08\0\0\0"),
@@ -67,6 +68,7 @@ def test_program_context(ue: UserEvents, payload: bytes, length: bytes) -> None:
 @case(
     spec="fs/read_write.c:do_loop_readv_writev",
     doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF",
+    level="detail",
 )
 def test_program_segments(ue: UserEvents) -> None:
     """A program runs for each segment of writev(2), with its length and address."""
@@ -89,7 +91,7 @@ def test_program_of_writer(ue: UserEvents) -> None:
     assert event.count == 0
 
 
-@case(spec="fs/read_write.c:vfs_write")
+@case(spec="fs/read_write.c:vfs_write", level="detail")
 @variants(
     ("2-gib", 1 << 31, 0x7FFF_F000, b"\0\xf0\xff\x7f"),
     ("1-gib", 1 << 30, 0x4000_0000, b"\0\0\0\x40"),
@@ -102,7 +104,7 @@ def test_program_longest(ue: UserEvents, count: int, value: int, length: bytes) 
     assert (seen.runs, seen.raw) == (1, length + b"\0\0\0\0" + AT_DATA)
 
 
-@case(spec="trace_events.c:trace_event_get_offsets")
+@case(spec="trace_events.c:trace_event_get_offsets", level="detail")
 @variants(
     ("pointer", "u64\ta\t8\t0", 8, ""),
     ("pointer-of-short", "u32\ta\t4\t0", 8, "EACCES"),
@@ -119,7 +121,7 @@ def test_program_loads(ue: UserEvents, field: str, offset: int, errno: str) -> N
     assert open_perf(ue.process, ue.name()).set_program(program.slot).errno == errno
 
 
-@case(spec="kernel/trace/bpf_trace.c:tp_prog_is_valid_access", isolation="none")
+@case(spec="kernel/trace/bpf_trace.c:tp_prog_is_valid_access", level="detail", isolation="none")
 def test_program_loads_length(ue: UserEvents) -> None:
     """A program may not load the length: tracepoints reserve the first eight bytes."""
     instructions = [ldx_mem(Size.W, R0, R1, 0), exit_insn()]
@@ -129,6 +131,7 @@ def test_program_loads_length(ue: UserEvents) -> None:
 @case(
     doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF; silent of what "
     "cannot be read",
+    level="detail",
 )
 @variants(("unmapped", 0x1000_0000, b"\0\0\0\x10\0\0\0\0"), ("null", 0, b"\0\0\0\0\0\0\0\0"))
 def test_program_unread(ue: UserEvents, address: int, pointer: bytes) -> None:
@@ -144,6 +147,7 @@ def test_program_unread(ue: UserEvents, address: int, pointer: bytes) -> None:
 @case(
     doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF; silent of what "
     "cannot be read",
+    level="detail",
     isolation="fatal",
 )
 def test_program_before_copy(ue: UserEvents) -> None:

@@ -14,6 +14,7 @@ case = surface(
     "rfc",
     spec="register_user_event: find_first_zero_bit",
     doc="trace_events_user.c@rfc-v1: a command is the name, then fields, each after a semicolon",
+    level="behaviour",
     profiles="rfc-v1",
 )
 
@@ -119,6 +120,7 @@ def test_binding_follows_copies(ue: UserEvents) -> None:
     spec="user_events_ioctl; mm/util.c:strndup_user",
     doc="a file that is associated with an event cannot be with another; "
     "trace_events_user.c@rfc-v1: a description has at most 512 bytes",
+    level="detail",
 )
 @variants(
     ("null", 0, "", "EFAULT"),
@@ -143,7 +145,12 @@ def test_refused_leaves_free(ue: UserEvents) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name()}\n"
 
 
-@case(spec="mm/util.c:strndup_user", doc="a description has at most 512 bytes", isolation="global")
+@case(
+    spec="mm/util.c:strndup_user",
+    doc="a description has at most 512 bytes",
+    level="detail",
+    isolation="global",
+)
 @variants((511, ""), (512, "EINVAL"), (4096, "EINVAL"))
 def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
     """A description has up to 511 bytes and a NUL; a longer one is EINVAL."""
@@ -152,14 +159,14 @@ def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
     assert ue.tracefs.definitions(whole=True) == ("" if errno else "ue:e;u8 a\n")
 
 
-@case(spec="mm/util.c:strndup_user", doc="says nothing of errors")
+@case(spec="mm/util.c:strndup_user", doc="says nothing of errors", level="detail")
 @variants({"null": 0, "kernel-half": KERNEL_HALF, "unmapped": 0x1000_0000})
 def test_string_unreadable(ue: UserEvents, address: int) -> None:
     """An unreadable string is EFAULT."""
     assert register_at(ue.open_data(), address).errno == "EFAULT"
 
 
-@case(spec="mm/util.c:strndup_user", doc="says nothing of errors")
+@case(spec="mm/util.c:strndup_user", doc="says nothing of errors", level="detail")
 def test_string_cut_off(ue: UserEvents) -> None:
     """A string may end with its mapping, but not past it."""
     data = ue.open_data()
@@ -183,7 +190,7 @@ def test_name_to_semicolon(ue: UserEvents, text: str, name: str) -> None:
     assert ue.tracefs.enabled(name.format(ue.name())).text == "0\n"
 
 
-@case(spec="register_user_event", isolation="global")
+@case(spec="register_user_event", level="detail", isolation="global")
 @variants({"slash": "a/b", "empty": "", "dot": ".", "dots": "..", "long": "x" * 256})
 def test_name_without_directory(ue: UserEvents, name: str) -> None:
     """A name that no directory can have is accepted; without a directory the fields are not
@@ -218,6 +225,7 @@ def test_any_open_mode(ue: UserEvents, opened: int) -> None:
 @case(
     spec="trace_events.c:event_create_dir; trace_events_user.c:user_events_ioctl",
     doc="says nothing of permission",
+    level="detail",
 )
 def test_ordinary_user(ue: UserEvents) -> None:
     """A process without capabilities creates events, though without a directory."""

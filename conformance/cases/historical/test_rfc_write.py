@@ -15,6 +15,7 @@ case = surface(
     spec="user_events_write",
     doc="trace_events_user.c@rfc-v1, message of the patch: the payload is written to the "
     "descriptor that registered",
+    level="behaviour",
     profiles="rfc-v1",
 )
 
@@ -61,7 +62,7 @@ def test_write_not_located(ue: UserEvents) -> None:
     ]
 
 
-@case(spec="user_event_print_trace", doc="trace_events_user.c@rfc-v1: hex")
+@case(spec="user_event_print_trace", doc="trace_events_user.c@rfc-v1: hex", level="detail")
 def test_write_dump(ue: UserEvents) -> None:
     """A record is shown as bytes, with or without a print fmt."""
     data = enabled_data(ue, ';u32\ta\t4\t0;print_fmt\t"a=%u", REC->a\t0')
@@ -91,7 +92,7 @@ def test_write_unbound(ue: UserEvents) -> None:
     assert ue.open_data().writev([b"x", b"y"]).errno == "ENOENT"
 
 
-@case(spec="fs/read_write.c:vfs_write")
+@case(spec="fs/read_write.c:vfs_write", level="detail")
 def test_write_write_only(ue: UserEvents) -> None:
     """A write-only descriptor suffices, a read-only one does not: EBADF."""
     reader, writer = ue.open_data(os.O_RDONLY), ue.open_data(os.O_WRONLY)
@@ -101,7 +102,7 @@ def test_write_write_only(ue: UserEvents) -> None:
     assert writer.write(b"x").value == 1
 
 
-@case(doc="trace_events_user.c@rfc-v1: says nothing of errors")
+@case(doc="trace_events_user.c@rfc-v1: says nothing of errors", level="detail")
 def test_write_nothing(ue: UserEvents) -> None:
     """A write of zero bytes is EFAULT, enabled or not."""
     data = bound_data(ue, ue.name())
@@ -125,6 +126,7 @@ def test_write_position(ue: UserEvents, offset: int, errno: str) -> None:
 @case(
     spec="fs/read_write.c:vfs_write; trace_events_user.c:user_events_write",
     doc="trace_events_user.c@rfc-v1: says nothing of errors",
+    level="detail",
     isolation="none",
 )
 @variants(
@@ -146,7 +148,9 @@ def test_write_order(
 
 
 @case(
-    spec="fs/read_write.c:do_loop_readv_writev", doc="trace_events_user.c@rfc-v1: has no write_iter"
+    spec="fs/read_write.c:do_loop_readv_writev",
+    doc="trace_events_user.c@rfc-v1: has no write_iter",
+    level="detail",
 )
 def test_writev_records(ue: UserEvents) -> None:
     """Every segment of writev(2) is a separate record, and the lengths are added up."""
@@ -158,6 +162,7 @@ def test_writev_records(ue: UserEvents) -> None:
 @case(
     spec="fs/read_write.c:do_loop_readv_writev; lib/iov_iter.c:iov_iter_advance",
     doc="trace_events_user.c@rfc-v1: says nothing of errors",
+    level="detail",
 )
 @variants(
     ("first", [b"", b"a"], "EFAULT", -1, []),
@@ -178,6 +183,7 @@ def test_writev_empty(
 @case(
     spec="fs/read_write.c:do_loop_readv_writev",
     doc="trace_events_user.c@rfc-v1: says nothing of errors",
+    level="detail",
     isolation="none",
 )
 @variants(("none", [], ""), ("empty", [b"", b""], ""), ("first-empty", [b"", b"a"], "EFAULT"))
@@ -202,6 +208,7 @@ def test_write_unheard(ue: UserEvents) -> None:
 @case(
     spec="user_events_write; fs/read_write.c:vfs_write",
     doc="a program writes if the byte is not zero",
+    level="detail",
 )
 @variants(("null", 0, ""), ("unmapped", 0x1000_0000, ""), ("kernel-half", KERNEL_HALF, "EFAULT"))
 def test_write_unheard_unread(ue: UserEvents, address: int, errno: str) -> None:
@@ -209,7 +216,7 @@ def test_write_unheard_unread(ue: UserEvents, address: int, errno: str) -> None:
     assert bound_data(ue, ue.name()).write_at(address, 8).errno == errno
 
 
-@case(spec="trace_events.c:trace_event_buffer_reserve", isolation="global")
+@case(spec="trace_events.c:trace_event_buffer_reserve", level="detail", isolation="global")
 def test_write_untraced(ue: UserEvents) -> None:
     """While tracing is off a write returns its length and leaves no record, readable or not."""
     data = enabled_data(ue)
@@ -225,6 +232,7 @@ def test_write_untraced(ue: UserEvents) -> None:
 @case(
     spec="user_event_ftrace: no commit",
     doc="the payload is written to the descriptor that registered; silent of what cannot be read",
+    level="detail",
     isolation="fatal",
 )
 @variants({"null": 0, "unmapped": 0x1000_0000})
@@ -239,7 +247,11 @@ def test_write_unreadable(ue: UserEvents, address: int) -> None:
     assert ue.tracefs.records() == ["61"]
 
 
-@case(spec="ring_buffer.c:rb_reserve_next_event", doc="trace_events_user.c@rfc-v1: names no limit")
+@case(
+    spec="ring_buffer.c:rb_reserve_next_event",
+    doc="trace_events_user.c@rfc-v1: names no limit",
+    level="detail",
+)
 @variants((4056, 3), (4065, 2), (100000, 2))
 def test_write_longest(ue: UserEvents, length: int, records: int) -> None:
     """A payload longer than a page of the ring buffer is lost silently."""
@@ -253,6 +265,7 @@ def test_write_longest(ue: UserEvents, length: int, records: int) -> None:
 @case(
     spec="ring_buffer.c:rb_reserve_next_event",
     doc="trace_events_user.c@rfc-v1: names no limit",
+    level="detail",
     needs="long_records_kept",
 )
 def test_write_longest_kept(ue: UserEvents) -> None:
