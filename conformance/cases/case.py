@@ -27,7 +27,6 @@ _NAMES_DOCUMENT = re.compile(r"[\w/.-]+\.(rst|c|h)(:\w+)?@")
 _DIRECTORY = "Documentation/trace/"
 _OF_DIRECTORY = re.compile(r"[\w-]+\.rst@")
 _ATTRIBUTE = "uevt_case"
-_SILENT = re.compile(r"silent|says? nothing|nothing is said|not mentioned")
 
 
 # Variants of a case that have the tier of the case; the others are full.
@@ -231,8 +230,7 @@ class Surface:
         _check_words("facility", facilities, Facility)
         spec = _spec(self.defaults.get("spec", ""), own.get("spec", ""))
         doc = _doc(self.defaults.get("doc", ""), own.get("doc", ""))
-        level = stated["level"] or _seeded(spec, doc)
-        _check_words("level", [level], Level)
+        _check_words("level", [stated["level"]], Level)
         bugs = stated["bug"].split()
         _check_words("bug", bugs, [each.name for each in BUGS])
         if stated["switch"] in {each.name for each in BUGS}:
@@ -246,20 +244,13 @@ class Surface:
             without=tuple(without),
             tier=Tier(stated["tier"]),
             isolation=Isolation(stated["isolation"]),
-            level=Level(level),
+            level=Level(stated["level"]),
             bugs=tuple(bugs),
             switch=stated["switch"],
             module=stated["module"],
             facilities=tuple(map(Facility, facilities)),
             sentence=" ".join(docstring.partition("\n\n")[0].split()),
         )
-
-
-def _seeded(spec: str, doc: str) -> Level:
-    """The level of a case that states none."""
-    if not spec.startswith((_SOURCE, "include/uapi/linux/user_events.h")):
-        return Level.DETAIL
-    return Level.BEHAVIOUR if _SILENT.search(doc) else Level.CONTRACT
 
 
 def _check_words(kind: str, words: Iterable[str], allowed: Iterable[str]) -> None:

@@ -17,9 +17,10 @@ from conformance.cases.case import (
     surface,
     variants,
 )
+from conformance.results.case_result import Level
 
 DOC = "Documentation/trace/user_events.rst@v6.12"
-case = surface("write", tier="full", needs="persist")
+case = surface("write", level="contract", tier="full", needs="persist")
 
 
 def test_a_case_takes_its_id_and_sentence_from_the_function() -> None:
@@ -40,6 +41,7 @@ def test_a_case_takes_its_id_and_sentence_from_the_function() -> None:
         tier=Tier.FULL,
         isolation=Isolation.EVENTS,
         sentence="A short payload is refused.",
+        level=Level.CONTRACT,
     )
 
 
@@ -66,7 +68,7 @@ def test_keywords_of_a_case_replace_those_of_its_surface() -> None:
 def test_spec_without_a_file_is_about_that_of_the_surface(
     of_surface: str, own: str, spec: str
 ) -> None:
-    @surface("write", spec=of_surface)(spec=own)
+    @surface("write", spec=of_surface, level="contract")(spec=own)
     def test_short() -> None: ...
 
     assert case_of(test_short).spec == spec
@@ -85,7 +87,7 @@ def test_spec_without_a_file_is_about_that_of_the_surface(
 def test_doc_without_a_document_is_about_that_of_the_surface(
     of_surface: str, own: str, doc: str
 ) -> None:
-    @surface("write", doc=of_surface)(doc=own)
+    @surface("write", doc=of_surface, level="contract")(doc=own)
     def test_short() -> None: ...
 
     assert case_of(test_short).doc == doc
@@ -100,6 +102,7 @@ def test_doc_without_a_document_is_about_that_of_the_surface(
         ({"facilities": "perf pref"}, "no facility 'pref'; write one of perf, bpf, "),
         ({"needs": "persits"}, "no switch 'persits'; write one of "),
         ({"without": "persits"}, "no switch 'persits'; write one of "),
+        ({"level": "promise"}, "no level 'promise'; write one of contract, behaviour, detail"),
         ({"switch": "persits"}, "no switch 'persits'; write one of "),
     ],
 )
@@ -107,6 +110,13 @@ def test_a_wrong_word_is_refused(keywords: dict[str, Any], message: str) -> None
     with pytest.raises(ValueError, match=f"case write.short: {message}"):
 
         @case(**keywords)
+        def test_short() -> None: ...
+
+
+def test_a_missing_level_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"case write\.short: no level ''; write one of"):
+
+        @surface("write")
         def test_short() -> None: ...
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-case = surface("drill")
+case = surface("drill", level="contract")
 
 
 @case

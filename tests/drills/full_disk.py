@@ -15,7 +15,7 @@ from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 from tests.drills.provoke import fill
 
-case = surface("drill")
+case = surface("drill", level="contract")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from conformance.client.user_events import UserEvents
 from tests.drills import provoke
 from tests.drills.provoke import Channel, behind, insert
 
-case = surface("drill")
+case = surface("drill", level="contract")
 #: Time limit of an answer, in seconds of an idle machine.
 IMPATIENT = 0.15
 _KILL, _SIGSTOP, _GETPID = 62, 19, 39

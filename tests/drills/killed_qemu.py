@@ -10,7 +10,7 @@ from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 from tests.drills.provoke import qemu_below
 
-case = surface("drill")
+case = surface("drill", level="contract")
 
 
 @case

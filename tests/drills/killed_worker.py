@@ -8,7 +8,7 @@ import signal
 from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 
-case = surface("drill")
+case = surface("drill", level="contract")
 
 
 @case

@@ -11,7 +11,7 @@ from conformance.client.user_events import UserEvents
 from tests.drills import provoke
 from tests.drills.provoke import behind
 
-case = surface("drill")
+case = surface("drill", level="contract")
 # Seconds until the report has appeared, on a busy machine.
 _LATER = 1.5
 

@@ -28,7 +28,7 @@ from conformance.client.user_events import UserEvents
 from conformance.ops.credentials import CLONE_NEWNS
 from tests.drills.provoke import behind
 
-case = surface("drill")
+case = surface("drill", level="contract")
 KERNEL_EVENT = ("signal_generate", "signal")
 # Texts of files in a guest that nothing has changed, or parts of them.
 CLEAN = {

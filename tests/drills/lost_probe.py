@@ -11,6 +11,7 @@ from conformance.client.user_events import UserEvents
 case = surface(
     "drill",
     doc="Documentation/admin-guide/sysrq.rst@v6.12: c performs a system crash",
+    level="contract",
 )
 
 

@@ -11,6 +11,7 @@ from conformance.ops import WriteFile
 case = surface(
     "drill",
     doc="Documentation/dev-tools/kasan.rst@v6.12: reports go to the console",
+    level="contract",
 )
 
 

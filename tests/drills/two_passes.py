@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 
-case = surface("drill")
+case = surface("drill", level="contract")
 
 
 @case
