@@ -27,7 +27,7 @@ def test_shown(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events_filter.c:apply_event_filter: no event is registered by it",
-    doc="Status: the bit shows whether a tracer is attached",
+    doc="Status: the bit tells whether something is attached; silent about filters",
 )
 def test_alone(ue: UserEvents) -> None:
     """A filter on a disabled event sets no enable word and lets no write pass."""
@@ -63,7 +63,7 @@ def test_stays(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
 
 
-@case(doc="Deleting: the event is deleted", needs="lasting_events", tier="quick")
+@case(doc="Deleting: silent about filters", needs="lasting_events", tier="quick")
 def test_gone_with_the_event(ue: UserEvents) -> None:
     """An event that is deleted and created again has no filter."""
     ue.tracefs.command(f"u:{ue.name()} u8 a\n")
@@ -74,7 +74,7 @@ def test_gone_with_the_event(ue: UserEvents) -> None:
     assert directory.filter == "none\n"
 
 
-@case(doc="Deleting: events go with their last reference", profiles="6.4..", needs="auto_delete")
+@case(doc="Deleting: silent about filters", profiles="6.4..", needs="auto_delete")
 def test_gone_with_the_process(ue: UserEvents) -> None:
     """A filter holds no reference: the event is deleted and comes back without it."""
     process = ue.new_process()

@@ -72,6 +72,32 @@ def test_dynamic_events_refuses(ue: UserEvents, group: Group) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
+@case(
+    spec="user_field_size",
+    doc="Field Format: long is not supported, since its size differs between user and kernel",
+    level="contract",
+)
+def test_long_is_no_type(ue: UserEvents) -> None:
+    """A field of type long is rejected, signed or not, and no event is created."""
+    data = ue.open_data()
+    assert data.register(f"{ue.name()} long a").errno == "EINVAL"
+    assert data.register(f"{ue.name()} u32 a; unsigned long b").errno == "EINVAL"
+    assert ue.tracefs.dynamic_events() == ""
+    assert data.register(f"{ue.name()} u64 a").index == 0
+
+
+@case(
+    doc="Field Format: the size is only valid for types that start with struct",
+    level="contract",
+)
+def test_size_of_structs_only(ue: UserEvents) -> None:
+    """A size after the name of a field is rejected unless its type is a struct."""
+    data = ue.open_data()
+    for field in ("u32 a 4", "char[20] a 20", "__data_loc char[] a 4"):
+        assert data.register(f"{ue.name()} {field}").errno == "EINVAL"
+    assert data.register(f"{ue.name()} struct s a 4").index == 0
+
+
 @case(doc="Field Format: silent about newlines and comments")
 @variants(
     ("newline-between-fields", " u32 a;\nu64 b", " u32 a; u64 b"),

@@ -97,7 +97,8 @@ def test_directory_of_an_event(ue: UserEvents) -> None:
 
 @case(
     spec="trace_events.c:remove_event_from_tracers",
-    doc="user_events.rst@v6.12: Deleting: a deleted event is gone for every tool",
+    doc="user_events.rst@v6.12: Unregistering: deleting removes the event from the system; "
+    "silent about instances",
     needs="lasting_events",
 )
 def test_directory_goes(ue: UserEvents) -> None:

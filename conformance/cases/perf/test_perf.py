@@ -38,7 +38,8 @@ def test_enable_word(ue: UserEvents, attr: PerfAttr) -> None:
 
 @case(
     spec="update_reg_page_for",
-    doc="user_events.rst@v5.19 and @v6.1: Status: EVENT_STATUS_PERF is bit 1",
+    doc="user_events.rst@v5.19 and @v6.1: Status: EVENT_STATUS_PERF is bit 1 of the byte; "
+    "since 6.1 one bit is set if anything is attached",
     level="contract",
     profiles="5.18..6.3",
     tier="quick",

@@ -59,9 +59,8 @@ def test_unreadable(ue: UserEvents, readable: int) -> None:
 
 @case(
     spec="trace_events_user.c:user_events_write_core",
-    doc="Writing Data: an index and an int have to be 8 bytes; silent about the error of a "
-    "short write",
-    level="behaviour",
+    doc="Writing Data: for an int payload the data have to be 8 bytes, index and payload",
+    level="contract",
     needs="perf_sink payload_size_checked",
 )
 def test_short(ue: UserEvents) -> None:

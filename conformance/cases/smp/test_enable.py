@@ -64,7 +64,8 @@ def test_two_bits_of_a_word(ue: UserEvents) -> None:
 
 @case(
     spec="update_reg_page_for: under event_mutex",
-    doc="user_events.rst@v6.1: Status: each event has its own place",
+    doc="user_events.rst@v6.1: Status: the bit of status_bit tells whether anything is "
+    "attached to that event",
     profiles="5.18..6.3",
 )
 @variants({"threads": THREAD, "processes": 0})
