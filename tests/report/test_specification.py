@@ -42,7 +42,14 @@ def test_text_is_escaped() -> None:
     """Sentences may contain markup."""
     module = ModuleType("conformance.cases.test_made_up", "Chapters & <b>more</b>.")
 
-    case = declare("made_up", spec="f.c:f<g>", doc="a & b", profiles="6.4..6.8", needs="persist")
+    case = declare(
+        "made_up",
+        spec="f.c:f<g>",
+        doc="a & b",
+        level="detail",
+        profiles="6.4..6.8",
+        needs="persist",
+    )
 
     @case
     @variants({"small": 1, "large": 2})
@@ -63,3 +70,4 @@ def test_text_is_escaped() -> None:
     assert "<b>more</b>" not in text
     assert "Chapters & <b>more</b>." in unescape(text)
     assert "1 sentences, 2 with variants" in text
+    assert '<span class="chip">detail</span>' in text
