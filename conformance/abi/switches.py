@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from conformance.abi.base_switches import BASE
 from conformance.abi.bugs import BUGS
-from conformance.abi.switch import Kind, Switch
+from conformance.abi.switch import Switch
 
 # Switches before 5.18 date changes between the first commit and the first release.
 _CHANGES: tuple[Switch, ...] = (
@@ -158,98 +159,9 @@ _CHANGES: tuple[Switch, ...] = (
         "no release: a catalog variant that selects the page by the length of the mapping",
         None,
     ),
-    Switch(
-        "ids_reused",
-        "a new event gets the lowest free id, not the next unused one",
-        "tracing: Optimize event type allocation with IDA",
-        (6, 2),
-        kind=Kind.BASE,
-    ),
-    Switch(
-        "array_length_of_field",
-        "`format` takes the length of an array from the field, not from the text of its type",
-        "tracing: Fix TASK_COMM_LEN in trace event format file",
-        (6, 2),
-        {(6, 1): 13},
-        kind=Kind.BASE,
-    ),
-    Switch(
-        "long_records_kept",
-        "a record of 4057 to 4064 payload bytes fits, with or without a time extend",
-        "(commit not identified: 5.19 lacks it, 6.1.192 has it)",
-        (6, 1),
-        kind=Kind.BASE,
-    ),
-    Switch(
-        "fields_printed_in_order",
-        "trace output shows the fields in order of definition, not last first",
-        "tracing: Modify print_fields() for fields output order",
-        (6, 5),
-        kind=Kind.BASE,
-    ),
-    Switch(
-        "long_values_as_symbols",
-        "trace output shows a 64-bit value that is a kernel address as a symbol",
-        "tracing: Show function names when possible when listing fields",
-        (6, 15),
-        kind=Kind.BASE,
-    ),
-    Switch(
-        "unprintable_text_as_hex",
-        "trace output shows a dynamic string with unprintable bytes as dots and hex digits",
-        "tracing: Check for printable characters when printing field dyn strings",
-        (6, 19),
-        kind=Kind.BASE,
-    ),
-    Switch(
-        "directories_of_any_name",
-        "events/ has a directory for every event name, even for one that is no valid file name",
-        "eventfs: Do not create dentries nor inodes in iterate_shared",
-        (6, 8),
-        {(6, 6): 18, (6, 7): 6},
-        kind=Kind.BASE,
-    ),
-    Switch(
-        "listing_ends_with_einval",
-        "an invalid file name ends the listing of events/ with EINVAL, not with EIO",
-        "eventfs: Simplify code using guard()s",
-        (7, 1),
-        # Backported to 7.0 as a dependency of "eventfs: Use list_add_tail_rcu()"; 6.12 and 6.18 got
-        # that commit without it.
-        {(7, 0): 10},
-        kind=Kind.BASE,
-    ),
-    Switch(
-        "bpf_descriptor_suffices",
-        "an unprivileged bpf(2) accesses the elements of a map through its descriptor",
-        "bpf: refine kernel.unprivileged_bpf_disabled behaviour",
-        (5, 19),
-        kind=Kind.BASE,
-    ),
-    Switch(
-        "bpf_log_without_buffer",
-        "the verifier log may have any size, and a log level needs no buffer",
-        "bpf: Relax log_buf NULL conditions when log_level>0 is requested",
-        (6, 4),
-        kind=Kind.BASE,
-    ),
-    Switch(
-        "bpf_attributes_before_rights",
-        "bpf(2) checks its attributes before the capabilities",
-        "bpf: move unprivileged checks into map_create() and bpf_prog_load()",
-        (6, 5),
-        kind=Kind.BASE,
-    ),
-    Switch(
-        "bpf_license_read_last",
-        "a wrong number of instructions is refused before the license is read",
-        "bpf: keep BPF_PROG_LOAD permission checks clear of validations",
-        (6, 5),
-        kind=Kind.BASE,
-    ),
 )
 
-SWITCHES = _CHANGES + BUGS
+SWITCHES = _CHANGES + BASE + BUGS
 
 BY_NAME: Mapping[str, Switch] = {switch.name: switch for switch in SWITCHES}
 

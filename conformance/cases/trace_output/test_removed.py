@@ -23,6 +23,9 @@ case = surface(
     isolation="global",
 )
 
+# Before, no deletion resets a buffer: dated.buffers_reset_with_events.
+RESET = "lasting_events buffers_reset_with_events"
+
 
 def recorded(ue: UserEvents, name: str, payload: bytes) -> DataFile:
     """A record of a persistent event that is disabled again; returns the data file."""
@@ -65,7 +68,7 @@ def test_removed_by_itself(ue: UserEvents) -> None:
     assert ue.tracefs.bodies(eventually=True) == ["Unknown type N"]
 
 
-@case(spec="trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus")
+@case(spec="trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus", needs=RESET)
 def test_removed_by_command(ue: UserEvents) -> None:
     """Deletion through dynamic_events resets the buffer, records of other events included."""
     event = ue.event("u16 a", name="other", enabled=True)
@@ -90,7 +93,7 @@ def test_removed_never_enabled(ue: UserEvents) -> None:
     assert ue.tracefs.bodies() == [ue.line("a=0x2 (2)", name="other", dump="02 00")]
 
 
-@case(spec="trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus")
+@case(spec="trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus", needs=RESET)
 @variants({"unknown": "-:{}\n", "other_system": "-:sched/{}\n"})
 def test_removed_then_command(ue: UserEvents, command: str) -> None:
     """After deletion by ioctl, any deletion command resets the buffer, even if it fails."""
@@ -105,7 +108,7 @@ def test_removed_then_command(ue: UserEvents, command: str) -> None:
     assert ue.tracefs.bodies() == []
 
 
-@case
+@case(needs=RESET)
 def test_removed_in_instances(ue: UserEvents) -> None:
     """Only the buffers of instances in which the event was ever enabled are reset."""
     was, never = ue.instance("i"), ue.instance("j")
@@ -141,7 +144,10 @@ def test_removed_and_made_anew(
     assert ue.tracefs.bodies() == [ue.dated("ids_reused", since=shown, before="Unknown type N")]
 
 
-@case(spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus")
+@case(
+    spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus",
+    needs=RESET,
+)
 def test_removed_by_truncation(ue: UserEvents) -> None:
     """Opening dynamic_events with O_TRUNC resets the buffers of the deleted events."""
     known(ue)
@@ -152,7 +158,10 @@ def test_removed_by_truncation(ue: UserEvents) -> None:
     assert ue.tracefs.bodies() == []
 
 
-@case(spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus")
+@case(
+    spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus",
+    needs=RESET,
+)
 def test_removed_then_truncation(ue: UserEvents) -> None:
     """After deletion by ioctl, opening with O_TRUNC resets the buffer even if it fails: EBUSY."""
     known(ue)
@@ -164,7 +173,7 @@ def test_removed_then_truncation(ue: UserEvents) -> None:
     assert ue.tracefs.bodies() == []
 
 
-@case
+@case(needs=RESET)
 def test_removed_after_trigger(ue: UserEvents) -> None:
     """Deleting an event that was first used by a trigger resets the buffer."""
     known(ue)

@@ -19,6 +19,7 @@ from conformance.model.state.histogram_values import (
     VariableReference,
     VariableTable,
     evaluate,
+    refers,
     same_kind,
 )
 from conformance.model.state.synthetic_event import SyntheticEvent
@@ -147,6 +148,15 @@ class Histogram:
     entries: dict[Key, list[int]] = field(default_factory=dict)
     hits: int = 0
     drops: int = 0
+
+    def is_listed(self, *, reading: bool) -> bool:
+        """save_hist_vars(): whether the histogram is in the list of its instance.
+
+        ``reading`` says whether variables that only its actions read count.
+        """
+        return bool(self.table.variables or (self.references and reading)) or any(
+            map(refers, self.values)
+        )
 
     def matches(self, other: Histogram) -> bool:
         """hist_trigger_match(), which ignores the size."""

@@ -171,6 +171,13 @@ class VariableTable:
         return next(each for each in self.variables if each.name == name)
 
 
+def refers(part: Expression | None) -> bool:
+    """field_has_hist_vars(): whether an expression reads a variable of a histogram."""
+    if isinstance(part, Operation):
+        return refers(part.left) or refers(part.right)
+    return isinstance(part, VariableReference)
+
+
 def same_kind(one: Expression, other: Expression) -> bool:
     """hist_trigger_match(): fields must be equal, other expressions of the same kind."""
     if isinstance(one, HistField) or isinstance(other, HistField):

@@ -6,7 +6,7 @@ Source: kernel/events/core.c:perf_swevent_event; kernel/events/ring_buffer.c:per
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from conformance.abi import perf
 from conformance.model.bpf.programs import Program
@@ -104,11 +104,8 @@ class PerfEvent:
     count: int = 0
     filter: Filter | None = None
     ring: Ring | None = None
-    # Events until the next sample.
-    until_sample: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.until_sample = self.period
+    # Events until the next sample, None if the period has not been set yet.
+    until_sample: int | None = None
 
     @property
     def _opened_by_init(self) -> bool:
@@ -132,12 +129,23 @@ class PerfEvent:
         self.count += 1
         if not self.period:
             return
-        self.until_sample -= 1
-        # With PERF_SAMPLE_PERIOD every event is sampled, whatever the period.
-        if self.sample_type & perf.PERF_SAMPLE_PERIOD or self.until_sample == 0:
+        for _ in range(self._overflows()):
             self._sample(record)
-        if self.until_sample == 0:
-            self.until_sample = self.period
+
+    def _overflows(self) -> int:
+        """perf_swevent_event(): the number of samples of one event."""
+        if self.sample_type & perf.PERF_SAMPLE_PERIOD or self.period == 1:
+            # Every event is sampled, whatever the period.
+            return 1
+        if self.until_sample is None:
+            # perf_swevent_set_period() finds a whole period left over, beside this event.
+            self.until_sample = self.period - 1
+            return 2
+        self.until_sample -= 1
+        if self.until_sample:
+            return 0
+        self.until_sample = self.period
+        return 1
 
     def _sample(self, record: bytes) -> None:
         if self.ring is None:

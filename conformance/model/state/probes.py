@@ -44,8 +44,9 @@ class ProbeArgument:
         kind = NUMBER_TYPE.fullmatch(self.type)
         assert kind is not None
         raw = record[self.field.offset : self.field.offset + self.field.size]
-        # "kbuild: treat char as always unsigned" (6.2): a byte is fetched without its sign since.
-        signed = self.field.signed and (len(raw) > 1 or profile.release.series < (6, 2))
+        signed = self.field.signed
+        if len(raw) == 1 and profile.has("bytes_fetched_unsigned"):
+            signed = False
         value = int.from_bytes(raw, "little", signed=signed) % (1 << int(kind[2]))
         if kind[1] == "x":
             return f"{self.name}={value:#x}"

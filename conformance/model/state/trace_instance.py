@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from conformance.abi.grammar import TRACE_ENTRY_SIZE
+from conformance.abi.profile import Profile
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.text.definition import SPACES
 
@@ -80,10 +81,10 @@ class Instance:
         """Whether the buffer accepts records (ring_buffer_lock_reserve)."""
         return self.tracing_on and self.cpu_traced
 
-    def set_cpumask(self, text: str) -> None:
+    def set_cpumask(self, text: str, profile: Profile) -> None:
         """tracing_cpumask_write() on a machine with one processor.  Raises Errno."""
         mask = text.strip(SPACES)
-        if not text or mask.strip(_HEXADECIMAL):
+        if (not text and profile.has("empty_cpumask_refused")) or mask.strip(_HEXADECIMAL):
             raise Errno("EINVAL")
         if mask.count(",") >= _MAX_GROUPS:
             raise Errno("EOVERFLOW")

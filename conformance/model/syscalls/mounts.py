@@ -23,6 +23,9 @@ from conformance.model.syscalls.entry import SECURITYFS, attributes, check_exist
 from conformance.ops import credentials
 from conformance.ops.credentials import Capability
 
+# TRACEFS_DEFAULT_MODE
+_DEFAULT_MODE = 0o700
+
 
 def _chroot(world: World, operation: credentials.Chroot) -> Answer:
     process = world.process(operation.actor)
@@ -119,6 +122,11 @@ def _is_written(world: World) -> bool:
 
 def _apply_options(world: World, root: str, options: str) -> None:
     """tracefs_apply_options(): tracefs has one superblock, which every mount changes."""
+    if root == TRACEFS and not world.profile.has("remount_keeps_mode"):
+        # tracefs_parse_options() starts from the default mode, but keeps uid and gid.
+        _set_gid(world)
+        before = attributes(world, TRACEFS)
+        world.attributes[TRACEFS] = replace(before, mode=_DEFAULT_MODE, uid=0)
     if not options:
         return
     if root != TRACEFS:
@@ -130,10 +138,15 @@ def _apply_options(world: World, root: str, options: str) -> None:
             world.attributes[TRACEFS] = replace(before, mode=int(value, 8))
         elif name == "gid":
             world.tracefs_gid = int(value)
-            for path, before in world.attributes.items():
-                world.attributes[path] = replace(before, gid=world.tracefs_gid)
+            _set_gid(world)
         else:
             raise NotModelled(f"option {option} of tracefs")
+
+
+def _set_gid(world: World) -> None:
+    """set_gid(): all files get the group of the superblock."""
+    for path, before in world.attributes.items():
+        world.attributes[path] = replace(before, gid=world.tracefs_gid)
 
 
 def _umount(world: World, operation: credentials.Umount) -> Answer:

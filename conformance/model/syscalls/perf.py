@@ -69,16 +69,19 @@ def open_event(world: World, process: Process, operation: ops.PerfEventOpen) -> 
     if operation.pid == -1 and not process.capable:
         # find_get_context(): perf_allow_cpu().
         raise Errno("EACCES")
+    period = attr["sample_period"]
     event = PerfEvent(
         source=source,
         kprobe=kprobe,
         tasks=[process] if operation.pid == 0 else [],
         cpu=operation.cpu,
-        period=attr["sample_period"],
+        period=period,
         sample_type=sample_type,
         enabled=not flags & perf.ATTR_DISABLED,
         inherit=bool(flags & perf.ATTR_INHERIT),
         exclude_kernel=bool(flags & perf.ATTR_EXCLUDE_KERNEL),
+        # perf_trace_add() sets the first period.
+        until_sample=period if world.profile.has("first_period_counted") else None,
     )
     world.open_perf(event)
     return OpenFile("perf_event", os.O_RDWR, object=event)

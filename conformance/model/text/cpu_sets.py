@@ -11,8 +11,6 @@ import re
 from conformance.model.errors import NotModelled
 
 WORD = "CPUS"
-# Earlier releases do not know the word.
-SINCE = (6, 6)
 OPERATORS = ("==", "!=", "&")
 # Processors of a guest for cases that name more than one.
 _PROCESSORS = 2

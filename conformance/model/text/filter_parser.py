@@ -21,7 +21,6 @@ _MAX_NUMBER = 24
 _MAX_STRING = 256
 # A field holds the address of a function if it is a long.
 _FUNCTION = ".function"
-_FUNCTIONS_SINCE = (6, 4)
 _ADDRESS = 8
 # Names and addresses without a function in any kernel.
 _NO_FUNCTIONS = ("", "0", "1", "0x1000", "no_such_function", "no_such_function)", "'vfs_read'")
@@ -181,7 +180,8 @@ class _Parser:
                 raise self._error("Field not found")
         if self._text.startswith(".ustring", self._at):
             raise NotModelled("a filter on addresses")
-        is_function = self._has_functions() and self._text.startswith(_FUNCTION, self._at)
+        has_functions = self._profile.has("functions_in_filters")
+        is_function = has_functions and self._text.startswith(_FUNCTION, self._at)
         self._at += len(_FUNCTION) * is_function
         self._skip_spaces()
         operator = next((op for op in _OPERATORS if self._text.startswith(op, self._at)), "")
@@ -191,14 +191,14 @@ class _Parser:
         self._skip_spaces()
         if is_function:
             raise self._function(field, operator)
-        has_sets = self._profile.release.series >= cpu_sets.SINCE
-        if has_sets and self._text.startswith(cpu_sets.WORD, self._at):
+        if self._profile.has("processor_sets") and self._text.startswith(cpu_sets.WORD, self._at):
             return Term(field, operator, self._processors(field, operator))
         if self._peek() in ("'", '"'):
             text = self._string(field, operator)
             if field is None and text != _UNUSED_NAME:
                 raise NotModelled("a filter on the name of a task")
-            return Term(field, operator, text.encode("latin-1"))
+            whole = self._profile.has("whole_pattern_compared")
+            return Term(field, operator, text.encode("latin-1"), whole)
         if self._peek() and self._peek() in "0123456789-":
             return Term(field, operator, self._number(field, operator))
         raise self._error("Invalid value (did you forget quotes)?")
@@ -231,9 +231,6 @@ class _Parser:
     def _holds_text(self, field: Field) -> bool:
         # Before 6.4 no field of a user event is a string.
         return is_string(field) and self._profile.has("remote_enable")
-
-    def _has_functions(self) -> bool:
-        return self._profile.release.series >= _FUNCTIONS_SINCE
 
     def _function(self, field: Field | None, operator: str) -> FilterError:
         """The error of a filter on a function.  Raises NotModelled for a valid one."""

@@ -36,12 +36,14 @@ _SOME_PID = 1000
 class Term:
     """One comparison; ``field`` is None for the name of the task.
 
-    ``constant`` is a number, a text or a set of processors.
+    ``constant`` is a number, a text or a set of processors.  ``whole`` says whether a text is
+    compared beyond the length of the field.
     """
 
     field: Field | None
     operator: str
     constant: int | bytes | frozenset[int]
+    whole: bool = True
 
     def passes(self, record: bytes) -> bool:
         """Whether a record passes."""
@@ -51,8 +53,8 @@ class Term:
         if isinstance(self.constant, bytes):
             text = string_of(self.field, record)
             if self.operator == "~":
-                return globs.matches(text, self.constant)
-            return globs.equals(text, self.constant) == (self.operator == "==")
+                return globs.matches(text, self.constant, whole=self.whole)
+            return globs.equals(text, self.constant, whole=self.whole) == (self.operator == "==")
         if self.field.size not in INTEGER_SIZES:
             # select_comparison_fn() has no function for other sizes.
             return False

@@ -8,23 +8,26 @@ import re
 from conformance.model.errors import NotModelled
 
 
-def equals(field: bytes, text: bytes) -> bool:
-    """regex_match_full(): whether the string in a padded field equals a text."""
+def equals(field: bytes, text: bytes, *, whole: bool) -> bool:
+    """regex_match_full(): whether the string in a padded field equals a text.
+
+    If not ``whole``, what of the text exceeds the length of the field is ignored.
+    """
     if not field:
         raise NotModelled("a string of length 0")
-    return len(field) >= len(text) and _string(field) == text
+    return _string(field) == (text if whole else text[: len(field)])
 
 
-def matches(field: bytes, pattern: bytes) -> bool:
+def matches(field: bytes, pattern: bytes, *, whole: bool) -> bool:
     """Whether the string in a padded field matches a pattern.
 
     A star at the start or end is handled without lib/glob.c.
     """
     if pattern.startswith(b"!"):
-        return not matches(field, pattern[1:])
+        return not matches(field, pattern[1:], whole=whole)
     if pattern[:1].isdigit():
         # MATCH_INDEX: no character is special.
-        return equals(field, pattern)
+        return equals(field, pattern, whole=whole)
     if any(byte in b"[?\\" for byte in pattern) or b"*" in pattern[1:-1]:
         return _globs(field, pattern)
     text = pattern.strip(b"*")
@@ -33,7 +36,7 @@ def matches(field: bytes, pattern: bytes) -> bool:
         return text in _string(field)
     if at_start:
         return len(field) >= len(text) and _string(field).startswith(text)
-    return _ends(field, text) if at_end else equals(field, text)
+    return _ends(field, text) if at_end else equals(field, text, whole=whole)
 
 
 def _string(field: bytes) -> bytes:

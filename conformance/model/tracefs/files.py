@@ -205,7 +205,7 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
         case _ if local == TRACING_ON:
             instance.tracing_on = parse_unsigned(text, 10) != 0
         case _ if local == PROCESSORS:
-            instance.set_cpumask(text)
+            instance.set_cpumask(text, world.profile)
         case _ if path == MAXIMUM:
             limits.write_maximum(world, text)
         case _ if local == BUFFER_SIZE and name != TOP:

@@ -89,20 +89,23 @@ def set_enabled(world: World, probe: Eprobe, instance: str, *, on: bool) -> None
         probe.enabled.remove(instance)
 
 
-def _matches(probe: Eprobe, tokens: list[str]) -> bool:
+def _matches(world: World, probe: Eprobe, tokens: list[str]) -> bool:
     """eprobe_dyn_event_match(): the event and the first arguments."""
     if not tokens:
         return True
     system, separator, name = re.sub("[/.]", " ", tokens[0], count=1).partition(" ")
     arguments = [f"{each.name}={each.text}" for each in probe.arguments]
-    is_on_it = bool(separator) and f"{system}.{name}" == probe.source_name
+    own_system, _, own_name = probe.source_name.partition(".")
+    if not world.profile.has("eprobe_system_matched") and own_system.startswith(system):
+        own_system = system
+    is_on_it = bool(separator) and (system, name) == (own_system, own_name)
     return is_on_it and tokens[1:] == arguments[: len(tokens) - 1]
 
 
 def delete(world: World, name: str, tokens: list[str]) -> None:
     """eprobe_dyn_event_release().  Raises Errno."""
     probe = world.eprobes.get(name)
-    if probe is None or not _matches(probe, tokens):
+    if probe is None or not _matches(world, probe, tokens):
         raise Errno("ENOENT")
     if probe.enabled:
         raise Errno("EBUSY")

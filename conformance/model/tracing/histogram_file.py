@@ -73,10 +73,11 @@ def is_referenced(world: World, file: EventFile, trigger: Trigger) -> bool:
     table = trigger.histogram.table
     files = [event.files.get(file.instance) for event in world.table.events]
     others = [trigger.histogram for each in files if each for trigger in each.triggers]
+    reading = world.profile.has("reading_histogram_busy")
     return any(
         reference.table is table
         for other in others
-        if other is not None and other.table is not table
+        if other is not None and other.table is not table and other.is_listed(reading=reading)
         for reference in other.references
     )
 

@@ -21,6 +21,7 @@ from conformance.model.state.histogram_values import (
     VariableReference,
     VariableTable,
     calculate,
+    refers,
 )
 from conformance.model.state.world import World
 from conformance.model.text import filters
@@ -96,8 +97,7 @@ class Parser:
                 self.refuse("Variable already defined", name)
             self._subexpressions = 0
             value = self._expression(text, shown=())
-            if isinstance(value, HistField) and (value.buckets or value.modifier == "log2"):
-                self.refuse("Invalid field modifier", text)
+            self._check_modifier(value, text, ("log2",))
             found.append(Variable(name, value))
             # parse_expr() writes a NUL over the first operator of the text.
             self._defined[name] = text if text.startswith("-") else _OPERATORS.split(text)[0]
@@ -108,16 +108,26 @@ class Parser:
     def value(self, text: str) -> Expression:
         """create_val_field()"""
         self._subexpressions = 0
-        value = self._expression(text, shown=_OF_VALUES)
-        if isinstance(value, HistField) and (value.buckets or value.modifier in _OF_KEYS):
-            self.refuse("Invalid field modifier", text)
+        known = self._world.profile.has("percent_and_graph")
+        value = self._expression(text, shown=_OF_VALUES if known else ())
+        kept = self._world.profile.has("percent_and_graph_kept")
+        self._check_modifier(value, text, _OF_KEYS if kept else (*_OF_KEYS, *_OF_VALUES))
         return value
+
+    def _check_modifier(self, value: Expression, text: str, refused: tuple[str, ...]) -> None:
+        """__create_val_field(): modifiers that only keys may have."""
+        if (
+            self._world.profile.has("value_modifiers_refused")
+            and isinstance(value, HistField)
+            and (value.buckets or value.modifier in refused)
+        ):
+            self.refuse("Invalid field modifier", text)
 
     def key(self, text: str) -> HistField:
         """create_key_field()"""
         self._subexpressions = 0
         key = self._expression(text, shown=())
-        if _refers(key):
+        if refers(key):
             self.refuse("Using variable references in keys not supported", text)
         if not isinstance(key, HistField):
             raise NotModelled(f"the key {text!r}")
@@ -266,13 +276,6 @@ def _root(text: str) -> int:
     if minus > 0 or plus >= 0:
         return max(minus, plus)
     return max(text.rfind("/"), text.rfind("*"))
-
-
-def _refers(part: Expression | None) -> bool:
-    """field_has_hist_vars()"""
-    if isinstance(part, Operation):
-        return _refers(part.left) or _refers(part.right)
-    return isinstance(part, VariableReference)
 
 
 def _variables_of(file: EventFile) -> dict[str, VariableTable]:

@@ -18,6 +18,8 @@ from conformance.model.state.trace_instance import TOP, Instance
 from conformance.model.state.world import World
 
 _DIRECTORY = f"{TRACEFS}/instances"
+# A file of one event that holds its instance only since "enable_file_holds_instance".
+_OF_EVENT = re.compile(r".*/events/[^/]+/[^/]+/(enable|filter)")
 _PATH = re.compile(rf"{_DIRECTORY}/([^/]+)(/.+)?")
 # Files that only the top instance has.
 _TOP_ONLY = ("user_events_data", "user_events_status", "user_events_mmap", "dynamic_events")
@@ -38,6 +40,8 @@ def locate(world: World, path: str) -> tuple[str, str]:
 
 def reset_after_deletion(world: World) -> None:
     """tracing_reset_all_online_cpus(), for buffers whose instance ever enabled a removed event."""
+    if not world.profile.has("buffers_reset_with_events"):
+        return
     for instance in world.instances.values():
         if instance.clear_trace is None and instance.records:
             instance.unknown_because = "an event was deleted through dynamic_events"
@@ -54,8 +58,10 @@ def make_directory(world: World, operation: ops.MakeDirectory) -> Answer:
     if world.tracefs_readonly:
         raise Errno("EROFS")
     if world.lockdown >= CONFIDENTIALITY:
-        # Lockdown: tracefs_create_dir() returns NULL, and trace_array_create_dir() EINVAL.
-        raise Errno("EINVAL")
+        # trace_array_create_dir(): no directory, or no files in it.  "tracefs: Add missing lockdown
+        # check to tracefs_create_dir()" is in the same releases as the switch, and a probe of its
+        # own would lose its guest.
+        raise Errno("EINVAL" if world.profile.has("enable_file_holds_instance") else "ENOMEM")
     world.instances[name] = Instance(first_event=world.table.created)
     return Answer(0)
 
@@ -97,14 +103,18 @@ def _is_open(world: World, name: str) -> bool:
     """Whether a file of the instance is open (tr->ref, tr->trace_ref)."""
     start = f"{_DIRECTORY}/{name}/"
     files = (file for each in world.processes.values() for file in each.slots.values())
-    return any(file.path.startswith(start) for file in files)
+    paths = [file.path for file in files if file.path.startswith(start)]
+    if not world.profile.has("enable_file_holds_instance"):
+        paths = [path for path in paths if not _OF_EVENT.fullmatch(path)]
+    return bool(paths)
 
 
 def _has_variables(world: World, name: str) -> bool:
     """Whether a histogram of the instance defines or reads variables (save_hist_vars)."""
     files = (event.files.get(name) for event in world.table.events)
     found = [trigger.histogram for file in files if file is not None for trigger in file.triggers]
-    return any(each is not None and (each.table.variables or each.references) for each in found)
+    reading = world.profile.has("reading_histogram_busy")
+    return any(each is not None and each.is_listed(reading=reading) for each in found)
 
 
 def actor_of(world: World, process: Process) -> str:

@@ -1,0 +1,112 @@
+"""Dated changes of filters and of probes on user events."""
+
+from __future__ import annotations
+
+from conformance.cases.case import surface
+from conformance.cases.support.eprobes import (
+    add_eprobe,
+    disable_eprobe,
+    enable_eprobe,
+    remove_eprobe,
+)
+from conformance.client.tracefs import KPROBES
+from conformance.client.user_events import UserEvents
+
+case = surface("dated", doc="events.rst@v6.12: Event filtering: silent", level="detail")
+
+
+@case(
+    spec="trace_events_filter.c:parse_pred: .function",
+    doc="Event filtering: FIELD.function == FUNCTION, of fields as long as a long",
+    switch="functions_in_filters",
+)
+def test_functions_in_filters(ue: UserEvents) -> None:
+    """A filter may compare with a function, which is then searched; .function was no operator."""
+    text = "a.function == no_such_function"
+    directory = ue.event("u64 a").directory
+    assert directory.set_filter(text).errno == "EINVAL"
+    assert directory.filter == f"{text}\n" + ue.dated(
+        "functions_in_filters",
+        since="                              ^\nparse_error: Function not found\n\n",
+        before="  ^\nparse_error: Invalid operator\n\n",
+    )
+
+
+@case(
+    spec="trace_events_filter.c:parse_pred: CPUS{",
+    doc="Event filtering: CPUS{} holds a list of processors",
+    switch="processor_sets",
+)
+def test_processor_sets(ue: UserEvents) -> None:
+    """A number can be compared with a set of CPUs; before, that was an invalid value."""
+    directory = ue.event("u32 a").directory
+    filtered = directory.set_filter("a & CPUS{0}")
+    assert filtered.errno == ue.dated("processor_sets", since="", before="EINVAL")
+
+
+@case(
+    spec="trace_events_filter.c:regex_match_full",
+    doc="Event filtering: == compares strings",
+    # Older kernels know no strings of user events.
+    needs="remote_enable",
+    switch="whole_pattern_compared",
+)
+def test_whole_pattern_compared(ue: UserEvents) -> None:
+    """A field of four characters does not equal five; before, only four were compared."""
+    event = ue.event("char[4] a", enabled=True)
+    assert event.directory.set_filter('a == "abcde"').errno == ""
+    assert event.write(b"abcd").value == 8
+    kept = ue.dated("whole_pattern_compared", since=0, before=1)
+    assert len(ue.tracefs.records()) == kept
+
+
+@case(
+    spec="trace_dynevent.c:dyn_event_release",
+    doc="user_events.rst@v6.12: Deleting: silent about the error of a deletion that matches "
+    "nothing",
+    isolation="global",
+    switch="probes_deleted_by_system",
+)
+def test_probes_deleted_by_system(ue: UserEvents) -> None:
+    """A deletion without a name is ENOENT for a system without probes; before, EINVAL."""
+    deleted = ue.tracefs.command("-:no_such_system/\n")
+    assert deleted.errno == ue.dated("probes_deleted_by_system", since="ENOENT", before="EINVAL")
+
+
+@case(
+    spec="trace_eprobe.c:eprobe_dyn_event_match",
+    doc="eprobetrace.rst@v6.18: -:[GRP/]ENAME; silent about what may follow",
+    isolation="global",
+    switch="eprobe_system_matched",
+    facilities="eprobes",
+)
+def test_eprobe_system_matched(ue: UserEvents) -> None:
+    """Part of a system's name is not that system, and the eprobe stays; before, it was deleted."""
+    ue.event("u8 a")
+    assert add_eprobe(ue, "a=$a").errno == ""
+    command = f"-:{KPROBES}/{ue.name('p')} user_event/{ue.name()}\n"
+    errno = ue.tracefs.command(command).errno
+    assert errno == ue.dated("eprobe_system_matched", since="ENOENT", before="")
+    if errno:
+        remove_eprobe(ue)
+
+
+@case(
+    spec="trace_eprobe.c:get_event_field: *(char *)addr",
+    doc="eprobetrace.rst@v6.18: silent about the sign of a byte",
+    isolation="global",
+    switch="bytes_fetched_unsigned",
+    facilities="eprobes",
+)
+def test_bytes_fetched_unsigned(ue: UserEvents) -> None:
+    """A signed byte of -1 is fetched as 255, since char is unsigned; before, as -1."""
+    event = ue.event("s8 a")
+    assert add_eprobe(ue, "a=$a:s32").errno == ""
+    enable_eprobe(ue)
+    event.write(b"\xff")
+    disable_eprobe(ue)
+    shown = ue.dated("bytes_fetched_unsigned", since=255, before=-1)
+    assert ue.tracefs.records(ue.name("p")) == [
+        f"{ue.name('p')}: (user_events.{ue.name()}) a={shown}"
+    ]
+    remove_eprobe(ue)

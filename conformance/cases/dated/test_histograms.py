@@ -1,0 +1,82 @@
+"""Dated changes of histograms."""
+
+from __future__ import annotations
+
+from conformance.cases.case import surface
+from conformance.client.user_events import UserEvents
+
+case = surface(
+    "dated",
+    spec="trace_events_hist.c",
+    doc="histogram.rst@v6.12: Hist trigger: silent",
+    level="detail",
+    isolation="global",
+    facilities="hist",
+)
+
+
+@case(
+    spec="parse_field",
+    doc="Hist trigger: .percent and .graph of values",
+    switch="percent_and_graph",
+)
+def test_percent_and_graph(ue: UserEvents) -> None:
+    """A value has the modifier .percent: error_log does not blame the word itself."""
+    directory = ue.event("u8 a; u8 b").directory
+    text = "hist:keys=a:vals=b.percent"
+    refused = directory.trigger(text).errno
+    if refused:
+        # The caret marks the modifier if it is unknown, and the value if it is refused.
+        line = ue.tracefs.errors().splitlines()[-1]
+        unknown = line.index("^") == len("  Command: ") + text.index("percent")
+        assert unknown == ue.dated("percent_and_graph", since=False, before=True)
+    else:
+        assert ue.dated("percent_and_graph", since=refused, before="EINVAL") == ""
+
+
+@case(
+    spec="__create_val_field",
+    doc="Hist trigger: .log2 displays a key by its logarithm",
+    switch="value_modifiers_refused",
+)
+def test_value_modifiers_refused(ue: UserEvents) -> None:
+    """A value cannot be shown by its logarithm: EINVAL; before, it was accepted."""
+    directory = ue.event("u8 a; u8 b").directory
+    errno = directory.trigger("hist:keys=a:vals=b.log2").errno
+    assert errno == ue.dated("value_modifiers_refused", since="EINVAL", before="")
+
+
+@case(
+    spec="__create_val_field",
+    doc="Hist trigger: .graph displays a value as a bar",
+    needs="percent_and_graph value_modifiers_refused",
+    switch="percent_and_graph_kept",
+)
+def test_percent_and_graph_kept(ue: UserEvents) -> None:
+    """A value can be shown as a graph; for some releases, it was refused with others."""
+    directory = ue.event("u8 a; u8 b").directory
+    errno = directory.trigger("hist:keys=a:vals=b.graph").errno
+    assert errno == ue.dated("percent_and_graph_kept", since="", before="EINVAL")
+
+
+@case(
+    spec="event_hist_trigger_parse: save_hist_vars",
+    doc="Hist trigger 'handlers' and 'actions': silent about removal",
+    switch="reading_histogram_busy",
+)
+def test_reading_histogram_busy(ue: UserEvents) -> None:
+    """A variable that only an action of another histogram reads keeps its own: EBUSY."""
+    data = ue.open_data()
+    for stem in ("e", "other"):
+        data.register(ue.name(stem) + " u8 a; u8 b")
+    owner, reader = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
+    made = ue.name("made")
+    assert ue.tracefs.command(f"s:{made} u8 v\n").errno == ""
+    assert owner.trigger("hist:keys=a:x=b").errno == ""
+    text = f"hist:keys=a:onmatch(user_events.{ue.name()}).trace({made},$x)"
+    assert reader.trigger(text).errno == ""
+    removed = owner.trigger("!hist:keys=a:x=b").errno
+    assert removed == ue.dated("reading_histogram_busy", since="EBUSY", before="")
+    reader.trigger(f"!{text}")
+    owner.trigger("!hist:keys=a:x=b")
+    ue.tracefs.command(f"-:synthetic/{made}\n")

@@ -1,0 +1,98 @@
+"""Dated changes of instances, buffers, mounts and perf events."""
+
+from __future__ import annotations
+
+import os
+
+from conformance.cases.case import surface
+from conformance.cases.support.instances import create_instance
+from conformance.client.credentials import Credentials
+from conformance.client.perf import RAW, PerfAttr, open_perf
+from conformance.client.tracefs import ROOT
+from conformance.client.user_events import UserEvents
+from conformance.ops.credentials import CLONE_NEWNS
+
+case = surface("dated", doc="ftrace.rst@v6.12: silent", level="detail", isolation="global")
+
+
+@case(
+    spec="trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus",
+    doc="user_events.rst@v6.12: Deleting: silent about what was recorded",
+    switch="buffers_reset_with_events",
+)
+def test_buffers_reset_with_events(ue: UserEvents) -> None:
+    """A command that deletes nothing empties the buffer in which a deleted event was enabled."""
+    # Clear the reset that the deletions of earlier programs left pending.
+    ue.tracefs.command(f"-:{ue.name('never')}\n")
+    kept = ue.event("u16 a", name="kept", enabled=True)
+    data = ue.open_data()
+    event = data.register(ue.name())
+    ue.tracefs.enable(ue.name())
+    ue.tracefs.disable(ue.name())
+    if ue.profile.has("remote_enable"):
+        data.unregister(event.word)
+    data.close()
+    if not ue.profile.has("auto_delete"):
+        assert ue.open_data().delete(ue.name(), eventually=True).value == 0
+    ue.tracefs.status(eventually=True)
+    kept.write(b"\2\0")
+    assert ue.tracefs.command(f"-:{ue.name('never')}\n").errno == "ENOENT"
+    left = [ue.line("a=0x2 (2)", name="kept", dump="02 00")]
+    assert ue.tracefs.bodies() == ue.dated("buffers_reset_with_events", since=[], before=left)
+
+
+@case(
+    spec="trace_events.c:ftrace_enable_fops, ftrace_event_filter_fops: tracing_open_file_tr",
+    switch="enable_file_holds_instance",
+)
+def test_enable_file_holds_instance(ue: UserEvents) -> None:
+    """An instance whose event has an open `enable` file is EBUSY; before, it was removed."""
+    instance = create_instance(ue)
+    ue.event()
+    path = instance.path(f"events/user_events/{ue.name()}/enable")
+    opened, slot = ue.process.open(path, os.O_RDONLY)
+    assert opened.value == 0
+    removed = instance.remove()
+    ue.process.close(slot)
+    assert removed.errno == ue.dated("enable_file_holds_instance", since="EBUSY", before="")
+
+
+@case(spec="trace.c:tracing_cpumask_write", switch="empty_cpumask_refused")
+def test_empty_cpumask_refused(ue: UserEvents) -> None:
+    """An empty write to tracing_cpumask is EINVAL; before, it was an empty mask."""
+    written = ue.tracefs.write(ue.tracefs.path("tracing_cpumask"), "")
+    assert written.errno == ue.dated("empty_cpumask_refused", since="EINVAL", before="")
+    left = ue.dated("empty_cpumask_refused", since="1\n", before="0\n")
+    assert ue.tracefs.processors == left
+
+
+@case(
+    spec="fs/tracefs/inode.c:tracefs_apply_options",
+    doc="user_events.rst@v6.12: silent about tracefs and its modes",
+    switch="remount_keeps_mode",
+)
+def test_remount_keeps_mode(ue: UserEvents) -> None:
+    """Mounting tracefs again without options leaves its mode; before, it became 0700."""
+    root = Credentials(ue.new_process())
+    root.unshare(CLONE_NEWNS)
+    root.chmod(ROOT, 0o750)
+    assert root.remount(ROOT).value == 0
+    assert ue.tracefs.mode(ROOT) == ue.dated("remount_keeps_mode", since=0o750, before=0o700)
+
+
+@case(
+    spec="kernel/trace/trace_event_perf.c:perf_trace_add: perf_swevent_set_period",
+    doc="include/uapi/linux/perf_event.h@v6.12:perf_event_attr: sample_period is how many events "
+    "there are to a sample",
+    isolation="events",
+    needs="perf_sink",
+    switch="first_period_counted",
+    facilities="perf",
+)
+def test_first_period_counted(ue: UserEvents) -> None:
+    """The first of three records is no sample of period three; before, it was two."""
+    event = ue.event("u32 a")
+    ring = open_perf(ue.process, ue.name(), PerfAttr(period=3, sample_type=RAW)).map()
+    event.write(bytes(4))
+    twice = ["SAMPLE misc 1 size 24 raw 12: 00 00 00 00"] * 2
+    assert ring.records() == ue.dated("first_period_counted", since=[], before=twice)
