@@ -20,9 +20,7 @@ from tests.cases.variants import Variant, all_variants, judged
 BASES = ("5.18", "6.1.192", "6.4", "6.12.117", "7.3")
 # Switches of which the model implements one side only, and why.
 ONE_SIDED = {
-    "strings_formatted_safely": "the model formats nothing",
     "long_records_kept": "without it the time since the last record decides",
-    "deferred_release": "with it the reference may be gone as soon as without",
     "long_values_as_symbols": "the symbol depends on where the kernel lies",
 }
 

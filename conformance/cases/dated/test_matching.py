@@ -30,9 +30,9 @@ def test_deletion_arguments_matched(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_field_set_string, user_dyn_field_set_string",
-    # The model does not format.
-    needs="strings_formatted_safely",
+    spec="user_field_set_string, user_dyn_field_set_string; before 6.1 user_field_match",
+    # Without it nothing is compared.
+    needs="deletion_arguments_matched",
     switch="strings_formatted_safely",
 )
 def test_strings_formatted_safely(ue: UserEvents) -> None:

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 
 from conformance.abi import grammar
 from conformance.abi.profile import Profile
-from conformance.model.errors import Errno, RawReturn
+from conformance.model.errors import Errno, NotModelled, RawReturn
 from conformance.model.text.numbers import parse_unsigned
 
 # lib/ctype.c: isspace() of the kernel includes the no-break space of latin-1.
 SPACES = "\t\n\v\f\r \xa0"
 _U32 = 1 << 32
+# A percent sign in a format: flags, width and precision have no effect.
+_PERCENT = re.compile(r"%[-+ #0]*\d*(?:\.\d*)?%")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +104,22 @@ def fields_match(fields: tuple[Field, ...], tokens: list[str], profile: Profile)
                 break
         if not run:
             return False
-        text = field.text if profile.has("struct_size_matched") else f"{field.type} {field.name}"
-        if " ".join(run) != text + (";" if ";" in run[-1] else ""):
+        known = [field.type, field.name]
+        if field.is_struct and profile.has("struct_size_matched"):
+            known.append(str(field.size))
+        if not profile.has("strings_formatted_safely"):
+            run, known = [*map(_formatted, run)], [*map(_formatted, known)]
+        if " ".join(run) != " ".join(known) + (";" if ";" in run[-1] else ""):
             return False
     return position == len(tokens)
+
+
+def _formatted(text: str) -> str:
+    """snprintf() of a text without arguments (user_field_match before 6.1)."""
+    shown = _PERCENT.sub("\0", text)
+    if "%" in shown:
+        raise NotModelled(f"the format {text!r}, which reads arguments that it has not got")
+    return shown.replace("\0", "%")
 
 
 def parse_fields(arguments: str | None) -> tuple[Field, ...]:
