@@ -8,7 +8,7 @@ from conformance import ops
 from conformance.client.process import Process
 from conformance.client.tracefs import Tracefs
 from conformance.ops import Observation
-from conformance.ops.decoding import trace_page
+from conformance.ops.decoding import trace_page, trace_text
 
 
 class Pipe:
@@ -21,16 +21,19 @@ class Pipe:
         self.opened, self._slot = process.open(files.path(name), os.O_RDONLY | os.O_NONBLOCK)
 
     def read(self) -> Observation:
-        """read(2): consume records; the data is the bodies of own lines."""
+        """read(2): consume records; the data is the text of ops.decoding.trace_text."""
         return self._process.run(
             ops.ReadPipe(
                 self._process.actor,
                 self._slot,
                 trace_page.SIZE,
-                self._files.prefix,
                 self._files.sizes,
             )
         )
+
+    def records(self) -> list[str]:
+        """Bodies of the lines of own events that one read(2) returns."""
+        return trace_text.bodies(self.read().text, self._files.prefix)
 
     def close(self) -> Observation:
         """close(2)."""

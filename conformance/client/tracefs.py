@@ -9,6 +9,7 @@ from conformance import ops
 from conformance.client.lockstep import Lockstep
 from conformance.model.state.trace_instance import TOP, Record
 from conformance.ops import Observation, View
+from conformance.ops.decoding import trace_text
 
 ROOT = "/sys/kernel/tracing"
 DATA = f"{ROOT}/user_events_data"
@@ -57,9 +58,7 @@ class Tracefs:
     def read(self, path: str, view: View = View.EXACT, *, eventually: bool = False) -> Observation:
         """Read a whole file."""
         operation = ops.ReadFile(self._actor, path, view, self.prefix)
-        if eventually:
-            return self._lockstep.eventually(operation, self._timeout_s)
-        return self._lockstep.run(operation)[0]
+        return self._seen(operation, eventually=eventually)
 
     def write(self, path: str, data: str | bytes, flags: int = os.O_WRONLY) -> Observation:
         """Open a file, one write(2), close."""
@@ -149,34 +148,36 @@ class Tracefs:
 
         Before 6.4 lines have no name: then the payloads of all events.
         """
-        prefix = self.prefix if name is None else f"{name}:"
-        return self._records(self.path("trace"), View.RECORDS, prefix, self.sizes)
-
-    def distinct_records(self) -> list[str]:
-        """``records``, each once and sorted, for concurrent writers."""
-        return self._records(self.path("trace"), View.DISTINCT, self.prefix, self.sizes)
+        return self._records("trace", self.sizes, self.prefix if name is None else f"{name}:")
 
     def records_and_stacks(self) -> list[str]:
         """``records``, with "<stack trace>" where a kernel stack was recorded."""
-        return self._records(self.path("trace"), View.STACKS, self.prefix, self.sizes)
+        return self._records("trace", self.sizes, self.prefix, "<stack trace>")
 
     def snapshot(self) -> list[str]:
         """Bodies of the lines of own events in the snapshot buffer; [] without one."""
         spare = self._lockstep.model.world.instances[self._name].snapshot or []
-        return self._records(self.path("snapshot"), View.RECORDS, self.prefix, self._dumped(spare))
-
-    def _records(self, path: str, view: View, prefix: str, sizes: tuple[int, ...]) -> list[str]:
-        operation = ops.ReadFile(self._actor, path, view, prefix, sizes)
-        return self._lockstep.run(operation)[0].text.splitlines()
+        return self._records("snapshot", self._dumped(spare), self.prefix)
 
     def bodies(self, *, eventually: bool = False) -> list[str]:
         """Bodies of all trace lines, oldest first; the number of an unknown type is N."""
-        operation = ops.ReadFile(
-            self._actor, self.path("trace"), View.BODIES, self.prefix, self.sizes
-        )
+        return self._records("trace", self.sizes, "", eventually=eventually)
+
+    def _records(
+        self, file: str, sizes: tuple[int, ...], *prefixes: str, eventually: bool = False
+    ) -> list[str]:
+        operation = ops.ReadFile(self._actor, self.path(file), View.RECORDS, sizes=sizes)
+        return trace_text.bodies(self._seen(operation, eventually=eventually).text, *prefixes)
+
+    def distinct_records(self) -> list[str]:
+        """``records``, each once and sorted, for concurrent writers."""
+        operation = ops.ReadFile(self._actor, self.path("trace"), View.DISTINCT, sizes=self.sizes)
+        return self._seen(operation).text.splitlines()
+
+    def _seen(self, operation: ops.ReadFile, *, eventually: bool = False) -> Observation:
         if eventually:
-            return self._lockstep.eventually(operation, self._timeout_s).text.splitlines()
-        return self._lockstep.run(operation)[0].text.splitlines()
+            return self._lockstep.eventually(operation, self._timeout_s)
+        return self._lockstep.run(operation)[0]
 
     @property
     def sizes(self) -> tuple[int, ...]:

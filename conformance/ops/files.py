@@ -22,8 +22,8 @@ _STAT_MODE = slice(24, 28)
 class ReadFile(Operation):
     """Open a file, read it to its end, close it; ``view`` says what of it is compared.
 
-    ``prefix`` begins the names of the program's own events (View.OWN, View.RECORDS).  ``sizes``
-    are the payload bytes of the records that kernels before 6.4 dump, so that their padding is
+    ``prefix`` begins the names of the program's own events (View.OWN).  ``sizes`` are the payload
+    bytes of the records that kernels before 6.4 dump, so that their padding is
     left out.
     """
 

@@ -18,12 +18,11 @@ _LONGEST_NUMBER = 40
 class ReadPipe(Operation):
     """read(2) of at most ``count`` bytes of trace_pipe, compared as View.RECORDS.
 
-    ``prefix`` and ``sizes`` as in ``ReadFile``.
+    ``sizes`` as in ``ReadFile``.
     """
 
     slot: int
     count: int
-    prefix: str
     sizes: tuple[int, ...] = ()
 
     def c_text(self) -> str:
@@ -37,7 +36,7 @@ class ReadPipe(Operation):
 
     def compared(self, text: bytes) -> bytes:
         """The part of the text that is compared."""
-        return file_views.read(View.RECORDS, text, self.prefix, self.sizes)
+        return file_views.read(View.RECORDS, text, sizes=self.sizes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,7 +213,7 @@ LYING = (
     ops.ReadRing("a", 4096, 8192, 0x402),
     ops.Read("a", 3, 100),
     ops.Stat("a", "/f"),
-    ops.ReadPipe("a", 3, 100, "t00001_", (4,)),
+    ops.ReadPipe("a", 3, 100, (4,)),
     ops.ReadPage("a", 3, "/id", (4,)),
     ops.Ownership("a", "/f"),
     ops.Getdents("a", 3, "t"),

@@ -28,17 +28,6 @@ format:
 
 print fmt: "ID: %u a[7]=%s", REC->a
 """
-TRACE = rb"""# tracer: nop
-#
-# entries-in-buffer/entries-written: 5/5   #P:1
-#
-#           TASK-PID     CPU#  |||||  TIMESTAMP  FUNCTION
-          python-71      [000] .....     3.181713: t00001_e: a=0x1 (1)
- a b-c [000] d-99 [001] d..1.    12.000001: t00001_e:No fields found
-           <...>-72      [000] .....     3.181714: t00002_e: a=0x2 (2)
-           <...>-72      (     71) [000] .....     3.181714: t00001_f: m=x: y
-          python-71      [000] .....     3.181715: sched_switch: t00001_e
-"""
 
 
 def seen(view: View, data: bytes, prefix: str = PREFIX) -> bytes:
@@ -57,7 +46,7 @@ def test_exact_view_keeps_everything(data: bytes) -> None:
 def test_views_are_idempotent_on_any_bytes(data: bytes, view: View) -> None:
     once = seen(view, data)
     assert seen(view, data) == once
-    if view is not View.RECORDS:
+    if view not in (View.RECORDS, View.DISTINCT):
         assert seen(view, once) == once
 
 
@@ -66,15 +55,18 @@ def test_views_are_idempotent_on_any_bytes(data: bytes, view: View) -> None:
     [
         (b"", b""),
         (b"\nActive: 0\nBusy: 0\n", b""),
-        (b"t00001_a\nt00002_a\nxt00001_a\n\nActive: 3\n", b"t00001_a\n"),
+        (b"t00001_a\nt00002_a\n\nActive: 3\n", b"t00001_a\n"),
         (b"t00001_a # Used by ftrace\n", b"t00001_a # Used by ftrace\n"),
-        (b"u:t00001_a u32 b\nu:other t00001_c\n", b"u:t00001_a u32 b\n"),
+        (b"u:t00001_a u32 b\nu:t00002_a t00001_c\n", b"u:t00001_a u32 b\n"),
+        # Whatever is neither a total nor of another program.
+        (b"xt00001_a\nActive: x\nu:other\n", b"xt00001_a\nActive: x\nu:other\n"),
         (b"t00001_\xff\xa0\n", b"t00001_\xff\xa0\n"),
-        (b"ue:t00001_a;u32 b\nue:other;u8 t00001_c\n", b"ue:t00001_a;u32 b\n"),
-        (b"p:t00001_a\n", b""),
+        (b"ue:t00001_a;u32 b\nue:t00002_a;u8 t00001_c\n", b"ue:t00001_a;u32 b\n"),
+        (b"e:uevt/t00001_p user_events/t00001_e\n", b"e:uevt/t00001_p user_events/t00001_e\n"),
+        (b"s:synthetic/t00002_s u32 a\np:uevt/t00002_k do_exit\n", b""),
         # With indexes.
         (
-            b"7:t00001_e # Used by ftrace\n1:x\n8:t00001_f\n\nMax: 4096\n",
+            b"7:t00001_e # Used by ftrace\n1:t00002_x\n8:t00001_f\n\nMax: 4096\n",
             b"7:t00001_e # Used by ftrace\n8:t00001_f\n",
         ),
     ],
@@ -130,66 +122,24 @@ def test_structure_keeps_everything_else(right: bytes, wrong: bytes) -> None:
     assert seen(View.STRUCTURE, changed) != seen(View.STRUCTURE, FORMAT)
 
 
+AVAILABLE = b"# Available triggers:\n# traceon traceoff hist\n"
+
+
 @pytest.mark.parametrize(
-    ("data", "prefix", "records"),
+    ("data", "left"),
     [
-        (TRACE, PREFIX, b"t00001_e: a=0x1 (1)\nt00001_e:No fields found\nt00001_f: m=x: y\n"),
-        (TRACE, "t00001_f:", b"t00001_f: m=x: y\n"),
-        (TRACE, "sched_switch:", b"sched_switch: t00001_e\n"),
-        (b" a-1  [000] .....  3.181713: t00001_e: m=\xff\xfe\n", PREFIX, b"t00001_e: m=\xff\xfe\n"),
+        (AVAILABLE, b""),
+        (AVAILABLE + b"traceon:unlimited\n", AVAILABLE + b"traceon:unlimited\n"),
+        (b"# a comment\ntraceon:unlimited\n", b"# a comment\ntraceon:unlimited\n"),
     ],
 )
-def test_records_are_bodies_of_own_lines(data: bytes, prefix: str, records: bytes) -> None:
-    assert seen(View.RECORDS, data, prefix) == records
+def test_triggers_omit_the_list_of_available_ones(data: bytes, left: bytes) -> None:
+    assert seen(View.TRIGGERS, data) == left
 
 
-# Before 6.4: whole records as bytes, the padding of the ring buffer included, a NUL at the end.
-DUMPS = b"""# tracer: nop
-          python-71      [000] .....     3.181713: \n\
-00000000: 90 01 00 00 47 00 00 00 41 00 00 00              ....G...A...\n\
-\0          python-71      [000] .....     3.181714: \n\
-00000000: 90 01 00 00 47 00 00 00 01 02 03 04 05 06 07 08  ....G...........\n\
-00000010: 09 ff ff ff                                      ....\n\
-\0          python-71      [000] .....     3.181715: \n\
-00000000: 90 01 00 00 47 00 00 00 ee ee ee ee              ....G.......\n\
-\0          python-71      [000] .....     3.181716: \n\
-\0"""
-
-
-@pytest.mark.parametrize(
-    ("sizes", "payloads"),
-    [
-        pytest.param(
-            (4, 9, 0, 4000),
-            ["41 00 00 00", "01 02 03 04 05 06 07 08 09", "", ""],
-            id="known-sizes-omit-padding",
-        ),
-        pytest.param(
-            (), ["41 00 00 00", "01 02 03 04 05 06 07 08 09 ff ff ff", "ee ee ee ee", ""],
-            id="unknown-sizes-keep-padding",
-        ),
-        pytest.param(
-            (8, 9, 0, 4), ["41 00 00 00", "01 02 03 04 05 06 07 08 09", "", ""],
-            id="unexpected-length-is-kept",
-        ),
-    ],
-)  # fmt: skip
-def test_payloads_of_dumped_records(sizes: tuple[int, ...], payloads: list[str]) -> None:
-    assert read(View.RECORDS, DUMPS, PREFIX, sizes).decode().split("\n") == [*payloads, ""]
-
-
-@pytest.mark.parametrize(
-    ("right", "wrong"),
-    [
-        pytest.param(b"....G...A...", b"....G...B...", id="text"),
-        pytest.param(b"\n00000010: 09", b"\n00000020: 09", id="offset"),
-    ],
-)
-def test_inconsistent_dump_differs(right: bytes, wrong: bytes) -> None:
-    assert right in DUMPS
-    sizes = (4, 9, 0, 4000)
-    changed = DUMPS.replace(right, wrong, 1)
-    assert read(View.RECORDS, changed, PREFIX, sizes) != read(View.RECORDS, DUMPS, PREFIX, sizes)
+def test_counts_omit_sizes_and_times() -> None:
+    stats = b"entries: 1\nbytes: 44\noldest event ts:     3.1\nnow ts:    13.2\nnew: 1\n"
+    assert seen(View.COUNTS, stats) == b"entries: 1\nnew: 1\n"
 
 
 def test_exact_view_of_a_format_is_not_modelled() -> None:

@@ -112,7 +112,7 @@ EXAMPLES: dict[str, Operation] = {
     'p1: mkdir("/d", 0755);': ops.MakeDirectory("p1", "/d"),
     'p1: rmdir("/d");': ops.RemoveDirectory("p1", "/d"),
     'p1: echo(open("/f", O_WRONLY), getpid());': ops.WritePid("p1", "/f", os.O_WRONLY),
-    "p1: read(fd4, buffer, 512);": ops.ReadPipe("p1", 4, 512, "t1_"),
+    "p1: read(fd4, buffer, 512);": ops.ReadPipe("p1", 4, 512),
     "p1: read(fd4, buffer, getpagesize());": ops.ReadPage("p1", 4, "/id"),
     "p1: io_uring_prep_write(sqe, fd4, (void *)0x1000, 9, -1);": ops.SubmitWrite(
         "p1", 4, 0x1000, 9, -1

@@ -122,7 +122,7 @@ def test_after_trace_pipe(ue: UserEvents) -> None:
     data = listening(ue)
     text, raw = Pipe(ue.process, ue.tracefs), RawPipe(ue.process, ue.tracefs, ue.name())
     data.write_event(0, b"\1\0\0\0")
-    assert text.read().text == ue.line("a=0x1 (1)", dump="01 00 00 00") + "\n"
+    assert text.records() == [ue.line("a=0x1 (1)", dump="01 00 00 00")]
     data.write_event(0, b"\2\0\0\0")
     assert raw.read().text == (
         "commit 16\ntype_len 3 length 12 type own flags 0 pid own: 02 00 00 00\nrest zero\n"

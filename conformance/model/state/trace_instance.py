@@ -57,6 +57,10 @@ class Instance:
     unknown_because: str = ""
     # Processors with a record that was reserved and never committed; later records stay invisible.
     stuck_cpus: set[int] = field(default_factory=set)
+    # How many records are invisible; the kernel counts them as entries (rb_commit).
+    invisible: int = 0
+    # The actor whose write is recorded at present.
+    writer: str = ""
     # Whether the next deletion through dynamic_events resets the buffer; None if unknown.
     clear_trace: bool | None = False
     # Actors in set_event_pid and in set_event_notrace_pid.
@@ -99,7 +103,7 @@ class Instance:
     def append_text(self, text: str) -> None:
         """Append a record that is not of a user event."""
         if self.is_recording:
-            self.records.append(Record(_NO_EVENT, b"", "", None, text))
+            self.records.append(Record(_NO_EVENT, b"", self.writer, None, text))
 
     def take_snapshot(self) -> None:
         """update_max_tr(): swap the buffer with the snapshot buffer."""

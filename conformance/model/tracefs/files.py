@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 
 from conformance.abi.profile import Generation
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.events import Event
 from conformance.model.state.namespaces import CONFIDENTIALITY, LOCKDOWN, TRACEFS
 from conformance.model.state.process import Process
-from conformance.model.state.trace_instance import TOP, Instance, Record
+from conformance.model.state.trace_instance import TOP
 from conformance.model.state.world import World
-from conformance.model.text import printing
 from conformance.model.text.numbers import parse_unsigned
 from conformance.model.tracefs import (
     control_files,
@@ -25,6 +23,7 @@ from conformance.model.tracefs import (
     enabling,
     event_paths,
     format_file,
+    trace_file,
 )
 from conformance.model.tracing import event_files, instances, kernel_events, kprobes
 from conformance.model.user_events import helper_module, limits, status_file
@@ -60,9 +59,6 @@ _GROUP_MODE = 0o640
 
 
 _STATS = re.compile(rf"{TRACEFS}/per_cpu/cpu(\d+)/stats")
-
-# Task, pid, cpu, flags and time of a trace line.
-_LINE_HEAD = "model-1 [000] ..... 0.000000: "
 
 
 def page_file(world: World) -> str:
@@ -144,9 +140,9 @@ def read(world: World, process: Process, path: str) -> bytes | None:
         case _ if path == MAXIMUM:
             return b"%d\n" % limits.read_maximum(world)
         case _ if local == TRACE:
-            return trace_text(world, instance)
+            return _encode(trace_file.text(world, instance))
         case _ if local == control_files.SNAPSHOT:
-            return trace_text(world, instance, instance.snapshot or [])
+            return _encode(trace_file.snapshot_text(world, instance))
         case _ if path == helper_module.ATTACH:
             return _encode(helper_module.attach_text(world))
     stats = _STATS.fullmatch(local)
@@ -248,31 +244,6 @@ def write_event_file(world: World, event: Event, file: str, text: str, instance:
         event_files.enable(world, event, instance, on=enabling.parse_switch(text))
     elif not control_files.write_event(world, event, event.file_in(instance), file, text):
         raise NotModelled(f"writing {file} of an event")
-
-
-# trace, tracing_on, sysctl
-
-
-def trace_text(world: World, instance: Instance, records: Sequence[Record] | None = None) -> bytes:
-    """The text of `trace` or of trace_pipe.
-
-    ``records`` are given instead of those in the buffer.
-    """
-    if instance.unknown_because:
-        raise NotModelled(f"the trace buffer: {instance.unknown_because}; clear it first")
-    shown = instance.records if records is None else records
-    lines = (f"{_LINE_HEAD}{_line_body(world, record)}" for record in shown)
-    return _encode("".join(lines))
-
-
-def _line_body(world: World, record: Record) -> str:
-    """trace.c:print_trace_fmt(): decoded as the event that has the id at present."""
-    if record.text:
-        return record.text
-    event = world.table.with_id(record.id)
-    if event is None:
-        return f"Unknown type {record.id}\n"
-    return printing.record_text(event.tracepoint, event.fields, record.raw, world.profile)
 
 
 def _encode(text: str) -> bytes:

@@ -17,7 +17,7 @@ from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.process import OpenFile
 from conformance.model.state.trace_instance import Instance, Record
 from conformance.model.state.world import World
-from conformance.model.tracefs import event_paths, files
+from conformance.model.tracefs import event_paths, trace_file
 from conformance.model.tracing import instances
 from conformance.ops.decoding import trace_page
 
@@ -33,7 +33,7 @@ def read_pipe(world: World, operation: ops.ReadPipe) -> Answer:
     instance, cpu = _consumed(world, file, _PIPE)
     taken = instance.records_of(cpu)
     _check_waiting(file, taken)
-    text = files.trace_text(world, Instance(taken, unknown_because=instance.unknown_because))
+    text = trace_file.lines(world, instance, taken).encode("latin-1")
     if len(text) > min(_SURE_TEXT, operation.count):
         raise NotModelled("more text than one read(2) of trace_pipe returns")
     for record in taken:

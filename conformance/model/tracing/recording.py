@@ -47,6 +47,8 @@ def reserve(world: World, process: Process, event: Event, size: int) -> list[Res
     Triggers that need no record act here.
     """
     actor = actor_of(world, process)
+    for instance in world.instances.values():
+        instance.writer = actor
     files = [event.file_in(name) for name in sorted(event.tracers)]
     found = [_reserve_in(world, file, size, actor) for file in files]
     return [reservation for reservation in found if reservation is not None]
@@ -82,9 +84,12 @@ def commit(world: World, reservation: Reservation, record: Record, *, stuck: boo
     """Commit a record: run its triggers, keep or discard it, run the post triggers."""
     file, buffer = reservation.file, reservation.buffer
     late = _run_triggers(world, file, record.raw) if file.conditional else []
-    if _passes(file, record.raw) and _is_kept(reservation, len(record.raw)) and not stuck:
+    if _passes(file, record.raw) and _is_kept(reservation, len(record.raw)):
         assert buffer is not None
-        buffer.insert(len(buffer) if reservation.buffered else reservation.place, record)
+        if stuck:
+            reservation.instance.invisible += 1
+        else:
+            buffer.insert(len(buffer) if reservation.buffered else reservation.place, record)
     for trigger in late:
         triggers.run(world, file, trigger, None)
 

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from enum import StrEnum
 
-# trace.c:print_trace_fmt: "task-pid [cpu] flags time: " in front of every record.
-_TRACE_LINE = re.compile(r"^ *.{1,24}-\d+ +(?:\([ \d-]+\) +)?\[\d+\] \S+ +[\d.]+: (.*)$")
-# A line of a dump: offset, up to 16 bytes, and their text from column 59 on.
-_DUMP_LINE = re.compile(r"^[0-9a-f]{8}: ((?:[0-9a-f]{2} | {3}){16}) ")
-# The common fields, the alignment and the minimum size of a record in the ring buffer
-# (ring_buffer.c: a record of eight bytes would look like padding).
-_HEADER, _UNIT, _LEAST = 8, 4, 12
-_LINE_START = re.compile(rb"^(?:ue?:|\d+:)")
+from conformance.ops.decoding import trace_text
+
+# A line of dynamic_events or user_events_status: kind or index, system, and the start that
+# client.user_events gives to names.
+_GENERATED = re.compile(rb"(?:\w+:)?(?:\w+/)?(t\d+_)")
+_TOTALS = re.compile(rb"(?:Active|Busy|Max): \d+|")
 # Suffix of a definition in the first version, which shows the status bits of listeners.
 _USED_BY = re.compile(rb" \(Used by(?: ftrace)?(?: perf)?(?: other)?\)$", re.MULTILINE)
-# trace.c:print_trace_fmt: a record of an event that is gone.
-_UNKNOWN_TYPE = re.compile(rb"^Unknown type \d+$", re.MULTILINE)
-# A line of per_cpu/cpuN/stats that counts events.
-_COUNT = re.compile(
-    rb"^(?:entries|overrun|commit overrun|dropped events|read events): \d+\n", re.MULTILINE
-)
+# Lines of per_cpu/cpuN/stats that differ between runs.
+_SIZE_AND_TIMES = re.compile(rb"^(?:bytes|oldest event ts|now ts): *[\d.]+\n", re.MULTILINE)
+# trace_events_trigger.c:trigger_show, without triggers.
+_AVAILABLE = re.compile(rb"# Available triggers:\n#(?: \w+)+\n")
 # trace.c:tracing_err_log_seq_show
 _ERROR_TIME = re.compile(rb"^\[ *\d+\.\d{6}\] ", re.MULTILINE)
-# trace_output.c:trace_stack_print; the lines of functions start differently.
-_STACK = "<stack trace>"
 _FORMAT_ID = re.compile(rb"^ID: \d+$", re.MULTILINE)
 # "\tfield:char msg[20];\toffset:8;": the brackets of an array after the field's name.  A __data_loc
 # field keeps its brackets in the type.  The limits keep the time for malformed input linear.
@@ -37,27 +32,21 @@ class View(StrEnum):
     """Which part of a text file is compared."""
 
     EXACT = "exact"
-    # Lines of the program's own events; others may remain from earlier programs.
+    # user_events_status or dynamic_events without totals and events of other programs.
     OWN = "own"
-    # Definitions of the program's own events in dynamic_events, without the listeners that the
-    # first version of user_events appends.
+    # OWN without the listeners that dynamic_events of the first version appends.
     DEFINITIONS = "definitions"
     # A `format` file without its id and without the lengths of arrays.
     STRUCTURE = "structure"
     # A `format` file without its id.
     ARRAYS = "arrays"
-    # Bodies of trace lines, after the time stamp; the payload of a dumped record as hexadecimal
-    # bytes.
+    # Trace lines, as ``trace_text`` describes them.
     RECORDS = "records"
-    # RECORDS, sorted and each once: order and number of concurrent records are unspecified.
+    # The bodies of RECORDS, sorted and each once, for concurrent writers.
     DISTINCT = "distinct"
-    # Bodies of all trace lines; the number of an unknown type is replaced by N.
-    BODIES = "bodies"
-    # The counts in per_cpu/cpuN/stats, without bytes and times.
+    # per_cpu/cpuN/stats without bytes and times.
     COUNTS = "counts"
-    # RECORDS, and a line where a stack was recorded.
-    STACKS = "stacks"
-    # The lines of `trigger`, without the comment that lists available triggers.
+    # `trigger` without the list of available triggers.
     TRIGGERS = "triggers"
     # `error_log` without the times.
     ERRORS = "errors"
@@ -77,70 +66,39 @@ def read(view: View, data: bytes, prefix: str = "", sizes: tuple[int, ...] = ())
         case View.ARRAYS:
             return _without_id(data)
         case View.RECORDS:
-            return _records(data, (prefix,), sizes)
+            return _on_text(data, lambda text: trace_text.describe(text, sizes))
         case View.DISTINCT:
-            records = _records(data, (prefix,), sizes)
-            return b"".join(sorted(set(records.splitlines(keepends=True))))
-        case View.BODIES:
-            bodies = _records(data, ("",), sizes)
-            return _UNKNOWN_TYPE.sub(b"Unknown type N", bodies)
+            return _on_text(data, lambda text: trace_text.distinct(text, sizes))
         case View.COUNTS:
-            return b"".join(_COUNT.findall(data))
-        case View.STACKS:
-            return _records(data, (prefix, _STACK), sizes)
+            return _SIZE_AND_TIMES.sub(b"", data)
         case View.TRIGGERS:
-            return b"".join(line for line in data.splitlines(True) if not line.startswith(b"#"))
+            return b"" if _AVAILABLE.fullmatch(data) else data
         case View.ERRORS:
             return _ERROR_TIME.sub(b"", data)
 
 
 def _own_lines(data: bytes, prefix: bytes) -> bytes:
-    """Lines of user_events_status or dynamic_events of events whose name starts with ``prefix``.
+    """Lines of user_events_status or dynamic_events, except totals and events of other programs.
 
-    Before 6.4 a status line starts with the event's index.
+    Names of the program's own events start with ``prefix``; without one all lines are kept.
     """
-    lines = (line + b"\n" for line in data.split(b"\n") if line)
-    return b"".join(line for line in lines if _LINE_START.sub(b"", line).startswith(prefix))
+    if not prefix:
+        return data
+    lines = (line for line in data.split(b"\n") if not _TOTALS.fullmatch(line))
+    return b"".join(line + b"\n" for line in lines if _named_by(line) in (prefix, None))
+
+
+def _named_by(line: bytes) -> bytes | None:
+    """The start of a generated name, None for any other line."""
+    found = _GENERATED.match(line)
+    return None if found is None else found[1]
 
 
 def _without_id(data: bytes) -> bytes:
     return _FORMAT_ID.sub(b"ID: N", data, count=1)
 
 
-def _records(data: bytes, prefixes: tuple[str, ...], sizes: tuple[int, ...]) -> bytes:
-    """Bodies of the trace lines that start with one of ``prefixes``, one per line."""
-    bodies: list[str] = []
-    dumps: list[str] = []
-    for line in data.decode("utf-8", "surrogateescape").split("\n"):
-        dumped = _DUMP_LINE.match(line)
-        if dumped is not None and dumps:
-            # A dump line that does not match its bytes is kept as it is, so that it differs.
-            right = line == _dump_line(len(dumps[-1].split()), bytes.fromhex(dumped[1]))
-            dumps[-1] += dumped[1] if right else line
-            continue
-        # The text of a dump ends with a NUL.
-        found = _TRACE_LINE.match(line.lstrip("\0"))
-        if found is None:
-            continue
-        if not found[1]:
-            dumps.append("")
-        elif found[1].startswith(prefixes):
-            bodies.append(found[1] + "\n")
-    payloads = [_payload(dump, number, sizes) for number, dump in enumerate(dumps)]
-    return "".join(bodies + payloads).encode("utf-8", "surrogateescape")
-
-
-def _dump_line(offset: int, row: bytes) -> str:
-    """A row of lib/hexdump.c: offset, bytes, and their text."""
-    shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
-    return f"{offset:08x}: {row.hex(' '):<48} {shown}"
-
-
-def _payload(dump: str, number: int, sizes: tuple[int, ...]) -> str:
-    """The payload of a dumped record, without padding if the size is the expected one."""
-    raw = dump.split()
-    if number < len(sizes):
-        record = _HEADER + sizes[number]
-        padded = max(_LEAST, -(-record // _UNIT) * _UNIT)
-        raw = raw[:record] if len(raw) == padded else raw
-    return " ".join(raw[_HEADER:]) + "\n"
+def _on_text(data: bytes, view: Callable[[str], str]) -> bytes:
+    """Apply a view of text; bytes outside UTF-8 are kept."""
+    text = data.decode("utf-8", "surrogateescape")
+    return view(text).encode("utf-8", "surrogateescape")

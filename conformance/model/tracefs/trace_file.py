@@ -1,0 +1,54 @@
+"""The files `trace` and `snapshot`, as far as ops.decoding.trace_text shows them.
+
+Source: trace.c:s_show, print_event_info, print_snapshot_help, print_trace_fmt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conformance.model.errors import NotModelled
+from conformance.model.state.trace_instance import Instance, Record
+from conformance.model.state.world import World
+from conformance.model.text import printing
+
+
+def text(world: World, instance: Instance) -> str:
+    """The text of `trace`."""
+    shown = lines(world, instance, instance.records)
+    entries = len(instance.records) + instance.invisible
+    return _header(entries, entries + instance.overrun) + shown
+
+
+def snapshot_text(world: World, instance: Instance) -> str:
+    """The text of `snapshot`: without records, whether there is a spare buffer."""
+    if not instance.snapshot:
+        kept = "freed" if instance.snapshot is None else "allocated"
+        return f"# * Snapshot is {kept} *\n"
+    shown = lines(world, instance, instance.snapshot)
+    return _header(len(instance.snapshot), len(instance.snapshot)) + shown
+
+
+def lines(world: World, instance: Instance, records: Sequence[Record]) -> str:
+    """The lines of records; the pid of a line stands for the actor."""
+    if instance.unknown_because:
+        raise NotModelled(f"the trace buffer: {instance.unknown_because}; clear it first")
+    actors = dict.fromkeys(each.actor for each in records)
+    pids = {actor: pid for pid, actor in enumerate(actors)}
+    return "".join(
+        f"model-{pids[each.actor]} [000] ..... 0.0: {_body(world, each)}" for each in records
+    )
+
+
+def _header(entries: int, written: int) -> str:
+    return f"# entries-in-buffer/entries-written: {entries}/{written}   #P:1\n"
+
+
+def _body(world: World, record: Record) -> str:
+    """print_trace_fmt(): decoded as the event that has the id at present."""
+    if record.text:
+        return record.text
+    event = world.table.with_id(record.id)
+    if event is None:
+        return f"Unknown type {record.id}\n"
+    return printing.record_text(event.tracepoint, event.fields, record.raw, world.profile)
