@@ -1,4 +1,4 @@
-"""docs/findings.md as data: the known disagreements between kernel and documentation."""
+"""docs/findings.md and docs/behaviours.md as data: bugs, and surprises for clients."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-FILE = Path(__file__).parents[3] / "docs" / "findings.md"
+_DOCS = Path(__file__).parents[3] / "docs"
+FINDINGS = _DOCS / "findings.md"
+BEHAVIOURS = _DOCS / "behaviours.md"
 
 _HEADING = re.compile(r"^## +(.+?) *$", re.MULTILINE)
 # `surface.name`, or `surface.name…` for all ids with this prefix.
@@ -31,14 +33,17 @@ class Finding:
         return False
 
 
-def read_findings(path: Path = FILE) -> list[Finding]:
-    """The sections in order; empty if the documentation is not installed."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError:
-        return []
-    parts = _HEADING.split(text)[1:]
-    return [_finding(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
+def read_findings(*pages: Path) -> list[Finding]:
+    """The sections of the pages in order, by default of both; empty if not installed."""
+    found = []
+    for page in pages or (FINDINGS, BEHAVIOURS):
+        try:
+            text = page.read_text(encoding="utf-8")
+        except OSError:
+            continue
+        parts = _HEADING.split(text)[1:]
+        found += [_finding(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
+    return found
 
 
 def _finding(title: str, text: str) -> Finding:

@@ -1,0 +1,87 @@
+"""Suggested patches: each belongs to one section of docs/findings.md, and applies to 6.12."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.report.matrix.findings import FINDINGS, Finding, read_findings
+from host.progress import StreamProgress
+from kernels.catalog.catalog import load_catalog
+from kernels.patches import applying, series
+from kernels.sources.unpacked import SourceTrees
+from kernels.store.built_kernel import BuiltKernel
+from kernels.store.store import Store
+
+ROOT = Path(__file__).resolve().parent.parent
+PATCHES = sorted((ROOT / "fixtures" / "fixes").glob("*.patch"))
+SECTIONS = read_findings(FINDINGS)
+
+_BUG = re.compile(r"\bBug\s`([a-z0-9-]+)`")
+_PARTS = re.compile(
+    r"\n\nReproducer:\n\n```(?:sh|c)\n.+?\n```\n(?:.*\n)?"
+    r"\nCause:\s.+?\n\nFixes:\s.+?\n\nSuggested\spatch:\s(.+)",
+    re.DOTALL,
+)
+_PATCH = re.compile(r"`fixtures/fixes/([a-z0-9-]+)\.patch`")
+
+each_section = pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.title)
+each_patch = pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.stem)
+
+
+def bug_of(section: Finding) -> str:
+    (bug,) = _BUG.findall(section.text)
+    return str(bug)
+
+
+def suggestion_of(section: Finding) -> str:
+    found = _PARTS.search(section.text)
+    assert found, "write Reproducer, Cause, Fixes and Suggested patch, in this order"
+    return found[1]
+
+
+@each_section
+def test_section_is_a_mail(section: Finding) -> None:
+    """It has a reproducer, a cause, and a patch or the reason why there is none."""
+    suggestion, bug = suggestion_of(section), bug_of(section)
+    own = [name for name in _PATCH.findall(suggestion) if name == bug]
+    assert own or re.match(r"none\b.{20}", suggestion, re.DOTALL), suggestion
+
+
+def test_every_bug_has_one_section() -> None:
+    bugs = [bug_of(section) for section in SECTIONS]
+    assert sorted(set(bugs)) == sorted(bugs)
+
+
+@each_patch
+def test_patch_is_suggested_by_the_section_of_its_bug(patch: Path) -> None:
+    named = [bug_of(one) for one in SECTIONS if patch.stem in _PATCH.findall(suggestion_of(one))]
+    assert patch.stem in named
+
+
+@each_patch
+def test_patch_is_a_mail(patch: Path) -> None:
+    """It says what and why; one patch per file."""
+    assert len(series.read(patch).patches) == 1
+    message = patch.read_text(encoding="utf-8").partition("\n---\n")[0]
+    subject = re.search(r"^Subject: \[PATCH\] [\w/]+: [A-Z].{8,65}$", message, re.MULTILINE)
+    assert subject, "Subject: [PATCH] area: What it does"
+    assert len(message.split("\n\n", 1)[1].split()) > 20
+
+
+def test_patches_apply(built_kernel: BuiltKernel) -> None:
+    """Each patch applies to 6.12 alone, and all in the order of their names."""
+    store, progress = Store(), StreamProgress(sys.stderr)
+    tree = SourceTrees(store, progress).path(
+        load_catalog().find("6.12").source, built_kernel.revision
+    )
+    if not tree.is_dir():
+        pytest.skip("the kernel is built, its source is not in the store")
+    with store.locked("the patches of fixtures/fixes", progress):
+        for patch in PATCHES:
+            applying.check(series.read(patch).patches, tree, store)
+        together = [one for patch in PATCHES for one in series.read(patch).patches]
+        applying.check(together, tree, store)
