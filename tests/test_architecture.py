@@ -19,7 +19,7 @@ PACKAGES = ("host", "kernels", "vm", "conformance")
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("host", "conformance.abi"),
     ("kernels", "vm", "conformance.ops", "conformance.results"),
-    ("conformance.model", "conformance.expectations"),
+    ("conformance.model", "conformance.allowed_reports"),
     ("conformance.client",),
     ("conformance.cases",),
     ("conformance.runner", "conformance.report"),

@@ -20,14 +20,41 @@ def _bug(
     fix: str = "",
     fixed: tuple[int, int] | None = None,
     backports: Mapping[tuple[int, int], int] | None = None,
+    fingerprints: tuple[str, ...] = (),
 ) -> Switch:
     """A bug; ``fix`` is the title of the commit, ``fixed`` the first mainline release with it.
 
     ``kind`` says whose code has the bug: that of user_events, or that of the booted base.
+    ``fingerprints`` are the reports by which a warning, an oops or KASAN shows it.
     """
     return Switch(
-        id, symptom, fix, fixed, backports or {}, kind=kind, bug=True, introduced=introduced
+        id,
+        symptom,
+        fix,
+        fixed,
+        backports or {},
+        kind=kind,
+        bug=True,
+        introduced=introduced,
+        fingerprints=fingerprints,
     )
 
 
-BUGS: tuple[Switch, ...] = ()
+BUGS: tuple[Switch, ...] = (
+    _bug(
+        "format-array-length",
+        "`format` shows an uninitialised number as the length of an array",
+        # With "tracing: Fix TASK_COMM_LEN in trace event format file", also in 6.1.13.
+        kind=Kind.BASE,
+        introduced=(6, 1),
+    ),
+    _bug(
+        "eprobe-event-freed",
+        "an event is deleted while an eprobe still refers to it",
+    ),
+    _bug(
+        "eprobe-two-instances",
+        "an eprobe enabled in a second instance records only in the first one",
+        kind=Kind.BASE,
+    ),
+)

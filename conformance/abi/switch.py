@@ -24,7 +24,8 @@ class Switch:
 
     A switch of a ``bug`` is on where the kernel does not have the bug: ``since`` is the release
     that fixed it, ``commit`` the fix ("" if there is none), ``says`` the symptom.  Releases before
-    ``introduced`` do not have the bug either.
+    ``introduced`` do not have the bug either.  A bug with ``fingerprints`` is recognised by the
+    kernel report that it causes, others by the answers of the kernel.
     """
 
     name: str
@@ -35,3 +36,4 @@ class Switch:
     kind: Kind = Kind.USER_EVENTS
     bug: bool = False
     introduced: tuple[int, int] | None = None
+    fingerprints: tuple[str, ...] = ()

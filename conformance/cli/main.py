@@ -21,7 +21,6 @@ _COMMANDS = {
     "compare": "compare",
     "report": "report",
     "history": "history",
-    "expectations": "expectations",
     "export": "export",
     "bisect": "bisect.command",
 }

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from conformance.results.case_result import Level
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.session.launch import (
@@ -50,7 +51,7 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         action=_Once,
         help="only cases with EXPR in their ids, such as 'write or status'",
     )
-    add("-q", "--quiet", action="store_true", help="a line per unexpected case, and the verdict")
+    add("-q", "--quiet", action="store_true", help="a line per failed case, and the verdict")
     add(
         "-n",
         "--guests",
@@ -60,6 +61,14 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     )
     add("--against", choices=["base"], help="run without --patch as well, and compare")
     declare_options(add)
+    # pytest has an option of this name.
+    add(
+        "--strict",
+        dest="fail_on",
+        action="store_const",
+        const=Level.DETAIL.value,
+        help="the same as --fail-on detail",
+    )
     run.set_defaults(perform=_run)
 
 

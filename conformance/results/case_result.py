@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any
@@ -48,12 +48,26 @@ class Outcome(StrEnum):
 
 CONFORMING = frozenset({Outcome.PASS, Outcome.FIXED})
 """The kernel did as documented."""
-UNEXPECTED = frozenset({Outcome.FAIL, Outcome.FIXED, Outcome.CRASH, Outcome.TIMEOUT})
-"""Outcomes about the kernel that no expectation explains."""
+LOST = frozenset({Outcome.CRASH, Outcome.TIMEOUT})
+"""The kernel lost the guest: unexpected at every level."""
+OUTCOME_OF: Mapping[Level, Outcome] = {
+    Level.CONTRACT: Outcome.FAIL,
+    Level.BEHAVIOUR: Outcome.CHANGED,
+    Level.DETAIL: Outcome.NOTE,
+}
+"""The outcome of a deviation by the level of its case."""
+UNEXPECTED = LOST | frozenset(OUTCOME_OF.values())
+"""The kernel did not do as documented, and no known bug explains it."""
 NOT_OK = UNEXPECTED | {Outcome.ERROR}
 """Unexpected outcomes, and errors of the suite, the guest or the host."""
 NO_VERDICT = frozenset({Outcome.SKIP, Outcome.ERROR})
 """Outcomes that say nothing about the kernel."""
+
+
+def failing(line: Level) -> frozenset[Outcome]:
+    """The outcomes that fail a run which tolerates deviations below a level."""
+    levels = list(Level)
+    return LOST | {OUTCOME_OF[level] for level in levels[: levels.index(line) + 1]}
 
 
 class Blame(StrEnum):
@@ -198,8 +212,9 @@ class CaseResult:
     program that ran, independent of names and addresses, ``course`` its beginning (see
     ``conformance.ops.digest``).  ``reports`` are the kernel's reports on the console;
     ``sentence`` is what the case proves.  ``file`` and ``line`` locate the failing line of the
-    case, else its function; they are empty for results as expected.  Raises ValueError for an
-    invalid id, a SKIP without a reason code, or an invalid duration.
+    case, else its function; they are empty for results as expected.  ``level`` is the kind of
+    promise, ``bug`` the ids of the known bugs of an XFAIL or FIXED, separated by spaces.  Raises
+    ValueError for an invalid id, a SKIP without a reason code, or an invalid duration.
     """
 
     id: str
@@ -219,6 +234,8 @@ class CaseResult:
     sentence: str = ""
     file: str = ""
     line: int = 0
+    level: Level = Level.CONTRACT
+    bug: str = ""
 
     def __post_init__(self) -> None:
         if not CASE_ID.fullmatch(self.id):
@@ -237,7 +254,7 @@ class CaseResult:
 
     @property
     def unexpected(self) -> bool:
-        """Whether this outcome makes the run FAIL."""
+        """Whether the kernel deviated, and no known bug explains it."""
         return self.outcome in UNEXPECTED
 
     @property
@@ -269,7 +286,9 @@ class Contradiction:
     """A dated switch that the kernel contradicts.
 
     ``measured`` is whether the kernel behaves as the switch ``says``; its profile has the opposite.
-    ``commit`` is the title of the commit that dates the switch, ``case`` the id of its case.
+    ``commit`` is the title of the commit that dates the switch, ``case`` the id of its case,
+    ``outcome`` what the contradiction amounts to.  The switch of a ``bug`` is on where the bug is
+    fixed.
     """
 
     switch: str
@@ -277,11 +296,14 @@ class Contradiction:
     says: str
     commit: str
     case: str
+    outcome: Outcome = Outcome.FAIL
+    bug: bool = False
 
     @property
     def override(self) -> str:
         """The switch as measured, for ``--abi``."""
-        return f"{self.switch}={'yes' if self.measured else 'no'}"
+        words = ("present", "fixed") if self.bug else ("no", "yes")
+        return f"{self.switch}={words[self.measured]}"
 
 
 def abi_with(profile: str, contradictions: Iterable[Contradiction]) -> str:
@@ -328,26 +350,27 @@ def settle(first: CaseResult, second: CaseResult) -> CaseResult:
 
 
 def verdict_of(
-    results: Iterable[CaseResult], contradictions: Sequence[Contradiction] = ()
+    results: Iterable[CaseResult],
+    contradictions: Sequence[Contradiction] = (),
+    fail_on: Level = Level.CONTRACT,
 ) -> RunVerdict:
     """The verdict of a run with these results.
 
-    No verdict (ERROR) takes precedence over FAIL, since a missing case may hide more than the
-    others show; a run without a judged case, or in which only some guests had user_events, has no
-    verdict either.  A contradicted switch makes the run FAIL, and so do cases judged with measured
-    switches (``adapted``): the kernel broke its profile even if the case about the switch was not
-    selected.
+    A deviation of level ``fail_on`` or stronger makes the run FAIL, even if other cases have no
+    result; a contradicted switch counts as the case about it would.  A run with errors, without a
+    judged case, or in which only some guests had user_events, has no verdict (ERROR).
     """
     results = tuple(results)
     unbuilt = [each.not_built for each in results]
     if unbuilt and all(unbuilt):
         return RunVerdict.NOT_BUILT
+    outcomes = [each.outcome for each in results] + [each.outcome for each in contradictions]
+    if not failing(fail_on).isdisjoint(outcomes):
+        return RunVerdict.FAIL
     if any(unbuilt) or any(each.outcome is Outcome.ERROR for each in results):
         return RunVerdict.ERROR
     if all(each.outcome is Outcome.SKIP for each in results):
         return RunVerdict.ERROR
-    if contradictions or any(each.unexpected or each.adapted for each in results):
-        return RunVerdict.FAIL
     return RunVerdict.PASS
 
 

@@ -10,18 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.results.case_result import (
+    LOST,
     MODULE_SURFACE,
-    NOT_OK,
-    UNEXPECTED,
     CaseResult,
     Contradiction,
+    Level,
     Outcome,
     RunVerdict,
+    failing,
     verdict_of,
 )
 from conformance.results.json_codec import SCHEMA, SchemaError, decode, encode
 
-ALWAYS_SHOWN = ("passed", "known", "unexpected")
+ALWAYS_SHOWN = ("passed", "known bugs", "failed")
 """Words of a tally that are shown even if zero."""
 # Kernels that change under their name: patched ones, trees, images.
 _CHANGING = re.compile(r"\+|^tree-|^image-")
@@ -56,8 +57,9 @@ class RunHead:
     ``host`` must have ``accel`` (kvm, tcg or none); ``accel_reason`` says why it was chosen.
     ``started`` is a UTC time such as ``2026-11-20T17:44:00Z``; ``suite`` the revision of this
     suite, ``suite_sha256`` the digest of its files; ``asked`` are the options of `uevt run` that
-    repeat this run.  In a ``self_check`` the model replaces the kernel: it tests the suite and no
-    kernel.  Raises ValueError for another schema, or a missing accelerator.
+    repeat this run; deviations of level ``fail_on`` or stronger make it FAIL.  In a ``self_check``
+    the model replaces the kernel: it tests the suite and no kernel.  Raises ValueError for another
+    schema, or a missing accelerator.
     """
 
     schema: int = SCHEMA
@@ -68,6 +70,7 @@ class RunHead:
     suite_sha256: str | None = None
     asked: tuple[str, ...] = ()
     self_check: bool = False
+    fail_on: Level = Level.CONTRACT
 
     def __post_init__(self) -> None:
         if self.schema != SCHEMA:
@@ -76,6 +79,10 @@ class RunHead:
             )
         if "accel" not in self.host:
             raise ValueError("host.accel is missing")
+
+    def fails(self, outcome: Outcome) -> bool:
+        """Whether one case with this outcome keeps the run from PASS."""
+        return outcome is Outcome.ERROR or outcome in failing(self.fail_on)
 
     def command_for(self, case: CaseResult) -> str:
         """The command that runs one case as this run did, "" if the run did not record it."""
@@ -113,9 +120,8 @@ class RunRecord:
         """The verdict about the kernel."""
         if self.not_built:
             return RunVerdict.NOT_BUILT
-        if self.missing:
-            return RunVerdict.ERROR
-        return verdict_of(self.cases, self.contradictions)
+        verdict = verdict_of(self.cases, self.contradictions, self.head.fail_on)
+        return RunVerdict.ERROR if self.missing and verdict is RunVerdict.PASS else verdict
 
     @property
     def missing(self) -> int:
@@ -136,16 +142,12 @@ class RunRecord:
         if self.missing:
             ended = f"{len(self.cases)} of {self.selected} cases ended"
             return f"{ended}: {self.note}" if self.note else ended
-        shown = any(each.outcome in NOT_OK for each in self.cases)
+        shown = any(self.head.fails(each.outcome) for each in self.cases)
         if shown or self.verdict in {RunVerdict.PASS, RunVerdict.NOT_BUILT}:
             return ""
-        if self.contradictions:
-            found = ", ".join(each.switch for each in self.contradictions)
-            return f"the kernel contradicts its profile in: {found}; see --abi"
-        if self.adapted:
-            return (
-                f"judged with measured switches instead of the profile: {', '.join(self.adapted)}"
-            )
+        found = [each.switch for each in self.contradictions if self.head.fails(each.outcome)]
+        if found:
+            return f"the kernel contradicts its profile in: {', '.join(found)}; see --abi"
         return self.note.strip() or "no case was judged"
 
     @property
@@ -153,8 +155,11 @@ class RunRecord:
         """The number of cases in the words of reports; only ALWAYS_SHOWN is shown if zero."""
         return {
             "passed": self.count(Outcome.PASS),
-            "known": self.count(Outcome.XFAIL),
-            "unexpected": self.count(*UNEXPECTED),
+            "known bugs": self.count(Outcome.XFAIL),
+            "fixed": self.count(Outcome.FIXED),
+            "changed": self.count(Outcome.CHANGED),
+            "noted": self.count(Outcome.NOTE),
+            "failed": self.count(Outcome.FAIL, *LOST),
             "skipped": self.count(Outcome.SKIP),
             "undecided": self.count(Outcome.ERROR),
             "not run": self.missing,

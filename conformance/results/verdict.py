@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.results.case_result import CaseResult, Outcome, RunVerdict
 from conformance.results.run import ALWAYS_SHOWN, RunRecord, self_check_of
-from host.text import coloured, counted, one_line
+from host.text import coloured, one_line
 
 _COLOURS = {
     RunVerdict.PASS: "good",
@@ -40,7 +40,7 @@ def _counts(record: RunRecord) -> str:
     if record.not_built:
         return f"{one_line(record.note) or 'this kernel was built without user_events'} {time}"
     parts = [
-        counted(number, "known deviation") if word == "known" else f"{number} {word}"
+        f"{number} {word[:-1] if number == 1 and word == 'known bugs' else word}"
         for word, number in record.tally.items()
         if number or word in ALWAYS_SHOWN
     ]

@@ -198,6 +198,7 @@ class CaseRun:
             course=course,
             reports=judgement.reports,
             sentence=case.sentence,
+            level=case.level,
         )
 
 

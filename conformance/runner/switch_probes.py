@@ -18,6 +18,7 @@ from conformance.abi.switches import BY_NAME, SWITCHES
 from conformance.cases.case import Case
 from conformance.client.user_events import UserEvents
 from conformance.results.case_result import Blame, CaseResult, Contradiction, Outcome, abi_with
+from conformance.runner.grading import graded, outcome_of_switch, own_switches
 
 # Runs of one probe at most: two probes could invalidate each other forever.
 _MAX_RUNS = 4
@@ -25,7 +26,7 @@ _MAX_RUNS = 4
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The case about a switch, which has no variants, and its program."""
+    """The case about a switch, and its program: that of its first variant."""
 
     case: Case
     program: Callable[[UserEvents], None]
@@ -149,12 +150,18 @@ class SwitchMeasurement:
             says=dated.says,
             commit=dated.commit,
             case=self._probes[switch].case.id,
+            outcome=outcome_of_switch(
+                dated, self._probes[switch].case.level, measured=not self.profile.has(switch)
+            ),
+            bug=dated.bug,
         )
 
     def explanation(self, switch: str) -> str:
         """The reason of the failed case about a contradicted switch."""
         found = self._contradiction(switch)
         name = self.profile.name
+        if found.bug:
+            return f"the kernel has the bug {switch}, fixed by {found.commit}: {found.says}"
         return (
             f"the kernel contradicts switch {switch} of profile {name} ({found.commit}); "
             f"if that is right for this kernel, judge with --abi {abi_with(name, [found])}"
@@ -173,6 +180,9 @@ class SwitchMeasurement:
         probe again.
         """
         finding = self.finding(switch)
+        if BY_NAME[switch].bug and (answered is Outcome.PASS or not self.profile.has(switch)):
+            # Judged as measured, or a variant that does not show the bug.
+            return result
         if finding is Finding.CONTRADICTED and answered is Outcome.FAIL:
             return replace(result, blame=Blame.KERNEL, reason=self.explanation(switch))
         if finding is Finding.CONTRADICTED and answered is Outcome.PASS:
@@ -181,9 +191,14 @@ class SwitchMeasurement:
             return _disagreeing(result, "agreed with the profile, the case contradicts it")
         return result
 
+    def graded(self, case: Case, result: CaseResult) -> CaseResult:
+        """The result as it counts: see ``conformance.runner.grading``."""
+        fixed = frozenset(name for name in self.contradicted if BY_NAME[name].bug)
+        return graded(result, case, self.profile, fixed)
+
     def profile_for(self, case: Case) -> Profile:
-        """The profile for a case: as measured, except for the switch of the case itself."""
-        others = self.contradicted - {case.switch}
+        """The profile for a case: as measured, except for its own switches."""
+        others = self.contradicted - own_switches(case, self.profile)
         return AdaptedProfile.of(self._flipped(others), others) if others else self.profile
 
     def lacking(self, case: Case) -> tuple[str, ...]:

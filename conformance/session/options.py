@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
+from conformance.results.case_result import Level
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import ExitStyle
 
@@ -16,6 +17,7 @@ from conformance.results.exit_codes import ExitStyle
 _VALUES = (
     *("image", "modules", "tree", "ref", "abi", "flavour"),
     *("tier", "isolation", "repeat", "shuffle", "deadline", "out", "exit_style", "ktap", "resume"),
+    "fail_on",
 )
 _LISTS = ("patch", "config", "module", "append")
 _FLAGS = ("force", "require")
@@ -39,6 +41,10 @@ _DESCRIPTOR = re.compile(r"/dev/fd/(\d+)")
 
 _TIER = "quick or full (default: full with --patch, --tree, --ref or --image, else quick)"
 _ISOLATION = "a new guest when a case needs one (the default), or before every case"
+_FAIL_ON = (
+    "fail on deviations of this level or a stronger one: contract (the default), behaviour or "
+    "detail (the default for kernels of the catalog without changes)"
+)
 _REPEAT = "run each case up to N times, until one run is unexpected (with -k CASE: find flakes)"
 
 
@@ -66,6 +72,8 @@ def declare(add: Callable[..., object]) -> None:
     add("--ktap", metavar="FILE", help="KTAP as cases end, to a file or - for standard output")
     styles = [style.value for style in ExitStyle]
     add("--exit-style", choices=styles, help="exit codes of kselftest, autopkgtest or git bisect")
+    levels = [level.value for level in Level]
+    add("--fail-on", choices=levels, help=_FAIL_ON)
     add("--require", action="store_true", help="fail on a kernel without user_events")
 
 
@@ -77,9 +85,12 @@ def apply_defaults(options: Namespace) -> None:
     for name, value in _DEFAULTS.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
+    own = any(getattr(options, name) for name in _OWN_KERNEL)
     if options.tier is None:
-        own = any(getattr(options, name) for name in _OWN_KERNEL)
         options.tier = "full" if own else "quick"
+    if options.fail_on is None:
+        changed = own or options.config or options.module
+        options.fail_on = (Level.CONTRACT if changed else Level.DETAIL).value
 
 
 def command_words(options: Namespace) -> tuple[str, ...]:

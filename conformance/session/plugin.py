@@ -14,10 +14,8 @@ from pathlib import Path
 import pytest
 
 from conformance.abi.profile import ProfileError
+from conformance.allowed_reports.rules import Allowed, RuleError
 from conformance.client.user_events import UserEvents
-from conformance.expectations.allowed_reports import Allowed
-from conformance.expectations.errors import ExpectationError
-from conformance.expectations.loader import Expectations
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.session.controller.controller import Controller
@@ -73,7 +71,7 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         if controller.complete:
             return controller.conclude()
         config.stash[_CONTROLLER] = controller
-    except (BadExpression, ProfileError, UserMistake, ReportError, ExpectationError) as error:
+    except (BadExpression, ProfileError, UserMistake, ReportError, RuleError) as error:
         return _fail(config, error, Ending.USAGE)
     except KernelTrouble as error:
         return _fail(config, error, Ending.BUILD_FAILED)
@@ -122,7 +120,6 @@ def _controller(config: pytest.Config) -> Controller:
         if config.pluginmanager.is_blocked(name):
             raise UserMistake(f"nothing is judged without {name}", f"leave out -p no:{name}")
     expression(config.option.keyword)
-    Expectations.load()
     _allowed()
     require_open_files()
     ktap = open_ktap(config.option.ktap)
@@ -134,7 +131,7 @@ def _controller(config: pytest.Config) -> Controller:
 
 
 def _allowed() -> Allowed:
-    """The rules of today.  Raises ExpectationError, also for an expired rule."""
+    """The rules of today.  Raises RuleError, also for an expired rule."""
     return Allowed.load(datetime.now(UTC).date())
 
 
@@ -166,7 +163,6 @@ def _worker(config: pytest.Config, controller: Controller, directory: Path) -> W
     return Worker(
         controller.target,
         directory,
-        Expectations.load(),
         allowed=_allowed(),
         fresh_guests=config.option.isolation == "case",
         repeat=config.option.repeat or 1,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence, Set
+import functools
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from _pytest.mark.structures import ParameterSet
 
 import conformance.cases
 from conformance.cases.case import FULL_MARK, VARIANTS_MARK, Case, Tier, declared
-from conformance.expectations.loader import Expectations
+from conformance.client.user_events import UserEvents
 from conformance.runner.switch_probes import Probe
 from conformance.session.ordering import CaseHistory, ordered
 from conformance.session.refusal import nothing_selected, refuse
@@ -70,9 +70,8 @@ class CaseSelection:
         self._on_selected = on_selected
         # Whether there are cases at all, for whatever kernel.
         self._any_cases = False
-        # The files that were collected, and the ids of the cases in them.
+        # The files that were collected.
         self._files: set[str] = set()
-        self._ids: set[str] = set()
         self.probes: list[Probe] = []
         self.switches: set[str] = set()
 
@@ -88,7 +87,6 @@ class CaseSelection:
         if case is None:
             return None
         self._files.add(str(collector.path))
-        self._ids.add(case.id)
         full = Tier(collector.config.option.tier) is Tier.FULL
         if case.applies(self._target.profile) and (full or case.tier is Tier.QUICK or case.switch):
             return None
@@ -126,8 +124,6 @@ class CaseSelection:
         # Cases that ended before the run was resumed do not count as missing.
         lost = sorted(Path(path).name for path in _files(config) - self._files)
         self._on_selected(len(left), lost)
-        if not lost and _files(config):
-            _warn_of_unknown(self._ids)
         items[:] = others + left
 
     def _selects(self, item: pytest.Item, tier: Tier, wanted: Expression | None) -> bool:
@@ -138,26 +134,25 @@ class CaseSelection:
         return wanted is None or wanted.evaluate(_Matcher(case_id(case, item)))
 
 
-def _warn_of_unknown(ids: Set[str]) -> None:
-    """Print the expectations of cases that do not exist; ``ids`` come without variants."""
-    for entry in Expectations.load().entries:
-        if not any(entry.case == id or entry.case.startswith(f"{id}.") for id in ids):
-            where = f"{entry.file}: expectation {entry.number}"
-            sys.stderr.write(f"uevt: {where} names an unknown case: {entry.case}\n")
-
-
 def _is_full_row(row: ParameterSet) -> bool:
     """Whether a row of a table is of tier full."""
     return any(mark.name == FULL_MARK.name for mark in row.marks)
 
 
 def _probes(items: list[pytest.Item]) -> list[Probe]:
-    found = []
+    found: dict[str, Probe] = {}
     for item in items:
         case = case_of(item)
-        if case is not None and case.switch:
-            found.append(Probe(case, item.function))  # type: ignore[attr-defined]
-    return found
+        if case is not None and case.switch and case.switch not in found:
+            found[case.switch] = Probe(case, _program(item))
+    return list(found.values())
+
+
+def _program(item: pytest.Item) -> Callable[[UserEvents], None]:
+    """The function of a case, with the arguments of the variant."""
+    assert isinstance(item, pytest.Function)
+    arguments = item.callspec.params if hasattr(item, "callspec") else {}
+    return functools.partial(item.function, **arguments)
 
 
 def _files(config: pytest.Config) -> frozenset[str]:

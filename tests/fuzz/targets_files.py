@@ -1,4 +1,4 @@
-"""Parsers of user input: catalog and expectations, patches and mails, images, modules, caches."""
+"""Parsers of user input: catalog and rules, patches and mails, images, modules, caches."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path, PurePosixPath
 
-from conformance.expectations.allowed_reports import Allowed
-from conformance.expectations.condition import Condition, ConditionError, KernelContext
-from conformance.expectations.errors import ExpectationError
-from conformance.expectations.loader import DIRECTORY, Expectations
-from conformance.results.case_result import Blame, CaseResult, Mismatch, Outcome, Report
+from conformance.allowed_reports.condition import Condition, ConditionError, KernelContext
+from conformance.allowed_reports.rules import Allowed, RuleError
+from conformance.results.case_result import Report
 from kernels import kconfig
 from kernels.build.bundled_modules import ModulesDirectory
 from kernels.build.image import release_of
@@ -30,21 +28,13 @@ from vm.snapshots.files import SCHEMA, Snapshots
 
 ROOT = Path(__file__).parents[2]
 CONTEXT = KernelContext("6.12.117", "6.12", "debug", frozenset({"persist"}))
-WRONG = CaseResult(
-    "format.array_length",
-    "format",
-    "quick",
-    Outcome.FAIL,
-    Blame.KERNEL,
-    mismatches=(Mismatch(1, "data", "x", "field:char a[7];\toffset:8;\tsize:7;\tsigned:1;"),),
-)
 TODAY = date(2026, 11, 1)
 REPORTS = (
     Report("warn", "WARNING: CPU: 0 PID: 7 at a.c:1 b+0x1/0x2", "warn:a/b/c", ("a", "b", "c")),
     Report("panic", "Kernel panic - not syncing: x", "panic:a", ("a",)),
 )
 TOML = (
-    *(b"[[expectation]]\n", b"[[allow]]\n", b"[source]\n", b"kind", b"expires = 2027-06-30\n"),
+    *(b"[[allow]]\n", b"[source]\n", b"kind", b"expires = 2027-06-30\n"),
     *(b"'''", b'"""', b" = ", b"release >= ", b"{}"),
 )
 MAIL = (
@@ -59,7 +49,7 @@ MAIL = (
 def file_targets(scratch: Path) -> tuple[Target, ...]:
     """Parsers of files; each has a directory in ``scratch``."""
     mistakes = (UserMistake,)
-    wrong = (ExpectationError,)
+    wrong = (RuleError,)
 
     def file(path: str, read: Callable[[Path], None]) -> Callable[[bytes], None]:
         return on_file(scratch / path, read)
@@ -67,7 +57,6 @@ def file_targets(scratch: Path) -> tuple[Target, ...]:
     return (
         Target("catalog", file("catalog/6.12.toml", _catalog), _entries, mistakes, TOML),
         Target("flavour", file("flavours/debug.toml", _flavour), _flavours, mistakes, TOML),
-        Target("expectations", file("expectations/a.toml", _expectations), _expected, wrong, TOML),
         Target("allowed", file("allowed/reports.toml", _allowed), _rules, wrong, TOML),
         Target("condition", _condition, _conditions, (ConditionError,)),
         Target("fragment", _fragment, _fragments),
@@ -106,19 +95,8 @@ def _flavours() -> list[bytes]:
     return [file.read_bytes() for file in sorted(flavours.FLAVOURS.glob("*.toml"))]
 
 
-def _expectations(file: Path) -> None:
-    Expectations.load(file.parent).judge(CONTEXT, WRONG)
-
-
-def _expected() -> list[bytes]:
-    whole = (DIRECTORY / "user_events.toml").read_bytes()
-    small = b'[[expectation]]\ncase = "format.array_length"\nstep = [1, 2]\nfield = "data"\n'
-    small += b"pattern = 'a+b'\nwhen = 'release >= 6.1 and flavour != debug'\nreason = 'r'\n"
-    return [whole, small]
-
-
 def _allowed(file: Path) -> None:
-    Allowed.load(TODAY, file.parent).excuse(CONTEXT, WRONG.id, REPORTS)
+    Allowed.load(TODAY, file.parent).excuse(CONTEXT, "format.array_length", REPORTS)
 
 
 def _rules() -> list[bytes]:

@@ -15,7 +15,6 @@ from conformance.abi.profile import profile_for
 from conformance.cases.case import Case, Facility, Isolation, Tier
 from conformance.client import tracefs
 from conformance.client.executor import Deadline, ModelDeadline
-from conformance.expectations.loader import Expectations
 from conformance.ops.calls import Call, path_in
 from conformance.results.case_result import (
     Blame,
@@ -166,18 +165,6 @@ def test_kernel_without_user_events_has_neither_file(
     assert GuestSetup(Guest(refused)).has_user_events() is built
 
 
-def array_length(*adapted: str) -> CaseResult:
-    """A PASS of a case whose failure is expected with this switch."""
-    return CaseResult("format.array_length", "format", "quick", Outcome.PASS, adapted=adapted)
-
-
-def test_expectations_apply_to_the_measured_profile(tmp_path: Path) -> None:
-    target = Target("image-6.12.117", "6.12.117", release="6.12.117", image=tmp_path / "none")
-    worker = Worker(target, tmp_path, Expectations.load())
-    assert worker.expected(array_length()).outcome is Outcome.FIXED
-    assert worker.expected(array_length("array_length_of_field")).outcome is Outcome.PASS
-
-
 def test_kernel_that_does_not_boot_is_booted_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,7 +185,7 @@ def test_kernel_that_does_not_boot_is_booted_twice(
 
     monkeypatch.setattr(plugin_worker, "MachineGuest", Unbootable)
     target = Target("image-6.12.117", "6.12.117", release="6.12.117", image=tmp_path / "none")
-    worker = Worker(target, tmp_path, Expectations.load())
+    worker = Worker(target, tmp_path)
 
     def attempt() -> BaseException | None:
         try:

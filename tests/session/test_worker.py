@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from conformance.cases.case import Case, Isolation, Tier
-from conformance.expectations.loader import Expectations
 from conformance.results.case_result import Outcome
 from conformance.session.target.target import Target
 from conformance.session.worker.worker import Worker
@@ -22,7 +21,7 @@ CASE = Case("a.b", "", "", "5.18..", (), Tier.QUICK, Isolation.EVENTS)
 def test_case_is_repeated_until_it_fails(
     tmp_path: Path, repeat: int, fails_in: int, runs: int, where: str
 ) -> None:
-    worker = Worker(Target("model", "6.12.117"), tmp_path, Expectations(), repeat=repeat)
+    worker = Worker(Target("model", "6.12.117"), tmp_path, repeat=repeat)
     done = 0
 
     def attempt() -> BaseException | None:

@@ -250,7 +250,8 @@ class EventTable:
         """user_event_free(): EBUSY comes before EPERM."""
         if event.perf_count and not self.profile.has("perf_sink"):
             raise NotModelled("deleting an event with a perf event, without the perf probe")
-        if event.eprobe_count or not event.deletable:
+        held = event.eprobe_count and self.profile.fixed("eprobe-event-freed")
+        if held or not event.deletable:
             raise Errno("EBUSY")
         if event.flags & USER_EVENT_REG_PERSIST and not capable:
             raise Errno("EPERM")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from conformance.abi import grammar
 from conformance.abi.profile import Generation, Profile
 from conformance.model.state.events import Event
@@ -15,6 +17,8 @@ _COMMON_FIELDS = (
 )
 # The kernel chooses the id; View.STRUCTURE removes it on both sides.
 _ID_LINE = "ID: 0"
+# A shown length up to the bracket that ends it.
+_LENGTH = re.compile(r"(\tfield:[^;]*\w\[)\d*\]")
 
 
 def text(event: Event, profile: Profile) -> str:
@@ -28,6 +32,12 @@ def text(event: Event, profile: Profile) -> str:
         f"name: {event.tracepoint}\n{_ID_LINE}\nformat:\n{common}\n{own}\n"
         f"print fmt: {event.print_format(profile)}\n"
     )
+
+
+def with_some_length(text: str) -> str | None:
+    """The text with the uninitialised lengths of a kernel's bug, None if it shows no length."""
+    shown, number = _LENGTH.subn(r"\g<1>6840832]", text)
+    return shown if number else None
 
 
 def _format_line(text: str, offset: int, size: int, signed: int) -> str:

@@ -79,14 +79,19 @@ def set_enabled(world: World, probe: Eprobe, instance: str, *, on: bool) -> None
     if on == (instance in probe.enabled):
         return
     file = world.event(probe.source).file_in(instance)
+    # enable_trace_eprobe() returns before it adds the trigger of a second instance, and
+    # disable_trace_eprobe() removes that of the last one, which may not have any.
+    each_has_one = world.profile.fixed("eprobe-two-instances")
     if on:
-        trigger = Trigger("eprobe", filter=probe.filter, eprobe=probe)
-        triggers.add(world, file, trigger, last=True)
+        if each_has_one or not probe.enabled:
+            trigger = Trigger("eprobe", filter=probe.filter, eprobe=probe)
+            triggers.add(world, file, trigger, last=True)
         probe.enabled.add(instance)
     else:
-        found = next(each for each in file.triggers if each.eprobe is probe)
-        triggers.remove(world, file, found)
         probe.enabled.remove(instance)
+        found = [each for each in file.triggers if each.eprobe is probe]
+        if found and (each_has_one or not probe.enabled):
+            triggers.remove(world, file, found[0])
 
 
 def _matches(world: World, probe: Eprobe, tokens: list[str]) -> bool:

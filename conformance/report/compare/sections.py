@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from conformance.expectations.loader import NOT_SEEN
 from conformance.report.compare.compare import Change, Comparison
 from conformance.report.compare.evidence import Evidence, cut, evidence_of, symptom
 from conformance.report.compare.kinds import Kind
@@ -210,12 +209,7 @@ def _second_run(change: Change) -> str:
 
 def _reason(change: Change) -> str:
     """The reason of the outcome; for a fixed case, the reason of the failure."""
-    base, new = change.base, change.new
-    if new is not None and new.outcome is Outcome.FIXED:
-        gone = "the deviation is gone, remove its expectation"
-        if base is not None and base.outcome is Outcome.PASS:
-            gone = "an expectation covers a deviation that is not there"
-        return f"{gone}: {cut(new.reason.removeprefix(NOT_SEEN))}"
+    base = change.base
     if change.kind is Kind.FIXED and base is not None and base.reason:
         return f"was {cut(base.reason)}"
     reason = cut(change.result.reason)

@@ -40,8 +40,10 @@ from conformance.results.summary import short_digest
 _CODES = {
     Outcome.PASS: ("P", "✓"),
     Outcome.FAIL: ("F", "F"),
+    Outcome.CHANGED: ("c", "c"),
+    Outcome.NOTE: ("n", "n"),
     Outcome.XFAIL: ("x", "x"),
-    Outcome.FIXED: ("X", "!"),
+    Outcome.FIXED: ("X", "+"),
     Outcome.SKIP: ("s", "s"),
     Outcome.CRASH: ("C", "C"),
     Outcome.TIMEOUT: ("T", "T"),

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
 from conformance.report.failure import render_failure
 from conformance.report.terminal.summary import DETAILED, render_summary
-from conformance.results.case_result import NOT_OK, CaseResult
+from conformance.results.case_result import CaseResult
 from conformance.results.run import RunHead, RunRecord
 from conformance.results.verdict import case_line, verdict_line
 from host.text import Outlet, one_line
@@ -27,9 +27,8 @@ _ERASE = "\r\x1b[K"
 class Live:
     """Print a run to ``stream``.
 
-    ``stale`` finds the expectations that a run shows to be unneeded.  ``moving`` enables the
-    progress line; ``quiet`` prints one line for each unexpected case and the verdict; ``escape`` is
-    that of Outlet.
+    ``moving`` enables the progress line; ``quiet`` prints one line for each case that fails the run
+    and the verdict; ``escape`` is that of Outlet.
     """
 
     def __init__(
@@ -42,7 +41,6 @@ class Live:
         colour: bool = False,
         quiet: bool = False,
         escape: Callable[[str], str] = str,
-        stale: Callable[[RunRecord], Sequence[str]] = lambda record: (),
     ) -> None:
         self._outlet = Outlet(stream, escape)
         self._head = head
@@ -50,7 +48,6 @@ class Live:
         self._moving = moving
         self._colour = colour
         self._quiet = quiet
-        self._stale = stale
         self._selected = 0
         self._ended = 0
         self._failures = 0
@@ -78,14 +75,13 @@ class Live:
         elif self._quiet:
             self._say(verdict_line(record, colour=self._colour) + "\n")
         else:
-            directory, colour, stale = self._directory, self._colour, self._stale(record)
-            text = render_summary(
-                record, directory=directory, colour=colour, failures_shown=True, stale=stale
+            directory, colour = self._directory, self._colour
+            self._say(
+                render_summary(record, directory=directory, colour=colour, failures_shown=True)
             )
-            self._say(text)
 
     def _show(self, result: CaseResult) -> None:
-        if result.outcome not in NOT_OK:
+        if not self._head.fails(result.outcome):
             return
         self._failures += 1
         if self._quiet or self._failures > DETAILED:
@@ -98,7 +94,7 @@ class Live:
         if not self._moving or (now - self._last < _INTERVAL and self._ended < self._selected):
             return
         self._last = now
-        bad = f", {self._failures} unexpected" if self._failures else ""
+        bad = f", {self._failures} failed" if self._failures else ""
         text = f"uevt: {one_line(self._head.kernel.id)} {self._ended}/{self._selected}{bad}  {what}"
         # A line that the terminal wraps cannot be erased.
         room = shutil.get_terminal_size().columns - 1

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from conformance.report.failure import render_failure, rerun_line
 from conformance.results.case_result import (
     MODULE_SURFACE,
-    NOT_OK,
     Contradiction,
     Outcome,
     SkipReason,
@@ -31,23 +31,21 @@ def render_summary(
     directory: Path | None = None,
     colour: bool = False,
     failures_shown: bool = False,
-    stale: Sequence[str] = (),
 ) -> str:
     """The summary, ending with the verdict line.
 
-    ``directory`` has the results of the run.  ``failures_shown`` leaves out unexpected cases, which
-    were printed as they ended.  ``stale`` are the expectations that the run shows to be unneeded.
+    ``directory`` has the results of the run.  ``failures_shown`` leaves out the cases that fail the
+    run, which were printed as they ended.
     """
     lines = [] if failures_shown else _failures(record)
     lines += _facts(record)
-    lines += _listed("known deviations", record, {Outcome.XFAIL})
+    lines += _weighed(record, Outcome.CHANGED, "changed behaviour, undocumented")
+    lines += _weighed(record, Outcome.NOTE, "changed details")
+    lines += _bugs(record, Outcome.XFAIL, "known bugs")
+    lines += _bugs(record, Outcome.FIXED, "fixed: without the known bugs")
     lines += _skipped(record)
     lines += _reruns(record)
     lines += _contradictions(record)
-    if stale:
-        number = counted(len(stale), "expectation")
-        check = f"uevt expectations check {one_line(str(directory or 'RUN'))}"
-        lines += wrapped(f"stale     {number}: {', '.join(stale)}; see {check}", hanging=10)
     if directory is not None:
         lines.append(f"results   {one_line(str(directory))}")
     lines.append(verdict_line(record, colour=colour))
@@ -55,7 +53,7 @@ def render_summary(
 
 
 def _failures(record: RunRecord) -> list[str]:
-    failures = [case for case in record.cases if case.outcome in NOT_OK]
+    failures = [case for case in record.cases if record.head.fails(case.outcome)]
     lines: list[str] = []
     for case in failures[:DETAILED]:
         lines += [*render_failure(case, record.head), ""]
@@ -124,11 +122,24 @@ def _contradiction(record: RunRecord, found: Contradiction) -> str:
     )
 
 
-def _listed(title: str, record: RunRecord, outcomes: set[Outcome]) -> list[str]:
-    cases = [case for case in record.cases if case.outcome in outcomes]
-    lines = [title] if cases else []
-    for case in cases:
+def _weighed(record: RunRecord, outcome: Outcome, title: str) -> list[str]:
+    """Deviations that are too weak to fail the run."""
+    if record.head.fails(outcome):
+        return []
+    cases = [case for case in record.cases if case.outcome is outcome]
+    lines = [f"{title}: {len(cases)}"] if cases else []
+    for case in cases[:_MANY]:
         lines += wrapped(case_line(case), indent=2, hanging=2)
+    return lines + ([f"  and {len(cases) - _MANY} more"] if len(cases) > _MANY else [])
+
+
+def _bugs(record: RunRecord, outcome: Outcome, title: str) -> list[str]:
+    """Known bugs, each with the number of its cases."""
+    cases = [case for case in record.cases if case.outcome is outcome]
+    lines = [title] if cases else []
+    for bug, number in sorted(Counter(case.bug for case in cases).items()):
+        symptom = next(case.reason for case in cases if case.bug == bug).partition(" known bug ")[2]
+        lines += wrapped(f"{bug}, {counted(number, 'case')}: {symptom}", indent=2, hanging=2)
     return lines
 
 
@@ -152,7 +163,7 @@ def _reruns(record: RunRecord) -> list[str]:
     lines: list[str] = []
     for case in record.cases:
         # A failure has this line itself.
-        if case.rerun and case.outcome not in NOT_OK:
+        if case.rerun and not record.head.fails(case.outcome):
             lines += wrapped(
                 f"{case.id} {case.outcome}: {rerun_line(case.rerun)}", indent=2, hanging=2
             )

@@ -12,7 +12,7 @@ from typing import TextIO
 
 import pytest
 
-from conformance.results.case_result import CaseResult, Contradiction, settle
+from conformance.results.case_result import CaseResult, Contradiction, Level, settle
 from conformance.results.directory import link_latest
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, ending_of, exit_code
@@ -72,7 +72,7 @@ class Controller:
         self.target = target
         self.directory = directory
         self._config = config
-        self._recorder = Recorder(target, directory, command_words)
+        self._recorder = Recorder(target, directory, command_words, Level(config.option.fail_on))
         before = self._recorder.before
         # The running case by node id, and how often the worker of a case died in this session.
         self._running: dict[str, Running] = {}

@@ -10,11 +10,8 @@ from typing import Protocol, TextIO
 
 import pytest
 
-from conformance.cases.case import Tier
-from conformance.expectations.loader import Expectations
 from conformance.report.export import github
 from conformance.report.export.ktap_stream import KtapStream
-from conformance.report.known_deviations import stale
 from conformance.report.terminal.progress import Live
 from conformance.report.terminal.summary import render_summary
 from conformance.results.case_result import CaseResult
@@ -51,9 +48,7 @@ def outputs(
         found.append(WorkflowOutput(require=config.option.require))
     # Last in the list: it prints the verdict, which is the last line.
     if not config.pluginmanager.is_blocked("terminalreporter"):
-        found.append(
-            SummaryOutput(directory, _stale_expectations(config), colour=colour, escape=escape)
-        )
+        found.append(SummaryOutput(directory, colour=colour, escape=escape))
         return found
     quiet = config.option.verbose < 0
     moving = is_terminal(sys.stdout, os.environ) and not quiet
@@ -65,22 +60,8 @@ def outputs(
         colour=colour,
         quiet=quiet,
         escape=escape,
-        stale=_stale_expectations(config),
     )
     return [*found, live]
-
-
-def _stale_expectations(config: pytest.Config) -> Callable[[RunRecord], list[str]]:
-    """A function that finds the stale expectations of a run with these options."""
-    # CaseSelection clears the keyword later.
-    every = config.option.tier == Tier.FULL.value and not config.option.keyword
-    known = Expectations.load()
-
-    def found(record: RunRecord) -> list[str]:
-        problems = stale(record, known, every=every)
-        return [f"{each.entry.case} ({each.problem.short})" for each in problems]
-
-    return found
 
 
 class _FinalOutput:
@@ -125,23 +106,16 @@ class SummaryOutput(_FinalOutput):
     def __init__(
         self,
         directory: Path,
-        stale: Callable[[RunRecord], list[str]],
         *,
         colour: bool,
         escape: Callable[[str], str],
     ) -> None:
         self._directory = directory
-        self._stale = stale
         self._colour = colour
         self._escape = escape
 
     def end(self, record: RunRecord | None) -> None:
         """See Output."""
         if record is not None:
-            text = render_summary(
-                record,
-                directory=self._directory,
-                colour=self._colour,
-                stale=self._stale(record),
-            )
+            text = render_summary(record, directory=self._directory, colour=self._colour)
             sys.stdout.write(self._escape(text))

@@ -12,7 +12,7 @@ from pathlib import Path
 from conformance.report.export.junit import write_junit
 from conformance.report.export.ktap import write_ktap
 from conformance.results import journal, kernel_config, results_json
-from conformance.results.case_result import CaseResult, Contradiction, Outcome
+from conformance.results.case_result import CaseResult, Contradiction, Level, Outcome
 from conformance.results.directory import COVERAGE, JUNIT, KTAP, REPORT
 from conformance.results.errors import ReportError
 from conformance.results.journal import JournalWriter
@@ -38,13 +38,19 @@ class Recorder:
     Methods raise OSError for a full or failing disk.
     """
 
-    def __init__(self, target: Target, directory: Path, words: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        target: Target,
+        directory: Path,
+        words: tuple[str, ...] = (),
+        fail_on: Level = Level.CONTRACT,
+    ) -> None:
         """``words`` reproduce this run with `uevt run`.
 
         Raises ReportError for a journal that is locked, damaged, or of another run.
         """
         self.directory = directory
-        self.head = run_head(target, words)
+        self.head = run_head(target, words, fail_on)
         self._config = target.config
         self._started = time.monotonic()
         path = directory / journal.NAME

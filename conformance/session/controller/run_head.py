@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from conformance.results.case_result import Level
 from conformance.results.run import KernelFacts, RunHead
 from conformance.session.target.target import Target
 
@@ -19,7 +20,7 @@ _ROOMS = ("conformance", "host", "kernels", "vm", "fixtures/modules")
 _GIT_SECONDS = 5.0
 
 
-def run_head(target: Target, words: tuple[str, ...]) -> RunHead:
+def run_head(target: Target, words: tuple[str, ...], fail_on: Level) -> RunHead:
     """The description of a run that begins now; ``words`` reproduce it with `uevt run`."""
     host = {"accel": "none", "machine": platform.machine(), "kernel": platform.release()}
     if target.accelerator is not None:
@@ -44,6 +45,7 @@ def run_head(target: Target, words: tuple[str, ...]) -> RunHead:
         suite_sha256=digest,
         asked=words,
         self_check=target.is_model,
+        fail_on=fail_on,
     )
 
 

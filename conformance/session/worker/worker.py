@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from conformance.allowed_reports.condition import KernelContext
+from conformance.allowed_reports.rules import Allowed
 from conformance.cases.case import Case
 from conformance.client.user_events import UserEvents
-from conformance.expectations.allowed_reports import Allowed
-from conformance.expectations.condition import KernelContext
-from conformance.expectations.loader import Expectations
 from conformance.ops.digest import digest
 from conformance.results.case_result import (
+    CONFORMING,
     Blame,
     CaseResult,
     Contradiction,
@@ -36,7 +36,7 @@ Attempt = Callable[[], BaseException | None]
 # The digest of a program without operations.
 _NOTHING = digest([])
 # Outcomes for which no switch probes are needed.
-_EXPLAINED = frozenset({Outcome.PASS, Outcome.XFAIL, Outcome.SKIP})
+_EXPLAINED = CONFORMING | {Outcome.XFAIL, Outcome.SKIP}
 
 
 class Worker:
@@ -50,7 +50,6 @@ class Worker:
         self,
         target: Target,
         directory: Path,
-        expectations: Expectations,
         *,
         allowed: Allowed | None = None,
         fresh_guests: bool = False,
@@ -62,7 +61,6 @@ class Worker:
         self._repeat = repeat
         self._target = target
         self._directory = directory
-        self._expectations = expectations
         self._guest: MachineGuest | None = None
         self._case: tuple[Case, str] | None = None
         # Shared by all guests: a kernel that does not boot is given up for every case.
@@ -160,20 +158,20 @@ class Worker:
             return self._limit.not_judged(case, case_id), None
         self._case = (case, case_id)
         first = self._once(case, case_id, attempt)
-        if lost_guest(first):
-            self._runner.measure()
-            second = self._once(case, case_id, attempt)
-            return settle(first, self.expected(second)), first
-        if self.expected(first).outcome not in _EXPLAINED:
+        if self._runner.graded(case, first).outcome not in _EXPLAINED:
+            if lost_guest(first):
+                self._runner.measure()
+                second = self._once(case, case_id, attempt)
+                return settle(first, self._runner.graded(case, second)), first
             if self._runner.measure():
                 # A switch was measured meanwhile: judge the case again with it.
                 return self._run(case, case_id, attempt)
             first = self._runner.compared(case, first.outcome, first)
-        stands = self.expected(first)
+        stands = self._runner.graded(case, first)
         if stands.has_unexcused_report and stands.outcome not in _EXPLAINED:
             # Alone on a new guest it shows whether an earlier case caused the report.
             second = self._once(case, case_id, attempt)
-            return settle(stands, self.expected(second)), first
+            return settle(stands, self._runner.graded(case, second)), first
         return stands, None
 
     def _once(self, case: Case, case_id: str, attempt: Attempt) -> CaseResult:
@@ -183,24 +181,14 @@ class Worker:
             return replace(result, outcome=Outcome.ERROR, blame=Blame.CASE, reason=why)
         return result
 
-    def expected(self, result: CaseResult) -> CaseResult:
-        """The result with known deviations applied; a self-check has none.
-
-        Conditions see the switches as measured.
-        """
-        if self._target.is_model:
-            return result
-        return self._expectations.judge(self._context(result.adapted), result)
-
     def _mark_allowed(self, case_id: str, reports: Sequence[Report]) -> Sequence[Report]:
         """The reports, with those marked that a rule allows."""
         return self._allowed.excuse(self._context(), case_id, reports)
 
-    def _context(self, adapted: Sequence[str] = ()) -> KernelContext:
+    def _context(self) -> KernelContext:
         profile = self._target.profile
         release = self._target.release or str(profile.release)
-        switches = profile.switches ^ frozenset(adapted)
-        return KernelContext(release, profile.name, flavour=self._target.flavour, switches=switches)
+        return KernelContext(release, profile.name, self._target.flavour, profile.switches)
 
     def hand_over(self) -> None:
         """Hand a launched guest over to a forked process."""

@@ -194,9 +194,3 @@ def test_unprintable_characters_are_escaped() -> None:
 
 def test_a_word_longer_than_a_line_is_cut() -> None:
     assert [len(line) for line in wrapped("x" * 250, indent=4)] == [100, 100, 62]
-
-
-def test_stale_expectations_name_the_command_that_explains_them() -> None:
-    record, directory = run(case("a.b")), Path("results/6.12")
-    text = render_summary(record, directory=directory, stale=["a.c (did not run)"])
-    assert "stale     1 expectation: a.c (did not run); see uevt expectations check results" in text

@@ -15,7 +15,9 @@ const matrix = (() => {
   const judged = new Set(data.outcomes.map(([letter]) => letter));
   const trouble = new Set(data.outcomes.filter((each) => each[3]).map(([letter]) => letter));
   // The order of outcomes in a folded surface.
-  const severity = ["CRASH", "FAIL", "TIMEOUT", "XPASS", "ERROR", "XFAIL", "SKIP", "PASS"];
+  const severity = [
+    "CRASH", "FAIL", "TIMEOUT", "ERROR", "CHANGED", "NOTE", "XFAIL", "FIXED", "SKIP", "PASS",
+  ];
   const place = (letter) => severity.indexOf(words.get(letter));
   const worstFirst = [...judged].sort((one, other) => place(one) - place(other));
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.expectations.condition import Condition, ConditionError, KernelContext
+from conformance.allowed_reports.condition import Condition, ConditionError, KernelContext
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Allow-listed kernel reports: each with a reason, a link and an expiry date.
 
-One ``[[allow]]`` table per rule in ``allowed/*.toml``.  Keys:
+One ``[[allow]]`` table per rule in ``*.toml``.  Keys:
 
 ``kind``         what the report is: ``warn``, ``bug``, ``kasan``, ``lockdep`` …
 ``fingerprint``  fingerprint of the report, or its first functions
@@ -22,15 +22,19 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 
-from conformance.expectations import tables
-from conformance.expectations.condition import Condition, KernelContext
-from conformance.expectations.errors import ExpectationError
-from conformance.results.case_result import Report
+from conformance.allowed_reports.condition import Condition, ConditionError, KernelContext
+from conformance.results.case_result import CASE_ID, Report
+from host.errors import FileError
 from host.kernel_reports import CRASHES, ReportKind
 from host.toml_table import Table, read_list
 
-DIRECTORY = Path(__file__).parent / "allowed"
+DIRECTORY = Path(__file__).parent
 """The rules of this suite."""
+
+
+class RuleError(FileError):
+    """An invalid or expired rule."""
+
 
 _EITHER = ("fingerprint", "pattern")
 _NEVER = CRASHES | {ReportKind.OUT_OF_MEMORY}
@@ -74,11 +78,11 @@ class Allowed:
     def load(cls, today: date, directory: Path = DIRECTORY) -> Allowed:
         """Read every ``*.toml`` of ``directory``.
 
-        Raises ExpectationError naming file, key and hint, also for an expired rule.
+        Raises RuleError naming file, key and hint, also for an expired rule.
         """
         rules: list[Rule] = []
         for file in sorted(directory.glob("*.toml")):
-            rules += [_rule(each, today) for each in read_list(file, "allow", ExpectationError)]
+            rules += [_rule(each, today) for each in read_list(file, "allow", RuleError)]
         return cls(tuple(rules))
 
     def excuse(
@@ -100,10 +104,10 @@ def _rule(table: Table, today: date) -> Rule:
         kind=kind,
         fingerprint=_fingerprint(table, kind),
         pattern=table.pattern("pattern") if table.has("pattern") else None,
-        case=tables.case(table) if table.has("case") else "",
-        when=tables.condition(table),
+        case=_case(table) if table.has("case") else "",
+        when=_condition(table),
         reason=table.text("reason"),
-        url=tables.url(table),
+        url=_url(table),
         expires=_expires(table, today),
     )
     table.finish()
@@ -132,3 +136,25 @@ def _expires(table: Table, today: date) -> date:
         hint = "remove the rule if its cause is gone, else check it and set a later date"
         raise table.bad("expires", f"was {value}: {table.text('reason')}", hint)
     return value
+
+
+def _case(table: Table) -> str:
+    """The id of a case or of a function."""
+    id = table.text("case")
+    if not CASE_ID.fullmatch(id):
+        raise table.bad("case", f"is {id!r}", "write surface.name or surface.name.variant")
+    return id
+
+
+def _url(table: Table) -> str:
+    url = table.text("url")
+    if not url.startswith(("https://", "http://")):
+        raise table.bad("url", f"is {url!r}", "write https://…")
+    return url
+
+
+def _condition(table: Table) -> Condition:
+    try:
+        return Condition.parse(table.text("when"))
+    except ConditionError as error:
+        raise table.bad("when", str(error), "write it like release >= 6.1") from error

@@ -1,4 +1,4 @@
-"""The ``when`` of an expectation: the kernels that it applies to.
+"""The ``when`` of a rule: the kernels that it applies to.
 
 Comparisons joined by ``and``: ``release >= 6.1 and flavour != debug``.  ``release`` compares
 versions by as many numbers as the condition has (6.12.117 is ``== 6.12``, not ``> 6.12``); a suffix

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.expectations.allowed_reports import Allowed
-from conformance.expectations.condition import KernelContext
-from conformance.expectations.errors import ExpectationError
+from conformance.allowed_reports.condition import KernelContext
+from conformance.allowed_reports.rules import Allowed, RuleError
 from conformance.results.case_result import Report
 
 HERE = KernelContext("6.12.117", "6.12")
@@ -95,7 +94,7 @@ def test_fingerprint_or_pattern_is_enough(tmp_path: Path) -> None:
 def test_an_invalid_rule_is_refused_with_its_key(
     tmp_path: Path, change: tuple[str, str], key: str, what: str
 ) -> None:
-    with pytest.raises(ExpectationError) as caught:
+    with pytest.raises(RuleError) as caught:
         load(tmp_path, RULE.replace(*change))
     assert "rules.toml" in str(caught.value)
     assert key in caught.value.key
@@ -105,12 +104,12 @@ def test_an_invalid_rule_is_refused_with_its_key(
 
 def test_fingerprint_or_pattern_is_required(tmp_path: Path) -> None:
     kept = [line for line in RULE.splitlines() if not line.startswith(("pattern", "fingerp"))]
-    with pytest.raises(ExpectationError, match="fingerprint: is missing"):
+    with pytest.raises(RuleError, match="fingerprint: is missing"):
         load(tmp_path, "\n".join(kept))
 
 
 def test_an_expired_rule_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ExpectationError, match="was 2026-11-22: perf warns about it") as caught:
+    with pytest.raises(RuleError, match="was 2026-11-22: perf warns about it") as caught:
         load(tmp_path, RULE, date(2026, 11, 23))
     assert "remove the rule" in caught.value.hint
 

@@ -1,0 +1,1 @@
+"""Kernel reports that fail no case, as validated TOML files with an expiry date."""

@@ -1,0 +1,110 @@
+"""Weigh the result of a case: the level of its promise, and the known bugs of its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from conformance.abi.profile import Profile
+from conformance.abi.switch import Kind, Switch
+from conformance.abi.switches import BY_NAME
+from conformance.cases.case import Case
+from conformance.results.case_result import (
+    LOST,
+    OUTCOME_OF,
+    Blame,
+    CaseResult,
+    Level,
+    Mismatch,
+    Outcome,
+    Report,
+)
+
+# Fields of mismatches that are answers to the operations of a case.  A deviation elsewhere, such as
+# a kernel report, counts whatever the case is about.
+_ANSWERS = frozenset({"errno", "value", "data", "memory", "literal"})
+
+
+def outcome_of_switch(switch: Switch, level: Level, *, measured: bool) -> Outcome:
+    """The outcome of a contradicted switch, given the level of the case about it.
+
+    A dated fact of the base fails no run.  A bug that is back is at most CHANGED: which stable
+    releases have a fix is the least certain of all dates.
+    """
+    if switch.bug:
+        return Outcome.FIXED if measured else max_outcome(level, Level.BEHAVIOUR)
+    return Outcome.NOTE if switch.kind is Kind.BASE else OUTCOME_OF[level]
+
+
+def max_outcome(level: Level, most: Level) -> Outcome:
+    """The outcome of a deviation at a level, but no stronger than at another."""
+    levels = list(Level)
+    return OUTCOME_OF[levels[max(levels.index(level), levels.index(most))]]
+
+
+def own_switches(case: Case, dated: Profile) -> frozenset[str]:
+    """Switches in which a case is judged by its profile, whatever was measured.
+
+    They are the switch that the case is about, and bugs that its kernel should not have: the case
+    shows the deviation.  A bug that the kernel should have may be fixed.
+    """
+    return frozenset(
+        name
+        for name in (case.switch, *case.bugs)
+        if name and (dated.has(name) or not BY_NAME[name].bug)
+    )
+
+
+def graded(result: CaseResult, case: Case, dated: Profile, fixed: Collection[str]) -> CaseResult:
+    """The result as it counts: CHANGED or NOTE for FAIL, XFAIL or FIXED if a known bug decides.
+
+    ``dated`` is the profile of the run, ``fixed`` the bugs of it that the kernel was measured not
+    to have.
+    """
+    known = [BY_NAME[name] for name in case.bugs if not dated.has(name)]
+    if known:
+        result = _with_known_bugs(result, known, fixed)
+    if result.outcome is not Outcome.FAIL or not all(map(_is_answer, result.mismatches)):
+        return result
+    outcome = OUTCOME_OF[case.level]
+    if case.switch and BY_NAME[case.switch].kind is Kind.BASE:
+        outcome = Outcome.NOTE
+    elif any(BY_NAME[name].bug for name in own_switches(case, dated)):
+        outcome = max_outcome(case.level, Level.BEHAVIOUR)
+    return replace(result, outcome=outcome)
+
+
+def _with_known_bugs(
+    result: CaseResult, known: Collection[Switch], fixed: Collection[str]
+) -> CaseResult:
+    """The result of a case whose answers, or reports, show bugs that the kernel may have."""
+    reporting = [bug for bug in known if bug.fingerprints]
+    seen = [bug for bug in reporting if any(_of(bug, each) for each in result.reports)]
+    counted = [each for each in result.reports if not each.allowed]
+    if result.outcome in LOST | {Outcome.FAIL}:
+        explained = counted and all(any(_of(bug, each) for bug in seen) for each in counted)
+        return _as(result, Outcome.XFAIL, seen) if explained else result
+    if result.outcome is not Outcome.PASS:
+        return result
+    present = [bug for bug in known if bug not in reporting and bug.name not in fixed]
+    if present:
+        return _as(result, Outcome.XFAIL, present)
+    return _as(result, Outcome.FIXED, known)
+
+
+def _as(result: CaseResult, outcome: Outcome, bugs: Collection[Switch]) -> CaseResult:
+    ids = " ".join(bug.name for bug in bugs)
+    symptoms = "; ".join(f"{bug.name}: {bug.says}" for bug in bugs)
+    word = "known bug" if outcome is Outcome.XFAIL else "this kernel does not have the known bug"
+    return replace(
+        result, outcome=outcome, blame=Blame.KERNEL, reason=f"{word} {symptoms}", bug=ids
+    )
+
+
+def _of(bug: Switch, report: Report) -> bool:
+    """Whether a kernel report is that of a bug: whole functions of the fingerprint match."""
+    return any(f"{report.fingerprint}/".startswith(f"{each}/") for each in bug.fingerprints)
+
+
+def _is_answer(mismatch: Mismatch) -> bool:
+    return mismatch.field.partition(" ")[0] in _ANSWERS
