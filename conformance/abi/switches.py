@@ -12,7 +12,7 @@ from conformance.abi.bugs import BUGS
 from conformance.abi.switch import Switch
 
 # Switches before 5.18 date changes between the first commit and the first release.
-_CHANGES: tuple[Switch, ...] = (
+CHANGES: tuple[Switch, ...] = (
     Switch(
         "perf_sink",
         "perf attaches to events: their status shows perf, and perf gets their records",
@@ -161,7 +161,7 @@ _CHANGES: tuple[Switch, ...] = (
     ),
 )
 
-SWITCHES = _CHANGES + BASE + BUGS
+SWITCHES = CHANGES + BASE + BUGS
 
 BY_NAME: Mapping[str, Switch] = {switch.name: switch for switch in SWITCHES}
 
