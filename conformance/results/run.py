@@ -129,6 +129,11 @@ class RunRecord:
         return 0 if self.not_built else max(0, self.selected - len(self.cases))
 
     @property
+    def contradicted(self) -> tuple[Contradiction, ...]:
+        """The contradictions that are deviations: not those of fixed bugs."""
+        return tuple(each for each in self.contradictions if each.outcome is not Outcome.FIXED)
+
+    @property
     def adapted(self) -> tuple[str, ...]:
         """The switches that were measured and differ from the profile, sorted."""
         return tuple(sorted({switch for case in self.cases for switch in case.adapted}))

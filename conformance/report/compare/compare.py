@@ -145,8 +145,8 @@ def compare(
     before = {case.id: case for case in base.cases}
     after = {case.id: case for case in new.cases}
     both = before.keys() & after.keys()
-    in_base = {each.switch for each in base.contradictions}
-    in_new = {each.switch for each in new.contradictions}
+    in_base = {each.switch for each in base.contradicted}
+    in_new = {each.switch for each in new.contradicted}
     lost = new.not_built and not base.not_built
     judged = not new.not_built and not base.not_built
     flaky = flaky_cases(
@@ -165,9 +165,9 @@ def compare(
         still_failing=_ordered(change for change in found if change.kind is Kind.STILL),
         flaky=flaky if judged else (),
         programs_changed=sum(_program_changed(before[id], after[id]) is True for id in both),
-        newly_contradicted=tuple(each for each in new.contradictions if each.switch not in in_base),
+        newly_contradicted=tuple(each for each in new.contradicted if each.switch not in in_base),
         no_longer_contradicted=tuple(
-            each for each in base.contradictions if each.switch not in in_new
+            each for each in base.contradicted if each.switch not in in_new
         ),
         lost_user_events=lost,
         runs=(1 + len(more_base), 1 + len(more_new)),

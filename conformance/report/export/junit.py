@@ -83,7 +83,7 @@ def _properties(record: RunRecord) -> dict[str, str]:
         "suite": record.head.suite,
         "verdict": record.verdict.value,
         "note": record.note,
-        "contradicted": " ".join(each.override for each in record.contradictions),
+        "contradicted": " ".join(each.override for each in record.contradicted),
     }
     return {key: str(value) for key, value in {**kernel, **host, **run}.items() if value}
 

@@ -57,7 +57,7 @@ def _run(record: RunRecord, name: str = "") -> list[str]:
     lines = [VERSION, f"# Subtest: {name}"] if name else [VERSION]
     lines.append(f"1..{len(surfaces) + (bool(trouble) or record.not_built)}")
     lines += head_lines(record.head)
-    if contradicted := " ".join(each.override for each in record.contradictions):
+    if contradicted := " ".join(each.override for each in record.contradicted):
         lines.append(f"# contradicted: {one_line(contradicted)}")
     for number, (surface, cases) in enumerate(surfaces.items(), start=1):
         lines += [f"  {line}" for line in _surface(surface, cases, record.head)]

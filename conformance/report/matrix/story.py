@@ -116,7 +116,7 @@ def transitions(matrix: Matrix) -> list[Transition]:
 
 def contradictions(matrix: Matrix) -> list[tuple[Column, Contradiction]]:
     """The dated switches that kernels contradict."""
-    return [(column, each) for column in matrix.columns for each in column.record.contradictions]
+    return [(column, each) for column in matrix.columns for each in column.record.contradicted]
 
 
 def facts(matrix: Matrix) -> list[Fact]:

@@ -73,7 +73,7 @@ def _facts(record: RunRecord) -> list[str]:
     lines += wrapped(f"host      {_host(host)}", hanging=10)
     if (guests := host.get("guests", "")).startswith("booted: "):
         lines += wrapped(f"guests    {one_line(guests)}", hanging=10)
-    contradicted = {each.switch for each in record.contradictions}
+    contradicted = {each.switch for each in record.contradicted}
     for module in record.cases:
         if module.surface == MODULE_SURFACE and module.outcome is Outcome.PASS:
             lines += wrapped(f"module    {one_line(module.reason)}", hanging=10)
@@ -103,12 +103,12 @@ def _kernel(record: RunRecord) -> str:
 
 
 def _contradictions(record: RunRecord) -> list[str]:
-    if not record.contradictions:
+    if not record.contradicted:
         return []
     lines = ["contradicted switches"]
-    for found in record.contradictions:
+    for found in record.contradicted:
         lines += wrapped(_contradiction(record, found), indent=2, hanging=2)
-    abi = one_line(abi_with(record.head.kernel.profile, record.contradictions))
+    abi = one_line(abi_with(record.head.kernel.profile, record.contradicted))
     return lines + wrapped(f"to judge by the kernel as measured: --abi {abi}", indent=2, hanging=2)
 
 
