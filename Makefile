@@ -8,7 +8,7 @@ PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup conformance matrix test lint format clean distclean docs spec coverage \
-	bisect-example bench fuzz browser example torture
+	fixes bisect-example bench fuzz browser example torture
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -58,6 +58,9 @@ spec: setup ## write the sentences of all cases to build/specification.html
 coverage: setup ## lines of user_events that the cases execute, compared with upstream's selftests
 	@$(BIN)/uevt kernels build $(KERNEL) >/dev/null
 	@$(BIN)/python -m tests.bench.coverage $(KERNEL)
+
+fixes: setup ## judge Linux 6.12 with all patches of fixtures/fixes; FIXES='ID…' for one kernel each
+	@$(BIN)/python -m tests.bench.fixes $(FIXES)
 
 bisect-example: setup ## create the history of docs/bisect.md and bisect it
 	@$(BIN)/uevt kernels build 6.12 >/dev/null

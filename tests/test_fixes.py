@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from conformance.report.matrix.findings import FINDINGS, Finding, read_findings
+from conformance.results.case_result import Outcome
 from host.progress import StreamProgress
 from kernels.catalog.catalog import load_catalog
 from kernels.patches import applying, series
 from kernels.sources.unpacked import SourceTrees
 from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store
+from tests.bench.fixes import wrong_about
+from tests.report.samples import case, run
 
 ROOT = Path(__file__).resolve().parent.parent
 PATCHES = sorted((ROOT / "fixtures" / "fixes").glob("*.patch"))
@@ -85,3 +88,16 @@ def test_patches_apply(built_kernel: BuiltKernel) -> None:
             applying.check(series.read(patch).patches, tree, store)
         together = [one for patch in PATCHES for one in series.read(patch).patches]
         applying.check(together, tree, store)
+
+
+def test_a_fix_may_fix_its_own_bug_only() -> None:
+    """Cases of the fixed bug are FIXED, and those of others are not."""
+    fixed = case("eprobe.a", Outcome.FIXED, bug="eprobe-sign")
+    other = case("filter.a", Outcome.XFAIL, bug="filter-errno")
+    assert wrong_about(run(fixed, other), ["eprobe-sign"]) == []
+    assert wrong_about(run(other), ["eprobe-sign"]) == ["no case says that eprobe-sign is fixed"]
+    assert wrong_about(run(fixed, other), ["filter-errno"]) == [
+        "eprobe.a says that eprobe-sign is fixed",
+        "filter.a still shows filter-errno",
+        "no case says that filter-errno is fixed",
+    ]

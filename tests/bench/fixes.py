@@ -1,0 +1,70 @@
+"""`python -m tests.bench.fixes [BUG…]`: judge the patches of fixtures/fixes on 6.12.
+
+A kernel must pass a strict run of all cases, without exactly the bugs that its patches fix.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from conformance.results.case_result import Outcome
+from conformance.results.results_json import NAME, read_results
+from conformance.results.run import RunRecord
+from tests.bench import guests
+
+PATCHES = guests.ROOT / "fixtures" / "fixes"
+_RUN_S = 7200.0
+
+
+def main() -> int:
+    """Judge patches one by one, or all together; 1 if any does not fix exactly its bug."""
+    names = sorted(patch.stem for patch in PATCHES.glob("*.patch"))
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.fixes")
+    parser.add_argument(
+        "bugs", nargs="*", metavar="BUG", help="one kernel each (default: all in one)"
+    )
+    bugs = parser.parse_args().bugs
+    unknown = sorted({*bugs} - {*names})
+    if unknown:
+        parser.error(f"no patch in {PATCHES}: {', '.join(unknown)}")
+    return int(any([_judge([bug]) for bug in bugs] if bugs else [_judge(names)]))
+
+
+def _judge(bugs: Sequence[str]) -> bool:
+    """Whether anything is wrong with a kernel with the patches of these bugs."""
+    with tempfile.TemporaryDirectory() as directory:
+        out = Path(directory) / "out"
+        patches = [f"--patch={PATCHES / bug}.patch" for bug in bugs]
+        command = [Path(sys.executable).parent / "uevt", "run", "--kernel", "6.12", *patches]
+        command += ["--tier", "full", "--strict", "--quiet", "--out", out]
+        done = subprocess.run(command, cwd=guests.ROOT, timeout=_RUN_S, check=False)
+        wrong = [f"uevt run ended with {done.returncode}"] if done.returncode else []
+        if (out / NAME).exists():
+            wrong += wrong_about(read_results(out / NAME), bugs)
+    what = bugs[0] if len(bugs) == 1 else f"{len(bugs)} fixes"
+    sys.stdout.write(f"{what}: {'; '.join(wrong) or 'as it should be'}\n")
+    return bool(wrong)
+
+
+def wrong_about(record: RunRecord, bugs: Sequence[str]) -> list[str]:
+    """What contradicts that exactly these bugs are fixed."""
+    wrong = []
+    for case in record.cases:
+        shown = case.bug.split()
+        if case.outcome is Outcome.XFAIL and {*shown} & {*bugs}:
+            wrong.append(f"{case.id} still shows {case.bug}")
+        if case.outcome is Outcome.FIXED and not {*shown} <= {*bugs}:
+            wrong.append(f"{case.id} says that {case.bug} is fixed")
+    fixed = {
+        bug for case in record.cases if case.outcome is Outcome.FIXED for bug in case.bug.split()
+    }
+    return wrong + [f"no case says that {bug} is fixed" for bug in bugs if bug not in fixed]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
