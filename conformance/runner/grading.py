@@ -21,7 +21,7 @@ from conformance.results.case_result import (
 )
 
 # Fields of mismatches that are answers to the operations of a case.  A deviation elsewhere, such as
-# a kernel report, counts whatever the case is about.
+# a kernel report, and memory that is overwritten are a FAIL at every level.
 _ANSWERS = frozenset({"errno", "value", "data", "memory", "literal"})
 
 
@@ -107,4 +107,19 @@ def _of(bug: Switch, report: Report) -> bool:
 
 
 def _is_answer(mismatch: Mismatch) -> bool:
-    return mismatch.field.partition(" ")[0] in _ANSWERS
+    field = mismatch.field.partition(" ")[0]
+    return field in _ANSWERS and not (field == "memory" and _is_corrupted(mismatch))
+
+
+def _is_corrupted(mismatch: Mismatch) -> bool:
+    """Whether memory of the program differs in more than one bit.
+
+    An enable bit in the wrong state is an answer; anything else must never be written.
+    """
+    try:
+        allowed, observed = map(bytes.fromhex, (mismatch.allowed, mismatch.observed))
+    except ValueError:
+        # Memory that cannot be read.
+        return False
+    differing = (one ^ other for one, other in zip(allowed, observed, strict=False))
+    return sum(byte.bit_count() for byte in differing) > 1

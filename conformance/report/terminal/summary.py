@@ -138,7 +138,7 @@ def _bugs(record: RunRecord, outcome: Outcome, title: str) -> list[str]:
     cases = [case for case in record.cases if case.outcome is outcome]
     lines = [title] if cases else []
     for bug, number in sorted(Counter(case.bug for case in cases).items()):
-        symptom = next(case.reason for case in cases if case.bug == bug).partition(" known bug ")[2]
+        symptom = next(case.reason for case in cases if case.bug == bug).partition(": ")[2]
         lines += wrapped(f"{bug}, {counted(number, 'case')}: {symptom}", indent=2, hanging=2)
     return lines
 
