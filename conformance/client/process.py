@@ -25,7 +25,7 @@ from conformance.ops import Observation
 
 # Limit for deferred kernel work (RCU grace periods, work queues) in seconds of an idle machine;
 # references of user_events take longest.
-PENDING_WORK_S = 10.0
+PENDING_WORK_S = 5.0
 
 
 class Process:

@@ -128,7 +128,8 @@ class Mismatch:
 
     ``step`` counts the operations of the case from 1; 0 is the case as a whole.  ``field`` is the
     part compared: ``errno``, ``value``, ``data``, ``memory`` with actor and address, ``literal``
-    for a value that the case states, or ``console``.
+    for a value that the case states, ``console``, or what the kernel kept or lacks: ``leftover``,
+    ``enablers``, ``files``, ``guest`` with the state that changed.
     """
 
     step: int

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from conformance import ops
 from conformance.abi.profile import Profile
@@ -15,6 +14,7 @@ from conformance.client.lockstep import Lockstep, Step, result_text
 from conformance.client.user_events import UserEvents
 from conformance.model.errors import ModelError
 from conformance.model.machine import Model
+from conformance.model.state.process import Process
 from conformance.ops.calls import Call
 from conformance.ops.digest import digest_and_course
 from conformance.results.case_result import (
@@ -29,6 +29,7 @@ from conformance.results.case_result import (
 from conformance.runner.assertion_text import FailedAssertion, failed_assertion
 from conformance.runner.guest_executor import GuestExecutor
 from conformance.runner.leftovers import Leftovers, of_program
+from conformance.runner.process_pool import Enablers, Returned
 from conformance.runner.switch_probes import AdaptedProfile
 
 _AGREEMENT = "the model agrees with the kernel: blame the case or the model"
@@ -61,6 +62,12 @@ class NotJudged(Exception):
 
 class ModuleRefused(Exception):
     """The kernel does not load a module that was built for it."""
+
+
+class NotInitialised(Exception):
+    """The kernel was built with user_events, and has none of its files."""
+
+    mismatch = Mismatch(0, "files", "user_events_data, user_events_status", "neither")
 
 
 class CaseRun:
@@ -103,17 +110,15 @@ class CaseRun:
         """The number the next multi-format event will get."""
         return self._model.world.table.multi_id
 
-    def give_back_processes(self, then: Sequence[Call]) -> list[dict[str, Any]]:
+    def give_back_processes(self, then: Sequence[Call]) -> Returned:
         """Give back the processes of a program that passed.
 
-        One of them performs the calls ``then``; their results, [] if there is no such process.
+        One of them performs the calls ``then``; there are no results without such a process.
         """
         if not isinstance(self._executor, GuestExecutor):
-            return []
-        enablers = {
-            actor: [(enabler.address, enabler.bit) for enabler in process.enablers or []]
-            for actor, process in self._model.world.processes.items()
-        }
+            return Returned([])
+        processes = self._model.world.processes.items()
+        enablers = {actor: _enablers_of(process) for actor, process in processes}
         return self._executor.give_back(enablers, then)
 
     def leftovers(self, *, passed: bool) -> Leftovers:
@@ -137,6 +142,8 @@ class CaseRun:
             mismatches, judgement = (mismatch,), Judgement(Outcome.FAIL, Blame.MODEL, reason)
         else:
             judgement = _judgement_of(error)
+            if isinstance(error, NotInitialised):
+                mismatches = (error.mismatch,)
         return self.result(case, case_id, judgement, mismatches)
 
     def _contradicted_literal(self, error: AssertionError) -> tuple[Mismatch, str]:
@@ -202,6 +209,13 @@ class CaseRun:
         )
 
 
+def _enablers_of(process: Process) -> Enablers:
+    enablers = process.enablers or []
+    places = dict.fromkeys((enabler.address, enabler.bit) for enabler in enablers)
+    settled = not any(enabler.faulting or enabler.freeing for enabler in enablers)
+    return Enablers(tuple(places), settled)
+
+
 def _judgement_of(error: BaseException | None) -> Judgement:
     """The judgement of a case in which kernel and model agree throughout."""
     match error:
@@ -210,6 +224,8 @@ def _judgement_of(error: BaseException | None) -> Judgement:
         case ModuleRefused():
             # A kernel may refuse modules: neither user_events nor a case is at fault.
             return Judgement(Outcome.ERROR, Blame.KERNEL, str(error))
+        case NotInitialised():
+            return Judgement(Outcome.FAIL, Blame.KERNEL, str(error))
         case ModelError():
             return Judgement(Outcome.ERROR, Blame.MODEL, str(error))
     return Judgement(Outcome.ERROR, Blame.CASE, f"{type(error).__name__}: {error}")

@@ -22,8 +22,9 @@ error_log, trace                            truncation
 ==========================================  =====================================================
 
 Processes, descriptors, mappings and registrations end with the processes of the case
-(``conformance.runner.process_pool``).  Events whose references the kernel drops later are deleted
-before the next case of isolation *global*.  Nothing else is restored: lockdown, modules, taint,
+(``conformance.runner.process_pool``).  Of user events only those that persist are deleted, before
+the next case of isolation *global* at the latest; the kernel has to remove the others
+(``conformance.runner.lingering_events``).  Nothing else is restored: lockdown, modules, taint,
 mounts outside of the mount namespaces of the case, other sysctls.  If an invariant of
 ``conformance.runner.guest_invariants`` differs afterwards, or a case of isolation *global* did not
 pass, the guest is replaced, as it is after every case of isolation *fatal*.
@@ -33,7 +34,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from errno import EBUSY
 from typing import Any
 
@@ -54,6 +55,7 @@ from conformance.runner.guest_setup import (
     write_file,
 )
 from conformance.runner.leftovers import Leftovers
+from conformance.runner.patience import Patience
 
 _EVENTS = f"{tracefs.ROOT}/events"
 _INSTANCES = f"{tracefs.ROOT}/instances"
@@ -63,6 +65,8 @@ _PID_LISTS = (f"{tracefs.ROOT}/set_event_pid", f"{tracefs.ROOT}/set_event_notrac
 _OPTIONS = "gid=0,mode=700"
 # First words of `snapshot` without a spare buffer (trace.c:print_snapshot_help).
 _SPARE_FREED = "* Snapshot is freed *"
+# Kprobes, eprobes and synthetic events in dynamic_events.
+_PROBES = ("p:", "e:", "s:")
 # Seconds of an idle machine for the users of an instance to close its files.
 _INSTANCE_TIMEOUT = 5.0
 #: The request that finds events, probes, instances and changed settings.
@@ -90,54 +94,69 @@ _EVERYTHING = Leftovers(objects=True)
 class Cleanup:
     """Clean up one guest.  Raises what the channel raises."""
 
-    def __init__(self, channel: Channel, invariants: GuestInvariants) -> None:
+    def __init__(self, channel: Channel, invariants: GuestInvariants, patience: Patience) -> None:
         self._channel = channel
         self._invariants = invariants
+        self._patience = patience
+        # Names of events that stay until they are deleted.
+        self._lasting: set[str] = set()
 
     def restore(self, left: Leftovers, then: Sequence[Call]) -> list[dict[str, Any]]:
         """Restore what a case left, and perform the calls ``then``; their results."""
-        calls = [*self._calls(left), *then]
+        self._lasting.update(left.events or ())
+        calls = [*self._calls(left)[0], *then]
         results = self._channel.call(ACTOR, calls) if calls else []
         removals = [call for call in calls if _removes_instance(call)]
-        deadline = self._channel.deadline(_INSTANCE_TIMEOUT, "an instance that is still in use")
+        what = "an instance that is still in use"
+        deadline = self._patience.deadline(self._channel, _INSTANCE_TIMEOUT, what)
         while _busy(calls, results) and not deadline.expired:
             self._channel.pause(deadline)
             calls = [*removals, *then]
             results = self._channel.call(ACTOR, calls)
         return results[len(results) - len(then) :]
 
-    def tidy(self) -> bool:
-        """Delete what earlier programs left; whether there was nothing left."""
-        calls = self._calls(_EVERYTHING)
+    def tidy(self) -> list[str]:
+        """Remove what earlier programs left, and name it."""
+        calls, left = self._calls(_EVERYTHING)
         if calls:
             self._channel.call(ACTOR, calls)
-        return not calls
+        return left
 
-    def wait_until_clean(self, seconds: float) -> bool:
-        """Tidy until nothing is left; False after ``seconds`` of an idle machine."""
-        deadline = self._channel.deadline(seconds, "a system without events")
-        while not self.tidy():
+    def wait_until_clean(self, seconds: float) -> list[str]:
+        """Tidy until nothing is left; what is left after ``seconds`` of an idle machine."""
+        deadline = self._patience.deadline(self._channel, seconds, "a system without events")
+        while left := self.tidy():
             if deadline.expired:
-                return False
+                return left
             self._channel.pause(deadline)
-        return True
+        self._lasting.clear()
+        return []
 
-    def _calls(self, left: Leftovers) -> list[Call]:
-        """Calls that restore what is left, in an order in which none is refused."""
+    def _calls(self, left: Leftovers) -> tuple[list[Call], list[str]]:
+        """Calls that restore what is left, in an order in which none is refused; what is left.
+
+        That is definitions, instances, and files that do not show what they should.
+        """
         found, shown = self._read(left)
         calls = [*self._superblock(left), *self._settings(left)]
         calls += _without_triggers(list(zip(left.triggers, shown, strict=True)))
         calls += [write_file(path, "0") for path in left.filters]
         if left.kernel_events:
             calls.append(write_file(_SET_EVENT, "\n", os.O_TRUNC))
+        names: list[str] = []
         if found:
-            calls += _without_objects(*found)
+            if left.events is None:
+                self._lasting.update(map(_event_name, _user_events(found[1])))
+            objects = _without_objects(self._lasting, *found)
+            names = [*found[1].splitlines(), *found[6].split()]
+            names = names or [str(call[1]) for call in objects]
+            calls += objects
         if left.errors:
             calls.append(write_file(tracefs.ERROR_LOG, "\n", os.O_TRUNC))
         if left.records:
             # The next event may get an id that the buffer still refers to.
             calls.append(write_file(tracefs.TRACE, "", os.O_TRUNC))
-        return calls
+        return calls, names
 
     def _read(self, left: Leftovers) -> tuple[list[str], list[str]]:
         """The texts of LOOK, if objects may be left, and those of the trigger files."""
@@ -163,6 +182,7 @@ class Cleanup:
 
 
 def _without_objects(
+    lasting: Collection[str],
     status: str,
     definitions: str,
     tracing_on: str,
@@ -172,7 +192,7 @@ def _without_objects(
     instances: str,
     *pid_lists: str,
 ) -> list[Call]:
-    """Calls that remove what LOOK found; none if there is nothing."""
+    """Calls that remove what LOOK found, of events the ``lasting`` ones."""
     calls = [_remove_instance(name) for name in instances.split()]
     calls += [
         write_file(path, "\n", os.O_TRUNC)
@@ -197,17 +217,21 @@ def _without_objects(
             for system in (tracefs.SYSTEM, tracefs.MULTI_SYSTEM)
         ]
     # Sorted, probes come before the user events that they are attached to.
-    return calls + [call for line in sorted(definitions.splitlines()) for call in _deletion(line)]
+    return calls + [
+        call for line in sorted(definitions.splitlines()) for call in _deletion(line, lasting)
+    ]
 
 
-def _deletion(line: str) -> list[Call]:
+def _deletion(line: str, lasting: Collection[str]) -> list[Call]:
     """Calls that delete the event of a line of dynamic_events."""
-    if line.startswith(("p:", "e:", "s:")):
+    if line.startswith(_PROBES):
         # `p:GROUP/NAME FUNCTION`, `e:GROUP/NAME SYSTEM.EVENT` or `s:GROUP/NAME<TAB>FIELDS`.
         name = line.partition(":")[2].split()[0]
         return [write_file(tracefs.DYNAMIC_EVENTS, f"-:{name}", os.O_APPEND)]
     # By name: `-:` compares definitions, and some do not match their own text.
     name = _event_name(line)
+    if name not in lasting:
+        return []
     return [
         ["poke", MEMORY, (name.encode("latin-1") + b"\0").hex()],
         sys_call("ioctl", fd(DATA_SLOT), uapi.DIAG_IOCSDEL, MEMORY),
@@ -235,6 +259,11 @@ def removal_of(line: str) -> str:
 def _probes_in(definitions: str) -> list[str]:
     """GROUP/NAME of the probes and synthetic events in dynamic_events."""
     return [str(name) for name in re.findall(r"^[eps]:(\S+)", definitions, re.MULTILINE)]
+
+
+def _user_events(definitions: str) -> list[str]:
+    """The lines of user events in dynamic_events."""
+    return [line for line in definitions.splitlines() if not line.startswith(_PROBES)]
 
 
 def _event_name(line: str) -> str:

@@ -12,7 +12,8 @@ from conformance.client.executor import Deadline
 from conformance.ops import race, tasks
 from conformance.ops.calls import Call
 from conformance.ops.operation import Reply
-from conformance.runner.process_pool import Enablers, PooledProcess, ProcessPool
+from conformance.runner.patience import Patience
+from conformance.runner.process_pool import Enablers, PooledProcess, ProcessPool, Returned
 
 # Instead of watched memory, after a call that is not the last one of an operation.
 _NOT_WATCHED = "-"
@@ -45,8 +46,9 @@ class Channel(Protocol):
 class GuestExecutor:
     """Performs the operations of one program in pooled processes of a guest."""
 
-    def __init__(self, channel: Channel, pool: ProcessPool) -> None:
+    def __init__(self, channel: Channel, pool: ProcessPool, patience: Patience) -> None:
         self._channel = channel
+        self._patience = patience
         self._pool = pool
         self._processes: dict[str, PooledProcess] = {}
 
@@ -76,7 +78,7 @@ class GuestExecutor:
     ) -> list[ops.Observation]:
         for step in (step for each in batch for step in race.steps_of(each)):
             if isinstance(step, ops.Fork):
-                self._processes[step.child] = self._pool.child()
+                self._processes[step.child] = self._pool.child(process)
             elif isinstance(step, tasks.Clone):
                 self._processes[step.child] = self._pool.task(process)
         compiled = [process.driven(each.renamed(self._name).calls()) for each in batch]
@@ -99,20 +101,18 @@ class GuestExecutor:
         process = self._processes.get(actor)
         return "" if process is None else process.name
 
-    def give_back(
-        self, enablers: Mapping[str, Enablers], then: Sequence[Call] = ()
-    ) -> list[dict[str, Any]]:
+    def give_back(self, enablers: Mapping[str, Enablers], then: Sequence[Call] = ()) -> Returned:
         """Return the processes of a program that passed to the pool; see ProcessPool.give_back.
 
         ``enablers`` are those that each actor still has registered.
         """
-        used = [(each, enablers.get(actor, ())) for actor, each in self._processes.items()]
+        used = [(each, enablers.get(actor, Enablers())) for actor, each in self._processes.items()]
         self._processes.clear()
         return self._pool.give_back(used, then)
 
     def deadline(self, seconds: float, what: str) -> Deadline:
-        """A deadline scaled to the speed of the guest."""
-        return self._channel.deadline(seconds, what)
+        """A deadline scaled to the speed of the guest, and to the patience that is left."""
+        return self._patience.deadline(self._channel, seconds, what)
 
     def pause(self, deadline: Deadline) -> None:
         """Sleep a little, never past the deadline."""

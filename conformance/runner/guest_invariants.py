@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from conformance import ops
@@ -64,11 +65,30 @@ _EXPAND: Call = ["spill", f"{tracefs.ROOT}/set_event", b"\n".hex(), os.O_WRONLY]
 OPENING: Request = (ACTOR, (_EXPAND, *_CALLS))
 # The kernel may change the first of them on its own, whatever a program does.
 _ALWAYS = 1
+# What no cleanup restores: a program that changes it is at fault.
+_OF_PROGRAMS = _FILES[:3]
 # Files that programs may open for writing without changing shared state.
 _OWN = re.compile(
     rf"{tracefs.ROOT}/(?:events/(?:{tracefs.SYSTEM}|{tracefs.MULTI_SYSTEM})/.*"
     r"|user_events_data|user_events_status|user_events_mmap|dynamic_events|trace)"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A difference from the state before: what, and its text before and after.
+
+    ``by_kernel`` is whether the kernel is at fault: it changed what no program reached, or did not
+    let the cleanup restore it.
+    """
+
+    what: str
+    before: str
+    after: str
+    by_kernel: bool
+
+    def __str__(self) -> str:
+        return f"{self.what} was {self.before} and is {self.after}"
 
 
 class GuestInvariants:
@@ -102,10 +122,15 @@ class GuestInvariants:
             return list(_CALLS[:_ALWAYS])
         return list(_CALLS)
 
-    def changed(self, results: Iterable[dict[str, Any]]) -> list[str]:
-        """Differences from the state before, a line each; such a guest is replaced."""
+    def changed(self, results: Iterable[dict[str, Any]]) -> list[Change]:
+        """Differences from the state before; such a guest is replaced."""
         return [
-            f"{what} was {_shown(self._before[what])} and is {_shown(after)}"
+            Change(
+                what,
+                _shown(self._before[what]),
+                _shown(after),
+                by_kernel=what not in _OF_PROGRAMS,
+            )
             for what, after in _texts(results).items()
             if self._before[what] != after
         ]

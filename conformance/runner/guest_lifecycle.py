@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
 from conformance.cases.case import Case, Facility, Isolation
-from conformance.results.case_result import Report, SkipReason
+from conformance.results.case_result import CaseResult, Report, SkipReason
 from conformance.runner import cleanup, guest_invariants, guest_setup
-from conformance.runner.case_run import CaseRun, ModuleRefused, NotJudged
+from conformance.runner.case_run import CaseRun, ModuleRefused, NotInitialised, NotJudged
 from conformance.runner.cleanup import Cleanup
 from conformance.runner.guest_executor import Channel, GuestExecutor
-from conformance.runner.guest_invariants import GuestInvariants
-from conformance.runner.guest_setup import ACTOR, GuestSetup
+from conformance.runner.guest_invariants import Change, GuestInvariants
+from conformance.runner.guest_setup import ACTOR, GuestSetup, text_of
 from conformance.runner.kernel_features import facilities_of
-from conformance.runner.process_pool import ProcessPool
+from conformance.runner.lingering_events import (
+    LOOK,
+    LingeringEvents,
+    result_of,
+    wrong_enablers,
+)
+from conformance.runner.patience import Patience
+from conformance.runner.process_pool import ProcessPool, Returned
 from conformance.runner.user_modules import UserModules
 
 #: The first requests to a new guest, in this order, unless user modules are loaded.
 OPENING = (*guest_setup.OPENING, guest_invariants.OPENING, cleanup.LOOK)
+_OPTION = "CONFIG_USER_EVENTS"
+_NO_FILES = "neither user_events_data nor user_events_status"
 # Seconds of an idle machine in which the leftovers of earlier cases must be gone.
 _CLEAN = 5.0
+# Cases that left anything, after which no others are judged by that: each wait takes time, and a
+# kernel that keeps every event shows nothing more.
+_MOST_LEFT = 5
 
 
 class Guest(Channel, Protocol):
@@ -46,6 +61,18 @@ class Guest(Channel, Protocol):
         """Replace the kernel by a newly booted one with this number of processors."""
         ...
 
+    def configured(self, option: str) -> bool | None:
+        """Whether the kernel was built with an option; None where its configuration is unknown."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Aftermath:
+    """Guest-wide state that a case changed for good, and results about its enablers."""
+
+    changed: tuple[Change, ...] = ()
+    wrong: tuple[CaseResult, ...] = ()
+
 
 Supply = Callable[[], Guest]
 # The content of a module's file for the kernel under test, None where there is none.
@@ -56,26 +83,27 @@ class NotBuilt(NotJudged):
     """The kernel under test has no user_events: nothing can be judged."""
 
     def __init__(self) -> None:
-        why = "this kernel has neither user_events_data nor user_events_status"
-        super().__init__(SkipReason.NOT_BUILT, why)
+        super().__init__(SkipReason.NOT_BUILT, f"this kernel has {_NO_FILES}")
 
 
 class PreparedGuest:
     """A guest that is set up: its processes, its invariants, its modules."""
 
-    def __init__(self, guest: Guest, setup: GuestSetup) -> None:
+    def __init__(self, guest: Guest, setup: GuestSetup, patience: Patience) -> None:
         self._guest = guest
         self._setup = setup
+        self._patience = patience
         self._processes = ProcessPool(guest, standing=ACTOR)
         self._invariants = GuestInvariants(guest)
-        self.cleanup = Cleanup(guest, self._invariants)
+        self._cleanup = Cleanup(guest, self._invariants, patience)
+        self._lingering = LingeringEvents(guest, patience)
         self._loaded: set[str] = set()
         # The system-wide counter of multi-format events; None after a deviation from the model.
         self._multi_id: int | None = 0
 
     def executor(self) -> GuestExecutor:
         """An executor of one program."""
-        return GuestExecutor(self._guest, self._processes)
+        return GuestExecutor(self._guest, self._processes, self._patience)
 
     def multi_id(self, case: Case) -> int:
         """The number that the next multi-format event gets; 0 if the case does not need it."""
@@ -98,25 +126,51 @@ class PreparedGuest:
         self._loaded.add(name)
         self._invariants.accept()
 
-    def clean_up(self, run: CaseRun, *, passed: bool) -> list[str]:
-        """Restore what a case changed; what could not be restored, a line each.
+    def clean_up(self, run: CaseRun, case_id: str, *, passed: bool) -> Aftermath:
+        """Restore what a case changed, and find what it left.
 
-        A case that touched nothing shared costs one request: its processes are given back and the
-        invariants are read at once.
+        A case that touched nothing shared costs one request: its processes are given back, and
+        invariants and events are read at once.
         """
         left = run.leftovers(passed=passed)
         began = run.mark >= 0
         checks = self._invariants.calls(run.program, passed=passed) if began else []
-        results: list[dict[str, Any]] = []
+        checks += [LOOK] if began else []
+        returned = Returned([])
         if passed:
-            results = run.give_back_processes(() if left else checks)
+            returned = run.give_back_processes(() if left else checks)
             if self._multi_id is not None:
                 self._multi_id = run.multi_id
         else:
             self._reset()
+        results = returned.results
         if not results and (left or checks):
-            results = self.cleanup.restore(left, checks)
-        return self._invariants.changed(results)
+            results = self._cleanup.restore(left, checks)
+        if not began:
+            return Aftermath()
+        *invariants, definitions = results
+        self._lingering.note(case_id, text_of(definitions))
+        wrong = (wrong_enablers(case_id, returned.wrong),) if returned.wrong else ()
+        return Aftermath(tuple(self._invariants.changed(invariants)), wrong)
+
+    def settle(self, seconds: float) -> list[CaseResult]:
+        """Wait until nothing is left of earlier cases; a result for each that left something."""
+        started = time.monotonic()
+        left = self._cleanup.wait_until_clean(seconds)
+        waited = time.monotonic() - started
+        by_case = self._lingering.by_case(left)
+        self._lingering.forget()
+        return [result_of(case, names, waited) for case, names in by_case.items()]
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether events were there after the last case."""
+        return bool(self._lingering)
+
+    @property
+    def overdue(self) -> bool:
+        """Whether events have been there for so long that they are worth a wait."""
+        return self._lingering.overdue
 
     def _reset(self) -> None:
         """End every process: after a deviation from the model their state is unknown."""
@@ -145,15 +199,23 @@ class GuestLifecycle:
         self._facilities: frozenset[Facility] | None = None
         self._processors = 1
         self._prepared: PreparedGuest | None = None
-        self._not_built: NotBuilt | None = None
+        # Why no case can begin; made for each, since an exception keeps the frames it passed.
+        self._unusable: Callable[[], NotBuilt | NotInitialised] | None = None
+        self._patience = Patience()
+        self._results: list[CaseResult] = []
+        # Number of cases that left anything.
+        self._left = 0
         self.guest: Guest | None = None
         #: The guest serves no further case.
         self.must_replace = False
 
     def ready(self) -> Guest:
-        """A guest that answers.  Raises NotBuilt, Unloadable, and what the guest raises."""
-        if self._not_built is not None:
-            raise self._not_built
+        """A guest that answers.
+
+        Raises NotBuilt, NotInitialised, Unloadable, and what the guest raises.
+        """
+        if self._unusable is not None:
+            raise self._unusable()
         self._user_modules.check()
         if self.guest is None:
             self.guest = self._supply()
@@ -172,38 +234,67 @@ class GuestLifecycle:
         """
         self._check(case.facilities, self.ready())
         if case.processors != self._processors:
-            self._processors, self.must_replace = case.processors, True
+            self.retire()
+            self._processors = case.processors
         guest, prepared = self.ready(), self._prepared
         assert prepared is not None
-        shared = case.isolation in (Isolation.GLOBAL, Isolation.FATAL)
-        if shared and not prepared.cleanup.wait_until_clean(_CLEAN):
-            self.must_replace = True
+        if case.isolation in (Isolation.GLOBAL, Isolation.FATAL) and self._left_anything(prepared):
             guest, prepared = self.ready(), self._prepared
             assert prepared is not None
         return guest, prepared
+
+    def retire(self) -> None:
+        """Replace the guest before the next case, after what is left in it was judged."""
+        self.settle()
+        self.must_replace = True
+
+    def settle(self) -> None:
+        """Judge what earlier cases left in the guest, if it serves on."""
+        prepared = self._prepared
+        if prepared is not None and not self.must_replace and prepared.unsettled:
+            self._left_anything(prepared)
+
+    def take_results(self) -> list[CaseResult]:
+        """Results about what the kernel kept of earlier cases, each returned once."""
+        taken, self._results = self._results, []
+        return taken
+
+    def _left_anything(self, prepared: PreparedGuest) -> bool:
+        """Whether earlier cases left anything; such a guest is replaced."""
+        found = prepared.settle(0 if self._left >= _MOST_LEFT else _CLEAN)
+        if found:
+            self.must_replace = True
+        if self._left < _MOST_LEFT:
+            self._results += found
+            self._left += len(found)
+        return bool(found)
 
     def load(self, prepared: PreparedGuest, case: Case) -> None:
         """Load the helper module of a case.  Raises NotJudged, ModuleRefused."""
         prepared.load(case.module, self._modules)
 
-    def clean_up(self, run: CaseRun, *, passed: bool) -> list[str]:
-        """See PreparedGuest; [] if the guest is replaced anyway."""
+    def clean_up(self, run: CaseRun, case_id: str, *, passed: bool) -> tuple[Change, ...]:
+        """What a case changed for good, see PreparedGuest; () if the guest is replaced anyway."""
         if self.must_replace or self._prepared is None:
-            return []
-        return self._prepared.clean_up(run, passed=passed)
+            return ()
+        found = self._prepared.clean_up(run, case_id, passed=passed)
+        self._results += found.wrong
+        if self._prepared.overdue and self._left < _MOST_LEFT:
+            self._left_anything(self._prepared)
+        return found.changed
 
     def _prepare(self, guest: Guest) -> PreparedGuest:
         setup = GuestSetup(guest)
         if not setup.has_user_events():
-            self._not_built = NotBuilt()
-            raise self._not_built
+            self._unusable = _without_files(guest, setup)
+            raise self._unusable()
         try:
             self._user_modules.load(guest)
         except BaseException:
             # Some of them may be loaded, or the guest may be lost.
             self.must_replace = True
             raise
-        return PreparedGuest(guest, setup)
+        return PreparedGuest(guest, setup, self._patience)
 
     def _check(self, wanted: Sequence[Facility], guest: Guest) -> None:
         """Raise NotJudged where the kernel was built without what a case uses."""
@@ -216,3 +307,15 @@ class GuestLifecycle:
         if lacking:
             why = f"the kernel has no {' and no '.join(lacking)}"
             raise NotJudged(SkipReason.CONFIG, why)
+
+
+def _without_files(guest: Guest, setup: GuestSetup) -> Callable[[], NotBuilt | NotInitialised]:
+    """Why a kernel has no file of user_events: only its configuration can excuse it."""
+    built = guest.configured(_OPTION)
+    if built is None and (built := setup.has_symbols()) is None:
+        why = f"nothing shows that it was built without {_OPTION}"
+    elif built:
+        why = f"it was built with {_OPTION}, whose initialisation failed"
+    else:
+        return NotBuilt
+    return partial(NotInitialised, f"the kernel has {_NO_FILES}: {why}")

@@ -22,6 +22,9 @@ DATA_SLOT = 3
 #: Longest file that is read whole, in bytes.
 LIMIT = 1 << 20
 
+# The text section comes first.
+_SYMBOLS, _SYMBOLS_LIMIT = "/proc/kallsyms", 4 << 20
+_FUNCTION = " user_events_ioctl\n"
 _GAUGE = "uevt_gauge"
 _PAGE = 4096
 _AT_FDCWD = -100
@@ -55,12 +58,17 @@ class GuestSetup:
             channel.call(actor, calls)
 
     def has_user_events(self) -> bool:
-        """Whether this kernel was built with user_events.
+        """Whether this kernel has a file of user_events.
 
         A file that exists and cannot be read is a bug of the kernel, which the cases report.
         """
         actor, calls = _WHETHER_BUILT
         return any(result["errno"] != ENOENT for result in self._channel.call(actor, calls))
+
+    def has_symbols(self) -> bool | None:
+        """Whether the kernel has functions of user_events; None if it does not show its symbols."""
+        (result,) = self._channel.call(ACTOR, [["slurp", _SYMBOLS, _SYMBOLS_LIMIT]])
+        return _FUNCTION in text_of(result) if result["data"] else None
 
     def load_module(self, image: bytes) -> int:
         """Load a kernel module from the content of its file; errno, or 0."""

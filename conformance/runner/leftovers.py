@@ -29,6 +29,8 @@ class Leftovers:
 
     #: Events, probes, instances, settings: what ``cleanup.LOOK`` finds.
     objects: bool = False
+    #: Names of events that stay until they are deleted, None if unknown.
+    events: tuple[str, ...] | None = ()
     #: Records in the buffer of the top instance.
     records: bool = False
     #: Lines of error_log.
@@ -61,6 +63,7 @@ def of_program(program: Sequence[ops.Operation], world: World | None) -> Leftove
     superblock = any(map(_reconfigures, operations))
     return Leftovers(
         objects=world is None or _objects(world),
+        events=None if world is None else _lasting(world),
         records=world is None or bool(world.top.records),
         errors=world is None or bool(world.top.error_log) or world.top.error_log_unknown,
         kernel_events=world is None or bool(world.kernel_enabled),
@@ -84,6 +87,10 @@ def _objects(world: World) -> bool:
         or bool(world.kprobes or world.eprobes or world.synthetic_events or world.kernel_files)
         or any(name != TOP for name in world.instances)
     )
+
+
+def _lasting(world: World) -> tuple[str, ...]:
+    return tuple(each.name for each in world.table.events if each.self_reference)
 
 
 def _has_triggers(world: World) -> bool:

@@ -2,12 +2,17 @@
 
 Before a process is reused its enablers are unregistered, its descriptors closed and its mappings
 removed.  A process that was forked, pinned, or changed in another irreversible way is killed.
+
+Unregistering also tells whether the kernel kept the enablers as the model has them: each is there
+once, and leaves its bit clear.  That is checked in every process that may still open
+user_events_data, forked ones included.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from errno import EFAULT, ENOENT, errorcode
 from typing import Any, Protocol
 
 from conformance.abi import uapi
@@ -20,8 +25,27 @@ _SIGKILL = 9
 # Slot of user_events_data for unregistering; no program uses it.
 _OWN_SLOT = 1000
 
-# The (address, bit) pairs that a process has registered.
-Enablers = Sequence[tuple[int, int]]
+# Calls per enabler: unregister, unregister again, read the byte of the bit.
+_PER_ENABLER = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Enablers:
+    """The (address, bit) pairs that a process has registered.
+
+    Unless ``settled``, faults of the kernel may still hold some of them.
+    """
+
+    places: tuple[tuple[int, int], ...] = ()
+    settled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """Results of the calls after a clean-up; what the kernel kept wrongly, a line each."""
+
+    results: list[dict[str, Any]]
+    wrong: tuple[str, ...] = ()
 
 
 class Caller(Protocol):
@@ -36,12 +60,14 @@ class Caller(Protocol):
 class PooledProcess:
     """A process in use by a program: its name in the guest and what it must give back.
 
-    ``driver`` is the process that drives this task (see vm.agent.agent), None for a process;
-    ``tasks`` counts the tasks that a process has driven.
+    ``plain`` is one that no program changed for good, though it may have been forked.  ``driver``
+    is the process that drives this task (see vm.agent.agent), None for a process; ``tasks`` counts
+    the tasks that a process has driven.
     """
 
     name: str
     reusable: bool = True
+    plain: bool = True
     resources: Resources = field(default_factory=Resources)
     driver: PooledProcess | None = None
     tasks: int = 0
@@ -58,7 +84,7 @@ class PooledProcess:
         if ok:
             operation.record(self.resources)
         if operation.irreversible:
-            self.reusable = False
+            self.reusable = self.plain = False
 
 
 class ProcessPool:
@@ -81,9 +107,10 @@ class ProcessPool:
         self._channel.call("", [["spawn", process.name]])
         return process
 
-    def child(self) -> PooledProcess:
+    def child(self, parent: PooledProcess) -> PooledProcess:
         """A process that is about to be forked."""
-        return PooledProcess(self._next_name(), reusable=False)
+        plain = parent.plain and parent.driver is None
+        return PooledProcess(self._next_name(), reusable=False, plain=plain)
 
     def task(self, maker: PooledProcess) -> PooledProcess:
         """A task that a process, or a task of one, is about to clone."""
@@ -98,47 +125,82 @@ class ProcessPool:
 
     def give_back(
         self, used: Iterable[tuple[PooledProcess, Enablers]], then: Sequence[Call] = ()
-    ) -> list[dict[str, Any]]:
+    ) -> Returned:
         """Clean up or kill processes.
 
-        The last process that is kept also performs ``then``; returns the results of ``then``,
+        The last process that is kept also performs ``then``; the results are those of ``then``,
         none if no process is kept.
         """
         ours = [each for each in used if each[0].name != self._standing and not each[0].driver]
         ours.sort(key=lambda each: each[0].reusable)
-        results: list[dict[str, Any]] = []
+        last = Returned([])
+        wrong: list[str] = []
         for position, (process, enablers) in enumerate(ours, start=1):
-            results = self._take_back(process, enablers, then if position == len(ours) else ())
-        return results
+            last = self._take_back(process, enablers, then if position == len(ours) else ())
+            wrong += last.wrong
+        return Returned(last.results, tuple(wrong))
 
     def _take_back(
         self, process: PooledProcess, enablers: Enablers, then: Sequence[Call]
-    ) -> list[dict[str, Any]]:
+    ) -> Returned:
         if process.tasks:
             self._channel.call(process.name, [["end_tasks"]])
+        wrong: tuple[str, ...] = ()
         if process.reusable:
-            calls, needed = _clean_up(process.resources, enablers)
+            unregistering = _unregistering(enablers)
+            calls = [*unregistering, *_releasing(process.resources)]
             results = self._channel.call(process.name, [*calls, *then]) if calls or then else []
+            if not process.tasks:
+                wrong = _wrong(enablers, results)
             # EFAULT of an unregistration whose word the program has unmapped is not an error.
-            if all(result["errno"] == 0 for result in results[needed : len(calls)]):
+            if all(result["errno"] == 0 for result in results[len(unregistering) : len(calls)]):
                 self._idle.append(process.name)
-                return results[len(calls) :]
+                return Returned(results[len(calls) :], wrong)
+        elif process.plain and not process.tasks and enablers.places:
+            wrong = _wrong(enablers, self._channel.call(process.name, _unregistering(enablers)))
         self._channel.call("", [["kill", process.name, _SIGKILL]])
+        return Returned([], wrong)
+
+
+def _unregistering(enablers: Enablers) -> list[Call]:
+    """Calls that unregister enablers; see ``_wrong``."""
+    if not enablers.places:
         return []
+    path = path_in(DATA)
+    calls: list[Call] = [sys_call("openat", AT_FDCWD, path, _O_RDONLY, 0, slot=_OWN_SLOT)]
+    for address, bit in enablers.places:
+        unregister = _unregister(address, bit)
+        calls += [unregister, unregister, ["peek", address + bit // 8, 1]]
+    return [*calls, sys_call("close", fd(_OWN_SLOT))]
 
 
-def _clean_up(resources: Resources, enablers: Enablers) -> tuple[list[Call], int]:
-    """Calls that return a process to a clean state, and the index from which none may fail."""
-    calls: list[Call] = []
-    if enablers:
-        path = path_in(DATA)
-        calls.append(sys_call("openat", AT_FDCWD, path, _O_RDONLY, 0, slot=_OWN_SLOT))
-        calls += [_unregister(address, bit) for address, bit in enablers]
-        calls.append(sys_call("close", fd(_OWN_SLOT)))
-    needed = len(calls)
-    calls += [sys_call("close", fd(slot)) for slot in sorted(resources.slots)]
-    calls += [sys_call("munmap", address, length) for address, length in resources.ranges]
-    return calls, needed
+def _wrong(enablers: Enablers, results: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    """Enablers that were not as the model has them, by the results of ``_unregistering``.
+
+    A program may have unmapped a word: then unregistering gives EFAULT.
+    """
+    if not enablers.places or not enablers.settled or results[0]["errno"]:
+        return ()
+    found = []
+    for number, (address, bit) in enumerate(enablers.places):
+        first, again, byte = results[1 + _PER_ENABLER * number :][:_PER_ENABLER]
+        place = f"bit {bit} of the enable word at {address:#x}"
+        if first["errno"] not in (0, EFAULT):
+            error = errorcode.get(first["errno"], first["errno"])
+            found.append(f"{place}: unregistering its enabler gave {error}")
+        if again["errno"] != ENOENT:
+            found.append(f"{place}: an enabler is left after it was unregistered")
+        if not (first["errno"] or byte["errno"]) and int(byte["data"], 16) >> bit % 8 & 1:
+            found.append(f"{place}: still set after its enabler was unregistered")
+    return tuple(found)
+
+
+def _releasing(resources: Resources) -> list[Call]:
+    """Calls that return the descriptors and mappings of a process; none may fail."""
+    return [
+        *(sys_call("close", fd(slot)) for slot in sorted(resources.slots)),
+        *(sys_call("munmap", address, length) for address, length in resources.ranges),
+    ]
 
 
 def _unregister(address: int, bit: int) -> Call:

@@ -18,13 +18,15 @@ from conformance.results.case_result import (
     Blame,
     CaseResult,
     Contradiction,
+    Mismatch,
     Outcome,
     Report,
     SkipReason,
     lost_guest,
 )
-from conformance.runner.case_run import CaseRun, Explain, NotJudged
+from conformance.runner.case_run import CaseRun, Explain, NotInitialised, NotJudged
 from conformance.runner.console_verdict import judge_late_reports, judge_reports
+from conformance.runner.guest_invariants import Change
 from conformance.runner.guest_lifecycle import (
     Guest,
     GuestLifecycle,
@@ -91,7 +93,7 @@ class Runner:
         before = self._switches.contradicted
         try:
             self._switches.measure(self._passes_under)
-        except NotJudged:
+        except (NotJudged, NotInitialised):
             pass
         except Exception as error:
             self._give_up_guest(error)
@@ -105,10 +107,11 @@ class Runner:
     def take_other_results(self) -> list[CaseResult]:
         """Results that belong to no case, each returned once.
 
-        They are probes that lost their guest, kernel reports between cases, and user modules.
+        They are probes that lost their guest, kernel reports between cases, what the kernel kept of
+        cases that had ended, and user modules.
         """
         taken, self._other_results = self._other_results, []
-        return taken + self._user_modules.take_results()
+        return taken + self._lifecycle.take_results() + self._user_modules.take_results()
 
     def finish(self) -> None:
         """Run the remaining probes and unload user modules."""
@@ -118,11 +121,12 @@ class Runner:
         self._switches.leave_out(self._selected)
         self.measure()
         try:
+            self._lifecycle.settle()
             if not self._lifecycle.must_replace:
                 self._check_end_of_console(guest)
             if self._user_modules:
                 self._user_modules.unload(self._lifecycle.ready())
-        except NotJudged:
+        except (NotJudged, NotInitialised):
             return
         except Exception as error:
             self._give_up_guest(error)
@@ -155,7 +159,7 @@ class Runner:
         if self._self_check is not None:
             return run.start(model, ModelExecutor(Model(self._self_check)), self._serial)
         if self._fresh_guests and self._serial > 1:
-            self._lifecycle.must_replace = True
+            self._lifecycle.retire()
         guest, prepared = self._lifecycle.prepare(case)
         # Before the helper module is loaded: a report about it belongs to the case.
         run.mark = guest.mark(case_id)
@@ -187,7 +191,7 @@ class Runner:
 
     def _with_guest_state(self, guest: Guest, run: CaseRun, judged: CaseResult) -> CaseResult:
         """The result with what the console, and the invariants of the guest, add to it."""
-        changed = self._lifecycle.clean_up(run, passed=judged.outcome is Outcome.PASS)
+        changed = self._lifecycle.clean_up(run, judged.id, passed=judged.outcome is Outcome.PASS)
         if run.mark < 0:
             # The case never began: nothing on the console is about it.
             return judged
@@ -201,15 +205,29 @@ class Runner:
         self._record_late_reports(reports, judged.id, console)
         return judge_reports(judged, [each for each in reports if not each.after], console)
 
-    def _unless_changed(self, judged: CaseResult, changed: Sequence[str]) -> CaseResult:
-        """The result, an ERROR if the case passed but changed its guest for good."""
+    def _unless_changed(self, judged: CaseResult, changed: Sequence[Change]) -> CaseResult:
+        """The result; no PASS if the guest is changed for good, by the kernel or by the case."""
         if not changed:
             return judged
         self._lifecycle.must_replace = True
         if judged.outcome is not Outcome.PASS:
             return judged
-        why = f"it left its guest changed: {changed[0]}"
-        return replace(judged, outcome=Outcome.ERROR, blame=Blame.CASE, reason=why)
+        found = [
+            Mismatch(0, f"guest {each.what}", each.before, each.after)
+            for each in changed
+            if each.by_kernel
+        ]
+        if not found:
+            why = f"it left its guest changed: {changed[0]}"
+            return replace(judged, outcome=Outcome.ERROR, blame=Blame.CASE, reason=why)
+        why = f"{found[0].field} changed from {found[0].allowed} to {found[0].observed}"
+        return replace(
+            judged,
+            outcome=Outcome.FAIL,
+            blame=Blame.KERNEL,
+            reason=f"{why}, and was not or cannot be restored",
+            mismatches=tuple(found),
+        )
 
     def _check_end_of_console(self, guest: Guest) -> None:
         """Record the kernel reports since the end of the last case."""
@@ -237,7 +255,7 @@ class Runner:
         run = CaseRun()
         try:
             user_events = self._start(run, case, case_id, profile)
-        except (NotBuilt, ModuleNotLoaded):
+        except (NotBuilt, NotInitialised, ModuleNotLoaded):
             raise
         except NotJudged:
             return False

@@ -22,6 +22,7 @@ from conformance.model.machine import Model
 from conformance.results import journal
 from conformance.runner.guest_executor import GuestExecutor
 from conformance.runner.guest_setup import ACTOR, GuestSetup
+from conformance.runner.patience import Patience
 from conformance.runner.process_pool import ProcessPool
 from conformance.session.target.target import Target
 from conformance.session.worker.machine_guest import MachineGuest
@@ -106,7 +107,7 @@ def lockstep_guest(target: Target) -> Iterator[tuple[UserEvents, Callable[[], ob
     with ready_guest(target) as guest:
         GuestSetup(guest)
         model = Model(profile_for(target.abi, base=target.release))
-        executor = GuestExecutor(guest, ProcessPool(guest, standing=ACTOR))
+        executor = GuestExecutor(guest, ProcessPool(guest, standing=ACTOR), Patience())
 
         def getpid() -> object:
             process = next(iter(executor._processes.values()))

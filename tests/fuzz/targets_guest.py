@@ -18,6 +18,7 @@ from conformance.runner.cleanup import Cleanup
 from conformance.runner.guest_executor import GuestExecutor
 from conformance.runner.guest_invariants import GuestInvariants
 from conformance.runner.guest_setup import GuestSetup
+from conformance.runner.patience import Patience
 from conformance.runner.process_pool import ProcessPool
 from host.deadline import Deadline
 from tests import packed
@@ -246,7 +247,7 @@ def observed() -> list[bytes]:
 def observe(data: bytes) -> None:
     """Decode the same data for each operation."""
     channel = Answering(data)
-    executor = GuestExecutor(channel, ProcessPool(channel, standing="root"))
+    executor = GuestExecutor(channel, ProcessPool(channel, standing="root"), Patience())
     executor.execute([ops.Spawn("a")], ())
     seen = executor.execute(LYING, (ops.Watch("a", 4096, 4),))
     assert len(seen) == len(LYING)
@@ -264,7 +265,7 @@ def tidy(data: bytes) -> None:
     setup = GuestSetup(guest)
     setup.next_multi_id()
     setup.has_user_events()
-    Cleanup(guest, GuestInvariants(guest)).tidy()
+    Cleanup(guest, GuestInvariants(guest), Patience()).tidy()
 
 
 def rings() -> list[bytes]:

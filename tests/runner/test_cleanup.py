@@ -14,6 +14,7 @@ from conformance.ops.calls import Call, path_in
 from conformance.runner.cleanup import Cleanup, _event_name, _probes_in, removal_of
 from conformance.runner.guest_invariants import SETTINGS, GuestInvariants
 from conformance.runner.leftovers import Leftovers
+from conformance.runner.patience import Patience
 from tests.runner.test_runner import Guest
 
 EVENTS = f"{tracefs.ROOT}/events"
@@ -91,10 +92,14 @@ class DirtyGuest(Guest):
         return result
 
 
+def cleaning(guest: Guest) -> Cleanup:
+    return Cleanup(guest, GuestInvariants(guest), Patience())
+
+
 def restoring(texts: dict[str, str], left: Leftovers, busy: int = 0) -> list[Call]:
     """The calls of a cleanup that do more than read."""
     guest = DirtyGuest(texts, busy)
-    cleanup = Cleanup(guest, GuestInvariants(guest))
+    cleanup = cleaning(guest)
     guest.calls.clear()
     cleanup.restore(left, [])
     return [call for call in guest.calls if call[0] not in ("slurp", "list")]
@@ -149,7 +154,7 @@ def test_what_a_program_wrote_is_restored_without_reading() -> None:
         settings=(cpumask,), filters=(system,), kernel_events=True, errors=True, records=True
     )
     guest = DirtyGuest({cpumask: "3\n"})
-    cleanup = Cleanup(guest, GuestInvariants(guest))
+    cleanup = cleaning(guest)
     guest.calls.clear()
     cleanup.restore(left, [])
     assert written(guest.calls) == [
@@ -171,7 +176,42 @@ def test_superblock_is_restored_before_modes() -> None:
     assert chmod[2] == [path_in(tracefs.DATA), 0o640]
 
 
+EVENTS_LEFT = {tracefs.DYNAMIC_EVENTS: "u:lasting u32 a\nu:other\n"}
+
+
+def deleted(calls: Sequence[Call]) -> list[bytes]:
+    """The names of events that DIAG_IOCSDEL deletes."""
+    return [bytes.fromhex(str(call[2])).rstrip(b"\0") for call in calls if call[0] == "poke"]
+
+
+@pytest.mark.parametrize(
+    ("events", "gone"), [((), []), (("lasting",), [b"lasting"]), (None, [b"lasting", b"other"])]
+)
+def test_only_events_that_persist_are_deleted(
+    events: tuple[str, ...] | None, gone: list[bytes]
+) -> None:
+    """The kernel has to remove others; after a deviation it is unknown which those are."""
+    left = Leftovers(objects=True, events=events)
+    assert deleted(restoring(EVENTS_LEFT, left)) == gone
+
+
+def test_events_that_persist_are_deleted_until_they_are_gone() -> None:
+    guest = DirtyGuest(EVENTS_LEFT)
+    cleanup = cleaning(guest)
+    cleanup.restore(Leftovers(objects=True, events=("lasting",)), [])
+    guest.calls.clear()
+    assert cleanup.wait_until_clean(1) == ["u:lasting u32 a", "u:other"]
+    assert deleted(guest.calls) == [b"lasting"] * 3
+    guest.texts.clear()
+    assert cleanup.wait_until_clean(1) == []
+    guest.texts.update(EVENTS_LEFT)
+    guest.calls.clear()
+    # An event of that name is another one now.
+    cleanup.tidy()
+    assert deleted(guest.calls) == []
+
+
 def test_clean_guest_is_left_alone() -> None:
     guest = DirtyGuest({})
-    assert Cleanup(guest, GuestInvariants(guest)).tidy() is True
+    assert cleaning(guest).tidy() == []
     assert restoring({}, OBJECTS) == []

@@ -11,7 +11,7 @@ import pytest
 from conformance import ops
 from conformance.client import tracefs
 from conformance.ops.calls import Call
-from conformance.runner.guest_invariants import GuestInvariants
+from conformance.runner.guest_invariants import Change, GuestInvariants
 from conformance.runner.guest_setup import ACTOR
 from tests.runner.test_runner import Guest
 
@@ -41,7 +41,7 @@ class Kept(Guest):
 
 def changed(
     around: GuestInvariants, guest: Guest, program: Sequence[ops.Operation], *, passed: bool
-) -> list[str]:
+) -> list[Change]:
     """The changes after a program."""
     return around.changed(guest.call(ACTOR, around.calls(program, passed=passed)))
 
@@ -52,7 +52,8 @@ def test_changed_mode_or_owner_is_found(status: str) -> None:
     around = GuestInvariants(guest)
     assert changed(around, guest, [], passed=False) == []
     guest.status = status
-    expected = [f"the mode of {tracefs.DATA} was '100640 0:0' and is '{status}'"]
+    what = f"the mode of {tracefs.DATA}"
+    expected = [Change(what, "'100640 0:0'", f"'{status}'", by_kernel=True)]
     assert changed(around, guest, [], passed=False) == expected
     around.accept()
     assert changed(around, guest, [], passed=False) == []
@@ -84,7 +85,7 @@ def test_taint_is_always_read() -> None:
     guest = Kept({})
     around = GuestInvariants(guest)
     guest.tainted = "512"
-    expected = ["/proc/sys/kernel/tainted was '0' and is '512'"]
+    expected = [Change("/proc/sys/kernel/tainted", "'0'", "'512'", by_kernel=False)]
     assert changed(around, guest, [], passed=True) == expected
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from conformance import ops
 from conformance.abi.profile import profile_for
+from conformance.abi.uapi import USER_EVENT_REG_PERSIST
 from conformance.client import tracefs
 from conformance.model.state.world import World
 from conformance.ops import credentials, race
@@ -74,6 +75,13 @@ def test_state_of_the_model_that_is_left() -> None:
     assert of_program([], world) == expected
 
 
+def test_events_that_stay_until_they_are_deleted_are_named() -> None:
+    world = fresh()
+    for name, flags in (("gone", 0), ("kept", USER_EVENT_REG_PERSIST)):
+        world.table.register(name, flags, capable=True)
+    assert of_program([], world) == Leftovers(objects=True, events=("kept",))
+
+
 def test_trigger_files_come_last_written_first() -> None:
     other = TRIGGER.replace("/e/", "/f/")
     program = [write(other), write(TRIGGER), write(other)]
@@ -82,4 +90,6 @@ def test_trigger_files_come_last_written_first() -> None:
 
 def test_after_a_deviation_from_the_model_anything_may_be_left() -> None:
     left = of_program([], None)
-    assert left == Leftovers(objects=True, records=True, errors=True, kernel_events=True)
+    assert left == Leftovers(
+        objects=True, events=None, records=True, errors=True, kernel_events=True
+    )

@@ -27,6 +27,7 @@ from conformance.results.case_result import (
 from conformance.runner.case_run import NotJudged
 from conformance.runner.guest_setup import GuestSetup
 from conformance.runner.runner import Runner
+from conformance.runner.switch_probes import Probe
 from conformance.session.controller.recorder import Recorder
 from conformance.session.target.target import Target
 from conformance.session.worker import worker as plugin_worker
@@ -85,6 +86,9 @@ class Guest:
 
     def reports(self, since: int) -> list[Report]:
         return [Report("warn", line, f"warn:{line}") for line in self._console[self._from(since) :]]
+
+    def configured(self, option: str) -> bool | None:
+        return True
 
     def pristine(self, processors: int = 1) -> None:
         self._console.append("booting")
@@ -165,6 +169,58 @@ def test_kernel_without_user_events_has_neither_file(
     assert GuestSetup(Guest(refused)).has_user_events() is built
 
 
+class Empty(Guest):
+    """A guest without a file of user_events: its configuration, and a symbol of its kernel."""
+
+    def __init__(self, config: bool | None, symbol: str) -> None:
+        super().__init__({tracefs.STATUS: ENOENT, tracefs.DATA: ENOENT})
+        self._config, self._symbol = config, symbol
+
+    def configured(self, option: str) -> bool | None:
+        assert option == "CONFIG_USER_EVENTS"
+        return self._config
+
+    def _result(self, call: Call) -> dict[str, Any]:
+        result = super()._result(call)
+        if call[:2] == ["slurp", "/proc/kallsyms"] and self._symbol:
+            result["data"] = f"0 t {self._symbol}\n".encode().hex()
+        return result
+
+
+@pytest.mark.parametrize(
+    ("config", "symbol"), [(False, ""), (False, "user_events_ioctl"), (None, "vfs_ioctl")]
+)
+def test_kernel_built_without_user_events_is_not_built(config: bool | None, symbol: str) -> None:
+    result = outcome(Empty(config, symbol), needing(""))
+    assert (result.outcome, result.reason) == (Outcome.SKIP, SkipReason.NOT_BUILT)
+
+
+@pytest.mark.parametrize(
+    ("config", "symbol", "why"),
+    [
+        (True, "", "it was built with CONFIG_USER_EVENTS, whose initialisation failed"),
+        (None, "user_events_ioctl", "it was built with CONFIG_USER_EVENTS, whose"),
+        (None, "", "nothing shows that it was built without CONFIG_USER_EVENTS"),
+    ],
+)
+def test_kernel_whose_user_events_fail_to_initialise_fails(
+    config: bool | None, symbol: str, why: str
+) -> None:
+    guest = Empty(config, symbol)
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
+    probe = Probe(replace(needing(""), switch="persist"), lambda ue: None)
+    runner.measure_with([probe])
+    for _ in range(2):
+        result = judged(runner, needing(""))
+        assert (result.outcome, result.blame) == (Outcome.FAIL, Blame.KERNEL)
+        assert result.reason.startswith(
+            f"the kernel has neither user_events_data nor user_events_status: {why}"
+        )
+        assert not runner.measure()
+    runner.finish()
+    assert runner.take_other_results() == []
+
+
 def test_kernel_that_does_not_boot_is_booted_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,16 +263,17 @@ def test_kernel_that_does_not_boot_is_booted_twice(
 
 def test_guests_that_disagree_give_no_verdict(tmp_path: Path) -> None:
     skip = CaseResult("a.b", "a", "quick", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
-    failure = replace(skip, id="a.c", outcome=Outcome.FAIL, reason="wrong")
+    passed = replace(skip, id="a.c", outcome=Outcome.PASS, reason="")
+    failed = replace(passed, outcome=Outcome.FAIL, reason="wrong")
     verdicts = []
-    for number, cases in enumerate(([skip], [skip, failure])):
+    for number, cases in enumerate(([skip], [skip, passed], [skip, failed])):
         (tmp_path / str(number)).mkdir()
         recorder = Recorder(Target("model", "6.12"), tmp_path / str(number))
         recorder.not_built("no user_events")
         for case in cases:
             recorder.case(case)
         verdicts.append(recorder.finish(len(cases), "").verdict)
-    assert verdicts == [RunVerdict.NOT_BUILT, RunVerdict.ERROR]
+    assert verdicts == [RunVerdict.NOT_BUILT, RunVerdict.ERROR, RunVerdict.FAIL]
 
 
 TAINTED = "/proc/sys/kernel/tainted"
@@ -254,6 +311,30 @@ def test_case_that_changes_its_guest_does_not_pass() -> None:
     # The next case has a new guest, whose taint is its own.
     assert _run(runner, guest, "512\n", None).outcome is Outcome.PASS
     assert guest.renewed == 1
+
+
+def test_kernel_that_changes_its_guest_fails() -> None:
+    """Nothing that a program does changes the mode; else the cleanup would have restored it."""
+
+    class Opened(Guest):
+        mode = "100640 0:0"
+
+        def _result(self, call: Call) -> dict[str, Any]:
+            result = super()._result(call)
+            if call == ["status", tracefs.DATA]:
+                result["data"] = self.mode.encode().hex()
+            return result
+
+    guest = Opened({})
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
+    case = needing("")
+    runner.begin(case, case.id).instance().make()
+    guest.mode = "100666 0:0"
+    result = runner.end(case, case.id, None)
+    assert (result.outcome, result.blame) == (Outcome.FAIL, Blame.KERNEL)
+    what = f"guest the mode of {tracefs.DATA}"
+    assert result.reason.startswith(f"{what} changed from '100640 0:0' to '100666 0:0', ")
+    assert [each.field for each in result.mismatches] == [what]
 
 
 def test_warning_during_cleanup_is_blamed_on_the_kernel() -> None:

@@ -105,6 +105,9 @@ class Guest:
         found = [line for line in self._console[since:] if line.startswith("WARNING: ")]
         return [Report("warn", line, f"warn:{line}") for line in found]
 
+    def configured(self, option: str) -> bool | None:
+        return True
+
     def pristine(self, processors: int = 1) -> None:
         self.boots += 1
 

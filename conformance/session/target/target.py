@@ -162,12 +162,19 @@ def _image(options: Namespace) -> Target:
         image=image,
         initramfs=initramfs,
         source=_described_source(f"image {image.name}", user_modules),
+        config=_installed_config(image, release),
         build=digest_of(image),
         append=checked_arguments(options.append, image, accelerator),
         user_modules=user_modules,
         accelerator=accelerator,
         origin=KernelOrigin.USER,
     )
+
+
+def _installed_config(image: Path, release: str) -> Path | None:
+    """The configuration that a distribution installs beside its image."""
+    config = image.with_name(f"config-{release}")
+    return config if config.is_file() else None
 
 
 def request_of(options: Namespace) -> Request:

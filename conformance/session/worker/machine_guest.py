@@ -269,6 +269,13 @@ class MachineGuest:
             self._begin()
         self._current_mark = ""
 
+    def configured(self, option: str) -> bool | None:
+        """See conformance.runner.guest_lifecycle.Guest."""
+        config = self._machine.info.get("config")
+        if config is None and self._target.config is not None:
+            config = self._target.config.read_text()
+        return None if config is None else f"{option}=y" in config.splitlines()
+
     def _keep_counters(self) -> None:
         """Save the counters of a guest that is about to end, if it answers."""
         for each in self._counted:

@@ -1,0 +1,107 @@
+"""Events that outlive the processes of their case: the kernel keeps a reference too many.
+
+An event without USER_EVENT_REG_PERSIST goes with its last reference, any other can be deleted then.
+References are dropped by work queues, after RCU grace periods.  Therefore dynamic_events is read
+after every case, in one request with the invariants, and only what stays is waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from conformance.client import tracefs
+from conformance.client.executor import Deadline
+from conformance.ops.calls import Call
+from conformance.results.case_result import Blame, CaseResult, Evidence, Mismatch, Outcome
+from conformance.runner.guest_executor import Channel
+from conformance.runner.guest_setup import LIMIT
+from conformance.runner.patience import Patience
+
+#: The call whose text ``LingeringEvents.note`` takes.
+LOOK: Call = ["slurp", tracefs.DYNAMIC_EVENTS, LIMIT]
+# Seconds of an idle machine in which an event is expected to go without being waited for.
+_AGE = 1.0
+_DOC = "user_events.rst@v6.12: an event that does not persist is deleted with its last reference"
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The case after which an event was first seen, and when it is worth a wait."""
+
+    case: str
+    age: Deadline
+
+
+class LingeringEvents:
+    """The events of earlier cases in one guest, as last read."""
+
+    def __init__(self, channel: Channel, patience: Patience) -> None:
+        self._channel = channel
+        self._patience = patience
+        self._seen: dict[str, _Seen] = {}
+        self._last_case = ""
+
+    def note(self, case_id: str, definitions: str) -> None:
+        """Take the text of dynamic_events after a case."""
+        before, self._last_case = self._seen, case_id
+        self._seen = {}
+        for line in definitions.splitlines():
+            self._seen[line] = before.get(line) or self._first(case_id)
+
+    def _first(self, case_id: str) -> _Seen:
+        # Its end is no wait in vain: nothing is known to be wrong yet.
+        seconds = _AGE * self._patience.share
+        return _Seen(case_id, self._channel.deadline(seconds, "the end of an event"))
+
+    def __bool__(self) -> bool:
+        """Whether any event was there after the last case."""
+        return bool(self._seen)
+
+    @property
+    def overdue(self) -> bool:
+        """Whether an event has been there for so long that it is worth a wait."""
+        return any(each.age.expired for each in self._seen.values())
+
+    def forget(self) -> None:
+        """Nothing is left, or what is left has been judged."""
+        self._seen = {}
+
+    def by_case(self, left: Sequence[str]) -> dict[str, list[str]]:
+        """What is left, by the case after which it was first seen, else the last one."""
+        found: dict[str, list[str]] = {}
+        for line in left:
+            seen = self._seen.get(line)
+            found.setdefault(seen.case if seen else self._last_case, []).append(line)
+        return found
+
+
+def result_of(case_id: str, left: Sequence[str], waited_s: float) -> CaseResult:
+    """The result about what is left of a case, although its processes are gone."""
+    others = f" and {len(left) - 1} more" if len(left) > 1 else ""
+    allowed = "nothing, once the processes are gone"
+    return CaseResult(
+        id=f"{case_id}.leftover",
+        surface=case_id.partition(".")[0],
+        tier="quick",
+        outcome=Outcome.FAIL,
+        blame=Blame.KERNEL,
+        reason=f"{left[0]!r}{others} is left after {case_id}: {waited_s:.1f} s after its processes "
+        "were gone the kernel still holds a reference",
+        mismatches=tuple(Mismatch(0, "leftover", allowed, line) for line in left),
+        evidence=Evidence(docs=_DOC, spec="trace_events_user.c:user_event_put"),
+    )
+
+
+def wrong_enablers(case_id: str, wrong: Sequence[str]) -> CaseResult:
+    """The result about enablers that were not as the model has them at the end of a case."""
+    return CaseResult(
+        id=f"{case_id}.enablers",
+        surface=case_id.partition(".")[0],
+        tier="quick",
+        outcome=Outcome.FAIL,
+        blame=Blame.KERNEL,
+        reason=f"after {case_id}: {wrong[0]}",
+        mismatches=tuple(Mismatch(0, "enablers", "as in the model", each) for each in wrong),
+        evidence=Evidence(spec="trace_events_user.c:user_events_ioctl_unreg"),
+    )

@@ -1,0 +1,170 @@
+"""Events that the kernel keeps after the processes of their case are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from conformance.cases.case import Case, Isolation
+from conformance.client import tracefs
+from conformance.client.executor import Deadline, ModelDeadline
+from conformance.ops.calls import Call
+from conformance.results.case_result import Blame, CaseResult, Outcome
+from conformance.runner.runner import Runner
+from tests.runner.test_runner import PROFILE, Guest, needing
+
+PLAIN = needing("")
+GLOBAL = replace(PLAIN, isolation=Isolation.GLOBAL)
+
+
+class Age:
+    """The age at which an event is worth a wait."""
+
+    def __init__(self, guest: Keeping) -> None:
+        self._guest = guest
+
+    @property
+    def expired(self) -> bool:
+        return self._guest.aged
+
+    def remaining(self) -> float:
+        return 0.0
+
+
+class Keeping(Guest):
+    """A guest whose dynamic_events shows a text, until a number of reads."""
+
+    def __init__(self, text: str = "", reads: int = 1 << 30) -> None:
+        super().__init__({})
+        self.show(text, reads)
+        self.waits: list[float] = []
+        self.renewed = 0
+        self.aged = False
+
+    def show(self, text: str, reads: int = 1 << 30) -> None:
+        self._text, self._reads = text, reads
+
+    def _result(self, call: Call) -> dict[str, Any]:
+        result = super()._result(call)
+        if call[:2] == ["slurp", tracefs.DYNAMIC_EVENTS]:
+            self._reads -= 1
+            if self._reads >= 0:
+                result["data"] = self._text.encode().hex()
+        return result
+
+    def deadline(self, seconds: float, what: str) -> Deadline:
+        if what == "a system without events":
+            self.waits.append(seconds)
+        return Age(self) if what == "the end of an event" else ModelDeadline()
+
+    def pristine(self, processors: int = 1) -> None:
+        super().pristine(processors)
+        self.renewed += 1
+        self.show("")
+
+    def reports(self, since: int) -> list[Any]:
+        return []
+
+
+def running(guest: Keeping, **options: Any) -> Runner:
+    return Runner(PROFILE, lambda: guest, lambda error, before: None, **options)
+
+
+def perform(
+    runner: Runner, case_id: str, *, case: Case = PLAIN, then: Callable[[], None] = lambda: None
+) -> CaseResult:
+    """The result of a case without operations."""
+    runner.begin(case, case_id)
+    then()
+    return runner.end(replace(case, id=case_id), case_id, None)
+
+
+def test_event_that_goes_soon_is_no_result() -> None:
+    guest = Keeping()
+    runner = running(guest)
+    guest.show("u:t00001_e\n", reads=3)
+    for name in ("a.one", "a.two", "a.three", "a.four"):
+        assert perform(runner, name).outcome is Outcome.PASS
+    runner.finish()
+    assert (runner.take_other_results(), guest.renewed) == ([], 0)
+
+
+@pytest.mark.parametrize("isolation", [Isolation.GLOBAL, Isolation.FATAL])
+def test_event_that_stays_is_a_failure_before_a_case_that_needs_a_clean_system(
+    isolation: Isolation,
+) -> None:
+    guest = Keeping()
+    runner = running(guest)
+    perform(runner, "a.one")
+    guest.show("u:t00002_e u32 a\n")
+    perform(runner, "a.two")
+    guest.show("u:t00002_e u32 a\nu:t00003_e\nu:t00003_f\n")
+    perform(runner, "a.three")
+    perform(runner, "a.four", case=replace(PLAIN, isolation=isolation))
+    two, three = runner.take_other_results()
+    assert [each.id for each in (two, three)] == ["a.two.leftover", "a.three.leftover"]
+    for each in (two, three):
+        assert (each.outcome, each.blame) == (Outcome.FAIL, Blame.KERNEL)
+    assert two.reason.startswith("'u:t00002_e u32 a' is left after a.two: ")
+    assert three.reason.startswith("'u:t00003_e' and 1 more is left after a.three: ")
+    assert [each.observed for each in three.mismatches] == ["u:t00003_e", "u:t00003_f"]
+    # The case that needed a clean system has a new guest.
+    assert guest.renewed == 1
+    assert runner.take_other_results() == []
+
+
+def test_event_that_stays_is_a_failure_at_the_end() -> None:
+    guest = Keeping()
+    runner = running(guest)
+    guest.show("u:t00001_e\n")
+    perform(runner, "a.one")
+    runner.finish()
+    assert [each.id for each in runner.take_other_results()] == ["a.one.leftover"]
+
+
+def test_event_that_stays_for_long_is_a_failure_after_any_case() -> None:
+    guest = Keeping()
+    runner = running(guest)
+    guest.show("u:t00001_e\n")
+    perform(runner, "a.one")
+    assert runner.take_other_results() == []
+    guest.aged = True
+    perform(runner, "a.two")
+    assert [each.id for each in runner.take_other_results()] == ["a.one.leftover"]
+    perform(runner, "a.three")
+    assert guest.renewed == 1
+
+
+def test_event_is_waited_for_before_its_guest_is_replaced() -> None:
+    guest = Keeping()
+    runner = running(guest, fresh_guests=True)
+    perform(runner, "a.one")
+    perform(runner, "a.two", then=lambda: guest.show("u:t00002_e\n", reads=3))
+    perform(runner, "a.three", then=lambda: guest.show("u:t00003_e\n"))
+    perform(runner, "a.four")
+    assert [each.id for each in runner.take_other_results()] == ["a.three.leftover"]
+
+
+def test_second_wait_is_short() -> None:
+    guest = Keeping()
+    runner = running(guest)
+    for name in ("a.one", "a.two"):
+        perform(runner, name, then=lambda: guest.show("u:e\n"))
+        perform(runner, "a.global", case=GLOBAL)
+    first, second = runner.take_other_results()
+    assert (first.id, second.id) == ("a.one.leftover", "a.two.leftover")
+    assert guest.waits == [5.0, 0.5]
+
+
+def test_kernel_that_keeps_everything_is_not_waited_for_forever() -> None:
+    guest = Keeping()
+    runner = running(guest)
+    for number in range(10):
+        perform(runner, f"a.c{number}", then=lambda: guest.show("u:e\n"))
+        perform(runner, "a.global", case=GLOBAL)
+    assert len(runner.take_other_results()) == 5
+    assert guest.waits[5:] == [0.0] * 5
+    assert guest.renewed == 10
