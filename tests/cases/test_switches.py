@@ -124,11 +124,13 @@ def turnable(switch: str, base: str) -> bool:
     return len(sides) == 2 or BY_NAME[switch].since is None
 
 
+# Kernels that cannot be: the case needs what the release lacks, and others meet the deviation.
+IMPOSSIBLE = {("6.4", "deferred_release")}
 PAIRS = [
     pytest.param(base, switch, id=f"{base}-{switch}")
     for base in BASES
     for switch in BY_NAME
-    if switch not in ONE_SIDED and turnable(switch, base)
+    if switch not in ONE_SIDED and turnable(switch, base) and (base, switch) not in IMPOSSIBLE
 ]
 
 
