@@ -86,6 +86,8 @@ class UserEvents:
         self._processes = 0
         self._main: Process | None = None
         self._tracefs: Tracefs | None = None
+        # Known bugs that literals of the program depended on.
+        self.bugs: set[str] = set()
 
     @property
     def profile(self) -> Profile:
@@ -157,7 +159,9 @@ class UserEvents:
         return since if self.profile.has(switch) else before
 
     def bug(self, id: str, *, fixed: T, present: T) -> T:
-        """A literal that depends on a known bug of the kernel."""
+        """A literal that depends on a known bug of the kernel, unless both are the same."""
+        if fixed != present:
+            self.bugs.add(id)
         return fixed if self.profile.fixed(id) else present
 
     def line(self, *values: str, dump: str = "", name: str = "e") -> str:

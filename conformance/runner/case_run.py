@@ -82,6 +82,7 @@ class CaseRun:
         self._profile: Profile | None = None
         self._lockstep: Lockstep | None = None
         self._executor: Executor | None = None
+        self._user_events: UserEvents | None = None
 
     def start(self, model: Model, executor: Executor, serial: int) -> UserEvents:
         """Start the clock and hand out the system that the case uses."""
@@ -89,7 +90,8 @@ class CaseRun:
         self._profile = model.profile
         self._executor = executor
         self._lockstep = Lockstep(model, executor)
-        return UserEvents(self._lockstep, serial)
+        self._user_events = UserEvents(self._lockstep, serial)
+        return self._user_events
 
     @property
     def _model(self) -> Model:
@@ -190,6 +192,7 @@ class CaseRun:
         )
         identity, course = digest_and_course(self.program)
         adapted = self._profile.used if isinstance(self._profile, AdaptedProfile) else ()
+        bugs = self._user_events.bugs if self._user_events else ()
         return CaseResult(
             id=case_id,
             surface=case.surface,
@@ -206,6 +209,7 @@ class CaseRun:
             reports=judgement.reports,
             sentence=case.sentence,
             level=case.level,
+            bug=" ".join(sorted(bugs)),
         )
 
 

@@ -59,9 +59,16 @@ def graded(result: CaseResult, case: Case, dated: Profile, fixed: Collection[str
     """The result as it counts: CHANGED or NOTE for FAIL, XFAIL or FIXED if a known bug decides.
 
     ``dated`` is the profile of the run, ``fixed`` the bugs of it that the kernel was measured not
-    to have.
+    to have.  A bug without fingerprints concerns the variants whose literals depended on it, which
+    ``result`` names.
     """
-    known = [BY_NAME[name] for name in case.bugs if not dated.has(name)]
+    shown = result.bug.split()
+    result = replace(result, bug="")
+    known = [
+        bug
+        for bug in map(BY_NAME.__getitem__, case.bugs)
+        if not dated.has(bug.name) and (bug.fingerprints or bug.name in shown)
+    ]
     if known:
         result = _with_known_bugs(result, known, fixed)
     if result.outcome is not Outcome.FAIL or not all(map(_is_answer, result.mismatches)):

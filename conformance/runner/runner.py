@@ -285,7 +285,9 @@ class Runner:
 
     def graded(self, case: Case, result: CaseResult) -> CaseResult:
         """The result as it counts; the model is judged strictly."""
-        return result if self._self_check is not None else self._switches.graded(case, result)
+        if self._self_check is not None:
+            return replace(result, bug="")
+        return self._switches.graded(case, result)
 
     def _contradicts_now(self, switch: str) -> bool:
         """Whether a probe that agreed with the profile no longer does."""

@@ -17,8 +17,8 @@ _COMMON_FIELDS = (
 )
 # The kernel chooses the id; View.STRUCTURE removes it on both sides.
 _ID_LINE = "ID: 0"
-# A shown length up to the bracket that ends it.
-_LENGTH = re.compile(r"(\tfield:[^;]*\w\[)\d*\]")
+# A shown length up to the bracket that ends it; f_show() leaves __data_loc types alone.
+_LENGTH = re.compile(r"(\tfield:(?!__data_loc)[^;]*\w\[)\d*\]")
 
 
 def text(event: Event, profile: Profile) -> str:
