@@ -48,6 +48,7 @@ def test_command_words_are_parsed_again() -> None:
         *WORDS[:3],
         "--isolation=need",
         "--exit-style=default",
+        "--fail-on=contract",
         *WORDS[3:],
     )
 
