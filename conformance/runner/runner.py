@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
+from conformance.abi.bugs import BUGS
 from conformance.abi.profile import Profile
 from conformance.cases.case import Case, Facility, Isolation
 from conformance.client.executor import ModelExecutor
@@ -118,7 +119,8 @@ class Runner:
         guest = self._lifecycle.guest
         if guest is None:
             return
-        self._switches.leave_out(self._selected)
+        # A bug that no case showed is nothing to report.
+        self._switches.leave_out({*self._selected, *(bug.name for bug in BUGS)})
         self.measure()
         try:
             self._lifecycle.settle()
