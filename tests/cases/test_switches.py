@@ -13,7 +13,7 @@ from conformance.abi.switches import BY_NAME, SWITCHES
 from conformance.cases.case import Tier
 from conformance.results.case_result import Blame, CaseResult, Outcome, SkipReason
 from conformance.runner.runner import Runner
-from conformance.runner.switch_probes import Probe
+from conformance.runner.switch_probes import AdaptedProfile, Probe
 from tests.cases.variants import Variant, all_variants, judged
 
 # Releases whose models are changed in one switch.
@@ -95,10 +95,33 @@ def run(runner: Runner, variant: Variant) -> CaseResult:
     return judged(runner, variant.case, partial(variant.function, **variant.arguments), variant.id)
 
 
+@cache
+def queries(abi: str) -> dict[str, set[str]]:
+    """The switches that each quick case, and each that shows a bug, asks its profile for."""
+    found = {}
+    for variant in everything():
+        if variant.tier is Tier.QUICK or variant.case.bugs or variant.case.switch:
+            profile = AdaptedProfile.of(profile_for(abi), frozenset(BY_NAME))
+            if variant.case.applies(profile):
+                run(Runner(profile, profile, lambda error, answered: None), variant)
+            found[variant.id] = profile.used
+    return found
+
+
 def judge(profile: Profile, kernel: Profile, bug: str = "") -> tuple[Runner, list[CaseResult]]:
-    """Run the cases of the quick tier, and all that show a bug, on the model of another profile."""
+    """Run the cases of the quick tier, and all that show a bug, on the model of another profile.
+
+    On a kernel of the same release, cases that ask for no switch in which it differs are left out:
+    they cannot notice.
+    """
+    between = profile.switches ^ kernel.switches
+    same = profile.name == kernel.name
+
+    def can_differ(variant: Variant) -> bool:
+        return not same or not between.isdisjoint(queries(profile.name)[variant.id])
+
     runner = Runner(profile, kernel, lambda error, answered: None)
-    firsts = [found[0] for found in dated().values()]
+    firsts = [found[0] for found in dated().values() if can_differ(found[0])]
     runner.measure_with(
         [Probe(each.case, partial(each.function, **each.arguments)) for each in firsts]
     )
@@ -106,7 +129,9 @@ def judge(profile: Profile, kernel: Profile, bug: str = "") -> tuple[Runner, lis
     selected = [
         each
         for each in everything()
-        if each.case.applies(profile) and (each.tier is Tier.QUICK or bug in each.case.bugs)
+        if each.case.applies(profile)
+        and (each.tier is Tier.QUICK or bug in each.case.bugs)
+        and can_differ(each)
     ]
     return runner, [run(runner, each) for each in selected]
 

@@ -233,7 +233,9 @@ def test_array_length(ue: UserEvents) -> None:
         "char[1024] a": "field:char a[1024]; offset:8; size:1024; signed:1;",
         "unsigned char[7] a": "field:unsigned char a[7]; offset:8; size:7; signed:0;",
     }
-    if ue.bug("format-array-length", fixed=True, present=False):
+    # Without that change, `format` repeats the text of the type, and shows no length of its own.
+    repeats = not ue.profile.has("array_length_of_field")
+    if repeats or ue.bug("format-array-length", fixed=True, present=False):
         assert shown == right
     else:
         # The lengths are what the memory of the field held before.

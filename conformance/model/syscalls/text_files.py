@@ -25,7 +25,7 @@ def read_file(world: World, operation: ops.ReadFile) -> Answer:
     if operation.view is View.EXACT and event_paths.shows_id(world, operation.path):
         raise NotModelled(f"the ID in {operation.path}: read it with a view without it")
     compared = operation.compared(text)
-    if operation.view is View.ARRAYS and not world.profile.fixed("format-array-length"):
+    if operation.view is View.ARRAYS and format_file.shows_any_length(world.profile):
         any_length = format_file.with_some_length(compared.decode("latin-1"))
         if any_length is not None:
             return Answer(None, example=any_length.encode("latin-1"))

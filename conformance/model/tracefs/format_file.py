@@ -34,6 +34,11 @@ def text(event: Event, profile: Profile) -> str:
     )
 
 
+def shows_any_length(profile: Profile) -> bool:
+    """Whether the length of an array is uninitialised: a bug since there is such a length."""
+    return profile.has("array_length_of_field") and not profile.fixed("format-array-length")
+
+
 def with_some_length(text: str) -> str | None:
     """The text with the uninitialised lengths of a kernel's bug, None if it shows no length."""
     shown, number = _LENGTH.subn(r"\g<1>6840832]", text)
