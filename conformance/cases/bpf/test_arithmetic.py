@@ -183,7 +183,7 @@ def test_negation(ue: UserEvents) -> None:
     assert computer.run(0)[:2] == [0, 0]
 
 
-@case(doc="BPF_END brings a register into an order, BPF_TO_LE or BPF_TO_BE", tier="quick")
+@case(doc="BPF_END brings a register into an order, BPF_TO_LE or BPF_TO_BE")
 def test_byte_order(ue: UserEvents) -> None:
     """To little endian truncates a register to 16, 32 or 64 bits, to big endian swaps these."""
     program = []

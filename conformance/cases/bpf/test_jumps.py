@@ -129,7 +129,7 @@ def test_exit_lower_half(ue: UserEvents) -> None:
     assert system.run(program, b"abcdef") == b"ab"
 
 
-@case(spec="net/core/filter.c:sk_filter_is_valid_access", tier="quick")
+@case(spec="net/core/filter.c:sk_filter_is_valid_access")
 def test_context(ue: UserEvents) -> None:
     """R1 points to a filter's context, whose first four bytes are the length of the datagram."""
     system = Bpf(ue.process)

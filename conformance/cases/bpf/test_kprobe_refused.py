@@ -83,7 +83,6 @@ def test_kprobe_no_program(ue: UserEvents) -> None:
     spec="perf_event_set_bpf_handler",
     doc="PERF_EVENT_IOC_SET_BPF takes the descriptor of a program, for events of the kernel's "
     "tracing",
-    tier="quick",
     isolation="none",
     facilities="bpf_tracing",
 )

@@ -33,6 +33,7 @@ case = surface(
     doc="include/uapi/linux/bpf.h@v4.1: log_level, log_size and log_buf: the verifier's log, of "
     "a format that changes",
     level="detail",
+    tier="full",
     isolation="none",
     facilities="bpf",
 )
@@ -53,7 +54,7 @@ def logged(ue: UserEvents, program: Sequence[Piece], level: int) -> tuple[str, s
     return loaded.errno, text.decode()
 
 
-@case(spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize", tier="full")
+@case(spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize")
 @variants(
     ("unset", [mov64_reg(R0, R6), exit_insn()], "R6 !read_ok"),
     ("unset-answer", [exit_insn()], "R0 !read_ok"),
@@ -81,7 +82,7 @@ def test_log_of_good(ue: UserEvents, level: int) -> None:
     assert "processed 2 insns" in text
 
 
-@case(spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize", tier="full")
+@case(spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize")
 def test_log_of_lookup(ue: UserEvents) -> None:
     """The log names the register of a lookup result that was used without a NULL check."""
     slot = Bpf(ue.process).map().slot
@@ -130,7 +131,7 @@ def test_log_refused(ue: UserEvents, level: int, size: int, address: int) -> Non
     assert system.load(GOOD).errno == ""
 
 
-@case(spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize", tier="full")
+@case(spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize")
 @variants({"good": GOOD, "bad": [exit_insn()]})
 def test_log_unwritable(ue: UserEvents, program: Sequence[Piece]) -> None:
     """An unwritable log buffer is EFAULT, whatever the program."""
@@ -138,7 +139,7 @@ def test_log_unwritable(ue: UserEvents, program: Sequence[Piece]) -> None:
     assert Bpf(ue.process).load(program, log=log).errno == "EFAULT"
 
 
-@case(spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize", tier="full")
+@case(spec="kernel/bpf/verifier.c:bpf_check; kernel/bpf/log.c: bpf_vlog_finalize")
 def test_no_log(ue: UserEvents) -> None:
     """Without a level nothing is logged, and the program is verified all the same."""
     system, process = Bpf(ue.process), ue.process

@@ -23,7 +23,7 @@ HASH = bytes.fromhex("01000000 04000000 08000000 04000000")
 MAX = 0xFFFFFFFF
 
 
-@case(spec="map_create", tier="quick")
+@case(spec="map_create")
 @variants(("hash", 1, None), ("array", 2, bytes(8)))
 def test_map_create(ue: UserEvents, kind: int, found: bytes | None) -> None:
     """A hash, type 1, starts empty; an array, type 2, has all its elements, zeroed."""

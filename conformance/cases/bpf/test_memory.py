@@ -50,7 +50,7 @@ NUMBER = 0x1122_3344_F5F6_F7F8
 PLACE = -128
 
 
-@case(tier="quick")
+@case
 def test_load_sizes(ue: UserEvents) -> None:
     """Loads of 8, 4, 2 and 1 bytes, little endian, zero the rest of their register."""
     computer = Computer(
@@ -70,7 +70,7 @@ def test_load_sizes(ue: UserEvents) -> None:
     ]
 
 
-@case(tier="quick")
+@case
 @variants(
     ("dw", Size.DW, 0x11223344F5F6F7F8, 0xFFFFFFFFFFFFFFFE),
     ("w", Size.W, 0xFFFFFFFFF5F6F7F8, 0xFFFFFFFFFFFFFFFE),
@@ -173,7 +173,7 @@ def test_exclusive_add_to_map(ue: UserEvents) -> None:
     assert map_.value(b"\0\0\0\0") == bytes(8)
 
 
-@case(doc="ten general registers of 64 bits, and R10, the frame", tier="quick")
+@case(doc="ten general registers of 64 bits, and R10, the frame")
 def test_registers(ue: UserEvents) -> None:
     """Eight registers hold eight numbers at once, along with a ninth and the frame pointer."""
     registers = (R0, R1, R2, R3, R4, R5, R8, R9)

@@ -54,7 +54,7 @@ def test_walk_array_outside(ue: UserEvents, key: bytes) -> None:
     assert map_.next_key(key).data == b"\0\0\0\0"
 
 
-@case(spec="kernel/bpf/hashtab.c:htab_map_get_next_key", tier="quick")
+@case(spec="kernel/bpf/hashtab.c:htab_map_get_next_key")
 def test_walk_hash(ue: UserEvents) -> None:
     """Iterating over a hash returns each of its keys once, in unspecified order."""
     map_ = Bpf(ue.process).map(max_entries=8)
@@ -81,7 +81,7 @@ def test_walk_hash_again(ue: UserEvents) -> None:
         assert process.load(room, 4).data == following
 
 
-@case(spec="kernel/bpf/hashtab.c:htab_map_get_next_key", tier="quick")
+@case(spec="kernel/bpf/hashtab.c:htab_map_get_next_key")
 def test_walk_empty(ue: UserEvents) -> None:
     """An empty hash has no next key, and the buffer is not written."""
     system, process = Bpf(ue.process), ue.process

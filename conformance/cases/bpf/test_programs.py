@@ -59,7 +59,6 @@ READS = [
 @case(
     spec="find_prog_type",
     doc="enum bpf_prog_type has unspec, socket filter and kprobe",
-    tier="quick",
     facilities="bpf_tracing",
 )
 @variants(
@@ -109,7 +108,6 @@ def test_program_unreadable(ue: UserEvents) -> None:
 @case(
     spec="include/linux/license.h: license_is_gpl_compatible",
     doc="a license is given with each program",
-    tier="quick",
     facilities="bpf_tracing",
 )
 @variants(
@@ -142,7 +140,6 @@ def test_kern_version(ue: UserEvents, kind: int) -> None:
 @case(
     spec="net/core/filter.c:sk_attach_bpf",
     doc="include/uapi/asm-generic/socket.h@v4.1: SO_ATTACH_BPF is 50, a program's descriptor",
-    tier="quick",
     facilities="bpf_tracing",
 )
 def test_attach_refused(ue: UserEvents) -> None:

@@ -87,7 +87,7 @@ def test_refused_structure(ue: UserEvents, program: Sequence[Piece], errno: str)
     assert Bpf(ue.process).load(program).errno == errno
 
 
-@case(spec="kernel/bpf/verifier.c:check_reg_arg", tier="quick")
+@case(spec="kernel/bpf/verifier.c:check_reg_arg")
 @variants(
     ("answer-unset", [exit_insn()], "EACCES"),
     ("operand-unset", [mov64_reg(R0, R2), exit_insn()], "EACCES"),

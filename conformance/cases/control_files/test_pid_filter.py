@@ -30,7 +30,6 @@ def emptied(files: Tracefs, file: str) -> None:
 @case(
     spec="trace_events.c:trace_event_ignore_this_pid",
     doc="set_event_pid: only the listed tasks are traced",
-    tier="quick",
 )
 @variants(("only", ONLY, "a=0x1 (1)"), ("but", BUT, "a=0x2 (2)"))
 def test_recorded(ue: UserEvents, file: str, recorded: str) -> None:

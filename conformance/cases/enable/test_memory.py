@@ -93,7 +93,7 @@ def test_fork_touched(ue: UserEvents) -> None:
     assert (word.value, copy.value) == (0x22, 0x12)
 
 
-@case(spec="user_event_mm_dup")
+@case(spec="user_event_mm_dup, user_event_enabler_fault_fixup", tier="quick")
 def test_fork_while_enabled(ue: UserEvents) -> None:
     """A child of a process with an enabled event inherits the set bit and sees it cleared."""
     word = ue.event(bit=4, enabled=True).word

@@ -78,6 +78,7 @@ def test_number(
 @case(
     spec="predicate_parse",
     doc="Event filtering: && and ||, grouped with parentheses, negated with !",
+    tier="full",
 )
 @variants(
     ("precedence", "a == 1 || a == 0 && b == 1", [(0, 1), (1, 0), (1, 1)]),
@@ -127,6 +128,7 @@ def test_other_sizes(ue: UserEvents, fields: str, text: str, payload: bytes) -> 
 @case(
     spec="trace_events.c:trace_find_event_field; trace_events_user.c:user_event_add_field",
     doc="Event filtering: fields are known by their names",
+    tier="full",
 )
 def test_two_fields_of_a_name(ue: UserEvents) -> None:
     """Of two fields of the same name a filter uses the one defined last."""
@@ -202,6 +204,7 @@ def test_checked_first(ue: UserEvents) -> None:
     doc="ftrace.rst@v6.12: tracing_on: 0 stops recording",
     needs="dynamic_fields_validated",
     isolation="global",
+    tier="full",
 )
 def test_checked_while_tracing_is_off(ue: UserEvents) -> None:
     """With tracing off a malformed payload is not validated, unless there is a filter."""
@@ -219,6 +222,7 @@ def test_checked_while_tracing_is_off(ue: UserEvents) -> None:
     spec="trace.c:trace_event_buffer_lock_reserve: max_len",
     doc="user_events.rst@v6.12: Writing Data: documents no limit",
     needs="dynamic_fields_validated",
+    tier="full",
 )
 @variants(("checked", 4080, "EFAULT"), ("dropped", 4081, ""))
 def test_long_records(ue: UserEvents, size: int, errno: str) -> None:

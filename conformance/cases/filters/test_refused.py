@@ -16,7 +16,7 @@ case = surface(
 )
 
 
-@case(spec="trace_events_filter.c:append_filter_err")
+@case(spec="trace_events_filter.c:append_filter_err", tier="full")
 @variants(
     ("no-field", "b == 1", "EINVAL", "  ^\nparse_error: Field not found\n"),
     (
@@ -155,6 +155,7 @@ def test_refused_functions(ue: UserEvents, text: str, shown: str) -> None:
 @case(
     spec="event_filter_write: cnt >= PAGE_SIZE",
     doc="Setting filters: one write, documents no limit",
+    tier="full",
 )
 def test_length(ue: UserEvents) -> None:
     """A filter has up to 4095 bytes; a longer write is EINVAL and keeps the previous filter."""

@@ -47,7 +47,7 @@ def payload(kind: str, word: str) -> bytes:
     return struct.pack("<HH", start, len(text)) + text
 
 
-@case(spec="trace_events_filter.c:filter_build_regex")
+@case(spec="trace_events_filter.c:filter_build_regex", tier="full")
 @variants(
     {
         f"{kind}.{name}": (kind, *found)
@@ -67,7 +67,7 @@ def test_string(ue: UserEvents, kind: str, text: str, kept: list[str]) -> None:
     assert ue.tracefs.records() == [ue.line(f"s={word}") for word in kept]
 
 
-@case(spec="trace_events_filter.c:regex_match_end")
+@case(spec="trace_events_filter.c:regex_match_end", tier="full")
 @variants(("char", []), ("data_loc", ["hello"]), ("rel_loc", ["hello"]))
 def test_string_ending(ue: UserEvents, kind: str, kept: list[str]) -> None:
     """A glob for the end is compared with the end of the array, whether it contains NULs or not."""
@@ -80,7 +80,7 @@ def test_string_ending(ue: UserEvents, kind: str, kept: list[str]) -> None:
     assert ue.tracefs.records() == [ue.line(f"s={word}") for word in kept]
 
 
-@case(spec="trace_events_filter.c:regex_match_full")
+@case(spec="trace_events_filter.c:regex_match_full", tier="full")
 @variants(
     ("equal", 's == "abcd"', 1),
     ("shorter", 's == "abc"', 0),

@@ -29,7 +29,6 @@ def create_synthetic(ue: UserEvents, fields: str) -> str:
 @case(
     spec="trace_events_hist.c:action_parse, create_actions, hist_err",
     doc="Hist trigger 'handlers' and 'actions'; error_log says what is wrong, and where",
-    tier="quick",
     isolation="global",
 )
 @variants(

@@ -202,7 +202,7 @@ def test_full(ue: UserEvents) -> None:
     assert "{ a:        127 } hitcount:          1\n\n" in text
 
 
-@case(spec="trace_events_hist.c:event_hist_trigger_parse", tier="quick")
+@case(spec="trace_events_hist.c:event_hist_trigger_parse")
 @variants(
     ("unknown-key", "hist:keys=b", "EINVAL"),
     ("nothing", "hist", "EINVAL"),

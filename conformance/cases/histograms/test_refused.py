@@ -26,6 +26,7 @@ MODIFIERS = "value_modifiers_refused"
 @case(
     spec="create_hist_data, hist_err",
     doc="Histogram variables; error_log says what is wrong, and where",
+    tier="full",
 )
 @variants(
     ("unknown-field", "keys=a:x=nope", "EINVAL", [(NO_FIELD, "nope")]),

@@ -160,7 +160,6 @@ def test_dynamic_events_not_its_own(ue: UserEvents) -> None:
 @case(
     spec="trace_events_trigger.c:event_trigger_regex_write; trace_events.c:find_event_file",
     doc="Instances: events of an instance are its own, with what is set on them",
-    tier="quick",
 )
 def test_hooks_of_nothing(ue: UserEvents) -> None:
     """An instance rejects filters and triggers of an event, or on a field, that does not exist."""

@@ -90,7 +90,7 @@ def test_second_descriptor(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(spec="user_events_ref_add")
+@case(spec="user_events_ref_add", tier="quick")
 def test_registered_twice(ue: UserEvents) -> None:
     """A descriptor that registered the event twice holds it once: one close drops it."""
     data, other = ue.open_data(), ue.open_data()
@@ -129,8 +129,8 @@ def test_disabled_in_use(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
 
 
-@case(spec="delayed_destroy_user_event (refcount_dec_and_test)")
-@variants({"other_process": True, "same_process": False})
+@case(spec="delayed_destroy_user_event (refcount_dec_and_test)", tier="quick")
+@variants({"same_process": False, "other_process": True})
 def test_registered_again_in_time(ue: UserEvents, again: bool) -> None:
     """A name registered again during deferred release keeps the event alive."""
     passing = process_with_event(ue)
@@ -150,6 +150,7 @@ def test_registered_again_in_time(ue: UserEvents, again: bool) -> None:
     doc="Deleting: an event is deleted when no references are left; silent about names in use",
     level="behaviour",
     needs="arguments_matched auto_delete",
+    tier="quick",
 )
 def test_name_free_again(ue: UserEvents) -> None:
     """A name can get other fields only after its event is deleted."""

@@ -178,7 +178,6 @@ def test_passed_to_the_unprivileged(ue: UserEvents) -> None:
     spec="fs/file.c:alloc_fd",
     doc="Registering: an ioctl of user_events_data; silent about limits of descriptors",
     level="detail",
-    tier="quick",
 )
 @variants({"data": DATA, "missing": "/sys/kernel/tracing/none"})
 def test_no_descriptor_left(ue: UserEvents, path: str) -> None:

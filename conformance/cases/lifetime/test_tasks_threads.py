@@ -140,7 +140,7 @@ def test_early_refusal_begins_no_list(ue: UserEvents, size: int, flags: int, bit
 
 @case(spec="include/linux/user_events.h:user_events_fork", tier="quick")
 @variants(
-    ("thread", THREAD), ("memory", CLONE_VM), ("memory_and_descriptors", CLONE_VM | CLONE_FILES)
+    ("memory", CLONE_VM), ("thread", THREAD), ("memory_and_descriptors", CLONE_VM | CLONE_FILES)
 )
 def test_later_thread_shares(ue: UserEvents, flags: int) -> None:
     """A task that shares memory with a registered one finds address and bit in use."""
@@ -186,7 +186,7 @@ def test_leader_ends_before_threads(ue: UserEvents, flags: int) -> None:
     assert later.load_number(word.address, 4) == 0
 
 
-@case(spec="user_event_mm_remove", needs="auto_delete")
+@case(spec="user_event_mm_remove", needs="auto_delete", tier="quick")
 def test_last_thread_ends(ue: UserEvents) -> None:
     """The event is deleted with the last task that shares its registration, not before."""
     passing = process_with_event(ue)

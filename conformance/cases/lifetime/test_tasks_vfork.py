@@ -16,7 +16,7 @@ case = surface(
 )
 
 
-@case(spec="include/linux/user_events.h:user_events_fork")
+@case(spec="include/linux/user_events.h:user_events_fork", tier="quick")
 @variants({"exec": True, "exit": False})
 def test_vfork_follows(ue: UserEvents, executes: bool) -> None:
     """The parent's word is followed during vfork, and after its child has exited."""
@@ -66,6 +66,27 @@ def test_vfork_child_registers_alone(ue: UserEvents, executes: bool) -> None:
     ue.tracefs.enable(ue.name())
     assert parent.load_number(word.address, 4) == 0
     assert parent.open_data().unregister(word.address, bit=2).errno == "ENOENT"
+
+
+@case(
+    spec="user_event_mm_remove: tasks",
+    doc="Deleting: by default an event is deleted when no references are left",
+    level="contract",
+    needs="auto_delete",
+    tier="quick",
+)
+@variants({"exec": True, "exit": False})
+def test_vfork_child_holds_nothing(ue: UserEvents, executes: bool) -> None:
+    """After its vfork child has gone its own way, the exit of a parent deletes its event."""
+    parent = first_task(ue)
+    parent.open_data().register(ue.name(), bit=6)
+    child = parent.vfork()
+    if executes:
+        assert child.execute().errno == ""
+    else:
+        child.exit()
+    parent.exit()
+    assert ue.tracefs.status(eventually=True) == ""
 
 
 @case(spec="user_event_mm_remove", needs="auto_delete")

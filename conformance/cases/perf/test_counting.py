@@ -21,7 +21,7 @@ case = surface(
 )
 
 
-@case(spec="_perf_event_enable", doc="disabled, PERF_EVENT_IOC_ENABLE and _DISABLE", tier="quick")
+@case(spec="_perf_event_enable", doc="disabled, PERF_EVENT_IOC_ENABLE and _DISABLE")
 def test_enabled_later(ue: UserEvents) -> None:
     """A perf event counts from enable to disable; writes before and after succeed uncounted."""
     event = ue.event("u32 a")
@@ -206,7 +206,6 @@ def test_overwrites(ue: UserEvents) -> None:
 @case(
     spec="kernel/events/ring_buffer.c:rb_alloc",
     doc="include/uapi/linux/perf_event.h@v6.12:perf_event_mmap_page",
-    tier="quick",
 )
 def test_no_records_page(ue: UserEvents) -> None:
     """A ring without data pages takes no samples, and the event still counts."""

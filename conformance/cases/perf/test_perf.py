@@ -66,6 +66,7 @@ def test_status_page(ue: UserEvents, attr: PerfAttr) -> None:
 @case(
     spec="user_seq_show",
     doc="Status: the comment of a line may name ftrace; silent about perf",
+    tier="quick",
     isolation="global",
 )
 def test_status_text(ue: UserEvents) -> None:

@@ -134,6 +134,7 @@ def test_sample_type(ue: UserEvents, sample_type: int, sample: str) -> None:
     doc="include/uapi/linux/perf_event.h@v6.12:perf_event_attr: sample_period is how many events "
     "there are to a sample",
     level="detail",
+    tier="full",
 )
 @variants(("3", 3, RAW, 2), ("0", 0, RAW, 0), ("8", 8, RAW, 0), ("shown.3", 3, PERIOD, 7))
 def test_period(ue: UserEvents, period: int, sample_type: int, samples: int) -> None:

@@ -130,6 +130,7 @@ def test_dropped_by_perf(ue: UserEvents) -> None:
 @case(
     spec="ftrace_profile_set_filter",
     doc="events.rst@v6.12: Event filtering: field, operator, value",
+    tier="full",
 )
 @variants(
     ("equal", "a == 66", 1),

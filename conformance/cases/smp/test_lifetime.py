@@ -191,6 +191,23 @@ def test_fork_behind_a_fault(ue: UserEvents) -> None:
     assert copy.wait() == 0
 
 
+@case(spec="user_event_enabler_dup: pending frees are skipped")
+def test_fork_behind_an_unregistered_word(ue: UserEvents) -> None:
+    """A word unregistered while it waits for its page is not registered in a child forked then."""
+    both = Racers(ue, 0)
+    holds = _holds(ue, both)
+    data = both.right.open_data()
+    word = _awaited(ue, data, both.right)
+    on, _ = both.prepared_right.switch(enable_file(ue))
+    unregister = both.prepared_right.unregister(data, word, bit=4)
+    fork = both.right.cloning()
+    answers = race(both.left, holds, track(both.right, on, unregister, fork))
+    assert answers == [HELD, [{"1": 1}, {"0": 1}, {"0": 1}]]
+    child = both.right.adopt(fork)
+    assert data.of(child).unregister(word.address, bit=4).errno == "ENOENT"
+    assert word.wait() == 0
+
+
 @case(
     spec="user_events_ioctl_unreg: ENABLE_VAL_FREEING_BIT; "
     "trace_events_user.c:user_event_enabler_fault_fixup",

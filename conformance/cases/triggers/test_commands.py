@@ -169,7 +169,7 @@ def test_traceoff(ue: UserEvents, text: str, kept: list[int]) -> None:
     assert ue.tracefs.records() == u8_lines(ue, *kept)
 
 
-@case(spec="traceon_trigger", doc="Event triggers", tier="quick", isolation="global")
+@case(spec="traceon_trigger", doc="Event triggers", isolation="global")
 @variants(
     # Before room is reserved.
     ("always", "traceon", [1, 2, 3]),

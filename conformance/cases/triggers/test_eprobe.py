@@ -131,7 +131,6 @@ def test_condition(ue: UserEvents) -> None:
     spec="trace_events_trigger.c:check_user_trigger",
     doc="a probe is an event of its own",
     needs="lasting_events",
-    tier="quick",
 )
 def test_hidden(ue: UserEvents) -> None:
     """An enabled eprobe is a trigger that `trigger` does not list, and keeps the event busy."""

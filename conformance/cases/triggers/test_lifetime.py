@@ -188,7 +188,7 @@ def test_enable_event(ue: UserEvents) -> None:
         assert other.word.value == 0
 
 
-@case(doc="Event triggers", tier="quick", isolation="fatal")
+@case(doc="Event triggers", isolation="fatal")
 def test_disable_event(ue: UserEvents) -> None:
     """One user event disables another: it is no longer recorded, and its word stays set."""
     data = ue.open_data()

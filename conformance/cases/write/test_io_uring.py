@@ -111,7 +111,6 @@ def test_kernel_address(ue: UserEvents, vector: bool) -> None:
 @case(
     spec="rw.c:io_write; trace_events_user.c:user_events_write_iter: no position",
     level="detail",
-    tier="quick",
 )
 @variants(
     ("behind_the_start", 5, 6, ""),

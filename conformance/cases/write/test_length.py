@@ -58,6 +58,7 @@ def test_short_payload(ue: UserEvents, fields: str, payload: bytes, missing: byt
     level="detail",
     profiles="6.4..",
     needs="payload_size_checked ebadf_when_disabled",
+    tier="quick",
 )
 def test_least_size_wraps(ue: UserEvents) -> None:
     """The minimum size is the end of the last field: small again if offsets wrap."""

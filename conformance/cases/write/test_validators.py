@@ -157,8 +157,8 @@ def test_data_loc_into_common_fields(ue: UserEvents, offset: int, length: int) -
     level="detail",
 )
 @variants(
-    ("data_loc.char_array", "__data_loc char[]", 12),
     ("data_loc.unsigned", "__data_loc unsigned char[]", 12),
+    ("data_loc.char_array", "__data_loc char[]", 12),
     ("data_loc.char", "__data_loc char", 12),
     ("data_loc.inside_word", "__data_loc uchar_t[]", 12),
     ("rel_loc.char_array", "__rel_loc char[]", 0),
