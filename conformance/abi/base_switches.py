@@ -53,6 +53,14 @@ BASE: tuple[Switch, ...] = (
         (6, 15),
     ),
     _base(
+        "long_lines_marked",
+        "`trace` shows [LINE TOO BIG] where the text of a record does not fit",
+        "tracing: Have large events show up as '[LINE TOO BIG]' instead of nothing "
+        "(sublevels of the backports not verified)",
+        (6, 7),
+        {(6, 1): 74, (6, 6): 13},
+    ),
+    _base(
         "unprintable_text_as_hex",
         "trace output shows a dynamic string with unprintable bytes as dots and hex digits",
         "tracing: Check for printable characters when printing field dyn strings",

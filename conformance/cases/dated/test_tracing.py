@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from conformance.cases.case import surface
 from conformance.cases.support.format_text import fields_of
+from conformance.client.tracefs import TRACE
 from conformance.client.user_events import UserEvents
+from conformance.ops import View
 
 case = surface("dated", spec="trace_output.c", level="detail")
 
@@ -96,3 +98,19 @@ def test_long_values_as_symbols(ue: UserEvents) -> None:
     event = ue.event("u64 a", enabled=True)
     event.write(b"\0\0\0\x81\xff\xff\xff\xff")
     assert ue.tracefs.records() == [f"{ue.name()}: a=0xffffffff81000000 (-2130706432)"]
+
+
+@case(
+    spec="trace.c:s_show: TRACE_TYPE_PARTIAL_LINE",
+    doc="silent; events are viewed with ftrace",
+    profiles="5.18..6.3",
+    isolation="global",
+    switch="long_lines_marked",
+)
+def test_long_lines_marked(ue: UserEvents) -> None:
+    """A record too long for a line has an empty one, marked [LINE TOO BIG] by later kernels."""
+    event = ue.event("struct s a 2000", enabled=True)
+    event.write(bytes(2000))
+    shown = ue.tracefs.read(TRACE, View.RECORDS).text.splitlines()
+    marked = ue.dated("long_lines_marked", since=["line: [LINE TOO BIG]"], before=[])
+    assert shown == ["entries: 1/1", "task 1 dump: ", *marked]

@@ -26,11 +26,11 @@ _WORD = 4
 def record_text(tracepoint: str, fields: tuple[Field, ...], record: bytes, profile: Profile) -> str:
     """The trace line of ``record`` (header and payload) after its head."""
     if not profile.has("remote_enable"):
-        return _dump(record)
+        return _dump(record, profile)
     return f"{_decoded(tracepoint, fields, record, profile)}\n"
 
 
-def _dump(record: bytes) -> str:
+def _dump(record: bytes, profile: Profile) -> str:
     """A hex dump, 16 bytes per line, terminated by NUL.
 
     A dump that does not fit in the trace_seq is omitted (trace_seq.c:trace_seq_hex_dump).
@@ -42,7 +42,8 @@ def _dump(record: bytes) -> str:
         lines.append(f"{start:08x}: {row.hex(' '):<{3 * _DUMP_WIDTH}} {shown}\n")
     dump = "".join(lines)
     if len(dump) > _SEQ_SIZE - _MIN_HEAD:
-        return "\n"
+        # trace.c:s_show
+        return "\n[LINE TOO BIG]\n" if profile.has("long_lines_marked") else "\n"
     if len(dump) > _SEQ_SIZE - _MAX_HEAD:
         raise NotModelled("a dump that fits or not, depending on the head of its line")
     return f"\n{dump}\0"
