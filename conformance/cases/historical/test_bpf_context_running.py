@@ -75,14 +75,17 @@ def test_beside_ftrace(ue: UserEvents, flag: str) -> None:
     data = ue.open_data()
     data.register(ue.name() + flag + " u64 a")
     event = open_perf(ue.process, ue.name())
+    ring = event.map()
     recorder = Recorder(ue.process, answer=0)
     recorder.attach(event)
     ue.tracefs.enable(ue.name())
     assert data.writev([INDEX, PAYLOAD[:3], PAYLOAD[3:]]).value == 12
     assert recorder.take().runs == 1
     assert ue.tracefs.records() == ["11 22 33 44 55 66 77 88"]
+    assert ring.records() == ["SAMPLE misc 1 size 32 raw 20: 11 22 33 44 55 66 77 88 00 00 00 00"]
     assert event.count == 1
     # ftrace alone: no perf event is left for which it would run.
+    ring.unmap()
     event.close()
     assert data.write(WRITTEN).value == 12
     assert recorder.take().runs == 0
