@@ -16,8 +16,9 @@ def _base(
     commit: str,
     since: tuple[int, int],
     backports: Mapping[tuple[int, int], int] | None = None,
+    introduced: tuple[int, int] | None = None,
 ) -> Switch:
-    return Switch(name, says, commit, since, backports or {}, kind=Kind.BASE)
+    return Switch(name, says, commit, since, backports or {}, kind=Kind.BASE, introduced=introduced)
 
 
 BASE: tuple[Switch, ...] = (
@@ -36,9 +37,11 @@ BASE: tuple[Switch, ...] = (
     ),
     _base(
         "long_records_kept",
-        "a record of 4057 to 4064 payload bytes fits, with or without a time extend",
-        "(commit not identified: 5.19 lacks it, 6.1.192 has it)",
-        (6, 1),
+        "a record of 4057 to 4064 payload bytes fits even if it needs a time extend; before, it "
+        "disables its buffer until the next boot",
+        "ring-buffer: Fix writing to the buffer with max_data_size",
+        (6, 7),
+        {(6, 1): 69, (6, 6): 8},
     ),
     _base(
         "fields_printed_in_order",
@@ -55,8 +58,7 @@ BASE: tuple[Switch, ...] = (
     _base(
         "long_lines_marked",
         "`trace` shows [LINE TOO BIG] where the text of a record does not fit",
-        "tracing: Have large events show up as '[LINE TOO BIG]' instead of nothing "
-        "(sublevels of the backports not verified)",
+        "tracing: Have large events show up as '[LINE TOO BIG]' instead of nothing",
         (6, 7),
         {(6, 1): 74, (6, 6): 13},
     ),
@@ -162,6 +164,12 @@ BASE: tuple[Switch, ...] = (
         (6, 4),
     ),
     _base(
+        "eprobe_fields_parsed",
+        "an eprobe on a field that its event does not have fails with EINVAL, not with ENOENT",
+        "tracing/probes: Move event parameter fetching code to common parser",
+        (6, 5),
+    ),
+    _base(
         "reading_histogram_busy",
         "a histogram that reads a variable of another cannot be removed while its own is read",
         "tracing/histograms: Add histograms to hist_vars if they have referenced variables",
@@ -174,6 +182,35 @@ BASE: tuple[Switch, ...] = (
         "tracing: Increase trace array ref count on enable and filter files",
         (6, 6),
         {(6, 1): 55, (6, 5): 5},
+    ),
+    _base(
+        "odd_sizes_compared",
+        "a filter on a field of 3, 5, 6, 7 or 9 and more bytes matches nothing instead of calling "
+        "a function that does not exist",
+        "tracing/filter: Call filter predicate functions directly via a switch statement",
+        (6, 1),
+    ),
+    _base(
+        "synthetic_numbers_printed",
+        "trace output shows a 64-bit field of a synthetic event, not its address",
+        "tracing/synthetic: Print out u64 values properly",
+        (6, 6),
+        {(6, 5): 5},
+        # "tracing/synthetic: Use union instead of casts", which 6.4.13 has as well.
+        introduced=(6, 5),
+    ),
+    _base(
+        "cpumasks_typed",
+        "trace output shows a dynamic cpumask_t as <INVALID-TYPE>, not as bytes",
+        "tracing/filters: Enable filtering a cpumask field by another cpumask",
+        (6, 6),
+    ),
+    _base(
+        "deleted_files_refused",
+        "an open `format` of a deleted event fails with ENODEV instead of showing freed memory",
+        "tracing: Have format file honor EVENT_FILE_FL_FREED",
+        (6, 11),
+        {(6, 6): 46, (6, 10): 5},
     ),
     _base(
         "processor_sets",
@@ -208,5 +245,14 @@ BASE: tuple[Switch, ...] = (
         "tracing/filters: Fix false positive match in regex_match_full()",
         (7, 2),
         {(6, 1): 183, (6, 12): 103},
+    ),
+    _base(
+        "raw_data_if_asked",
+        "the raw record adds to the size only of samples that contain it",
+        "perf/core: Save raw sample data conditionally based on sample type",
+        (6, 14),
+        {(6, 6): 76, (6, 12): 13, (6, 13): 2},
+        # "perf/core: Add perf_sample_save_raw_data() helper"
+        introduced=(6, 3),
     ),
 )

@@ -24,7 +24,7 @@ class Switch:
 
     A switch of a ``bug`` is on where the kernel does not have the bug: ``since`` is the release
     that fixed it, ``commit`` the fix ("" if there is none), ``says`` the symptom.  Releases before
-    ``introduced`` do not have the bug either.  A bug with ``fingerprints`` is recognised by the
+    ``introduced`` have the switch on as well.  A bug with ``fingerprints`` is recognised by the
     kernel report that it causes, others by the answers of the kernel.
     """
 

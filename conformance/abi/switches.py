@@ -72,7 +72,7 @@ CHANGES: tuple[Switch, ...] = (
         "a write with a negative index fails with EINVAL instead of reading out of bounds",
         "tracing/user_events: Ensure write index cannot be negative",
         (6, 4),
-        {(6, 1): 28, (6, 3): 2},
+        {(6, 1): 28, (6, 2): 15, (6, 3): 2},
     ),
     Switch(
         "ebadf_when_disabled",

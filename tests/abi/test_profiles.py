@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.abi.base_switches import BASE
 from conformance.abi.bugs import BUGS
 from conformance.abi.profile import (
     Generation,
@@ -29,17 +30,11 @@ FIRST_518 = {
     "events_made_as_root",
     "bpf_iter_ignored",
 }
-FIRST_519 = FIRST_518 | {"bpf_descriptor_suffices"}
-FIRST_61 = FIRST_519 | {"strings_formatted_safely", "long_records_kept"}
+FIRST_61 = FIRST_518 | {"strings_formatted_safely"}
 BACKPORTED_TO_61 = {"ebadf_when_disabled", "struct_size_matched"}
-FIRST_6113 = FIRST_61 | {"array_length_of_field"}
-FIRST_6128 = FIRST_6113 | {"negative_index_refused"}
-FIRST_62 = FIRST_6113 | {"ids_reused"}
-FIRST_632 = FIRST_62 | {"negative_index_refused"}
-FIRST_64 = FIRST_632 | {"bpf_log_without_buffer"}
-FIRST_65 = FIRST_64 | {
-    "bpf_attributes_before_rights",
-    "bpf_license_read_last",
+FIRST_6128 = FIRST_61 | {"negative_index_refused"}
+FIRST_632 = FIRST_61 | {"negative_index_refused"}
+FIRST_65 = FIRST_632 | {
     "ebadf_when_disabled",
     "struct_size_matched",
     "arguments_matched",
@@ -47,20 +42,128 @@ FIRST_65 = FIRST_64 | {
     "empty_payload",
     "auto_delete",
     "text_flags_refused",
-    "fields_printed_in_order",
 }
-FIRST_68 = FIRST_65 | {"persist", "directories_of_any_name"}
+FIRST_68 = FIRST_65 | {"persist"}
 UP_TO_612 = FIRST_68 | {"multi_format", "unspaced_fields_match"}
-UP_TO_71 = UP_TO_612 | {
-    "long_values_as_symbols",
-    "listing_ends_with_einval",
-    "unprintable_text_as_hex",
+
+
+# Of each base switch, releases without it and the next one with it.
+BASE_DATES = {
+    "long_lines_marked": (("6.1.73", "6.1.74"), ("6.6.12", "6.6.13"), ("6.6", "6.7")),
+    "ids_reused": (("6.1", "6.2"),),
+    "array_length_of_field": (
+        ("6.1.11", "6.1.12"),
+        ("6.1", "6.2"),
+    ),
+    "long_records_kept": (
+        ("6.1.68", "6.1.69"),
+        ("6.6.7", "6.6.8"),
+        ("6.6", "6.7"),
+    ),
+    "fields_printed_in_order": (("6.4", "6.5"),),
+    "long_values_as_symbols": (("6.14", "6.15"),),
+    "unprintable_text_as_hex": (("6.18", "6.19"),),
+    "directories_of_any_name": (
+        ("6.6.17", "6.6.18"),
+        ("6.7.5", "6.7.6"),
+        ("6.7", "6.8"),
+    ),
+    "listing_ends_with_einval": (
+        ("7.0.9", "7.0.10"),
+        ("7.0", "7.1"),
+    ),
+    "bpf_descriptor_suffices": (("5.18", "5.19"),),
+    "bpf_log_without_buffer": (("6.3", "6.4"),),
+    "bpf_attributes_before_rights": (
+        ("6.4.9", "6.4.10"),
+        ("6.4", "6.5"),
+    ),
+    "bpf_license_read_last": (("6.4", "6.5"),),
+    "probes_deleted_by_system": (("5.19", "6.0"),),
+    "remount_keeps_mode": (
+        ("5.19.8", "5.19.9"),
+        ("5.19", "6.0"),
+    ),
+    "buffers_reset_with_events": (
+        ("6.0.11", "6.0.12"),
+        ("6.0", "6.1"),
+    ),
+    "bytes_fetched_unsigned": (("6.1", "6.2"),),
+    "percent_and_graph": (
+        ("6.1.22", "6.1.23"),
+        ("6.1", "6.2"),
+    ),
+    "value_modifiers_refused": (
+        ("6.1.22", "6.1.23"),
+        ("6.2.7", "6.2.8"),
+        ("6.2", "6.3"),
+    ),
+    "percent_and_graph_kept": (
+        ("6.1.188", "6.1.189"),
+        ("6.12.110", "6.12.111"),
+        ("7.2.6", "7.2.7"),
+        ("7.2", "7.3"),
+    ),
+    "functions_in_filters": (("6.3", "6.4"),),
+    "eprobe_fields_parsed": (("6.4", "6.5"),),
+    "reading_histogram_busy": (
+        ("6.1.39", "6.1.40"),
+        ("6.4.4", "6.4.5"),
+        ("6.4", "6.5"),
+    ),
+    "enable_file_holds_instance": (
+        ("6.1.54", "6.1.55"),
+        ("6.5.4", "6.5.5"),
+        ("6.5", "6.6"),
+    ),
+    "odd_sizes_compared": (("6.0", "6.1"),),
+    "synthetic_numbers_printed": (
+        ("6.5.4", "6.5.5"),
+        ("6.5", "6.6"),
+    ),
+    "cpumasks_typed": (("6.5", "6.6"),),
+    "deleted_files_refused": (
+        ("6.6.45", "6.6.46"),
+        ("6.10.4", "6.10.5"),
+        ("6.10", "6.11"),
+    ),
+    "processor_sets": (("6.5", "6.6"),),
+    "empty_cpumask_refused": (
+        ("6.1.122", "6.1.123"),
+        ("6.6.68", "6.6.69"),
+        ("6.12.7", "6.12.8"),
+        ("6.12", "6.13"),
+    ),
+    "first_period_counted": (
+        ("6.1.119", "6.1.120"),
+        ("6.6.63", "6.6.64"),
+        ("6.11.10", "6.11.11"),
+        ("6.12.1", "6.12.2"),
+        ("6.12", "6.13"),
+    ),
+    "eprobe_system_matched": (
+        ("6.1.182", "6.1.183"),
+        ("6.12.100", "6.12.101"),
+        ("7.1", "7.2"),
+    ),
+    "whole_pattern_compared": (
+        ("6.1.182", "6.1.183"),
+        ("6.12.102", "6.12.103"),
+        ("7.1", "7.2"),
+    ),
+    "raw_data_if_asked": (
+        ("6.6.75", "6.6.76"),
+        ("6.12.12", "6.12.13"),
+        ("6.13.1", "6.13.2"),
+        ("6.13", "6.14"),
+    ),
 }
 
 
 def dated(profile: Profile) -> frozenset[str]:
-    """The switches of a profile that are on, known bugs left aside."""
-    return profile.switches - {each.name for each in BUGS}
+    """The switches of user_events that are on, known bugs left aside."""
+    left_aside = {each.name for each in (*BUGS, *BASE)}
+    return profile.switches - left_aside
 
 
 @pytest.mark.parametrize(
@@ -72,26 +175,27 @@ def dated(profile: Profile) -> frozenset[str]:
         ("merge-window", FIRST_518 - {"bpf_iter_ignored"} | {"bpf_programs_run"}),
         ("5.18-rc1", FIRST_518),
         ("5.18", FIRST_518),
-        ("byte-status", FIRST_519),
-        ("6.0.19", FIRST_519),
+        ("byte-status", FIRST_518),
+        ("6.0.19", FIRST_518),
         ("bit-status", FIRST_61),
         ("6.1.12", FIRST_61),
-        ("6.1.13", FIRST_6113),
+        ("6.1.13", FIRST_61),
         ("6.1.28", FIRST_6128),
         ("6.1.39", FIRST_6128),
         ("6.1.192", FIRST_6128 | BACKPORTED_TO_61),
-        ("6.2.16", FIRST_62),
-        ("6.3.1", FIRST_62),
+        ("6.2.14", FIRST_61),
+        ("6.2.15", FIRST_632),
+        ("6.3.1", FIRST_61),
         ("6.3.2", FIRST_632),
-        ("6.4", FIRST_64),
-        ("6.4.4", FIRST_64),
-        ("6.4.5", FIRST_64 | BACKPORTED_TO_61),
-        ("6.4.16", FIRST_64 | BACKPORTED_TO_61),
+        ("6.4", FIRST_632),
+        ("6.4.4", FIRST_632),
+        ("6.4.5", FIRST_632 | BACKPORTED_TO_61),
+        ("6.4.16", FIRST_632 | BACKPORTED_TO_61),
         ("6.5", FIRST_65),
         ("6.6", FIRST_65),
         ("6.6.17", FIRST_65),
-        ("6.6.18", FIRST_65 | {"directories_of_any_name"}),
-        ("6.6.32", FIRST_65 | {"directories_of_any_name"}),
+        ("6.6.18", FIRST_65),
+        ("6.6.32", FIRST_65),
         ("6.6.33", FIRST_68 | {"unspaced_fields_match"}),
         ("6.7", FIRST_65 | {"persist"}),
         ("6.8", FIRST_68),
@@ -107,25 +211,41 @@ def dated(profile: Profile) -> frozenset[str]:
         # A series without the backport, however many sublevels it has.
         ("6.13.200", UP_TO_612),
         ("6.14", UP_TO_612),
-        ("6.15", UP_TO_612 | {"long_values_as_symbols"}),
-        ("6.18", UP_TO_612 | {"long_values_as_symbols"}),
-        ("6.19", UP_TO_71 - {"listing_ends_with_einval"}),
-        ("7.0.9", UP_TO_71 - {"listing_ends_with_einval"}),
-        ("7.0.10", UP_TO_71),
-        ("7.1", UP_TO_71),
-        ("7.2", UP_TO_71 | {"deferred_release"}),
-        ("7.2-rc1", UP_TO_71 | {"deferred_release"}),
-        ("7.3", UP_TO_71 | {"deferred_release"}),
+        ("6.15", UP_TO_612),
+        ("6.18", UP_TO_612),
+        ("6.19", UP_TO_612),
+        ("7.0.9", UP_TO_612),
+        ("7.0.10", UP_TO_612),
+        ("7.1", UP_TO_612),
+        ("7.2", UP_TO_612 | {"deferred_release"}),
+        ("7.2-rc1", UP_TO_612 | {"deferred_release"}),
+        ("7.3", UP_TO_612 | {"deferred_release"}),
     ],
 )
 def test_switches_of_releases(release: str, switches: set[str]) -> None:
     assert dated(profile_for(release)) == switches
 
 
+def test_dates_of_base_switches() -> None:
+    assert BASE_DATES.keys() == {switch.name for switch in BASE}
+    for switch, dates in BASE_DATES.items():
+        for before, since in dates:
+            assert not profile_for("6.12", base=before).has(switch), (switch, before)
+            assert profile_for("5.18", base=since).has(switch), (switch, since)
+
+
+@pytest.mark.parametrize(
+    ("switch", "release"),
+    [("raw_data_if_asked", "6.2"), ("synthetic_numbers_printed", "6.4")],
+)
+def test_base_switches_before_the_mistake(switch: str, release: str) -> None:
+    assert profile_for(release).has(switch)
+
+
 def test_the_newest_release_has_every_released_switch() -> None:
     released = {switch.name: switch.since for switch in CHANGES if switch.since is not None}
     newest = ".".join(map(str, max(released.values())))
-    assert dated(profile_for(newest)) == set(released)
+    assert profile_for(newest).switches >= set(released)
     assert {each.name for each in CHANGES} - set(released) == {
         "two_status_pages",
         "bpf_programs_run",
@@ -175,7 +295,11 @@ def test_switch_names_are_unique() -> None:
     assert len(BY_NAME) == len(SWITCHES)
 
 
-@pytest.mark.parametrize("switch", CHANGES, ids=lambda switch: switch.name)
+@pytest.mark.parametrize(
+    "switch",
+    [each for each in (*CHANGES, *BASE) if each.introduced is None],
+    ids=lambda switch: switch.name,
+)
 def test_a_switch_stays_on(switch: Switch) -> None:
     if switch.since is None:
         assert not profile_for(FUTURE).has(switch.name)
@@ -195,13 +319,15 @@ def test_a_switch_stays_on(switch: Switch) -> None:
 
 
 def test_the_base_release_sets_the_base_switches() -> None:
-    base = {switch.name for switch in CHANGES if switch.kind is Kind.BASE}
-    assert "fields_printed_in_order" in base
+    base = {switch.name for switch in BASE}
+    assert {switch.kind for switch in BASE} == {Kind.BASE}
     old_on_new = profile_for("byte-status", base=FUTURE)
-    assert dated(old_on_new) == base | FIRST_518
+    assert dated(old_on_new) == FIRST_518
+    assert old_on_new.switches >= base
     assert old_on_new.release == Release(5, 19)
-    newest = dated(profile_for(FUTURE))
-    assert dated(profile_for(FUTURE, base="5.18")) == newest - base
+    new_on_old = profile_for(FUTURE, base="5.18")
+    assert dated(new_on_old) == dated(profile_for(FUTURE))
+    assert new_on_old.switches & base == profile_for("5.18").switches & base
 
 
 def test_the_first_commit_is_in_the_range_of_5_18() -> None:
@@ -212,8 +338,7 @@ def test_the_first_commit_is_in_the_range_of_5_18() -> None:
     assert dated(profile_for("first-commit,empty_payload=no,bpf_iter_ignored=yes")) == {
         "bpf_iter_ignored"
     }
-    base = {switch.name for switch in CHANGES if switch.kind is Kind.BASE}
-    assert dated(profile_for("first-commit", base=FUTURE)) == base | {"empty_payload"}
+    assert dated(profile_for("first-commit", base=FUTURE)) == {"empty_payload"}
 
 
 def test_rfc_v1_is_in_no_range_of_releases() -> None:
@@ -223,8 +348,7 @@ def test_rfc_v1_is_in_no_range_of_releases() -> None:
     assert not any(
         in_range("rfc-v1", profile_for(abi)) for abi in ("first-commit", "5.18", "6.12", "7.3")
     )
-    base = {switch.name for switch in CHANGES if switch.kind is Kind.BASE}
-    assert dated(first) - base == {"perf_sink", "bpf_programs_run"}
+    assert dated(first) == {"perf_sink", "bpf_programs_run"}
     assert first.has("long_records_kept")
 
 
@@ -234,7 +358,7 @@ def test_an_override_changes_one_switch() -> None:
     assert dated(without) == dated(plain) - {"ebadf_when_disabled"}
     assert profile_for("6.8, multi_format=yes").has("multi_format")
     both = profile_for("6.4,auto_delete=yes,persist=yes")
-    assert dated(both) == FIRST_64 | {"auto_delete", "persist"}
+    assert dated(both) == FIRST_632 | {"auto_delete", "persist"}
 
 
 def test_a_profile_keeps_its_name() -> None:

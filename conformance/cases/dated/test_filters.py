@@ -33,6 +33,21 @@ def test_functions_in_filters(ue: UserEvents) -> None:
 
 
 @case(
+    spec="trace_events_filter.c:select_comparison_fn; filter_pred_fn_call",
+    doc="Event filtering: numeric fields; of fields of other sizes it says nothing",
+    # Before, the next record is a NULL dereference.
+    needs="odd_sizes_compared",
+    switch="odd_sizes_compared",
+)
+def test_odd_sizes_compared(ue: UserEvents) -> None:
+    """A filter on a field of five bytes is accepted and matches no record."""
+    event = ue.event("struct s a 5", enabled=True)
+    assert event.directory.set_filter("a == 0").errno == ""
+    assert event.write(bytes(5)).value == 9
+    assert ue.tracefs.records() == []
+
+
+@case(
     spec="trace_events_filter.c:parse_pred: CPUS{",
     doc="Event filtering: CPUS{} holds a list of processors",
     switch="processor_sets",
@@ -110,3 +125,17 @@ def test_bytes_fetched_unsigned(ue: UserEvents) -> None:
         f"{ue.name('p')}: (user_events.{ue.name()}) a={shown}"
     ]
     remove_eprobe(ue)
+
+
+@case(
+    spec="trace_probe.c:parse_trace_event_arg",
+    doc="eprobetrace.rst@v6.18: silent about errors",
+    isolation="global",
+    switch="eprobe_fields_parsed",
+    facilities="eprobes",
+)
+def test_eprobe_fields_parsed(ue: UserEvents) -> None:
+    """An eprobe on an unknown field is EINVAL; before, ENOENT."""
+    ue.event("u8 a")
+    added = add_eprobe(ue, "x=$nope").errno
+    assert added == ue.dated("eprobe_fields_parsed", since="EINVAL", before="ENOENT")

@@ -80,3 +80,24 @@ def test_reading_histogram_busy(ue: UserEvents) -> None:
     reader.trigger(f"!{text}")
     owner.trigger("!hist:keys=a:x=b")
     ue.tracefs.command(f"-:synthetic/{made}\n")
+
+
+@case(
+    spec="trace_events_synth.c:print_synth_event_num_val",
+    doc="events.rst@v6.12: Synthetic events: fields of s8 to u64",
+    # Before, an address is shown.
+    needs="synthetic_numbers_printed",
+    switch="synthetic_numbers_printed",
+)
+def test_synthetic_numbers_printed(ue: UserEvents) -> None:
+    """A synthetic event shows the value of its u64 field."""
+    event, made = ue.event("u8 aa; u64 bb"), ue.name("made")
+    assert ue.tracefs.command(f"s:{made} u64 v\n").errno == ""
+    assert ue.tracefs.enable(made, system="synthetic").errno == ""
+    text = f"hist:keys=aa:xx=bb:onchange($xx).trace({made},bb)"
+    assert event.directory.trigger(text).errno == ""
+    event.write(b"\1" + b"\7" + bytes(7))
+    assert ue.tracefs.records() == [f"{made}: v=7"]
+    event.directory.trigger(f"!{text}")
+    ue.tracefs.disable(made, system="synthetic")
+    ue.tracefs.command(f"-:synthetic/{made}\n")

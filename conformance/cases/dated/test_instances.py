@@ -7,7 +7,7 @@ import os
 from conformance.cases.case import surface
 from conformance.cases.support.instances import create_instance
 from conformance.client.credentials import Credentials
-from conformance.client.perf import RAW, PerfAttr, open_perf
+from conformance.client.perf import PERIOD, RAW, PerfAttr, open_perf
 from conformance.client.tracefs import ROOT
 from conformance.client.user_events import UserEvents
 from conformance.ops.credentials import CLONE_NEWNS
@@ -96,3 +96,22 @@ def test_first_period_counted(ue: UserEvents) -> None:
     event.write(bytes(4))
     twice = ["SAMPLE misc 1 size 24 raw 12: 00 00 00 00"] * 2
     assert ring.records() == ue.dated("first_period_counted", since=[], before=twice)
+
+
+@case(
+    spec="include/linux/perf_event.h:perf_sample_save_raw_data",
+    doc="include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: the raw record is a member if "
+    "PERF_SAMPLE_RAW is set",
+    isolation="events",
+    needs="perf_sink",
+    switch="raw_data_if_asked",
+    facilities="perf",
+)
+def test_raw_data_if_asked(ue: UserEvents) -> None:
+    """A sample of a period has 16 bytes; for some releases, 16 more for a raw record."""
+    event = ue.event("u32 a")
+    ring = open_perf(ue.process, ue.name(), PerfAttr(sample_type=PERIOD)).map()
+    event.write(bytes(4))
+    longer = "SAMPLE misc 1 size 32 period 1 rest" + " 00" * 16
+    sample = ue.dated("raw_data_if_asked", since="SAMPLE misc 1 size 16 period 1", before=longer)
+    assert ring.records() == [sample]

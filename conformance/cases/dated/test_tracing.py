@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.cases.case import surface
 from conformance.cases.support.format_text import fields_of
+from conformance.client.files import File
 from conformance.client.tracefs import TRACE
 from conformance.client.user_events import UserEvents
 from conformance.ops import View
@@ -58,16 +59,49 @@ def test_ids_reused(ue: UserEvents) -> None:
 @case(
     spec="ring_buffer.c:rb_reserve_next_event",
     doc="Writing Data: silent about a limit",
-    profiles="6.4..",
-    # Before, the time since the last record decides: one record proves nothing.
-    needs="long_records_kept",
+    # Of the buffer; tracing_on does not enable it again.
+    isolation="fatal",
     switch="long_records_kept",
 )
 def test_long_records_kept(ue: UserEvents) -> None:
-    """A record of 4064 payload bytes, the maximum, is kept."""
-    event = ue.event("struct s a 4064", enabled=True)
-    event.write(bytes(4064))
-    assert ue.tracefs.records() == [f"{ue.name()}: a=<INVALID-SIZE>"]
+    """The first record of a buffer may have 4064 bytes; before, it disabled the buffer for good."""
+    long, short = ue.event("struct s a 4064", name="long", enabled=True), ue.event("u8 a")
+    ue.tracefs.enable(ue.name())
+    ue.tracefs.clear_trace()
+    assert long.write(bytes(4064)).value == 4068
+    assert short.write(b"A").value == 5
+    line = ue.line("a='A'(65)", dump="41")
+    kept = ue.dated("long_records_kept", since=[line], before=[])
+    assert ue.tracefs.records(ue.name())[-1:] == kept
+
+
+@case(
+    spec="trace_events_filter.c:filter_assign_type; print_fields",
+    doc="silent; events are viewed with ftrace",
+    profiles="6.4..",
+    switch="cpumasks_typed",
+)
+def test_cpumasks_typed(ue: UserEvents) -> None:
+    """A dynamic cpumask_t prints as <INVALID-TYPE>; before, as bytes."""
+    event = ue.event("__data_loc cpumask_t a", enabled=True)
+    event.write(b"\x0c\0\2\0" + b"\1\2")
+    text = ue.dated("cpumasks_typed", since="<INVALID-TYPE>", before="01,02")
+    assert ue.tracefs.records() == [f"{ue.name()}: a={text}"]
+
+
+@case(
+    spec="trace_events.c:f_start: event_file_file",
+    doc="user_events.rst@v6.12: Deleting: silent about open files",
+    # Before, the file shows freed memory.
+    needs="lasting_events deleted_files_refused",
+    switch="deleted_files_refused",
+)
+def test_deleted_files_refused(ue: UserEvents) -> None:
+    """Reading an open `format` file of a deleted event is ENODEV."""
+    ue.tracefs.command(f"u:{ue.name()} u8 a\n")
+    opened = File(ue.process, ue.tracefs.event_path(ue.name(), "format"))
+    assert ue.open_data().delete(ue.name()).value == 0
+    assert opened.read().errno == "ENODEV"
 
 
 @case(

@@ -111,7 +111,12 @@ def test_expression(ue: UserEvents, text: str, kept: list[tuple[int, int]]) -> N
     assert ue.tracefs.records() == lines
 
 
-@case(doc="Event filtering: numeric fields; of fields of other sizes it says nothing", tier="full")
+@case(
+    doc="Event filtering: numeric fields; of fields of other sizes it says nothing",
+    # The first kernels crash: dated.odd_sizes_compared.
+    needs="odd_sizes_compared",
+    tier="full",
+)
 @variants(
     ("equal", "struct s a 3; u8 b", "a == 0", b"\0\0\0\1"),
     ("unequal", "struct s a 3", "a != 0", b"\0\0\0"),

@@ -10,7 +10,8 @@ case = surface(
     doc="events.rst@v6.12: Event filtering: CPUS{} holds a list of processors, for scalar fields "
     "too, with ==, != and &",
     level="detail",
-    profiles="6.6..",
+    profiles="6.4..",
+    needs="processor_sets",
     tier="full",
 )
 

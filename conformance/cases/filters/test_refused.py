@@ -101,7 +101,8 @@ def test_refused_for_strings(ue: UserEvents, text: str, shown: str) -> None:
 @case(
     spec="trace_events_filter.c:parse_pred: .function",
     doc="Event filtering: FIELD.function == FUNCTION, of fields as long as a long",
-    profiles="6.6..",
+    profiles="6.4..",
+    needs="functions_in_filters",
     tier="full",
 )
 @variants(

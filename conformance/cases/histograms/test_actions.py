@@ -181,6 +181,8 @@ def test_synthetic_signs(ue: UserEvents, kind: str, payload: bytes, shown: str) 
     text = f"hist:keys=aa:xx=bb:onchange($xx).trace({name},bb)"
     assert event.directory.trigger(text).errno == ""
     event.write(b"\1" + payload)
+    if kind == "s64" and not ue.profile.has("synthetic_numbers_printed"):
+        return
     assert ue.tracefs.records() == [f"{name}: v={shown}"]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface, variants
-from conformance.cases.support.perf_samples import A
+from conformance.cases.support.perf_samples import A, without_raw
 from conformance.client.addresses import PAGE
 from conformance.client.perf import PERIOD, PerfAttr, open_perf
 from conformance.client.user_events import UserEvents
@@ -148,7 +148,8 @@ def test_filter(ue: UserEvents, text: str, count: int) -> None:
     assert perf.set_filter(text).value == 0
     for payload in (b"\x41\0\0\0\0\0", b"\x42\0\0\0\xff\xff", b"\x43\0\0\0\1\0"):
         assert event.write(payload).value == 10
-    assert ring.records() == ["SAMPLE misc 1 size 16 period 1"] * count
+    sample = without_raw(ue, "SAMPLE misc 1 size 16 period 1", record=14)
+    assert ring.records() == [sample] * count
     assert perf.count == count
 
 

@@ -78,8 +78,7 @@ def test_descriptor_is_no_reference(ue: UserEvents, way: str) -> None:
 @case(
     spec="f_start, event_filter_read; trace_events_trigger.c:trigger_start",
     doc="Deleting: delete succeeds only without references; silent about open files",
-    profiles="6.12..",
-    needs="lasting_events",
+    needs="lasting_events deleted_files_refused",
 )
 @variants("format", "filter", "trigger")
 def test_nothing_left_to_read(ue: UserEvents, file: str) -> None:

@@ -104,6 +104,8 @@ class PerfEvent:
     count: int = 0
     filter: Filter | None = None
     ring: Ring | None = None
+    # Whether samples without PERF_SAMPLE_RAW are longer by the raw record.
+    raw_unasked: bool = False
     # Events until the next sample, None if the period has not been set yet.
     until_sample: int | None = None
 
@@ -150,7 +152,7 @@ class PerfEvent:
     def _sample(self, record: bytes) -> None:
         if self.ring is None:
             return
-        body, padding = b"", 0
+        body = b""
         if self.sample_type & perf.PERF_SAMPLE_IP:
             # perf_fetch_caller_regs(): an address in the kernel.
             body += b"\xff" * 8
@@ -159,9 +161,12 @@ class PerfEvent:
             body += (1 if self._opened_by_init else 0).to_bytes(4, "little") * 2
         if self.sample_type & perf.PERF_SAMPLE_PERIOD:
             body += (1).to_bytes(8, "little")
-        if self.sample_type & perf.PERF_SAMPLE_RAW:
-            # The size and the record fill whole words of 8 bytes.
-            padding = -(4 + len(record)) % 8
+        # The size and the record fill whole words of 8 bytes.
+        padding = -(4 + len(record)) % 8
+        if not self.sample_type & perf.PERF_SAMPLE_RAW:
+            # perf_sample_save_raw_data(): the bytes keep their content.
+            padding = 4 + len(record) + padding if self.raw_unasked else 0
+        else:
             body += (len(record) + padding).to_bytes(4, "little") + record
         self.ring.sample(body, padding)
 

@@ -51,6 +51,8 @@ class Instance:
     # The snapshot buffer, None until it is allocated.
     snapshot: list[Record] | None = None
     tracing_on: bool = True
+    # RB_WARN_ON() has disabled the buffer.
+    disabled: bool = False
     # Whether tracing_cpumask includes the only processor of the guest.
     cpu_traced: bool = True
     # Why the content of the buffer is unknown, empty if it is known.
@@ -83,7 +85,7 @@ class Instance:
     @property
     def is_recording(self) -> bool:
         """Whether the buffer accepts records (ring_buffer_lock_reserve)."""
-        return self.tracing_on and self.cpu_traced
+        return self.tracing_on and self.cpu_traced and not self.disabled
 
     def set_cpumask(self, text: str, profile: Profile) -> None:
         """tracing_cpumask_write() on a machine with one processor.  Raises Errno."""

@@ -65,7 +65,7 @@ def _value(field: Field, record: bytes, profile: Profile) -> str:
     absolute, relative = "__data_loc" in field.type, "__rel_loc" in field.type
     if "char" in field.type and (absolute or relative):
         return _dynamic_string(field, record, profile, relative=not absolute)
-    if "cpumask_t" in field.type and absolute:
+    if "cpumask_t" in field.type and absolute and profile.has("cpumasks_typed"):
         return "<INVALID-TYPE>"
     if "char" in field.type and "[" in field.type:
         return _text(raw)

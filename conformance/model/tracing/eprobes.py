@@ -64,7 +64,7 @@ def _argument(
 ) -> ProbeArgument:
     found = filters.find_own_field(event.fields, field)
     if found is None:
-        raise Errno("EINVAL")
+        raise Errno("EINVAL" if world.profile.has("eprobe_fields_parsed") else "ENOENT")
     is_text = filters.is_string(found) and world.profile.has("remote_enable")
     type_ = type_text or _DEFAULT_TYPE
     if is_text != (type_ == STRING) or (type_ != STRING and not NUMBER_TYPE.fullmatch(type_)):

@@ -27,6 +27,8 @@ _FILE = re.compile(rf"{TRACEFS}/events/{GROUP}/(\w+)/id")
 # struct pt_regs of x86-64: byte offsets of arguments 2 to 4.
 _RSI, _RDX, _RCX = 104, 96, 88
 _REGS_SIZE = 168
+# struct kprobe_trace_entry_head; the model does not know the address in it.
+_RECORD = bytes(16)
 # A stand-in for the address of the position in vfs_write(), which is 0 for a write(2).
 _POSITION = 0xFFFF_C900_0000_0000
 _POSITION_SIZE = 8
@@ -73,7 +75,7 @@ def hit(world: World, process: Process, buffer: int, count: int) -> None:
             continue
         for event in listeners:
             if event.follows(process):
-                event.deliver(b"")
+                event.deliver(_RECORD)
 
 
 def _run(process: Process, event: PerfEvent, buffer: int, count: int) -> int:

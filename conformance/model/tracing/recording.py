@@ -54,10 +54,14 @@ def reserve(world: World, process: Process, event: Event, size: int) -> list[Res
     return [reservation for reservation in found if reservation is not None]
 
 
-def _fits(world: World, size: int) -> bool:
+def _fits(world: World, instance: Instance, size: int) -> bool:
     """Whether a buffer takes a record of this size."""
     if MAX_RECORD >= size > MAX_RECORD_WITH_EXTEND and not world.profile.has("long_records_kept"):
-        raise NotModelled("a record that fits or not, depending on a time extend")
+        if instance.records:
+            raise NotModelled("a record that fits or not, depending on the time since the last one")
+        # rb_reserve_next_event() never finds room for the record with its time, and gives up.
+        instance.disabled = True
+        return False
     return size <= MAX_RECORD
 
 
@@ -73,7 +77,7 @@ def _reserve_in(world: World, file: EventFile, size: int, actor: str) -> Reserva
     if (file.soft_disabled or file.filter is not None) and size <= _MAX_BUFFERED:
         return Reservation(instance, file, instance.records, buffered=True)
     if instance.is_recording:
-        if not _fits(world, size) or not instance.reserve(size):
+        if not _fits(world, instance, size) or not instance.reserve(size):
             return None
         records = instance.records
         return Reservation(instance, file, records, buffered=False, place=len(records))
