@@ -173,6 +173,7 @@ def test_auto_delete_while_traced(ue: UserEvents) -> None:
     doc="Deleting: with several formats of a name, deletion of all of them is attempted",
     profiles="6.4..",
     needs="multi_format arguments_matched persist",
+    tier="quick",
 )
 def test_all_formats(ue: UserEvents) -> None:
     """All formats of a name are deleted, and so is the single-format event of that name."""

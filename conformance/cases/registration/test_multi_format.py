@@ -54,6 +54,19 @@ def test_name(ue: UserEvents, definition: str, stem: str) -> None:
 
 
 @case(
+    doc="Registering: the tracepoint of a format is name.unique_id, the id in hexadecimal",
+    level="contract",
+    tier="quick",
+)
+def test_ids_are_hexadecimal(ue: UserEvents) -> None:
+    """The names of 16 formats in a row end in the 16 hexadecimal digits."""
+    data = ue.open_data()
+    for number in range(16):
+        data.register(f"{ue.name()} u8 f{number}", flags=MULTI_FORMAT)
+    assert sorted(name[-1] for name in tracepoints(ue)) == list("0123456789abcdef")
+
+
+@case(
     doc="Registering: the system of multi-format events is user_events_multi",
     level="contract",
     tier="quick",
