@@ -21,7 +21,7 @@ from typing import Any, Self
 from conformance.results.case_result import CaseResult, Contradiction
 from conformance.results.errors import ReportError
 from conformance.results.json_codec import encode
-from conformance.results.run import RunHead
+from conformance.results.run import Functions, RunHead
 from host import files
 
 NAME = "journal.jsonl"
@@ -87,9 +87,10 @@ class JournalWriter:
         """The run starts or resumes."""
         self._append({"event": "run", **encode(head)})
 
-    def plan(self, selected: int) -> None:
+    def plan(self, selected: int, functions: Functions | None = None) -> None:
         """The number of selected cases, including those that ended before the run resumed."""
-        self._append({"event": "plan", "selected": selected})
+        more = {} if functions is None else {"functions": encode(functions)}
+        self._append({"event": "plan", "selected": selected, **more})
 
     def guests(self, how: str) -> None:
         """How guests start, if there is anything unusual."""

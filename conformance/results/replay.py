@@ -13,7 +13,7 @@ from conformance.results.case_result import CaseResult, Contradiction
 from conformance.results.errors import ReportError
 from conformance.results.journal import BEGINNING, CHECK, seal
 from conformance.results.json_codec import SchemaError, decode
-from conformance.results.run import RunHead
+from conformance.results.run import Functions, RunHead
 
 INTERRUPTED = "interrupted"
 """The note of a run that the user interrupted."""
@@ -48,6 +48,7 @@ class Journal:
     attempts: list[CaseResult] = field(default_factory=list)
     contradictions: dict[str, Contradiction] = field(default_factory=dict)
     selected: int | None = None
+    functions: Functions | None = None
     deaths: Counter[Running] = field(default_factory=Counter)
     parts: int = 0
     elapsed_s: float = 0.0
@@ -158,6 +159,8 @@ class _Replay:
                 if journal.selected not in (None, selected):
                     raise self._wrong(f"{selected} cases are selected, {journal.selected} were")
                 journal.selected = selected
+                if (found := entry.get("functions")) is not None:
+                    journal.functions = decode(Functions, found, f"{where}.functions")
             case {"event": "guests", "how": str(how)}:
                 assert journal.head is not None
                 journal.head.host["guests"] = how

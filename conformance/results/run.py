@@ -98,6 +98,14 @@ class RunHead:
 
 
 @dataclass(frozen=True, slots=True)
+class Functions:
+    """How many functions of cases there are, and how many apply to the profile of a run."""
+
+    applying: int
+    all: int
+
+
+@dataclass(frozen=True, slots=True)
 class RunRecord:
     """A run that ended, in any way.
 
@@ -114,6 +122,7 @@ class RunRecord:
     note: str = ""
     not_built: bool = False
     contradictions: tuple[Contradiction, ...] = ()
+    functions: Functions | None = None
 
     @property
     def verdict(self) -> RunVerdict:
@@ -187,6 +196,8 @@ class RunRecord:
             summary = {"verdict": self.verdict.value, **counts}
         summary |= {"selected": self.selected, "duration_s": self.duration_s, "note": self.note}
         summary["contradictions"] = encode(self.contradictions)
+        if self.functions is not None:
+            summary["functions"] = encode(self.functions)
         return {
             **encode(self.head),
             "cases": [case.to_json() for case in self.cases],
@@ -211,6 +222,7 @@ class RunRecord:
             body.summary.note,
             not_built=verdict is RunVerdict.NOT_BUILT,
             contradictions=body.summary.contradictions,
+            functions=body.summary.functions,
         )
         if not head.self_check and record.verdict is not verdict:
             what = f"has verdict {verdict}, but the cases give {record.verdict}"
@@ -225,6 +237,7 @@ class _Summary:
     note: str
     verdict: RunVerdict | None = None
     contradictions: tuple[Contradiction, ...] = ()
+    functions: Functions | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from _pytest.mark.structures import ParameterSet
 import conformance.cases
 from conformance.cases.case import FULL_MARK, VARIANTS_MARK, Case, Tier, declared
 from conformance.client.user_events import UserEvents
+from conformance.results.run import Functions
 from conformance.runner.switch_probes import Probe
 from conformance.session.ordering import CaseHistory, ordered
 from conformance.session.refusal import nothing_selected, refuse
@@ -60,16 +61,16 @@ class CaseSelection:
         self,
         target: Target,
         history: CaseHistory,
-        on_selected: Callable[[int, Sequence[str]], None],
+        on_selected: Callable[[int, Sequence[str], Functions], None],
     ) -> None:
-        """``on_selected`` gets the number of cases to run, and the files that were not
-        collected.
+        """``on_selected`` gets the number of cases to run, the files that were not collected, and
+        the functions that apply.
         """
         self._target = target
         self._earlier = history
         self._on_selected = on_selected
-        # Whether there are cases at all, for whatever kernel.
-        self._any_cases = False
+        # The functions that were collected: do they apply to the profile?
+        self._applying: list[bool] = []
         # The files that were collected.
         self._files: set[str] = set()
         self.probes: list[Probe] = []
@@ -88,9 +89,10 @@ class CaseSelection:
             return None
         self._files.add(str(collector.path))
         full = Tier(collector.config.option.tier) is Tier.FULL
-        if case.applies(self._target.profile) and (full or case.tier is Tier.QUICK or case.switch):
+        applies = case.applies(self._target.profile)
+        self._applying.append(applies)
+        if applies and (full or case.tier is Tier.QUICK or case.switch):
             return None
-        self._any_cases = True
         return []
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
@@ -109,7 +111,7 @@ class CaseSelection:
         tier = Tier(config.option.tier)
         cases = [item for item in items if case_of(item) is not None]
         dropped = [item for item in cases if not self._selects(item, tier, wanted)]
-        if (cases or self._any_cases) and len(dropped) == len(cases):
+        if self._applying and len(dropped) == len(cases):
             refuse(config, nothing_selected(config, self._target.profile.name))
         # pytest itself would match file and function names.
         config.option.keyword = ""
@@ -123,7 +125,8 @@ class CaseSelection:
         left = ordered(kept, case_and_id, self._earlier, config.option.shuffle)
         # Cases that ended before the run was resumed do not count as missing.
         lost = sorted(Path(path).name for path in _files(config) - self._files)
-        self._on_selected(len(left), lost)
+        functions = Functions(applying=sum(self._applying), all=len(self._applying))
+        self._on_selected(len(left), lost, functions)
         items[:] = others + left
 
     def _selects(self, item: pytest.Item, tier: Tier, wanted: Expression | None) -> bool:

@@ -22,7 +22,7 @@ from conformance.results.case_result import (
     settle,
 )
 from conformance.results.results_json import NAME, write_results
-from conformance.results.run import KernelFacts, RunHead, RunRecord
+from conformance.results.run import Functions, KernelFacts, RunHead, RunRecord
 
 # A deadline per example would measure the host.
 UNHURRIED = settings(deadline=None, max_examples=60)
@@ -75,7 +75,14 @@ def head(**others: Any) -> RunHead:
 def run(*cases: CaseResult, **others: Any) -> RunRecord:
     """A complete run of these cases."""
     return RunRecord(
-        **{"head": head(), "cases": cases, "selected": len(cases), "duration_s": 14.23, **others}
+        **{
+            "head": head(),
+            "cases": cases,
+            "selected": len(cases),
+            "duration_s": 14.23,
+            "functions": Functions(1151, 1433),
+            **others,
+        }
     )
 
 
@@ -223,6 +230,7 @@ def runs(draw: st.DrawFn) -> RunRecord:
         draw(st.floats(0, 1e6)),
         draw(TEXTS),
         contradictions=tuple(draw(st.lists(CONTRADICTIONS, max_size=2))),
+        functions=draw(st.none() | st.builds(Functions, st.integers(0, 9), st.integers(0, 9))),
     )
 
 

@@ -13,6 +13,7 @@ from conformance.results.errors import ReportError
 from conformance.results.journal import JournalWriter, sealed
 from conformance.results.json_codec import encode
 from conformance.results.replay import Running, read_head, read_journal
+from conformance.results.run import Functions
 from tests.report.samples import case, contradiction, failure, head
 
 
@@ -26,7 +27,7 @@ def part(path: Path, *names: str, running: str = "", end: str | None = None) -> 
     """Start or resume the run: these cases pass, one more begins."""
     with JournalWriter(path) as journal:
         journal.begin(head())
-        journal.plan(4)
+        journal.plan(4, Functions(3, 5))
         for name in names:
             journal.running(name, "quick")
             journal.case(case(name))
@@ -42,6 +43,7 @@ def test_a_resumed_run_is_one_run(path: Path) -> None:
     part(path, "write.c", "write.d", end="")
     journal = read_journal(path)
     assert list(journal.results) == ["write.a", "write.b", "write.c", "write.d"]
+    assert journal.functions == Functions(3, 5)
     assert (journal.parts, journal.selected, journal.complete, journal.ended) == (2, 4, True, True)
 
 

@@ -73,6 +73,10 @@ def _facts(record: RunRecord) -> list[str]:
     lines += wrapped(f"host      {_host(host)}", hanging=10)
     if (guests := host.get("guests", "")).startswith("booted: "):
         lines += wrapped(f"guests    {one_line(guests)}", hanging=10)
+    if record.functions is not None:
+        applying, all_ = record.functions.applying, record.functions.all
+        covered = f"{applying:,} of {all_:,} functions apply to {kernel.profile}"
+        lines += wrapped(f"covers    {one_line(covered)}", hanging=10)
     contradicted = {each.switch for each in record.contradicted}
     for module in record.cases:
         if module.surface == MODULE_SURFACE and module.outcome is Outcome.PASS:

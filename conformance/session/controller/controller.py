@@ -18,7 +18,7 @@ from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, ending_of, exit_code
 from conformance.results.json_codec import decode
 from conformance.results.replay import INTERRUPTED, Running
-from conformance.results.run import RunRecord
+from conformance.results.run import Functions, RunRecord
 from conformance.session.controller.outputs import outputs
 from conformance.session.controller.recorder import Recorder
 from conformance.session.controller.resume import (
@@ -92,6 +92,7 @@ class Controller:
         self._remaining = 0
         # Their number as selected, and case files that were not collected.
         self._selected_now: int | None = None
+        self._functions = Functions(0, 0)
         self._missing_files: tuple[str, ...] = ()
         #: Files of cases that cannot be imported.
         self.unloadable: list[str] = []
@@ -131,9 +132,10 @@ class Controller:
         self._abandoned = True
         self._recorder.discard()
 
-    def note_selection(self, selected: int, lost: Sequence[str]) -> None:
-        """Record how many cases were selected, and which files were not collected."""
+    def note_selection(self, selected: int, lost: Sequence[str], functions: Functions) -> None:
+        """Record how many cases were selected of which functions, and the files not collected."""
         self._selected_now, self._missing_files = selected, tuple(lost)
+        self._functions = functions
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Begin the run; pytest calls this after a failed collection, too."""
@@ -146,7 +148,7 @@ class Controller:
             # pytest_sessionfinish reports a run without cases.
             return
         try:
-            self._selected = self._recorder.plan(left)
+            self._selected = self._recorder.plan(left, self._functions)
         except ReportError as error:
             refuse(self._config, f"{error}; {error.hint}")
         self._remaining = left

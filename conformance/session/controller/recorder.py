@@ -17,7 +17,7 @@ from conformance.results.directory import COVERAGE, JUNIT, KTAP, REPORT
 from conformance.results.errors import ReportError
 from conformance.results.journal import JournalWriter
 from conformance.results.replay import read_journal
-from conformance.results.run import RunHead, RunRecord
+from conformance.results.run import Functions, RunHead, RunRecord
 from conformance.session.controller.resume import require_same_run
 from conformance.session.controller.run_head import run_head
 from conformance.session.target.gcov import COUNTERS, CountedObject, Coverage, NoCoverage, coverage
@@ -68,6 +68,7 @@ class Recorder:
             raise
         self._cases = dict(self.before.results)
         self._contradictions = dict(self.before.contradictions)
+        self._functions = self.before.functions
         self._not_built = ""
         if any(each.not_built for each in self._cases.values()):
             self.not_built(target.without_user_events)
@@ -93,14 +94,15 @@ class Recorder:
         """The ids of the selected cases with a result."""
         return [name for name in self._cases if name not in self.before.extra]
 
-    def plan(self, left: int) -> int:
+    def plan(self, left: int, functions: Functions) -> int:
         """Record that ``left`` cases remain; the number of all.
 
         Raises ReportError if the journal has another number.
         """
         selected = len(self.ended) + left
+        self._functions = functions
         if self.before.selected is None:
-            self._journal.plan(selected)
+            self._journal.plan(selected, functions)
         elif self.before.selected != selected:
             what = f"selected {self.before.selected} cases, and would select {selected}"
             raise ReportError(self.directory, what, "start a new run: another --out")
@@ -234,6 +236,7 @@ class Recorder:
             note=note or why,
             not_built=not_built,
             contradictions=tuple(each for _, each in sorted(self._contradictions.items())),
+            functions=self._functions,
         )
         if not self.already_complete:
             self._journal.end(note)

@@ -158,6 +158,10 @@ def test_the_reason_against_kvm_is_short() -> None:
     assert "host      kvm (a kernel booted under KVM)" in lines(run(head=head(host=works)))
 
 
+def test_the_functions_that_apply_are_counted() -> None:
+    assert "covers    1,151 of 1,433 functions apply to 6.12" in lines(run())
+
+
 def test_only_the_verdict_is_coloured() -> None:
     record = run(case("write.a", Outcome.FAIL))
     plain, coloured = render_summary(record), render_summary(record, colour=True)
