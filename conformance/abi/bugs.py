@@ -57,4 +57,20 @@ BUGS: tuple[Switch, ...] = (
         "an eprobe enabled in a second instance records only in the first one",
         kind=Kind.BASE,
     ),
+    _bug(
+        "enomem-for-bad-address",
+        "registering an enable address that cannot be written fails with ENOMEM",
+    ),
+    _bug(
+        "struct-size-errno",
+        "the size of a struct of 2 GiB or more is returned as an errno",
+    ),
+    _bug(
+        "unreg-reserved-before-copy",
+        "unregistering checks the reserved members before the result of their copy",
+    ),
+    _bug(
+        "overlapping-words",
+        "one bit can be registered through two words",
+    ),
 )

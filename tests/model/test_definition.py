@@ -26,11 +26,11 @@ from tests.model.generated import STEADY, arguments, fields
 @given(arguments)
 def test_shown_fields_parse_to_the_same_fields(text: str) -> None:
     try:
-        made = parse_fields(text)
+        made = parse_fields(text, PROFILE)
     except (Errno, RawReturn):
         return
     shown = "; ".join(field.text for field in made)
-    assert parse_fields(shown if made else None) == made
+    assert parse_fields(shown if made else None, PROFILE) == made
 
 
 @STEADY
@@ -42,7 +42,7 @@ def test_a_line_of_dynamic_events_recreates_the_event(text: str) -> None:
     line = ue.tracefs.dynamic_events()
     again = Command.parse(line.removeprefix(grammar.PREFIX).removesuffix("\n"))
     assert again.name == ue.name()
-    assert parse_fields(again.arguments) == parse_fields(text)
+    assert parse_fields(again.arguments, PROFILE) == parse_fields(text, PROFILE)
     assert ue.tracefs.command(line).errno == ""
     assert ue.tracefs.dynamic_events() == line
 
@@ -51,7 +51,7 @@ def test_a_line_of_dynamic_events_recreates_the_event(text: str) -> None:
 @given(fields)
 def test_fields_are_adjacent(text: str) -> None:
     offset = grammar.TRACE_ENTRY_SIZE
-    for field in parse_fields(text):
+    for field in parse_fields(text, PROFILE):
         assert field.offset == offset
         offset += field.size
 
@@ -59,7 +59,7 @@ def test_fields_are_adjacent(text: str) -> None:
 @STEADY
 @given(fields)
 def test_a_definition_matches_only_itself(text: str) -> None:
-    made = parse_fields(text)
+    made = parse_fields(text, PROFILE)
     for abi in ("6.5", "6.12"):
         profile = profile_for(abi)
         shown = "; ".join(field.text for field in made) or None
@@ -109,7 +109,7 @@ def test_a_string_is_split_at_the_first_space(
 
 
 def test_a_struct_has_its_explicit_size() -> None:
-    assert parse_fields("struct my s 20; u8 b") == (
+    assert parse_fields("struct my s 20; u8 b", PROFILE) == (
         Field("struct my", "s", 8, 20),
         Field("u8", "b", 28, 1),
     )

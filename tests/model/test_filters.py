@@ -10,7 +10,8 @@ from conformance.model.state.events import Event
 from conformance.model.text import definition, filter_parser
 
 FIELDS = definition.parse_fields(
-    "u32 a; s16 b; char[4] c; __rel_loc char[] r; __data_loc char[] d; struct s e 20"
+    "u32 a; s16 b; char[4] c; __rel_loc char[] r; __data_loc char[] d; struct s e 20",
+    profile_for("6.12"),
 )
 EVENT = Event(0, "e", FIELDS, 0, "e", self_reference=True)
 RECORD = (

@@ -42,7 +42,7 @@ ORDER = (
     ("other-fields", "EADDRINUSE"),
     ("bad-field", "EINVAL"),
     ("maximum", "EMFILE"),
-    ("unwritable", "ENOMEM"),
+    ("unwritable", "EFAULT"),
 )
 # Pairs that exclude each other: bytes present and absent, one address with two values.
 APART = (

@@ -159,35 +159,45 @@ def test_word_free_again(ue: UserEvents) -> None:
     assert data.register(ue.name("f"), word=word).errno == ""
 
 
-@case(doc="Registering: enable_addr must be write accessible; silent about the error")
+@case(
+    doc="Registering: enable_addr must be write accessible; silent about the error",
+    bug="enomem-for-bad-address",
+)
 @variants(("read-only", mmap.PROT_READ), ("no-access", PROT_NONE), ("unmapped", None))
 def test_word_unwritable(ue: UserEvents, protection: int | None) -> None:
-    """A word that cannot be written is ENOMEM."""
+    """A word that cannot be written is EFAULT."""
     address = ue.process.map()
     if protection is None:
         ue.process.unmap(address)
     else:
         ue.process.protect(address, protection)
-    assert error_of(ue.open_data().register(ue.name(), enable_addr=address)) == "ENOMEM"
+    errno = ue.bug("enomem-for-bad-address", fixed="EFAULT", present="ENOMEM")
+    assert error_of(ue.open_data().register(ue.name(), enable_addr=address)) == errno
 
 
-@case(doc="Registering: enable_addr must be write accessible; silent about the error")
+@case(
+    doc="Registering: enable_addr must be write accessible; silent about the error",
+    switch="enomem-for-bad-address",
+)
 @variants({"u32": 4, "u64": 8})
 def test_word_null(ue: UserEvents, size: int) -> None:
-    """A word is required: address zero is ENOMEM."""
+    """A word is required: address zero is EFAULT."""
     seen = ue.open_data().register(ue.name(), enable_addr=0, enable_size=size)
-    assert error_of(seen) == "ENOMEM"
+    errno = ue.bug("enomem-for-bad-address", fixed="EFAULT", present="ENOMEM")
+    assert error_of(seen) == errno
 
 
 @case(
     doc="Registering: enable_addr must be write accessible; silent about what a failure leaves",
     level="detail",
     tier="full",
+    bug="enomem-for-bad-address",
 )
 def test_word_unwritable_leaves_event(ue: UserEvents) -> None:
-    """After ENOMEM the event exists and keeps its write index, which a retry returns."""
+    """After a bad address the event exists and keeps its write index, which a retry returns."""
     data = ue.open_data()
-    assert error_of(data.register(f"{ue.name('a')} u32 x", enable_addr=0)) == "ENOMEM"
+    errno = ue.bug("enomem-for-bad-address", fixed="EFAULT", present="ENOMEM")
+    assert error_of(data.register(f"{ue.name('a')} u32 x", enable_addr=0)) == errno
     assert ue.tracefs.dynamic_events() == f"u:{ue.name('a')} u32 x\n"
     assert data.register(ue.name("b")).index == 1
     assert data.write_event(0, bytes(4)).errno == ue.dated(
@@ -204,7 +214,7 @@ def test_word_unwritable_leaves_event(ue: UserEvents) -> None:
     tier="full",
 )
 def test_word_unwritable_event_goes(ue: UserEvents) -> None:
-    """The event left by ENOMEM is deleted when the descriptor is closed."""
+    """The event left by a bad address is deleted when the descriptor is closed."""
     data = ue.open_data()
     data.register(ue.name(), enable_addr=0)
     assert ue.tracefs.status() == f"{ue.name()}\n"
@@ -217,7 +227,7 @@ def test_word_unwritable_event_goes(ue: UserEvents) -> None:
     tier="full",
 )
 def test_word_unwritable_is_not_followed(ue: UserEvents) -> None:
-    """After ENOMEM the word is not registered: ENOENT, and the address can be registered."""
+    """After a bad address the word is not registered: ENOENT, and the address can be registered."""
     data = ue.open_data()
     address = ue.process.map()
     ue.process.protect(address, mmap.PROT_READ)

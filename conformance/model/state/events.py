@@ -214,7 +214,7 @@ class EventTable:
             self.multi_id += 1
         # The index is found before the fields are parsed and taken after the last check.
         index = self._indexes.lowest() if self.profile.has("status_page") else 0
-        fields = definition.parse_fields(command.arguments)
+        fields = definition.parse_fields(command.arguments, self.profile)
         if self.profile.has("remote_enable") and len(self._by_serial) >= self.maximum:
             raise Errno("EMFILE")
         if self.first_id is not None and len(self._by_serial) > _LAST_ID - self.first_id:

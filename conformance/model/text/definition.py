@@ -122,7 +122,7 @@ def _formatted(text: str) -> str:
     return shown.replace("\0", "%")
 
 
-def parse_fields(arguments: str | None) -> tuple[Field, ...]:
+def parse_fields(arguments: str | None, profile: Profile) -> tuple[Field, ...]:
     """user_event_parse_fields(): the fields of a new event.
 
     Raises Errno or RawReturn.
@@ -132,14 +132,14 @@ def parse_fields(arguments: str | None) -> tuple[Field, ...]:
     fields: list[Field] = []
     offset = grammar.TRACE_ENTRY_SIZE
     for piece in arguments.split(";"):
-        field = _parse_field(piece, offset)
+        field = _parse_field(piece, offset, profile)
         if field is not None:
             fields.append(field)
             offset = (offset + field.size) % _U32
     return tuple(fields)
 
 
-def _parse_field(piece: str, offset: int) -> Field | None:
+def _parse_field(piece: str, offset: int, profile: Profile) -> Field | None:
     piece = piece.lstrip(SPACES)
     if not piece:
         return None
@@ -154,10 +154,10 @@ def _parse_field(piece: str, offset: int) -> Field | None:
     if not rest:
         raise Errno("EINVAL")
     name, *sizes = rest
-    return Field(type_, name, offset, _field_size(type_, sizes, prefix))
+    return Field(type_, name, offset, _field_size(type_, sizes, prefix, profile))
 
 
-def _field_size(type_: str, sizes: list[str], prefix: str | None) -> int:
+def _field_size(type_: str, sizes: list[str], prefix: str | None, profile: Profile) -> int:
     if not sizes:
         size = type_size(type_)
     elif prefix != grammar.STRUCT_PREFIX or len(sizes) > 1:
@@ -167,6 +167,8 @@ def _field_size(type_: str, sizes: list[str], prefix: str | None) -> int:
     if size == 0:
         raise Errno("EINVAL")
     if size >= _U32 // 2:
+        if profile.fixed("struct-size-errno"):
+            raise Errno("EINVAL")
         # The size is an int: a negative one is returned like an errno.
         raise RawReturn(size - _U32)
     return size

@@ -102,12 +102,21 @@ def _register(world: World, process: Process, file: OpenFile, argument: int) -> 
         process.enablers = []
     if any((e.address, e.bit) == (address, bit) for e in process.enablers):
         raise Errno("EADDRINUSE")
+    place = _place_of_bit(address, bit)
+    overlaps = any(_place_of_bit(e.address, e.bit) == place for e in process.enablers)
+    if overlaps and world.profile.fixed("overlapping-words"):
+        raise Errno("EADDRINUSE")
     raw = copy_string(process, reg["name_args"])
     event = world.table.register(raw, reg["flags"], capable=process.capable)
     index = _reference(file, event)
-    _create_enabler(process, event, address, bit)
+    _create_enabler(world, process, event, address, bit)
     _put_result(process, argument, USER_REG, "write_index", index)
     return 0
+
+
+def _place_of_bit(address: int, bit: int) -> int:
+    """The number of a bit in memory (align_addr_bit)."""
+    return address * 8 + bit
 
 
 def _register_for_page(world: World, process: Process, file: OpenFile, argument: int) -> int:
@@ -135,15 +144,16 @@ def _reference(file: OpenFile, event: Event) -> int:
     return file.events.index(event.serial)
 
 
-def _create_enabler(process: Process, event: Event, address: int, bit: int) -> None:
+def _create_enabler(world: World, process: Process, event: Event, address: int, bit: int) -> None:
     """user_event_enabler_create(): set the enable bit to the present status.
 
-    A fault gives ENOMEM; the event and its write index remain.
+    After a fault the event and its write index remain.
     """
     try:
         page = process.memory.fault_in(address)
     except Errno:
-        raise Errno("ENOMEM") from None
+        fixed = world.profile.fixed("enomem-for-bad-address")
+        raise Errno("EFAULT" if fixed else "ENOMEM") from None
     write_bit(page, address, bit, on=bool(event.status))
     assert process.enablers is not None
     process.enablers.append(Enabler(event.serial, address, bit))
@@ -169,26 +179,35 @@ def _delete(world: World, process: Process, argument: int) -> int:
     return 0
 
 
-def _has_reserved_bits(process: Process, argument: int, size: int) -> bool:
-    """user_unreg_get() checks the reserved members before the result of the copy.
+def _copy_unreg(world: World, process: Process, argument: int) -> dict[str, int]:
+    """user_unreg_get(): the members."""
+    size = _struct_size(process, argument, USER_UNREG.size)
+    try:
+        unreg = copy_struct(process, argument, USER_UNREG, size)
+    except Errno:
+        # If the tail is refused, nothing was copied and the members are zero.
+        if size > USER_UNREG.size or not _has_reserved_bits(_copied_part(process, argument)):
+            raise
+        if world.profile.fixed("unreg-reserved-before-copy"):
+            raise
+        raise Errno("EINVAL") from None
+    if _has_reserved_bits(unreg):
+        raise Errno("EINVAL")
+    return unreg
 
-    If the tail is refused, nothing was copied and the members are zero.
-    """
-    if size > USER_UNREG.size:
-        try:
-            copy_struct(process, argument, USER_UNREG, size)
-        except Errno:
-            return False
+
+def _copied_part(process: Process, argument: int) -> dict[str, int]:
+    """The members of a struct user_unreg that cannot be read whole."""
     reach = process.memory.readable(argument, USER_UNREG.size)
-    unreg = USER_UNREG.unpack(process.memory.read(argument, reach).ljust(USER_UNREG.size, b"\0"))
+    return USER_UNREG.unpack(process.memory.read(argument, reach).ljust(USER_UNREG.size, b"\0"))
+
+
+def _has_reserved_bits(unreg: dict[str, int]) -> bool:
     return bool(unreg["__reserved"] or unreg["__reserved2"])
 
 
 def _unregister(world: World, process: Process, argument: int) -> int:
-    size = _struct_size(process, argument, USER_UNREG.size)
-    if _has_reserved_bits(process, argument, size):
-        raise Errno("EINVAL")
-    unreg = copy_struct(process, argument, USER_UNREG, size)
+    unreg = _copy_unreg(world, process, argument)
     address, bit = unreg["disable_addr"], unreg["disable_bit"]
     found = [e for e in process.enablers or [] if (e.address, e.bit) == (address, bit)]
     if not found:
