@@ -73,4 +73,16 @@ BUGS: tuple[Switch, ...] = (
         "overlapping-words",
         "one bit can be registered through two words",
     ),
+    _bug(
+        "event-name-slash",
+        "an event name that is no file name hides later events from directory listings",
+    ),
+    _bug(
+        "compat-ioctl",
+        "ioctls of a 32-bit task fail with ENOTTY",
+    ),
+    _bug(
+        "registration-of-a-thread",
+        "a registration belongs to a thread, or a vfork child, and those created after it",
+    ),
 )

@@ -215,9 +215,10 @@ def test_no_id_left(ue: UserEvents) -> None:
     assert ue.tracefs.read(ue.tracefs.event_path("first", "id")).errno == ""
     ue.tracefs.write(MAXIMUM, "70000\n")
     # Names with a slash get no directory, and creating directories is most of the work.
+    stem = "e" if ue.profile.fixed("event-name-slash") else "/"
     for start in range(0, 65535, _BATCH):
         # The last ones fail because the kernel's own events have ids, too.
-        ue.tracefs.command("".join(f"u:/{start + each}\n" for each in range(_BATCH)))
+        ue.tracefs.command("".join(f"u:{stem}{start + each}\n" for each in range(_BATCH)))
     assert ue.tracefs.command("u:more\n").errno == "ENODEV"
     assert data.register("more u8 a").errno == "ENODEV"
     assert data.register("more long a").errno == "EINVAL"
@@ -226,11 +227,11 @@ def test_no_id_left(ue: UserEvents) -> None:
     ue.tracefs.write(MAXIMUM, "70000\n")
     # An existing event needs no id, and a freed id is used by the next event.
     assert data.register("first").errno == ""
-    assert data.delete("/7").errno == ""
+    assert data.delete(f"{stem}7").errno == ""
     assert data.register("more u8 a").errno == ""
     assert data.register("another u8 a").errno == "ENODEV"
     # A rejected event does not count: with its id free again an event fits below the limit.
     assert {ue.tracefs.command("u:another\n").errno for _ in range(_REFUSED)} == {"ENODEV"}
     ue.tracefs.write(MAXIMUM, "65535\n")
-    assert data.delete("/8").errno == ""
+    assert data.delete(f"{stem}8").errno == ""
     assert data.register("another u8 a").errno == ""

@@ -185,6 +185,8 @@ class EventTable:
             refused_flags = flags != 0 and not self.profile.has("persist")
             if command.flags is not None or refused_flags:
                 raise Errno("EINVAL")
+        if not _is_file_name(command.name) and self.profile.fixed("event-name-slash"):
+            raise Errno("EINVAL")
         if flags & USER_EVENT_REG_PERSIST and not capable:
             raise Errno("EPERM")
         found = self._existing(command, flags)
@@ -256,3 +258,8 @@ class EventTable:
         if event.flags & USER_EVENT_REG_PERSIST and not capable:
             raise Errno("EPERM")
         self.remove(event)
+
+
+def _is_file_name(name: str) -> bool:
+    """Whether a directory can have the name of an event."""
+    return name not in ("", ".", "..") and "/" not in name

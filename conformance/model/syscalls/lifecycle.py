@@ -16,7 +16,7 @@ from conformance.model.state.process import Enabler, OpenFile, Process
 from conformance.model.state.world import World
 from conformance.model.syscalls.sockets import Socket
 from conformance.model.tracefs import files
-from conformance.model.user_events import writing
+from conformance.model.user_events import registration, writing
 from conformance.ops import ReceiveDescriptor, SendDescriptor, tasks
 from conformance.ops.compat import Ioctl32, Writev32
 
@@ -246,13 +246,29 @@ def _end_of(world: World, socket: Socket | None) -> OpenFile:
 
 # The 32-bit entry
 
+# uapi/asm-generic/ioctl.h, and sizes of pointers.
+_IOC_SIZE_SHIFT = 16
+_IOC_SIZE_MASK = 0x3FFF
+_POINTER = 8
+_COMPAT_POINTER = 4
+
 
 def ioctl32(world: World, operation: Ioctl32) -> Answer:
-    """compat_sys_ioctl(): files of user_events have no compat_ioctl."""
-    file = world.process(operation.actor).file(operation.slot)
+    """compat_sys_ioctl(): files of user_events have no compat_ioctl.
+
+    Without the bug the data file has the ioctl of 64-bit tasks.
+    """
+    process = world.process(operation.actor)
+    file = process.file(operation.slot)
     if file.object is not None:
         raise NotModelled("a 32-bit ioctl of a file without a path")
-    raise Errno("ENOTTY")
+    if file.path != files.DATA or not world.profile.fixed("compat-ioctl"):
+        raise Errno("ENOTTY")
+    request = operation.request
+    if request >> _IOC_SIZE_SHIFT & _IOC_SIZE_MASK == _COMPAT_POINTER:
+        request += (_POINTER - _COMPAT_POINTER) << _IOC_SIZE_SHIFT
+    argument = operation.argument & 0xFFFFFFFF
+    return Answer(registration.ioctl(world, process, file, request, argument))
 
 
 def writev32(world: World, operation: Writev32) -> Answer:

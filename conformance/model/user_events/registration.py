@@ -100,6 +100,10 @@ def _register(world: World, process: Process, file: OpenFile, argument: int) -> 
     if process.enablers is None:
         # current_user_event_enabler_exists() creates user_event_mm, even if a later check fails.
         process.enablers = []
+        sharers = [each for each in world.processes.values() if each.memory is process.memory]
+        if len(sharers) > 1 and world.profile.fixed("registration-of-a-thread"):
+            for each in sharers:
+                each.enablers = process.enablers
     if any((e.address, e.bit) == (address, bit) for e in process.enablers):
         raise Errno("EADDRINUSE")
     place = _place_of_bit(address, bit)
