@@ -18,11 +18,18 @@ from conformance.results.run import RunRecord
 from conformance.session.target.target import kernel_id
 from kernels.errors import UserMistake
 from tests.report.export.ktap_reader import read_ktap
-from tests.report.samples import case, run
+from tests.report.samples import case, head, run
 
 ROOT = Path(__file__).parents[1]
 DIFF = ROOT / "fixtures" / "patches" / "git.diff"
 GOOD, BAD = run(case("a.b")), run(case("a.b", Outcome.FAIL))
+OTHER = run(case("a.b", Outcome.FAIL), case("a.c", Outcome.CRASH))
+UNCLEAN = head(suite="0.1.0-dirty")
+REWRITTEN = (
+    run(case("a.b", digest="aa", course="01"), head=UNCLEAN),
+    run(case("a.b", Outcome.FAIL, digest="bb", course="02"), head=UNCLEAN),
+)
+CUT_OFF = run(case("a.b", Outcome.FAIL), selected=2)
 
 
 class FakeSession:
@@ -71,14 +78,19 @@ def test_both_are_run_and_compared(tmp_path: Path, capsys: pytest.CaptureFixture
         ([str(DIFF)], "6.12", str(tmp_path / "out/6.12+git")),
     ]
     assert codes == [1, 1]
-    assert capsys.readouterr().out.endswith(" 1 newly failing, 0 as before\n")
+    words = capsys.readouterr().out.split()
+    assert " ".join(words).endswith(" REGRESSION: 1 newly deviating (contract), 0 as before")
 
 
 @pytest.mark.parametrize(
     ("base", "new", "code", "expected"),
     [
-        # Failures in both runs: the exit code is that of the patched run.
-        (BAD, BAD, 1, [1]),
+        # Nothing got worse: the failure is not that of the patch.
+        (BAD, BAD, 1, [0]),
+        # Of what follows the base says nothing.
+        (BAD, OTHER, 1, [1]),
+        (BAD, CUT_OFF, 1, [1]),
+        (*REWRITTEN, 1, [1]),
         (GOOD, GOOD, 0, [0]),
         (BAD, GOOD, 0, [0]),
         # A regression counts even if the run has no verdict.

@@ -109,7 +109,7 @@ def test_plain_pytest_runs_cases_too(tmp_path: Path, built_kernel: BuiltKernel) 
 def test_case_that_deviates_does_not_affect_later_ones(
     tmp_path: Path, built_kernel: BuiltKernel
 ) -> None:
-    """After a known deviation the counter of multi-format events is read from the kernel."""
+    """After a known bug the counter of multi-format events is read from the kernel."""
     cases = "delete.all_formats or format.array_length or header.reg_minimum or multi_format.name"
     # A fixed order: the default one depends on earlier runs.
     options = ("--tier", "full", "-n", "1", "--shuffle", "3", "-k", cases)

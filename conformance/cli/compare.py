@@ -14,6 +14,7 @@ from conformance.report.compare.compare import Comparison, Options, compare
 from conformance.report.compare.markdown import render_markdown
 from conformance.report.compare.text import render_page
 from conformance.results import kernel_config
+from conformance.results.case_result import Level
 from conformance.results.directory import LATEST
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, exit_code
@@ -52,6 +53,12 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
             metavar="RUN",
             help=f"another run of the kernel of {name.upper()} (repeatable)",
         )
+    parser.add_argument(
+        "--fail-on",
+        choices=[level.value for level in Level],
+        default=Level.CONTRACT.value,
+        help="weakest level at which worse is a regression (default: contract)",
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
     form.add_argument("--markdown", action="store_true", help="print Markdown, for a code review")
@@ -62,7 +69,7 @@ def _perform(arguments: argparse.Namespace) -> int:
     """1 for a regression, 3 for a run without a verdict.  Raises ReportError."""
     base = side(arguments.base, arguments.more_base)
     new = side(arguments.new, arguments.more_new)
-    comparison = compared(base, new)
+    comparison = compared(base, new, Level(arguments.fail_on))
     if arguments.json:
         sys.stdout.write(json.dumps(comparison.to_json(), indent=1) + "\n")
     elif arguments.markdown:
@@ -80,9 +87,10 @@ def show(comparison: Comparison) -> None:
     sys.stdout.write(render_page(comparison, colour=colour))
 
 
-def compared(base: Side, new: Side) -> Comparison:
+def compared(base: Side, new: Side, fail_on: Level) -> Comparison:
     """Compare two kernels with their configurations."""
-    return compare(base.record, new.record, base.others, new.others, _options(base, new))
+    options = _options(base, new)
+    return compare(base.record, new.record, base.others, new.others, options, fail_on)
 
 
 def side(path: Path, more: Sequence[Path] = ()) -> Side:

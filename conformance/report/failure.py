@@ -6,7 +6,16 @@ import difflib
 import re
 from collections.abc import Iterator, Sequence
 
-from conformance.results.case_result import Blame, CaseResult, Mismatch, Report, Rerun, Which
+from conformance.results.case_result import (
+    DEVIATIONS,
+    Blame,
+    CaseResult,
+    Mismatch,
+    Outcome,
+    Report,
+    Rerun,
+    Which,
+)
 from conformance.results.run import RunHead
 from host.text import folded, one_line, printable, wrapped
 
@@ -42,6 +51,13 @@ def render_failure(result: CaseResult, head: RunHead | None = None) -> list[str]
     return lines
 
 
+def remark(result: CaseResult) -> str:
+    """One line about a fixed bug or a deviation, for a case that fails no run; else ""."""
+    if result.outcome in DEVIATIONS:
+        return one_line(f"{result.outcome} ({result.level.words}): {result.difference}")
+    return one_line(f"FIXED: {result.reason}") if result.outcome is Outcome.FIXED else ""
+
+
 def adapted_line(result: CaseResult) -> str:
     """One line about the switches that were measured and differ from the profile."""
     return f"judged with measured switches: {', '.join(result.adapted)}"
@@ -65,8 +81,9 @@ def documentation_link(docs: str) -> str:
 
 
 def _heading(result: CaseResult) -> str:
-    blame = f"blame {result.blame}, " if result.blame is not Blame.NONE else ""
-    return f"{result.outcome} {result.id} ({blame}{result.duration_s:.2f} s)"
+    facts = [result.level.words] if result.outcome in DEVIATIONS else []
+    facts += [f"blame {result.blame}"] if result.blame is not Blame.NONE else []
+    return f"{result.outcome} {result.id} ({', '.join([*facts, f'{result.duration_s:.2f} s'])})"
 
 
 def _paragraph(text: str) -> list[str]:

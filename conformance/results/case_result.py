@@ -26,6 +26,16 @@ class Level(StrEnum):
     BEHAVIOUR = "behaviour"  # undocumented, but programs of user_events can depend on it
     DETAIL = "detail"  # an accident of the implementation, or other tracing code
 
+    @property
+    def words(self) -> str:
+        """The level as a report names it."""
+        return "undocumented behaviour" if self is Level.BEHAVIOUR else self.value
+
+    def at_most(self, most: Level) -> Level:
+        """This level, or ``most`` if that is weaker."""
+        levels = list(Level)
+        return levels[max(levels.index(self), levels.index(most))]
+
 
 class Outcome(StrEnum):
     """The outcome of a case.
@@ -56,7 +66,9 @@ OUTCOME_OF: Mapping[Level, Outcome] = {
     Level.DETAIL: Outcome.NOTE,
 }
 """The outcome of a deviation by the level of its case."""
-UNEXPECTED = LOST | frozenset(OUTCOME_OF.values())
+DEVIATIONS = frozenset(OUTCOME_OF.values())
+"""Answers that neither the model nor the case allows."""
+UNEXPECTED = LOST | DEVIATIONS
 """The kernel did not do as documented, and no known bug explains it."""
 NOT_OK = UNEXPECTED | {Outcome.ERROR}
 """Unexpected outcomes, and errors of the suite, the guest or the host."""
@@ -257,6 +269,11 @@ class CaseResult:
     def unexpected(self) -> bool:
         """Whether the kernel deviated, and no known bug explains it."""
         return self.outcome in UNEXPECTED
+
+    @property
+    def difference(self) -> str:
+        """The reason of the outcome, else what differs; text of any length."""
+        return self.reason or "; ".join(map(str, self.mismatches))
 
     @property
     def has_unexcused_report(self) -> bool:

@@ -32,14 +32,8 @@ def outcome_of_switch(switch: Switch, level: Level, *, measured: bool) -> Outcom
     releases have a fix is the least certain of all dates.
     """
     if switch.bug:
-        return Outcome.FIXED if measured else max_outcome(level, Level.BEHAVIOUR)
+        return Outcome.FIXED if measured else OUTCOME_OF[level.at_most(Level.BEHAVIOUR)]
     return Outcome.NOTE if switch.kind is Kind.BASE else OUTCOME_OF[level]
-
-
-def max_outcome(level: Level, most: Level) -> Outcome:
-    """The outcome of a deviation at a level, but no stronger than at another."""
-    levels = list(Level)
-    return OUTCOME_OF[levels[max(levels.index(level), levels.index(most))]]
 
 
 def own_switches(case: Case, dated: Profile) -> frozenset[str]:
@@ -77,7 +71,7 @@ def graded(result: CaseResult, case: Case, dated: Profile, fixed: Collection[str
     if case.switch and BY_NAME[case.switch].kind is Kind.BASE:
         outcome = Outcome.NOTE
     elif any(BY_NAME[name].bug for name in own_switches(case, dated)):
-        outcome = max_outcome(case.level, Level.BEHAVIOUR)
+        outcome = OUTCOME_OF[case.level.at_most(Level.BEHAVIOUR)]
     return replace(result, outcome=outcome)
 
 

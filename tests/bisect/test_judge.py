@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from conformance.cli.bisect.judge import NoVerdict, SelectedCases, answer_of
-from conformance.results.case_result import Outcome
+from conformance.results.case_result import Level, Outcome
 from kernels.errors import UserMistake
 from kernels.trees.git_bisect import Answer
 from tests.bisect.fakes import CASE, FUNCTION, OLD_CASE, record_of
-from tests.report.samples import case, run
+from tests.report.samples import case, head, run
 
 
 @pytest.mark.parametrize(
     ("state", "answer"),
     [
-        *((state, Answer.GOOD) for state in ("good", "pass", "xfail")),
-        *((state, Answer.BAD) for state in ("bad", "fail", "crash", "timeout", "xpass")),
+        *((state, Answer.GOOD) for state in ("good", "pass", "xfail", "fixed", "note")),
+        *((state, Answer.BAD) for state in ("bad", "fail", "crash", "timeout")),
         *((state, Answer.SKIP) for state in ("none", "skip", "adapted")),
         *((state, None) for state in ("error", "cut", "missing")),
     ],
@@ -38,6 +38,13 @@ def test_one_failing_case_is_bad() -> None:
     assert answer_of(run(*results), results, wanted)[0] is Answer.BAD
     with pytest.raises(NoVerdict):
         answer_of(run(*results[1:]), results[1:], wanted - {"a.fails"})
+
+
+def test_the_line_decides_what_is_bad() -> None:
+    results = (case("a.b", Outcome.CHANGED),)
+    for line, answer in ((Level.CONTRACT, Answer.GOOD), (Level.BEHAVIOUR, Answer.BAD)):
+        record = run(*results, head=head(fail_on=line))
+        assert answer_of(record, results, frozenset({"a.b"}))[0] is answer
 
 
 def test_cases_by_id_or_function() -> None:

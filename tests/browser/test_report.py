@@ -38,7 +38,7 @@ def widths(page: Page) -> tuple[int, int]:
 
 def test_the_overview_comes_first(page: Page, pages: Path) -> None:
     open_page(page, pages, hash="")
-    expect(page.get_by_role("heading", name="Unexpected")).to_be_visible()
+    expect(page.get_by_role("heading", name="Failed")).to_be_visible()
     expect(page.locator("#grid")).to_be_hidden()
     page.get_by_role("link", name="Cases").click()
     expect(page.locator("#grid")).to_be_visible()
@@ -321,7 +321,7 @@ def test_the_last_of_many_cases_can_be_reached(page: Page, pages: Path) -> None:
 def test_the_overview_works_without_scripts(browser: Browser, pages: Path) -> None:
     window = browser.new_page(java_script_enabled=False)
     open_page(window, pages, hash="")
-    expect(window.get_by_role("heading", name="Unexpected")).to_be_visible()
+    expect(window.get_by_role("heading", name="Failed")).to_be_visible()
     expect(window.get_by_role("heading", name="Slowest cases")).to_be_visible()
     expect(window.locator("#grid")).to_be_hidden()
     window.close()

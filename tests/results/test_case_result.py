@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 
 from conformance.results.case_result import (
+    OUTCOME_OF,
     Blame,
     CaseResult,
+    Level,
     Outcome,
     RunVerdict,
     SkipReason,
@@ -150,12 +152,14 @@ A = case("write.a")
         ([A, case("w.b", Outcome.XFAIL)], "PASS"),
         ([A, case("w.b", Outcome.SKIP)], "PASS"),
         ([A, case("w.b", Outcome.FAIL)], "FAIL"),
-        ([A, case("w.b", Outcome.FIXED)], "FAIL"),
+        ([A, case("w.b", Outcome.FIXED)], "PASS"),
+        ([A, case("w.b", Outcome.CHANGED), case("w.c", Outcome.NOTE)], "PASS"),
         ([A, case("w.b", Outcome.CRASH)], "FAIL"),
         ([A, case("w.b", Outcome.TIMEOUT)], "FAIL"),
-        ([case("w.a", adapted=("nonspaced_match",))], "FAIL"),
+        ([case("w.a", adapted=("nonspaced_match",))], "PASS"),
         ([A, case("w.b", Outcome.ERROR)], "ERROR"),
-        ([case("w.a", Outcome.FAIL), case("w.b", Outcome.ERROR)], "ERROR"),
+        ([case("w.a", Outcome.FAIL), case("w.b", Outcome.ERROR)], "FAIL"),
+        ([case("w.a", Outcome.CHANGED), case("w.b", Outcome.ERROR)], "ERROR"),
         ([case("w.a", Outcome.SKIP)], "ERROR"),
         ([], "ERROR"),
         ([NOT_BUILT], "NOT_BUILT"),
@@ -167,9 +171,25 @@ def test_the_verdict_of_a_run(cases: list[CaseResult], verdict: str) -> None:
     assert verdict_of(cases) == RunVerdict(verdict)
 
 
-def test_a_contradicted_switch_fails_the_run() -> None:
-    assert verdict_of([case("w.a")], [contradiction()]) is RunVerdict.FAIL
-    assert verdict_of([case("w.a", Outcome.ERROR)], [contradiction()]) is RunVerdict.ERROR
+@pytest.mark.parametrize(
+    ("line", "failed"),
+    [
+        (Level.CONTRACT, {Outcome.FAIL}),
+        (Level.BEHAVIOUR, {Outcome.FAIL, Outcome.CHANGED}),
+        (Level.DETAIL, {Outcome.FAIL, Outcome.CHANGED, Outcome.NOTE}),
+    ],
+)
+def test_the_line_decides_which_deviations_fail_a_run(line: Level, failed: set[Outcome]) -> None:
+    for outcome in OUTCOME_OF.values():
+        expected = RunVerdict.FAIL if outcome in failed else RunVerdict.PASS
+        assert verdict_of([A, case("w.b", outcome)], fail_on=line) is expected
+        assert verdict_of([A], [contradiction(outcome=outcome)], line) is expected
+    assert verdict_of([A, case("w.b", Outcome.CRASH)], fail_on=line) is RunVerdict.FAIL
+
+
+def test_a_level_is_limited() -> None:
+    assert Level.CONTRACT.at_most(Level.BEHAVIOUR) is Level.BEHAVIOUR
+    assert Level.DETAIL.at_most(Level.BEHAVIOUR) is Level.DETAIL
 
 
 @pytest.mark.parametrize(

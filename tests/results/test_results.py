@@ -44,8 +44,12 @@ def test_the_file_holds_schema_1(path: Path) -> None:
         "registration.size_short",
     ]
     summary = document["summary"]
-    assert summary["verdict"] == "ERROR"
+    assert summary["verdict"] == "FAIL"
     assert (summary["PASS"], summary["FAIL"], summary["XFAIL"], summary["ERROR"]) == (2, 1, 1, 1)
+    assert (summary["CHANGED"], summary["NOTE"], summary["FIXED"]) == (1, 1, 1)
+    assert document["fail_on"] == "contract"
+    levels = {each["id"]: each["level"] for each in document["cases"]}
+    assert levels["grammar.order"] == "behaviour"
     assert read_results(path) == mixed()
 
 
@@ -129,9 +133,9 @@ def test_the_mode_of_the_file_follows_the_umask(path: Path) -> None:
         (('"schema": 1', '"schema": 3'), "run: schema 3 is of another version of uevt"),
         (('"accel": "tcg"', '"qemu": "7.2"'), "run: host.accel is missing"),
         (('"accel": "tcg"', '"accel": 7'), "run.host.accel: expected a string, found 7"),
-        (('"verdict": "ERROR"', '"verdict": "PASS"'), "has verdict PASS, but the cases give ERROR"),
+        (('"verdict": "FAIL"', '"verdict": "PASS"'), "has verdict PASS, but the cases give FAIL"),
         (('"tier": "quick"', '"tier": 0'), r"run.cases\[0\].tier: expected a string, found 0"),
-        (('"selected": 9', '"selected": "9"'), "run.summary.selected: expected a number"),
+        (('"selected": 11', '"selected": "11"'), "run.summary.selected: expected a number"),
         (("{", "["), "is not JSON: "),
     ],
 )

@@ -9,6 +9,7 @@ from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from conformance.results.case_result import Level
 from conformance.results.directory import claim, default_directory, link_latest, unused
 from conformance.session.launch import ROOT, make_directories_absolute, session
 from host.progress import StreamProgress
@@ -35,6 +36,12 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     add("--config", action="append", default=[], metavar="FILE", help="configuration to add")
     add("--flavour", metavar="F", help="debug, gcov or fault: kernels that check more")
     add("--append", action="append", default=[], metavar="ARGS", help="kernel arguments to add")
+    add(
+        "--fail-on",
+        choices=[level.value for level in Level],
+        default=Level.CONTRACT.value,
+        help="weakest level of a deviation that is bad (default: contract)",
+    )
     add("--out", metavar="DIR", help="directory of log and results (default: below results/)")
     add(
         "path",
@@ -63,6 +70,7 @@ def perform(arguments: Namespace) -> int:
         config=[str(Path(each).absolute()) for each in arguments.config],
         flavour=arguments.flavour,
         append=arguments.append,
+        fail_on=arguments.fail_on,
     )
     store = Store()
     good, bad = (_resolved(given.tree, ref, store) for ref in (arguments.good, arguments.bad))

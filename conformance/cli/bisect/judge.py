@@ -13,7 +13,14 @@ from conformance.abi.profile import Profile, ProfileError, profile_for
 from conformance.cases.case import Case
 from conformance.cases.discovery import case_modules
 from conformance.report.specification.page import surfaces
-from conformance.results.case_result import UNEXPECTED, CaseResult, Outcome, RunVerdict, SkipReason
+from conformance.results.case_result import (
+    CaseResult,
+    Level,
+    Outcome,
+    RunVerdict,
+    SkipReason,
+    failing,
+)
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.results.results_json import NAME, read_results
 from conformance.results.run import RunRecord
@@ -27,7 +34,6 @@ from kernels.trees.user_tree import entry_of
 
 # The output of a session, kept next to its results.
 LOG = "uevt.log"
-_GOOD = frozenset({Outcome.PASS, Outcome.XFAIL})
 _DIGITS = 12
 _LINES = 3
 
@@ -93,11 +99,12 @@ class Judged:
     seconds: float = 0.0
     results: tuple[CaseResult, ...] = ()
     directory: Path | None = None
+    fail_on: Level = Level.CONTRACT
 
     @property
     def bad(self) -> list[CaseResult]:
         """The results that make the commit bad."""
-        return [result for result in self.results if result.outcome in UNEXPECTED]
+        return [result for result in self.results if result.outcome in failing(self.fail_on)]
 
 
 class NoVerdict(HostTrouble):
@@ -107,8 +114,8 @@ class NoVerdict(HostTrouble):
 class Judge:
     """Builds commits of a tree and runs the cases on them.
 
-    `given` are the options of every run: tree, abi, config, flavour, append.  Each run has a
-    directory below `out`.
+    `given` are the options of every run: tree, abi, config, flavour, append, fail_on.  Each run
+    has a directory below `out`.
     """
 
     def __init__(
@@ -141,7 +148,7 @@ class Judge:
         record = read_results(out / NAME)
         results = tuple(each for each in record.cases if each.id in wanted)
         answer, why = answer_of(record, results, wanted)
-        return Judged(answer, why, seconds, results, out)
+        return Judged(answer, why, seconds, results, out, record.head.fail_on)
 
     def _run(self, sha: str, ids: list[str], out: Path) -> int:
         """One session; its exit code."""
@@ -185,10 +192,13 @@ def answer_of(
     """
     if record.verdict is RunVerdict.NOT_BUILT:
         return Answer.SKIP, SkipReason.NOT_BUILT.sentence
-    adapted = sorted({switch for each in results for switch in each.adapted})
+    fixed = {each.switch for each in record.contradictions} - {
+        each.switch for each in record.contradicted
+    }
+    adapted = sorted({switch for each in results for switch in each.adapted} - fixed)
     if adapted:
         return Answer.SKIP, f"contradicts its ABI in {', '.join(adapted)}; --abi pins one"
-    bad = [each for each in results if each.outcome in UNEXPECTED]
+    bad = [each for each in results if each.outcome in failing(record.head.fail_on)]
     if bad:
         more = f" and {len(bad) - 1} more" if bad[1:] else ""
         return Answer.BAD, f"{bad[0].outcome}{more}"
@@ -198,11 +208,10 @@ def answer_of(
     missing = wanted - {each.id for each in results}
     if record.missing or missing:
         raise NoVerdict(record.trouble or f"no result of {min(missing)}", "run it again")
-    skipped = next((each for each in results if each.outcome not in _GOOD), None)
+    skipped = next((each for each in results if each.outcome is Outcome.SKIP), None)
     if skipped is not None:
         return Answer.SKIP, SkipReason(skipped.reason).sentence
-    known = any(each.outcome is Outcome.XFAIL for each in results)
-    return Answer.GOOD, "XFAIL" if known else "PASS"
+    return Answer.GOOD, ", ".join(sorted({each.outcome.value for each in results}))
 
 
 def _last_lines(out: Path) -> str:

@@ -1,8 +1,8 @@
 """Compare two runs: cases by what their outcomes say about the kernel.
 
-Cases of BASE and NEW are paired by id.  An outcome is conforming (PASS, FIXED), a known deviation
-(XFAIL), wrong (FAIL, TIMEOUT, CRASH), or no verdict (SKIP, ERROR).  A regression is wrong in NEW
-and not in BASE, with the same program, and not flaky.
+Cases of BASE and NEW are paired by id.  An outcome is conforming (PASS, FIXED), a known bug
+(XFAIL), wrong (FAIL, CHANGED, NOTE, TIMEOUT, CRASH), or no verdict (SKIP, ERROR).  A regression is
+worse in NEW than in BASE, at a level that fails a run, with the same program, and not flaky.
 """
 
 from __future__ import annotations
@@ -11,9 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.report.compare.kinds import REGRESSIONS, Kind, kind_of
+from conformance.report.compare.kinds import REGRESSIONS, Kind, kind_of, weight
 from conformance.report.history.flaky import Flaky, flaky_cases
-from conformance.results.case_result import CaseResult, Contradiction, RunVerdict
+from conformance.results.case_result import (
+    OUTCOME_OF,
+    CaseResult,
+    Contradiction,
+    Level,
+    RunVerdict,
+    failing,
+)
 from conformance.results.json_codec import encode
 from conformance.results.outcomes import CaseOutcome, RunOutcomes
 from conformance.results.run import KernelFacts, RunRecord, same_kernel
@@ -49,12 +56,22 @@ class Change:
         assert result is not None
         return result
 
-    def to_json(self) -> dict[str, Any]:
+    @property
+    def weight(self) -> Level:
+        """The level at which the result counts."""
+        return weight(self.result)
+
+    def regression(self, fail_on: Level) -> bool:
+        """Whether it is worse at this level or a stronger one."""
+        return self.kind in REGRESSIONS and OUTCOME_OF[self.weight] in failing(fail_on)
+
+    def to_json(self, fail_on: Level) -> dict[str, Any]:
         """The difference as JSON, without the evidence."""
         return {
             "case": self.id,
             "kind": self.kind.value,
-            "regression": self.kind in REGRESSIONS,
+            "level": self.weight.value,
+            "regression": self.regression(fail_on),
             "program_changed": self.program_changed,
             "base": None if self.base is None else _extract(self.base),
             "new": None if self.new is None else _extract(self.new),
@@ -65,6 +82,7 @@ class Change:
 class Comparison:
     """The differences between two runs; ``same`` counts the cases without any.
 
+    What is worse at level ``fail_on`` or a stronger one is a regression.
     ``still_failing`` are the cases that fail equally in both; ``flaky`` those on which runs of one
     kernel disagree (they are in no other list).  ``programs_changed`` counts cases with different
     programs.  ``lost_user_events``: NEW has no user_events, BASE has.  ``options`` is None if a
@@ -83,14 +101,15 @@ class Comparison:
     lost_user_events: bool = False
     runs: tuple[int, int] = (1, 1)
     options: Options | None = None
+    fail_on: Level = Level.CONTRACT
 
     @property
     def regression(self) -> bool:
         """Whether NEW is worse."""
         return (
             self.lost_user_events
-            or bool(self.newly_contradicted)
-            or any(change.kind in REGRESSIONS for change in self.changes)
+            or any(each.outcome in failing(self.fail_on) for each in self.newly_contradicted)
+            or any(change.regression(self.fail_on) for change in self.changes)
             or any(each.regression for each in self.flaky)
         )
 
@@ -117,6 +136,7 @@ class Comparison:
             "schema": SCHEMA,
             "base": base,
             "new": new,
+            "fail_on": self.fail_on.value,
             "regression": self.regression,
             "decided": self.decided,
             "not_built": self.lost_user_events,
@@ -124,8 +144,8 @@ class Comparison:
             "contradicted": encode(self.newly_contradicted),
             "no_longer_contradicted": encode(self.no_longer_contradicted),
             "flaky": [_flaky(each) for each in self.flaky],
-            "changes": [change.to_json() for change in self.changes],
-            "still_failing": [change.to_json() for change in self.still_failing],
+            "changes": [change.to_json(self.fail_on) for change in self.changes],
+            "still_failing": [change.to_json(self.fail_on) for change in self.still_failing],
             "same": self.same,
             "programs_changed": self.programs_changed,
         }
@@ -140,6 +160,7 @@ def compare(
     more_base: Sequence[RunOutcomes] = (),
     more_new: Sequence[RunOutcomes] = (),
     options: Options | None = None,
+    fail_on: Level = Level.CONTRACT,
 ) -> Comparison:
     """The differences; further runs of the same two kernels show which cases are flaky."""
     before = {case.id: case for case in base.cases}
@@ -172,6 +193,7 @@ def compare(
         lost_user_events=lost,
         runs=(1 + len(more_base), 1 + len(more_new)),
         options=options,
+        fail_on=fail_on,
     )
 
 

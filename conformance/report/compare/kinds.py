@@ -7,8 +7,12 @@ from enum import StrEnum
 
 from conformance.results.case_result import (
     CONFORMING,
+    LOST,
     NO_VERDICT,
+    OUTCOME_OF,
+    UNEXPECTED,
     CaseResult,
+    Level,
     Mismatch,
     Outcome,
 )
@@ -18,23 +22,23 @@ class Kind(StrEnum):
     """How a case differs between two runs, in order of importance."""
 
     BROKEN = "broken"  # wrong, was not
-    WORSE = "worse"  # was wrong, now crashes or hangs its guest
+    WORSE = "worse"  # was wrong, now graver: a stronger level, a crash or a hang
+    BUG = "bug"  # was conforming, now a known bug
     REWRITTEN = "rewritten"  # wrong, was not, but the suite changed its program
-    UNEXPLAINED = "unexplained"  # deviates as before, but no longer expected
-    CHANGED = "changed"  # wrong in both, differently
+    DIFFERENT = "different"  # wrong in both, differently
     REWORDED = "reworded"  # wrong in both, at the same step with another text
     STILL = "still"  # wrong in both, equally
     UNDECIDED = "undecided"  # was judged, now has no verdict
-    EXPLAINED = "explained"  # was wrong, now a known deviation
-    FIXED = "fixed"  # was wrong or deviating, now conforming
+    EXPLAINED = "explained"  # was wrong, now a known bug
+    FIXED = "fixed"  # was wrong or a known bug, now conforming
     APPEARED = "appeared"  # only in NEW
     VANISHED = "vanished"  # only in BASE
-    OTHERWISE = "otherwise"  # conforming or expected in both; outcome or switches differ
+    OTHERWISE = "otherwise"  # conforming or known in both; outcome, bug or switches differ
 
 
-REGRESSIONS = frozenset({Kind.BROKEN, Kind.WORSE})
-_WRONG = frozenset({Outcome.FAIL, Outcome.TIMEOUT, Outcome.CRASH})
-_GUEST_LOST = frozenset({Outcome.TIMEOUT, Outcome.CRASH})
+REGRESSIONS = frozenset({Kind.BROKEN, Kind.WORSE, Kind.BUG})
+"""Kinds that are worse; whether one is a regression depends on its ``weight``."""
+_LEVELS = {outcome: level for level, outcome in OUTCOME_OF.items()}
 # Event names, console timestamps and addresses, which differ from run to run.
 _VARYING = re.compile(r"\b[tT]\d+_|0x[0-9a-f]+|\[ *\d+\.\d+\]")
 # Fields that hold free text; the others hold numbers and errno names.
@@ -51,28 +55,39 @@ def kind_of(base: CaseResult | None, new: CaseResult | None, *, rewritten: bool)
     if new is None:
         return Kind.VANISHED
     was, now = base.outcome, new.outcome
-    if now in _WRONG:
-        if was in _WRONG:
+    if now in UNEXPECTED:
+        if was in UNEXPECTED:
             return _wrong_in_both(base, new)
-        if was is Outcome.XFAIL and now is Outcome.FAIL and _same_deviation(base, new):
-            return Kind.UNEXPLAINED
         return Kind.REWRITTEN if rewritten else Kind.BROKEN
     if now in NO_VERDICT:
         if was in NO_VERDICT:
             return Kind.OTHERWISE if (was, base.reason) != (now, new.reason) else None
         return Kind.UNDECIDED
-    if was in _WRONG:
+    if was in UNEXPECTED:
         return Kind.EXPLAINED if now is Outcome.XFAIL else Kind.FIXED
     if was is Outcome.XFAIL and now in CONFORMING:
         return Kind.FIXED
-    return Kind.OTHERWISE if (was, base.adapted) != (now, new.adapted) else None
+    if was in CONFORMING and now is Outcome.XFAIL:
+        return Kind.BUG
+    differs = (was, base.adapted, base.bug) != (now, new.adapted, new.bug)
+    return Kind.OTHERWISE if differs else None
+
+
+def weight(result: CaseResult) -> Level:
+    """The level at which a deviation counts; LOST counts as contract.
+
+    A known bug that came is behaviour at most, like one that came back.
+    """
+    if result.outcome is Outcome.XFAIL:
+        return result.level.at_most(Level.BEHAVIOUR)
+    return _LEVELS.get(result.outcome, Level.CONTRACT)
 
 
 def _wrong_in_both(base: CaseResult, new: CaseResult) -> Kind:
-    if new.outcome in _GUEST_LOST and base.outcome not in _GUEST_LOST:
+    if _gravity(new) > _gravity(base) and not (base.mismatches and _same_deviation(base, new)):
         return Kind.WORSE
     if (base.outcome, base.blame) != (new.outcome, new.blame):
-        return Kind.CHANGED
+        return Kind.DIFFERENT
     if not base.mismatches and not new.mismatches:
         return (
             Kind.STILL
@@ -81,7 +96,12 @@ def _wrong_in_both(base: CaseResult, new: CaseResult) -> Kind:
         )
     if _same_deviation(base, new):
         return Kind.STILL
-    return Kind.REWORDED if _places(base) == _places(new) else Kind.CHANGED
+    return Kind.REWORDED if _places(base) == _places(new) else Kind.DIFFERENT
+
+
+def _gravity(result: CaseResult) -> tuple[bool, int]:
+    """Sorts NOTE before CHANGED, FAIL, and what lost the guest."""
+    return result.outcome in LOST, -list(Level).index(weight(result))
 
 
 def _same_deviation(base: CaseResult, new: CaseResult) -> bool:

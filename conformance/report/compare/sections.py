@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from conformance.report.compare.compare import Change, Comparison
 from conformance.report.compare.evidence import Evidence, cut, evidence_of, symptom
-from conformance.report.compare.kinds import Kind
-from conformance.results.case_result import Outcome
+from conformance.report.compare.kinds import REGRESSIONS, Kind
+from conformance.results.case_result import Level, Outcome
 from conformance.results.run import ALWAYS_SHOWN, RunRecord
 from host.text import counted, one_line
 
@@ -18,34 +18,36 @@ _MOST = 20
 # Ids in a list without details.
 _MOST_IDS = 40
 _TITLES = {
-    Kind.BROKEN: "newly failing",
-    Kind.WORSE: "failing, and now crashing or hanging the guest",
-    Kind.REWRITTEN: "newly failing, with programs that the suite changed",
-    Kind.UNEXPLAINED: "deviating as before, but no longer expected",
-    Kind.CHANGED: "failing differently",
-    Kind.REWORDED: "failing as before, with another text",
-    Kind.STILL: "still failing",
+    Kind.BROKEN: "newly deviating",
+    Kind.WORSE: "deviating, and now worse",
+    Kind.BUG: "with a known bug that the base does not have",
+    Kind.REWRITTEN: "newly deviating, with programs that the suite changed",
+    Kind.DIFFERENT: "deviating differently",
+    Kind.REWORDED: "deviating as before, with another text",
+    Kind.STILL: "still deviating",
     Kind.UNDECIDED: "no longer judged",
-    Kind.EXPLAINED: "failing before, now expected",
+    Kind.EXPLAINED: "deviating before, now a known bug",
     Kind.FIXED: "fixed",
     Kind.APPEARED: "only in the new run",
     Kind.VANISHED: "only in the base run",
-    Kind.OTHERWISE: "passing or expected in both, with different outcomes",
+    Kind.OTHERWISE: "passing or known in both, with different outcomes",
 }
 _SHORT = {
-    Kind.BROKEN: "newly failing",
+    Kind.BROKEN: "newly deviating",
     Kind.WORSE: "worse",
-    Kind.REWRITTEN: "failing with changed programs",
-    Kind.UNEXPLAINED: "no longer expected",
-    Kind.CHANGED: "failing differently",
-    Kind.REWORDED: "failing with another text",
+    Kind.BUG: "with a known bug that came",
+    Kind.REWRITTEN: "deviating with changed programs",
+    Kind.DIFFERENT: "deviating differently",
+    Kind.REWORDED: "deviating with another text",
     Kind.UNDECIDED: "no longer judged",
-    Kind.EXPLAINED: "newly expected",
+    Kind.EXPLAINED: "now known",
     Kind.FIXED: "fixed",
     Kind.APPEARED: "new",
     Kind.VANISHED: "gone",
     Kind.OTHERWISE: "with other differences",
 }
+# Sections for each level.
+_BY_LEVEL = frozenset(list(Kind)[: list(Kind).index(Kind.UNDECIDED)])
 # Items with evidence.
 _WITH_EVIDENCE = frozenset({Kind.BROKEN, Kind.WORSE, Kind.REWRITTEN})
 # Sections of ids only.
@@ -91,14 +93,19 @@ def remarks(comparison: Comparison) -> Iterator[str]:
         (comparison.no_longer_contradicted, "no longer contradicts its profile"),
     ):
         for each in found:
-            yield f"{title}: {one_line(each.switch)} ({one_line(each.says)})"
+            yield f"{title}: {each.outcome} {one_line(each.switch)} ({one_line(each.says)})"
 
 
 def sections(comparison: Comparison) -> Iterator[Section]:
     """The sections that are not empty."""
     for kind in Kind:
-        if found := comparison.of(kind):
-            yield _section(kind, found)
+        found = comparison.of(kind)
+        if kind in _BY_LEVEL:
+            for level in Level:
+                if weighed := [each for each in found if each.weight is level]:
+                    yield _section(kind, f"{_TITLES[kind]}: {level.words}", weighed)
+        elif found:
+            yield _section(kind, _TITLES[kind], found)
         if kind is Kind.REWRITTEN and comparison.flaky:
             yield _flaky(comparison)
 
@@ -112,13 +119,12 @@ def sentence(comparison: Comparison) -> tuple[str, str, str]:
     still = len(comparison.still_failing)
     same = f"{comparison.same - still} as before"
     if not comparison.different:
-        also = f" ({still} of them failing in both)" if still else ""
+        also = f" ({still} of them deviating in both)" if still else ""
         return names, "no difference", f" in {counted(comparison.same, 'case')}{also}"
     word = "REGRESSION" if comparison.regression else "no regression"
-    numbers = Counter(change.kind for change in comparison.changes)
-    parts = [f"{numbers[kind]} {_SHORT[kind]}" for kind in Kind if numbers[kind]]
+    parts = [_number(kind, found) for kind in _SHORT if (found := comparison.of(kind))]
     parts += [f"{len(comparison.flaky)} flaky"] if comparison.flaky else []
-    parts += [f"{still} still failing"] if still else []
+    parts += [f"{still} still deviating"] if still else []
     if comparison.newly_contradicted:
         number = len(comparison.newly_contradicted)
         parts.insert(0, f"{number} switch{'' if number == 1 else 'es'} contradicted")
@@ -127,8 +133,18 @@ def sentence(comparison: Comparison) -> tuple[str, str, str]:
     return names, word, f": {', '.join([*parts, same])}"
 
 
-def _section(kind: Kind, changes: Sequence[Change]) -> Section:
-    title = f"{_TITLES[kind]} ({len(changes)})"
+def _number(kind: Kind, changes: Sequence[Change]) -> str:
+    """How many changes of one kind, and of which levels if they are worse."""
+    number = f"{len(changes)} {_SHORT[kind]}"
+    if kind not in REGRESSIONS:
+        return number
+    levels = Counter(change.weight for change in changes)
+    parts = [f"{levels[each]} {each}" for each in Level if levels[each]]
+    return f"{number} ({', '.join(parts) if parts[1:] else changes[0].weight})"
+
+
+def _section(kind: Kind, title: str, changes: Sequence[Change]) -> Section:
+    title = f"{title} ({len(changes)})"
     if kind in _IDS_ONLY:
         return Section(title, ids=_ids([change.id for change in changes]))
     listed = [change for change in changes if _is_listed(change)]
@@ -213,7 +229,7 @@ def _reason(change: Change) -> str:
     if change.kind is Kind.FIXED and base is not None and base.reason:
         return f"was {cut(base.reason)}"
     reason = cut(change.result.reason)
-    if change.kind is Kind.CHANGED and base is not None and base.reason:
+    if change.kind is Kind.DIFFERENT and base is not None and base.reason:
         return f"{reason}; was {cut(base.reason)}"
     return reason
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 
 from conformance.report.export.ktap import RUN_ID, not_built_reason
-from conformance.report.failure import render_failure, rerun_line
-from conformance.results.case_result import NOT_OK, CaseResult, Outcome
+from conformance.report.failure import remark, render_failure, rerun_line
+from conformance.results.case_result import CaseResult, Outcome
 from conformance.results.run import RunRecord
 from conformance.results.verdict import case_line, verdict_line
 from host.text import one_line, printable
@@ -28,6 +28,15 @@ _SHARE = "UEVT_ANNOTATIONS"
 # The runner cuts messages; the checks API limits titles.
 _MESSAGE = 4096
 _TITLE = 255
+# Lists at the end of a summary.
+_LISTED = {
+    Outcome.CHANGED: "changed behaviour, undocumented",
+    Outcome.NOTE: "changed details",
+    Outcome.XFAIL: "known bugs",
+    Outcome.FIXED: "fixed",
+}
+# Annotations of deviations that do not fail the run.
+_WEAK = {Outcome.CHANGED: "warning", Outcome.NOTE: "notice"}
 # Bytes for the note about omitted blocks.
 _NOTE = 160
 _COMMAND = re.compile(r"(?m)^([^\S\n]*):(?=:)|#(?=#\[)")
@@ -61,32 +70,45 @@ def harmless(text: str) -> str:
 def annotate(
     records: Iterable[RunRecord], most: int = ANNOTATIONS, *, require: bool = False
 ) -> list[str]:
-    """Workflow commands, one a line: an error for each unexpected result.
+    """Workflow commands, one a line: an error for each result that fails its run.
 
-    Of more than ``most`` errors the last one counts the others.  A kernel without user_events is a
-    notice, with ``require`` an error.
+    A CHANGED below the line is a warning, a NOTE a notice.  Of more than ``most`` of a kind the
+    last one counts the others.  A kernel without user_events is a notice, with ``require`` an
+    error.
     """
-    errors: list[str] = []
-    notices: list[str] = []
+    commands: dict[str, list[str]] = {"error": [], "warning": [], "notice": []}
     for record in records:
-        errors += _errors(record)
+        commands["error"] += _errors(record)
+        for case in record.cases:
+            kind = _WEAK.get(case.outcome, "")
+            if kind and not record.head.fails(case.outcome):
+                commands[kind].append(_command(kind, _title_of(case, record), remark(case)))
         if record.not_built:
             title = f"{record.verdict} {record.head.kernel.id}"
-            kind, commands = ("error", errors) if require else ("notice", notices)
-            commands.append(_command(kind, title, one_line(not_built_reason(record))))
-    if left_out := len(errors[most:]):
-        what = f"{left_out + 1} more unexpected results"
-        errors[most - 1 :] = [_command("error", what, f"{what} are in the summary of this step.")]
-    return errors + notices[:most]
+            kind = "error" if require else "notice"
+            commands[kind].append(_command(kind, title, one_line(not_built_reason(record))))
+    return [each for kind, found in commands.items() for each in _limited(kind, found, most)]
+
+
+def _limited(kind: str, found: list[str], most: int) -> list[str]:
+    """At most so many commands of a kind; the last one counts those that are left out."""
+    if len(found) <= most:
+        return found
+    what = f"{len(found) - most + 1} more results"
+    return [*found[: most - 1], _command(kind, what, f"{what} are in the summary of this step.")]
 
 
 def _errors(record: RunRecord) -> Iterator[str]:
-    kernel = record.head.kernel.id
     for case in record.cases:
-        if case.outcome in NOT_OK:
-            yield _command("error", f"{case.outcome} {case.id} on {kernel}", _message_of(case))
+        if record.head.fails(case.outcome):
+            yield _command("error", _title_of(case, record), _message_of(case))
     if record.trouble:
-        yield _command("error", f"{record.verdict} {RUN_ID} on {kernel}", one_line(record.trouble))
+        title = f"{record.verdict} {RUN_ID} on {record.head.kernel.id}"
+        yield _command("error", title, one_line(record.trouble))
+
+
+def _title_of(case: CaseResult, record: RunRecord) -> str:
+    return f"{case.outcome} {case.id} on {record.head.kernel.id}"
 
 
 def _message_of(case: CaseResult) -> str:
@@ -121,7 +143,7 @@ def append_summary(path: Path, records: Iterable[RunRecord]) -> list[RunRecord]:
 
 
 def render_summary(record: RunRecord, room: int = SUMMARY) -> str:
-    """A run in Markdown of at most ``room`` bytes: the verdict, and each unexpected result.
+    """A run in Markdown of at most ``room`` bytes: the verdict, failures, other deviations.
 
     Texts of kernels are inside HTML elements, where Markdown has no effect.  "" if nothing fits.
     """
@@ -143,12 +165,12 @@ def _blocks(record: RunRecord) -> Iterator[str]:
         head += f"<p><b>{_text(record.trouble)}</b></p>\n\n"
     yield head
     for case in record.cases:
-        if case.outcome in NOT_OK:
+        if record.head.fails(case.outcome):
             yield _detail(_summary_of(case), render_failure(case, record.head)[1:])
-    known = [case for case in record.cases if case.outcome is Outcome.XFAIL]
-    if known:
-        count = f"{len(known)} known deviation{'' if len(known) == 1 else 's'}"
-        yield _detail(count, [case_line(case) for case in known])
+    for outcome, title in _LISTED.items():
+        found = [case for case in record.cases if case.outcome is outcome]
+        if found and not record.head.fails(outcome):
+            yield _detail(f"{title}: {len(found)}", [case_line(case) for case in found])
 
 
 def _summary_of(case: CaseResult) -> str:

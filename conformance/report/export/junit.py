@@ -11,8 +11,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from conformance.report.failure import adapted_line, render_failure
-from conformance.results.case_result import UNEXPECTED, CaseResult, Outcome, Rerun, SkipReason
+from conformance.report.export.ktap import remarks
+from conformance.report.failure import render_failure
+from conformance.results.case_result import CaseResult, Outcome, Rerun, SkipReason
 from conformance.results.json_codec import encode
 from conformance.results.run import RunHead, RunRecord, with_names
 from host.files import write_atomically
@@ -22,12 +23,8 @@ RUN_CLASS = "uevt"
 RUN_NAME = "uevt.run"
 """Class and name of the entry for the run as a whole."""
 
-_TAGS = {
-    **dict.fromkeys(UNEXPECTED, "failure"),
-    Outcome.ERROR: "error",
-    Outcome.XFAIL: "skipped",
-    Outcome.SKIP: "skipped",
-}
+# Of outcomes other than failures.
+_TAGS = {Outcome.ERROR: "error", Outcome.XFAIL: "skipped", Outcome.SKIP: "skipped"}
 _COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
@@ -82,6 +79,7 @@ def _properties(record: RunRecord) -> dict[str, str]:
     run = {
         "suite": record.head.suite,
         "verdict": record.verdict.value,
+        "fail_on": record.head.fail_on.value,
         "note": record.note,
         "contradicted": " ".join(each.override for each in record.contradicted),
     }
@@ -90,31 +88,37 @@ def _properties(record: RunRecord) -> dict[str, str]:
 
 def _add_case(suite: Element, case: CaseResult, prefix: str, head: RunHead) -> None:
     entry = _entry(suite, prefix + case.surface, case.id, case.duration_s)
-    tag = _TAGS.get(case.outcome)
+    tag = _tag(case.outcome, head)
     if tag:
-        message = one_line(case.reason or "; ".join(str(each) for each in case.mismatches))
+        message = one_line(case.difference)
         if case.outcome is Outcome.SKIP:
             message = f"{message}: {SkipReason(case.reason).sentence}"
         element = SubElement(entry, tag, {"type": case.outcome.value, "message": message})
         if tag != "skipped":
             element.text = "\n".join(render_failure(case, head))
-    if case.adapted:
-        SubElement(entry, "system-out").text = one_line(adapted_line(case))
-    if case.rerun and (other := _tag_of_rerun(case, case.rerun)):
+    # The schema has no properties here.
+    output = [f"level: {case.level}", *([] if head.fails(case.outcome) else remarks(case))]
+    SubElement(entry, "system-out").text = "\n".join(output)
+    if case.rerun and (other := _tag_of_rerun(case, case.rerun, head)):
         attributes = {"type": case.rerun.outcome.value, "message": one_line(case.rerun.reason)}
         SubElement(entry, other, attributes)
 
 
-def _tag_of_rerun(case: CaseResult, rerun: Rerun) -> str:
+def _tag(outcome: Outcome, head: RunHead) -> str:
+    """The element of an outcome, "" for a case that passed."""
+    return _TAGS.get(outcome, "failure" if head.fails(outcome) else "")
+
+
+def _tag_of_rerun(case: CaseResult, rerun: Rerun, head: RunHead) -> str:
     """The element for the other run of a case, as Surefire writes it; "" if it went well.
 
     "flaky" is for cases that finally passed; others have a failure or error, and a "rerun" for each
     further one.
     """
     error = rerun.outcome is Outcome.ERROR
-    if not error and rerun.outcome not in UNEXPECTED:
+    if not head.fails(rerun.outcome):
         return ""
-    wrong = _TAGS.get(case.outcome) in ("failure", "error")
+    wrong = head.fails(case.outcome)
     return f"{'rerun' if wrong else 'flaky'}{'Error' if error else 'Failure'}"
 
 

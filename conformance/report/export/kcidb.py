@@ -2,10 +2,11 @@
 
 kcidb-io's schema defines the statuses.  Ours map to them as follows:
 
-- FAIL, the tested code is faulty: FAIL, CRASH and TIMEOUT; also XFAIL, since the kernel does
-  contradict its documentation.  An incident of an issue marks it as known.
-- ERROR, the test is faulty: a FAIL blamed on the suite, an ERROR of a case; also FIXED, an outdated
-  expectation, with an incident that says that the issue is not present.
+- FAIL, the tested code is faulty: a deviation that fails the run, CRASH and TIMEOUT; also XFAIL,
+  which an incident of an issue marks as known.
+- PASS: PASS; a deviation below the level that fails the run, which ``misc`` has; FIXED, with an
+  incident that says that the issue is not present.
+- ERROR, the test is faulty: a deviation blamed on the suite, an ERROR of a case.
 - MISS, the harness did not run the test: an ERROR of host or guest, a run that was cut off.
 - SKIP, not applicable: SKIP, and a kernel without user_events.  Nothing becomes DONE.
 
@@ -23,9 +24,10 @@ from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
-from conformance.report.failure import render_failure
+from conformance.abi.switches import BY_NAME
+from conformance.report.failure import remark, render_failure
 from conformance.results.case_result import (
-    NOT_OK,
+    UNEXPECTED,
     Blame,
     CaseResult,
     Outcome,
@@ -33,7 +35,7 @@ from conformance.results.case_result import (
     SkipReason,
 )
 from conformance.results.json_codec import encode
-from conformance.results.run import RunRecord, with_names
+from conformance.results.run import RunHead, RunRecord, with_names
 from conformance.results.verdict import verdict_line
 from host.arch import ARCH
 from host.text import printable
@@ -102,26 +104,27 @@ def render_kcidb(records: Iterable[RunRecord], sender: Sender) -> str:
     return json.dumps(_clean(document), indent=1, allow_nan=False) + "\n"
 
 
-def status_of(case: CaseResult) -> Status:
+def status_of(case: CaseResult, head: RunHead) -> Status:
     """The status of a case: see above."""
     match case.outcome:
-        case Outcome.PASS:
-            return Status.PASS
         case Outcome.SKIP:
             return Status.SKIP
-        case Outcome.FIXED:
-            return Status.ERROR
+        case Outcome.XFAIL:
+            return Status.FAIL
         case Outcome.ERROR:
             return Status.MISS if case.blame in {Blame.HOST, Blame.GUEST} else Status.ERROR
+        case outcome if not head.fails(outcome):
+            return Status.PASS
         case _:
             return Status.ERROR if case.blame in _OURS else Status.FAIL
 
 
 def status_of_run(record: RunRecord) -> Status:
-    """The gravest status of its cases without known deviations, and of the run itself."""
+    """The gravest status of its cases without known bugs, and of the run itself."""
     if record.not_built:
         return Status.SKIP
-    found = {status_of(case) for case in record.cases if case.outcome is not Outcome.XFAIL}
+    cases = [case for case in record.cases if case.outcome is not Outcome.XFAIL]
+    found = {status_of(case, record.head) for case in cases}
     if record.trouble:
         found.add(Status.FAIL if record.verdict is RunVerdict.FAIL else Status.MISS)
     order = list(Status)
@@ -148,13 +151,18 @@ class _Run:
     def objects(self) -> dict[str, list[dict[str, Any]]]:
         """The objects by the names of the schema."""
         cases = [case for case in self._record.cases if not self._record.not_built]
-        known = [case for case in cases if case.outcome in (Outcome.XFAIL, Outcome.FIXED)]
+        known = [
+            (case, bug)
+            for case in cases
+            if case.outcome in (Outcome.XFAIL, Outcome.FIXED)
+            for bug in case.bug.split() or [case.id]
+        ]
         found = {"tests": [self._whole(), *map(self._test, cases)]}
         if not self._sender.build:
             found = {"checkouts": [self._checkout()], "builds": [self._built()], **found}
         if known:
-            found["issues"] = [self._issue(case) for case in known]
-            found["incidents"] = [self._incident(case) for case in known]
+            found["issues"] = [self._issue(bug) for bug in dict.fromkeys(bug for _, bug in known)]
+            found["incidents"] = [self._incident(case, bug) for case, bug in known]
         return found
 
     def _checkout(self) -> dict[str, Any]:
@@ -196,6 +204,7 @@ class _Run:
                 "suite": record.head.suite,
                 "profile": record.head.kernel.profile,
                 "verdict": record.verdict.value,
+                "fail_on": record.head.fail_on.value,
                 "note": record.note,
                 "contradictions": encode(record.contradictions),
             }
@@ -203,13 +212,15 @@ class _Run:
         return test
 
     def _test(self, case: CaseResult) -> dict[str, Any]:
-        test = self._common(f"{SUITE}.{case.id}", status_of(case), case.duration_s)
+        test = self._common(
+            f"{SUITE}.{case.id}", status_of(case, self._record.head), case.duration_s
+        )
         facts = {key: value for key, value in case.to_json().items() if key != "evidence" and value}
         if case.outcome is Outcome.SKIP:
             test["comment"] = SkipReason(case.reason).sentence
-        elif case.reason:
-            test["comment"] = case.reason
-        if case.outcome in NOT_OK or case.outcome is Outcome.XFAIL:
+        elif comment := remark(case) or case.reason:
+            test["comment"] = comment
+        if case.outcome in UNEXPECTED | {Outcome.ERROR, Outcome.XFAIL}:
             test["log_excerpt"] = _excerpt(
                 printable("\n".join(render_failure(case, self._record.head)))
             )
@@ -234,29 +245,30 @@ class _Run:
             test["log_url"] = self._address(_FILES[0])
         return test
 
-    def _issue(self, case: CaseResult) -> dict[str, Any]:
+    def _issue(self, bug: str) -> dict[str, Any]:
+        known = BY_NAME.get(bug)
         return {
-            "id": self._issue_id(case),
+            "id": self._issue_id(bug),
             "version": 1,
             "origin": self._origin,
-            "comment": f"a known deviation from the ABI's documentation: {case.id}",
+            "comment": f"a known bug of the kernel: {known.says if known else bug}",
             "culprit": {"code": True, "tool": False, "harness": False},
         }
 
-    def _incident(self, case: CaseResult) -> dict[str, Any]:
+    def _incident(self, case: CaseResult, bug: str) -> dict[str, Any]:
         test = self._test_id(f"{SUITE}.{case.id}")
         return {
-            "id": test,
+            "id": f"{test}.{bug}",
             "origin": self._origin,
-            "issue_id": self._issue_id(case),
+            "issue_id": self._issue_id(bug),
             "issue_version": 1,
             "test_id": test,
             "present": case.outcome is Outcome.XFAIL,
             "comment": case.reason,
         }
 
-    def _issue_id(self, case: CaseResult) -> str:
-        return f"{self._origin}:{SUITE}.{case.id}"
+    def _issue_id(self, bug: str) -> str:
+        return f"{self._origin}:{SUITE}.{bug}"
 
     def _test_id(self, path: str) -> str:
         return f"{self._origin}:{self._id}.{path}"

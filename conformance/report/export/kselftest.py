@@ -9,27 +9,27 @@ evidence follows a "|", and result lines have no reasons.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from conformance.report.export.ktap import RUN_ID, by_surface, head_lines, not_built_reason
-from conformance.report.failure import adapted_line, render_failure
-from conformance.results.case_result import NOT_OK, CaseResult, Outcome, SkipReason
+from conformance.report.export.ktap import (
+    RUN_ID,
+    by_surface,
+    head_lines,
+    not_built_reason,
+    remarks,
+)
+from conformance.report.failure import render_failure
+from conformance.results.case_result import DEVIATIONS, CaseResult, Outcome, SkipReason
 from conformance.results.run import RunHead, RunRecord, with_names
 from host.text import one_line
 
 VERSION = "TAP version 13"
 COLLECTION = "user_events"
 
-# The words of kselftest.h's last line, and the outcomes that it counts.
-_TOTALS = {
-    "pass": {Outcome.PASS},
-    "fail": {Outcome.FAIL, Outcome.CRASH, Outcome.TIMEOUT},
-    "xfail": {Outcome.XFAIL},
-    "xpass": {Outcome.FIXED},
-    "skip": {Outcome.SKIP},
-    "error": {Outcome.ERROR},
-}
+# The words of kselftest.h's last line.
+_TOTALS = ("pass", "fail", "xfail", "xpass", "skip", "error")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._+~@-]+")
 _FAILED = "exit=1"
 
@@ -67,7 +67,8 @@ def render_kselftest(records: Iterable[RunRecord]) -> str:
 def _programs(record: RunRecord) -> Iterator[_Program]:
     for surface, cases in by_surface(record).items():
         outcomes = {case.outcome for case in cases}
-        ended = _FAILED if outcomes & NOT_OK else "SKIP" if outcomes == {Outcome.SKIP} else ""
+        bad = any(map(record.head.fails, outcomes))
+        ended = _FAILED if bad else "SKIP" if outcomes == {Outcome.SKIP} else ""
         yield _Program(surface, list(_output(cases, record.head)), ended)
     if record.not_built:
         skipped = f"1..0 # SKIP {one_line(not_built_reason(record))}"
@@ -83,20 +84,24 @@ def _output(cases: Sequence[CaseResult], head: RunHead) -> Iterator[str]:
     for number, case in enumerate(cases, start=1):
         for line in _evidence(case, head):
             yield f"# | {line}"
-        word = "not ok" if case.outcome in NOT_OK else "ok"
-        plain = case.outcome in {Outcome.PASS, Outcome.FAIL}
+        word = "not ok" if head.fails(case.outcome) else "ok"
+        plain = case.outcome in DEVIATIONS | {Outcome.PASS, Outcome.FIXED}
         yield f"{word} {number} {case.id}" + ("" if plain else f" # {case.outcome}")
-    counts = (
-        f"{word}:{sum(case.outcome in outcomes for case in cases)}"
-        for word, outcomes in _TOTALS.items()
-    )
-    yield f"# Totals: {' '.join(counts)}"
+    numbers = Counter(_counted_as(case, head) for case in cases)
+    yield f"# Totals: {' '.join(f'{word}:{numbers[word]}' for word in _TOTALS)}"
+
+
+def _counted_as(case: CaseResult, head: RunHead) -> str:
+    """The word of the last line that counts a case."""
+    if case.outcome in {Outcome.XFAIL, Outcome.SKIP, Outcome.ERROR}:
+        return case.outcome.lower()
+    return "fail" if head.fails(case.outcome) else "pass"
 
 
 def _evidence(case: CaseResult, head: RunHead) -> list[str]:
-    if case.outcome in NOT_OK:
+    if head.fails(case.outcome):
         return render_failure(case, head)
-    lines = [one_line(case.reason)] if case.reason else []
+    lines = [one_line(case.reason)] if case.outcome is Outcome.XFAIL and case.reason else []
     if case.outcome is Outcome.SKIP:
         lines = [f"{case.reason}: {SkipReason(case.reason).sentence}"]
-    return lines + ([one_line(adapted_line(case))] if case.adapted else [])
+    return lines + remarks(case)

@@ -10,8 +10,13 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from conformance.report.failure import adapted_line, render_failure
-from conformance.results.case_result import NOT_OK, CaseResult, Outcome, SkipReason
+from conformance.report.failure import adapted_line, remark, render_failure
+from conformance.results.case_result import (
+    DEVIATIONS,
+    CaseResult,
+    Outcome,
+    SkipReason,
+)
 from conformance.results.run import RunHead, RunRecord, with_names
 from host.files import write_atomically
 from host.text import one_line
@@ -21,7 +26,7 @@ RUN_ID = "uevt.run"
 """Name of the entry for the run as a whole."""
 
 # ktap.rst has SKIP, TODO, XFAIL, TIMEOUT and ERROR; for other words readers go by "not ok".
-_WITHOUT_DIRECTIVE = {Outcome.PASS, Outcome.FAIL}
+_WITHOUT_DIRECTIVE = DEVIATIONS | {Outcome.PASS, Outcome.FIXED}
 # kunit.py searches for "# SKIP" anywhere in a line, other readers for "#" and a word.
 _LIKE_A_DIRECTIVE = re.compile(r"#(?=\s*[A-Za-z])")
 
@@ -41,7 +46,7 @@ def render_ktap(records: Iterable[RunRecord]) -> str:
         # A description must not contain it.
         name = one_line(name).replace("#", r"\x23")
         lines += [f"  {line}" for line in _run(record, name)]
-        bad = bool(record.trouble) or any(case.outcome in NOT_OK for case in record.cases)
+        bad = record.trouble or any(record.head.fails(case.outcome) for case in record.cases)
         if record.not_built:
             lines.append(result_line(number, name, "SKIP", detail(not_built_reason(record))))
         else:
@@ -61,7 +66,7 @@ def _run(record: RunRecord, name: str = "") -> list[str]:
         lines.append(f"# contradicted: {one_line(contradicted)}")
     for number, (surface, cases) in enumerate(surfaces.items(), start=1):
         lines += [f"  {line}" for line in _surface(surface, cases, record.head)]
-        lines.append(_surface_result(number, surface, cases))
+        lines.append(_surface_result(number, surface, cases, record.head))
     if record.not_built:
         lines.append(result_line(1, RUN_ID, "SKIP", detail(not_built_reason(record))))
     elif trouble:
@@ -102,19 +107,24 @@ def _surface(surface: str, cases: list[CaseResult], head: RunHead) -> list[str]:
 
 def case_lines(number: int, case: CaseResult, head: RunHead) -> list[str]:
     """The result line of a case after its diagnostic lines."""
-    lines = []
-    if case.outcome in NOT_OK:
+    ok = not head.fails(case.outcome)
+    if ok:
+        lines = [f"# {detail(line)}" for line in remarks(case)]
+    else:
         # Evidence is indented after "#", so that no kernel text reads as a "# Subtest:" line.
         lines = [f"# {line}" for line in render_failure(case, head)]
-    elif case.adapted:
-        lines = [f"# {one_line(adapted_line(case))}"]
-    ok = case.outcome not in NOT_OK
     if case.outcome in _WITHOUT_DIRECTIVE:
         return [*lines, result_line(number, case.id, ok=ok)]
     reason = case.reason
     if case.outcome is Outcome.SKIP:
         reason = f"{reason}: {SkipReason(case.reason).sentence}"
     return [*lines, result_line(number, case.id, case.outcome, detail(reason), ok=ok)]
+
+
+def remarks(case: CaseResult) -> list[str]:
+    """What a reader has to know of a case that fails no run: a deviation, measured switches."""
+    lines = [remark(case), one_line(adapted_line(case)) if case.adapted else ""]
+    return [line for line in lines if line]
 
 
 def result_line(
@@ -130,8 +140,8 @@ def detail(text: str) -> str:
     return _LIKE_A_DIRECTIVE.sub(r"\\x23", one_line(text))
 
 
-def _surface_result(number: int, surface: str, cases: list[CaseResult]) -> str:
-    if any(case.outcome in NOT_OK for case in cases):
+def _surface_result(number: int, surface: str, cases: list[CaseResult], head: RunHead) -> str:
+    if any(head.fails(case.outcome) for case in cases):
         return result_line(number, surface, ok=False)
     if all(case.outcome is Outcome.SKIP for case in cases):
         return result_line(number, surface, "SKIP", "every case was skipped")

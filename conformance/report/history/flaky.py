@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from conformance.results.case_result import Outcome
 from conformance.results.outcomes import CaseOutcome
 
-# An expected deviation is a deviation all the same.
+# A known bug is a deviation all the same.
 _CLASSES = {
     Outcome.PASS: "right",
     Outcome.FIXED: "right",
     Outcome.FAIL: "wrong",
+    Outcome.CHANGED: "wrong",
+    Outcome.NOTE: "wrong",
     Outcome.XFAIL: "wrong",
     Outcome.TIMEOUT: "hangs",
     Outcome.CRASH: "crashes",

@@ -20,11 +20,13 @@ from conformance.report.failure import rerun_line
 from conformance.report.html.pages import render_page
 from conformance.report.matrix.findings import Finding
 from conformance.report.matrix.story import (
+    FAILED,
+    SECTIONS,
     contradictions,
     counted,
     facts,
     grouped_results,
-    nothing_unexpected,
+    nothing_failed,
     options,
     run_trouble,
     slowest,
@@ -66,8 +68,12 @@ def render_html(matrix: Matrix, findings: Sequence[Finding]) -> str:
         matrix=matrix,
         data=payload(matrix, known),
         title=title(matrix),
-        trouble=grouped_results(matrix, NOT_OK),
-        deviations=grouped_results(matrix, {Outcome.XFAIL}),
+        failed=grouped_results(matrix, FAILED),
+        sections=[
+            (title, outcome.value, found)
+            for outcome, title in SECTIONS.items()
+            if (found := grouped_results(matrix, {outcome}))
+        ],
         transitions=transitions(matrix),
         contradictions=contradictions(matrix),
         facts=facts(matrix),
@@ -80,7 +86,7 @@ def render_html(matrix: Matrix, findings: Sequence[Finding]) -> str:
         ],
         run_trouble=run_trouble,
         counted=counted(matrix),
-        nothing_unexpected=nothing_unexpected(matrix),
+        nothing_failed=nothing_failed(matrix),
         most=_MOST,
     )
 
@@ -157,7 +163,7 @@ class _Tables:
 def _row(row: Row, surface: int, tables: _Tables) -> list[Any]:
     """Surface, function, id, tier, letters, milliseconds, digests, and details."""
     named = [place for place, each in enumerate(tables.findings) if each.names(row.id)]
-    function = [row.sentence, row.docs, _conditions(row.case), named]
+    function = [row.sentence, row.docs, _conditions(row.case), named, row.level.words]
     digests = [short_digest(each.digest or "") for each in row.results]
     return [
         surface,
@@ -192,6 +198,7 @@ def _detail(result: CaseResult, tables: _Tables) -> dict[str, Any]:
     found = {
         "blame": "" if result.blame is Blame.NONE else result.blame.value,
         "reason": result.reason,
+        "bug": result.bug,
         "mismatches": [_mismatch(each) for each in result.mismatches],
         "steps": [tables.lines.number(line) for line in evidence.steps],
         "model": evidence.model,

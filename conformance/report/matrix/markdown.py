@@ -7,17 +7,18 @@ from collections.abc import Iterator, Sequence
 from conformance.report.markdown import escaped
 from conformance.report.matrix.findings import Finding
 from conformance.report.matrix.story import (
+    FAILED,
+    SECTIONS,
     GroupedResult,
     Transition,
     contradictions,
     counted,
     grouped_results,
-    nothing_unexpected,
+    nothing_failed,
     run_trouble,
     transitions,
 )
 from conformance.report.matrix.table import Matrix
-from conformance.results.case_result import NOT_OK, Outcome
 from host.text import one_line
 
 # GitHub refuses transition summaries above 1 MiB.
@@ -27,17 +28,19 @@ _HEAD = ("kernel", "release", "judged as", "verdict")
 
 
 def render_markdown(matrix: Matrix, findings: Sequence[Finding] = ()) -> str:
-    """Render kernels, unexpected results, changes, and known deviations."""
+    """Render kernels, results by outcome, and changes."""
     lines = ["# user_events", "", *_kernels(matrix), ""]
     for column in matrix.columns:
         if trouble := run_trouble(column):
             lines += [f"**{escaped(column.label)}**: {escaped(trouble)}", ""]
         for covered in column.run.covered:
             lines += [f"{escaped(column.label)} covered {escaped(str(covered))}", ""]
-    unexpected = grouped_results(matrix, NOT_OK)
-    lines += _section("Unexpected", unexpected, findings)
-    if not unexpected:
-        lines += [f"{nothing_unexpected(matrix).capitalize()}.", ""]
+    failed = grouped_results(matrix, FAILED)
+    lines += _section("Failed", failed, findings)
+    if not failed:
+        lines += [f"{nothing_failed(matrix).capitalize()}.", ""]
+    for outcome, title in SECTIONS.items():
+        lines += _section(title, grouped_results(matrix, {outcome}), findings)
     if contradicted := contradictions(matrix):
         lines += ["## Contradicted switches", ""]
         for column, found in contradicted:
@@ -49,7 +52,6 @@ def render_markdown(matrix: Matrix, findings: Sequence[Finding] = ()) -> str:
     lines += ["## What changed", ""] if changes else []
     for transition in reversed(changes):
         lines += _transition(transition, findings)
-    lines += _section("Known deviations", grouped_results(matrix, {Outcome.XFAIL}), findings)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

@@ -1,7 +1,7 @@
 """The contents of the report, as data for its text, Markdown and HTML forms.
 
-Unexpected results, changes from one kernel to the next, known deviations, differences between
-kernels and runs, and the time that cases took.
+Results by outcome, changes from one kernel to the next, differences between kernels and runs, and
+the time that cases took.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from conformance.abi.switch import Switch
 from conformance.abi.switches import SWITCHES
 from conformance.report.matrix.table import Absence, Cell, Column, Group, Matrix, Row, grouped
 from conformance.results.case_result import (
+    LOST,
     Contradiction,
     Outcome,
     RunVerdict,
@@ -20,6 +21,15 @@ from conformance.results.case_result import (
 )
 from conformance.results.run import ALWAYS_SHOWN
 
+FAILED = LOST | {Outcome.FAIL, Outcome.ERROR}
+"""Outcomes of the first section."""
+SECTIONS = {
+    Outcome.CHANGED: "Changed behaviour, undocumented",
+    Outcome.NOTE: "Changed details",
+    Outcome.XFAIL: "Known bugs",
+    Outcome.FIXED: "Fixed bugs",
+}
+"""Outcomes of further sections, and their titles."""
 # Facts of a run that differ every time.
 _OF_A_RUN = frozenset({"guests", "began", "took", "results"})
 _SKIPPED = {reason.value: reason.sentence for reason in SkipReason}
@@ -171,10 +181,10 @@ def _cases(number: int) -> str:
     return f"{number or 'no'} case{'' if number == 1 else 's'}"
 
 
-def nothing_unexpected(matrix: Matrix) -> str:
-    """The sentence for a matrix without unexpected results, which covers judged cases only."""
+def nothing_failed(matrix: Matrix) -> str:
+    """The sentence for a matrix without failures, which covers judged cases only."""
     judged = all(column.record.verdict is not RunVerdict.ERROR for column in matrix.columns)
-    return "nothing unexpected" + ("" if judged else " among the judged cases")
+    return "nothing failed" + ("" if judged else " among the judged cases")
 
 
 def _transition(matrix: Matrix, place: int, earlier: Column, later: Column) -> Transition:

@@ -16,7 +16,7 @@ from conformance.abi.profile import Profile, ProfileError, Release, profile_for
 from conformance.abi.switch import Kind
 from conformance.cases.case import Case
 from conformance.cases.surfaces import place
-from conformance.results.case_result import CaseResult, Outcome
+from conformance.results.case_result import CaseResult, Level, Outcome
 from conformance.results.run import KernelFacts, RunRecord, self_check_of
 from conformance.results.stored_runs import Run
 
@@ -103,6 +103,11 @@ class Row:
     def tier(self) -> str:
         """The tier on the newest kernel that ran it."""
         return self.results[-1].tier
+
+    @property
+    def level(self) -> Level:
+        """The level on the newest kernel that ran it."""
+        return self.results[-1].level
 
     @property
     def sentence(self) -> str:

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from conformance.report.matrix.story import (
+    FAILED,
+    SECTIONS,
     GroupedResult,
     Transition,
     contradictions,
     counted,
     facts,
     grouped_results,
-    nothing_unexpected,
+    nothing_failed,
     run_trouble,
     slowest,
     transitions,
 )
 from conformance.report.matrix.table import Matrix
-from conformance.results.case_result import NOT_OK, Outcome, RunVerdict
+from conformance.results.case_result import RunVerdict
 from host.text import WIDTH, coloured, one_line, wrapped
 
 # Entries of one section; the HTML page has all.
@@ -30,14 +32,15 @@ _COLOURS = {RunVerdict.PASS: "good", RunVerdict.NOT_BUILT: "notable"}
 def render_text(matrix: Matrix, *, colour: bool = False) -> str:
     """Render the table of kernels, then the sections."""
     lines = [*_kernels(matrix, colour=colour), *_notes(matrix), ""]
-    unexpected = _listed("unexpected", grouped_results(matrix, NOT_OK))
-    lines += unexpected or [nothing_unexpected(matrix), ""]
+    failed = _listed("failed", grouped_results(matrix, FAILED))
+    lines += failed or [nothing_failed(matrix), ""]
+    for outcome, title in SECTIONS.items():
+        lines += _listed(title.lower(), grouped_results(matrix, {outcome}))
     for column, found in contradictions(matrix):
         text = f"{column.label} contradicts its profile: {found.switch} ({one_line(found.says)})"
         lines += [*wrapped(one_line(text), hanging=2), ""]
     for transition in reversed(transitions(matrix)):
         lines += [*_transition(transition), ""]
-    lines += _listed("known deviations", grouped_results(matrix, {Outcome.XFAIL}))
     longest = slowest(matrix, _SLOWEST)
     lines += ["slowest"] if longest else []
     for row, column, seconds in longest:

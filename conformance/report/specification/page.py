@@ -35,10 +35,11 @@ class Sentence:
 
     @property
     def conditions(self) -> list[tuple[str, str]]:
-        """The switches that a kernel must have or lack, each with its description."""
+        """The switches that a kernel must have or lack, and known bugs, with descriptions."""
         says = {**{name: each.says for name, each in BY_NAME.items()}, **DERIVED}
         on = [(name, says[name]) for name in self.case.needs]
-        return on + [(f"not {name}", says[name]) for name in self.case.without]
+        off = [(f"not {name}", says[name]) for name in self.case.without]
+        return on + off + [(f"bug {name}", says[name]) for name in self.case.bugs]
 
 
 @dataclass(frozen=True, slots=True)

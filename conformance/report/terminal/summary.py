@@ -143,7 +143,8 @@ def _bugs(record: RunRecord, outcome: Outcome, title: str) -> list[str]:
     lines = [title] if cases else []
     for bug, number in sorted(Counter(case.bug for case in cases).items()):
         symptom = next(case.reason for case in cases if case.bug == bug).partition(": ")[2]
-        lines += wrapped(f"{bug}, {counted(number, 'case')}: {symptom}", indent=2, hanging=2)
+        text = one_line(f"{bug}, {counted(number, 'case')}: {symptom}")
+        lines += wrapped(text, indent=2, hanging=2)
     return lines
 
 

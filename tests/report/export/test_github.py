@@ -19,8 +19,6 @@ from conformance.results.run import RunRecord
 from conformance.session.controller.outputs import WorkflowOutput
 from tests.report.samples import UNHURRIED, case, head, mixed, run, runs
 
-BAD = {Outcome.FAIL, Outcome.FIXED, Outcome.CRASH, Outcome.TIMEOUT, Outcome.ERROR}
-
 
 def read(line: str) -> tuple[str, str, str]:
     """Parse a workflow command into kind, title and message."""
@@ -38,12 +36,18 @@ def plain(text: str, marks: str = "") -> str:
 
 @UNHURRIED
 @given(runs())
-def test_each_unexpected_result_is_one_line_and_one_error(record: RunRecord) -> None:
+def test_each_failure_and_deviation_is_one_line(record: RunRecord) -> None:
     lines = github.annotate([record])
     assert not any(set("\r\n") & set(line) for line in lines)
-    bad = [each.id for each in record.cases if each.outcome in BAD]
-    titles = [read(line)[1].split(" ")[1] for line in lines]
-    assert titles == bad + ["uevt.run"] * bool(record.trouble)
+    bad = [each.id for each in record.cases if record.head.fails(each.outcome)]
+    titles = {
+        kind: [title.split(" ")[1] for of, title, _ in map(read, lines) if of == kind]
+        for kind in ("error", "warning", "notice")
+    }
+    assert titles["error"] == bad + ["uevt.run"] * bool(record.trouble)
+    for kind, outcome in (("warning", Outcome.CHANGED), ("notice", Outcome.NOTE)):
+        weak = [each.id for each in record.cases if each.outcome is outcome]
+        assert titles[kind] == ([] if record.head.fails(outcome) else weak)
 
 
 @pytest.mark.parametrize("reason", ["50% of a:b, ::error:: and %0A", "%" * 5000])
@@ -58,8 +62,9 @@ def test_annotations_have_reason_and_differences() -> None:
         "FAIL registration.size_short on 6.12",
         "CRASH delete.busy on 6.12",
         "TIMEOUT write.storm on 6.12",
-        "FIXED status.text on 6.12",
         "ERROR lifetime.fork on 6.12",
+        "CHANGED grammar.order on 6.12",
+        "NOTE filters.caret on 6.12",
     ]
     lines = messages["FAIL registration.size_short on 6.12"].splitlines()
     assert lines[0] == "a structure of four bytes is accepted"
@@ -74,7 +79,7 @@ def test_omitted_errors_are_counted(bad: int, most: int, shown: int, left_out: i
     record = run(*(case(f"write.c{number}", Outcome.FAIL) for number in range(bad)))
     lines = github.annotate([record], most)
     assert len(lines) == shown
-    last = f"{left_out} more unexpected results" if left_out else f"FAIL write.c{bad - 1} on 6.12"
+    last = f"{left_out} more results" if left_out else f"FAIL write.c{bad - 1} on 6.12"
     assert read(lines[-1])[1] == last
 
 
@@ -153,7 +158,7 @@ def test_all_text_is_inside_elements(record: RunRecord) -> None:
     markdown = github.render_summary(record)
     output = texts(markdown)
     for each in record.cases:
-        assert (each.outcome not in BAD | {Outcome.XFAIL}) or each.id in output
+        assert each.outcome in {Outcome.PASS, Outcome.SKIP} or each.id in output
     # An empty line ends an element, except a <pre> that begins a line.
     for block in re.split(r"(?ms)^<pre>.*?^</pre>$", markdown):
         for part in block.split("\n\n"):
@@ -191,7 +196,7 @@ def test_summaries_are_appended(tmp_path: Path) -> None:
     file.write_text("# mine\n")
     assert github.append_summary(file, [mixed(), run(case("write.a"))]) == []
     output = file.read_text()
-    assert output.startswith("# mine\n<h3>uevt: 6.12 (6.12.117) ERROR: ")
+    assert output.startswith("# mine\n<h3>uevt: 6.12 (6.12.117) FAIL: ")
     assert output.count("<h3>") == 2
 
 
@@ -223,7 +228,9 @@ def test_a_run_annotates_and_adds_its_summary(
     lines = capsys.readouterr().out.splitlines()
     assert [read(line)[1] for line in lines] == [
         "FAIL registration.size_short on 6.12",
-        "4 more unexpected results",
+        "3 more results",
+        "CHANGED grammar.order on 6.12",
+        "NOTE filters.caret on 6.12",
     ]
     assert file.read_text() == github.render_summary(mixed())
 
@@ -241,7 +248,7 @@ def test_an_unwritable_summary_does_not_end_the_run(
         monkeypatch.setenv("GITHUB_STEP_SUMMARY", path)
     WorkflowOutput().end(mixed())
     output = capsys.readouterr()
-    assert len(output.out.splitlines()) == 5
+    assert len(output.out.splitlines()) == 6
     assert output.err.startswith("uevt: no summary of the step: ") is bool(path)
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from kcidb_io.schema import V5_3
 
 from conformance.report.export.kcidb import Sender, Status, render_kcidb, status_of
-from conformance.results.case_result import Blame, Evidence, Outcome, SkipReason
+from conformance.results.case_result import Blame, Evidence, Level, Outcome, SkipReason
 from conformance.results.run import KernelFacts, RunRecord
-from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
+from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs, wrong
 
 SENDER = Sender("mine")
 
@@ -50,8 +50,10 @@ def test_each_outcome_has_a_status() -> None:
         "enable.bit_63": "PASS",
         "delete.busy": "FAIL",
         "write.storm": "FAIL",
-        "status.text": "ERROR",
+        "status.text": "PASS",
         "format.array_length": "FAIL",
+        "grammar.order": "PASS",
+        "filters.caret": "PASS",
         "layouts.compat": "SKIP",
         "lifetime.fork": "MISS",
     }
@@ -70,29 +72,55 @@ def test_each_outcome_has_a_status() -> None:
     ],
 )
 def test_blame_decides_the_status(outcome: Outcome, blame: Blame, status: Status) -> None:
-    assert status_of(case("write.a", outcome, blame=blame)) is status
+    assert status_of(case("write.a", outcome, blame=blame), head()) is status
 
 
-def test_a_known_deviation_is_a_present_issue() -> None:
-    known = case("format.length", Outcome.XFAIL, reason="the length is garbage")
+@pytest.mark.parametrize(
+    ("outcome", "line", "status"),
+    [
+        (Outcome.CHANGED, Level.CONTRACT, "PASS"),
+        (Outcome.CHANGED, Level.BEHAVIOUR, "FAIL"),
+        (Outcome.NOTE, Level.BEHAVIOUR, "PASS"),
+        (Outcome.NOTE, Level.DETAIL, "FAIL"),
+    ],
+)
+def test_the_line_of_the_run_decides_the_status(outcome: Outcome, line: Level, status: str) -> None:
+    data = document(run(wrong("a.b", outcome=outcome), head=head(fail_on=line)))
+    assert statuses(data) == {"user_events": status, "a.b": status}
+    whole, test = data["tests"]
+    assert whole["misc"]["uevt"]["fail_on"] == line
+    assert test["comment"] == f"{outcome} (contract): step 2, errno: allowed EINVAL, observed 0"
+    assert (test["misc"]["uevt"]["level"], test["misc"]["uevt"]["outcome"]) == ("contract", outcome)
+
+
+def test_a_known_bug_is_a_present_issue() -> None:
+    known = case(
+        "format.length", Outcome.XFAIL, reason="the length is garbage", bug="format-array-length"
+    )
     data = document(run(case("write.a"), known))
     assert statuses(data) == {"user_events": "PASS", "write.a": "PASS", "format.length": "FAIL"}
     (incident,) = data["incidents"]
     assert (incident["present"], incident["comment"]) == (True, "the length is garbage")
     (issue,) = data["issues"]
-    assert incident["issue_id"] == issue["id"] == "mine:user_events.format.length"
+    assert incident["issue_id"] == issue["id"] == "mine:user_events.format-array-length"
+    assert issue["comment"].startswith("a known bug of the kernel: `format` ")
+    assert data["tests"][-1]["misc"]["uevt"]["bug"] == "format-array-length"
     assert issue["culprit"] == {"code": True, "tool": False, "harness": False}
 
 
-def test_a_missing_deviation_is_an_absent_issue() -> None:
-    gone = case("format.length", Outcome.FIXED, reason="expected and not seen")
+def test_a_fixed_bug_is_an_absent_issue() -> None:
+    gone = case("format.length", Outcome.FIXED, bug="one two")
     data = document(run(case("write.a"), gone))
-    assert statuses(data)["format.length"] == statuses(data)["user_events"] == "ERROR"
-    assert [each["present"] for each in data["incidents"]] == [False]
+    assert statuses(data)["format.length"] == statuses(data)["user_events"] == "PASS"
+    assert [each["present"] for each in data["incidents"]] == [False, False]
+    assert [each["id"] for each in data["issues"]] == [
+        "mine:user_events.one",
+        "mine:user_events.two",
+    ]
 
 
-def test_two_kernels_with_one_deviation_have_one_issue() -> None:
-    known = case("format.length", Outcome.XFAIL)
+def test_two_kernels_with_one_bug_have_one_issue() -> None:
+    known = case("format.length", Outcome.XFAIL, bug="one")
     other = head(kernel=KernelFacts("6.1", "6.1.192", "6.1", config_sha256="0" * 64))
     data = document(run(known), run(known, head=other))
     assert [len(data[kind]) for kind in ("issues", "incidents", "builds")] == [1, 2, 2]
@@ -104,7 +132,7 @@ def test_two_kernels_with_one_deviation_have_one_issue() -> None:
         (run(case("write.a"), selected=2, note="interrupted"), "MISS"),
         (run(selected=3), "MISS"),
         (run(case("write.a", Outcome.FAIL), selected=2), "FAIL"),
-        (run(case("write.a", adapted=("persist",))), "FAIL"),
+        (run(case("write.a", adapted=("persist",))), "PASS"),
         (contradicted(), "FAIL"),
         (run(case("write.a", Outcome.SKIP)), "MISS"),
         (run(not_built=True), "SKIP"),
@@ -127,7 +155,7 @@ def test_ids_are_stable_and_unique() -> None:
     first, other = mixed(), replace(mixed(), duration_s=15.0)
     assert render_kcidb([first], SENDER) == render_kcidb([mixed()], SENDER)
     both = document(first, other)
-    assert len(both["tests"]) == 20
+    assert len(both["tests"]) == 24
     # The same sources with the same configuration are one build.
     assert len(both["builds"]) == 1
 

@@ -13,13 +13,12 @@ import pytest
 from hypothesis import given
 
 from conformance.report.export.kselftest import render_kselftest
-from conformance.results.case_result import Blame, Evidence, Outcome
+from conformance.results.case_result import Blame, Evidence, Level, Outcome
 from conformance.results.run import RunRecord
 from tests.report.export.lkft_reader import read_kselftest, slug
-from tests.report.samples import UNHURRIED, case, contradicted, mixed, run, runs
+from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
 
 SUMMARIES = Path(__file__).resolve().parents[3] / "docs" / "results"
-RESULTS = {Outcome.PASS: "pass", Outcome.XFAIL: "pass", Outcome.SKIP: "skip"}
 
 
 @UNHURRIED
@@ -27,13 +26,27 @@ RESULTS = {Outcome.PASS: "pass", Outcome.XFAIL: "pass", Outcome.SKIP: "skip"}
 def test_readers_find_exactly_the_cases(record: RunRecord) -> None:
     found = read_kselftest(render_kselftest([record]), shorten=str)
     shown = {
-        f"user_events: {each.surface}_{each.id}": RESULTS.get(each.outcome, "fail")
+        f"user_events: {each.surface}_{each.id}": result_of(each.outcome, record)
         for each in record.cases
     }
     assert shown.items() <= found.items()
     programs = {f"user_events: {each.surface}" for each in record.cases}
     whole = {"user_events: uevt.run"} if record.trouble else set()
     assert found.keys() - shown.keys() == programs | whole
+
+
+def result_of(outcome: Outcome, record: RunRecord) -> str:
+    if outcome is Outcome.SKIP:
+        return "skip"
+    return "fail" if record.head.fails(outcome) else "pass"
+
+
+def test_totals_count_what_the_run_counts() -> None:
+    weak = [case("a.b", Outcome.CHANGED), case("a.c", Outcome.FIXED), case("a.d", Outcome.XFAIL)]
+    text = render_kselftest([run(*weak)])
+    assert "# # Totals: pass:2 fail:0 xfail:1 xpass:0 skip:0 error:0\n" in text
+    strict = render_kselftest([run(*weak, head=head(fail_on=Level.DETAIL))])
+    assert "# # Totals: pass:1 fail:1 xfail:1 xpass:0 skip:0 error:0\n" in strict
 
 
 def test_the_document_of_a_run_with_one_of_everything(golden: Callable[[str, str], None]) -> None:

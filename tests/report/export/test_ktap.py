@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 
 from conformance.report.export.ktap import render_ktap, write_ktap
-from conformance.results.case_result import NOT_OK, Outcome, SkipReason
+from conformance.results.case_result import Level, Outcome, SkipReason
 from conformance.results.run import KernelFacts, RunRecord
 from tests.report.export.ktap_reader import KtapError, read_ktap
-from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
+from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs, wrong
 
 
 @UNHURRIED
@@ -21,7 +21,9 @@ def test_any_run_is_valid_and_complete(record: RunRecord) -> None:
     top = read_ktap(render_ktap([record]))
     shown = {each.name: each.ok for each in top.leaves() if each.name}
     trouble = {"uevt.run": False} if record.trouble else {}
-    assert shown == {each.id: each.outcome not in NOT_OK for each in record.cases} | trouble
+    assert (
+        shown == {each.id: not record.head.fails(each.outcome) for each in record.cases} | trouble
+    )
 
 
 def test_directives_are_documented_ones() -> None:
@@ -33,17 +35,30 @@ def test_directives_are_documented_ones() -> None:
         "enable.bit_63": (True, ""),
         "delete.busy": (False, "CRASH"),
         "write.storm": (False, "TIMEOUT"),
-        "status.text": (False, "FIXED"),
+        "status.text": (True, ""),
         "format.array_length": (True, "XFAIL"),
+        "grammar.order": (True, ""),
+        "filters.caret": (True, ""),
         "layouts.compat": (True, "SKIP"),
         "lifetime.fork": (False, "ERROR"),
     }
     assert leaves["layouts.compat"].detail == (
         "host_tool: a program that these cases need is missing on the host"
     )
-    assert "# FAIL registration.size_short (blame kernel, 0.12 s)" in (
+    assert "# FAIL registration.size_short (contract, blame kernel, 0.12 s)" in (
         leaves["registration.size_short"].diagnostics
     )
+    assert leaves["grammar.order"].diagnostics == [
+        "# CHANGED (undocumented behaviour): step 2, errno: allowed EINVAL, observed 0"
+    ]
+
+
+def test_the_line_of_the_run_makes_a_deviation_not_ok() -> None:
+    weak = wrong("a.b", outcome=Outcome.NOTE, level=Level.DETAIL)
+    strict = run(weak, head=head(fail_on=Level.DETAIL))
+    (leaf,) = read_ktap(render_ktap([strict])).leaves()
+    assert (leaf.ok, leaf.directive) == (False, "")
+    assert leaf.diagnostics[0] == "# NOTE a.b (detail, blame kernel, 0.00 s)"
 
 
 def test_a_surface_has_the_result_of_its_worst_case() -> None:

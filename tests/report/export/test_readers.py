@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from conformance.report.export.junit import render_junit
 from conformance.report.export.kcidb import Sender, render_kcidb
 from conformance.report.export.kselftest import render_kselftest
 from conformance.report.export.ktap import render_ktap
-from conformance.results.case_result import Blame, Evidence, Outcome, SkipReason
+from conformance.results.case_result import Blame, Evidence, Level, Outcome, SkipReason
 from conformance.results.run import RunRecord
 from tests.report.conftest import Kunit
 from tests.report.export.lkft_reader import read_kselftest
@@ -23,7 +24,9 @@ from tests.report.samples import case, contradicted, head, run
 
 GREEN, GREY, RED = "green", "grey", "red"
 COLOURS = {
-    **dict.fromkeys((Outcome.PASS, Outcome.XFAIL), GREEN),
+    **dict.fromkeys((Outcome.PASS, Outcome.XFAIL, Outcome.FIXED), GREEN),
+    # Below the level that fails a run.
+    **dict.fromkeys((Outcome.CHANGED, Outcome.NOTE), GREEN),
     **dict.fromkeys((Outcome.SKIP,), GREY),
 }
 
@@ -45,7 +48,8 @@ RUNS = {
     "cut off before the first case": (run(selected=3), RED),
     "nothing judged": (run(case("write.a", Outcome.SKIP)), RED),
     "some guests without": (run(case("write.a"), UNBUILT), RED),
-    "adapted": (run(case("write.a", adapted=("persist",))), RED),
+    "a strict run": (replace(of(Outcome.NOTE), head=head(fail_on=Level.DETAIL)), RED),
+    "adapted": (run(case("write.a", adapted=("persist",))), GREEN),
     "contradicted": (contradicted(), RED),
     "not built": (run(UNBUILT, not_built=True), GREY),
     "not built, no case": (run(not_built=True), GREY),
@@ -91,8 +95,8 @@ def by_kcidb(records: list[RunRecord]) -> str:
 
 
 def by_github(records: list[RunRecord]) -> str:
-    kinds = {line[2:].partition(" ")[0] for line in github.annotate(records)}
-    return RED if "error" in kinds else GREY if "notice" in kinds else GREEN
+    text = "\n".join(github.annotate(records))
+    return RED if "::error " in text else GREY if "::notice title=NOT_BUILT" in text else GREEN
 
 
 def by_all(records: list[RunRecord]) -> dict[str, str]:

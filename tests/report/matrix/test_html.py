@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from conformance.report.html.pages import TEMPLATES
 from conformance.report.matrix.findings import Finding
 from conformance.report.matrix.html import render_html
+from conformance.report.matrix.story import SECTIONS
 from conformance.report.matrix.table import matrix
 from conformance.results.case_result import CaseResult, Evidence, Mismatch, Outcome
 from conformance.results.run import RunRecord
@@ -149,7 +150,7 @@ def test_passing_cases_are_small() -> None:
 
 def test_the_page_has_all_sections() -> None:
     text = page(mixed(), contradicted())
-    for title in ("Unexpected", "Contradicted switches", "What changed", "Known deviations"):
+    for title in ("Failed", *SECTIONS.values(), "Contradicted switches", "What changed"):
         assert f"<h2>{title}</h2>" in text
     covered = Covered("kernel/trace/trace_events_user.c", 950, 95.2, 600, 81.0)
     with_coverage = render_html(matrix([Run(mixed(), covered=(covered,))]), ())

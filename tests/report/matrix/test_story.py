@@ -7,7 +7,7 @@ from conformance.report.matrix.story import (
     counted,
     facts,
     grouped_results,
-    nothing_unexpected,
+    nothing_failed,
     options,
     run_trouble,
     slowest,
@@ -118,7 +118,7 @@ def test_options_that_differ_are_those_that_all_configurations_know() -> None:
 
 def test_zero_counts_are_left_out() -> None:
     plain = counted(of(kernel("6.12", case("a.b"))))
-    assert plain == [("passed", [1]), ("known", [0]), ("unexpected", [0])]
+    assert plain == [("passed", [1]), ("known bugs", [0]), ("failed", [0])]
     some = counted(of(kernel("6.1"), kernel("6.12", case("a.b", Outcome.SKIP), selected=3)))
     assert some[3:] == [("skipped", [0, 1]), ("not run", [0, 2])]
 
@@ -145,8 +145,8 @@ def test_problems_of_a_whole_run() -> None:
 
 def test_the_conclusion_covers_judged_cases_only() -> None:
     whole, part = kernel("6.1", case("a.b")), kernel("6.12", case("a.b"), selected=2)
-    assert nothing_unexpected(of(whole)) == "nothing unexpected"
-    assert nothing_unexpected(of(whole, part)) == "nothing unexpected among the judged cases"
+    assert nothing_failed(of(whole)) == "nothing failed"
+    assert nothing_failed(of(whole, part)) == "nothing failed among the judged cases"
 
 
 def test_contradictions_have_their_kernel() -> None:

@@ -41,7 +41,12 @@ def test_the_summary_of_a_run_with_one_of_everything(golden: Golden) -> None:
 
 
 def test_the_summary_of_a_passing_run_is_short(golden: Golden) -> None:
-    known = case("format.array_length", Outcome.XFAIL, reason="the length is not initialised")
+    known = case(
+        "format.array_length",
+        Outcome.XFAIL,
+        reason="known bug format-array-length: the length is not initialised",
+        bug="format-array-length",
+    )
     golden("good.txt", render_summary(run(*(case(f"write.n{n}") for n in range(231)), known)))
 
 
@@ -71,21 +76,20 @@ def test_a_summary_fits_100_columns_and_ends_with_the_verdict(record: RunRecord)
     [
         (
             run(*(case(f"write.n{n}") for n in range(231)), case("format.l", Outcome.XFAIL)),
-            "6.12 (6.12.117) PASS: 231 passed, 1 known deviation, 0 unexpected in 14.2 s",
+            "6.12 (6.12.117) PASS: 231 passed, 1 known bug, 0 failed in 14.2 s",
         ),
         (
             mixed(),
-            "6.12 (6.12.117) ERROR: 2 passed, 1 known deviation, 4 unexpected, 1 skipped,"
-            " 1 undecided in 14.2 s",
+            "6.12 (6.12.117) FAIL: 2 passed, 1 known bug, 1 fixed, 1 changed, 1 noted, 3 failed,"
+            " 1 skipped, 1 undecided in 14.2 s",
         ),
         (
             run(case("write.a", Outcome.FAIL)),
-            "6.12 (6.12.117) FAIL: 0 passed, 0 known deviations, 1 unexpected in 14.2 s",
+            "6.12 (6.12.117) FAIL: 0 passed, 0 known bugs, 1 failed in 14.2 s",
         ),
         (
             run(case("write.a"), selected=3),
-            "6.12 (6.12.117) ERROR: 1 passed, 0 known deviations, 0 unexpected, 2 not run"
-            " in 14.2 s",
+            "6.12 (6.12.117) ERROR: 1 passed, 0 known bugs, 0 failed, 2 not run in 14.2 s",
         ),
         (
             run(not_built=True, head=head(kernel=KernelFacts("image-6.1.0", "6.1.0", "6.1"))),

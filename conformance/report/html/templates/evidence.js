@@ -77,6 +77,8 @@ const evidence = (() => {
     const judged = matrix.judged.has(one.letters[column]);
     return pairs("pair about", [
       ["holds for", one.conditions],
+      ["level", one.level],
+      ["known bug", detail.bug],
       ["tier", one.tier],
       ["took", judged && `${one.seconds(column).toFixed(3)} s`],
       ["blame", detail.blame],

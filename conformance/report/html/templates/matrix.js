@@ -1,9 +1,9 @@
 // The matrix of a report, from the payload of html.py in #data:
 //   columns    label and release of each kernel, oldest first
-//   outcomes   letter, sign, word, and whether it is unexpected
+//   outcomes   letter, sign, word, and whether it is an error or a deviation
 //   absent     letter, sign and word of cells without a result
 //   surfaces   names
-//   functions  sentence, documentation, conditions, numbers of findings
+//   functions  sentence, documentation, conditions, numbers of findings, level
 //   rows       surface, function, id, tier, a letter for each column; for each result
 //              milliseconds and digests (one where all agree); numbers of details by column
 //   details    what explains a result; its steps are numbers of lines
@@ -24,7 +24,7 @@ const matrix = (() => {
   class Case {
     constructor([surface, func, id, tier, letters, times, digests, details]) {
       Object.assign(this, { surface, id, tier, letters: [...letters], times, digests, details });
-      [this.sentence, this.docs, this.conditions, this.findings] = data.functions[func];
+      [this.sentence, this.docs, this.conditions, this.findings, this.level] = data.functions[func];
     }
 
     get present() {
@@ -50,7 +50,7 @@ const matrix = (() => {
       return this.letters[earlier] === this.letters[column] ? -1 : earlier;
     }
 
-    // The column to open: the first unexpected one, else the last with a result.
+    // The column to open: the first with a deviation, else the last with a result.
     get telling() {
       const wrong = this.letters.findIndex((letter) => trouble.has(letter));
       if (wrong >= 0) return wrong;
