@@ -85,4 +85,9 @@ BUGS: tuple[Switch, ...] = (
         "registration-of-a-thread",
         "a registration belongs to a thread, or a vfork child, and those created after it",
     ),
+    _bug(
+        "perf-warns-on-long-record",
+        "a record that is too long for perf triggers a kernel warning",
+        fingerprints=("warn:perf_trace_buf_alloc/user_event_perf",),
+    ),
 )

@@ -92,6 +92,26 @@ def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
 
 
 @case(
+    spec="trace_event_perf.c:perf_trace_buf_alloc",
+    doc="Writing Data: silent about the longest payload",
+    level="behaviour",
+    profiles="6.1..",
+    needs="perf_sink",
+    tier="full",
+    isolation="fatal",
+    bug="perf-warns-on-long-record",
+)
+def test_too_long(ue: UserEvents) -> None:
+    """perf drops a payload of 8185 bytes silently, and takes the next record."""
+    event = ue.event("u32 a")
+    perf = open_perf(ue.process, ue.name())
+    assert event.write(A + b"\xee" * 8181).value == 8189
+    assert perf.count == 0
+    assert event.write(A).value == 8
+    assert perf.count == 1
+
+
+@case(
     spec="trace_events_user.c:user_event_perf",
     doc="Writing Data: silent about two tracers",
     needs="perf_sink long_records_kept",
