@@ -30,6 +30,17 @@ def test_exit(ue: UserEvents, closed: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
+@case(spec="current_user_event_enabler_exists, user_event_enabler_create", tier="quick")
+def test_exit_after_failures(ue: UserEvents) -> None:
+    """Failed registrations hold nothing: exit of the process deletes its event."""
+    data = ue.open_data()
+    word = data.register(ue.name()).word
+    assert data.register(ue.name(), word=word).errno == "EADDRINUSE"
+    assert data.register(ue.name(), enable_addr=0).errno == "ENOMEM"
+    ue.process.exit()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
 @case(
     spec="user_event_enabler", doc="Deleting: silent about memory that went away", level="behaviour"
 )
