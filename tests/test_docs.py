@@ -94,7 +94,7 @@ def test_make_targets_exist(page: Path) -> None:
 
 def test_failure_in_readme_names_its_case() -> None:
     text = text_of(ROOT / "README.md")
-    ((id, file),) = re.findall(r"(?ms)^FAIL (\S+) .*?^  case +(\S+):\d+$", text)
+    ((id, file),) = re.findall(r"(?ms)^CHANGED (\S+) .*?^  case +(\S+):\d+$", text)
     assert f"def test_{id.partition('.')[2]}(" in (ROOT / file).read_text(encoding="utf-8")
 
 

@@ -99,10 +99,14 @@ class RunHead:
 
 @dataclass(frozen=True, slots=True)
 class Functions:
-    """How many functions of cases there are, and how many apply to the profile of a run."""
+    """How many functions of cases there are, and how many apply to the profile of a run.
+
+    ``variants`` are the cases that those make, of both tiers; 0 if unknown.
+    """
 
     applying: int
     all: int
+    variants: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +167,14 @@ class RunRecord:
         if found:
             return f"the kernel contradicts its profile in: {', '.join(found)}; see --abi"
         return self.note.strip() or "no case was judged"
+
+    @property
+    def share(self) -> str:
+        """How much of the full tier a run of the quick tier selected, "" for another."""
+        quick = "--tier=quick" in self.head.asked
+        if not quick or self.functions is None or not self.functions.variants:
+            return ""
+        return f"quick: {self.selected:,} of {self.functions.variants:,}"
 
     @property
     def tally(self) -> dict[str, int]:

@@ -44,4 +44,5 @@ def _counts(record: RunRecord) -> str:
         for word, number in record.tally.items()
         if number or word in ALWAYS_SHOWN
     ]
-    return f"{', '.join(parts)} {time}"
+    share = f" ({record.share})" if record.share else ""
+    return f"{', '.join(parts)}{share} {time}"

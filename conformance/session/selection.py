@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from _pytest.mark.expression import Expression
-from _pytest.mark.structures import ParameterSet
+from _pytest.mark.structures import ParameterSet, get_unpacked_marks
 
 import conformance.cases
 from conformance.cases.case import FULL_MARK, VARIANTS_MARK, Case, Tier, declared
@@ -69,8 +70,8 @@ class CaseSelection:
         self._target = target
         self._earlier = history
         self._on_selected = on_selected
-        # The functions that were collected: do they apply to the profile?
-        self._applying: list[bool] = []
+        # For each function that was collected the number of its variants, 0 if it does not apply.
+        self._variants: list[int] = []
         # The files that were collected.
         self._files: set[str] = set()
         self.probes: list[Probe] = []
@@ -90,7 +91,7 @@ class CaseSelection:
         self._files.add(str(collector.path))
         full = Tier(collector.config.option.tier) is Tier.FULL
         applies = case.applies(self._target.profile)
-        self._applying.append(applies)
+        self._variants.append(_variants_of(obj) if applies else 0)
         if applies and (full or case.tier is Tier.QUICK or case.switch):
             return None
         return []
@@ -111,7 +112,7 @@ class CaseSelection:
         tier = Tier(config.option.tier)
         cases = [item for item in items if case_of(item) is not None]
         dropped = [item for item in cases if not self._selects(item, tier, wanted)]
-        if self._applying and len(dropped) == len(cases):
+        if self._variants and len(dropped) == len(cases):
             refuse(config, nothing_selected(config, self._target.profile.name))
         # pytest itself would match file and function names.
         config.option.keyword = ""
@@ -125,7 +126,8 @@ class CaseSelection:
         left = ordered(kept, case_and_id, self._earlier, config.option.shuffle)
         # Cases that ended before the run was resumed do not count as missing.
         lost = sorted(Path(path).name for path in _files(config) - self._files)
-        functions = Functions(applying=sum(self._applying), all=len(self._applying))
+        applying = [number for number in self._variants if number]
+        functions = Functions(len(applying), len(self._variants), sum(applying))
         self._on_selected(len(left), lost, functions)
         items[:] = others + left
 
@@ -135,6 +137,12 @@ class CaseSelection:
         if tier_of(case, item) is Tier.FULL and tier is Tier.QUICK:
             return False
         return wanted is None or wanted.evaluate(_Matcher(case_id(case, item)))
+
+
+def _variants_of(function: object) -> int:
+    """How many cases of both tiers a function makes."""
+    marks = [each for each in get_unpacked_marks(function) if each.name == VARIANTS_MARK.name]
+    return math.prod(len(each.args[1]) for each in marks)
 
 
 def _is_full_row(row: ParameterSet) -> bool:

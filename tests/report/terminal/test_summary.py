@@ -11,7 +11,7 @@ from hypothesis import given
 
 from conformance.report.terminal.summary import render_summary
 from conformance.results.case_result import Outcome, SkipReason
-from conformance.results.run import KernelFacts, RunRecord
+from conformance.results.run import Functions, KernelFacts, RunRecord
 from conformance.results.verdict import verdict_line
 from host.text import one_line, printable, use_colour, wrapped
 from tests.report.samples import (
@@ -108,6 +108,24 @@ def test_a_summary_fits_100_columns_and_ends_with_the_verdict(record: RunRecord)
 )
 def test_the_last_line_is_the_verdict(record: RunRecord, line: str) -> None:
     assert lines(record)[-2] == f"uevt: {line}"
+
+
+@pytest.mark.parametrize(
+    ("tier", "functions", "share"),
+    [
+        ("quick", Functions(1159, 1441, 3034), " (quick: 1 of 3,034)"),
+        ("full", Functions(1159, 1441, 3034), ""),
+        # An older run.
+        ("quick", Functions(1159, 1441), ""),
+        ("quick", None, ""),
+    ],
+)
+def test_the_verdict_says_the_share_of_a_quick_run(
+    tier: str, functions: Functions | None, share: str
+) -> None:
+    asked = head(asked=("--kernel=6.12", f"--tier={tier}"))
+    record = run(case("write.a"), head=asked, functions=functions)
+    assert verdict_line(record).endswith(f" 0 failed{share} in 14.2 s")
 
 
 def test_many_failures_do_not_bury_the_summary() -> None:
