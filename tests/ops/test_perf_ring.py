@@ -31,7 +31,9 @@ def sample(body: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("sample_type", "body", "text"),
     [
-        (RAW, b"\x0c\0\0\0" + b"\1\2\3\4\5\6\7\x08" + b"abcd", "raw 12: 61 62 63 64"),
+        (RAW, b"\x0c\0\0\0" + b"\1\2\4\4\5\6\7\x08" + b"abcd", "raw 12: 61 62 63 64"),
+        # Interrupts off.
+        (RAW, b"\x0c\0\0\0" + b"\1\2\1\4\5\6\7\x08" + b"abcd", "raw 12 flags 0x1: 61 62 63 64"),
         (TID, b"\5\0\0\0\5\0\0\0", "one thread"),
         (TID, b"\5\0\0\0\6\0\0\0", "process 5 thread 6"),
         (PERIOD, b"\2\0\0\0\0\0\0\0", "period 2"),
@@ -50,8 +52,8 @@ def test_sample(sample_type: int, body: bytes, text: str) -> None:
 
 
 def test_ids_are_omitted() -> None:
-    one = sample(b"\x0c\0\0\0" + b"\1\1\1\1\1\1\1\1" + b"abcd")
-    other = sample(b"\x0c\0\0\0" + b"\2\2\2\2\2\2\2\2" + b"abcd")
+    one = sample(b"\x0c\0\0\0" + b"\1\1\0\1\1\1\1\1" + b"abcd")
+    other = sample(b"\x0c\0\0\0" + b"\2\2\0\2\2\2\2\2" + b"abcd")
     assert perf_ring.describe(mapping(one), RAW) == perf_ring.describe(mapping(other), RAW)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from conformance.abi import perf
 from conformance.abi.grammar import TRACE_ENTRY_SIZE
+from conformance.ops.decoding.trace_page import COMPARED_FLAGS
 
 PAGE_SIZE = 4096
 _HEADER = struct.Struct("<IHH")
@@ -88,13 +89,18 @@ def _body(kind: int, body: bytes, sample_type: int) -> str:
 
 
 def _raw(body: bytes, thread: int | None) -> str:
-    """The size of a raw record with its padding, and the payload after its common fields."""
+    """The size of a raw record with its padding, and the payload after its common fields.
+
+    Flags of the common fields are shown if an interrupt wrote the record, or with interrupts off.
+    """
     size = int.from_bytes(body[:4], "little")
     record = body[4 : 4 + size]
     entry, payload = record[:TRACE_ENTRY_SIZE], record[TRACE_ENTRY_SIZE:]
+    flags = int.from_bytes(entry[2:3], "little") & COMPARED_FLAGS
     common = int.from_bytes(entry[4:8], "little")
     stranger = "" if thread in (None, common) else f" common_pid {common} of {thread}"
     if thread == 1 and stranger:
         # In a PID namespace; the global pid is arbitrary.
         stranger = " of process 1"
-    return f" raw {size}{stranger}: {payload.hex(' ')}"
+    unusual = f" flags {flags:#x}" if flags else ""
+    return f" raw {size}{stranger}{unusual}: {payload.hex(' ')}"

@@ -27,7 +27,7 @@ _MISSED = 3 << 30
 # struct trace_entry, and the flags that are compared: interrupts off; hard, soft and non-maskable
 # interrupt; bottom halves off.
 _ENTRY = struct.Struct("<HBBi")
-_FLAGS = 0x01 | 0x08 | 0x10 | 0x40 | 0x80
+COMPARED_FLAGS = 0x01 | 0x08 | 0x10 | 0x40 | 0x80
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def describe(raw: bytes, type_: int, pid: int, sizes: Sequence[int]) -> str:
         size = sizes[records] + TRACE_ENTRY_SIZE if records < len(sizes) else len(body)
         records += 1
         record = PageRecord(found == type_, process == pid, body[:size])
-        lines.append(_line(kind, len(body), record, flags & _FLAGS))
+        lines.append(_line(kind, len(body), record, flags & COMPARED_FLAGS))
     rest = "rest zero" if not any(data[commit:]) else f"rest {data[commit:].hex(' ')}"
     return "".join(f"{line}\n" for line in (f"commit {commit - extended}", *lines, rest))
 
