@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from conformance.results import kernel_config
-from conformance.results.case_result import CaseResult, Outcome
+from conformance.results.case_result import CaseResult, Level, Outcome
 from conformance.results.directory import link_latest
 from conformance.results.results_json import NAME
 from conformance.results.run import KernelFacts, RunRecord
@@ -35,7 +35,8 @@ def test_a_regression_is_found_and_printed_as_json(tmp_path: Path, compared: Uev
     stored(tmp_path / "6.12" / "20261119T000000Z", run(case("a.b", F), head=head(suite="0.0.9")))
     link_latest(good)
     bad = stored(tmp_path / "bad", run(wrong("a.b"), case("a.c")))
-    assert "1 newly failing, 1 as before" in compared(tmp_path / "6.12", bad, code=1).out
+    words = compared(tmp_path / "6.12", bad, code=1).out.split()
+    assert " ".join(words).endswith("REGRESSION: 1 newly deviating (contract), 1 as before")
     assert "1 fixed" in compared(bad / NAME, tmp_path / "6.12").out
     data = json.loads(compared("--json", good, bad, code=1).out)
     assert data["regression"] is True
@@ -44,6 +45,16 @@ def test_a_regression_is_found_and_printed_as_json(tmp_path: Path, compared: Uev
     assert (change["case"], change["kind"], change["regression"]) == ("a.b", "broken", True)
     assert (change["base"]["outcome"], change["new"]["outcome"]) == ("PASS", "FAIL")
     assert change["new"]["mismatches"][0]["observed"] == "0"
+
+
+def test_the_line_decides_what_is_a_regression(tmp_path: Path, compared: Uevt) -> None:
+    good = stored(tmp_path / "good", run(case("a.b")))
+    weak = wrong("a.b", outcome=Outcome.CHANGED, level=Level.BEHAVIOUR)
+    changed = stored(tmp_path / "changed", run(weak))
+    assert "newly deviating: undocumented behaviour (1)" in compared(good, changed).out
+    compared("--fail-on", "behaviour", good, changed, code=1)
+    (change,) = json.loads(compared("--json", good, changed).out)["changes"]
+    assert (change["level"], change["regression"]) == ("behaviour", False)
 
 
 def test_a_run_without_a_verdict_is_no_success(tmp_path: Path, compared: Uevt) -> None:
