@@ -90,4 +90,16 @@ BUGS: tuple[Switch, ...] = (
         "a record that is too long for perf triggers a kernel warning",
         fingerprints=("warn:perf_trace_buf_alloc/user_event_perf",),
     ),
+    _bug(
+        "field-offset-wraps",
+        "offsets of fields pass 2^31 and wrap, and readers of a record follow them",
+    ),
+    _bug(
+        "struct-data-loc",
+        "a struct type that contains __data_loc is a dynamic field that nothing validates",
+    ),
+    _bug(
+        "empty-dynamic-string",
+        "the byte before a dynamic string of length 0 decides whether it is accepted",
+    ),
 )

@@ -185,7 +185,11 @@ def test_struct_named_like_text(ue: UserEvents) -> None:
     assert seen == [ue.line("a=abc", "b=<INVALID-SIZE>")]
 
 
-@case(spec="trace_events_filter.c:filter_assign_type; trace_events_user.c:user_event_add_field")
+@case(
+    spec="trace_events_filter.c:filter_assign_type; trace_events_user.c:user_event_add_field",
+    tier="quick",
+    switch="struct-data-loc",
+)
 @variants(
     ("data_loc.text", "__data_loc_char", b"\x0c\0\3\0", "ABC"),
     ("data_loc.bytes", "__data_loc_x", b"\x0c\0\3\0", "41,42,43"),
@@ -196,9 +200,15 @@ def test_struct_named_like_text(ue: UserEvents) -> None:
     ("rel_loc.negative_length", "__rel_loc_x", b"\1\0\xf0\xff", ""),
 )
 def test_struct_named_like_dynamic(ue: UserEvents, type_text: str, word: bytes, text: str) -> None:
-    """A struct with "__data_loc" or "__rel_loc" in its type prints as dynamic, unvalidated."""
-    seen = recorded(ue, f"struct {type_text} a 4; char[8] b", word + b"ABCDEFGH")
-    assert seen == [ue.line(f"a={text}", "b=ABCDEFGH")]
+    """A struct with "__data_loc" or "__rel_loc" in its type, which nothing validates, is EINVAL."""
+    data = ue.open_data()
+    errno = ue.bug("struct-data-loc", fixed="EINVAL", present="")
+    event = data.register(f"{ue.name()} struct {type_text} a 4; char[8] b")
+    assert event.errno == errno
+    if not errno:
+        ue.tracefs.enable(ue.name())
+        assert data.write_event(0, word + b"ABCDEFGH").value == 16
+        assert ue.tracefs.records() == [ue.line(f"a={text}", "b=ABCDEFGH")]
 
 
 @case(spec="trace_output.c:print_event_fields", needs="empty_payload", tier="quick")

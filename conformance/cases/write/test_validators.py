@@ -28,13 +28,24 @@ def located(offset: int, length: int) -> bytes:
     return (length << 16 | offset).to_bytes(4, "little")
 
 
+# An empty string whose preceding byte is not NUL.
+AFTER_TEXT = "after text"
+
+
+def shown(ue: UserEvents, text: str | None) -> str | None:
+    """The text of a record, None for a payload that is refused."""
+    if text != AFTER_TEXT:
+        return text
+    return ue.bug("empty-dynamic-string", fixed="", present=None)
+
+
 # Record of 20 bytes: 8 common, u32 n at 8, the word at 12, "abc" and NUL at 16.
 DATA_LOC_BOUNDS = {
     "whole": (16, 4, "abc"),
     "inner": (17, 3, "bc"),
     "last_byte": (19, 1, ""),
     "empty_at_end": (20, 0, ""),
-    "empty_after_text": (17, 0, None),
+    "empty_after_text": (17, 0, AFTER_TEXT),
     "without_nul": (16, 3, None),
     "one_too_long": (16, 5, None),
     "starts_at_end": (20, 1, None),
@@ -50,7 +61,7 @@ REL_LOC_BOUNDS = {
     "last_byte": (3, 1, ""),
     "empty_at_end": (4, 0, ""),
     "empty_at_start": (0, 0, ""),
-    "empty_after_text": (1, 0, None),
+    "empty_after_text": (1, 0, AFTER_TEXT),
     "without_nul": (0, 3, None),
     "one_too_long": (0, 5, None),
     "starts_at_end": (4, 1, None),
@@ -59,13 +70,14 @@ REL_LOC_BOUNDS = {
 }
 
 
-@case
+@case(bug="empty-dynamic-string")
 @variants(DATA_LOC_BOUNDS)
 def test_data_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | None) -> None:
     """A `__data_loc` string must end within the record with a NUL as its last byte; else EFAULT."""
     event = ue.event("u32 n; __data_loc char[] m", enabled=True)
     payload = b"A\0\0\0" + located(offset, length) + b"abc\0"
     written = event.write(payload)
+    text = shown(ue, text)
     if text is None and ue.dated(CHECKED, since=True, before=False):
         assert written.errno == "EFAULT"
         assert ue.tracefs.records() == []
@@ -74,13 +86,22 @@ def test_data_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | N
         assert ue.tracefs.records() == [ue.line("n=0x41 (65)", f"m={text}", dump=payload.hex(" "))]
 
 
-@case(spec="user_event_validate: VALIDATOR_REL")
+@case(needs="dynamic_fields_validated", switch="empty-dynamic-string")
+def test_empty_string(ue: UserEvents) -> None:
+    """A dynamic string of length 0 is accepted, whatever the byte before it."""
+    event = ue.event("__data_loc char[] a; __rel_loc char[] b", enabled=True)
+    errno = ue.bug("empty-dynamic-string", fixed="", present="EFAULT")
+    assert event.write(located(18, 0) + located(2, 0) + b"abc\0").errno == errno
+
+
+@case(spec="user_event_validate: VALIDATOR_REL", bug="empty-dynamic-string")
 @variants(REL_LOC_BOUNDS)
 def test_rel_loc_bounds(ue: UserEvents, offset: int, length: int, text: str | None) -> None:
     """A `__rel_loc` string must end within the record with a NUL as its last byte; else EFAULT."""
     event = ue.event("u32 n; __rel_loc char[] m", enabled=True)
     payload = b"A\0\0\0" + located(offset, length) + b"abc\0"
     written = event.write(payload)
+    text = shown(ue, text)
     if text is None and ue.dated(CHECKED, since=True, before=False):
         assert written.errno == "EFAULT"
         assert ue.tracefs.records() == []

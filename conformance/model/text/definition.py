@@ -16,6 +16,7 @@ from conformance.model.text.numbers import parse_unsigned
 # lib/ctype.c: isspace() of the kernel includes the no-break space of latin-1.
 SPACES = "\t\n\v\f\r \xa0"
 _U32 = 1 << 32
+_INT_MAX = (1 << 31) - 1
 # A percent sign in a format: flags, width and precision have no effect.
 _PERCENT = re.compile(r"%[-+ #0]*\d*(?:\.\d*)?%")
 
@@ -135,7 +136,10 @@ def parse_fields(arguments: str | None, profile: Profile) -> tuple[Field, ...]:
         field = _parse_field(piece, offset, profile)
         if field is not None:
             fields.append(field)
-            offset = (offset + field.size) % _U32
+            end = offset + field.size
+            if profile.fixed("field-offset-wraps") and end - grammar.TRACE_ENTRY_SIZE > _INT_MAX:
+                raise Errno("EINVAL")
+            offset = end % _U32
     return tuple(fields)
 
 
@@ -152,6 +156,9 @@ def _parse_field(piece: str, offset: int, profile: Profile) -> Field | None:
             raise Errno("EINVAL")
         type_, rest = piece[:end], piece[end + 1 :].split(" ")
     if not rest:
+        raise Errno("EINVAL")
+    named_dynamic = "__data_loc" in type_ or "__rel_loc" in type_
+    if named_dynamic and prefix == grammar.STRUCT_PREFIX and profile.fixed("struct-data-loc"):
         raise Errno("EINVAL")
     name, *sizes = rest
     return Field(type_, name, offset, _field_size(type_, sizes, prefix, profile))

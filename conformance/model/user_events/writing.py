@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from conformance.abi import grammar
 from conformance.abi.perf import PERF_MAX_TRACE_SIZE
+from conformance.abi.profile import Profile
 from conformance.model import pages
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.events import Event
@@ -188,7 +189,7 @@ def record(world: World, process: Process, event: Event, payload: bytes) -> None
         # A copy of no bytes counted as a failed copy.
         raise Errno("EFAULT")
     if world.profile.has("dynamic_fields_validated"):
-        _validate(event, raw)
+        _validate(event, raw, world.profile)
     entry = Record(event.id, raw, actor_of(world, process), process.cpu)
     for reservation in reservations:
         recording.commit(world, reservation, entry, stuck=_is_stuck(reservation.instance, process))
@@ -221,7 +222,7 @@ def perf_listeners(world: World, process: Process, event: Event, size: int) -> l
     return found
 
 
-def _validate(event: Event, record: bytes) -> None:
+def _validate(event: Event, record: bytes, profile: Profile) -> None:
     """user_event_validate(): dynamic data lies within the record, strings end with NUL."""
     for field in event.fields:
         if not field.is_location:
@@ -233,6 +234,9 @@ def _validate(event: Event, record: bytes) -> None:
         end = start + (word >> 16)
         if end > len(record):
             raise Errno("EFAULT")
+        is_empty = not word >> 16
+        if is_empty and profile.fixed("empty-dynamic-string"):
+            continue
         if "char" in field.type:
             if end <= grammar.TRACE_ENTRY_SIZE:
                 raise NotModelled("a string that ends within or before the common fields")
