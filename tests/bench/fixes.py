@@ -40,8 +40,8 @@ def _judge(bugs: Sequence[str]) -> bool:
     with tempfile.TemporaryDirectory() as directory:
         out = Path(directory) / "out"
         patches = [f"--patch={PATCHES / bug}.patch" for bug in bugs]
-        command = [Path(sys.executable).parent / "uevt", "run", "--kernel", "6.12", *patches]
-        command += ["--tier", "full", "--strict", "--quiet", "--out", out]
+        command = [str(Path(sys.executable).parent / "uevt"), "run", "--kernel", "6.12", *patches]
+        command += ["--tier", "full", "--strict", "--quiet", "--out", str(out)]
         done = subprocess.run(command, cwd=guests.ROOT, timeout=_RUN_S, check=False)
         wrong = [f"uevt run ended with {done.returncode}"] if done.returncode else []
         if (out / NAME).exists():
