@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.results.case_result import OUTCOME_OF
 from kernels.patches import series
 from kernels.store.built_kernel import BuiltKernel
 from tests.cases.variants import all_variants
@@ -34,11 +35,14 @@ def test_all_mutants_are_detected(tmp_path: Path, built_kernel: BuiltKernel) -> 
     together = tmp_path / "mutants.patch"
     together.write_text("\n".join(patch.read_text() for patch in MUTANTS))
     cases = {detected_by(patch) for patch in MUTANTS}
+    levels = {each.id: each.case.level for each in all_variants() if each.id in cases}
     done = uevt(
         "run", "--kernel", "6.12", "--patch", str(together), "--tier", "full",
-        "-k", " or ".join(sorted(cases)), "--out", str(tmp_path / "out"),
+        "-k", " or ".join(sorted(cases)), "--strict", "--out", str(tmp_path / "out"),
     )  # fmt: skip
     assert done.returncode == 1, done.stdout
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     outcomes = {case["id"]: case["outcome"] for case in results["cases"]}
-    assert {case: outcomes[case] for case in cases} == dict.fromkeys(cases, "FAIL")
+    assert {case: outcomes[case] for case in cases} == {
+        case: OUTCOME_OF[level].value for case, level in levels.items()
+    }

@@ -101,7 +101,7 @@ def test_ktap_has_standard_output_for_itself(tmp_path: Path) -> None:
 
 
 def test_ktap_of_guests_side_by_side(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    """In the order in which cases end; the evidence comes before an unexpected result."""
+    """In the order in which cases end; the evidence comes before a result that fails the run."""
     abi = "--abi=6.12,ebadf_when_disabled=no"
     cases = ("-k", "dated.ebadf_when_disabled or status.nothing_registered", "-n", "2")
     out = f"--out={tmp_path / 'out'}"

@@ -1,4 +1,4 @@
-"""One unexpected result, with everything needed to judge and repeat it."""
+"""One result that deviates, with everything needed to judge and repeat it."""
 
 from __future__ import annotations
 

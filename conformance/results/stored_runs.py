@@ -1,6 +1,6 @@
 """Stored runs: find the directories, read them, and order their kernels.
 
-``uevt compare``, ``history``, ``report``, ``export`` and ``expectations check`` share this.
+``uevt compare``, ``history``, ``report`` and ``export`` share this.
 """
 
 from __future__ import annotations

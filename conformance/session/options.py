@@ -45,7 +45,7 @@ _FAIL_ON = (
     "fail on deviations of this level or a stronger one: contract (the default), behaviour or "
     "detail (the default for kernels of the catalog without changes)"
 )
-_REPEAT = "run each case up to N times, until one run is unexpected (with -k CASE: find flakes)"
+_REPEAT = "run each case up to N times, until one run deviates (with -k CASE: find flakes)"
 
 
 def declare(add: Callable[..., object]) -> None:

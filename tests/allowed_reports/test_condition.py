@@ -1,4 +1,4 @@
-"""The `when` of an expectation."""
+"""The `when` of a rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An unexpected result as text."""
+"""A deviating result as text."""
 
 from __future__ import annotations
 

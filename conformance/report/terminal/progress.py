@@ -1,7 +1,7 @@
 """Live output of a run for a person; the last line is the verdict.
 
-Each unexpected case is printed as it ends: the first line has outcome and id, its evidence is
-indented.  On a terminal a progress line is updated in place, and removed at the end.
+Each case that fails the run is printed as it ends: the first line has outcome and id, its evidence
+is indented.  On a terminal a progress line is updated in place, and removed at the end.
 """
 
 from __future__ import annotations
