@@ -44,6 +44,8 @@ class Event:
     flags: int
     tracepoint: str
     self_reference: bool
+    # The fields as registered.
+    arguments: str | None = None
     # Whether user_events_status shows FLAG:BPF_ITER.
     bpf_iter: bool = False
     has_directory: bool = True
@@ -203,6 +205,9 @@ class EventTable:
                 return event
             if definition.fields_match(event.fields, tokens, self.profile):
                 return event
+            same_text = event.arguments == command.arguments
+            if same_text and self.profile.fixed("definition-differs-from-itself"):
+                return event
             if not multi:
                 raise Errno("EADDRINUSE")
         return None
@@ -225,6 +230,7 @@ class EventTable:
             raise Errno("ENODEV")
         persistent = bool(flags & USER_EVENT_REG_PERSIST) or not self.profile.has("auto_delete")
         event = Event(self._created, command.name, fields, flags, tracepoint, persistent)
+        event.arguments = command.arguments
         event.index = index
         if not self.profile.has("bpf_iter_ignored"):
             event.bpf_iter = "BPF_ITER" in (command.flags or "").split(",")
