@@ -131,12 +131,6 @@ BASE: tuple[Switch, ...] = (
         {(6, 0): 12},
     ),
     _base(
-        "bytes_fetched_unsigned",
-        "an eprobe fetches a signed byte without its sign",
-        "kbuild: treat char as always unsigned",
-        (6, 2),
-    ),
-    _base(
         "percent_and_graph",
         "values of histograms have the modifiers .percent and .graph",
         "tracing: Add .percent suffix option to histogram values",

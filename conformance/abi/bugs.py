@@ -106,4 +106,88 @@ BUGS: tuple[Switch, ...] = (
         "empty-dynamic-string",
         "the byte before a dynamic string of length 0 decides whether it is accepted",
     ),
+    _bug(
+        "bpf-never-runs",
+        "a BPF program attaches to an event and never runs",
+        kind=Kind.BASE,
+    ),
+    _bug(
+        "eprobe-rel-loc",
+        "an eprobe reads a __rel_loc string four bytes too early",
+        kind=Kind.BASE,
+    ),
+    _bug(
+        "eprobe-sign",
+        "an eprobe loses the sign of a byte",
+        # With "kbuild: treat char as always unsigned".
+        kind=Kind.BASE,
+        introduced=(6, 2),
+    ),
+    _bug(
+        "filter-errno",
+        "a filter that does not parse fails with EPERM, ENOENT or ESRCH",
+        kind=Kind.BASE,
+    ),
+    _bug(
+        "filter-end-pattern",
+        "the pattern `*text` is compared with the end of an array, not of the string in it",
+        kind=Kind.BASE,
+    ),
+    _bug(
+        "filter-digit-pattern",
+        "a filter pattern that starts with a digit is compared as plain text",
+        kind=Kind.BASE,
+    ),
+    _bug(
+        "filter-odd-size",
+        "a filter on a field of 3, 5 or more than 8 bytes is accepted and matches nothing",
+        kind=Kind.BASE,
+    ),
+    _bug(
+        "hist-signed",
+        "a histogram shows signed keys as unsigned",
+        kind=Kind.BASE,
+    ),
+    _bug(
+        "hist-string-key-cut",
+        "a histogram drops the last character of a string that fills char[8], char[16] …",
+        kind=Kind.BASE,
+    ),
+    _bug(
+        "hist-vars-pause",
+        "a histogram with variables cannot be paused, continued or cleared",
+        kind=Kind.BASE,
+    ),
+    _bug(
+        "hist-division",
+        "histograms round up divisions by a constant",
+        kind=Kind.BASE,
+    ),
+    _bug(
+        "hist-var-expression-cut",
+        "a variable that is a sum reads as its first field in the same histogram",
+        kind=Kind.BASE,
+    ),
+    _bug(
+        "synth-sign",
+        "a synthetic event shows an s8 or s16 without its sign",
+        kind=Kind.BASE,
+    ),
+    _bug(
+        "action-param-one-letter",
+        "a histogram action refuses fields whose name has one letter",
+        kind=Kind.BASE,
+    ),
+    _bug(
+        "system-filter-never-fails",
+        "writing the filter of a system succeeds although no event takes it",
+        kind=Kind.BASE,
+    ),
+    _bug(
+        "failed-delete-clears-buffers",
+        "a deletion through dynamic_events that fails clears the trace buffers",
+        # With "tracing: Free buffers when a used dynamic event is removed", also in 6.0.12.
+        kind=Kind.BASE,
+        introduced=(6, 0),
+    ),
 )

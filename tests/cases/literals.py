@@ -2,7 +2,7 @@
 
 A case compares an answer of the kernel with something written in the case: constants, values of its
 table of variants, tables of the module, and expressions of these alone; the name of an event; and a
-choice between such values by a dated switch.  The result of an operation does not count, nor does a
+choice between such values by a dated switch or a known bug.  The result of an operation does not count, nor does a
 fact of the ABI tables or the model.
 """
 
@@ -16,9 +16,9 @@ from pathlib import Path
 
 # Packages whose facts must not become expectations.
 COMPUTED = ("conformance.abi", "conformance.model")
-# Methods of ``ue`` that issue no operation: names, and choices by a dated switch.
+# Methods of ``ue`` that issue no operation: names, and choices by a dated switch or a bug.
 _NAMES = frozenset({"name", "prefix"})
-_CHOICES = frozenset({"dated", "line", "status_line"})
+_CHOICES = frozenset({"bug", "dated", "line", "status_line"})
 # Methods that add their arguments to a list or set.
 _FILLING = frozenset({"add", "append", "extend", "insert", "update"})
 _BUILT_IN = "bytes dict enumerate frozenset int len list max min range reversed set sorted str sum"

@@ -116,6 +116,7 @@ def test_expression(ue: UserEvents, text: str, kept: list[tuple[int, int]]) -> N
     # The first kernels crash: dated.odd_sizes_compared.
     needs="odd_sizes_compared",
     tier="full",
+    switch="filter-odd-size",
 )
 @variants(
     ("equal", "struct s a 3; u8 b", "a == 0", b"\0\0\0\1"),
@@ -123,11 +124,12 @@ def test_expression(ue: UserEvents, text: str, kept: list[tuple[int, int]]) -> N
     ("large", "struct s a 16", "a >= 0", bytes(16)),
 )
 def test_other_sizes(ue: UserEvents, fields: str, text: str, payload: bytes) -> None:
-    """A field of a size that no integer has is accepted in a filter, and never matches."""
+    """A field of a size that no integer has cannot be compared with a number."""
     event = ue.event(fields, enabled=True)
-    assert event.directory.set_filter(text).errno == ""
+    filtered = event.directory.set_filter(text)
+    assert filtered.errno == ue.bug("filter-odd-size", fixed="EINVAL", present="")
     assert event.write(payload).value == 4 + len(payload)
-    assert ue.tracefs.records() == []
+    assert len(ue.tracefs.records()) == ue.bug("filter-odd-size", fixed=1, present=0)
 
 
 @case(
@@ -285,13 +287,17 @@ def test_system(ue: UserEvents) -> None:
     doc="Subsystem filters: an error where no event has it",
     tier="full",
     isolation="global",
+    switch="system-filter-never-fails",
 )
 def test_system_of_nothing(ue: UserEvents) -> None:
-    """A filter that no event of the system accepts is stored, and the events lose theirs."""
+    """A filter that no event of the system accepts is an error, and the events lose theirs."""
     directory = ue.event("u8 a").directory
     directory.set_filter("a == 1")
-    assert ue.tracefs.write(SYSTEM_FILTER, "nothing\n").value == 8
-    assert directory.filter == f"nothing\n{NOT_IN_ALL}\n"
-    assert ue.tracefs.read(SYSTEM_FILTER).text == GLOBAL
+    filtered = ue.tracefs.write(SYSTEM_FILTER, "nothing\n")
+    failed = f"nothing\n{NOT_IN_ALL}\n"
+    assert filtered.errno == ue.bug("system-filter-never-fails", fixed="EINVAL", present="")
+    assert directory.filter == failed
+    shown = ue.bug("system-filter-never-fails", fixed=failed, present=GLOBAL)
+    assert ue.tracefs.read(SYSTEM_FILTER).text == shown
     multi = SYSTEM_FILTER.replace("user_events", "user_events_multi")
     assert ue.tracefs.write(multi, "a == 1\n").errno == "ENOENT"

@@ -16,7 +16,11 @@ case = surface(
 )
 
 
-@case(spec="trace_events_filter.c:do_filter_scalar_cpumask", facilities="smp")
+@case(
+    spec="trace_events_filter.c:do_filter_scalar_cpumask",
+    facilities="smp",
+    bug="filter-odd-size",
+)
 @variants(
     ("u8", "u8 a", 1, "a & CPUS{0-1}", ("(0)", "(1)")),
     # The low byte of 256 alone would be a CPU.
@@ -35,7 +39,11 @@ def test_processors(
 ) -> None:
     """CPU numbers match a set by & (in it), != (unless all are in it) and == (only that one)."""
     event = ue.event(field, enabled=True)
-    assert event.directory.set_filter(text).errno == ""
+    filtered = event.directory.set_filter(text)
+    if size == 3:
+        assert filtered.errno == ue.bug("filter-odd-size", fixed="EINVAL", present="")
+    if filtered.errno:
+        return
     for number in (0, 1, 200, 256, 1 << 32):
         if number < 1 << 8 * size:
             event.write(number.to_bytes(size, "little"))

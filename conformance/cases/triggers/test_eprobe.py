@@ -55,36 +55,42 @@ def test_records(ue: UserEvents, fields: str, arguments: str, payload: bytes, sh
     assert remove_eprobe(ue).errno == ""
 
 
-@case(spec="trace_eprobe.c:get_event_field: *(char *)addr")
+@case(spec="trace_eprobe.c:get_event_field: *(char *)addr", switch="eprobe-sign")
 def test_signed_byte(ue: UserEvents) -> None:
-    """A signed byte is fetched as unsigned if the kernel is compiled with an unsigned char."""
+    """A signed byte is fetched with its sign."""
     event = ue.event("s8 a; char b")
     add_eprobe(ue, "a=$a:s32 b=$b:s64")
     enable_eprobe(ue)
     assert event.write(b"\xff\x80").value == 6
     disable_eprobe(ue)
+    numbers = ue.bug("eprobe-sign", fixed="a=-1 b=-128", present="a=255 b=128")
     assert ue.tracefs.records(ue.name("p")) == [
-        f"{ue.name('p')}: (user_events.{ue.name()}) "
-        + ue.dated("bytes_fetched_unsigned", since="a=255 b=128", before="a=-1 b=-128")
+        f"{ue.name('p')}: (user_events.{ue.name()}) {numbers}"
     ]
 
 
-@case(spec="trace_eprobe.c:get_event_field", doc="string fetches text", profiles="6.4..")
+@case(
+    spec="trace_eprobe.c:get_event_field",
+    doc="string fetches text",
+    profiles="6.4..",
+    switch="eprobe-rel-loc",
+)
 @variants(
-    ("char", "char[8] s", b"hello\0\0\0", "hello"),
-    ("data_loc", "__data_loc char[] s", b"\x0c\0\6\0hello\0", "hello"),
     # The offset of a __rel_loc string counts from the end of the field; an eprobe counts from its
     # start, and reads four bytes too early.
     ("rel_loc", "__rel_loc char[] s", b"\4\0\6\0XY\0\0hello\0", "XY"),
     ("rel_loc-at-once", "__rel_loc char[] s", b"\0\0\6\0hello\0", ""),
+    ("char", "char[8] s", b"hello\0\0\0", "hello"),
+    ("data_loc", "__data_loc char[] s", b"\x0c\0\6\0hello\0", "hello"),
 )
-def test_strings(ue: UserEvents, fields: str, payload: bytes, shown: str) -> None:
-    """An eprobe fetches the text of arrays and __data_loc fields, not that of __rel_loc fields."""
+def test_strings(ue: UserEvents, fields: str, payload: bytes, present: str) -> None:
+    """An eprobe fetches the text of arrays and dynamic fields."""
     event = ue.event(fields)
     assert add_eprobe(ue, "s=$s:string").errno == ""
     enable_eprobe(ue)
     assert event.write(payload).value == 4 + len(payload)
     disable_eprobe(ue)
+    shown = ue.bug("eprobe-rel-loc", fixed="hello", present=present)
     assert ue.tracefs.records() == [f'{ue.name("p")}: (user_events.{ue.name()}) s="{shown}"']
 
 

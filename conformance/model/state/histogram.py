@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from conformance.abi.profile import Profile
 from conformance.model.errors import NotModelled
 from conformance.model.state.histogram_values import (
     Expression,
@@ -138,6 +139,7 @@ class Histogram:
     ``entries`` are the sums by key; ``references`` are variables of other histograms.
     """
 
+    profile: Profile
     keys: tuple[HistField, ...]
     values: tuple[Expression, ...]
     sort_keys: tuple[SortKey, ...]
@@ -185,7 +187,7 @@ class Histogram:
 
     def add(self, instances: Mapping[str, Instance], record: bytes) -> None:
         """event_hist_trigger()"""
-        key = tuple(part.value(record) for part in self.keys)
+        key = tuple(part.key(record, self.profile) for part in self.keys)
         read = self._read(key)
         if read is None:
             return
@@ -195,13 +197,13 @@ class Histogram:
         self.hits += 1
         sums = self.entries.setdefault(key, [0] * len(self.values))
         for index, part in enumerate(self.values):
-            value = evaluate(part, record, read)
+            value = evaluate(part, record, read, self.profile)
             if isinstance(value, bytes):
                 raise NotModelled("a variable that is a string, as a number")
             sums[index] += value
         own = self.table.values.setdefault(key, {})
         for variable in self.table.variables:
-            own[variable.name] = evaluate(variable.value, record, read)
+            own[variable.name] = evaluate(variable.value, record, read, self.profile)
         for action in self.actions:
             action.perform(instances, key, record, own, read)
 
@@ -252,7 +254,8 @@ class Histogram:
         return key[self.keys.index(part)]
 
     def _line(self, key: Key) -> str:
-        keys = ", ".join(part.shown(each) for part, each in zip(self.keys, key, strict=True))
+        pairs = zip(self.keys, key, strict=True)
+        keys = ", ".join(part.shown(each, self.profile) for part, each in pairs)
         values = [
             f" {self._sum(part, index, sums)}"
             for index, (part, sums) in enumerate(zip(self.values, self.entries[key], strict=True))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from conformance.abi.profile import Profile
 from conformance.model.errors import NotModelled
 from conformance.model.text import filters
 from conformance.model.text.definition import Field
@@ -51,8 +52,16 @@ class HistField:
         """HIST_FIELD_FL_STRING"""
         return self.field is not None and filters.is_string(self.field)
 
+    def key(self, record: bytes, profile: Profile) -> Value:
+        """add_to_key()"""
+        value = self.value(record)
+        if self.field is None or not self.is_string or self.field.is_location:
+            return value
+        whole = filters.string_of(self.field, record).partition(b"\0")[0]
+        return value if value == whole or not profile.fixed("hist-string-key-cut") else whole
+
     def value(self, record: bytes) -> Value:
-        """The key or value that a record has."""
+        """The value that a record has; text is cut to what a key holds with a NUL."""
         if self.field is None:
             return 1
         raw = record[self.field.offset : self.field.offset + self.field.size]
@@ -66,15 +75,17 @@ class HistField:
         return value // self.buckets * self.buckets if self.buckets else value
 
     def _string(self, raw: bytes) -> bytes:
-        """add_to_key(): as much as the key holds, with a terminating NUL."""
         assert self.field is not None
         size = _DYNAMIC_KEY if self.field.is_location else -(-self.field.size // _KEY_UNIT) * 8
         return raw[: size - 1].partition(b"\0")[0]
 
-    def shown(self, value: Value) -> str:
+    def shown(self, value: Value, profile: Profile) -> str:
         """hist_trigger_print_key()"""
         if isinstance(value, bytes):
             return f"{self.name}: {value.decode('latin-1'):<50}"
+        plain = not (self.modifier or self.buckets)
+        if value < 0 and plain and profile.fixed("hist-signed"):
+            return f"{self.name}: {value:>10}"
         value &= _MASK
         if self.buckets:
             return f"{self.name}: ~ {value}-{value + self.buckets - 1}"
@@ -185,7 +196,9 @@ def same_kind(one: Expression, other: Expression) -> bool:
     return type(one) is type(other)
 
 
-def evaluate(part: Expression, record: bytes, read: Mapping[VariableReference, Value]) -> Value:
+def evaluate(
+    part: Expression, record: bytes, read: Mapping[VariableReference, Value], profile: Profile
+) -> Value:
     """hist_fn_call(): 64 bits; ``read`` has the values of the references."""
     match part:
         case HistField():
@@ -195,15 +208,28 @@ def evaluate(part: Expression, record: bytes, read: Mapping[VariableReference, V
         case VariableReference():
             return read[part]
         case Operation(operator=operator, left=left, right=right):
-            first = _number(evaluate(left, record, read))
+            first = _number(evaluate(left, record, read, profile))
             if right is None:
                 return -first & _MASK
-            second = _number(evaluate(right, record, read))
-            return calculate(operator, first, second, constant=isinstance(right, Constant))
+            second = _number(evaluate(right, record, read, profile))
+            if isinstance(right, Constant):
+                return calculate_by_constant(operator, first, second, profile)
+            return calculate(operator, first, second)
 
 
-def calculate(operator: str, first: int, second: int, *, constant: bool) -> int:
-    """hist_field_plus() and its like.  Division by a constant is rounded differently."""
+def calculate_by_constant(operator: str, first: int, second: int, profile: Profile) -> int:
+    """hist_field_get_div_fn(): division by some constants has a function of its own."""
+    exact = calculate(operator, first, second)
+    power_of_two = second & (second - 1) == 0
+    if operator != "/" or power_of_two or second > 1 << _SHIFT or first >= 1 << _SHIFT:
+        return exact
+    # div_by_mult_and_shift() rounds up what leaves a remainder.
+    rounded = (first * ((1 << _SHIFT) // second) + (1 << _SHIFT) - 1) >> _SHIFT
+    return exact if rounded == exact or profile.fixed("hist-division") else rounded
+
+
+def calculate(operator: str, first: int, second: int) -> int:
+    """hist_field_plus() and its like."""
     match operator:
         case "+":
             return (first + second) & _MASK
@@ -211,12 +237,7 @@ def calculate(operator: str, first: int, second: int, *, constant: bool) -> int:
             return (first - second) & _MASK
         case "*":
             return (first * second) & _MASK
-    if second == 0:
-        return _MASK
-    if not constant or second & (second - 1) == 0 or second > 1 << _SHIFT or first >= 1 << _SHIFT:
-        return first // second
-    # div_by_mult_and_shift() rounds up what leaves a remainder.
-    return (first * ((1 << _SHIFT) // second) + (1 << _SHIFT) - 1) >> _SHIFT
+    return first // second if second else _MASK
 
 
 def _number(value: Value) -> int:

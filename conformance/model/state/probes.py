@@ -39,13 +39,13 @@ class ProbeArgument:
     def shown(self, record: bytes, profile: Profile) -> str:
         """print_type_*() of the fetched value (get_event_field)."""
         if self.type == STRING:
-            text = _string(self.field, record).decode("latin-1")
+            text = _string(self.field, record, profile).decode("latin-1")
             return f'{self.name}="{text}"'
         kind = NUMBER_TYPE.fullmatch(self.type)
         assert kind is not None
         raw = record[self.field.offset : self.field.offset + self.field.size]
         signed = self.field.signed
-        if len(raw) == 1 and profile.has("bytes_fetched_unsigned"):
+        if len(raw) == 1 and signed and not profile.fixed("eprobe-sign"):
             signed = False
         value = int.from_bytes(raw, "little", signed=signed) % (1 << int(kind[2]))
         if kind[1] == "x":
@@ -55,12 +55,14 @@ class ProbeArgument:
         return f"{self.name}={value}"
 
 
-def _string(field: Field, record: bytes) -> bytes:
-    """The text of a field; a __rel_loc offset counts from the word, not from its end."""
+def _string(field: Field, record: bytes, profile: Profile) -> bytes:
+    """The text of a field."""
     start = field.offset
     if field.is_location:
         start = int.from_bytes(record[field.offset : field.offset + 2], "little")
-        start += field.offset if field.is_relative else 0
+    if field.is_relative:
+        start += field.offset
+        start += field.size if profile.fixed("eprobe-rel-loc") else 0
     text, end, _ = record[start:].partition(b"\0")
     if not end:
         raise NotModelled("a string without NUL in an eprobe")

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from conformance.abi.profile import Profile
 from conformance.model.state.histogram_values import Value
 from conformance.model.state.trace_instance import Instance
 
@@ -33,15 +34,16 @@ class SyntheticField:
         fits = (int(found[2]) // 8, found[1] == "s") == (size, signed)
         return self.type == kind or fits
 
-    def shown(self, value: Value) -> str:
-        """print_synth_event(): 8-bit and 16-bit numbers lose their sign."""
+    def shown(self, value: Value, profile: Profile) -> str:
+        """print_synth_event(), where 8-bit and 16-bit numbers lose their sign."""
         if isinstance(value, bytes):
             return f"{self.name}={value.decode('latin-1')}"
         found = _TYPE.fullmatch(self.type)
         assert found is not None
         bits = int(found[2])
         value %= 1 << bits
-        if found[1] == "s" and bits >= 32 and value >> (bits - 1):
+        negative = found[1] == "s" and value >> (bits - 1)
+        if negative and (bits >= 32 or profile.fixed("synth-sign")):
             value -= 1 << bits
         return f"{self.name}={value}"
 
@@ -56,6 +58,7 @@ class SyntheticEvent:
     name: str
     fields: tuple[SyntheticField, ...]
     after: int
+    profile: Profile
     users: int = 0
     enabled: set[str] = field(default_factory=set)
     was_enabled: set[str] = field(default_factory=set)
@@ -68,6 +71,7 @@ class SyntheticEvent:
 
     def record(self, instances: Mapping[str, Instance], values: Sequence[Value]) -> None:
         """trace_event_raw_event_synth(), in every instance that enables the event."""
-        shown = " ".join(each.shown(value) for each, value in zip(self.fields, values, strict=True))
+        pairs = zip(self.fields, values, strict=True)
+        shown = " ".join(each.shown(value, self.profile) for each, value in pairs)
         for name in sorted(self.enabled):
             instances[name].append_text(f"{self.name}: {shown}\n")

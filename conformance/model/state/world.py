@@ -72,6 +72,8 @@ class World:
     kernel_file_texts: dict[str, bytes] = field(default_factory=dict)
     kernel_enabled: set[str] = field(default_factory=set)
     kernel_files: dict[str, EventFile] = field(default_factory=dict)
+    # The error that `filter` of a system shows, by system.
+    system_filters: dict[str, str] = field(default_factory=dict)
     perf_events: list[PerfEvent] = field(default_factory=list)
     # By name.
     kprobes: dict[str, Kprobe] = field(default_factory=dict)

@@ -160,6 +160,9 @@ def set_program(world: World, process: Process, event: PerfEvent, slot: int) -> 
     if program.kind is not types.get(place):
         raise Errno("EINVAL")
     if event.source is not None:
+        runs = world.profile.has("bpf_programs_run")
+        if not runs and world.profile.fixed("bpf-never-runs"):
+            raise Errno("EINVAL")
         _check_context(world, program, event.source)
     attached = [
         each

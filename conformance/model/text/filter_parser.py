@@ -12,7 +12,14 @@ from conformance.abi.profile import Profile
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.text import cpu_sets
 from conformance.model.text.definition import SPACES, Field
-from conformance.model.text.filters import Filter, Group, Term, find_field, is_string
+from conformance.model.text.filters import (
+    INTEGER_SIZES,
+    Filter,
+    Group,
+    Term,
+    find_field,
+    is_string,
+)
 from conformance.model.text.numbers import number_in
 
 # Operators; one that is a prefix of another comes later.
@@ -60,11 +67,15 @@ class FilterError(Errno):
 
 def parse(text: str, fields: Sequence[Field], profile: Profile) -> Filter:
     """create_filter().  Raises FilterError and NotModelled."""
-    terms = _count(text)
-    if not terms:
-        raise FilterError("EINVAL")
-    parser = _Parser(text, fields, profile)
-    return Filter(text, parser.expression())
+    try:
+        terms = _count(text)
+        if not terms:
+            raise FilterError("EINVAL")
+        return Filter(text, _Parser(text, fields, profile).expression())
+    except FilterError as error:
+        if error.name != "EINVAL" and profile.fixed("filter-errno"):
+            raise FilterError("EINVAL", error.message, error.position) from None
+        raise
 
 
 def _count(text: str) -> int:
@@ -192,16 +203,22 @@ class _Parser:
         if is_function:
             raise self._function(field, operator)
         if self._profile.has("processor_sets") and self._text.startswith(cpu_sets.WORD, self._at):
-            return Term(field, operator, self._processors(field, operator))
+            return self._compared(field, operator, self._processors(field, operator))
         if self._peek() in ("'", '"'):
             text = self._string(field, operator)
             if field is None and text != _UNUSED_NAME:
                 raise NotModelled("a filter on the name of a task")
-            whole = self._profile.has("whole_pattern_compared")
-            return Term(field, operator, text.encode("latin-1"), whole)
+            return Term(field, operator, text.encode("latin-1"), self._profile)
         if self._peek() and self._peek() in "0123456789-":
-            return Term(field, operator, self._number(field, operator))
+            return self._compared(field, operator, self._number(field, operator))
         raise self._error("Invalid value (did you forget quotes)?")
+
+    def _compared(self, field: Field | None, operator: str, constant: int | frozenset[int]) -> Term:
+        """A comparison of numbers: select_comparison_fn() has functions for some sizes only."""
+        odd = field is not None and field.size not in INTEGER_SIZES
+        if odd and self._profile.fixed("filter-odd-size"):
+            raise self._error("Illegal operation for field type")
+        return Term(field, operator, constant, self._profile)
 
     def _error(self, message: str, position: int | None = None) -> FilterError:
         """parse_error() at the present position, which the kernel counts one too far."""

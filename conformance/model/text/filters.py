@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from conformance.abi.profile import Profile
 from conformance.model.errors import NotModelled
 from conformance.model.text import cpu_sets, globs
 from conformance.model.text.definition import Field
@@ -36,14 +37,13 @@ _SOME_PID = 1000
 class Term:
     """One comparison; ``field`` is None for the name of the task.
 
-    ``constant`` is a number, a text or a set of processors.  ``whole`` says whether a text is
-    compared beyond the length of the field.
+    ``constant`` is a number, a text or a set of processors.  Texts are compared as in ``profile``.
     """
 
     field: Field | None
     operator: str
     constant: int | bytes | frozenset[int]
-    whole: bool = True
+    profile: Profile
 
     def passes(self, record: bytes) -> bool:
         """Whether a record passes."""
@@ -53,8 +53,8 @@ class Term:
         if isinstance(self.constant, bytes):
             text = string_of(self.field, record)
             if self.operator == "~":
-                return globs.matches(text, self.constant, whole=self.whole)
-            return globs.equals(text, self.constant, whole=self.whole) == (self.operator == "==")
+                return globs.matches(text, self.constant, self.profile)
+            return globs.equals(text, self.constant, self.profile) == (self.operator == "==")
         if self.field.size not in INTEGER_SIZES:
             # select_comparison_fn() has no function for other sizes.
             return False

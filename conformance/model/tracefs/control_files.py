@@ -74,8 +74,7 @@ def read(world: World, path: str) -> str | None:
         return "".join(world.instances[instance].error_log[-_MAX_ERRORS:])
     system = _SYSTEM_FILTER.fullmatch(local)
     if system is not None:
-        event_files.events_of(world, system[1])
-        return event_files.SYSTEM_FILTER
+        return event_files.system_filter_text(world, system[1])
     synthetic = synthetic_events.at(world, path)
     if synthetic is not None and synthetic[1] == "enable":
         return "1\n" if synthetic[2] in synthetic[0].enabled else "0\n"

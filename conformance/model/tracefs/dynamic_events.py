@@ -91,10 +91,16 @@ def _delete_command(world: World, process: Process, command: str) -> None:
         name = target
     if not name and not (slash and world.profile.has("probes_deleted_by_system")):
         raise Errno("EINVAL")
+    events = len(world.table.events)
     try:
         _delete(world, process, system if slash else None, name, tokens)
-    finally:
-        instances.reset_after_deletion(world)
+    except Errno:
+        if len(world.table.events) < events or not world.profile.fixed(
+            "failed-delete-clears-buffers"
+        ):
+            instances.reset_after_deletion(world)
+        raise
+    instances.reset_after_deletion(world)
 
 
 def _delete(

@@ -19,8 +19,7 @@ from conformance.model.text.filter_parser import FilterError
 # memdup_user_nul(): the limit for `filter` and `trigger`.
 MAX_TEXT = 4095
 _NOT_IN_ALL = "Couldn't find or set field in one of a subsystem's events"
-# `filter` of a system always shows this text.
-SYSTEM_FILTER = (
+_GLOBAL_FILTER = (
     "### global filter ###\n"
     "# Use this to set filters for multiple events.\n"
     "# Only events with the given fields will be affected.\n"
@@ -84,18 +83,35 @@ def enable_text(world: World, file: EventFile) -> str:
 def set_system_filter(world: World, instance: str, system: str, text: str) -> None:
     """apply_subsystem_event_filter(): filter all events of a system.
 
-    Raises Errno("ENOENT") for a system without events.
+    Raises Errno("ENOENT") for a system without events, FilterError if no event takes the filter.
     """
     events = events_of(world, system)
     if len(text) > MAX_TEXT:
         raise Errno("EINVAL")
     text = _stripped(text)
+    error = FilterError("EINVAL", _NOT_IN_ALL)
+    applied = False
     for event in events:
         file = event.file_in(instance)
         try:
             _apply_filter(world, event, file, text)
+            applied = True
         except FilterError:
-            _show_error(world, file, FilterError("EINVAL", _NOT_IN_ALL), text)
+            _show_error(world, file, error, text)
+    world.system_filters.pop(system, None)
+    if not applied and world.profile.fixed("system-filter-never-fails"):
+        world.system_filters[system] = f"{error.shown(text)}\n"
+        world.instances[instance].error_log.append(error.logged(text))
+        raise error
+
+
+def system_filter_text(world: World, system: str) -> str:
+    """The text of `filter` of a system: the last error, or one that never changes.
+
+    Raises Errno("ENOENT") for a system without events.
+    """
+    events_of(world, system)
+    return world.system_filters.get(system, _GLOBAL_FILTER)
 
 
 def set_filter(world: World, event: Event, file: EventFile, text: str) -> None:

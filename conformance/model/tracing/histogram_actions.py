@@ -23,7 +23,6 @@ from conformance.model.tracing.histogram_parser import Parser
 HANDLERS = ("onmatch(", "onmax(", "onchange(")
 _ACTION = re.compile(r"(onmatch|onmax|onchange)\(([^)]*)\)(.*)", re.DOTALL)
 _CALL = re.compile(r"[^.]*\.([^(]*)\(([^)]*)(\)?.*)", re.DOTALL)
-_MIN_PARAMETER = 2
 _SIZE_OF_SUM = 8
 
 
@@ -50,7 +49,7 @@ def parsed(parser: Parser, world: World, text: str) -> Action:
     word, inside, _ = call.groups()
     parameters = tuple(each.strip() for each in inside.split(","))
     for each in parameters:
-        if len(each) < _MIN_PARAMETER:
+        if not each or (len(each) == 1 and not world.profile.fixed("action-param-one-letter")):
             parser.refuse("Invalid action param", each)
     if word.startswith(SAVE) and handler == "onmatch":
         parser.refuse("Handler doesn't support action", word)

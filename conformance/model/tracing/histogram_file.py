@@ -30,6 +30,7 @@ _BITS = range(7, 18)
 _MAX_KEYS = 3
 _MAX_VALUES = 2
 _MAX_SORT_KEYS = 2
+_UPDATES = frozenset({"pause", "cont", "continue", "clear"})
 # " if " before a filter.
 _CONDITION = re.compile(r"[ \t]if[ \t]")
 _UNMODELLED = ("name=", "clock=", "nohitcount", "NOHC")
@@ -53,13 +54,14 @@ def command(world: World, event: Event, file: EventFile, text: str, *, removes: 
                 raise Errno("EBUSY")
             triggers.remove(world, file, existing)
         return
-    action = next((word for word in words if word in ("pause", "cont", "continue", "clear")), "")
+    action = next((word for word in words if word in _UPDATES), "")
     if existing is not None:
         if not action:
             parser.refuse("Hist trigger already exists", errno="EEXIST")
         _update(existing, action)
         return
     assert trigger.histogram is not None
+    parser.check_new(trigger.histogram.table.variables)
     histogram_actions.prepare(parser, world, trigger.histogram)
     if action and action != "pause":
         parser.refuse("Can't clear or continue a nonexistent hist trigger", errno="ENOENT")
@@ -137,7 +139,7 @@ def _attributes(parser: Parser, words: list[str]) -> _Attributes:
                 found.sort_keys = text.split(",")
             case "size" if sign:
                 found.bits = _bits(text)
-            case "pause" | "cont" | "continue" | "clear" if not sign:
+            case _ if word in _UPDATES:
                 pass
             case _ if not sign and word.startswith(histogram_actions.HANDLERS):
                 found.actions.append(word)
@@ -162,13 +164,15 @@ def _parsed(parser: Parser, world: World, words: list[str], *, removes: bool) ->
         raise NotModelled("more than two values")
     if any(isinstance(each, HistField) and each.is_string for each in values):
         raise NotModelled("a sum of strings")
-    table = VariableTable(parser.variables(removes=removes))
+    table = VariableTable(parser.variables(removes=removes, updates=not _UPDATES.isdisjoint(words)))
     keys = tuple(parser.key(each) for each in texts.keys[:_MAX_KEYS])
     if len(texts.keys) > _MAX_KEYS:
         raise Errno("EINVAL")
     sums: tuple[Expression, ...] = (HistField(None), *values)
-    sort_keys = _sort_keys(parser, texts.sort_keys, (*sums, *keys))
-    return Histogram(keys, sums, sort_keys, texts.bits, table, actions, parser.references)
+    order = _sort_keys(parser, texts.sort_keys, (*sums, *keys))
+    return Histogram(
+        world.profile, keys, sums, order, texts.bits, table, actions, parser.references
+    )
 
 
 def _bits(text: str) -> int:

@@ -20,7 +20,7 @@ from conformance.model.state.histogram_values import (
     Variable,
     VariableReference,
     VariableTable,
-    calculate,
+    calculate_by_constant,
     refers,
 )
 from conformance.model.state.world import World
@@ -88,20 +88,33 @@ class Parser:
         self._assignments = found
         self._defined = dict(reversed(found))
 
-    def variables(self, *, removes: bool) -> tuple[Variable, ...]:
-        """create_var_fields()"""
+    def variables(self, *, removes: bool, updates: bool) -> tuple[Variable, ...]:
+        """create_var_fields()
+
+        ``updates`` says that the command may be about a histogram that exists with its variables.
+        """
         found: list[Variable] = []
         for name, text in self._assignments:
-            taken = {each.name for each in found} | set(_variables_of(self._file))
-            if name in taken and not removes:
+            taken = any(each.name == name for each in found)
+            if name in _variables_of(self._file) and not taken:
+                taken = not (updates and self._world.profile.fixed("hist-vars-pause"))
+            if taken and not removes:
                 self.refuse("Variable already defined", name)
             self._subexpressions = 0
             value = self._expression(text, shown=())
             self._check_modifier(value, text, ("log2",))
             found.append(Variable(name, value))
-            # parse_expr() writes a NUL over the first operator of the text.
-            self._defined[name] = text if text.startswith("-") else _OPERATORS.split(text)[0]
+            first = text if text.startswith("-") else _OPERATORS.split(text)[0]
+            if first != text and not self._world.profile.fixed("hist-var-expression-cut"):
+                # parse_expr() writes a NUL over the first operator of the text.
+                self._defined[name] = first
         return tuple(found)
+
+    def check_new(self, variables: tuple[Variable, ...]) -> None:
+        """Refuse the variables of a new histogram that exist already."""
+        for each in variables:
+            if each.name in _variables_of(self._file):
+                self.refuse("Variable already defined", each.name)
 
     # Values and keys
 
@@ -179,7 +192,8 @@ class Parser:
         if sign == "/" and right == Constant(0):
             self.refuse("Division by zero", near, "EDOM")
         if isinstance(left, Constant) and isinstance(right, Constant):
-            return Constant(calculate(sign, left.number, right.number, constant=True))
+            profile = self._world.profile
+            return Constant(calculate_by_constant(sign, left.number, right.number, profile))
         return Operation(sign, left, right)
 
     def _atom(self, text: str, shown: tuple[str, ...]) -> Expression:

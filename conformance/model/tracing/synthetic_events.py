@@ -28,7 +28,8 @@ def create(world: World, command: str) -> None:
     if found[1] in world.synthetic_events:
         raise Errno("EEXIST")
     fields_ = tuple(_field(each[1], each[2]) for each in parsed if each is not None)
-    world.synthetic_events[found[1]] = SyntheticEvent(found[1], fields_, world.table.created)
+    event = SyntheticEvent(found[1], fields_, world.table.created, world.profile)
+    world.synthetic_events[event.name] = event
 
 
 def _field(kind: str, name: str) -> SyntheticField:
