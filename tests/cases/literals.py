@@ -2,8 +2,8 @@
 
 A case compares an answer of the kernel with something written in the case: constants, values of its
 table of variants, tables of the module, and expressions of these alone; the name of an event; and a
-choice between such values by a dated switch or a known bug.  The result of an operation does not count, nor does a
-fact of the ABI tables or the model.
+choice between such values by a dated switch or a known bug.  The result of an operation does not
+count, nor does a fact of the ABI tables or the model.
 """
 
 from __future__ import annotations
