@@ -76,7 +76,6 @@ LOOK: Request = (
         *(
             ["slurp", path, LIMIT]
             for path in (
-                tracefs.STATUS,
                 tracefs.DYNAMIC_EVENTS,
                 tracefs.TRACING_ON,
                 tracefs.MAXIMUM,
@@ -146,9 +145,9 @@ class Cleanup:
         names: list[str] = []
         if found:
             if left.events is None:
-                self._lasting.update(map(_event_name, _user_events(found[1])))
+                self._lasting.update(map(_event_name, _user_events(found[0])))
             objects = _without_objects(self._lasting, *found)
-            names = [*found[1].splitlines(), *found[6].split()]
+            names = [*found[0].splitlines(), *found[5].split()]
             names = names or [str(call[1]) for call in objects]
             calls += objects
         if left.errors:
@@ -183,7 +182,6 @@ class Cleanup:
 
 def _without_objects(
     lasting: Collection[str],
-    status: str,
     definitions: str,
     tracing_on: str,
     maximum: str,
@@ -210,8 +208,8 @@ def _without_objects(
     # Kernels before 6.4 have no such limit.
     if maximum not in ("", f"{DEFAULT_MAX_EVENTS}\n"):
         calls.append(write_file(tracefs.MAXIMUM, str(DEFAULT_MAX_EVENTS)))
-    # The first version shows the users of an event in its definition.
-    if " # Used by" in status or " (Used by" in definitions:
+    # user_events_status may deny that an event is enabled: programs can write the status page.
+    if _user_events(definitions):
         calls += [
             write_file(f"{_EVENTS}/{system}/enable", "0")
             for system in (tracefs.SYSTEM, tracefs.MULTI_SYSTEM)

@@ -15,6 +15,7 @@ from conformance import ops
 from conformance.client import tracefs
 from conformance.ops import race
 from conformance.ops.calls import Call, Request
+from conformance.results.case_result import Blame, CaseResult, Evidence, Mismatch, Outcome
 from conformance.runner.guest_executor import Channel
 from conformance.runner.guest_setup import ACTOR
 
@@ -63,6 +64,8 @@ _CALLS: tuple[Call, ...] = (
 _EXPAND: Call = ["spill", f"{tracefs.ROOT}/set_event", b"\n".hex(), os.O_WRONLY]
 #: The request to a new guest.
 OPENING: Request = (ACTOR, (_EXPAND, *_CALLS))
+# Permission bits of users who are neither owner nor in the group.
+_OTHERS = 0o007
 # The kernel may change the first of them on its own, whatever a program does.
 _ALWAYS = 1
 # What no cleanup restores: a program that changes it is at fault.
@@ -101,6 +104,27 @@ class GuestInvariants:
     def accept(self) -> None:
         """Take the present state as the one to keep."""
         self._before = _texts(self._channel.call(ACTOR, _CALLS))
+
+    @property
+    def exposed(self) -> CaseResult | None:
+        """The result if every user can open user_events_data in a new guest.
+
+        No document promises that they cannot, so it is no case of level contract; yet it exposes
+        all events to everybody.
+        """
+        mode = (self.attributes(tracefs.DATA) or (0,))[0]
+        if not mode & _OTHERS:
+            return None
+        return CaseResult(
+            id="rights.closed_to_others",
+            surface="rights",
+            tier="quick",
+            outcome=Outcome.FAIL,
+            blame=Blame.KERNEL,
+            reason=f"every user can open user_events_data, whose mode is {mode:03o}",
+            mismatches=(Mismatch(0, "guest", "no rights for others", f"{mode:03o}"),),
+            evidence=Evidence(spec="trace_events_user.c:create_user_tracefs"),
+        )
 
     def setting(self, path: str) -> str:
         """The text of a file of ``SETTINGS`` before the first case."""

@@ -101,6 +101,11 @@ class PreparedGuest:
         # The system-wide counter of multi-format events; None after a deviation from the model.
         self._multi_id: int | None = 0
 
+    @property
+    def exposed(self) -> CaseResult | None:
+        """See GuestInvariants."""
+        return self._invariants.exposed
+
     def executor(self) -> GuestExecutor:
         """An executor of one program."""
         return GuestExecutor(self._guest, self._processes, self._patience)
@@ -203,6 +208,8 @@ class GuestLifecycle:
         self._unusable: Callable[[], NotBuilt | NotInitialised] | None = None
         self._patience = Patience()
         self._results: list[CaseResult] = []
+        # Whether the kernel was found to open user_events_data to every user.
+        self._exposed = False
         # Number of cases that left anything.
         self._left = 0
         self.guest: Guest | None = None
@@ -294,7 +301,11 @@ class GuestLifecycle:
             # Some of them may be loaded, or the guest may be lost.
             self.must_replace = True
             raise
-        return PreparedGuest(guest, setup, self._patience)
+        prepared = PreparedGuest(guest, setup, self._patience)
+        if (exposed := prepared.exposed) is not None and not self._exposed:
+            self._exposed = True
+            self._results.append(exposed)
+        return prepared
 
     def _check(self, wanted: Sequence[Facility], guest: Guest) -> None:
         """Raise NotJudged where the kernel was built without what a case uses."""

@@ -12,6 +12,8 @@ from vm.errors import GuestTrouble, HostTrouble
 
 # Limit of a case in seconds of an idle machine; the longest take two.
 CASE_S = 60.0
+# Shares of the limit of a call after none, one, and more calls that were not answered in time.
+_CALL_SHARES = (1.0, 0.5, 0.25)
 
 
 class CaseTooLong(GuestTrouble):
@@ -57,15 +59,23 @@ class RunLimit:
 
 
 class Limits:
-    """The time left for a call: of its own limit, of its case, and of the run."""
+    """The time left for a call: of its own limit, of its case, and of the run.
+
+    Calls that hang shorten the limits of later ones: a kernel that hangs often takes all of them.
+    """
 
     def __init__(self, run: RunLimit | None) -> None:
         self._run = run
         self._case: Deadline | None = None
+        self._hung = 0
 
     def begin(self, case: Deadline) -> None:
         """Start a case with this deadline."""
         self._case = case
+
+    def hung(self) -> None:
+        """A call was not answered in time."""
+        self._hung += 1
 
     def clip(self, call: Deadline) -> Deadline:
         """The deadline of a call, no later than those of its case and of the run.
@@ -76,7 +86,7 @@ class Limits:
             raise RunOver(self._run.passed)
         if self._case is not None and self._case.expired:
             raise CaseTooLong(f"no {self._case.what} within {self._case.limit}; every answer came")
-        left = [call.remaining()]
+        left = [call.remaining() * _CALL_SHARES[min(self._hung, len(_CALL_SHARES) - 1)]]
         left += [self._run.end - time.monotonic()] if self._run is not None else []
         left += [self._case.remaining()] if self._case is not None else []
-        return call if min(left) == left[0] else call.child(min(left), call.what)
+        return call if min(left) >= call.remaining() else call.child(min(left), call.what)

@@ -176,6 +176,16 @@ def test_superblock_is_restored_before_modes() -> None:
     assert chmod[2] == [path_in(tracefs.DATA), 0o640]
 
 
+def test_events_are_disabled_before_they_are_deleted() -> None:
+    """Also where user_events_status denies that they are enabled."""
+    left = Leftovers(objects=True, events=("lasting",))
+    calls = restoring({tracefs.DYNAMIC_EVENTS: "u:lasting\n"}, left)
+    assert written(calls[:2]) == [
+        (f"{EVENTS}/{system}/enable", b"0") for system in ("user_events", "user_events_multi")
+    ]
+    assert deleted(calls) == [b"lasting"]
+
+
 EVENTS_LEFT = {tracefs.DYNAMIC_EVENTS: "u:lasting u32 a\nu:other\n"}
 
 

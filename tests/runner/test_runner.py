@@ -313,18 +313,33 @@ def test_case_that_changes_its_guest_does_not_pass() -> None:
     assert guest.renewed == 1
 
 
+class Opened(Guest):
+    """A guest with a given mode of user_events_data."""
+
+    mode = "100640 0:0"
+
+    def _result(self, call: Call) -> dict[str, Any]:
+        result = super()._result(call)
+        if call == ["status", tracefs.DATA]:
+            result["data"] = self.mode.encode().hex()
+        return result
+
+
+def test_kernel_that_opens_the_data_file_to_everybody_fails() -> None:
+    guest = Opened({})
+    guest.mode = "100666 0:0"
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
+    # The second case has a new guest of the same kernel.
+    for isolation in (Isolation.FATAL, Isolation.EVENTS):
+        case = replace(needing(""), isolation=isolation)
+        runner.begin(case, case.id)
+        runner.end(case, case.id, None)
+    (result,) = runner.take_other_results()
+    assert (result.id, result.outcome) == ("rights.closed_to_others", Outcome.FAIL)
+
+
 def test_kernel_that_changes_its_guest_fails() -> None:
     """Nothing that a program does changes the mode; else the cleanup would have restored it."""
-
-    class Opened(Guest):
-        mode = "100640 0:0"
-
-        def _result(self, call: Call) -> dict[str, Any]:
-            result = super()._result(call)
-            if call == ["status", tracefs.DATA]:
-                result["data"] = self.mode.encode().hex()
-            return result
-
     guest = Opened({})
     runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
     case = needing("")

@@ -34,6 +34,14 @@ def test_call_deadline_is_clipped_to_case_and_run(
     assert deadline.what == "answer"
 
 
+def test_calls_that_hang_shorten_later_ones() -> None:
+    limits, left = Limits(None), []
+    for _ in range(4):
+        left.append(round(limits.clip(Deadline(20, "answer")).remaining()))
+        limits.hung()
+    assert left == [20, 10, 5, 5]
+
+
 def test_case_that_does_not_end_is_blamed() -> None:
     with pytest.raises(
         CaseTooLong, match=r"no end of write.x within 0 s \(60 s x 5 for tcg\)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from conformance.cases.case import Case, Isolation, Tier
 from conformance.results.case_result import Outcome
 from conformance.session.target.target import Target
 from conformance.session.worker.worker import Worker
+from vm.errors import GuestCrashed
 
 CASE = Case("a.b", "", "", "5.18..", (), Tier.QUICK, Isolation.EVENTS)
 
@@ -34,3 +36,26 @@ def test_case_is_repeated_until_it_fails(
     assert (done, first) == (runs, None)
     assert result.outcome is (Outcome.FAIL if fails_in else Outcome.PASS)
     assert result.reason.endswith(where)
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome", "runs"),
+    [(GuestCrashed("a panic"), Outcome.CRASH, 7 + 5), (OSError(ENOSPC, "full"), Outcome.ERROR, 14)],
+)
+def test_kernel_that_crashes_often_runs_few_cases_twice(
+    tmp_path: Path, error: Exception, outcome: Outcome, runs: int
+) -> None:
+    """An error of the host says nothing about the kernel: its cases always run again."""
+    worker = Worker(Target("model", "6.12.117"), tmp_path)
+    done = 0
+
+    def attempt() -> BaseException:
+        nonlocal done
+        done += 1
+        worker.begin()
+        return error
+
+    results = [worker.run(CASE, CASE.id, attempt)[0] for _ in range(7)]
+    assert {each.outcome for each in results} == {outcome}
+    assert done == runs
+    assert sum(each.rerun is not None for each in results) == runs - 7

@@ -24,7 +24,7 @@ from conformance.session.worker.blame import HARMLESS, report
 from host.deadline import Deadline
 from kernels.kconfig import lost
 from kernels.store.store import default_root
-from vm.errors import BootFailed, HostTrouble, VmError
+from vm.errors import BootFailed, HostTrouble, NoAnswer, VmError
 from vm.machine import Machine, MachineSpec, Mark
 from vm.qemu.root_archive import interpreter, root_archive
 from vm.snapshots.files import Snapshots, snapshot_key
@@ -220,7 +220,11 @@ class MachineGuest:
                 return [dict(answer) for answer in answers]
             self._prefetched.clear()
         deadline = self._limits.clip(self._machine.call_deadline(actor))
-        return self._machine.call(actor, calls, watch, deadline=deadline)
+        try:
+            return self._machine.call(actor, calls, watch, deadline=deadline)
+        except NoAnswer:
+            self._limits.hung()
+            raise
 
     def deadline(self, seconds: float, what: str) -> Deadline:
         """See conformance.runner.guest_executor.Channel."""

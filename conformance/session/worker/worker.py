@@ -37,6 +37,8 @@ Attempt = Callable[[], BaseException | None]
 _NOTHING = digest([])
 # Outcomes for which no switch probes are needed.
 _EXPLAINED = CONFORMING | {Outcome.XFAIL, Outcome.SKIP}
+# Second runs of cases whose first result stands, per worker.
+_MOST_SECOND_RUNS = 5
 
 
 class Worker:
@@ -63,6 +65,8 @@ class Worker:
         self._directory = directory
         self._guest: MachineGuest | None = None
         self._case: tuple[Case, str] | None = None
+        # Second runs of cases whose first result stands.
+        self._second_runs = 0
         # Shared by all guests: a kernel that does not boot is given up for every case.
         self._boots = BootAttempts()
         kernel = target.profile if target.is_model else self._boot
@@ -161,6 +165,8 @@ class Worker:
         if self._runner.graded(case, first).outcome not in _EXPLAINED:
             if lost_guest(first):
                 self._runner.measure()
+                if not self._runs_again(first):
+                    return first, None
                 second = self._once(case, case_id, attempt)
                 return settle(first, self._runner.graded(case, second)), first
             if self._runner.measure():
@@ -168,11 +174,23 @@ class Worker:
                 return self._run(case, case_id, attempt)
             first = self._runner.compared(case, first.outcome, first)
         stands = self._runner.graded(case, first)
-        if stands.has_unexcused_report and stands.outcome not in _EXPLAINED:
+        reported = stands.has_unexcused_report and stands.outcome not in _EXPLAINED
+        if reported and self._runs_again(stands):
             # Alone on a new guest it shows whether an earlier case caused the report.
             second = self._once(case, case_id, attempt)
             return settle(stands, self._runner.graded(case, second)), first
         return stands, None
+
+    def _runs_again(self, first: CaseResult) -> bool:
+        """Whether a case runs a second time.
+
+        That of a result which stands anyway only shows how reliable it is: on a kernel that crashes
+        in many cases it would double the time.
+        """
+        if first.outcome is Outcome.ERROR:
+            return True
+        self._second_runs += 1
+        return self._second_runs <= _MOST_SECOND_RUNS
 
     def _once(self, case: Case, case_id: str, attempt: Attempt) -> CaseResult:
         result = self._runner.end(case, case_id, attempt())
