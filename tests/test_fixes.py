@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.abi.bugs import BUGS
 from conformance.report.matrix.findings import FINDINGS, Finding, read_findings
 from conformance.results.case_result import Outcome
 from host.progress import StreamProgress
@@ -57,6 +58,16 @@ def test_section_is_a_mail(section: Finding) -> None:
 def test_every_bug_has_one_section() -> None:
     bugs = [bug_of(section) for section in SECTIONS]
     assert sorted(set(bugs)) == sorted(bugs)
+
+
+def test_known_bugs_are_described() -> None:
+    described = {bug_of(section) for section in SECTIONS}
+    assert {bug.name for bug in BUGS} <= described
+
+
+@each_patch
+def test_patch_is_named_by_a_known_bug(patch: Path) -> None:
+    assert patch.stem in {bug.name for bug in BUGS}
 
 
 @each_patch
