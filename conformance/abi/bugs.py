@@ -86,6 +86,11 @@ BUGS: tuple[Switch, ...] = (
         "some definitions do not match their own text",
     ),
     _bug(
+        "status-page-prot-none",
+        # In releases that have the page: up to 6.3.
+        "the status page is readable through a mapping without rights",
+    ),
+    _bug(
         "registration-of-a-thread",
         "a registration belongs to a thread, or a vfork child, and those created after it",
     ),

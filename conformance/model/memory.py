@@ -54,13 +54,15 @@ class AddressSpace:
             raise Errno("EEXIST")
         return numbers
 
-    def map_frames(self, numbers: range, pages: Sequence[Page], entry: Entry) -> None:
+    def map_frames(
+        self, numbers: range, pages: Sequence[Page], entry: Entry, *, readable: bool = True
+    ) -> None:
         """remap_pfn_range() of one page per number, with the rights of ``entry``.
 
-        The entries are readable until mprotect(2) applies the rights.
+        ``readable`` entries allow reads until mprotect(2) applies the rights.
         """
         for number, page in zip(numbers, pages, strict=True):
-            self.entries[number] = replace(entry, page=page, device=page, readable=True)
+            self.entries[number] = replace(entry, page=page, device=page, readable=readable)
 
     def unmap(self, address: int, length: int) -> None:
         """munmap(2); unmapped pages are ignored."""

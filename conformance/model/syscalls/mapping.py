@@ -90,7 +90,8 @@ def map_memory(world: World, operation: ops.Mmap) -> Answer:
     if len(numbers) != len(frames):
         # user_status_mmap(): all pages, whatever the offset.
         raise Errno("EINVAL")
-    process.memory.map_frames(numbers, frames, entry)
+    readable = bool(entry.protection) or not world.profile.fixed("status-page-prot-none")
+    process.memory.map_frames(numbers, frames, entry, readable=readable)
     return Answer(operation.address)
 
 
