@@ -33,9 +33,10 @@ def uevt(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str
 
 def test_pipe_gets_only_the_summary(tmp_path: Path) -> None:
     done = uevt("--kernel", "model", *FEW, f"--out={tmp_path / 'out'}")
-    assert done.stdout.splitlines() == [
-        "kernel    model, profile 6.12.117",
-        "host      none",
+    kernel, host, covered, *shown = done.stdout.splitlines()
+    assert (kernel, host) == ("kernel    model, profile 6.12.117", "host      none")
+    assert covered.startswith("covers    1,")
+    assert shown == [
         f"results   {tmp_path / 'out'}",
         "uevt: model (profile 6.12.117) self-check ok: 2 cases",
     ]
