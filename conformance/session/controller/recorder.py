@@ -100,7 +100,7 @@ class Recorder:
         Raises ReportError if the journal has another number.
         """
         selected = len(self.ended) + left
-        self._functions = functions
+        self._functions = self.before.functions or functions
         if self.before.selected is None:
             self._journal.plan(selected, functions)
         elif self.before.selected != selected:
