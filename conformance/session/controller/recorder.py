@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from conformance.abi import calibration
 from conformance.report.export.junit import write_junit
 from conformance.report.export.ktap import write_ktap
 from conformance.results import journal, kernel_config, results_json
@@ -233,7 +234,7 @@ class Recorder:
             cases=cases,
             selected=selected,
             duration_s=round(self._elapsed(), 3),
-            note=note or why,
+            note=note or why or calibration.warning(self.head.kernel.release),
             not_built=not_built,
             contradictions=tuple(each for _, each in sorted(self._contradictions.items())),
             functions=self._functions,

@@ -1,0 +1,31 @@
+"""Base releases that the suite was calibrated on: docs/results has a run of each.
+
+The dated base switches are read in sources; only a run shows that none is missing.
+"""
+
+from __future__ import annotations
+
+from conformance.abi.profile import ProfileError, Release
+
+# One release per series that was booted, modified in user_events at most.
+CALIBRATED = tuple(map(Release.parse, ("5.19", "6.1.192", "6.2.1", "6.5", "6.12.117", "7.3.4")))
+
+
+def warning(release: str) -> str:
+    """One line about a base of a series that was never run, "" for a calibrated one.
+
+    ``release`` is that of the booted kernel; one that is no number is not compared.
+    """
+    try:
+        base = Release.parse(release)
+    except ProfileError:
+        return ""
+    if base.series in {each.series for each in CALIBRATED}:
+        return ""
+    nearest = min(CALIBRATED, key=lambda each: (_distance(base, each), each))
+    return f"base not calibrated: nearest {nearest}"
+
+
+def _distance(one: Release, other: Release) -> int:
+    """Mainline releases between two series; 6.0 followed 5.19, and 7.0 followed 6.19."""
+    return abs(20 * one.major + one.minor - 20 * other.major - other.minor)

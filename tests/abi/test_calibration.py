@@ -1,0 +1,36 @@
+"""Bases that the suite was calibrated on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.abi.calibration import CALIBRATED, warning
+from conformance.results.summary import Summary
+
+DIRECTORY = Path(__file__).resolve().parents[2] / "docs" / "results"
+
+
+@pytest.mark.parametrize(
+    ("release", "said"),
+    [
+        ("6.1.55", ""),
+        ("6.12.117-uevt", ""),
+        ("5.18.19", "base not calibrated: nearest 5.19"),
+        ("6.0.19", "base not calibrated: nearest 5.19"),
+        ("6.11.2", "base not calibrated: nearest 6.12.117"),
+        ("6.18.7", "base not calibrated: nearest 7.3.4"),
+        ("7.9", "base not calibrated: nearest 7.3.4"),
+        ("", ""),
+        ("next-20261123", ""),
+    ],
+)
+def test_warning(release: str, said: str) -> None:
+    assert warning(release) == said
+
+
+def test_each_calibrated_release_has_a_published_run() -> None:
+    files = DIRECTORY.glob("*.json")
+    published = {Summary.read(file).release.removesuffix(".0") for file in files}
+    assert {str(each) for each in CALIBRATED} <= published
