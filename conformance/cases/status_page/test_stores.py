@@ -118,6 +118,7 @@ def test_recorded_all_the_same(ue: UserEvents) -> None:
     page.store(0, bytes(2))
     assert event.write(b"\x01\x02\x03\x04").value == 8
     assert ue.tracefs.records() == ["01 02 03 04"]
+    event.disable()
 
 
 @case(spec="user_events_write_core", tier="full")
@@ -188,6 +189,8 @@ def test_text_denies(ue: UserEvents) -> None:
     page.store(1, b"\0")
     most = ue.dated("two_status_pages", since=8192, before=4096)
     assert ue.tracefs.status(whole=True) == f"1:seen\n\nActive: 1\nBusy: 0\nMax: {most}\n"
+    # Nothing else shows that the event is enabled.
+    ue.tracefs.disable("seen")
 
 
 @case(profiles="6.1..6.3")
