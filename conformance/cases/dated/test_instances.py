@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance.cases.case import surface
+from conformance.cases.support.eprobes import add_eprobe, remove_eprobe
 from conformance.cases.support.instances import create_instance
 from conformance.client.credentials import Credentials
 from conformance.client.perf import PERIOD, RAW, PerfAttr, open_perf
@@ -19,13 +20,15 @@ case = surface("dated", doc="ftrace.rst@v6.12: silent", level="detail", isolatio
     spec="trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus",
     doc="user_events.rst@v6.12: Deleting: silent about what was recorded",
     switch="buffers_reset_with_events",
-    bug="failed-delete-clears-buffers",
+    facilities="eprobes",
 )
 def test_buffers_reset_with_events(ue: UserEvents) -> None:
-    """A command that deletes nothing empties the buffer in which a deleted event was enabled."""
-    # Clear the reset that the deletions of earlier programs left pending.
-    ue.tracefs.command(f"-:{ue.name('never')}\n")
+    """Deleting a probe empties the buffer in which an event was enabled that deleted itself."""
     kept = ue.event("u16 a", name="kept", enabled=True)
+    # Clear the reset that the deletions of earlier programs left pending.
+    assert add_eprobe(ue, event=ue.name("kept")).errno == ""
+    assert remove_eprobe(ue).errno == ""
+    assert add_eprobe(ue, event=ue.name("kept")).errno == ""
     data = ue.open_data()
     event = data.register(ue.name())
     ue.tracefs.enable(ue.name())
@@ -37,11 +40,9 @@ def test_buffers_reset_with_events(ue: UserEvents) -> None:
         assert ue.open_data().delete(ue.name(), eventually=True).value == 0
     ue.tracefs.status(eventually=True)
     kept.write(b"\2\0")
-    assert ue.tracefs.command(f"-:{ue.name('never')}\n").errno == "ENOENT"
+    assert remove_eprobe(ue).errno == ""
     left = [ue.line("a=0x2 (2)", name="kept", dump="02 00")]
-    if ue.profile.has("buffers_reset_with_events"):
-        left = ue.bug("failed-delete-clears-buffers", fixed=left, present=[])
-    assert ue.tracefs.bodies() == left
+    assert ue.tracefs.bodies() == ue.dated("buffers_reset_with_events", since=[], before=left)
 
 
 @case(

@@ -73,7 +73,8 @@ def _string(field: Field, record: bytes, profile: Profile) -> bytes:
 class Eprobe:
     """An eprobe: ``source`` is the serial of its event.
 
-    ``after`` is the serial of the first event created later; ``enabled`` are instances.
+    ``after`` is the serial of the first event created later; ``enabled`` and ``was_enabled`` are
+    instances.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Eprobe:
     filter: Filter | None
     after: int
     enabled: set[str] = field(default_factory=set)
+    was_enabled: set[str] = field(default_factory=set)
 
     @property
     def definition(self) -> str:

@@ -87,6 +87,7 @@ def set_enabled(world: World, probe: Eprobe, instance: str, *, on: bool) -> None
             trigger = Trigger("eprobe", filter=probe.filter, eprobe=probe)
             triggers.add(world, file, trigger, last=True)
         probe.enabled.add(instance)
+        probe.was_enabled.add(instance)
     else:
         probe.enabled.remove(instance)
         found = [each for each in file.triggers if each.eprobe is probe]
@@ -115,8 +116,8 @@ def delete(world: World, name: str, tokens: list[str]) -> None:
     if probe.enabled:
         raise Errno("EBUSY")
     del world.eprobes[name]
-    # The buffer is reset if the eprobe was ever enabled, which the model does not keep.
-    world.top.clear_trace = None
+    for instance in probe.was_enabled & set(world.instances):
+        world.instances[instance].clear_trace = True
     event = world.table.find(probe.source)
     if event is not None:
         event.eprobe_count -= 1
