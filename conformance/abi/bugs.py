@@ -97,7 +97,7 @@ BUGS: tuple[Switch, ...] = (
     _bug(
         "perf-warns-on-long-record",
         "a record that is too long for perf triggers a kernel warning",
-        fingerprints=("warn:perf_trace_buf_alloc/user_event_perf",),
+        fingerprints=("warn:perf_trace_buf_alloc",),
     ),
     _bug(
         "field-offset-wraps",

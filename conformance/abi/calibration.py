@@ -8,7 +8,9 @@ from __future__ import annotations
 from conformance.abi.profile import ProfileError, Release
 
 # One release per series that was booted, modified in user_events at most.
-CALIBRATED = tuple(map(Release.parse, ("5.19", "6.1.192", "6.2.1", "6.5", "6.12.117", "7.3.4")))
+CALIBRATED = tuple(
+    map(Release.parse, ("5.19", "6.1.192", "6.2.1", "6.5", "6.8.1", "6.12.117", "7.3.4"))
+)
 
 
 def warning(release: str) -> str:

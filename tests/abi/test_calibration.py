@@ -20,6 +20,7 @@ DIRECTORY = Path(__file__).resolve().parents[2] / "docs" / "results"
         ("5.18.19", "base not calibrated: nearest 5.19"),
         ("6.0.19", "base not calibrated: nearest 5.19"),
         ("6.11.2", "base not calibrated: nearest 6.12.117"),
+        ("6.9.3", "base not calibrated: nearest 6.8.1"),
         ("6.18.7", "base not calibrated: nearest 7.3.4"),
         ("7.9", "base not calibrated: nearest 7.3.4"),
         ("", ""),

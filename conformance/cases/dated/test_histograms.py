@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import surface
+from conformance.cases.support.error_log import clear_errors
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -23,6 +24,7 @@ case = surface(
 def test_percent_and_graph(ue: UserEvents) -> None:
     """A value has the modifier .percent: error_log does not blame the word itself."""
     directory = ue.event("u8 a; u8 b").directory
+    clear_errors(ue)
     text = "hist:keys=a:vals=b.percent"
     refused = directory.trigger(text).errno
     if refused:
