@@ -69,7 +69,7 @@ def test_lava_pattern_parses_the_stream() -> None:
     pattern = re.compile(written.replace("\\\\", "\\"), re.MULTILINE)
     stream = (CI.parents[1] / "fixtures" / "report" / "stream.ktap").read_text()
     results = {found["test_case_id"]: found["result"] for found in pattern.finditer(stream)}
-    assert len(results) == 10
+    assert len(results) == 12
     assert (results["write.storm"], results["uevt.run"]) == ("not ok", "ok")
     assert (results["layouts.compat"], results["format.array_length"]) == ("SKIP", "ok")
     # An incomplete line does not match.

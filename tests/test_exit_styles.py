@@ -25,7 +25,10 @@ PATIENCE = 600
 STYLES = ("default", "kselftest", "autopkgtest", "bisect")
 QUICK = ("-n", "1", "-k", "status.nothing_registered")
 # A switch that 6.12 has, so that judging without it fails.
-LACKING = ("--abi", "6.12,ebadf_when_disabled=no", "-n", "1", "-k", "dated.ebadf_when_disabled")
+LACKING = (
+    *("--abi", "6.12,ebadf_when_disabled=no", "-n", "1", "-k", "dated.ebadf_when_disabled"),
+    "--strict",
+)
 
 Codes = tuple[int, int, int, int]
 

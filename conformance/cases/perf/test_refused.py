@@ -92,7 +92,7 @@ def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
 
 
 @case(
-    spec="trace_event_perf.c:perf_trace_buf_alloc",
+    spec="trace_events_user.c:user_event_perf",
     doc="Writing Data: silent about the longest payload",
     level="behaviour",
     profiles="6.1..",

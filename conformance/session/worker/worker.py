@@ -38,7 +38,7 @@ _NOTHING = digest([])
 # Outcomes for which no switch probes are needed.
 _EXPLAINED = CONFORMING | {Outcome.XFAIL, Outcome.SKIP}
 # Second runs of cases whose first result stands, per worker.
-_MOST_SECOND_RUNS = 5
+_MOST_SECOND_RUNS = 8
 
 
 class Worker:
