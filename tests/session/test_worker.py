@@ -40,7 +40,10 @@ def test_case_is_repeated_until_it_fails(
 
 @pytest.mark.parametrize(
     ("error", "outcome", "runs"),
-    [(GuestCrashed("a panic"), Outcome.CRASH, 7 + 5), (OSError(ENOSPC, "full"), Outcome.ERROR, 14)],
+    [
+        (GuestCrashed("a panic"), Outcome.CRASH, 10 + 8),
+        (OSError(ENOSPC, "full"), Outcome.ERROR, 20),
+    ],
 )
 def test_kernel_that_crashes_often_runs_few_cases_twice(
     tmp_path: Path, error: Exception, outcome: Outcome, runs: int
@@ -55,7 +58,7 @@ def test_kernel_that_crashes_often_runs_few_cases_twice(
         worker.begin()
         return error
 
-    results = [worker.run(CASE, CASE.id, attempt)[0] for _ in range(7)]
+    results = [worker.run(CASE, CASE.id, attempt)[0] for _ in range(10)]
     assert {each.outcome for each in results} == {outcome}
     assert done == runs
-    assert sum(each.rerun is not None for each in results) == runs - 7
+    assert sum(each.rerun is not None for each in results) == runs - 10
