@@ -49,12 +49,14 @@ def own_switches(case: Case, dated: Profile) -> frozenset[str]:
     )
 
 
-def graded(result: CaseResult, case: Case, dated: Profile, fixed: Collection[str]) -> CaseResult:
+def graded(
+    result: CaseResult, case: Case, dated: Profile, contradicted: Collection[str]
+) -> CaseResult:
     """The result as it counts: CHANGED or NOTE for FAIL, XFAIL or FIXED if a known bug decides.
 
-    ``dated`` is the profile of the run, ``fixed`` the bugs of it that the kernel was measured not
-    to have.  A bug without fingerprints concerns the variants whose literals depended on it, which
-    ``result`` names.
+    ``dated`` is the profile of the run, ``contradicted`` the bugs in which the kernel was measured
+    to differ from it: they are fixed, or back.  A bug without fingerprints concerns the variants
+    whose literals depended on it, which ``result`` names.
     """
     shown = result.bug.split()
     result = replace(result, bug="")
@@ -64,13 +66,13 @@ def graded(result: CaseResult, case: Case, dated: Profile, fixed: Collection[str
         if not dated.has(bug.name) and (bug.fingerprints or bug.name in shown)
     ]
     if known:
-        result = _with_known_bugs(result, known, fixed)
+        result = _with_known_bugs(result, known, contradicted)
     if result.outcome is not Outcome.FAIL or not all(map(_is_answer, result.mismatches)):
         return result
     outcome = OUTCOME_OF[case.level]
     if case.switch and BY_NAME[case.switch].kind is Kind.BASE:
         outcome = Outcome.NOTE
-    elif any(BY_NAME[name].bug for name in own_switches(case, dated)):
+    elif not own_switches(case, dated).isdisjoint(contradicted):
         outcome = OUTCOME_OF[case.level.at_most(Level.BEHAVIOUR)]
     return replace(result, outcome=outcome)
 

@@ -193,8 +193,8 @@ class SwitchMeasurement:
 
     def graded(self, case: Case, result: CaseResult) -> CaseResult:
         """The result as it counts: see ``conformance.runner.grading``."""
-        fixed = frozenset(name for name in self.contradicted if BY_NAME[name].bug)
-        return graded(result, case, self.profile, fixed)
+        bugs = frozenset(name for name in self.contradicted if BY_NAME[name].bug)
+        return graded(result, case, self.profile, bugs)
 
     def profile_for(self, case: Case) -> Profile:
         """The profile for a case: as measured, except for its own switches."""

@@ -76,9 +76,14 @@ def test_a_known_bug_is_expected_or_fixed() -> None:
 
 def test_a_bug_that_came_back_is_at_most_changed_behaviour() -> None:
     found = ended(Outcome.FAIL, ERRNO)
-    assert graded(found, case(bugs=(BUG,)), FIXED, ()).outcome is Outcome.CHANGED
+    assert graded(found, case(bugs=(BUG,)), FIXED, {BUG}).outcome is Outcome.CHANGED
     weak = case(Level.DETAIL, bugs=(BUG,))
-    assert graded(found, weak, FIXED, ()).outcome is Outcome.NOTE
+    assert graded(found, weak, FIXED, {BUG}).outcome is Outcome.NOTE
+
+
+def test_another_deviation_of_a_case_about_a_fixed_bug_counts_in_full() -> None:
+    found = ended(Outcome.FAIL, ERRNO)
+    assert graded(found, case(bugs=(BUG,)), FIXED, ()).outcome is Outcome.FAIL
 
 
 def test_a_dated_fact_of_the_base_fails_no_run() -> None:

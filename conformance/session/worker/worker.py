@@ -165,10 +165,11 @@ class Worker:
         if self._runner.graded(case, first).outcome not in _EXPLAINED:
             if lost_guest(first):
                 self._runner.measure()
-                if not self._runs_again(first):
-                    return first, None
+                stands = self._runner.graded(case, first)
+                if not self._runs_again(stands):
+                    return stands, None
                 second = self._once(case, case_id, attempt)
-                return settle(first, self._runner.graded(case, second)), first
+                return settle(stands, self._runner.graded(case, second)), first
             if self._runner.measure():
                 # A switch was measured meanwhile: judge the case again with it.
                 return self._run(case, case_id, attempt)
