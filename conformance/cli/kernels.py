@@ -1,4 +1,7 @@
-"""`uevt kernels`: list, build, locate and garbage-collect the kernels of the catalog."""
+"""`uevt kernels`: list, build, locate and garbage-collect the kernels of the catalog.
+
+`uevt kernels source` names their source trees.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,14 @@ import time
 from collections.abc import Sequence
 
 from conformance.results.exit_codes import Ending, exit_code
-from host.progress import StreamProgress
+from host.progress import StreamProgress, silent
 from host.text import wrapped
 from kernels.catalog.catalog import load_catalog
 from kernels.catalog.entries import KernelEntry
 from kernels.errors import MissingTool, SourceUnavailable
 from kernels.store.store import Store
+
+_HOW_TO_PATCH = "builds read these trees: edit a copy of a file, and make the patch with diff -u"
 
 
 def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -26,6 +31,7 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         ("list", _list, "all kernels: built, buildable, or why not"),
         ("build", _build, "build kernels that are not in the store"),
         ("path", _path, "print the bzImage of built kernels"),
+        ("source", _source, "print the source trees that patches are for"),
     ):
         parser = verbs.add_parser(verb, help=text)
         parser.add_argument("kernel", nargs="*", metavar="KERNEL")
@@ -71,10 +77,14 @@ def _list(arguments: argparse.Namespace) -> int:
         print(json.dumps([one.to_json() for one in found], indent=1))
         return 0
     notes = list(dict.fromkeys(one.note for one in found if one.note))
+    rows = []
     for one in found:
         source = f"variant of {one.entry.of}" if one.entry.of else str(one.entry.source)
         mark = f" [{notes.index(one.note) + 1}]" if one.note else ""
-        print(f"{one.entry.kernel_id:<25} {source:<37} {one.short}{mark}")
+        rows.append((one.entry.kernel_id, source, f"{one.short}{mark}"))
+    names, sources, _ = (max(map(len, column), default=0) for column in zip(*rows, strict=True))
+    for name, source, state in rows:
+        print(*wrapped(f"{name:<{names}}  {source:<{sources}}  {state}", hanging=4), sep="\n")
     for number, note in enumerate(notes, 1):
         print(*wrapped(f"[{number}] {note}", hanging=4), sep="\n")
     return 0
@@ -106,6 +116,26 @@ def _path(arguments: argparse.Namespace) -> int:
             print(f"uevt: {name} is not built; uevt kernels build {name}", file=sys.stderr)
             return exit_code(Ending.HOST)
         print(built.image)
+    return 0
+
+
+def _source(arguments: argparse.Namespace) -> int:
+    """Print source trees, and on standard error how to make a patch."""
+    from kernels.sources.unpacked import SourceTrees
+
+    trees = SourceTrees(Store(), silent)
+    for entry in _entries(arguments.kernel):
+        tree = trees.stored(entry)
+        if tree is None:
+            name = entry.kernel_id
+            what = f"uevt: the source of {name} is not in the store; uevt kernels build {name}"
+            print(what, file=sys.stderr)
+            return exit_code(Ending.HOST)
+        print(tree)
+        if entry.patches:
+            patches = ", ".join(patch.name for patch in entry.patches)
+            print(f"uevt: {entry.kernel_id} is this tree with {patches}", file=sys.stderr)
+    print(f"uevt: {_HOW_TO_PATCH}", file=sys.stderr)
     return 0
 
 

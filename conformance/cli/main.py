@@ -18,6 +18,7 @@ _COMMANDS = {
     "doctor": "doctor",
     "kernels": "kernels",
     "run": "run",
+    "cases": "cases",
     "compare": "compare",
     "report": "report",
     "history": "history",

@@ -27,10 +27,16 @@ def located(result: CaseResult, function: FunctionType, line: int) -> CaseResult
     """
     if result.outcome not in NOT_OK | {Outcome.XFAIL}:
         return result
+    file, definition = defined_at(function)
+    return replace(result, file=file, line=line or definition)
+
+
+def defined_at(function: FunctionType) -> tuple[str, int]:
+    """The file of a case, relative to the checkout, and the line of its ``def``."""
     code = function.__code__
     file = Path(code.co_filename)
     shown = file.relative_to(_ROOT) if file.is_relative_to(_ROOT) else file
-    return replace(result, file=shown.as_posix(), line=line or _definition(code))
+    return shown.as_posix(), _definition(code)
 
 
 def _definition(code: CodeType) -> int:

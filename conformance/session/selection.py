@@ -136,7 +136,7 @@ class CaseSelection:
         assert case is not None
         if tier_of(case, item) is Tier.FULL and tier is Tier.QUICK:
             return False
-        return wanted is None or wanted.evaluate(_Matcher(case_id(case, item)))
+        return matches(wanted, case_id(case, item))
 
 
 def _variants_of(function: object) -> int:
@@ -182,6 +182,11 @@ class _Matcher:
 
     def __call__(self, name: str, /, **_: str | int | bool | None) -> bool:
         return name.lower() in self._of
+
+
+def matches(wanted: Expression | None, id: str) -> bool:
+    """Whether an expression of -k, if there is one, selects the id of a case."""
+    return wanted is None or wanted.evaluate(_Matcher(id))
 
 
 def expression(keyword: str) -> Expression | None:

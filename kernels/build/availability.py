@@ -66,7 +66,10 @@ class Availability:
         """The state, and the version of a built kernel."""
         if self.built is None:
             return str(self.state)
-        return f"{self.state}, {self.built.release} ({self.built.revision})"
+        release, revision = self.built.release, self.built.revision
+        # A distribution's revision begins with the release.
+        version = revision if revision.startswith(release) else f"{release} ({revision})"
+        return f"{self.state}, {version}"
 
     @property
     def note(self) -> str:
@@ -106,7 +109,8 @@ class _Host:
 
     def __init__(self, entries: Sequence[KernelEntry], store: Store) -> None:
         self._store = store
-        at_hand = {entry.kernel_id: _at_hand(entry, store) for entry in entries}
+        trees = SourceTrees(store, silent)
+        at_hand = {entry.kernel_id: trees.stored(entry) is not None for entry in entries}
         self._needed = {
             entry.kernel_id: needed_tools(entry, at_hand=at_hand[entry.kernel_id])
             for entry in entries
@@ -140,13 +144,6 @@ def _offered(
         else tuple(offer.version for offer in Tarballs(source, store, silent).at_hand())
         for source in sources
     }
-
-
-def _at_hand(entry: KernelEntry, store: Store) -> bool:
-    """Whether the source tree that an entry would be built from is in the store."""
-    revision = store.remembered_revision(entry)
-    trees = SourceTrees(store, silent)
-    return revision is not None and trees.path(entry.source, revision).is_dir()
 
 
 def _unoffered(entry: KernelEntry, versions: Sequence[str], store: Store) -> KernelsError | None:

@@ -43,6 +43,12 @@ class SourceTrees:
         name = source.package if source.kind == TREE else f"{source.package}_{revision}"
         return self._store.sources / name
 
+    def stored(self, entry: KernelEntry) -> Path | None:
+        """The tree that an entry was last built from, or would be, if it is in the store."""
+        revision = self._store.remembered_revision(entry)
+        tree = None if revision is None else self.path(entry.source, revision)
+        return tree if tree is not None and tree.is_dir() else None
+
     def follow(self, entry: KernelEntry) -> str:
         """Update the copy of a user's tree; the revision is the id of its content.
 

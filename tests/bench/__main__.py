@@ -102,10 +102,9 @@ def _pairs(target: Target, kernel: str, rounds: int) -> Iterator[Pair]:
 
 def tree_of(kernel: str) -> Path:
     """The source tree that a kernel of the catalog was built from."""
-    store, entry = Store(), load_catalog().find(kernel)
-    built = store.lookup(entry)
-    assert built is not None
-    return SourceTrees(store, silent).path(entry.source, built.revision)
+    tree = SourceTrees(Store(), silent).stored(load_catalog().find(kernel))
+    assert tree is not None
+    return tree
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pytest
 
 from conformance.cli import kernels, main
 from host import packages
+from host.text import WIDTH
 from kernels.build import build
 from kernels.build.availability import Availability, State, survey
 from kernels.catalog.catalog import Catalog, load_catalog
@@ -181,6 +182,20 @@ def test_list_prints_each_reason_once(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.usefixtures("command")
+def test_source_of_a_kernel_and_of_its_variant(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.main(["kernels", "source", "9.9"]) == 3
+    assert "is not in the store; uevt kernels build 9.9" in capsys.readouterr().err
+    tree = store.sources / "linux-source-9.9_9.9.3-1"
+    tree.mkdir(parents=True)
+    assert main.main(["kernels", "source", "9.9", "9.9-x"]) == 0
+    output = capsys.readouterr()
+    assert output.out.split() == [str(tree), str(tree)]
+    assert "9.9-x is this tree with x" in output.err
+
+
+@pytest.mark.usefixtures("command")
 def test_buildable_prints_names_only(capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["kernels", "list", "--buildable"]) == 0
     assert capsys.readouterr().out.split() == ["9.9", "9.9-x"]
@@ -224,6 +239,7 @@ def test_list_takes_less_than_a_second(store: Store, apt: FakeApt) -> None:
     script = "import conformance.cli.main as c; c.main(['kernels', 'list'])"
     output, spent = run_measured(script, store)
     assert len(output.splitlines()) > len(load_catalog().entries)
+    assert max(map(len, output.splitlines())) <= WIDTH
     assert spent < 1.0
 
 

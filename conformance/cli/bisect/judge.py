@@ -11,8 +11,7 @@ from pathlib import Path
 
 from conformance.abi.profile import Profile, ProfileError, profile_for
 from conformance.cases.case import Case
-from conformance.cases.discovery import case_modules
-from conformance.report.specification.page import surfaces
+from conformance.report.specification.page import all_sentences
 from conformance.results.case_result import (
     CaseResult,
     Level,
@@ -57,9 +56,7 @@ class SelectedCases:
         """The cases of ids, each that of a case or of a function.  Raises UnknownCase."""
         known = {
             each.case: frozenset(f"{each.case.id}.{row}" for row in each.variants) or {each.case.id}
-            for surface in surfaces(case_modules())
-            for chapter in surface.chapters
-            for each in chapter.sentences
+            for each in all_sentences()
         }
         selected: dict[Case, frozenset[str]] = {}
         for name in names:

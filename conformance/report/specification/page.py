@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 from conformance.abi.profile import NAMED, Profile, profile_for
 from conformance.abi.switches import BY_NAME, DERIVED
@@ -26,11 +26,14 @@ from conformance.report.specification.abi_tables import releases
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """What one case proves: its sentence, further paragraphs, and the ids of its variants."""
+    """What one case proves: its sentence, further paragraphs, its function, and the ids of its
+    variants.
+    """
 
     case: Case
     text: str
     more: str
+    function: FunctionType
     variants: tuple[str, ...]
 
     @property
@@ -76,11 +79,17 @@ def surfaces(modules: Sequence[ModuleType]) -> list[Surface]:
     return [Surface(name, tuple(found[name])) for name in sorted(found, key=place)]
 
 
+def all_sentences() -> list[Sentence]:
+    """The sentences of all cases, in the order of the page."""
+    found = surfaces(case_modules())
+    return [each for one in found for chapter in one.chapters for each in chapter.sentences]
+
+
 def _sentences(module: ModuleType) -> Iterator[Sentence]:
     for function in vars(module).values():
         case = declared(function)
         if case is not None and function.__module__ == module.__name__:
-            yield Sentence(case, *_docstring(function), tuple(_variants(function)))
+            yield Sentence(case, *_docstring(function), function, tuple(_variants(function)))
 
 
 def _docstring(documented: object) -> tuple[str, str]:

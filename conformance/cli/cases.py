@@ -1,0 +1,121 @@
+"""`uevt cases`: ids, sentences and levels of the cases, and where their source is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from conformance.abi.profile import Profile, ProfileError, profile_for
+from conformance.results.exit_codes import Ending, exit_code
+from host.text import WIDTH, counted, wrapped
+from kernels.catalog.catalog import load_catalog
+from kernels.errors import UserMistake
+from kernels.store.store import Store
+
+if TYPE_CHECKING:
+    from conformance.report.specification.page import Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A case with the ids of its selected variants (its own id if it has none), and its place."""
+
+    sentence: Sentence
+    ids: tuple[str, ...]
+    file: str
+    line: int
+
+    def to_json(self) -> dict[str, Any]:
+        """For --json."""
+        case = self.sentence.case
+        return {
+            "id": case.id,
+            "sentence": case.sentence,
+            "level": case.level.value,
+            "tier": case.tier.value,
+            "profiles": case.profiles,
+            "spec": case.spec,
+            "doc": case.doc,
+            "bugs": list(case.bugs),
+            "file": self.file,
+            "line": self.line,
+            "variants": [each for each in self.ids if each != case.id],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """For people."""
+        case = self.sentence.case
+        number = f", {counted(len(self.ids), 'variant')}" if self.sentence.variants else ""
+        head, place = f"{case.id} ({case.level}{number})", f"{self.file}:{self.line}"
+        yield from [f"{head} {place}"] if len(head) + len(place) < WIDTH else [head, f"    {place}"]
+        yield from wrapped(case.sentence, indent=4)
+
+
+def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    cases = commands.add_parser("cases", help="list the cases and what each of them proves")
+    about = "only cases with EXPR in their ids, such as 'write or status'"
+    cases.add_argument("-k", dest="keyword", default="", metavar="EXPR", help=about)
+    about = "only cases that apply to a kernel of the catalog"
+    cases.add_argument("--kernel", metavar="K", help=about)
+    cases.add_argument("--abi", metavar="A", help="only cases that apply to an ABI, such as 6.8")
+    cases.add_argument("--json", action="store_true", help="print JSON")
+    cases.set_defaults(perform=_perform)
+
+
+def _perform(arguments: argparse.Namespace) -> int:
+    """Raises UserMistake for an unknown kernel or ABI, and if nothing is selected."""
+    profile = _profile(arguments.kernel, arguments.abi)
+    found = select(arguments.keyword, profile)
+    if not found:
+        of = f" of {profile.name}" if profile else ""
+        what = f"no case{of} fits -k {arguments.keyword!r}"
+        raise UserMistake(what, "-k matches parts of case ids; uevt cases lists them")
+    if arguments.json:
+        sys.stdout.write(json.dumps([each.to_json() for each in found], indent=1) + "\n")
+    else:
+        for each in found:
+            sys.stdout.write("".join(f"{line}\n" for line in each.lines()))
+        number = sum(len(each.ids) for each in found)
+        sys.stdout.write(f"{counted(len(found), 'case')}, {number:,} with variants\n")
+    return exit_code(Ending.PASS)
+
+
+def select(keyword: str, profile: Profile | None) -> Sequence[Listed]:
+    """The cases that -k selects and that apply to a profile.  Raises UserMistake."""
+    # Imported late: pytest takes a while.
+    from conformance.report.specification.page import all_sentences
+    from conformance.runner.case_location import defined_at
+    from conformance.session.selection import BadExpression, expression, matches
+
+    try:
+        wanted = expression(keyword)
+    except BadExpression as error:
+        raise UserMistake(str(error), "write words with and, or, not") from error
+    found = []
+    for each in all_sentences():
+        if profile is not None and not each.case.applies(profile):
+            continue
+        ids = [f"{each.case.id}.{row}" for row in each.variants] or [each.case.id]
+        selected = tuple(id for id in ids if matches(wanted, id))
+        if selected:
+            found.append(Listed(each, selected, *defined_at(each.function)))
+    return found
+
+
+def _profile(kernel: str | None, abi: str | None) -> Profile | None:
+    """The profile that a run would judge by, as far as it is known without a build."""
+    release = None
+    if kernel is not None:
+        entry = load_catalog().find(kernel)
+        built = Store().lookup(entry)
+        release = built.release if built else None
+        abi = abi or entry.abi_for(release or entry.of or entry.name)
+    try:
+        return None if abi is None else profile_for(abi, base=release)
+    except ProfileError as error:
+        raise UserMistake(str(error), "name a release: --abi 6.12") from error
