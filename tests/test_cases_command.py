@@ -33,7 +33,7 @@ def test_lines_fit_and_end_with_the_number(uevt: Uevt) -> None:
     [
         (["--kernel", "6.1"], "enable", False),
         (["--kernel", "6.12"], "enable", True),
-        (["--abi", "5.19"], "bpf_context", True),
+        (["--abi", "merge-window"], "bpf_context", True),
         (["--kernel", "6.12"], "bpf_context", False),
     ],
 )
