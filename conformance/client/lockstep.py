@@ -67,6 +67,8 @@ class Lockstep:
     def __init__(self, model: Model, executor: Executor) -> None:
         self.model = model
         self.steps: list[Step] = []
+        # Operations that the kernel has not answered: its crash interrupts them.
+        self.unanswered: list[ops.Operation] = []
         self._executor = executor
         self._watches: list[ops.Watch] = []
         self._queue: list[ops.Operation] = []
@@ -120,7 +122,7 @@ class Lockstep:
         watches = tuple(self._watches)
         batch = [*self._queue, *program]
         self._queue.clear()
-        observations = self._executor.execute(batch, watches)
+        observations = self._execute(batch, watches)
         for operation, seen in zip(batch, observations, strict=True):
             allowed = self.model.step(operation, watches)
             self._judge(operation, allowed, seen)
@@ -141,13 +143,21 @@ class Lockstep:
         deadline = self._executor.deadline(seconds, statement(operation))
         started = time.monotonic()
         while True:
-            (seen,) = self._executor.execute([operation], watches)
+            (seen,) = self._execute([operation], watches)
             waited = time.monotonic() - started
             if _conforms(seen, allowed) or not _conforms(seen, meanwhile) or deadline.expired:
                 break
             self._executor.pause(deadline)
         self._judge(operation, allowed, seen, waited)
         return seen
+
+    def _execute(
+        self, batch: list[ops.Operation], watches: Sequence[ops.Watch]
+    ) -> list[ops.Observation]:
+        self.unanswered = batch
+        observations = self._executor.execute(batch, watches)
+        self.unanswered = []
+        return observations
 
     def _judge(
         self,

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from conformance.results.json_codec import decode, encode
+from conformance.results.recorded_program import RecordedStep
 
 CASE_ID = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 """``surface.name[.variant]``."""
@@ -161,7 +162,8 @@ class Evidence:
     ``steps`` are the operations, one numbered line each; ``model`` the answers that the model
     allows at the steps that differ, ``kernel`` those of the kernel; ``docs`` the documentation in
     our own words, as ``file@tag: text``; ``spec`` the kernel function that decides; ``console`` the
-    console output during the case.
+    console output during the case.  ``program`` is the program as data, empty for a case that
+    passed; ``left_out`` says why it is missing otherwise.
     """
 
     steps: tuple[str, ...] = ()
@@ -170,6 +172,8 @@ class Evidence:
     docs: str = ""
     console: str = ""
     spec: str = ""
+    program: tuple[RecordedStep, ...] = ()
+    left_out: str = ""
 
     @property
     def reference(self) -> str:

@@ -60,6 +60,8 @@ def decode(kind: type[_Record], data: object, where: str) -> _Record:
 
 
 def _decode(kind: Any, value: object, where: str) -> Any:
+    if kind is Any:
+        return value
     if isinstance(kind, UnionType):
         kind = next(each for each in get_args(kind) if each is not NoneType)
         return None if value is None else _decode(kind, value, where)

@@ -11,6 +11,7 @@ from conformance.abi.profile import Profile
 from conformance.cases.case import Case
 from conformance.client.executor import Executor
 from conformance.client.lockstep import Lockstep, Step, result_text
+from conformance.client.recording import record_within_limits
 from conformance.client.user_events import UserEvents
 from conformance.model.errors import ModelError
 from conformance.model.machine import Model
@@ -26,6 +27,7 @@ from conformance.results.case_result import (
     Report,
     SkipReason,
 )
+from conformance.results.recorded_program import RecordedStep
 from conformance.runner.assertion_text import FailedAssertion, failed_assertion
 from conformance.runner.guest_executor import GuestExecutor
 from conformance.runner.leftovers import Leftovers, of_program
@@ -107,6 +109,9 @@ class CaseRun:
         """The operations so far."""
         return [step.operation for step in self._steps]
 
+    def _recorded(self) -> tuple[tuple[RecordedStep, ...], str]:
+        return record_within_limits(self._lockstep) if self._lockstep else ((), "")
+
     @property
     def multi_id(self) -> int:
         """The number the next multi-format event will get."""
@@ -181,18 +186,22 @@ class CaseRun:
         mismatches: tuple[Mismatch, ...] = (),
     ) -> CaseResult:
         """The record of this run with a judgement."""
+        bugs = self._user_events.bugs if self._user_events else ()
+        passed = judgement.outcome is Outcome.PASS
         wrong = [step for step in self._steps if step.differences]
+        program, left_out = ((), "") if passed and not bugs else self._recorded()
         evidence = Evidence(
-            steps=() if judgement.outcome is Outcome.PASS else tuple(s.text for s in self._steps),
+            steps=() if passed else tuple(s.text for s in self._steps),
             model="\n".join(f"step {s.number}: {_allowed(s)}" for s in wrong),
             kernel="\n".join(f"step {s.number}: {result_text(s.seen)}" for s in wrong),
             docs=case.doc,
             spec=case.spec,
             console=judgement.console,
+            program=program,
+            left_out=left_out,
         )
         identity, course = digest_and_course(self.program)
         adapted = self._profile.used if isinstance(self._profile, AdaptedProfile) else ()
-        bugs = self._user_events.bugs if self._user_events else ()
         return CaseResult(
             id=case_id,
             surface=case.surface,

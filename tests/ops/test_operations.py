@@ -14,6 +14,7 @@ from conformance.model.syscalls import dispatch
 from conformance.ops import compat, credentials, race, tasks
 from conformance.ops.c_text import literal, statement
 from conformance.ops.credentials import Capability
+from conformance.ops.encoding import decode_operation
 from conformance.ops.operation import Operation, Reply
 from tests.model.generated import READ_WRITE
 
@@ -156,7 +157,7 @@ EXAMPLES: dict[str, Operation] = {
 @pytest.mark.parametrize(("text", "operation"), EXAMPLES.items(), ids=range(len(EXAMPLES)))
 def test_operation_has_c_text_json_and_calls(text: str, operation: Operation) -> None:
     assert statement(operation) == text
-    assert json.loads(json.dumps(operation.encode()))["op"] == type(operation).__name__
+    assert decode_operation(json.loads(json.dumps(operation.encode()))) == operation
     assert json.loads(json.dumps(operation.calls()))
 
 
@@ -229,3 +230,17 @@ def test_directory_entries_are_parsed() -> None:
         raw += (struct.pack("<QqHB", 1, 2, length, 4) + name).ljust(length, b"\0")
     assert ops.Getdents("p1", 4).decode([Reply(96, 0, raw)])[1] == b".\nabcdefgh\nb\n"
     assert ops.Getdents("p1", 4, "a").decode([Reply(96, 0, raw)])[1] == b"abcdefgh\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"op": "Unknown", "actor": "p1"}, "no operation is called 'Unknown'"),
+        ({"op": "Close", "actor": "p1"}, "not a Close: KeyError"),
+        ({"op": "Close", "actor": "p1", "slot": "4"}, "not a Close: .*'4' is no int"),
+        ({"op": "Store", "actor": "p1", "address": 1, "data": "00"}, "not a Store"),
+    ],
+)
+def test_malformed_operations_are_refused(data: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        decode_operation(data)

@@ -22,6 +22,7 @@ from conformance.results.case_result import (
     Which,
     settle,
 )
+from conformance.results.recorded_program import RecordedAnswer, RecordedMemory, RecordedStep
 from conformance.results.results_json import NAME, write_results
 from conformance.results.run import Functions, KernelFacts, RunHead, RunRecord
 
@@ -204,7 +205,18 @@ RERUNS = st.builds(
 )
 MISMATCHES = st.builds(Mismatch, st.integers(0, 9), TEXTS, TEXTS, TEXTS)
 CONTRADICTIONS = st.builds(Contradiction, TEXTS, st.booleans(), TEXTS, TEXTS, IDS)
-EVIDENCE = st.builds(Evidence, st.lists(TEXTS, max_size=3).map(tuple), TEXTS, TEXTS, TEXTS, TEXTS)
+RECORDED = RecordedStep(
+    {"op": "Load", "actor": "p1", "address": 4096, "length": 4},
+    (RecordedAnswer(None, memory=(RecordedMemory("p1", 4096, None),)),),
+    RecordedAnswer(4, data="00000001"),
+    waited_s=0.5,
+)
+EVIDENCE = st.builds(
+    Evidence,
+    st.lists(TEXTS, max_size=3).map(tuple),
+    *(TEXTS, TEXTS, TEXTS, TEXTS, TEXTS),
+    st.sampled_from([(), (RECORDED,)]),
+)
 
 
 @st.composite

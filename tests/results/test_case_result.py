@@ -41,7 +41,9 @@ def test_the_keys_are_those_of_schema_1() -> None:
         *("id", "surface", "tier", "outcome", "blame", "reason", "duration_s"),
         *("adapted", "evidence", "rerun"),
     }
-    assert set(entry["evidence"]) == {"steps", "model", "kernel", "docs", "console", "spec"}
+    assert set(entry["evidence"]) == {
+        *("steps", "model", "kernel", "docs", "console", "spec", "program", "left_out"),
+    }
     settled = settle(case(ID, Outcome.CRASH), case(ID)).to_json()
     assert settled["rerun"] == {"outcome": "PASS", "blame": "none", "reason": "", "of": "second"}
 

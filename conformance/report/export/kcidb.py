@@ -225,6 +225,7 @@ class _Run:
                 printable("\n".join(render_failure(case, self._record.head)))
             )
             parts = {**encode(case.evidence), "steps": "\n".join(case.evidence.steps)}
+            del parts["program"]
             facts["evidence"] = {name: _excerpt(text) for name, text in parts.items() if text}
         test["misc"] = {"uevt": facts}
         return test

@@ -1,0 +1,48 @@
+"""The program of a result as data: operations, allowed answers, and what the kernel answered.
+
+Bytes are hexadecimal.  An operation is JSON as ``conformance.ops`` encodes it; nothing here
+interprets it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedMemory:
+    """Watched memory of an actor after an operation; ``content`` None is not readable."""
+
+    actor: str
+    address: int
+    content: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAnswer:
+    """An answer that is allowed, or the kernel's.
+
+    ``value`` and ``data`` None are not compared; ``counted`` data are those of a race, of which
+    the kernel's need only be some.
+    """
+
+    value: int | None
+    errno: str = ""
+    data: str | None = None
+    memory: tuple[RecordedMemory, ...] = ()
+    counted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedStep:
+    """One operation, the answers that the model allows, and the kernel's.
+
+    ``seen`` is None and ``allowed`` empty for an operation that the kernel did not answer.
+    ``waited_s`` is the time in seconds until an eventual answer, None for a single try.
+    """
+
+    operation: dict[str, Any]
+    allowed: tuple[RecordedAnswer, ...] = ()
+    seen: RecordedAnswer | None = None
+    waited_s: float | None = None
