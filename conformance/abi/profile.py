@@ -22,6 +22,8 @@ from conformance.abi.uapi import (
 )
 
 _RELEASE = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
+# The last minor number of each major one.
+_LAST_MINOR = {5: 19, 6: 19}
 # What an override says of a switch, and of a bug.
 _TRUTH = {"yes": True, "no": False}
 _STATE = {"fixed": True, "present": False}
@@ -229,6 +231,10 @@ def _named(name: str) -> Named:
     first = _FIRST_RELEASE[Generation.BYTE_STATUS]
     if release.series < first:
         raise ProfileError(f"no profile for {name}: user_events came with {first[0]}.{first[1]}")
+    last = _LAST_MINOR.get(release.major, release.minor)
+    if release.minor > last:
+        after = f"{release.major + 1}.0 followed {release.major}.{last}"
+        raise ProfileError(f"there is no Linux {name}: {after}")
     return Named(release)
 
 

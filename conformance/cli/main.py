@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from conformance.cli.command_parser import CommandParser
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
@@ -87,7 +88,7 @@ def _fail(error: Exception, ending: Ending, style: ExitStyle) -> int:
 
 def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     """The parser of the command in ``argv``, or of all commands."""
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="uevt", description="Conformance suite for the Linux user_events ABI."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

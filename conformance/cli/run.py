@@ -83,6 +83,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.resume is not None and len(arguments.kernel) <= 1:
         arguments = _resumed(arguments)
     apply_defaults(arguments)
+    if arguments.keyword is not None and not arguments.keyword.strip():
+        raise UserMistake("-k is empty", "give a part of a case id, or leave out -k for all cases")
     kernels: list[str] = arguments.kernel
     own = [name for name in ("image", "tree") if getattr(arguments, name) is not None]
     if not kernels and not own:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from argparse import Namespace
 from dataclasses import replace
 
 import pytest
 
-from conformance.session.target.target import check_abi
+from conformance.session.target.target import check, check_abi
 from kernels.catalog.catalog import load_catalog
-from kernels.errors import BadCatalogEntry
+from kernels.errors import BadCatalogEntry, UserMistake
 
 
 def test_every_abi_that_ships_is_a_profile() -> None:
@@ -25,3 +27,16 @@ def test_unknown_release_or_switch_is_refused(changes: dict[str, object], key: s
     with pytest.raises(BadCatalogEntry, match=rf"6\.12\.toml: {key}: ") as caught:
         check_abi(entry)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("abi", "why"),
+    [
+        ("6.99", "--abi 6.99: there is no Linux 6.99: 7.0 followed 6.19"),
+        ("5.20", "there is no Linux 5.20: 6.0 followed 5.19"),
+        ("6.8,persits=no", "unknown switch 'persits'"),
+    ],
+)
+def test_wrong_abi_is_refused_before_a_build(abi: str, why: str) -> None:
+    with pytest.raises(UserMistake, match=re.escape(why)):
+        check(Namespace(abi=abi))

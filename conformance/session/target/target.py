@@ -113,10 +113,16 @@ def resolve(options: Namespace) -> Target:
 
 
 def check(options: Namespace) -> None:
-    """Refuse no kernel, several kernels, and changes to a kernel that is not built here.
+    """Refuse what is wrong before anything is built: no kernel, several, an ABI that is none,
+    changes to a kernel that is not built here.
 
-    Raises ConflictingOptions.
+    Raises UserMistake.
     """
+    if options.abi is not None:
+        try:
+            profile_for(options.abi)
+        except ProfileError as error:
+            raise UserMistake(f"--abi {options.abi}: {error}", "docs/abi.md lists ABIs") from error
     named = [name for name in KERNELS if getattr(options, name) is not None]
     if not named:
         which = "--kernel 6.12, --kernel model, --tree DIR or --image FILE"

@@ -1,0 +1,31 @@
+"""Errors of the command line: one line that names the cause and the likely word."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conftest import Uevt
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("run --kernal 6.12", "uevt run: unknown option --kernal; did you mean --kernel?"),
+        ("run --kernal=6.12", "did you mean --kernel=6.12?"),
+        ("run 6.12", "uevt run: unexpected argument '6.12'; did you mean --kernel 6.12?"),
+        ("run --kernel model -q x", "uevt run: unexpected argument 'x'; see uevt run --help"),
+        ("rum", "did you mean run?"),
+        ("6.12", "did you mean run --kernel 6.12?"),
+        (
+            "kernels biuld",
+            "uevt kernels: argument VERB: invalid choice 'biuld', not of list,",
+        ),
+        ("run --kernel model -k EMPTY", "-k is empty; give a part of a case id"),
+    ],
+)
+def test_mistake_is_named(uevt: Uevt, words: str, message: str) -> None:
+    given = ["" if word == "EMPTY" else word for word in words.split()]
+    printed = uevt(*given, code=2)
+    assert message in printed.err
+    assert printed.out == ""
+    assert len(printed.err.splitlines()) == 1
