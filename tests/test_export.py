@@ -55,7 +55,7 @@ def refused(uevt: Uevt) -> Export:
     def message(*arguments: object) -> str:
         printed = uevt("export", *arguments, code=2)
         assert printed.out == ""
-        assert printed.err.startswith(("uevt: ", "usage: "))
+        assert printed.err.startswith(("uevt: ", "uevt export: "))
         return printed.err
 
     return message
