@@ -34,7 +34,8 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         ("source", _source, "print the source trees that patches are for"),
     ):
         parser = verbs.add_parser(verb, help=text)
-        parser.add_argument("kernel", nargs="*", metavar="KERNEL")
+        about = "a name of the catalog, such as 6.12 (default: the default kernels)"
+        parser.add_argument("kernel", nargs="*", metavar="KERNEL", help=about)
         parser.set_defaults(perform=perform)
         if verb == "list":
             parser.add_argument("--json", action="store_true", help="print JSON")

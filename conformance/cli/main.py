@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from conformance.cli.command_parser import CommandParser
+from conformance.cli.examples import epilog
+from conformance.cli.walk import commands_of
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
@@ -25,6 +27,7 @@ _COMMANDS = {
     "history": "history",
     "export": "export",
     "bisect": "bisect.command",
+    "completion": "completion",
 }
 # The exit code of a shell for a program killed by SIGPIPE.
 _SIGPIPE_EXIT = 128 + signal.SIGPIPE
@@ -86,14 +89,38 @@ def _fail(error: Exception, ending: Ending, style: ExitStyle) -> int:
     return exit_code(ending, style)
 
 
+def version() -> str:
+    """The version of this suite."""
+    from importlib.metadata import version as installed
+
+    return installed("uevt")
+
+
+class _Version(argparse.Action):
+    """Print the version and the revision of the checkout, which is what results record."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from conformance.session.controller.run_head import suite_revision
+
+        print(f"uevt {version()} ({suite_revision()})")
+        parser.exit()
+
+
 def build_parser(argv: Sequence[str] = ()) -> argparse.ArgumentParser:
     """The parser of the command in ``argv``, or of all commands."""
     parser = CommandParser(
         prog="uevt", description="Conformance suite for the Linux user_events ABI."
     )
+    parser.add_argument("--version", action=_Version, help="print version and revision")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     chosen = set(argv[:1]) & _COMMANDS.keys() or _COMMANDS
     for name, module in _COMMANDS.items():
         if name in chosen:
             import_module(f"conformance.cli.{module}").declare(commands)
+    for command in commands_of(parser):
+        command.parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        command.parser.epilog = epilog(command.name)
     return parser

@@ -18,7 +18,17 @@ from conformance.session.launch import (
     run_here,
     session,
 )
-from conformance.session.options import STDOUT, apply_defaults, make_absolute, open_ktap
+from conformance.session.options import (
+    CASES,
+    KERNEL,
+    OUTPUT,
+    STDOUT,
+    VERDICT,
+    apply_defaults,
+    groups_of,
+    make_absolute,
+    open_ktap,
+)
 from conformance.session.options import declare as declare_options
 from kernels.errors import UserMistake
 
@@ -41,28 +51,22 @@ class _Once(argparse.Action):
 
 def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command."""
-    run = commands.add_parser("run", help="judge kernels")
-    add = run.add_argument
-    add("--kernel", action="append", default=[], metavar="K", help="6.12, 6.12@REVISION or model")
-    add(
-        "-k",
-        dest="keyword",
-        metavar="EXPR",
-        action=_Once,
-        help="only cases with EXPR in their ids, such as 'write or status'",
-    )
-    add("-q", "--quiet", action="store_true", help="a line per failed case, and the verdict")
-    add(
-        "-n",
-        "--guests",
-        type=int,
-        metavar="N",
-        help="number of guests (default: as cores and memory allow)",
-    )
-    add("--against", choices=["base"], help="run without --patch as well, and compare")
-    declare_options(add)
+    usage = "uevt run (--kernel K | --tree DIR | --image FILE) [option …]"
+    run = commands.add_parser("run", help="judge kernels", usage=usage)
+    group = groups_of(run)
+    about = "6.12, 6.12@REVISION or model"
+    group(KERNEL)("--kernel", action="append", default=[], metavar="K", help=about)
+    about = "only cases with EXPR in their ids, such as 'write or status'"
+    group(CASES)("-k", dest="keyword", metavar="EXPR", action=_Once, help=about)
+    about = "number of guests (default: as cores and memory allow)"
+    group(CASES)("-n", "--guests", type=int, metavar="N", help=about)
+    about = "run without --patch as well, and compare"
+    group(VERDICT)("--against", choices=["base"], help=about)
+    about = "a line per failed case, and the verdict"
+    group(OUTPUT)("-q", "--quiet", action="store_true", help=about)
+    declare_options(group)
     # pytest has an option of this name.
-    add(
+    group(VERDICT)(
         "--strict",
         dest="fail_on",
         action="store_const",

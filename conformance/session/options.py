@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from argparse import ArgumentError, ArgumentParser, ArgumentTypeError, Namespace
@@ -34,6 +35,10 @@ _NOT_PART_OF_RUN: dict[str, object] = {
 }
 # Options that name the kernel.
 _KERNELS = ("kernel", "image", "tree")
+# Titles of the groups of options.
+KERNEL, CASES, VERDICT, OUTPUT = "kernel", "cases", "verdict", "output"
+# The function that adds an option to the group of a title.
+Groups = Callable[[str], Callable[..., object]]
 # The name for standard output.
 STDOUT = "-"
 # An inherited descriptor.  Opening it by this name fails for a socket and truncates a file.
@@ -48,9 +53,45 @@ _FAIL_ON = (
 _REPEAT = "run each case up to N times, until one run deviates (with -k CASE: find flakes)"
 
 
-def declare(add: Callable[..., object]) -> None:
-    """Declare all options with argparse's ``add_argument`` or pytest's ``addoption``."""
+def groups_of(parser: ArgumentParser) -> Groups:
+    """The groups of a parser by title, each created by its first use."""
+
+    @functools.cache
+    def group(title: str) -> Callable[..., object]:
+        return parser.add_argument_group(title).add_argument
+
+    return group
+
+
+def declare(group: Groups) -> None:
+    """Declare all options; ``group`` gives argparse's ``add_argument`` or pytest's ``addoption``
+    for the title of a group.
+    """
+    declare_kernel(group)
+    add = group(CASES)
+    add("--tier", choices=["quick", "full"], help=_TIER)
+    add("--isolation", choices=["need", "case"], help=_ISOLATION)
+    add("--repeat", type=_count, metavar="N", help=_REPEAT)
+    add("--shuffle", type=int, metavar="SEED", help="run the cases in random order")
+    add("--deadline", type=_seconds, metavar="SECONDS", help="start no case after this time")
+    add = group(VERDICT)
+    add("--abi", metavar="A", help="judge by another ABI: 6.8, byte-status or 6.8,SWITCH=no")
+    levels = [level.value for level in Level]
+    add("--fail-on", choices=levels, help=_FAIL_ON)
+    add("--require", action="store_true", help="fail on a kernel without user_events")
+    styles = [style.value for style in ExitStyle]
+    add("--exit-style", choices=styles, help="exit codes of kselftest, autopkgtest or git bisect")
+    add = group(OUTPUT)
+    add("--out", metavar="DIR", help="results directory (default: results/<kernel id>/<UTC stamp>)")
+    add("--force", action="store_true", help="replace the results in --out")
+    add("--resume", metavar="DIR", help="resume the run in DIR, which was killed")
+    add("--ktap", metavar="FILE", help="KTAP as cases end, to a file or - for standard output")
+
+
+def declare_kernel(group: Groups) -> None:
+    """Declare the options that name and change the kernel."""
     several = {"action": "append", "default": []}
+    add = group(KERNEL)
     add("--image", metavar="FILE", help="a bzImage of your own, instead of --kernel")
     add("--modules", metavar="DIR", help="the modules of --image: lib/modules/RELEASE")
     add("--tree", metavar="DIR", help="a kernel tree of your own, which is only read")
@@ -59,22 +100,7 @@ def declare(add: Callable[..., object]) -> None:
     add("--config", metavar="FILE", help="configuration lines to add", **several)
     add("--module", metavar="DIR", help="a module to load, its source or a .ko", **several)
     add("--flavour", metavar="F", help="debug, gcov or fault: a kernel that checks more")
-    add("--abi", metavar="A", help="judge by another ABI: 6.8, byte-status or 6.8,SWITCH=no")
     add("--append", metavar="ARGS", help="kernel arguments to add", **several)
-    add("--tier", choices=["quick", "full"], help=_TIER)
-    add("--isolation", choices=["need", "case"], help=_ISOLATION)
-    add("--repeat", type=_count, metavar="N", help=_REPEAT)
-    add("--shuffle", type=int, metavar="SEED", help="run the cases in random order")
-    add("--deadline", type=_seconds, metavar="SECONDS", help="start no case after this time")
-    add("--out", metavar="DIR", help="results directory (default: results/<kernel id>/<UTC stamp>)")
-    add("--force", action="store_true", help="replace the results in --out")
-    add("--resume", metavar="DIR", help="resume the run in DIR, which was killed")
-    add("--ktap", metavar="FILE", help="KTAP as cases end, to a file or - for standard output")
-    styles = [style.value for style in ExitStyle]
-    add("--exit-style", choices=styles, help="exit codes of kselftest, autopkgtest or git bisect")
-    levels = [level.value for level in Level]
-    add("--fail-on", choices=levels, help=_FAIL_ON)
-    add("--require", action="store_true", help="fail on a kernel without user_events")
 
 
 def apply_defaults(options: Namespace) -> None:
@@ -113,7 +139,7 @@ def _parsed(words_given: Sequence[str]) -> Namespace:
     parser = ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
     parser.add_argument("--kernel")
     parser.add_argument("-k", dest="keyword", default="")
-    declare(parser.add_argument)
+    declare(groups_of(parser))
     try:
         found, unknown = parser.parse_known_args(list(words_given))
     except ArgumentError as error:

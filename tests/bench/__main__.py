@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from conformance.abi import uapi
-from conformance.session.options import declare
+from conformance.session.options import declare, groups_of
 from conformance.session.target.target import Target, resolve
 from host.progress import silent
 from kernels.catalog.catalog import load_catalog
@@ -30,7 +30,7 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="write docs/performance.md")
     arguments = parser.parse_args()
     parser = argparse.ArgumentParser()
-    declare(parser.add_argument)
+    declare(groups_of(parser))
     options = parser.parse_args([])
     options.kernel = arguments.kernel
     target = resolve(options)

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from conformance.results.directory import COVERAGE
-from conformance.session.options import declare
+from conformance.session.options import declare, groups_of
 from conformance.session.target.gcov import COUNTERS, CountedObject, Coverage, coverage
 from conformance.session.target.target import Target, resolve
 from tests.bench import guests
@@ -30,7 +30,7 @@ def main() -> int:
     parser.add_argument("kernel", nargs="?", default="6.12")
     kernel = parser.parse_args().kernel
     parser = argparse.ArgumentParser()
-    declare(parser.add_argument)
+    declare(groups_of(parser))
     options = parser.parse_args(["--flavour", "gcov"])
     options.kernel = kernel
     target = resolve(options)

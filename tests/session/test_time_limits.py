@@ -9,7 +9,7 @@ import pytest
 
 from conformance.cases.case import Case, Isolation, Tier
 from conformance.results.case_result import Blame, Outcome
-from conformance.session.options import declare
+from conformance.session.options import declare, groups_of
 from conformance.session.time_limits import CaseTooLong, Limits, RunLimit, RunOver
 from conformance.session.worker.blame import explain
 from host.deadline import Deadline
@@ -76,7 +76,7 @@ def test_case_after_the_deadline_is_not_judged(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("given", ["0", "-1", "nan", "inf", "soon", ""])
 def test_invalid_deadline_is_refused(given: str, capsys: pytest.CaptureFixture[str]) -> None:
     parser = ArgumentParser()
-    declare(parser.add_argument)
+    declare(groups_of(parser))
     with pytest.raises(SystemExit):
         parser.parse_args([f"--deadline={given}"])
     assert f"{given!r} is no number of seconds above 0" in capsys.readouterr().err

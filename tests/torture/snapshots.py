@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 
-from conformance.session.options import apply_defaults, declare
+from conformance.session.options import apply_defaults, declare, groups_of
 from conformance.session.target.target import resolve
 from conformance.session.worker.machine_guest import BOOT_S, machine_spec
 from host.deadline import Deadline
@@ -78,7 +78,7 @@ def _damaged(directory: Path) -> list[str]:
 def bring_up(directory: Path) -> str:
     """Bring a machine up and down; how it came up.  Raises VmError."""
     parser = argparse.ArgumentParser()
-    declare(parser.add_argument)
+    declare(groups_of(parser))
     options = parser.parse_args([])
     apply_defaults(options)
     options.kernel = KERNEL

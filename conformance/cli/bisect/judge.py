@@ -24,7 +24,7 @@ from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.results.results_json import NAME, read_results
 from conformance.results.run import RunRecord
 from conformance.session.launch import Session
-from conformance.session.options import declare
+from conformance.session.options import declare, groups_of
 from host.progress import silent
 from kernels.errors import HostTrouble, UserMistake
 from kernels.store.store import Store
@@ -150,7 +150,7 @@ class Judge:
     def _run(self, sha: str, ids: list[str], out: Path) -> int:
         """One session; its exit code."""
         parser = ArgumentParser()
-        declare(parser.add_argument)
+        declare(groups_of(parser))
         options = parser.parse_args([])
         for name, value in vars(self._options).items():
             setattr(options, name, value)

@@ -49,6 +49,12 @@ def run_head(target: Target, words: tuple[str, ...], fail_on: Level) -> RunHead:
     )
 
 
+def suite_revision() -> str:
+    """The revision of this checkout, "unknown" without git."""
+    with _git_describe() as revision:
+        return revision()
+
+
 @contextlib.contextmanager
 def _git_describe() -> Iterator[Callable[[], str]]:
     """Run git describe in the background; a function for its answer, "unknown" without git."""

@@ -1,0 +1,43 @@
+"""Examples of each command: for its help, for docs/cli.md and for the manual page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "uevt doctor": (("uevt doctor", "what the host lacks, and whether KVM works"),),
+    "uevt kernels list": (("uevt kernels list", "built, buildable, and why the others are not"),),
+    "uevt kernels build": (("uevt kernels build 6.12", "fetch, unpack, configure and compile it"),),
+    "uevt kernels source": (("cd $(uevt kernels source 6.12)", "where to read, not to edit"),),
+    "uevt kernels gc": (("uevt kernels gc --keep 20G", "remove the least recently used"),),
+    "uevt run": (
+        ("uevt run --kernel 6.12", "the quick tier on a kernel of the catalog"),
+        ("uevt run --kernel 6.12 --tier full -k write.", "all cases of one surface"),
+        ("uevt run --kernel 6.12 --patch fix.diff --against base", "what a patch changes"),
+        ("uevt run --tree linux --ref my-branch", "a branch of a tree, which is only read"),
+        ("uevt run --image bzImage --modules lib/modules/6.12.30", "an image built elsewhere"),
+        ("uevt run --resume results/6.12/latest", "continue a killed run"),
+    ),
+    "uevt cases": (
+        ("uevt cases -k unregister", "sentence, level and source line"),
+        ("uevt cases --kernel 6.1 --json", "all that is declared, for programs"),
+    ),
+    "uevt compare": (("uevt compare results/6.12 results/6.12+fix", "two kernels"),),
+    "uevt report": (("uevt report results --html report.html", "all runs on one page"),),
+    "uevt history": (("uevt history write.returns_all_bytes", "since when a case fails"),),
+    "uevt export": (("uevt export results/6.12/latest --format junit", "for a CI system"),),
+    "uevt bisect": (
+        (
+            "uevt bisect --tree linux --good v6.12 --bad HEAD --case write.returns_all_bytes",
+            "the commit that broke a case",
+        ),
+    ),
+    "uevt completion": (("source <(uevt completion bash)", "complete in this shell"),),
+}
+"""Command lines and what they do, by command."""
+
+
+def epilog(prog: str) -> str:
+    """The end of the help of a command; "" without examples."""
+    shown = [f"  {line}\n      {about}" for line, about in EXAMPLES.get(prog, ())]
+    return "\n".join(["examples:", *shown]) if shown else ""
