@@ -156,6 +156,10 @@ class Process:
         """Run on one CPU only, for good."""
         return self.run(ops.Pin(self.actor, cpu))
 
+    def fifo(self) -> Observation:
+        """Run before the kernel workers of the CPU, for good."""
+        return self.run(ops.Fifo(self.actor))
+
     def place(self, data: bytes) -> int:
         """Store bytes at the end of a fresh mapping, before an unmapped page; return the
         address.

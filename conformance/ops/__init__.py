@@ -53,7 +53,7 @@ from conformance.ops.memory import (
 )
 from conformance.ops.operation import Observation, Operation, Watch
 from conformance.ops.perf import PerfEventOpen, ReadRing
-from conformance.ops.processes import Exit, Fork, Pin, Setuid, Spawn
+from conformance.ops.processes import Exit, Fifo, Fork, Pin, Setuid, Spawn
 from conformance.ops.sockets import ReceiveDescriptor, SendDescriptor, Setsockopt, Socketpair
 from conformance.ops.trace_pipe import ReadPage, ReadPipe
 from conformance.ops.transfers import Pwrite, Pwritev, Read, SubmitWrite, Write, Writev
@@ -66,6 +66,7 @@ __all__ = [
     "Discard",
     "Dup",
     "Exit",
+    "Fifo",
     "Fork",
     "Getdents",
     "Ioctl",

@@ -58,6 +58,7 @@ NUMBERS = {
     "setresgid": 119,
     "capset": 126,
     "mknod": 133,
+    "sched_setscheduler": 144,
     "prctl": 157,
     "chroot": 161,
     "mount": 165,

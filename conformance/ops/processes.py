@@ -1,4 +1,4 @@
-"""Operations on processes: spawn, fork, exit, change user, pin to a CPU."""
+"""Operations on processes: spawn, fork, exit, change user, pin to a CPU, change priority."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import ClassVar
 
 from conformance.ops.calls import Call, bytes_in, sys_call
 from conformance.ops.operation import Operation
+
+_SCHED_FIFO = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +85,17 @@ class Pin(Operation):
     def calls(self) -> list[Call]:
         mask = (1 << self.cpu).to_bytes(8, "little")
         return [sys_call("sched_setaffinity", 0, len(mask), bytes_in(mask))]
+
+
+@dataclass(frozen=True, slots=True)
+class Fifo(Operation):
+    """sched_setscheduler(2): run before the kernel workers of the CPU, which wait meanwhile."""
+
+    irreversible: ClassVar[bool] = True
+
+    def c_text(self) -> str:
+        return "sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){1})"
+
+    def calls(self) -> list[Call]:
+        priority = (1).to_bytes(4, "little")
+        return [sys_call("sched_setscheduler", 0, _SCHED_FIFO, bytes_in(priority))]

@@ -162,6 +162,12 @@ def pin(world: World, operation: ops.Pin) -> Answer:
     return Answer(0)
 
 
+def fifo(world: World, operation: ops.Fifo) -> Answer:
+    """sched_setscheduler(2): a priority changes no answer, only which ones are likely."""
+    world.process(operation.actor)
+    return Answer(0)
+
+
 def check_awake(world: World, operation: ops.Operation) -> None:
     """Raise NotModelled for operations of a vfork parent that waits for its child."""
     process = world.processes.get(operation.actor)
@@ -286,6 +292,7 @@ HANDLERS: Handlers = {
     ops.Fork: fork,
     ops.Exit: exit_group,
     ops.Pin: pin,
+    ops.Fifo: fifo,
     tasks.SpawnDriver: spawn,
     tasks.Clone: clone,
     tasks.Exec: execute,

@@ -1,0 +1,145 @@
+"""Calls that come before the work which the kernel defers.
+
+Kernel workers fault in words and delete events.  The calls of a task with real-time priority come
+first, so one CPU suffices.
+"""
+
+from __future__ import annotations
+
+from conformance.cases.case import surface
+from conformance.cases.support.smp import enable_file
+from conformance.client.addresses import PAGE
+from conformance.client.data_file import Word
+from conformance.client.races import RaceCalls, race, track
+from conformance.client.tasks import first_task
+from conformance.client.user_events import UserEvents
+from conformance.ops import Discard, Operation
+from conformance.ops.race import Tally
+
+case = surface(
+    "smp",
+    spec="user_event_enabler_fault_fixup",
+    doc="Unregistering: during fork() registered events are retained",
+    level="contract",
+    profiles="6.4..",
+    tier="full",
+)
+
+
+class _Ahead:
+    """A task whose calls come before the work that they defer."""
+
+    def __init__(self, ue: UserEvents) -> None:
+        self.task = first_task(ue)
+        self.data = self.task.open_data()
+        self.prepared = RaceCalls(self.task)
+        self._ue = ue
+
+    def awaited(self, stem: str = "e") -> tuple[Word, Operation, Operation]:
+        """A word in an absent page; the calls that enable its event and unregister it."""
+        word = Word(self.task, self.task.map())
+        self.data.register(self._ue.name(stem), bit=4, word=word)
+        self.task.run(Discard(self.task.actor, word.address, PAGE))
+        on, _ = self.prepared.switch(enable_file(self._ue, stem))
+        return word, on, self.prepared.unregister(self.data, word, bit=4)
+
+    def perform(self, *calls: Operation) -> list[Tally]:
+        """Perform calls without a pause; the answers."""
+        self.task.fifo()
+        (answers,) = race(self.task, track(self.task, *calls))
+        return answers
+
+
+@case(
+    spec="user_event_enabler_dup; trace_events_user.c:user_event_enabler_fault_fixup", tier="quick"
+)
+def test_fork_behind_a_fault(ue: UserEvents) -> None:
+    """A child forked while the parent's word waits for its page is updated by each later change."""
+    ahead = _Ahead(ue)
+    word, on, _ = ahead.awaited()
+    fork = ahead.task.cloning()
+    assert ahead.perform(on, fork) == [{"1": 1}, {"0": 1}]
+    copy = Word(ahead.task.adopt(fork), word.address)
+    assert word.wait() == 16
+    ue.tracefs.disable(ue.name())
+    ue.tracefs.enable(ue.name())
+    assert copy.wait() == 16
+    ue.tracefs.disable(ue.name())
+    assert copy.wait() == 0
+
+
+@case(spec="user_event_enabler_dup: pending frees are skipped", tier="quick")
+def test_fork_behind_an_unregistered_word(ue: UserEvents) -> None:
+    """A word unregistered while it waits for its page is not registered in a child forked then."""
+    ahead = _Ahead(ue)
+    word, on, unregister = ahead.awaited()
+    fork = ahead.task.cloning()
+    assert ahead.perform(on, unregister, fork) == [{"1": 1}, {"0": 1}, {"0": 1}]
+    child = ahead.task.adopt(fork)
+    assert ahead.data.of(child).unregister(word.address, bit=4).errno == "ENOENT"
+    assert word.wait() == 0
+
+
+@case(
+    spec="user_events_ioctl_unreg: ENABLE_VAL_FREEING_BIT; "
+    "trace_events_user.c:user_event_enabler_fault_fixup",
+    doc="Unregistering: disables the bit at the address",
+    needs="auto_delete",
+    tier="quick",
+)
+def test_unregistered_behind_a_fault(ue: UserEvents) -> None:
+    """A word unregistered while it waits for its page stays clear and holds nothing: neither its
+    event, nor the process's other words after the exit.
+    """
+    ahead = _Ahead(ue)
+    ahead.task.open_data().register(ue.name("kept"))
+    words, ons, unregisters = zip(*map(ahead.awaited, ("a", "b")), strict=True)
+    answers = ahead.perform(ons[0], unregisters[0], ons[1], unregisters[1])
+    assert answers == [{"1": 1}, {"0": 1}] * 2
+    assert [word.wait() for word in words] == [0, 0]
+    for stem in ("a", "b"):
+        ue.tracefs.disable(ue.name(stem))
+    ahead.data.close()
+    assert ue.tracefs.status(eventually=True) == f"{ue.name('kept')}\n"
+    ahead.task.exit()
+    assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(
+    spec="user_event_enabler_exists; trace_events_user.c:user_events_ioctl_unreg",
+    doc="Registering: silent about an address and bit that are in use",
+    level="behaviour",
+)
+def test_registered_behind_a_fault(ue: UserEvents) -> None:
+    """A word unregistered while it waits for its page is in use until then: EADDRINUSE."""
+    ahead = _Ahead(ue)
+    words, ons, unregisters = zip(*map(ahead.awaited, ("a", "b")), strict=True)
+    again = [ahead.prepared.register(ahead.data, ue.name("c"), word=w, bit=4) for w in words]
+    steps = [call for pair in zip(ons, unregisters, again, strict=True) for call in pair]
+    answers = ahead.perform(*steps)
+    # A host that stops the guest for a second lets the worker run.
+    assert {"EADDRINUSE": 1} in answers[2::3]
+
+
+@case(
+    spec="delayed_destroy_user_event: looks again whether it was the last",
+    doc="Deleting: events auto-delete when no references are left",
+    needs="auto_delete",
+    tier="quick",
+)
+def test_registered_behind_the_last(ue: UserEvents) -> None:
+    """Registering an event right after its last reference was dropped keeps it alive, until the
+    new reference is dropped.
+    """
+    ahead = _Ahead(ue)
+    data, other = ahead.data, ahead.task.open_data()
+    data.unregister(data.register(f"{ue.name()} u32 v").word)
+    closing = ahead.prepared.close(data)
+    register = ahead.prepared.register(other, f"{ue.name()} u32 v")
+    assert ahead.perform(closing, register) == [{"0": 1}, {"0": 1}]
+    assert other.delete(ue.name()).errno == "EBUSY"
+    ue.tracefs.enable(ue.name())
+    assert other.write_event(0, b"\1\0\0\0").value == 8
+    ue.tracefs.disable(ue.name())
+    ahead.task.exit()
+    assert ue.tracefs.status(eventually=True) == ""
