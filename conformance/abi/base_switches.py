@@ -178,13 +178,6 @@ BASE: tuple[Switch, ...] = (
         {(6, 1): 55, (6, 5): 5},
     ),
     _base(
-        "odd_sizes_compared",
-        "a filter on a field of 3, 5, 6, 7 or 9 and more bytes matches nothing instead of calling "
-        "a function that does not exist",
-        "tracing/filter: Call filter predicate functions directly via a switch statement",
-        (6, 1),
-    ),
-    _base(
         "synthetic_numbers_printed",
         "trace output shows a 64-bit field of a synthetic event, not its address",
         "tracing/synthetic: Print out u64 values properly",

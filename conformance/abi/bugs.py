@@ -149,6 +149,14 @@ BUGS: tuple[Switch, ...] = (
         kind=Kind.BASE,
     ),
     _bug(
+        "filter-odd-size-oops",
+        "a record whose filter compares a field of 3, 5 or more than 8 bytes calls a null pointer",
+        kind=Kind.BASE,
+        fix="tracing/filter: Call filter predicate functions directly via a switch statement",
+        fixed=(6, 1),
+        fingerprints=("oops:filter_match_preds",),
+    ),
+    _bug(
         "hist-signed",
         "a histogram shows signed keys as unsigned",
         kind=Kind.BASE,

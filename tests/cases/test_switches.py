@@ -21,7 +21,6 @@ BASES = ("5.18", "6.1.192", "6.4", "6.12.117", "7.3")
 # Switches of which the model implements one side only, and why.
 ONE_SIDED = {
     "synthetic_numbers_printed": "without it an address is shown",
-    "odd_sizes_compared": "without it the kernel crashes",
     "deleted_files_refused": "without it a read returns freed memory",
     "long_values_as_symbols": "the symbol depends on where the kernel lies",
 }

@@ -33,10 +33,9 @@ def test_functions_in_filters(ue: UserEvents) -> None:
 @case(
     spec="trace_events_filter.c:select_comparison_fn; filter_pred_fn_call",
     doc="Event filtering: numeric fields; of fields of other sizes it says nothing",
-    # Before, the next record is a NULL dereference.
-    needs="odd_sizes_compared",
-    switch="odd_sizes_compared",
-    bug="filter-odd-size",
+    bug="filter-odd-size filter-odd-size-oops",
+    tier="full",
+    isolation="fatal",
 )
 def test_odd_sizes_compared(ue: UserEvents) -> None:
     """A filter on a field of five bytes is refused, or accepted and matches no record."""

@@ -114,7 +114,7 @@ def test_expression(ue: UserEvents, text: str, kept: list[tuple[int, int]]) -> N
 @case(
     doc="Event filtering: numeric fields; of fields of other sizes it says nothing",
     # The first kernels crash: dated.odd_sizes_compared.
-    needs="odd_sizes_compared",
+    needs="filter-odd-size-oops",
     tier="full",
     switch="filter-odd-size",
 )
