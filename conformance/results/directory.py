@@ -75,12 +75,18 @@ def claim(directory: Path, *, resume: bool = False, force: bool = False) -> None
             if journal.is_in_use(directory / journal.NAME):
                 raise journal.in_use(directory / journal.NAME)
             _clear(directory)
-        elif not resume and any(directory.iterdir()):
-            raise DirectoryRefused(directory, "is not empty", "name another --out, or add --force")
+        elif not resume:
+            require_empty(directory)
         # Permission bits do not tell: root can write anywhere but on a read-only mount.
         tempfile.TemporaryFile(dir=directory).close()
     except OSError as error:
         raise _refused(directory, error) from error
+
+
+def require_empty(directory: Path) -> None:
+    """Raise DirectoryRefused for a directory with files."""
+    if directory.is_dir() and any(directory.iterdir()):
+        raise DirectoryRefused(directory, "is not empty", "name another --out, or add --force")
 
 
 def link_latest(directory: Path) -> None:

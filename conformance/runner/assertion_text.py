@@ -33,13 +33,15 @@ class FailedAssertion:
     """An assertion that failed.
 
     ``place`` is file:line, ``text`` the source with the values of its variables.  Of a comparison
-    ``expected`` is the right side in words, and ``value`` the left side if it is a variable.
+    ``relation`` is what it expects in words, with {} for the right side; ``expected`` is that of a
+    call or variable, and ``value`` the left side if it is a variable.
     """
 
     place: str
     text: str
     expected: str = ""
     value: str = ""
+    relation: str = ""
 
 
 def failed_assertion(error: AssertionError) -> FailedAssertion | None:
@@ -65,17 +67,17 @@ def failed_assertion(error: AssertionError) -> FailedAssertion | None:
     return FailedAssertion(place, text, *_comparison(tree, known))
 
 
-def _comparison(tree: ast.Module, known: Mapping[str, object]) -> tuple[str, str]:
-    """What an assertion that compares one call or variable expects, and the variable's value."""
+def _comparison(tree: ast.Module, known: Mapping[str, object]) -> tuple[str, str, str]:
+    """The expected value, the value, and the relation of an assertion that compares two."""
     match tree.body:
         case [ast.Assert(test=ast.Compare(left=left, ops=[operator], comparators=[right]))]:
-            pass
+            relation = _EXPECTED[type(operator)]
         case _:
-            return "", ""
+            return "", "", ""
     if not isinstance(left, ast.Call | ast.Attribute | ast.Name):
-        return "", ""
-    expected = _EXPECTED[type(operator)].format(_value(right, known) or ast.unparse(right))
-    return expected, _value(left, known)
+        return "", "", relation
+    expected = relation.format(_value(right, known) or ast.unparse(right))
+    return expected, _value(left, known), relation
 
 
 def _value(node: ast.AST, known: Mapping[str, object]) -> str:

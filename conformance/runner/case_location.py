@@ -6,8 +6,9 @@ import linecache
 import traceback
 from dataclasses import replace
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FrameType, FunctionType
 
+from conformance.cases.case import declared
 from conformance.results.case_result import NOT_OK, CaseResult, Outcome
 
 _ROOT = Path(__file__).parents[2]
@@ -18,6 +19,31 @@ def failing_line(function: FunctionType, error: BaseException) -> int:
     file = function.__code__.co_filename
     frames = traceback.walk_tb(error.__traceback__)
     return next(reversed([n for frame, n in frames if frame.f_code.co_filename == file]), 0)
+
+
+def case_frame(error: BaseException) -> FrameType | None:
+    """The frame of the case in a traceback."""
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    return next((each for each in frames if _is_case(each)), None)
+
+
+def described(error: BaseException, file: str = "") -> str:
+    """An error on one line, with the innermost line of a file, by default that of the case."""
+    text = f"{type(error).__name__}: {error}"
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{Path(error.filename).name}:{error.lineno}: {type(error).__name__}: {error.msg}"
+    frame = case_frame(error)
+    file = file or (frame.f_code.co_filename if frame else "")
+    lines = [line for each, line in traceback.walk_tb(error.__traceback__) if _is_in(each, file)]
+    return f"{Path(file).name}:{lines[-1]}: {text}" if lines else text
+
+
+def _is_case(frame: FrameType) -> bool:
+    return declared(frame.f_globals.get(frame.f_code.co_name)) is not None
+
+
+def _is_in(frame: FrameType, file: str) -> bool:
+    return frame.f_code.co_filename == file
 
 
 def located(result: CaseResult, function: FunctionType, line: int) -> CaseResult:

@@ -29,12 +29,14 @@ from conformance.results.case_result import (
 )
 from conformance.results.recorded_program import RecordedStep
 from conformance.runner.assertion_text import FailedAssertion, failed_assertion
+from conformance.runner.case_location import described
 from conformance.runner.guest_executor import GuestExecutor
 from conformance.runner.leftovers import Leftovers, of_program
+from conformance.runner.literal_values import compared_values
 from conformance.runner.process_pool import Enablers, Returned
 from conformance.runner.switch_probes import AdaptedProfile
 
-_AGREEMENT = "the model agrees with the kernel: blame the case or the model"
+_AGREEMENT = "the model agrees with the kernel: check the case, then the model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,7 @@ class CaseRun:
             judgement = Judgement(Outcome.FAIL, Blame.KERNEL, str(mismatches[0]))
         elif isinstance(error, AssertionError):
             mismatch, reason = self._contradicted_literal(error)
-            mismatches, judgement = (mismatch,), Judgement(Outcome.FAIL, Blame.MODEL, reason)
+            mismatches, judgement = (mismatch,), Judgement(Outcome.FAIL, Blame.CASE, reason)
         else:
             judgement = _judgement_of(error)
             if isinstance(error, NotInitialised):
@@ -156,6 +158,12 @@ class CaseRun:
     def _contradicted_literal(self, error: AssertionError) -> tuple[Mismatch, str]:
         """The mismatch, and the reason, where both kernel and model contradict a literal."""
         found = failed_assertion(error) or FailedAssertion("", str(error))
+        values = compared_values(error, self._model.profile) if found.relation else None
+        if values is not None:
+            expected = found.relation.format(values.right)
+            reason = f"{found.place}: the case expects {expected}, the kernel gave {values.left}"
+            mismatch = Mismatch(0, "literal", expected, values.left)
+            return mismatch, f"{reason} ({_AGREEMENT})"
         lines = found.text.splitlines() or ["an assertion fails"]
         expected, observed = "the literal of the case", lines[0]
         place = f"{found.place}: " if found.place else ""
@@ -241,7 +249,7 @@ def _judgement_of(error: BaseException | None) -> Judgement:
             return Judgement(Outcome.FAIL, Blame.KERNEL, str(error))
         case ModelError():
             return Judgement(Outcome.ERROR, Blame.MODEL, str(error))
-    return Judgement(Outcome.ERROR, Blame.CASE, f"{type(error).__name__}: {error}")
+    return Judgement(Outcome.ERROR, Blame.CASE, described(error))
 
 
 def _allowed(step: Step) -> str:

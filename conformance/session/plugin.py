@@ -20,8 +20,9 @@ from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.session.controller.controller import Controller
 from conformance.session.controller.resume import recall_options
-from conformance.session.controller.run_directory import results_directory
+from conformance.session.controller.run_directory import check_out, results_directory
 from conformance.session.options import apply_defaults, command_words, declare, open_ktap
+from conformance.session.ordering import CaseHistory
 from conformance.session.pool.pool import NAME as POOL
 from conformance.session.pool.pool import WorkerPool
 from conformance.session.pool.prelaunch import Prelaunch
@@ -30,7 +31,7 @@ from conformance.session.preflight.stale_files import tidy
 from conformance.session.preflight.trial_boot import check_boots
 from conformance.session.refusal import CONTROLLER, refuse
 from conformance.session.selection import BadExpression, CaseSelection, case_of, expression
-from conformance.session.target.target import KERNELS, resolve
+from conformance.session.target.target import KERNELS, Target, check, resolve
 from conformance.session.worker.case_hooks import CaseHooks
 from conformance.session.worker.machine_guest import prepare_machines
 from conformance.session.worker.worker import Worker
@@ -41,6 +42,7 @@ _CASE_HOOKS = "uevt-running"
 _SELECTION = "uevt-selecting"
 _WORKER = pytest.StashKey[Worker]()
 _CONTROLLER = pytest.StashKey[Controller]()
+_TARGET = pytest.StashKey[Target]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -68,6 +70,11 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         if option.resume is not None:
             recall_options(option)
         apply_defaults(option)
+        _check(config)
+        if option.collectonly:
+            # A list of cases is no run: nothing is booted or written.
+            config.stash[_TARGET] = resolve(option)
+            return None
         controller = _controller(config)
         if controller.complete:
             return controller.conclude()
@@ -87,13 +94,16 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the plugins of a process that runs cases, or controls workers that do."""
     config.addinivalue_line("markers", "uevt_full: a variant of tier full in a quick case")
     config.addinivalue_line("markers", "uevt_variants(names, rows): the variants of a case")
+    if _TARGET in config.stash:
+        listing = CaseSelection(config.stash[_TARGET], CaseHistory({}), lambda *_: None)
+        config.pluginmanager.register(listing, _SELECTION)
     if _CONTROLLER not in config.stash:
         return
     controller, number = config.stash[_CONTROLLER], config.option.guests
     config.pluginmanager.register(controller, CONTROLLER)
     selection = CaseSelection(controller.target, controller.history, controller.note_selection)
     config.pluginmanager.register(selection, _SELECTION)
-    if number is None or config.option.collectonly:
+    if number is None:
         _run_cases(config, selection, _worker(config, controller, controller.directory))
         return
     prelaunch = Prelaunch(lambda name: _worker(config, controller, controller.directory / name))
@@ -107,7 +117,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(pool, POOL)
 
 
-def _controller(config: pytest.Config) -> Controller:
+def _check(config: pytest.Config) -> None:
+    """Refuse what is wrong before a kernel is built."""
     if not __debug__:
         why = "Python runs without assertions, and cases consist of them"
         raise UserMistake(why, "unset PYTHONOPTIMIZE, and leave out -O")
@@ -123,6 +134,11 @@ def _controller(config: pytest.Config) -> Controller:
     expression(config.option.keyword)
     _allowed()
     require_open_files()
+    check(config.option)
+    check_out(config)
+
+
+def _controller(config: pytest.Config) -> Controller:
     ktap = open_ktap(config.option.ktap)
     tidy()
     target = resolve(config.option)
@@ -179,7 +195,8 @@ def _message(error: Exception) -> str:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Refuse to run cases without a kernel."""
-    if _CONTROLLER not in config.stash and any(case_of(item) is not None for item in items):
+    known = _CONTROLLER in config.stash or _TARGET in config.stash
+    if not known and any(case_of(item) is not None for item in items):
         refuse(config, "cases need a kernel: add --kernel 6.12, --kernel model or --image FILE")
 
 

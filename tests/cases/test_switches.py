@@ -317,7 +317,7 @@ def test_other_failure_of_the_case_is_a_failure() -> None:
     ue = runner.begin(variant.case, variant.id)
     ue.open_data()
     result = runner.end(variant.case, variant.id, AssertionError("no such thing"))
-    assert (result.outcome, result.blame) == (Outcome.FAIL, Blame.MODEL)
+    assert (result.outcome, result.blame) == (Outcome.FAIL, Blame.CASE)
     assert result.reason == (
-        "no such thing (the model agrees with the kernel: blame the case or the model)"
+        "no such thing (the model agrees with the kernel: check the case, then the model)"
     )

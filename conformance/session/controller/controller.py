@@ -19,6 +19,7 @@ from conformance.results.exit_codes import Ending, ExitStyle, ending_of, exit_co
 from conformance.results.json_codec import decode
 from conformance.results.replay import INTERRUPTED, Running
 from conformance.results.run import Functions, RunRecord
+from conformance.runner.case_location import described
 from conformance.session.controller.outputs import outputs
 from conformance.session.controller.recorder import Recorder
 from conformance.session.controller.resume import (
@@ -33,6 +34,7 @@ from conformance.session.refusal import nothing_selected, refuse
 from conformance.session.target.gcov import NoCoverage
 from conformance.session.target.target import Target
 from conformance.session.time_limits import RunLimit
+from host.text import one_line
 from kernels.store.store import default_root
 
 # Attributes of pytest reports that carry our data between processes.
@@ -160,15 +162,21 @@ class Controller:
         self._selected += len(before) - len(selected)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Print why a file of cases cannot be loaded, unless pytest prints it."""
+        """Keep the names of files that cannot be loaded."""
         if not report.failed:
             return
         self.unloadable.append(Path(report.nodeid).name)
+
+    def pytest_exception_interact(
+        self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[object]
+    ) -> None:
+        """Print why a file of cases cannot be loaded, unless pytest prints it."""
+        if isinstance(node, pytest.Item) or call.excinfo is None:
+            return
         if self._config.pluginmanager.is_blocked("terminalreporter"):
-            lines = report.longreprtext.splitlines()
-            # pytest guesses at names of modules; the traceback has the cause.
-            text = "\n".join(line for line in lines if not line.startswith("Hint: make sure"))
-            sys.stderr.write(f"uevt: cannot load {report.nodeid}: {text}\n")
+            error = call.excinfo.value
+            why = one_line(described(error.__cause__ or error, str(node.path)))
+            sys.stderr.write(f"uevt: cannot load {_relative(node.path)}: {why}\n")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Record what a worker reports."""

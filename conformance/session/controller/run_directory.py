@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from conformance.results import journal
-from conformance.results.directory import claim, default_directory, reserved
+from conformance.results.directory import (
+    claim,
+    default_directory,
+    require_empty,
+    reserved,
+)
 from conformance.session.target.target import Target
 
 
@@ -27,6 +32,13 @@ def results_directory(config: pytest.Config, target: Target) -> Path:
         directory = reserved(default_directory(results_root(config), target.id, datetime.now(UTC)))
         claim(directory)
     return directory
+
+
+def check_out(config: pytest.Config) -> None:
+    """Refuse an --out in use before a kernel is built for it.  Raises DirectoryRefused."""
+    option = config.option
+    if option.out is not None and option.resume is None and not option.force:
+        require_empty(Path(option.out).absolute())
 
 
 def results_root(config: pytest.Config) -> Path:

@@ -42,10 +42,9 @@ class CaseHooks:
         self._worker = worker
         self._selecting = selection
 
-    def pytest_collection(self, session: pytest.Session) -> None:
+    def pytest_collection(self) -> None:
         """Boot the guest while cases are collected."""
-        if not session.config.option.collectonly:
-            self.launch()
+        self.launch()
 
     def launch(self) -> None:
         """Start to boot the guest."""
@@ -83,7 +82,10 @@ class CaseHooks:
             runtestprotocol(item, log=False, nextitem=nextitem)
             if item.stash[_RAISED] is None and not item.stash[_CALLED]:
                 return NotCalled("pytest made what the case needs, and did not run it")
-            if (raised := item.stash[_RAISED]) is not None:
+            if isinstance(raised := item.stash[_RAISED], pytest.FixtureLookupError):
+                why = "a case takes ue and the names of its table"
+                return NotCalled(f"no argument is called {raised.argname!r}: {why}")
+            if raised is not None:
                 line = failing_line(function, raised)
             return raised
 

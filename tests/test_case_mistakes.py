@@ -1,0 +1,65 @@
+"""Mistakes in cases: each is named with file, line and values, and blamed on the case."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.results.case_result import Blame, CaseResult
+from conformance.results.results_json import NAME, read_results
+from tests.test_false_green import DRILLS, command
+
+PLAIN = ("--tb=no", "--assert=plain", "-q")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, CaseResult]:
+    out = tmp_path_factory.mktemp("mistakes") / "out"
+    words = [sys.executable, "-m", "pytest", str(DRILLS / "mistakes.py"), "--kernel=model"]
+    assert command([*words, *PLAIN], out).returncode == 1
+    return {case.id: case for case in read_results(out / NAME).cases}
+
+
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        ("drill.name", "mistakes.py:14: NameError: name 'eu' is not defined"),
+        ("drill.argument", "NotCalled: no argument is called 'eu'"),
+        ("drill.returned", "mistakes.py:26: the case expects 9, the kernel gave 8"),
+        ("drill.derived", "mistakes.py:33: the case expects 3, the kernel gave 2"),
+    ],
+)
+def test_mistake_is_blamed_on_the_case(
+    results: dict[str, CaseResult], case: str, reason: str
+) -> None:
+    assert results[case].reason.startswith(reason)
+    assert results[case].blame is Blame.CASE
+    assert results[case].file.endswith("mistakes.py")
+    assert results[case].line
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("def f(:\n", "test_x.py:1: SyntaxError: invalid syntax"),
+        ("import os\nimport nothing\n", "test_x.py:2: ModuleNotFoundError: No module"),
+    ],
+)
+def test_file_that_cannot_be_loaded_is_named_with_the_line(
+    tmp_path: Path, text: str, why: str
+) -> None:
+    file = tmp_path / "test_x.py"
+    file.write_text(text)
+    words = [sys.executable, "-m", "pytest", str(file), "-c", "pyproject.toml", "-p", "uevt"]
+    done = command([*words, "--kernel=model", "-p", "no:terminalreporter"], tmp_path / "out")
+    assert f"{file}: {why}" in done.stderr
+
+
+def test_list_of_cases_is_no_run(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = [sys.executable, "-m", "pytest", str(DRILLS / "mistakes.py"), "--kernel=model", "-q"]
+    done = command([*words, "--collect-only"], out)
+    assert (done.returncode, out.exists()) == (0, False)
+    assert "4 tests collected" in done.stdout
