@@ -142,7 +142,7 @@ class Killed(HostTrouble):
 
 
 class BuildFailed(KernelTrouble):
-    """make failed; `log` is the whole output and `tail` its last lines."""
+    """make failed; `log` is the whole output, `tail` the lines from the first error on."""
 
     def __init__(self, what: str, log: Path, tail: Sequence[str]) -> None:
         shown = "".join(f"\n    {line}" for line in tail)

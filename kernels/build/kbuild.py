@@ -28,6 +28,9 @@ PROGRESS_S = 1.0
 # symbol table and of the decompressor belong to every image and are not counted.
 _COMPILED = re.compile(r"  (?:CC|AS|HOSTCC) +(?!\.tmp_vmlinux|arch/x86/boot/)\S+")
 
+# The first message that says why make failed; with several jobs it can be far from the end.
+_CAUSE = re.compile(r": (?:fatal )?error: |: undefined reference to |\*\*\* No rule to make target")
+
 # make's message about a program that was killed.
 _KILLED = re.compile(r"make.*: \*\*\* .*\] Killed|Killed signal terminated program")
 
@@ -53,6 +56,7 @@ class Kbuild:
         self._log = log
         self._progress = progress
         self._tail: deque[str] = deque(maxlen=TAIL_LINES)
+        self._cause: list[str] = []
         self._compiled: int | None = None  # objects; not counted while configuring
         self._reported = float("-inf")
         # Read before a patch can change the file.
@@ -107,6 +111,8 @@ class Kbuild:
     def _make(self, *targets: str, deadline: Deadline, expected: int | None = None) -> None:
         def line(text: str) -> None:
             self._tail.append(text)
+            if (self._cause or _CAUSE.search(text)) and len(self._cause) < TAIL_LINES:
+                self._cause.append(text)
             if self._compiled is not None and _COMPILED.match(text):
                 self._compiled += 1
 
@@ -129,7 +135,7 @@ class Kbuild:
         if status < 0 or any(map(_KILLED.search, self._tail)):
             raise Killed(deadline.what)
         if status:
-            raise BuildFailed(deadline.what, self._log, tuple(self._tail))
+            raise BuildFailed(deadline.what, self._log, self._cause or tuple(self._tail))
 
     def _identity(self) -> dict[str, str]:
         """What kbuild otherwise takes from clock and user.  The same recipe gives the same

@@ -44,7 +44,7 @@ def ensure_module(
 
     Kernel and module are built if the store lacks them; the directory is only read.
     `after` are modules, as returned by this function, whose symbols it may use.
-    Raises any `KernelsError`; BuildFailed has the last lines of make.
+    Raises any `KernelsError`; BuildFailed has the first error of make.
     """
     directory = directory.absolute()
     digest = _digest(directory, after)

@@ -10,6 +10,7 @@ import pytest
 
 from host.progress import Step, silent
 from kernels.build.build import HostWorkshop, ensure
+from kernels.build.kbuild import TAIL_LINES
 from kernels.catalog.entries import KernelEntry
 from kernels.catalog.patch import Patch
 from kernels.errors import (
@@ -70,10 +71,13 @@ def test_lost_option_stops_the_build_before_compiling(store: Store, make: FakeMa
 def test_a_failed_make_shows_its_last_lines_and_keeps_the_whole_log(
     store: Store, make: FakeMake
 ) -> None:
-    (make.directory / "fail").write_text("init/main.c:1: error: no\n")
+    # With several jobs the error can be far from the end.
+    others = "  CC      init/other.o\n" * TAIL_LINES
+    (make.directory / "fail").write_text(f"init/main.c:1: error: no\n{others}")
     with pytest.raises(BuildFailed) as caught:
         ensure(ENTRY, store)
-    assert caught.value.tail[-1] == "init/main.c:1: error: no"
+    assert caught.value.tail[0] == "init/main.c:1: error: no"
+    assert len(caught.value.tail) == TAIL_LINES
     assert "CC      init/main.o" in caught.value.log.read_text()
     assert str(caught.value.log) in caught.value.hint
     assert store.lookup(ENTRY) is None
