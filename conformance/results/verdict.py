@@ -41,8 +41,15 @@ def _counts(record: RunRecord) -> str:
         return f"{one_line(record.note) or 'this kernel was built without user_events'} {time}"
     parts = [
         f"{number} {word[:-1] if number == 1 and word == 'known bugs' else word}"
+        + (f" (fails: --fail-on {record.head.fail_on})" if number and _fails(record, word) else "")
         for word, number in record.tally.items()
         if number or word in ALWAYS_SHOWN
     ]
     share = f" ({record.share})" if record.share else ""
     return f"{', '.join(parts)}{share} {time}"
+
+
+def _fails(record: RunRecord, word: str) -> bool:
+    """Whether a count other than "failed" fails the run, too."""
+    weaker = {"changed": Outcome.CHANGED, "noted": Outcome.NOTE}
+    return word in weaker and record.head.fails(weaker[word])

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from conformance.report.terminal.summary import render_summary
-from conformance.results.case_result import Outcome, SkipReason
+from conformance.results.case_result import Level, Outcome, SkipReason
 from conformance.results.run import Functions, KernelFacts, RunRecord
 from conformance.results.verdict import verdict_line
 from host.text import one_line, printable, use_colour, wrapped
@@ -88,6 +88,11 @@ def test_a_summary_fits_100_columns_and_ends_with_the_verdict(record: RunRecord)
             "6.12 (6.12.117) FAIL: 0 passed, 0 known bugs, 1 failed in 14.2 s",
         ),
         (
+            run(case("write.a", Outcome.NOTE), head=head(fail_on=Level.DETAIL)),
+            "6.12 (6.12.117) FAIL: 0 passed, 0 known bugs, 1 noted (fails: --fail-on detail),"
+            " 0 failed in 14.2 s",
+        ),
+        (
             run(case("write.a"), selected=3),
             "6.12 (6.12.117) ERROR: 1 passed, 0 known bugs, 0 failed, 2 not run in 14.2 s",
         ),
@@ -104,7 +109,16 @@ def test_a_summary_fits_100_columns_and_ends_with_the_verdict(record: RunRecord)
             "model (profile 6.12) self-check failed: 1 of 1 case",
         ),
     ],
-    ids=["pass", "mixed", "fail", "interrupted", "not-built", "self-check", "failed-self-check"],
+    ids=[
+        "pass",
+        "mixed",
+        "fail",
+        "strict",
+        "interrupted",
+        "not-built",
+        "self-check",
+        "failed-self-check",
+    ],
 )
 def test_the_last_line_is_the_verdict(record: RunRecord, line: str) -> None:
     assert lines(record)[-2] == f"uevt: {line}"
