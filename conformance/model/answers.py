@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from conformance.ops import Observation
 from conformance.ops.race import conforms
 
+UNREADABLE = "not readable"
+"""Memory that is not mapped, in a difference."""
+
 Memory = Mapping[tuple[str, int], bytes | None]
 
 
@@ -65,8 +68,9 @@ def _fits(answer: Answer, data: bytes) -> bool:
 
 
 def _text(data: bytes) -> str:
-    return data.decode("utf-8", "backslashreplace")
+    text = data.decode("utf-8", "backslashreplace")
+    return text if text.replace("\n", "").replace("\t", "").isprintable() else data.hex(" ")
 
 
 def _hex(content: bytes | None) -> str:
-    return "not readable" if content is None else content.hex(" ")
+    return UNREADABLE if content is None else content.hex(" ")

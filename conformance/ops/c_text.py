@@ -5,8 +5,9 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from conformance.abi import uapi
+from conformance.abi import perf, uapi
 from conformance.ops.operation import Operation
 
 _OPEN_FLAGS = {
@@ -27,18 +28,58 @@ _REQUESTS = {
     uapi.DIAG_IOCSREG: "DIAG_IOCSREG",
     uapi.DIAG_IOCSDEL: "DIAG_IOCSDEL",
     uapi.DIAG_IOCSUNREG: "DIAG_IOCSUNREG",
+    perf.PERF_EVENT_IOC_ENABLE: "PERF_EVENT_IOC_ENABLE",
+    perf.PERF_EVENT_IOC_DISABLE: "PERF_EVENT_IOC_DISABLE",
+    perf.PERF_EVENT_IOC_RESET: "PERF_EVENT_IOC_RESET",
+    perf.PERF_EVENT_IOC_SET_FILTER: "PERF_EVENT_IOC_SET_FILTER",
+    perf.PERF_EVENT_IOC_SET_BPF: "PERF_EVENT_IOC_SET_BPF",
 }
-_LONGEST_DATA = 48
+_DIRECTIONS = ("_IOC_NONE", "_IOC_WRITE", "_IOC_READ", "_IOC_READ | _IOC_WRITE")
+# Bytes of a literal that are shown; of those in hexadecimal half as many.
+_LONGEST = 64
+# Equal bytes that are written one by one.
+_LONGEST_ROW = 4
+_ESCAPES = {0x09: "\\t", 0x0A: "\\n", 0x22: '\\"', 0x5C: "\\\\"}
+_PLAIN = frozenset({*range(0x20, 0x7F), *_ESCAPES})
 
 
 def request(number: int) -> str:
-    """The request of an ioctl(2), by name if it has exactly the number of one."""
-    return _REQUESTS.get(number, f"{number:#x}")
+    """The request of an ioctl(2): its name, what differs from it, or the parts of its number."""
+    if number in _REQUESTS:
+        return _REQUESTS[number]
+    parts = _Request.of(number)
+    for known, name in _REQUESTS.items():
+        like = _Request.of(known)
+        if (parts.type, parts.number) == (like.type, like.number):
+            size = "" if parts.size == like.size else f" with size {parts.size}"
+            return f"{name}{size}{'' if parts.direction == like.direction else parts.way}"
+    kind = f"'{chr(parts.type)}'" if 0x20 < parts.type < 0x7F else f"{parts.type:#x}"
+    return f"_IOC({parts.direction}, {kind}, {parts.number}, {parts.size})"
+
+
+class _Request(NamedTuple):
+    """The parts of an ioctl number, include/uapi/asm-generic/ioctl.h."""
+
+    direction: str
+    type: int
+    number: int
+    size: int
+
+    @classmethod
+    def of(cls, number: int) -> _Request:
+        """The parts of a number."""
+        direction = _DIRECTIONS[number >> 30 & 3]
+        return cls(direction, number >> 8 & 0xFF, number & 0xFF, number >> 16 & 0x3FFF)
+
+    @property
+    def way(self) -> str:
+        """The direction as a remark."""
+        return f" with {self.direction}"
 
 
 def statement(operation: Operation) -> str:
-    """One line, ``actor: call(...);``."""
-    return f"{operation.actor}: {operation.c_text()};"
+    """One line, ``actor: call(...)``."""
+    return f"{operation.actor}: {operation.c_text()}"
 
 
 def flag_names(bits: int, names: Mapping[int, str], none: str = "0") -> str:
@@ -60,11 +101,17 @@ def open_flags(flags: int) -> str:
 
 
 def literal(data: bytes) -> str:
-    """Bytes as a C string literal, cut short with the rest counted."""
-    shown = data[:_LONGEST_DATA]
-    text = "".join(
-        chr(byte) if 0x20 <= byte < 0x7F and byte not in b'"\\' else f"\\{byte:03o}"
-        for byte in shown
-    )
-    rest = len(data) - len(shown)
-    return f'"{text}"' + (f" /* + {rest} bytes */" if rest else "")
+    """Bytes as a C string if they are text, else in hexadecimal; a long one is cut and counted."""
+    text = data.removesuffix(b"\0")
+    if text and all(byte in _PLAIN for byte in text):
+        end = "\\0" if len(text) < len(data) else ""
+        rest = f" /* + {len(text) - _LONGEST} bytes */" if len(text) > _LONGEST else ""
+        return f'"{_escaped(text[:_LONGEST])}{end}"{rest}'
+    if len(data) > _LONGEST_ROW and len(set(data)) == 1:
+        return f"[{data[0]:02x} * {len(data)}]"
+    more = f" ... {len(data)} bytes" if len(data) > _LONGEST // 2 else ""
+    return f"[{data[: _LONGEST // 2].hex(' ')}{more}]"
+
+
+def _escaped(text: bytes) -> str:
+    return "".join(_ESCAPES.get(byte, chr(byte)) for byte in text)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import re
+import shlex
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +19,8 @@ from conformance.ops.operation import Operation, Reply
 # struct stat of x86-64: its size in bytes, and where st_mode is.
 STAT_SIZE = 144
 _STAT_MODE = slice(24, 28)
+# Files that O_TRUNC, and so the ">" of a shell, empties.
+_EMPTIED = re.compile(r"/(trace|trigger|error_log|\w+_events|set_\w+)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,7 @@ class ReadFile(Operation):
     depends_on_events: ClassVar[bool] = True
 
     def c_text(self) -> str:
-        return f'cat("{self.path}")'
+        return f"cat {self.path}"
 
     def calls(self) -> list[Call]:
         return [["slurp", self.path, FILE_LIMIT]]
@@ -57,7 +62,12 @@ class WriteFile(Operation):
     depends_on_events: ClassVar[bool] = True
 
     def c_text(self) -> str:
-        return f'echo(open("{self.path}", {open_flags(self.flags)}), {literal(self.data)})'
+        text = self.data.removesuffix(b"\n").decode("ascii", "replace")
+        shell = _redirection(self.path, self.flags) if text.isprintable() and text.isascii() else ""
+        if not shell:
+            return f'write(open("{self.path}", {open_flags(self.flags)}), {literal(self.data)})'
+        option = "" if self.data.endswith(b"\n") else "-n "
+        return f"echo {option}{shlex.quote(text)} {shell} {self.path}"
 
     def calls(self) -> list[Call]:
         return [["spill", self.path, self.data.hex(), self.flags]]
@@ -75,7 +85,8 @@ class WritePid(Operation):
     changes_guest: ClassVar[bool] = True
 
     def c_text(self) -> str:
-        return f'echo(open("{self.path}", {open_flags(self.flags)}), getpid())'
+        shell = _redirection(self.path, self.flags) or f"> /* {open_flags(self.flags)} */"
+        return f"echo -n $$ {shell} {self.path}"
 
     def calls(self) -> list[Call]:
         return [["spill_pid", self.path, self.flags]]
@@ -133,3 +144,12 @@ class RemoveDirectory(Operation):
 
     def calls(self) -> list[Call]:
         return [sys_call("rmdir", path_in(self.path))]
+
+
+def _redirection(path: str, flags: int) -> str:
+    """How a shell opens a file with these flags, "" if it cannot."""
+    if flags in (os.O_WRONLY | os.O_TRUNC, os.O_WRONLY | os.O_TRUNC | os.O_CREAT):
+        return ">"
+    if flags == os.O_WRONLY | os.O_APPEND:
+        return ">>"
+    return ">" if flags == os.O_WRONLY and not _EMPTIED.search(path) else ""

@@ -152,7 +152,8 @@ class Mismatch:
 
     def __str__(self) -> str:
         place = f"step {self.step}" if self.step else "the case as a whole"
-        return f"{place}, {self.field}: allowed {self.allowed}, observed {self.observed}"
+        sides = (side.strip("\n") or "nothing" for side in (self.allowed, self.observed))
+        return "{}, {}: allowed {}, observed {}".format(place, self.field, *sides)
 
 
 @dataclass(frozen=True, slots=True)

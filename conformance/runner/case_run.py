@@ -13,6 +13,7 @@ from conformance.client.executor import Executor
 from conformance.client.lockstep import Lockstep, Step, result_text
 from conformance.client.recording import record_within_limits
 from conformance.client.user_events import UserEvents
+from conformance.listing.listing import Listing
 from conformance.model.errors import ModelError
 from conformance.model.machine import Model
 from conformance.model.state.process import Process
@@ -111,6 +112,10 @@ class CaseRun:
         """The operations so far."""
         return [step.operation for step in self._steps]
 
+    def _listed(self) -> tuple[str, ...]:
+        lost = self._lockstep.unanswered if self._lockstep else ()
+        return tuple(Listing(self._steps, lost).lines)
+
     def _recorded(self) -> tuple[tuple[RecordedStep, ...], str]:
         return record_within_limits(self._lockstep) if self._lockstep else ((), "")
 
@@ -175,10 +180,9 @@ class CaseRun:
         return Mismatch(0, "literal", expected, observed), f"{reason} ({_AGREEMENT})"
 
     def _mismatches(self) -> tuple[Mismatch, ...]:
+        listing = Listing(self._steps)
         return tuple(
-            Mismatch(step.number, found.field, found.allowed, found.observed)
-            for step in self._steps
-            for found in step.differences
+            listing.mismatch(step, found) for step in self._steps for found in step.differences
         )
 
     def _skipped(self, case: Case, case_id: str, why: NotJudged) -> CaseResult:
@@ -199,7 +203,7 @@ class CaseRun:
         wrong = [step for step in self._steps if step.differences]
         program, left_out = ((), "") if passed and not bugs else self._recorded()
         evidence = Evidence(
-            steps=() if passed else tuple(s.text for s in self._steps),
+            steps=() if passed else self._listed(),
             model="\n".join(f"step {s.number}: {_allowed(s)}" for s in wrong),
             kernel="\n".join(f"step {s.number}: {result_text(s.seen)}" for s in wrong),
             docs=case.doc,

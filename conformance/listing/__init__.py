@@ -1,0 +1,1 @@
+"""Listing: a recorded program as a kernel developer would write it down."""

@@ -1,0 +1,146 @@
+"""Names in a listing: of events, descriptors and addresses that the harness chose."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+from conformance import ops
+from conformance.client.addresses import (
+    ATTR,
+    BUFFER,
+    FREE,
+    GUARD,
+    GUARD_LENGTH,
+    PAGE,
+    SCRATCH,
+    SCRATCH_LENGTH,
+    STRING,
+    STRUCT,
+    WORD_SPACING,
+    WORDS,
+)
+from conformance.client.tracefs import ROOT
+
+# Generated names such as t00012_e (client.user_events.UserEvents.prefix).
+_GENERATED = re.compile(r"(?<![A-Za-z0-9])t\d{5}_(e\b)?", re.IGNORECASE)
+_ADDRESS = re.compile(r"(?:\([\w ]+ \*\))?0x([0-9a-f]{9,16})\b")
+_SLOT = re.compile(r"\bfd(\d+)\b")
+# Kinds of descriptors by the end of the path.
+_KINDS = {
+    "user_events_data": "fd",
+    "user_events_status": "status_fd",
+    "trace_pipe": "pipe_fd",
+    "trace_pipe_raw": "pipe_fd",
+}
+_GUARDS = bytes([GUARD]) * GUARD_LENGTH
+_BUFFERS = {STRUCT: "&reg", STRING: "name", ATTR: "&attr", BUFFER: "buffer"}
+
+
+def plain_names(text: str) -> str:
+    """A text with the prefix of generated names dropped; the usual event ``e`` becomes ``e1``."""
+    return _GENERATED.sub(lambda found: "e1" if found[1] else "", text)
+
+
+class Names:
+    """The names that a program uses for descriptors and addresses, in order of appearance."""
+
+    def __init__(self) -> None:
+        self._descriptors: dict[tuple[str, int], str] = {}
+        self._mappings: dict[int, tuple[int, str]] = {}
+
+    def opened(self, actor: str, slot: int, path: str = "", kind: str = "") -> str:
+        """Name a descriptor by the file that it was opened from."""
+        kind = kind or _KINDS.get(path.rpartition("/")[2], "file_fd")
+        taken = {name for (owner, _), name in self._descriptors.items() if owner == actor}
+        self._descriptors[actor, slot] = _numbered(kind, taken)
+        return self._descriptors[actor, slot]
+
+    def descriptor(self, actor: str, slot: int) -> str:
+        """The name of a descriptor."""
+        return self._descriptors.get((actor, slot), f"fd{slot}")
+
+    def is_data(self, actor: str, slot: int) -> bool:
+        """Whether a descriptor is one of user_events_data."""
+        name = self._descriptors.get((actor, slot), "")
+        return re.fullmatch(r"fd\d*", name) is not None
+
+    def inherit(self, parent: str, child: str) -> None:
+        """A child has its parent's descriptors."""
+        for (actor, slot), name in list(self._descriptors.items()):
+            if actor == parent:
+                self._descriptors[child, slot] = name
+
+    def mapped(self, address: int, length: int, kind: str = "page") -> str:
+        """Name a mapping."""
+        if address not in self._mappings:
+            taken = {name for _, name in self._mappings.values()}
+            self._mappings[address] = length, _numbered(kind, taken)
+        return self._mappings[address][1]
+
+    def pointer(self, address: int) -> str:
+        """An address as C: a variable or an offset into one, else a number."""
+        if address == 0:
+            return "NULL"
+        if WORDS <= address < WORDS + PAGE:
+            return _offset(*self._word(address))
+        if SCRATCH <= address < SCRATCH + SCRATCH_LENGTH:
+            start = max(each for each in _BUFFERS if each <= address)
+            return _offset(_BUFFERS[start], address - start)
+        starts = sorted(self._mappings)
+        if address >= FREE and (place := bisect_right(starts, address)):
+            start = starts[place - 1]
+            length, name = self._mappings[start]
+            # A guard page follows each mapping.
+            if address - start < length + PAGE:
+                return f"{name} + {address - start:#x}" if address > start else name
+        return f"{address:#x}"
+
+    def memory(self, address: int) -> str:
+        """Watched memory as a noun: ``word``, or ``page + 0x10``."""
+        pointer = self.pointer(address)
+        return pointer[1:] if pointer.startswith("&") else pointer
+
+    def in_text(self, actor: str, text: str) -> str:
+        """A text with descriptors, addresses, paths and events replaced by their names."""
+        text = _SLOT.sub(lambda found: self.descriptor(actor, int(found[1])), text)
+        text = _ADDRESS.sub(lambda found: self.pointer(int(found[1], 16)), text)
+        return plain_names(text.replace(f"{ROOT}/", ""))
+
+    @staticmethod
+    def _word(address: int) -> tuple[str, int]:
+        number, offset = divmod(address - WORDS, WORD_SPACING)
+        return f"&word{'' if number == 1 else number}", offset
+
+
+def is_guarded(address: int) -> bool:
+    """Whether watched memory is an enable word with GUARD_LENGTH bytes on both sides."""
+    return WORDS <= address < WORDS + PAGE
+
+
+def without_guards(address: int, content: bytes) -> tuple[int, bytes]:
+    """Address and content of an enable word whose guards are as they were; else unchanged."""
+    inside = content[GUARD_LENGTH:-GUARD_LENGTH]
+    if is_guarded(address) and content == _GUARDS + inside + _GUARDS:
+        return address + GUARD_LENGTH, inside
+    return address, content
+
+
+def is_furniture(operation: ops.Operation) -> bool:
+    """Whether an operation is furniture of every program: a process, its two base mappings."""
+    if isinstance(operation, ops.Mmap):
+        return operation.address in (SCRATCH, WORDS)
+    return isinstance(operation, ops.Spawn)
+
+
+def _numbered(kind: str, taken: set[str]) -> str:
+    number = 1
+    while (name := f"{kind}{number if number > 1 else ''}") in taken:
+        number += 1
+    return name
+
+
+def _offset(name: str, offset: int) -> str:
+    if not offset:
+        return name
+    return f"(char *){name} + {offset}" if name.startswith("&") else f"{name} + {offset:#x}"
