@@ -176,7 +176,7 @@ def test_ktap_shows_the_regression(export: Export, patched: Path) -> None:
     leaves = read_ktap(export("ktap", patched)).leaves()
     (bad,) = [leaf for leaf in leaves if not leaf.ok]
     assert bad.name == REGRESSION
-    assert {"#       model   EBADF", "#       kernel  EBUSY"} <= set(bad.diagnostics)
+    assert {"#       expected  -1 EBADF", "#       kernel    -1 EBUSY"} <= set(bad.diagnostics)
     assert len(leaves) == 8
 
 

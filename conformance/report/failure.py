@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Sequence
 
+from conformance.client.tracefs import ROOT
+from conformance.report.difference import difference_lines, elided
+from conformance.report.program import program_lines
 from conformance.results.case_result import (
     DEVIATIONS,
     Blame,
     CaseResult,
-    Mismatch,
     Outcome,
     Report,
     Rerun,
     Which,
 )
 from conformance.results.run import RunHead
-from host.text import folded, one_line, printable, wrapped
+from host.text import folded, one_line, wrapped
 
-# Enough for any ordinary case; results.json has all lines of a storm.
-_FIRST_LINES = 12
-_LAST_LINES = 36
 # Column of the text after labels such as "case" and "decided by".
 _COLUMN = 12
 # Documentation/trace/user_events.rst@v6.12: a file of the kernel's tree at a tag.
@@ -38,9 +36,10 @@ def render_failure(result: CaseResult, head: RunHead | None = None) -> list[str]
     lines += _paragraph(result.sentence)
     if result.reason not in map(str, result.mismatches):
         lines += _paragraph(result.reason)
-    lines += _steps(result)
+    lines += difference_lines(result)
+    lines += _block(f"program, paths below {ROOT}", program_lines(result))
     lines += _block("the kernel reported", [line for r in result.reports for line in _report(r)])
-    lines += _block("console", folded(_elided(_content(result.evidence.console)), indent=4))
+    lines += _block("console", folded(elided(_content(result.evidence.console)), indent=4))
     if result.adapted:
         lines += _paragraph(adapted_line(result))
     if result.rerun:
@@ -94,50 +93,6 @@ def _block(title: str, lines: Sequence[str]) -> list[str]:
     return [f"  {title}", *lines] if lines else []
 
 
-def _steps(result: CaseResult) -> list[str]:
-    """The operations, each followed by what differs; then the other differences."""
-    steps, wrong = result.evidence.steps, {each.step for each in result.mismatches}
-    lines = ["  steps"] if steps else []
-    left_out = 0
-    for number, step in enumerate(steps, 1):
-        if _FIRST_LINES < number <= len(steps) - _LAST_LINES and number not in wrong:
-            left_out += 1
-            continue
-        lines += _left_out(left_out)
-        left_out = 0
-        lines += wrapped(one_line(step), indent=4, hanging=4)
-        for mismatch in result.mismatches:
-            lines += _difference(mismatch) if mismatch.step == number else []
-    for mismatch in result.mismatches:
-        if not 0 < mismatch.step <= len(steps):
-            lines += [f"  step {mismatch.step}" if mismatch.step else "  the case as a whole"]
-            lines += _difference(mismatch)
-    return lines
-
-
-def _left_out(number: int) -> list[str]:
-    return [f"    [{number} steps left out; results.json has them]"] if number else []
-
-
-def _difference(mismatch: Mismatch) -> list[str]:
-    sides = ("model ", "kernel") if mismatch.step else ("allowed ", "observed")
-    field = one_line(mismatch.field)
-    if "\n" not in mismatch.allowed.strip() and "\n" not in mismatch.observed.strip():
-        lines: list[str] = []
-        for label, answer in zip(sides, (mismatch.allowed, mismatch.observed), strict=True):
-            # Not one_line(): the difference may be white space.
-            text = printable(answer.strip("\n"))
-            text = text if field == "errno" else f"{field} {text}"
-            lines += wrapped(f"{label}  {text}", indent=6, hanging=8)
-        return lines
-    changes = difflib.unified_diff(
-        mismatch.allowed.splitlines(), mismatch.observed.splitlines(), n=1, lineterm=""
-    )
-    legend = f"{field} (- {sides[0].strip()}, + {sides[1]})"
-    # The first two lines of a unified diff are file names.
-    return [*wrapped(legend, indent=6), *folded(_elided(list(changes)[2:]), indent=6)]
-
-
 def _report(report: Report) -> Iterator[str]:
     yield from wrapped(one_line(str(report)), indent=4, hanging=4)
     yield from wrapped(f"fingerprint  {one_line(report.fingerprint)}", indent=6, hanging=13)
@@ -165,11 +120,3 @@ def _references(result: CaseResult) -> Iterator[str]:
 def _content(text: str) -> list[str]:
     lines = [line.rstrip() for line in text.strip("\r\n").splitlines()]
     return lines if any(lines) else []
-
-
-def _elided(lines: Sequence[str]) -> list[str]:
-    left_out = len(lines) - _FIRST_LINES - _LAST_LINES
-    if left_out <= 1:
-        return list(lines)
-    note = f"[{left_out} lines left out; results.json has them]"
-    return [*lines[:_FIRST_LINES], note, *lines[-_LAST_LINES:]]

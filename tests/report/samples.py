@@ -98,24 +98,26 @@ def failure() -> CaseResult:
         duration_s=0.1234,
         reason="a structure of four bytes is accepted",
         mismatches=(
-            Mismatch(2, "errno", "EINVAL (22)", "0"),
+            Mismatch(4, "errno", "EINVAL", "success"),
             Mismatch(
-                3,
+                6,
                 "data",
                 "name: short\n\tfield:u8 a;\toffset:8;\n\tfield:u8 b;\toffset:9;\n",
                 "name: short\n\tfield:u8 a;\toffset:8;\n\tfield:u8 b;\toffset:12;\n",
             ),
+            Mismatch(7, "memory a1 word", "00 00 00 00", "01 00 00 00"),
             Mismatch(0, "literal", "22", "0"),
         ),
         evidence=Evidence(
             steps=(
-                '1. a1: openat(AT_FDCWD, "/sys/kernel/tracing/user_events_data", O_RDWR) -> fd 0',
-                "2. a1: ioctl(fd 0, DIAG_IOCSREG, size=4 enable_bit=0 enable_size=4 flags=0"
-                ' enable_addr=0x10000 name_args="short u8 a; u8 b") -> ?',
-                '3. a1: slurp("/sys/kernel/tracing/events/user_events/short/format")',
+                '1. a1: fd = open("user_events_data", O_RDWR)',
+                "4. a1: ioctl(fd, DIAG_IOCSREG, {size=4, enable_bit=0, enable_size=4,"
+                ' enable_addr=&word, name_args="short u8 a; u8 b"}) = 0  /* write_index 0 */',
+                '6. a1: cat events/user_events/short/format = "name: short" and 2 more lines',
+                "7. a1: word == 0x1",
             ),
-            model="step 2: -1 EINVAL",
-            kernel="step 2: 0",
+            model="step 4: -1 EINVAL",
+            kernel="step 4: 0",
             docs="Documentation/trace/user_events.rst@v6.12: size is that of the structure the"
             " caller was built with; the kernel refuses one shorter than the first version.",
             spec="trace_events_user.c:user_reg_get",

@@ -8,7 +8,9 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
+from conformance.report.difference import difference_lines
 from conformance.report.failure import documentation_link, render_failure
+from conformance.report.program import program_lines
 from conformance.results.case_result import CaseResult, Evidence, Mismatch, Outcome
 from tests.report.samples import UNHURRIED, case, failure, head, results
 
@@ -79,11 +81,37 @@ def test_a_reason_that_repeats_a_mismatch_is_left_out() -> None:
     assert not any(str(first) in line for line in lines)
 
 
-def test_differences_in_white_space_are_visible() -> None:
-    mismatch = Mismatch(3, "data", "a: 1\n", "a:  1\n")
-    lines = render_failure(case("status.a", Outcome.FAIL, mismatches=(mismatch,)))
-    assert "      model   data a: 1" in lines
-    assert "      kernel  data a:  1" in lines
+@pytest.mark.parametrize(
+    ("mismatch", "shown"),
+    [
+        (("data", "a: 1\n", "a:  1\n"), ["data", "  expected  a: 1", "  kernel    a:  1"]),
+        (("errno", "EBUSY", "success"), ["  expected  -1 EBUSY", "  kernel    success"]),
+        (
+            ("memory p2 word", "f7 ff ff ff", "ff ff ff 7f"),
+            [
+                "memory p2 word: bit 3 is set, bit 31 is clear",
+                "  expected  f7 ff ff ff",
+                "  kernel    ff ff ff 7f",
+                f"            ^^{' ' * 7}^^",
+            ],
+        ),
+        (
+            ("data", "00 " * 39 + "00", "00 " * 35 + "01 02"),
+            [
+                "data, from byte 32, of 40 bytes",
+                "  expected  00 00 00 00 00 00 00 00",
+                "  kernel    00 00 00 01 02",
+                f"            {' ' * 9}^^ ^^ ^^ ^^ ^^",
+            ],
+        ),
+        (("data", "", "a\nb"), ["data: - expected, + kernel", "  +a", "  +b"]),
+    ],
+)
+def test_the_difference_is_shown_to_the_byte(
+    mismatch: tuple[str, str, str], shown: list[str]
+) -> None:
+    result = case("status.a", Outcome.FAIL, mismatches=(Mismatch(3, *mismatch),))
+    assert difference_lines(result) == ["  step 3", *(f"    {line}" for line in shown)]
 
 
 def test_a_long_console_keeps_its_beginning_and_end() -> None:
@@ -94,12 +122,42 @@ def test_a_long_console_keeps_its_beginning_and_end() -> None:
     assert "    [952 lines left out; results.json has them]" in lines
 
 
-def test_a_long_program_keeps_the_steps_that_differ() -> None:
-    steps = tuple(f"{number}. p1: getpid();" for number in range(1, 101))
-    mismatch = Mismatch(40, "value", "1", "2")
-    result = case("write.a", Outcome.FAIL, evidence=Evidence(steps=steps), mismatches=(mismatch,))
-    lines = render_failure(result)
-    where = lines.index("    40. p1: getpid();")
-    assert lines[where - 1] == "    [27 steps left out; results.json has them]"
-    assert lines[where + 1 : where + 3] == ["      model   value 1", "      kernel  value 2"]
-    assert lines[where + 3] == "    [24 steps left out; results.json has them]"
+def test_a_long_program_keeps_what_explains_the_difference() -> None:
+    steps = (
+        '1. p1: fd = open("user_events_data", O_RDWR)',
+        '4. p1: ioctl(fd, DIAG_IOCSREG, {name_args="a"}) = 0',
+        *(
+            f'{each}. p1: ioctl(fd, DIAG_IOCSREG, {{name_args="x{each}"}}) = 0'
+            for each in range(5, 40)
+        ),
+        *(f"{each}. root: cat tracing_on = {each}" for each in range(40, 60)),
+        '61. p1: ioctl(fd, DIAG_IOCSDEL, "a") = 0',
+        "62. p1: close(fd) = 0",
+    )
+    mismatch = Mismatch(61, "errno", "EBUSY", "success")
+    lines = program_lines(
+        case("write.a", Outcome.FAIL, evidence=Evidence(steps=steps), mismatches=(mismatch,))
+    )
+    assert len(lines) == 15 + 3
+    assert lines[0].strip() == steps[0]
+    assert lines[1].strip() == steps[1]
+    assert f"  > {steps[-2]}" in lines
+    assert lines[-1] == "    [1 line folded: results.json has all]"
+
+
+def test_a_difference_of_a_result_belongs_to_its_call() -> None:
+    steps = ("4. p1: ioctl(fd, DIAG_IOCSREG, {}) = 0", "8. p1: close(fd) = 0")
+    result = case(
+        "write.a",
+        Outcome.FAIL,
+        evidence=Evidence(steps=steps),
+        mismatches=(Mismatch(5, "write_index", "0", "1"),),
+    )
+    assert render_failure(result)[1:6] == [
+        "  step 5, ioctl(DIAG_IOCSREG)",
+        "    write_index",
+        "      expected  0",
+        "      kernel    1",
+        "  program, paths below /sys/kernel/tracing",
+    ]
+    assert program_lines(result)[0] == f"  > {steps[0]}"
