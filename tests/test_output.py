@@ -38,6 +38,7 @@ def test_pipe_gets_only_the_summary(tmp_path: Path) -> None:
     assert covered.startswith("covers    1,")
     assert shown == [
         f"results   {tmp_path / 'out'}",
+        f"report    {tmp_path / 'out' / 'report.html'}",
         "uevt: model (profile 6.12.117) self-check ok: 2 cases",
     ]
     assert done.stderr == ""

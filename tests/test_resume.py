@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
+from conformance.cases.surfaces import listed
 from conformance.results.journal import JournalWriter
 from conformance.results.replay import read_journal
 from tests.enclosure import Runs, comparable
@@ -60,6 +63,19 @@ def test_resumed_run_equals_an_uninterrupted_one(place: Runs, out: Path) -> None
             assert "status.totals.one_idle" in (out / name).read_text()
         assert place.left() == []
     assert json.loads((out / "results.json").read_text())["host"]["resumed"] == "2 times"
+
+
+def test_order_of_results_is_not_that_of_ending(place: Runs) -> None:
+    out = place.directory / "out"
+    few = ("--kernel=model", "-k", "header. or status.w or delete.busy", "--shuffle=7")
+    assert place.run(*few, f"--out={out}") == (0, "")
+    ids = [case["id"] for case in json.loads((out / "results.json").read_text())["cases"]]
+    assert ids == sorted(ids, key=listed)
+    assert list(read_journal(out / "journal.jsonl").results) != ids
+    entries = ElementTree.parse(out / "junit.xml").findall(".//testcase")
+    assert [each.get("name") for each in entries] == [*ids, "uevt.run"]
+    found = re.findall(r"(?m)^ *ok \d+ (\S+\.\S+)$", (out / "results.ktap").read_text())
+    assert found == [*ids, "uevt.run"]
 
 
 def test_killed_run_leaves_only_its_results(place: Runs) -> None:

@@ -1,4 +1,4 @@
-"""The order in which surfaces are listed."""
+"""The order in which surfaces and cases are listed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ _FIRST = (
     *("persist", "multi_format", "status", "dynamic_events", "format", "trace", "perf"),
 )
 _LAST = ("status_page", "bpf_context", "rfc")
+
+
+def listed(case_id: str) -> tuple[tuple[int, str], str]:
+    """Sort key of the id of a case: the order of results and reports."""
+    return place(case_id.partition(".")[0]), case_id
 
 
 def place(surface: str) -> tuple[int, str]:

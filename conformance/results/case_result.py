@@ -230,7 +230,7 @@ class CaseResult:
     program that ran, independent of names and addresses, ``course`` its beginning (see
     ``conformance.ops.digest``).  ``reports`` are the kernel's reports on the console;
     ``sentence`` is what the case proves.  ``file`` and ``line`` locate the failing line of the
-    case, else its function; they are empty for results as expected.  ``level`` is the kind of
+    case, else its function.  ``level`` is the kind of
     promise, ``bug`` the ids of the known bugs of an XFAIL or FIXED, separated by spaces.  Raises
     ValueError for an invalid id, a SKIP without a reason code, or an invalid duration.
     """

@@ -34,11 +34,20 @@ _OF_A_WHOLE_RUN = (
 
 
 @dataclass(frozen=True, slots=True)
+class PatchFacts:
+    """A patch of the kernel's source; ``sha256`` is that of its text."""
+
+    name: str
+    sha256: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class KernelFacts:
     """The kernel under test; ``profile`` is the ABI that it is judged by.
 
     ``build`` identifies the build: a digest of everything that went into it, patches included, or
-    of the image file.
+    of the image file.  ``patches`` are in order of application.
     """
 
     id: str
@@ -48,6 +57,7 @@ class KernelFacts:
     config_sha256: str | None = None
     source: str | None = None
     build: str | None = None
+    patches: tuple[PatchFacts, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +67,10 @@ class RunHead:
     ``host`` must have ``accel`` (kvm, tcg or none); ``accel_reason`` says why it was chosen.
     ``started`` is a UTC time such as ``2026-11-20T17:44:00Z``; ``suite`` the revision of this
     suite, ``suite_sha256`` the digest of its files; ``asked`` are the options of `uevt run` that
-    repeat this run; deviations of level ``fail_on`` or stronger make it FAIL.  In a ``self_check``
-    the model replaces the kernel: it tests the suite and no kernel.  Raises ValueError for another
-    schema, or a missing accelerator.
+    repeat this run; ``tier`` and ``selection``, the expression of -k, chose its cases; deviations
+    of level ``fail_on`` or stronger make it FAIL.  In a ``self_check`` the model replaces the
+    kernel: it tests the suite and no kernel.  Raises ValueError for another schema, or a missing
+    accelerator.
     """
 
     schema: int = SCHEMA
@@ -69,6 +80,8 @@ class RunHead:
     suite: str
     suite_sha256: str | None = None
     asked: tuple[str, ...] = ()
+    tier: str = ""
+    selection: str = ""
     self_check: bool = False
     fail_on: Level = Level.CONTRACT
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 
 from conformance.cases.case import declared
-from conformance.results.case_result import NOT_OK, CaseResult, Outcome
+from conformance.results.case_result import CaseResult
 
 _ROOT = Path(__file__).parents[2]
 
@@ -47,12 +47,7 @@ def _is_in(frame: FrameType, file: str) -> bool:
 
 
 def located(result: CaseResult, function: FunctionType, line: int) -> CaseResult:
-    """The result with its source location, for ``line`` 0 that of the function.
-
-    A result as expected is returned unchanged.
-    """
-    if result.outcome not in NOT_OK | {Outcome.XFAIL}:
-        return result
+    """The result with its source location: the failing line, for ``line`` 0 the function."""
     file, definition = defined_at(function)
     return replace(result, file=file, line=line or definition)
 

@@ -126,6 +126,12 @@ def command_words(options: Namespace) -> tuple[str, ...]:
     return (*named, *words(Namespace(**{**vars(options), **_NOT_PART_OF_RUN})))
 
 
+def value_of(option: str, words_given: Sequence[str]) -> str:
+    """The values of an option among ``command_words``, "" if it was not given."""
+    given = [word for word in words_given if word.startswith(f"{option}=")]
+    return " ".join(word.partition("=")[2] for word in given)
+
+
 def fill_missing(options: Namespace, words_given: Sequence[str]) -> None:
     """Fill options that were not given from ``command_words``.  Raises ValueError."""
     found = _parsed(words_given)

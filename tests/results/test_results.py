@@ -37,6 +37,7 @@ def test_the_file_holds_schema_1(path: Path) -> None:
     assert document["schema"] == 1
     assert set(document["kernel"]) == {
         *("id", "release", "profile", "variant", "config_sha256", "source", "build"),
+        "patches",
     }
     assert document["host"]["accel"] == "tcg"
     assert [each["id"] for each in document["cases"]][:2] == [

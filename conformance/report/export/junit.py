@@ -1,7 +1,8 @@
 """junit.xml: runs in JUnit's xunit2 form, for Jenkins, GitLab and others.
 
-The schema is that of Jenkins' xunit plugin (junit-10.xsd), pytest's ``xunit2``.  pytest's own
-``--junitxml`` has neither case ids nor separate CRASH and ERROR.
+The schema is that of Jenkins' xunit plugin (junit-10.xsd), with ``file`` and ``line`` of a case as
+in pytest's ``xunit1``, which GitLab reads.  pytest's own ``--junitxml`` has neither case ids nor
+separate CRASH and ERROR.
 """
 
 from __future__ import annotations
@@ -59,12 +60,11 @@ def _add_suite(root: Element, record: RunRecord, name: str, prefix: str) -> None
         SubElement(properties, "property", {"name": one_line(key), "value": one_line(value)})
     for case in record.cases:
         _add_case(suite, case, prefix, record.head)
-    if record.not_built and not record.cases:
-        entry = _entry(suite, prefix + RUN_CLASS, RUN_NAME, 0.0)
+    entry = _entry(suite, prefix + RUN_CLASS, RUN_NAME, 0.0)
+    if record.not_built:
         reason = one_line(record.note) or SkipReason.NOT_BUILT.sentence
         SubElement(entry, "skipped", {"type": record.verdict.value, "message": reason})
     elif record.trouble:
-        entry = _entry(suite, prefix + RUN_CLASS, RUN_NAME, 0.0)
         SubElement(entry, "error", {"type": "ERROR", "message": one_line(record.trouble)})
     suite.set("tests", str(len(suite.findall("testcase"))))
     for attribute, tag in _COUNTED.items():
@@ -75,9 +75,12 @@ def _add_suite(root: Element, record: RunRecord, name: str, prefix: str) -> None
 
 def _properties(record: RunRecord) -> dict[str, str]:
     kernel = {f"kernel.{key}": value for key, value in encode(record.head.kernel).items()}
+    kernel["kernel.patches"] = " ".join(each.name for each in record.head.kernel.patches)
     host = {f"host.{key}": value for key, value in record.head.host.items()}
     run = {
         "suite": record.head.suite,
+        "tier": record.head.tier,
+        "selection": record.head.selection,
         "verdict": record.verdict.value,
         "fail_on": record.head.fail_on.value,
         "note": record.note,
@@ -88,6 +91,9 @@ def _properties(record: RunRecord) -> dict[str, str]:
 
 def _add_case(suite: Element, case: CaseResult, prefix: str, head: RunHead) -> None:
     entry = _entry(suite, prefix + case.surface, case.id, case.duration_s)
+    if case.file:
+        entry.set("file", case.file)
+        entry.set("line", str(case.line))
     tag = _tag(case.outcome, head)
     if tag:
         message = one_line(case.difference)
@@ -97,8 +103,9 @@ def _add_case(suite: Element, case: CaseResult, prefix: str, head: RunHead) -> N
         if tag != "skipped":
             element.text = "\n".join(render_failure(case, head))
     # The schema has no properties here.
-    output = [f"level: {case.level}", *([] if head.fails(case.outcome) else remarks(case))]
-    SubElement(entry, "system-out").text = "\n".join(output)
+    output = [one_line(case.sentence), f"level: {case.level}"]
+    output += [] if head.fails(case.outcome) else remarks(case)
+    SubElement(entry, "system-out").text = "\n".join(filter(None, output))
     if case.rerun and (other := _tag_of_rerun(case, case.rerun, head)):
         attributes = {"type": case.rerun.outcome.value, "message": one_line(case.rerun.reason)}
         SubElement(entry, other, attributes)

@@ -60,22 +60,22 @@ def _run(record: RunRecord, name: str = "") -> list[str]:
     # Only "# Subtest" may stand between version and plan: kunit.py of 6.1 misses the plan
     # otherwise.
     lines = [VERSION, f"# Subtest: {name}"] if name else [VERSION]
-    lines.append(f"1..{len(surfaces) + (bool(trouble) or record.not_built)}")
+    lines.append(f"1..{len(surfaces) + 1}")
     lines += head_lines(record.head)
     if contradicted := " ".join(each.override for each in record.contradicted):
         lines.append(f"# contradicted: {one_line(contradicted)}")
     for number, (surface, cases) in enumerate(surfaces.items(), start=1):
         lines += [f"  {line}" for line in _surface(surface, cases, record.head)]
         lines.append(_surface_result(number, surface, cases, record.head))
+    last = len(surfaces) + 1
     if record.not_built:
-        lines.append(result_line(1, RUN_ID, "SKIP", detail(not_built_reason(record))))
-    elif trouble:
-        lines.append(result_line(len(surfaces) + 1, RUN_ID, "ERROR", trouble, ok=False))
-    return lines
+        return [*lines, result_line(last, RUN_ID, "SKIP", detail(not_built_reason(record)))]
+    directive = "ERROR" if trouble else ""
+    return [*lines, result_line(last, RUN_ID, directive, trouble, ok=not trouble)]
 
 
 def by_surface(record: RunRecord) -> dict[str, list[CaseResult]]:
-    """The cases by surface, in the order in which they ended; none if user_events is not built."""
+    """The cases by surface, in their order; none if user_events is not built."""
     surfaces: dict[str, list[CaseResult]] = {}
     for case in () if record.not_built else record.cases:
         surfaces.setdefault(case.surface, []).append(case)

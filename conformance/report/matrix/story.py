@@ -263,6 +263,7 @@ def _facts(column: Column) -> Iterator[tuple[str, str]]:
     yield "judged as", kernel.profile.replace(",", ", ")
     yield "variant", kernel.variant or ""
     yield "source", kernel.source or ""
+    yield "patches", ", ".join(each.name for each in kernel.patches)
     # Of 64 digits, to show that configurations differ.
     yield "configuration", (kernel.config_sha256 or "")[:12]
     yield "accelerator", host["accel"]

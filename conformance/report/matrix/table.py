@@ -15,7 +15,7 @@ from enum import StrEnum
 from conformance.abi.profile import Profile, ProfileError, Release, profile_for
 from conformance.abi.switch import Kind
 from conformance.cases.case import Case
-from conformance.cases.surfaces import place
+from conformance.cases.surfaces import listed
 from conformance.results.case_result import CaseResult, Level, Outcome
 from conformance.results.run import KernelFacts, RunRecord, self_check_of
 from conformance.results.stored_runs import Run
@@ -151,7 +151,7 @@ def matrix(runs: Iterable[Run], cases: Mapping[str, Case] | None = None) -> Matr
     """The matrix of these runs; ``cases`` are the functions of this suite by id."""
     columns = tuple(sorted(_columns(list(runs)), key=_age))
     results = [{case.id: case for case in column.record.cases} for column in columns]
-    ids = sorted({id for each in results for id in each}, key=lambda id: (place(_surface(id)), id))
+    ids = sorted({id for each in results for id in each}, key=listed)
     rows = []
     for id in ids:
         case = _case(id, cases or {})
@@ -234,7 +234,3 @@ def _case(id: str, cases: Mapping[str, Case]) -> Case | None:
             return cases[id]
         id = id.rpartition(".")[0]
     return None
-
-
-def _surface(id: str) -> str:
-    return id.partition(".")[0]

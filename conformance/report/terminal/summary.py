@@ -14,6 +14,7 @@ from conformance.results.case_result import (
     SkipReason,
     abi_with,
 )
+from conformance.results.directory import REPORT
 from conformance.results.run import RunRecord
 from conformance.results.verdict import case_line, verdict_line
 from host.text import counted, one_line, wrapped
@@ -48,6 +49,7 @@ def render_summary(
     lines += _contradictions(record)
     if directory is not None:
         lines.append(f"results   {one_line(str(directory))}")
+        lines.append(f"report    {one_line(str(directory / REPORT))}")
     lines.append(verdict_line(record, colour=colour))
     return "\n".join(lines) + "\n"
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.abi import calibration
+from conformance.cases.surfaces import listed
 from conformance.report.export.junit import write_junit
 from conformance.report.export.ktap import write_ktap
 from conformance.results import journal, kernel_config, results_json
@@ -221,7 +222,9 @@ class Recorder:
     def finish(self, selected: int, note: str) -> RunRecord:
         """Write results, JUnit and KTAP, and end the journal."""
         missing = self._missing_from_journal()
-        cases = tuple(each for each in self._cases.values() if each.id not in missing)
+        cases = tuple(
+            self._cases[name] for name in sorted(self._cases.keys() - missing, key=listed)
+        )
         if missing:
             # A result that is not in the journal counts as not run.
             note = f"{len(missing)} cases are not in the journal, such as {min(missing)}"

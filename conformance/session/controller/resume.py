@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from conformance.results.case_result import Blame, CaseResult, Outcome
 from conformance.results.errors import ReportError
 from conformance.results.replay import Journal, Running, read_head
 from conformance.results.run import KernelFacts, RunHead
-from conformance.session.options import fill_missing
+from conformance.session.options import fill_missing, value_of
 
 # A case is abandoned after this many deaths of its worker.
 MOST_DEATHS = 2
@@ -52,10 +51,12 @@ def require_same_run(was: RunHead, now: RunHead, directory: Path) -> None:
     found = [
         f"kernel {each.name} was {_short(before)} and is {_short(after)}"
         for each in fields(KernelFacts)
-        if (before := getattr(was.kernel, each.name)) != (after := getattr(now.kernel, each.name))
+        # The build differs with the patches.
+        if each.name != "patches"
+        and (before := getattr(was.kernel, each.name)) != (after := getattr(now.kernel, each.name))
     ]
     for option in _SELECTING:
-        before, after = (_value(option, each.asked) for each in (was, now))
+        before, after = (value_of(option, each.asked) for each in (was, now))
         if before != after:
             found.append(f"{option} was {before or 'not given'} and is {after or 'not given'}")
     if was.host["accel"] != now.host["accel"]:
@@ -67,11 +68,6 @@ def require_same_run(was: RunHead, now: RunHead, directory: Path) -> None:
     if found:
         what = f"would resume as another run: {'; '.join(found)}"
         raise ReportError(directory, what, f"restore that, or {_NEW_RUN}")
-
-
-def _value(option: str, words: Sequence[str]) -> str:
-    given = [word for word in words if word.startswith(f"{option}=")]
-    return " ".join(word.partition("=")[2] for word in given)
 
 
 def _short(value: object) -> str:

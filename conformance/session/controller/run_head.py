@@ -13,6 +13,7 @@ from pathlib import Path
 
 from conformance.results.case_result import Level
 from conformance.results.run import KernelFacts, RunHead
+from conformance.session.options import value_of
 from conformance.session.target.target import Target
 
 _ROOT = Path(__file__).parents[3]
@@ -38,12 +39,15 @@ def run_head(target: Target, words: tuple[str, ...], fail_on: Level) -> RunHead:
             config_sha256=target.config_sha256,
             source=target.source,
             build=target.build,
+            patches=target.patches,
         ),
         host=host,
         started=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         suite=suite,
         suite_sha256=digest,
         asked=words,
+        tier=value_of("--tier", words),
+        selection=value_of("-k", words),
         self_check=target.is_model,
         fail_on=fail_on,
     )

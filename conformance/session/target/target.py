@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from conformance.abi.profile import Profile, ProfileError, profile_for
 from conformance.results.exit_codes import KernelOrigin
+from conformance.results.run import PatchFacts
 from conformance.runner.user_modules import UserModule
 from conformance.session.target.gcov import NOTES, CountedObject
 from conformance.session.target.kernel_arguments import checked_arguments
@@ -23,6 +25,7 @@ from kernels.build.out_of_tree_modules import ensure_module
 from kernels.catalog.catalog import CATALOG
 from kernels.catalog.entries import KernelEntry
 from kernels.catalog.flavours import flavour
+from kernels.catalog.patch import ENCODING, Patch
 from kernels.errors import BadCatalogEntry, LostOptions, UserMistake
 from kernels.request import Request
 from kernels.store.built_kernel import BuiltKernel
@@ -46,10 +49,11 @@ class Target:
     """The kernel under test; without ``image`` the model replaces it.
 
     ``variant`` says what a modified kernel is a variant of.  ``config`` is its configuration file
-    if known, ``build`` the key of this very build, ``wanted`` the configuration lines that the
-    guest must have.  ``modules`` are helper modules by name, ``user_modules`` are loaded before the
-    first case.  ``initramfs`` loads drivers that an image has as modules.  ``counted`` are objects
-    with gcov counters.  ``accelerator`` is None for the model.
+    if known, ``build`` the key of this very build, ``patches`` those of its source, ``wanted`` the
+    configuration lines that the guest must have.  ``modules`` are helper modules by name,
+    ``user_modules`` are loaded before the first case.  ``initramfs`` loads drivers that an image
+    has as modules.  ``counted`` are objects with gcov counters.  ``accelerator`` is None for the
+    model.
     """
 
     id: str
@@ -62,6 +66,7 @@ class Target:
     config: Path | None = None
     config_sha256: str | None = None
     build: str | None = None
+    patches: tuple[PatchFacts, ...] = ()
     wanted: tuple[str, ...] = ()
     append: tuple[str, ...] = ()
     modules: Mapping[str, Path] = field(default_factory=dict)
@@ -247,6 +252,7 @@ def _built(options: Namespace) -> Target:
         config=built.config,
         config_sha256=built.config_sha256,
         build=built.key,
+        patches=tuple(map(_patch_facts, entry.patches)),
         wanted=built.wanted,
         append=checked_arguments(options.append, built.image, accelerator),
         modules=_modules(entry, store, progress),
@@ -256,6 +262,13 @@ def _built(options: Namespace) -> Target:
         origin=KernelOrigin.USER if own else KernelOrigin.CATALOG,
     )
     return target if options.flavour is None else _flavoured(target, options.flavour)
+
+
+def _patch_facts(patch: Patch) -> PatchFacts:
+    """A patch for results.json, which is UTF-8."""
+    content = patch.text.encode(**ENCODING)
+    text = content.decode("utf-8", "replace")
+    return PatchFacts(patch.name, hashlib.sha256(content).hexdigest(), text)
 
 
 def _counted(built: BuiltKernel) -> tuple[CountedObject, ...]:

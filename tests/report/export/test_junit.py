@@ -32,6 +32,7 @@ from tests.report.samples import (
     case,
     contradicted,
     contradiction,
+    failure,
     head,
     mixed,
     run,
@@ -104,11 +105,12 @@ def test_another_parser_finds_ids_and_outcomes(tmp_path: Path) -> None:
         "filters.caret": [],
         "layouts.compat": ["Skipped"],
         "lifetime.fork": ["Error"],
+        "uevt.run": [],
     }
     assert found["delete.busy"].result[0].type == "CRASH"
     assert found["delete.busy"].classname == "delete"
     assert found["enable.bit_63"].is_passed
-    assert (suite.tests, suite.failures, suite.errors, suite.skipped) == (11, 3, 1, 2)
+    assert (suite.tests, suite.failures, suite.errors, suite.skipped) == (12, 3, 1, 2)
     release = ElementTree.parse(path).find(".//property[@name='kernel.release']")
     assert release is not None
     assert release.get("value") == "6.12.117"
@@ -119,6 +121,16 @@ def test_the_text_of_a_failure_is_its_evidence() -> None:
     text = root.findtext(".//testcase[@name='registration.size_short']/failure") or ""
     assert "ioctl(fd, DIAG_IOCSREG, {size=4" in text
     assert "\\x1b[31muser_events: \\x00\xff" in text
+
+
+def test_an_entry_has_the_place_and_the_sentence_of_its_case() -> None:
+    root = ElementTree.fromstring(render_junit([mixed()]))
+    (entry,) = root.findall(".//testcase[@file]")
+    assert entry.attrib.pop("file") == failure().file
+    assert entry.attrib.pop("line") == "42"
+    assert (entry.findtext("system-out") or "").startswith(failure().sentence)
+    # Besides these attributes the document is as Jenkins' schema demands.
+    SCHEMA.validate(ElementTree.tostring(root, encoding="unicode"))
 
 
 @pytest.mark.parametrize(
@@ -180,21 +192,25 @@ def deviation() -> CaseResult:
 
 
 def entries(record: RunRecord) -> list[Element]:
+    """The entries of the cases."""
     document = render_junit([record])
     SCHEMA.validate(document)
-    return ElementTree.fromstring(document).findall(".//testcase")
+    *found, last = ElementTree.fromstring(document).findall(".//testcase")
+    assert last.get("name") == "uevt.run"
+    return found
 
 
 def test_a_kernel_without_user_events_is_skipped() -> None:
     unbuilt = case("write.a", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
-    for record, name in (
-        (run(not_built=True), "uevt.run"),
-        (run(unbuilt, not_built=True), "write.a"),
+    for record, names in (
+        (run(not_built=True), ["uevt.run"]),
+        (run(unbuilt, not_built=True), ["write.a", "uevt.run"]),
     ):
         root = ElementTree.fromstring(render_junit([record]))
-        (entry,) = root.findall(".//testcase")
-        assert (entry.get("name"), entry[0].tag) == (name, "skipped")
-        assert entry.find("failure") is None
+        found = root.findall(".//testcase")
+        assert [(each.get("name"), each[0].tag) for each in found] == [
+            (name, "skipped") for name in names
+        ]
         verdict = root.find(".//property[@name='verdict']")
         assert verdict is not None
         assert verdict.get("value") == "NOT_BUILT"
@@ -203,7 +219,10 @@ def test_a_kernel_without_user_events_is_skipped() -> None:
 def test_classes_of_several_kernels_are_unique() -> None:
     root = ElementTree.fromstring(render_junit([run(case("write.a")), run(case("write.a"))]))
     entries = [(each.get("classname"), each.get("name")) for each in root.findall(".//testcase")]
-    assert entries == [("6.12.write", "write.a"), ("6.12-2.write", "write.a")]
+    assert entries == [
+        *(("6.12.write", "write.a"), ("6.12.uevt", "uevt.run")),
+        *(("6.12-2.write", "write.a"), ("6.12-2.uevt", "uevt.run")),
+    ]
     assert [each.get("name") for each in root] == ["uevt 6.12", "uevt 6.12-2"]
 
 
@@ -225,9 +244,7 @@ LOST = case("write.a", Outcome.ERROR, reason="QEMU died")
 def test_the_other_run_of_a_case_has_its_element(
     first: CaseResult, second: Outcome, tags: list[str]
 ) -> None:
-    document = render_junit([run(settle(first, case("write.a", second)))])
-    SCHEMA.validate(document)
-    (entry,) = ElementTree.fromstring(document).findall(".//testcase")
+    (entry,) = entries(run(settle(first, case("write.a", second))))
     assert [each.tag for each in entry if each.tag != "system-out"] == tags
 
 
