@@ -110,24 +110,26 @@ class Listing:
     def _memory_mismatch(self, step: Step, place: str, found: Difference) -> Mismatch:
         actor, _, number = place.partition(" ")
         watched, texts = int(number, 16), [found.allowed, found.observed]
-        name = self.names.memory(watched)
-        if is_guarded(watched):
-            name = self.names.memory(watched + GUARD_LENGTH)
+        margin = GUARD_LENGTH if is_guarded(watched) else 0
+        name = self.names.memory(watched + margin)
+        if margin:
             sides = [without_guards(watched, _bytes_of(text)) for text in texts]
             if all(address > watched for address, _ in sides):
                 texts = [content.hex(" ") for _, content in sides]
             else:
-                name += f" and {GUARD_LENGTH} bytes on both sides"
+                name += f" and {margin} bytes on both sides"
         return Mismatch(step.number, f"memory {actor} {name}", *texts)
 
     def _add(self, step: Step) -> None:
         operation = step.operation
+        if step.seen.ok and is_furniture(operation) and not step.differences:
+            return
         if isinstance(operation, ops.Load) and self._is_returned(step):
             return
         self._before(operation)
         text = self._calls.text(operation)
         stores = isinstance(operation, _STORES) and step.seen.ok
-        shown = not (is_furniture(operation) and step.seen.ok) and not text.endswith(" = 0x0")
+        shown = not text.endswith(" = 0x0")
         line = _Line(step, text + self._result(step), _waited(step), stores, shown)
         self._lines.append(line)
         self._after(operation, step)

@@ -21,6 +21,7 @@ from conformance.client.addresses import (
     WORDS,
 )
 from conformance.client.tracefs import ROOT
+from conformance.ops import tasks
 
 # Generated names such as t00012_e (client.user_events.UserEvents.prefix).
 _GENERATED = re.compile(r"(?<![A-Za-z0-9])t\d{5}_(e\b)?", re.IGNORECASE)
@@ -48,6 +49,7 @@ class Names:
     def __init__(self) -> None:
         self._descriptors: dict[tuple[str, int], str] = {}
         self._mappings: dict[int, tuple[int, str]] = {}
+        self._words: dict[int, int] = {}
 
     def opened(self, actor: str, slot: int, path: str = "", kind: str = "") -> str:
         """Name a descriptor by the file that it was opened from."""
@@ -107,9 +109,9 @@ class Names:
         text = _ADDRESS.sub(lambda found: self.pointer(int(found[1], 16)), text)
         return plain_names(text.replace(f"{ROOT}/", ""))
 
-    @staticmethod
-    def _word(address: int) -> tuple[str, int]:
-        number, offset = divmod(address - WORDS, WORD_SPACING)
+    def _word(self, address: int) -> tuple[str, int]:
+        place, offset = divmod(address - WORDS, WORD_SPACING)
+        number = self._words.setdefault(place, len(self._words) + 1)
         return f"&word{'' if number == 1 else number}", offset
 
 
@@ -130,7 +132,7 @@ def is_furniture(operation: ops.Operation) -> bool:
     """Whether an operation is furniture of every program: a process, its two base mappings."""
     if isinstance(operation, ops.Mmap):
         return operation.address in (SCRATCH, WORDS)
-    return isinstance(operation, ops.Spawn)
+    return isinstance(operation, (ops.Spawn, tasks.SpawnDriver))
 
 
 def _numbered(kind: str, taken: set[str]) -> str:

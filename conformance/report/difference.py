@@ -33,13 +33,23 @@ def difference_lines(result: CaseResult) -> list[str]:
     """What differs, each difference under the call that shows it; at most 100 columns."""
     lines: list[str] = []
     title = ""
-    for mismatch in result.mismatches[:_MOST]:
+    found = [each for each in result.mismatches if not _is_watched(each, result.mismatches)]
+    for mismatch in found[:_MOST]:
         if (place := _place(result, mismatch)) != title:
             lines += wrapped(place, indent=2, hanging=6)
             title = place
         lines += _difference(mismatch)
-    more = len(result.mismatches) - _MOST
+    more = len(found) - _MOST
     return lines + ([f"  and {more} more differences; results.json has all"] if more > 0 else [])
+
+
+def _is_watched(data: Mismatch, found: Sequence[Mismatch]) -> bool:
+    """Whether the data of a load are also a difference in watched memory."""
+    return data.field == "data" and any(
+        each.field.startswith("memory")
+        and (each.step, each.allowed, each.observed) == (data.step, data.allowed, data.observed)
+        for each in found
+    )
 
 
 def elided(lines: Sequence[str]) -> list[str]:

@@ -18,8 +18,10 @@ from conformance.results.case_result import (
     Which,
 )
 from conformance.results.run import RunHead
-from host.text import folded, one_line, wrapped
+from host.text import counted, folded, one_line, wrapped
 
+# Cases of one cause that are named.
+_MOST_ALIKE = 40
 # Column of the text after labels such as "case" and "decided by".
 _COLUMN = 12
 # Documentation/trace/user_events.rst@v6.12: a file of the kernel's tree at a tag.
@@ -48,6 +50,26 @@ def render_failure(result: CaseResult, head: RunHead | None = None) -> list[str]
     if head is not None and (command := head.command_for(result)):
         lines.append(f"  rerun: {one_line(command)}")
     return lines
+
+
+def render_cause(
+    first: CaseResult, others: Sequence[CaseResult], head: RunHead | None = None
+) -> list[str]:
+    """The first failure of a cause, and the names of the others."""
+    return [*render_failure(first, head), *also_lines(first, others)]
+
+
+def also_lines(first: CaseResult, others: Sequence[CaseResult]) -> list[str]:
+    """The other cases of a cause."""
+    if not others:
+        return []
+    ids = [
+        each.id if each.outcome is first.outcome else f"{each.id} ({each.outcome})"
+        for each in others[:_MOST_ALIKE]
+    ]
+    more = [f"and {len(others) - _MOST_ALIKE} more"] if len(others) > _MOST_ALIKE else []
+    number = counted(len(others), "more case")
+    return wrapped(f"the same difference in {number}: {', '.join(ids + more)}", indent=2, hanging=2)
 
 
 def remark(result: CaseResult) -> str:

@@ -127,7 +127,7 @@ GUARD = "a5 " * 8
         ),
         (
             Difference("memory p1 0x200010000078", f"{GUARD}f7{' a5' * 8}", "not readable"),
-            ("memory p1 word2 and 8 bytes on both sides", f"{GUARD}f7{' a5' * 8}", "not readable"),
+            ("memory p1 word and 8 bytes on both sides", f"{GUARD}f7{' a5' * 8}", "not readable"),
         ),
         (Difference("data", "t00001_e\n", ""), ("data", "e1\n", "")),
         (Difference("errno", "EBUSY", "success"), ("errno", "EBUSY", "success")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,13 @@ def run(*cases: CaseResult, **others: Any) -> RunRecord:
             **others,
         }
     )
+
+
+def many_causes() -> list[CaseResult]:
+    """Failures for different reasons: write.aa to write.zz."""
+    letters = string.ascii_lowercase
+    names = [one + other for one in letters for other in letters]
+    return [case(f"write.{name}", Outcome.FAIL, reason=f"E{name}") for name in names]
 
 
 def failure() -> CaseResult:

@@ -114,6 +114,14 @@ def test_the_difference_is_shown_to_the_byte(
     assert difference_lines(result) == ["  step 3", *(f"    {line}" for line in shown)]
 
 
+def test_memory_that_is_watched_and_loaded_is_shown_once() -> None:
+    sides = ("00", "10")
+    found = (Mismatch(3, "data", *sides), Mismatch(3, "memory p1 word", *sides))
+    shown = difference_lines(case("enable.a", Outcome.FAIL, mismatches=found))
+    assert [line.strip() for line in shown[:2]] == ["step 3", "memory p1 word: bit 4 is set"]
+    assert len(shown) == 5
+
+
 def test_a_long_console_keeps_its_beginning_and_end() -> None:
     console = "\n".join(f"line {number}" for number in range(1000))
     lines = render_failure(case("write.a", Outcome.CRASH, evidence=Evidence(console=console)))

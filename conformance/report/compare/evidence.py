@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Sequence
 
-from conformance.report.compare.kinds import without_run_specifics
+from conformance.report.causes import symptom, without_run_specifics
+from conformance.report.difference import SIDES, is_text
+from conformance.report.program import line_at
 from conformance.results.case_result import CaseResult, Mismatch
 from host.text import counted, one_line
 
 # Lines of a text that are shown; results.json has all.
 _MOST = 8
 _LONGEST = 240
-# "11. p1: pwrite(fd4, (void *)0x200010000000, 4, 4); = -1 EINVAL" without the kernel's answer.
-_STEP = re.compile(r"\d+\. (?P<actor>\S+): (?P<call>.*?);? = [^=]*", re.DOTALL)
-_CALL = re.compile(r"\w+(?=\()")
 
 
 Evidence = tuple[tuple[str, tuple[str, ...]], ...]
@@ -31,14 +29,9 @@ def evidence_of(result: CaseResult, base: CaseResult | None = None) -> Evidence:
     return tuple((name, tuple(lines)) for name, lines in _parts(result, found) if any(lines))
 
 
-def symptom(result: CaseResult, base: CaseResult | None = None) -> tuple[str, ...]:
-    """A key that is equal for cases that seem to fail for the same reason."""
-    if not result.mismatches:
-        return result.outcome, without_run_specifics(result.reason)
-    first = _new_first(result, base)[0]
-    call = _CALL.search(_operation(result, first))
-    texts = (first.field.partition(" ")[0], first.allowed, first.observed)
-    return result.outcome, call[0] if call else "", *map(without_run_specifics, texts)
+def symptom_of(result: CaseResult, base: CaseResult | None = None) -> tuple[object, ...]:
+    """The symptom by the first difference that ``base`` does not have."""
+    return symptom(result, next(iter(_new_first(result, base)), None))
 
 
 def _new_first(result: CaseResult, base: CaseResult | None) -> list[Mismatch]:
@@ -60,27 +53,17 @@ def _parts(result: CaseResult, found: Sequence[Mismatch]) -> Iterable[tuple[str,
         yield "docs", [cut(result.evidence.reference)]
         return
     first = found[0]
-    operation = _operation(result, first)
     if first.step:
-        yield f"step {first.step}", [cut(operation)]
-    if "\n" in first.allowed.strip() or "\n" in first.observed.strip():
-        yield first.field, ["- model, + kernel", *_difference(first)]
+        line = line_at(result, first.step)
+        yield f"step {first.step}", [cut(line.partition(". ")[2] or line)]
+    if is_text(first):
+        yield first.field, [f"- {SIDES[0]}, + {SIDES[1]}", *_difference(first)]
     else:
-        yield "model", [f"{cut(first.field)}: {cut(first.allowed)}"]
-        yield "kernel", [f"{cut(first.field)}: {cut(first.observed)}"]
+        for side, text in zip(SIDES, (first.allowed, first.observed), strict=True):
+            yield side, [f"{cut(first.field)}: {cut(text)}"]
     yield "docs", [cut(result.evidence.reference)]
     rest = len(found) - 1
     yield "more", [f"{counted(rest, 'more difference')} in this case"] if rest else []
-
-
-def _operation(result: CaseResult, mismatch: Mismatch) -> str:
-    """The operation at the step of a mismatch, without its answer."""
-    steps = result.evidence.steps
-    if not 0 < mismatch.step <= len(steps):
-        return ""
-    text = steps[mismatch.step - 1]
-    found = _STEP.fullmatch(text)
-    return f"{found['actor']}: {found['call']}" if found else text
 
 
 def _difference(mismatch: Mismatch) -> list[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from enum import StrEnum
 
+from conformance.report.causes import without_run_specifics
 from conformance.results.case_result import (
     CONFORMING,
     LOST,
@@ -39,8 +39,6 @@ class Kind(StrEnum):
 REGRESSIONS = frozenset({Kind.BROKEN, Kind.WORSE, Kind.BUG})
 """Kinds that are worse; whether one is a regression depends on its ``weight``."""
 _LEVELS = {outcome: level for level, outcome in OUTCOME_OF.items()}
-# Event names, console timestamps and addresses, which differ from run to run.
-_VARYING = re.compile(r"\b[tT]\d+_|0x[0-9a-f]+|\[ *\d+\.\d+\]")
 # Fields that hold free text; the others hold numbers and errno names.
 _TEXTS = frozenset({"data", "console", "literal"})
 
@@ -126,8 +124,3 @@ def _text_of(mismatch: Mismatch) -> tuple[str, str]:
 
 def _is_text(mismatch: Mismatch) -> bool:
     return mismatch.field.partition(" ")[0] in _TEXTS
-
-
-def without_run_specifics(text: str) -> str:
-    """A text without the parts that differ from run to run."""
-    return _VARYING.sub("*", text)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from conformance.report.compare.compare import Change, Comparison
-from conformance.report.compare.evidence import Evidence, cut, evidence_of, symptom
+from conformance.report.compare.evidence import Evidence, cut, evidence_of, symptom_of
 from conformance.report.compare.kinds import REGRESSIONS, Kind
 from conformance.results.case_result import Level, Outcome
 from conformance.results.run import ALWAYS_SHOWN, RunRecord
@@ -177,7 +177,7 @@ def _grouped(changes: Sequence[Change]) -> list[Item]:
     groups: dict[tuple[object, ...], list[Change]] = {}
     for change in changes:
         was = change.base.outcome if change.base else None
-        groups.setdefault((was, *symptom(change.result, change.base)), []).append(change)
+        groups.setdefault((was, *symptom_of(change.result, change.base)), []).append(change)
     return [
         Item(
             first.id,

@@ -1,7 +1,8 @@
 """Live output of a run for a person; the last line is the verdict.
 
-Each case that fails the run is printed as it ends: the first line has outcome and id, its evidence
-is indented.  On a terminal a progress line is updated in place, and removed at the end.
+The first case of each cause that fails the run is printed as it ends: the first line has outcome
+and id, its evidence is indented.  On a terminal a progress line is updated in place, and removed
+at the end.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
+from conformance.report.causes import symptom
 from conformance.report.failure import render_failure
 from conformance.report.terminal.summary import DETAILED, render_summary
 from conformance.results.case_result import CaseResult
@@ -51,6 +53,7 @@ class Live:
         self._selected = 0
         self._ended = 0
         self._failures = 0
+        self._causes: set[object] = set()
         self._last = float("-inf")
 
     def begin(self, selected: int) -> None:
@@ -84,9 +87,12 @@ class Live:
         if not self._head.fails(result.outcome):
             return
         self._failures += 1
-        if self._quiet or self._failures > DETAILED:
+        cause = symptom(result)
+        known = cause in self._causes
+        self._causes.add(cause)
+        if self._quiet or (not known and len(self._causes) > DETAILED):
             self._say(case_line(result) + "\n")
-        else:
+        elif not known:
             self._say("\n".join([*render_failure(result, self._head), "", ""]))
 
     def _move(self, what: str) -> None:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from conformance.report.failure import render_failure, rerun_line
+from conformance.report.causes import by_cause
+from conformance.report.failure import also_lines, render_cause, rerun_line
 from conformance.results.case_result import (
     MODULE_SURFACE,
     Contradiction,
@@ -20,7 +21,7 @@ from conformance.results.verdict import case_line, verdict_line
 from host.text import counted, one_line, wrapped
 
 DETAILED = 10
-"""Failures with details; more would bury the summary."""
+"""Causes with details; more would bury the summary."""
 
 _MANY = 50
 """Skipped cases for one reason that are listed; more are counted."""
@@ -35,10 +36,10 @@ def render_summary(
 ) -> str:
     """The summary, ending with the verdict line.
 
-    ``directory`` has the results of the run.  ``failures_shown`` leaves out the cases that fail the
-    run, which were printed as they ended.
+    ``directory`` has the results of the run.  ``failures_shown`` leaves out the first failure of
+    each cause, which was printed as it ended.
     """
-    lines = [] if failures_shown else _failures(record)
+    lines = _failures(record, shown=failures_shown)
     lines += _facts(record)
     lines += _weighed(record, Outcome.CHANGED, "changed behaviour, undocumented")
     lines += _weighed(record, Outcome.NOTE, "changed details")
@@ -54,17 +55,21 @@ def render_summary(
     return "\n".join(lines) + "\n"
 
 
-def _failures(record: RunRecord) -> list[str]:
-    failures = [case for case in record.cases if record.head.fails(case.outcome)]
+def _failures(record: RunRecord, *, shown: bool) -> list[str]:
+    """Each cause that fails the run with its first case; ``shown`` leaves that case out."""
+    causes = by_cause(case for case in record.cases if record.head.fails(case.outcome))
     lines: list[str] = []
-    for case in failures[:DETAILED]:
-        lines += [*render_failure(case, record.head), ""]
-    if rest := failures[DETAILED:]:
-        lines.append(f"{len(rest)} more; results.json has the details")
-        for case in rest:
-            lines += wrapped(case_line(case), indent=2, hanging=2)
-        lines.append("")
-    return lines
+    for first, others in causes[:DETAILED]:
+        if not shown:
+            lines += [*render_cause(first, others, record.head), ""]
+        elif others:
+            lines += [*wrapped(f"{first.outcome} {first.id}"), *also_lines(first, others), ""]
+    if shown or not (rest := causes[DETAILED:]):
+        return lines
+    lines.append(f"{counted(len(rest), 'more difference')}; results.json has the details")
+    for first, others in rest:
+        lines += [*wrapped(case_line(first), indent=2, hanging=2), *also_lines(first, others)]
+    return [*lines, ""]
 
 
 def _facts(record: RunRecord) -> list[str]:

@@ -15,7 +15,7 @@ from conformance.report.terminal.summary import render_summary
 from conformance.results.case_result import Outcome
 from conformance.results.run import RunRecord
 from conformance.results.verdict import verdict_line
-from tests.report.samples import case, failure, head, mixed, run
+from tests.report.samples import case, failure, head, many_causes, mixed, run, wrong
 
 PLACE = Path("results/6.12/x")
 
@@ -62,10 +62,18 @@ def test_a_failure_is_printed_when_its_case_ends() -> None:
     assert stream.getvalue().startswith("FAIL registration.size_short (contract, blame kernel")
 
 
-def test_after_ten_failures_details_are_left_out() -> None:
-    text = shown(run(*(case(f"write.n{n}", Outcome.FAIL, reason="EINVAL") for n in range(200))))
-    assert "\nFAIL write.n9 (contract, blame kernel, 0.00 s)\n" in text
-    assert "\nFAIL write.n10: EINVAL\nFAIL write.n11: EINVAL\n" in text
+def test_after_ten_causes_details_are_left_out() -> None:
+    text = shown(run(*many_causes()))
+    assert "\nFAIL write.aj (contract, blame kernel, 0.00 s)\n" in text
+    assert "\nFAIL write.ak: Eak\nFAIL write.al: Eal\n" in text
+
+
+def test_failures_of_one_cause_are_one_block_with_a_list() -> None:
+    text = shown(
+        run(wrong("write.a"), wrong("perf.b"), wrong("write.c", "EBUSY"), wrong("write.d"))
+    )
+    assert text.count("expected") == 2
+    assert "FAIL write.a\n  the same difference in 2 more cases: perf.b, write.d\n" in text
 
 
 @pytest.fixture

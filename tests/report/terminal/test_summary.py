@@ -20,6 +20,7 @@ from tests.report.samples import (
     contradicted,
     contradiction,
     head,
+    many_causes,
     mixed,
     run,
     runs,
@@ -142,12 +143,20 @@ def test_the_verdict_says_the_share_of_a_quick_run(
     assert verdict_line(record).endswith(f" 0 failed{share} in 14.2 s")
 
 
-def test_many_failures_do_not_bury_the_summary() -> None:
-    cases = [case(f"write.n{n}", Outcome.FAIL, reason="EINVAL") for n in range(200)]
-    shown = lines(run(*cases))
-    assert "190 more; results.json has the details" in shown
-    assert "  FAIL write.n199: EINVAL" in shown
-    assert len(shown) < 300
+def test_many_causes_do_not_bury_the_summary() -> None:
+    shown = lines(run(*many_causes()))
+    assert "666 more differences; results.json has the details" in shown
+    assert "  FAIL write.zz: Ezz" in shown
+    assert len(shown) < 800
+
+
+def test_a_run_that_fails_for_one_reason_has_one_block() -> None:
+    shown = lines(run(*(case(f"write.n{n}", Outcome.FAIL, reason=f"E{n}") for n in range(200))))
+    assert (
+        "  the same difference in 199 more cases: write.n1, write.n2, write.n3, write.n4,"
+        in str(shown)
+    )
+    assert len(shown) < 30
 
 
 def test_the_measured_switches_are_named() -> None:
