@@ -47,10 +47,11 @@ clean: ## remove results and caches; built kernels stay in the build store
 distclean: clean ## clean, and remove .venv
 	@rm -rf .venv .venv.lock
 
-docs: setup ## generate docs/abi.md, docs/cases.md and docs/cli.md
+docs: setup ## generate docs/abi.md, cases.md, cli.md, *.schema.json and docs/example
 	@$(BIN)/python -m conformance.report.specification.abi_tables
 	@$(BIN)/python -m conformance.report.specification.level_table
 	@$(BIN)/python -m conformance.cli.reference
+	@$(BIN)/python -m conformance.results.schema
 
 spec: setup ## write the sentences of all cases to build/specification.html
 	@$(BIN)/python -m conformance.report.specification.page build/specification.html

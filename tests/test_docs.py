@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from conformance.cli.main import build_parser
 from conformance.cli.reference import FILE, render
-from conformance.results.case_result import Blame, CaseResult, Outcome
+from conformance.results.case_result import Blame, Outcome
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
-from conformance.results.run import KernelFacts, RunHead, RunRecord
-from tests.report.samples import mixed
 from tests.test_architecture import FLOORS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -121,22 +118,6 @@ def test_architecture_names_every_room_on_its_floor() -> None:
         floor = int(line[0]) if line[0] != " " else floor
         found.setdefault(floor, set()).add(line[3:].split()[0])
     assert found == {number: set(rooms) for number, rooms in enumerate(FLOORS, 1)}
-
-
-def keys_under(heading: str) -> set[str]:
-    """The keys in the table of one section of docs/results.md."""
-    section = text_of(DOCS / "results.md").split(f"{heading}\n", 1)[1].split("\n##", 1)[0]
-    cells = re.findall(r"(?m)^\| (`[^|]+) \|", section)
-    return {key for cell in cells for key in re.findall(r"`(\w+)`", cell)}
-
-
-def test_schema_of_results_is_complete() -> None:
-    record: RunRecord = mixed()
-    head = {field.name for field in fields(RunHead)}
-    assert keys_under("## results.json, schema 1") == {*head, "cases", "summary"}
-    assert keys_under("### kernel") == {field.name for field in fields(KernelFacts)}
-    assert keys_under("### cases") == {field.name for field in fields(CaseResult)}
-    assert keys_under("### summary") == set(record.to_json()["summary"])
 
 
 def test_every_outcome_and_blame_is_explained() -> None:
