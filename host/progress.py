@@ -19,7 +19,7 @@ class Step:
 
     `done` and `expected` count objects while compiling, or `unit` (`expected` is an estimate, None
     if there is none); `elapsed_s` is the time since the phase began.  The next step of the same
-    phase replaces a `passing` one.
+    phase replaces a `passing` one.  While `idle` nothing happens: in a log, one line is enough.
     """
 
     phase: str
@@ -28,6 +28,7 @@ class Step:
     expected: int | None = None
     unit: str = "objects"
     passing: bool = False
+    idle: bool = False
 
     def __str__(self) -> str:
         parts = [self.phase]
@@ -92,7 +93,8 @@ class StreamProgress:
     def _append(self, step: Step) -> None:
         now = time.monotonic()
         fresh = step.phase != self._phase
-        if fresh or not step.passing or now - self._last >= QUIET_INTERVAL_S:
+        due = now - self._last >= QUIET_INTERVAL_S and not step.idle
+        if fresh or not step.passing or due:
             self._stream.write(f"{self._prefix}{step}\n")
             self._stream.flush()
             self._last = now

@@ -36,6 +36,8 @@ _SIGPIPE_EXIT = 128 + signal.SIGPIPE
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
     _open_standard_descriptors()
+    # SIGTERM ends a build like Ctrl-C: its objects stay.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     argv = sys.argv[1:] if argv is None else argv
     style = _style(argv)
     try:

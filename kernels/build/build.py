@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from host import packages
-from host.progress import Progress, silent
+from host.progress import Progress, Step, silent
 from kernels.build import module_abi
 from kernels.build.kbuild import Kbuild
 from kernels.build.objects import ObjectsDirectory
@@ -25,6 +26,8 @@ from kernels.tools.toolchain import Toolchain, require
 
 # What this module runs; what kbuild runs is in the catalog.
 BUILD_TOOLS = ("make", "setpriv")
+# The name of the lock under which sources are looked for, fetched and unpacked.
+FETCHING = "sources"
 # How many changed files and options are named.
 _NAMED = 3
 
@@ -38,13 +41,19 @@ class Toolset:
 
 
 class Workshop(Protocol):
-    """The builder of kernels.  The store is locked during all calls."""
+    """The builder of kernels."""
+
+    def check(self, entry: KernelEntry, revision: str | None) -> None:
+        """Refuse, before anything is locked, what this host or the user's patches make impossible.
+
+        `revision` is that of the last build, if any.
+        """
 
     def prepare(self, entry: KernelEntry, revision: str | None) -> Toolset:
-        """Check the host and choose the source: `revision` if its tree is in the store."""
+        """Choose the source: `revision` if its tree is in the store."""
 
     def make(self, entry: KernelEntry, recipe: Recipe) -> Product:
-        """Build the kernel of a recipe."""
+        """Build the kernel of a recipe; its objects directory is locked."""
 
 
 def ensure(
@@ -64,21 +73,30 @@ def ensure(
     if not refresh and (kernel := store.lookup(entry)):
         store.used(kernel.image.parent)
         return kernel
-    with store.locked(f"building {entry.kernel_id}", progress):
-        if not refresh and (kernel := store.lookup(entry)):
-            return kernel
-        revision = None if refresh else store.remembered_revision(entry)
-        return _build(entry, revision, store, workshop or HostWorkshop(store, progress))
+    revision = None if refresh else store.remembered_revision(entry)
+    shop = workshop or HostWorkshop(store, progress)
+    shop.check(entry, revision)
+    what = f"building {entry.kernel_id}"
+    with ExitStack() as locks:
+        if entry.source.kind == TREE:
+            # All builds of a user's tree share one copy.
+            locks.enter_context(store.lock(entry.source.package, what, progress))
+        toolset = shop.prepare(entry, revision)
+        if entry.source.kind == TREE:
+            # The tree may have been edited while this process waited: build what was read now.
+            entry = replace(entry, revision=toolset.revision)
+        recipe = _recipe(entry, toolset)
+        objects = objects_of(entry, recipe, store)
+        locks.enter_context(store.lock(objects.lock_name, what, progress))
+        try:
+            return _built(entry, recipe, toolset, store, shop)
+        except KeyboardInterrupt:
+            progress(Step(objects.kept(entry.kernel_id)))
+            raise
 
 
-def _build(
-    entry: KernelEntry, revision: str | None, store: Store, workshop: Workshop
-) -> BuiltKernel:
-    toolset = workshop.prepare(entry, revision)
-    if entry.source.kind == TREE:
-        # The tree may have been edited while this process waited: build what was read now.
-        entry = replace(entry, revision=toolset.revision)
-    recipe = Recipe(
+def _recipe(entry: KernelEntry, toolset: Toolset) -> Recipe:
+    return Recipe(
         package=entry.source.package,
         revision=toolset.revision,
         wanted=entry.wanted,
@@ -86,6 +104,11 @@ def _build(
         compiler=toolset.toolchain.version,
         make=entry.make,
     )
+
+
+def _built(
+    entry: KernelEntry, recipe: Recipe, toolset: Toolset, store: Store, workshop: Workshop
+) -> BuiltKernel:
     if store.load(entry, recipe.key) is None:
         store.publish(recipe, workshop.make(entry, recipe))
     store.remember(entry, recipe, toolset.toolchain.stamp)
@@ -93,6 +116,16 @@ def _build(
     if kernel is None:
         raise StoreUnusable(store.root, f"{entry.kernel_id} vanished during publication")
     return kernel
+
+
+def tree_of(entry: KernelEntry, recipe: Recipe, store: Store) -> Path:
+    """The source tree of a recipe without its patches; it need not exist."""
+    return SourceTrees(store, silent).path(entry.source, recipe.revision)
+
+
+def objects_of(entry: KernelEntry, recipe: Recipe, store: Store) -> ObjectsDirectory:
+    """The objects directory of a recipe; it need not exist."""
+    return ObjectsDirectory.of(entry, recipe, tree_of(entry, recipe, store), store)
 
 
 def needed_tools(entry: KernelEntry, *, at_hand: bool) -> tuple[str, ...]:
@@ -131,36 +164,48 @@ class HostWorkshop:
         self._trees = SourceTrees(store, progress)
         self._offers: dict[str, Offer] = {}
 
-    def prepare(self, entry: KernelEntry, revision: str | None) -> Toolset:
-        """See Workshop.  Raises MissingTool, SourceUnavailable, UnknownRevision."""
-        at_hand = revision and self._trees.path(entry.source, revision).is_dir()
-        needed = needed_tools(entry, at_hand=bool(at_hand))
+    def check(self, entry: KernelEntry, revision: str | None) -> None:
+        """See Workshop.  Raises MissingTool, SourceUnavailable, PatchRefused, BrokenFile."""
+        tree = revision and self._trees.path(entry.source, revision)
+        at_hand = bool(tree and tree.is_dir())
+        needed = needed_tools(entry, at_hand=at_hand)
         if "apt-cache" in needed and packages.missing(["apt-cache"]):
             raise apt.no_apt(entry.source)
         # Name all missing tools at once.
         require(needed)
+        if entry.source.kind == TREE:
+            # Of a commit there are no files yet.
+            tree, at_hand = entry.source.tree, entry.source.ref is None
+        if tree and at_hand and entry.patches:
+            self._trees.check(entry, tree)
+
+    def prepare(self, entry: KernelEntry, revision: str | None) -> Toolset:
+        """See Workshop.  Raises SourceUnavailable, UnknownRevision."""
         toolchain = Toolchain.of_host()
         if entry.source.kind == TREE:
             return Toolset(self._trees.follow(entry), toolchain)
-        if revision and at_hand:
+        if revision and self._trees.path(entry.source, revision).is_dir():
             return Toolset(revision, toolchain)
-        offer = self._trees.resolve(entry)
+        with self._store.lock(FETCHING, f"looking for {entry.source}", self._progress):
+            offer = self._trees.resolve(entry)
         self._offers[offer.version] = offer
         return Toolset(offer.version, toolchain)
 
     def make(self, entry: KernelEntry, recipe: Recipe) -> Product:
         """See Workshop.  Raises StoreFull, SourceUnavailable, BuildFailed, LostOptions."""
-        tree = self._trees.path(entry.source, recipe.revision)
+        base = tree_of(entry, recipe, self._store)
         if recipe.revision in self._offers:
-            tree = self._trees.obtain(entry, self._offers[recipe.revision])
+            with self._store.lock(FETCHING, f"fetching {entry.source}", self._progress):
+                base = self._trees.obtain(entry, self._offers[recipe.revision])
         self._store.require_space(entry.needs.objects_mib, f"building {entry.kernel_id}")
         self._store.logs.mkdir(exist_ok=True)
-        objects = ObjectsDirectory.of(entry, recipe, tree, self._store)
+        objects = objects_of(entry, recipe, self._store)
         if entry.patches and not objects.path.exists():
             # Find a broken patch before objects are copied.
-            self._trees.check(entry, tree)
-        seed = objects.open(recipe, self._store, self._progress)
-        interface = self._compile(entry, recipe, tree, objects, seed)
+            self._trees.check(entry, base)
+        self._store.used(base)
+        seed = objects.open(entry, recipe, base, self._store, self._progress)
+        interface = self._compile(entry, recipe, objects.tree(entry, base), objects, seed)
         kept = tuple(objects.path / name for name in entry.keep)
         return Product(objects.release, objects.image, objects.configuration, interface, kept)
 
@@ -187,7 +232,7 @@ class HostWorkshop:
             settled = entry.source.kind != TREE and objects.configured(
                 recipe.wanted, patched.differing
             )
-            with objects.recording(recipe, patched):
+            with objects.recording(recipe, tree, patched):
                 try:
                     options = () if settled else kbuild.configure(recipe.wanted)
                     why = seed and reason(entry.kernel_id, seed, patched.differing, options)

@@ -7,6 +7,8 @@ process left there.
 from __future__ import annotations
 
 import os
+import shutil
+import stat
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -18,6 +20,7 @@ from host.progress import Progress, silent
 from kernels.build.objects import ObjectsDirectory
 from kernels.catalog.entries import KernelEntry
 from kernels.errors import MIB
+from kernels.patches.journal import journal_of
 from kernels.store.store import RECORD, Store
 
 # Kinds of items: each path that matches is an item that can be removed by itself.
@@ -136,6 +139,8 @@ def collect(
         for item in chosen.gone:
             _remove(item, store)
         _forget_names(store)
+        # Whoever waits for one holds the lock of the store.
+        shutil.rmtree(store.root / "locks", ignore_errors=True)
     return chosen
 
 
@@ -150,7 +155,7 @@ def survey(store: Store, in_use: Sequence[KernelEntry]) -> tuple[Item, ...]:
                 continue
             with suppress(FileNotFoundError):  # removed by a builder meanwhile
                 name = titles.get(path) or _name(kind, path)
-                size = sum(map(usage, (path, *_companions(kind, path))))
+                size = sum(map(usage, (path, *_companions(kind, path, store))))
                 used = path.stat().st_mtime
                 found.append(Item(kind, name, path, size, used, path in needed))
     return tuple(sorted(found, key=lambda item: item.used))
@@ -158,7 +163,13 @@ def survey(store: Store, in_use: Sequence[KernelEntry]) -> tuple[Item, ...]:
 
 def usage(path: Path) -> int:
     """Bytes on disk of a file or directory, as far as it is readable."""
-    return sum(status.st_blocks * 512 for status in _walked(path))
+    return sum(map(_space, _walked(path)))
+
+
+def _space(status: os.stat_result) -> int:
+    """Bytes on disk of a file; its links share them."""
+    links = status.st_nlink if stat.S_ISREG(status.st_mode) else 1
+    return status.st_blocks * 512 // max(1, links)
 
 
 def in_mib(size: int) -> str:
@@ -240,8 +251,11 @@ def _name(kind: str, path: Path) -> str:
     return path.name if kind != "objects" else f"{path.name} of {path.parent.name}"
 
 
-def _companions(kind: str, path: Path) -> tuple[Path, ...]:
+def _companions(kind: str, path: Path, store: Store) -> tuple[Path, ...]:
     """Files that are useless without the item."""
+    if kind == "objects":
+        view = store.views / path.parent.name / path.name
+        return tuple(each for each in (view, journal_of(view)) if each.exists())
     if kind not in _WITH:
         return ()
     base = path.stem if kind == "root" else path.name
@@ -251,8 +265,8 @@ def _companions(kind: str, path: Path) -> tuple[Path, ...]:
 
 def _remove(item: Item, store: Store) -> None:
     """Remove an item by one rename, and its parent directory if that is empty."""
-    with store.workspace("gc") as trash:
-        for number, path in enumerate((item.path, *_companions(item.kind, item.path))):
+    with store.workspace() as trash:
+        for number, path in enumerate((item.path, *_companions(item.kind, item.path, store))):
             with suppress(FileNotFoundError):  # vm.snapshots removes old ones, too
                 path.rename(trash / str(number))
     if item.path.parent.parent != store.root and item.path.parent != store.root:

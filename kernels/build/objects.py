@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from host.arch import IMAGE_IN_OBJECTS
 from host.deadline import Deadline
 from host.files import digest_of
 from host.progress import Progress, ticking
-from kernels.catalog.entries import KernelEntry
-from kernels.errors import KernelTrouble
+from host.text import counted
+from kernels.build.views import make_view, replace_paths
+from kernels.catalog.entries import TREE, KernelEntry
+from kernels.errors import KernelTrouble, StoreBusy
 from kernels.patches.applying import Patched
 from kernels.store.built_kernel import Recipe
 from kernels.store.last_build import UNKNOWN, LastBuild, Seen
@@ -21,6 +23,8 @@ from kernels.store.store import Store
 from kernels.tools import child_process
 
 COPY_S = 900.0
+# How long to wait for the objects of another kernel; a build from scratch takes minutes.
+SEED_WAIT_S = 60.0
 
 # Present while make runs.  A killed compiler can leave half an object that is newer than its
 # source, and make would trust it.
@@ -40,12 +44,31 @@ class ObjectsDirectory:
     """
 
     path: Path
+    view: Path
 
     @classmethod
     def of(cls, entry: KernelEntry, recipe: Recipe, tree: Path, store: Store) -> ObjectsDirectory:
         """The directory of a recipe; it need not exist."""
         compiler = hashlib.sha256(recipe.compiler.encode()).hexdigest()[:12]
-        return cls(store.objects / f"{tree.name}_{compiler}" / entry.objects_name)
+        return cls.named(store, f"{tree.name}_{compiler}", entry.objects_name)
+
+    @classmethod
+    def named(cls, store: Store, group: str, name: str) -> ObjectsDirectory:
+        """The directory of a name in the group of a source tree and a compiler."""
+        return cls(store.objects / group / name, store.views / group / name)
+
+    def tree(self, entry: KernelEntry, base: Path) -> Path:
+        """The tree that it is built from: a view of the release's, once it has been patched.
+
+        The copy of a user's tree has a lock of its own.
+        """
+        own = entry.source.kind != TREE and (entry.patches or self.view.is_dir())
+        return self.view if own else base
+
+    @property
+    def lock_name(self) -> str:
+        """The name of its lock."""
+        return f"{self.path.parent.name}_{self.path.name}"
 
     @property
     def configuration(self) -> Path:
@@ -61,6 +84,14 @@ class ObjectsDirectory:
     def release(self) -> str:
         """The release (`uname -r`)."""
         return (self.path / "include/config/kernel.release").read_text(encoding="utf-8").strip()
+
+    def kept(self, kernel_id: str) -> str:
+        """What remains of an interrupted build, for people."""
+        if self.last is None:
+            return f"interrupted; objects of {kernel_id} may be incomplete, and are built again"
+        number = sum(1 for _ in self.path.rglob(".*.o.cmd"))
+        objects = counted(number, "object")
+        return f"interrupted; the next build of {kernel_id} goes on with the {objects} compiled"
 
     @property
     def last(self) -> LastBuild | None:
@@ -87,93 +118,111 @@ class ObjectsDirectory:
             and all(map(_is_only_compiled, differing))
         )
 
-    def open(self, recipe: Recipe, store: Store, progress: Progress) -> str | None:
-        """Prepare for make: empty a directory of an interrupted build, seed a new one if patched.
+    def open(
+        self, entry: KernelEntry, recipe: Recipe, base: Path, store: Store, progress: Progress
+    ) -> str | None:
+        """Prepare for make: empty a directory of a killed build, seed a new one if patched.
 
-        Returns the origin of the objects, for people; None if there are none.
+        `base` is the source tree without patches.  Returns the origin of the objects, for people;
+        None if there are none.
         """
+        tree = self.tree(entry, base)
+        if tree == self.view and not tree.is_dir():
+            make_view(base, tree, store, progress)
         if self.path.exists() and self.last is None:
             self._discard(store)
-        if self.path.exists():
+        if self.last is not None:
+            _adjust(self.path, self.path, self.path, base, tree)
             return "the last build"
-        seed = _seed(self, recipe, store, progress) if recipe.patches else None
+        seed = self._seeded(recipe, base, tree, store, progress) if recipe.patches else None
         self.path.mkdir(parents=True, exist_ok=True)
         return None if seed is None else f"the objects of {seed}"
 
+    def _seeded(
+        self, recipe: Recipe, base: Path, tree: Path, store: Store, progress: Progress
+    ) -> str | None:
+        """Copy the objects of the same kernel without patches, if it was built here.
+
+        Returns its name.
+        """
+        other = self._sibling(recipe)
+        if other is None:
+            return None
+        deadline = Deadline(COPY_S, f"copying the objects of {other.path.name}")
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(
+                    store.lock(other.lock_name, deadline.what, progress, wait_s=SEED_WAIT_S)
+                )
+            except StoreBusy:
+                return None
+            if other.last is None:
+                return None
+            copy = stack.enter_context(store.workspace()) / "objects"
+            argv = ["cp", "-a", "--reflink=auto", str(other.path), str(copy)]
+            if child_process.run(argv, deadline=deadline, on_tick=ticking(progress, deadline)):
+                return None  # a build from scratch reports the cause better
+            _adjust(copy, other.path, self.path, base, tree)
+            copy.rename(self.path)
+        return other.path.name
+
+    def _sibling(self, recipe: Recipe) -> ObjectsDirectory | None:
+        """A finished sibling with this configuration, patched as little as possible."""
+        if not self.path.parent.is_dir():
+            return None
+        found = []
+        for path in sorted(self.path.parent.iterdir()):
+            last = ObjectsDirectory(path, self.view).last
+            if last is not None and last.key and last.wanted == recipe.wanted:
+                # A patched one serves, an unpatched one is better.
+                found.append((len(last.patched), path.name))
+        if not found:
+            return None
+        name = min(found)[1]
+        return ObjectsDirectory(self.path.with_name(name), self.view.with_name(name))
+
     def _discard(self, store: Store) -> None:
         """Remove it, moved first: a killed compiler may still write into it."""
-        with store.workspace("objects") as trash:
+        with store.workspace() as trash:
             self.path.rename(trash / "objects")
 
     @contextmanager
     def incomplete(self) -> Iterator[None]:
-        """Mark the directory as incomplete unless make ends by itself: it then removes partial
-        files.
+        """Mark the directory as incomplete unless make ends by itself, also after Ctrl-C: it then
+        removes partial files.
         """
         self._mark.touch()
         try:
             yield
-        except KernelTrouble:
+        except (KernelTrouble, child_process.Interrupted):
             self._mark.unlink()
             raise
         self._mark.unlink()
 
     @contextmanager
-    def recording(self, recipe: Recipe, patched: Patched) -> Iterator[None]:
-        """Record what is built meanwhile."""
+    def recording(self, recipe: Recipe, tree: Path, patched: Patched) -> Iterator[None]:
+        """Record what is built from a tree meanwhile."""
+        paths = {"tree": str(tree), "objects": str(self.path)}
         before = self.last or LastBuild()
         # If make fails, only some objects are built from the differing files.
         begun = {**before.patched, **patched.files}
         begun |= {file: Seen(UNKNOWN) for file in patched.differing}
-        LastBuild("", before.wanted, before.config, begun).write(self.path)
+        LastBuild("", before.wanted, before.config, begun, **paths).write(self.path)
         with self.incomplete():
             yield
             config = digest_of(self.configuration)
-            LastBuild(recipe.key, recipe.wanted, config, patched.files).write(self.path)
+            last = LastBuild(recipe.key, recipe.wanted, config, patched.files, **paths)
+            last.write(self.path)
 
 
 def _is_only_compiled(file: str) -> bool:
     return Path(file).suffix in _COMPILED and not file.startswith(_CONFIGURING)
 
 
-def _seed(fresh: ObjectsDirectory, recipe: Recipe, store: Store, progress: Progress) -> str | None:
-    """Copy the objects of the same kernel without patches, if it was built here.
-
-    Returns its name.
-    """
-    base = _base_of(fresh, recipe, store)
-    if base is None:
-        return None
-    deadline = Deadline(COPY_S, f"copying the objects of {base.path.name}")
-    with store.workspace("seed") as work:
-        copy = work / "objects"
-        argv = ["cp", "-a", "--reflink=auto", str(base.path), str(copy)]
-        if child_process.run(argv, deadline=deadline, on_tick=ticking(progress, deadline)):
-            return None  # a build from scratch reports the cause better
-        _rename_in_tools(copy / "tools", base.path, fresh.path)
-        copy.rename(fresh.path)
-    return base.path.name
-
-
-def _base_of(fresh: ObjectsDirectory, recipe: Recipe, store: Store) -> ObjectsDirectory | None:
-    """A finished sibling with this configuration, patched as little as possible."""
-    if not fresh.path.parent.is_dir():
-        return None
-    found = []
-    for path in sorted(fresh.path.parent.iterdir()):
-        last = ObjectsDirectory(path).last
-        if last is not None and last.key and last.wanted == recipe.wanted:
-            # A patched one serves, an unpatched one is better.
-            found.append((len(last.patched), path.name))
-    return ObjectsDirectory(fresh.path.parent / min(found)[1]) if found else None
-
-
-def _rename_in_tools(tools: Path, old: Path, new: Path) -> None:
-    """Adjust the absolute paths in the dependency files of host programs.
-
-    Paths of kernel objects are relative; those of tools/ are absolute, and rebuilding objtool would
-    rebuild every object that it has checked.
-    """
-    for file in tools.rglob(".*"):
-        if file.suffix in (".cmd", ".d") and str(old) in (text := file.read_text("utf-8")):
-            file.write_text(text.replace(f"{old}/", f"{new}/"), encoding="utf-8")
+def _adjust(directory: Path, was: Path, now: Path, base: Path, tree: Path) -> None:
+    """Adjust objects that were built in the directory `was`, or from another tree, for `now`."""
+    last = LastBuild.read(directory) or LastBuild()
+    # A record without paths is of a store that was not moved and built everything from `base`.
+    paths = {Path(last.tree or base): tree, Path(last.objects or was): now}
+    replace_paths(directory, paths)
+    replace(last, tree=str(tree), objects=str(now)).write(directory)

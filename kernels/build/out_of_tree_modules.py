@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -12,10 +13,10 @@ from pathlib import Path
 from host.deadline import Deadline
 from host.files import sync
 from host.progress import Progress, silent
-from kernels.build.build import HostWorkshop, ensure
+from kernels.build.build import HostWorkshop, ensure, objects_of, tree_of
 from kernels.build.kbuild import Kbuild
 from kernels.build.objects import ObjectsDirectory
-from kernels.catalog.entries import KernelEntry
+from kernels.catalog.entries import TREE, KernelEntry
 from kernels.errors import BuildFailed, UserMistake
 from kernels.sources.unpacked import SourceTrees
 from kernels.store.built_kernel import BuiltKernel
@@ -52,16 +53,23 @@ def ensure_module(
     if kernel and (module := _kept(kernel, digest, store)):
         return module
     kernel = ensure(entry, store, progress=progress)
-    with store.locked(f"building {directory.name} for {entry.kernel_id}", progress):
+    what = f"building {directory.name} for {entry.kernel_id}"
+    workshop = HostWorkshop(store, progress)
+    with ExitStack() as locks:
+        if entry.source.kind == TREE:
+            locks.enter_context(store.lock(entry.source.package, what, progress))
+        objects = objects_of(entry, store.recipe(kernel), store)
+        locks.enter_context(store.lock(objects.lock_name, what, progress))
         if module := _kept(kernel, digest, store):
             return module
         place = _place(kernel, digest, store)
-        return _build(entry, kernel, directory, place, after, store, progress)
+        return _build(entry, kernel, workshop, directory, place, after, store, progress)
 
 
 def _build(
     entry: KernelEntry,
     kernel: BuiltKernel,
+    workshop: HostWorkshop,
     directory: Path,
     place: Path,
     after: Sequence[Path],
@@ -69,13 +77,13 @@ def _build(
     progress: Progress,
 ) -> Path:
     """Build a copy of the directory and publish the module."""
-    tree, objects = _prepared(entry, kernel, store, progress)
+    tree, objects = _prepared(entry, kernel, workshop, store)
     store.logs.mkdir(exist_ok=True)
     deadline = Deadline(MODULE_S, f"building the module {directory.name} for {entry.kernel_id}")
     log = store.logs / f"{kernel.key[:12]}-{directory.name}.log"
     kbuild = Kbuild(tree, objects.path, log, progress, words=entry.make, links=store.ccache)
     symbols = [each for module in after if (each := module.with_name(_SYMBOLS)).is_file()]
-    with store.workspace("module") as work:
+    with store.workspace() as work:
         copy = work / directory.name
         shutil.copytree(directory, copy, ignore=shutil.ignore_patterns(*_NO_SOURCES))
         with SourceTrees(store, progress).patched(entry, tree, objects.last):
@@ -102,21 +110,23 @@ def _publish(module: Path, symbols: Path, kept: Path, place: Path) -> None:
 
 
 def _prepared(
-    entry: KernelEntry, kernel: BuiltKernel, store: Store, progress: Progress
+    entry: KernelEntry, kernel: BuiltKernel, workshop: HostWorkshop, store: Store
 ) -> tuple[Path, ObjectsDirectory]:
     """The source tree and the objects of exactly that kernel, rebuilt if they are missing."""
     recipe = store.recipe(kernel)
-    exact = replace(entry, revision=recipe.revision)
-    workshop = HostWorkshop(store, progress)
-    toolset = workshop.prepare(exact, recipe.revision)
+    entry = replace(entry, revision=recipe.revision)
+    workshop.check(entry, recipe.revision)
+    toolset = workshop.prepare(entry, recipe.revision)
     if toolset.revision != recipe.revision:
         raise UserMistake(
             f"{entry.source} was edited after {entry.kernel_id} was built", "run it again"
         )
-    tree = SourceTrees(store, progress).path(entry.source, recipe.revision)
-    objects = ObjectsDirectory.of(entry, recipe, tree, store)
+    objects = objects_of(entry, recipe, store)
+    base = tree_of(entry, recipe, store)
+    store.used(base)
+    tree = objects.tree(entry, base)
     if not objects.holds(kernel.key) or not tree.is_dir():
-        workshop.make(exact, recipe)
+        workshop.make(entry, recipe)
     return tree, objects
 
 

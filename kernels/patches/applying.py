@@ -1,7 +1,7 @@
 """Apply patches to a source tree for the time of a build, and always undo them.
 
-All variants of a revision share one tree at one path, so that their objects differ only in what the
-patches change.  Patches are applied to copies of the files they touch; the tree changes only if all
+The tree of a patched build is its own: a view of links to the files of the release, or the copy of
+a user's tree.  Patches are applied to copies of the files they touch; the tree changes only if all
 of them apply.
 """
 
@@ -56,7 +56,7 @@ def applied(
     """Apply exactly these patches, and undo them at the end.
 
     `before` are the patched files that the objects were built from; the times of these and of the
-    files patched now follow their content (kernels.store.last_build).  The store must be locked.
+    files patched now follow their content (kernels.store.last_build).  The tree must be locked.
     Raises PatchRefused for a patch of the user, BuildFailed for one of the catalog, with file and
     hunk.
     """
@@ -65,7 +65,7 @@ def applied(
     if not patches and not before:
         yield Patched()
         return
-    with store.workspace("patched") as work:
+    with store.workspace() as work:
         copy = _Copy(tree, work, store)
         copy.apply_all(patches)
         files = tuple(dict.fromkeys((*copy.touched, *before)))
@@ -77,9 +77,8 @@ def applied(
 
 
 def check(patches: Sequence[Patch], tree: Path, store: Store) -> None:
-    """Raise what `applied` would, and change nothing.  The store must be locked."""
-    journal.undo(tree, store)
-    with store.workspace("patched") as work:
+    """Raise what `applied` would, and change nothing."""
+    with store.workspace() as work:
         _Copy(tree, work, store).apply_all(patches)
 
 
@@ -159,8 +158,20 @@ def _put_in(copy: _Copy, files: Sequence[str], before: Mapping[str, Seen]) -> Pa
             patched[file] = seen
             _replace(fresh, target)
         if target.is_file():
-            os.utime(target, ns=(seen.mtime_ns, seen.mtime_ns))
+            _set_time(target, seen.mtime_ns)
     return Patched(patched, tuple(differing))
+
+
+def _set_time(file: Path, mtime_ns: int) -> None:
+    """Set the time of this file only: others may be links to it."""
+    status = file.stat()
+    if status.st_mtime_ns == mtime_ns:
+        return
+    if status.st_nlink > 1:
+        copy = file.with_name(f".{file.name}.copy")
+        shutil.copy2(file, copy)
+        copy.replace(file)
+    os.utime(file, ns=(mtime_ns, mtime_ns))
 
 
 def _replace(fresh: Path, target: Path) -> None:
@@ -190,7 +201,7 @@ def _unusable(patch: Patch, why: str, hint: str) -> BrokenFile | KernelTrouble:
 def _apply(patch: Patch, copy: _Copy, store: Store) -> None:
     deadline = Deadline(_PATCH_S, f"applying patch {patch.name} to {copy.tree.name}")
     lines: list[str] = []
-    with store.workspace("patch") as work:
+    with store.workspace() as work:
         file = work / "patch"
         file.write_text(patch.text, **ENCODING)
         argv = ["patch", "-p1", "--batch", "--forward", "--fuzz=0", *_NO_OTHER_FILES]

@@ -20,7 +20,7 @@ _ORIGINALS = "originals"
 
 def save(tree: Path, files: Sequence[str], store: Store) -> None:
     """Write the journal atomically, before any file of the tree changes."""
-    journal = _journal(tree)
+    journal = journal_of(tree)
     originals = [file for file in files if (tree / file).is_file()]
     created = [file for file in files if file not in originals]
     record = {
@@ -28,7 +28,7 @@ def save(tree: Path, files: Sequence[str], store: Store) -> None:
         "created": created,
         "directories": _absent_parents(tree, created),
     }
-    with store.workspace("journal") as work:
+    with store.workspace() as work:
         fresh = work / "journal"
         (fresh / _ORIGINALS).mkdir(parents=True)
         for file in originals:
@@ -48,7 +48,7 @@ def undo(tree: Path, store: Store) -> None:
 
     Can be interrupted and repeated at any point.
     """
-    journal = _journal(tree)
+    journal = journal_of(tree)
     if not journal.is_dir():
         return
     record = json.loads((journal / _RECORD).read_text(encoding="utf-8"))
@@ -64,9 +64,9 @@ def undo(tree: Path, store: Store) -> None:
 
 def forget(tree: Path, store: Store) -> None:
     """Remove the journal of a tree that no longer exists."""
-    if _journal(tree).is_dir():
-        with store.workspace("journal") as trash:
-            _journal(tree).rename(trash / "journal")
+    if journal_of(tree).is_dir():
+        with store.workspace() as trash:
+            journal_of(tree).rename(trash / "journal")
 
 
 def _put_back(original: Path, file: Path) -> None:
@@ -89,5 +89,6 @@ def _absent_parents(tree: Path, files: Sequence[str]) -> list[str]:
     return [str(parent) for parent in sorted(parents, key=lambda path: -len(path.parts))]
 
 
-def _journal(tree: Path) -> Path:
+def journal_of(tree: Path) -> Path:
+    """The journal of a tree; it need not exist."""
     return tree.with_name(f"{tree.name}.journal")

@@ -95,7 +95,7 @@ class Mirror:
 
     def _checksums(self, directory: str) -> str:
         """The list of a directory, "" if no such directory."""
-        with self.store.workspace("checksums") as work:
+        with self.store.workspace() as work:
             file = work / CHECKSUMS
             deadline = Deadline(ASK_S, f"asking {self.base}/{directory}")
             try:

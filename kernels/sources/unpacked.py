@@ -52,7 +52,7 @@ class SourceTrees:
     def follow(self, entry: KernelEntry) -> str:
         """Update the copy of a user's tree; the revision is the id of its content.
 
-        The store must be locked.  Raises what `WorkTree.follow` raises.
+        Its lock must be held.  Raises what `WorkTree.follow` raises.
         """
         copy = WorkTree(entry.source, self._store, self._progress)
         return copy.follow(entry.needs.tree_mib)
@@ -79,7 +79,7 @@ class SourceTrees:
     def obtain(self, entry: KernelEntry, offer: Offer) -> Path:
         """The tree of an offer, fetched and unpacked if it is not in the store.
 
-        The store must be locked.  Raises StoreFull, SourceUnavailable.
+        Its lock must be held.  Raises StoreFull, SourceUnavailable.
         """
         tree = self.path(entry.source, offer.version)
         if tree.is_dir():
@@ -88,7 +88,7 @@ class SourceTrees:
             offer.fetch_mib + entry.needs.tree_mib, f"unpacking {offer.package} {offer.version}"
         )
         tree.parent.mkdir(exist_ok=True)
-        with self._store.workspace(tree.name) as work:
+        with self._store.workspace() as work:
             self._unpack(offer, offer.fetch(work), work / "tree")
             # A journal may be of another tarball of the same name.
             journal.forget(tree, self._store)
@@ -104,10 +104,9 @@ class SourceTrees:
     ) -> AbstractContextManager[Patched]:
         """Apply the entry's patches, and no others, for the duration of the context.
 
-        `last` is the build that made the objects.  The store must be locked.
+        `last` is the build that made the objects.  The tree must be locked.
         Raises PatchRefused for a patch of the user, BuildFailed for one of the catalog.
         """
-        self._store.used(tree)
         before = {} if last is None else last.patched
         return applying.applied(entry.patches, tree, self._store, before)
 

@@ -41,13 +41,16 @@ class LastBuild:
     """The last build in a directory that make ended by itself.
 
     `key` is the recipe's, "" if it has no image.  `config` is the digest of the .config made from
-    `wanted`; `patched` are the files that differ from the tree's own.
+    `wanted`; `patched` are the files that differ from the tree's own.  `tree` and `objects` are the
+    directories that make wrote into its command lines, "" if unknown.
     """
 
     key: str = ""
     wanted: tuple[str, ...] = ()
     config: str = ""
     patched: Mapping[str, Seen] = field(default_factory=dict)
+    tree: str = ""
+    objects: str = ""
 
     @classmethod
     def read(cls, objects: Path) -> LastBuild | None:
@@ -61,6 +64,8 @@ class LastBuild:
                 wanted=tuple(data["wanted"]),  # type: ignore[arg-type]
                 config=str(data["config"]),
                 patched={name: Seen(**seen) for name, seen in data["patched"].items()},  # type: ignore[attr-defined]
+                tree=str(data.get("tree", "")),
+                objects=str(data.get("objects", "")),
             )
         except (KeyError, TypeError, AttributeError):
             return None

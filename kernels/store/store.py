@@ -1,4 +1,4 @@
-"""The build store: finished kernels by key, names that lead to them, and one lock.
+"""The build store: finished kernels by key, names that lead to them, and locks.
 
 Below `root` (UEVT_CACHE, else the user's cache directory):
 
@@ -7,11 +7,13 @@ Below `root` (UEVT_CACHE, else the user's cache directory):
 - `names/<kernel id>.json`: the key that a name stood for when it was last built
 - `modules/<interface>/<digest>/`: a module, by what it sees of kernels and by its own source
 - `sources/`, `objects/`, `apt/`, `ccache/`, `downloads/`: used by builds
+- `views/`: source trees of patched builds, whose unpatched files are links to `sources/`
 - `trees/<package>/`: records about a user's tree, whose copy is in `sources/`
 - `initramfs/`: initial archives of images whose drivers are modules
 - `roots/`, `snapshots/`, `durations/`: of guests; see `vm` and the plugin
 - `bisect/`: bisections in progress
-- `work/`: builds in progress, `logs/`: make's output, `lock` and `lock.holder`
+- `work/`: builds in progress, `logs/`: make's output
+- `locks/`: one per objects directory and one for fetching; `lock`, shared by all builds
 """
 
 from __future__ import annotations
@@ -23,18 +25,18 @@ import os
 import re
 import shutil
 import stat
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from host import temporary_directories
 from host.arch import IMAGE
 from host.files import read_record, sweep, sync, write_record
-from host.progress import Progress, silent
+from host.progress import Progress
 from kernels.catalog.entries import KernelEntry
-from kernels.errors import MIB, StoreBusy, StoreFull, StoreUnusable
+from kernels.errors import MIB, StoreFull, StoreUnusable
 from kernels.store.built_kernel import KEPT, BuiltKernel, Product, Recipe
 from kernels.tools import file_lock, toolchain
 from kernels.tools.toolchain import Toolchain
@@ -57,6 +59,7 @@ class Store:
         self.sources = self.root / "sources"
         # kbuild's output directories, kept so that the next build compiles only what differs.
         self.objects = self.root / "objects"
+        self.views = self.root / "views"
         self.modules = self.root / "modules"
         # apt's state if the host's own does not do.
         self.apt = self.root / "apt"
@@ -163,7 +166,7 @@ class Store:
             **asdict(recipe),
         }
         target = self.root / "kernels" / recipe.key
-        with self.workspace(f"publish-{recipe.key[:12]}") as work:
+        with self.workspace() as work:
             shutil.copyfile(product.image, work / IMAGE)
             (work / CONFIG).write_bytes(config)
             write_record(work / RECORD, record)
@@ -195,23 +198,44 @@ class Store:
         write_record(file, record)
 
     @contextmanager
-    def workspace(self, what: str) -> Iterator[Path]:
+    def workspace(self) -> Iterator[Path]:
         """A scratch directory on the store's file system."""
-        parent = self.root / "work"
-        parent.mkdir(parents=True, exist_ok=True)
-        directory = Path(tempfile.mkdtemp(prefix=f"{what}-", dir=parent))
-        try:
+        self._work.mkdir(parents=True, exist_ok=True)
+        with temporary_directories.scratch(self._work) as directory:
             yield directory
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
 
     @contextmanager
     def locked(self, what: str, progress: Progress, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
-        """Hold the store's lock: one build at a time, as each uses all processors.
+        """Hold the whole store: nothing is built meanwhile.
 
-        The kernel releases the lock when its holder dies; `work/` of a killed builder is swept
-        here. Raises StoreBusy naming the holder, StoreUnusable.
+        What killed builders left in `work/` is removed.  Raises StoreBusy naming the holder,
+        StoreUnusable, StoreFull.
         """
+        with self._usable(what), file_lock.held(self._lock, what, progress, wait_s):
+            shutil.rmtree(self._work, ignore_errors=True)
+            self._sweep()
+            yield
+
+    @contextmanager
+    def lock(
+        self, name: str, what: str, progress: Progress, wait_s: float = LOCK_WAIT_S
+    ) -> Iterator[None]:
+        """Hold the lock of one item, such as an objects directory; other items are free.
+
+        The kernel releases the lock when its holder dies.  Raises what `locked` raises.
+        """
+        file = self.root / "locks" / name.replace("/", "_")
+        with (
+            self._usable(what),
+            file_lock.held(self._lock, what, progress, wait_s, shared=True),
+            file_lock.held(file, what, progress, wait_s),
+        ):
+            self._sweep()
+            yield
+
+    @contextmanager
+    def _usable(self, what: str) -> Iterator[None]:
+        """Create the root.  Raises StoreUnusable, and StoreFull if the disk fills up meanwhile."""
         if re.search(r"[\s:]", str(self.root)):
             raise StoreUnusable(self.root, "kbuild refuses paths with a space or a colon")
         try:
@@ -223,25 +247,26 @@ class Store:
             why = f"{error.strerror or error}, for {what}"
             raise StoreUnusable(self.root, why) from error
         try:
-            with file_lock.held(self.root / "lock", what, progress, wait_s):
-                self._sweep()
-                yield
+            yield
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
             raise StoreFull(self.root, what, None, self._free()) from error
 
     def tidy(self) -> None:
-        """Remove what killed builders left, unless a build is in progress."""
-        work = self.root / "work"
-        if not (work.is_dir() and any(work.iterdir())):
-            return
-        with suppress(StoreBusy, StoreUnusable), self.locked("tidying", silent, wait_s=0.0):
-            pass
+        """Remove what killed builders left."""
+        temporary_directories.sweep(self._work)
+
+    @property
+    def _work(self) -> Path:
+        return self.root / "work"
+
+    @property
+    def _lock(self) -> Path:
+        return self.root / "lock"
 
     def _sweep(self) -> None:
-        """Remove remains of killed builders; the lock is held."""
-        shutil.rmtree(self.root / "work", ignore_errors=True)
+        """Remove unfinished files of killed processes."""
         for directory in (self.root / "names", *self.trees.glob("*"), self.downloads):
             sweep(directory)
 

@@ -24,6 +24,10 @@ GRACE_S = 10.0
 INHERITED = ("HOME", "PATH", "TMPDIR", "http_proxy", "https_proxy", "no_proxy")
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C; the child has ended by itself and removed its unfinished files."""
+
+
 def environment(**more: str) -> dict[str, str]:
     """The environment of a child: INHERITED, the C locale, and `more`."""
     return {**inherited(INHERITED), "LC_ALL": "C", **more}
@@ -69,7 +73,7 @@ def run(
 
     It leads a process group: Ctrl-C reaches only this process, which ends the group.  If this
     process is killed, the kernel sends the child SIGTERM, and make ends its own children.
-    Raises TookTooLong.
+    Raises TookTooLong, Interrupted.
     """
     child = subprocess.Popen(
         ["setpriv", "--pdeathsig", "TERM", "--", *argv],
@@ -88,7 +92,12 @@ def run(
         output = _Output(child.stdout, log, on_line)
         ended = os.pidfd_open(child.pid)
         cleaning.callback(os.close, ended)
-        _await(ended, output, deadline, on_tick)
+        try:
+            _await(ended, output, deadline, on_tick)
+        except KeyboardInterrupt as error:
+            if _end_group(child):
+                raise Interrupted from error
+            raise
         output.finish()
     return child.returncode
 
@@ -144,18 +153,22 @@ class _Output:
             self._on_line(line.decode(errors="replace"))
 
 
-def _end_group(child: subprocess.Popen[bytes]) -> None:
+def _end_group(child: subprocess.Popen[bytes]) -> bool:
     """End all members of the group: SIGTERM, some time, then SIGKILL.
 
-    The child is not reaped before, so that no other group gets its number.
+    Returns whether the child needed no SIGKILL.  It is not reaped before, so that no other group
+    gets its number.
     """
+    gently = True
     deadline = Deadline(GRACE_S, "end of a child")
     with suppress(ProcessLookupError):
         if not _exited(child):
             os.killpg(child.pid, signal.SIGTERM)
         while not _exited(child) and not deadline.expired:
             time.sleep(0.02)
+        gently = _exited(child)
         os.killpg(child.pid, signal.SIGKILL)
+    return gently
 
 
 def _exited(child: subprocess.Popen[bytes]) -> bool:

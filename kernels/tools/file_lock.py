@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -12,42 +13,48 @@ from host.deadline import Deadline
 from host.progress import Progress, Step
 from kernels.errors import StoreBusy, StoreUnusable
 
+# How often a waiting process tries again.
+_RETRY_S = 0.2
+
 
 @contextmanager
-def held(file: Path, what: str, progress: Progress, wait_s: float) -> Iterator[None]:
-    """Hold the lock, after waiting for at most `wait_s`.
+def held(
+    file: Path, what: str, progress: Progress, wait_s: float, *, shared: bool = False
+) -> Iterator[None]:
+    """Hold the lock, after waiting for at most `wait_s`; several may hold it `shared`.
 
     Raises StoreBusy naming the holder, StoreUnusable.
     """
-    from filelock import FileLock, Timeout  # 90 ms that a look-up in the store does not need
-
-    note = file.with_name(f"{file.name}.holder")
-    deadline = Deadline(wait_s, "the build store's lock")
     try:
-        lock = FileLock(file)
-        while True:
-            try:
-                lock.acquire(timeout=min(1.0, deadline.remaining()))
-                break
-            except Timeout:
-                if deadline.expired:
-                    raise StoreBusy(_holder(note), wait_s) from None
-                phase = f"waiting for {_holder(note)}"
-                progress(Step(phase, elapsed_s=deadline.elapsed, passing=True))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         why = f"{error.strerror or error}, for {what}"
         raise StoreUnusable(file.parent, why) from error
     try:
-        holder = f"process {os.getpid()} ({what}, since {time.strftime('%H:%M:%S')})"
-        note.write_text(holder, encoding="utf-8")
+        kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+        _wait(descriptor, kind, Deadline(wait_s, "the build store's lock"), progress)
+        if not shared:
+            holder = f"process {os.getpid()} ({what}, since {time.strftime('%H:%M:%S')})"
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, holder.encode(), 0)
         yield
     finally:
-        note.unlink(missing_ok=True)
-        lock.release()
+        os.close(descriptor)
 
 
-def _holder(note: Path) -> str:
-    try:
-        return note.read_text(encoding="utf-8") or "another process"
-    except OSError:
-        return "another process"
+def _wait(descriptor: int, kind: int, deadline: Deadline, progress: Progress) -> None:
+    while True:
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            holder = _holder(descriptor)
+            if deadline.expired:
+                raise StoreBusy(holder, deadline.seconds) from None
+        progress(Step(f"waiting for {holder}", elapsed_s=deadline.elapsed, passing=True, idle=True))
+        time.sleep(min(_RETRY_S, deadline.remaining()))
+
+
+def _holder(descriptor: int) -> str:
+    return os.pread(descriptor, 4096, 0).decode(errors="replace") or "another process"

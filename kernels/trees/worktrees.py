@@ -80,7 +80,7 @@ class WorkTree:
     def follow(self, tree_mib: int) -> str:
         """Update the copy to the user's tree, and return the id of its content.
 
-        A new copy takes about `tree_mib`.  The store must be locked. Raises what `snapshot` raises,
+        A new copy takes about `tree_mib`.  Its lock must be held. Raises what `snapshot` raises,
         and StoreFull.
         """
         journal.undo(self.path, self._store)
@@ -134,7 +134,7 @@ class WorkTree:
     def _start_over(self, tree_mib: int) -> None:
         self._store.require_space(tree_mib, f"a copy of {self._users.directory}")
         if self.path.exists():
-            with self._store.workspace("tree") as trash:
+            with self._store.workspace() as trash:
                 self.path.rename(trash / "tree")
         self.path.mkdir(parents=True)
 

@@ -123,9 +123,9 @@ def test_killed_collector_leaves_no_partial_items(
 
 
 @contextmanager
-def _abandoned(store: Store, what: str) -> Iterator[Path]:
+def _abandoned(store: Store) -> Iterator[Path]:
     """A workspace whose owner is killed before it is swept."""
-    directory = store.root / "work" / f"{what}-{time.monotonic_ns()}"
+    directory = store.root / "work" / f"uevt-scratch-{time.monotonic_ns()}"
     directory.mkdir(parents=True)
     yield directory
 

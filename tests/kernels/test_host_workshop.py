@@ -11,6 +11,7 @@ import pytest
 from host.progress import Step, silent
 from kernels.build.build import HostWorkshop, ensure
 from kernels.build.kbuild import TAIL_LINES
+from kernels.build.objects import ObjectsDirectory
 from kernels.catalog.entries import KernelEntry
 from kernels.catalog.patch import Patch
 from kernels.errors import (
@@ -23,6 +24,7 @@ from kernels.errors import (
     StoreFull,
 )
 from kernels.store.store import Store
+from kernels.tools import child_process
 from tests.kernels.fake_make import ENTRY, FakeMake
 
 TEN = (Patch("ten", "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"),)
@@ -105,6 +107,61 @@ def test_a_variant_is_made_from_the_patched_tree_of_its_base(store: Store, make:
     assert all(line.endswith("1970") for line in make.diary)
 
 
+def test_moved_store_keeps_its_objects(store: Store, make: FakeMake, tmp_path: Path) -> None:
+    ensure(patched(ENTRY, SOURCE), store)
+    (view,) = store.views.glob("*/9.9+ten")
+    (built,) = store.objects.glob("*/9.9+ten")
+    (built / ".fork.o.cmd").write_text(f"gcc -I{view}/include {built}/x {view}-other")
+    os.utime(built / ".fork.o.cmd", (7, 7))
+    moved = Store(tmp_path / "elsewhere")
+    store.root.rename(moved.root)
+    steps = steps_of(patched(ENTRY, SOURCE.replace("B", "C")), moved)
+    (view,) = moved.views.glob("*/9.9+ten")
+    (now,) = moved.objects.glob("*/9.9+ten")
+    assert (now / ".fork.o.cmd").read_text().startswith(f"gcc -I{view}/include {now}/x ")
+    assert str(view) + "-other" not in (now / ".fork.o.cmd").read_text()
+    assert (now / ".fork.o.cmd").stat().st_mtime == 7
+    assert steps[-1].phase == "9.9+ten: 1 file differs from the last build (fork.c)"
+
+
+def test_builds_of_other_patches_do_not_wait(store: Store, make: FakeMake) -> None:
+    ensure(ENTRY, store)
+    held = store.objects.glob("*/9.9")
+    name = ObjectsDirectory.named(store, next(held).parent.name, "9.9+other").lock_name
+    with store.lock(name, "building 9.9+other", silent):
+        steps = steps_of(patched(ENTRY), store)
+    assert not any(step.idle for step in steps)
+    (tree,) = store.sources.iterdir()
+    assert (tree / "Makefile").read_text() == "VERSION = 9\n"
+
+
+def test_wrong_patch_is_refused_before_any_lock(store: Store, make: FakeMake) -> None:
+    ensure(ENTRY, store)
+    with store.locked("a test", silent), pytest.raises(PatchRefused):
+        ensure(patched(ENTRY, TEN[0].text.replace("= 9", "= 8")), store)
+
+
+def test_ctrl_c_keeps_the_objects(
+    store: Store, make: FakeMake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ensure(ENTRY, store)
+    (objects(store) / ".main.o.cmd").touch()
+
+    def interrupted(*_: object, **__: object) -> int:
+        raise child_process.Interrupted
+
+    changed = replace(ENTRY, wanted=("CONFIG_A=y",))
+    steps: list[Step] = []
+    with monkeypatch.context() as patch:
+        patch.setattr("kernels.build.kbuild.child_process.run", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            ensure(changed, store, progress=steps.append)
+    kept = "interrupted; the next build of 9.9 goes on with the 1 object compiled"
+    assert steps[-1].phase == kept
+    ensure(changed, store)
+    assert (objects(store) / ".main.o.cmd").exists()
+
+
 def patched(entry: KernelEntry, text: str = TEN[0].text) -> KernelEntry:
     """The entry with a patch of the user."""
     return replace(entry, patches=(Patch("ten", text, Path("ten.diff")),), label="+ten")
@@ -116,15 +173,17 @@ def test_objects_of_a_patched_kernel_are_seeded_from_its_base(store: Store, make
     (base / "main.o").write_text("object")
     os.utime(base / "main.o", (5, 5))
     (base / "tools").mkdir()
-    (base / "tools/.check.o.cmd").write_text(f"{base}/tools/check.o := gcc -o {base}/tools/check.o")
+    (tree,) = store.sources.iterdir()
+    command = "{objects}/tools/check.o := gcc -I{tree}/include -o {objects}/tools/check.o"
+    (base / "tools/.check.o.cmd").write_text(command.format(objects=base, tree=tree))
     steps = steps_of(patched(ENTRY), store)
     (copy,) = store.objects.glob("*/9.9+ten")
+    (view,) = store.views.glob("*/9.9+ten")
     assert (copy / "main.o").stat().st_mtime == 5
-    assert (copy / "tools/.check.o.cmd").read_text() == (
-        f"{copy}/tools/check.o := gcc -o {copy}/tools/check.o"
-    )
+    assert (copy / "tools/.check.o.cmd").read_text() == command.format(objects=copy, tree=view)
     assert str(copy) not in (base / "tools/.check.o.cmd").read_text()
-    assert steps[0].phase == "copying the objects of 9.9"
+    phases = list(dict.fromkeys(step.phase for step in steps))
+    assert phases[:2] == ["linking the source of 9.9+ten", "copying the objects of 9.9"]
     assert steps[-1].phase == "9.9+ten: 1 file differs from the objects of 9.9 (Makefile)"
 
 

@@ -231,7 +231,7 @@ def test_read_only_store_serves_modules(
         raise OSError(EROFS, "Read-only file system")
 
     # root can always write; imitate a read-only file system.
-    for name in ("os.utime", "pathlib.Path.mkdir", "pathlib.Path.write_text", "filelock.FileLock"):
+    for name in ("os.utime", "pathlib.Path.mkdir", "pathlib.Path.write_text", "fcntl.flock"):
         monkeypatch.setattr(name, refused)
     if built:
         assert ensure_module(ENTRY, probe, Store(store.root)) == first

@@ -181,23 +181,30 @@ def test_waiting_for_the_lock_names_its_holder_and_ends(store: Store) -> None:
     assert holder.exitcode == 0
 
 
-def test_leftovers_are_swept_unless_a_build_is_in_progress(
-    store: Store,
-) -> None:
-    left = store.root / "work" / "half-built"
-    left.mkdir(parents=True)
-    (store.root / "names").mkdir()
-    unfinished = store.root / "names" / ".uevt-9.9.json.1"
-    unfinished.touch()
-    with store.locked("a test", silent):
-        assert not left.exists()
-        left.mkdir(parents=True)
+def test_leftovers_of_killed_builders_are_swept(store: Store) -> None:
+    with store.workspace() as in_use:
+        left = in_use.with_name("uevt-scratch-left")
+        left.mkdir()
+        (store.root / "names").mkdir()
+        unfinished = store.root / "names" / ".uevt-9.9.json.1"
+        unfinished.touch()
         Store(store.root).tidy()
-        assert left.exists()
-    Store(store.root).tidy()
-    assert not left.exists()
-    assert not unfinished.exists()
-    store.tidy()
+        assert in_use.exists()
+        assert not left.exists()
+        with store.lock("9.9", "a test", silent):
+            assert not unfinished.exists()
+
+
+def test_items_are_locked_one_by_one(store: Store) -> None:
+    with store.lock("9.9", "building 9.9", silent), store.lock("9.8", "building 9.8", silent):
+        with (
+            pytest.raises(StoreBusy, match=r"building 9\.9"),
+            Store(store.root).lock("9.9", "a test", silent, wait_s=0.0),
+        ):
+            pass
+        # As for garbage collection.
+        with pytest.raises(StoreBusy), Store(store.root).locked("a test", silent, wait_s=0.0):
+            pass
 
 
 def test_uevt_cache_is_the_place_of_the_store(
