@@ -21,7 +21,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("kernels", "vm", "conformance.ops", "conformance.results"),
     ("conformance.model", "conformance.allowed_reports"),
     ("conformance.client",),
-    ("conformance.cases", "conformance.listing"),
+    ("conformance.cases", "conformance.listing", "conformance.repro"),
     ("conformance.runner", "conformance.report"),
     ("conformance.session",),
     ("conformance.cli",),

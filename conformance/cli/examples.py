@@ -22,6 +22,10 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("uevt cases -k unregister", "sentence, level and source line"),
         ("uevt cases --kernel 6.1 --json", "all that is declared, for programs"),
     ),
+    "uevt repro": (
+        ("uevt repro write.returns_all_bytes > repro.c", "a case as a C program"),
+        ("uevt repro results/6.12/latest -k write.returns_all_bytes", "with what was observed"),
+    ),
     "uevt compare": (("uevt compare results/6.12 results/6.12+fix", "two kernels"),),
     "uevt report": (("uevt report results --html report.html", "all runs on one page"),),
     "uevt history": (("uevt history write.returns_all_bytes", "since when a case fails"),),

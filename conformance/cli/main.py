@@ -23,6 +23,7 @@ _COMMANDS = {
     "run": "run",
     "cases": "cases",
     "compare": "compare",
+    "repro": "repro",
     "report": "report",
     "history": "history",
     "export": "export",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from conformance.abi.profile import Profile, profile_for
 from conformance.cases import case as declare
-from conformance.cases.discovery import case_modules
+from conformance.cases.variants import Variant, all_variants, variants_of
 from conformance.client.executor import Executor, ModelExecutor
 from conformance.client.lockstep import Lockstep
 from conformance.client.user_events import UserEvents
@@ -18,19 +16,19 @@ from conformance.model.machine import Model
 from conformance.results.case_result import CaseResult
 from conformance.runner.runner import Runner
 
+__all__ = [
+    "CASES",
+    "PROFILE",
+    "Attempt",
+    "Outcome",
+    "Variant",
+    "all_variants",
+    "honest",
+    "judged",
+    "variants_of",
+]
 CASES = Path(declare.__file__).parent
 PROFILE = profile_for("6.12.117")
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """A case with one row of its tables: a run counts it as a case."""
-
-    id: str
-    case: declare.Case
-    function: Callable[..., None]
-    arguments: Mapping[str, Any]
-    tier: declare.Tier
 
 
 @dataclass(slots=True)
@@ -84,39 +82,3 @@ def judged(
     except Exception as raised:
         error = raised
     return runner.end(case, id or case.id, error)
-
-
-def all_variants() -> list[Variant]:
-    """All variants, in the order of files and functions."""
-    return [
-        variant
-        for module in case_modules()
-        for function in vars(module).values()
-        if getattr(function, "__module__", None) == module.__name__
-        for variant in variants_of(function)
-    ]
-
-
-def variants_of(function: Callable[..., None]) -> Iterator[Variant]:
-    """The variants of a function, none if it is no case."""
-    case = declare.declared(function)
-    if case is None:
-        return
-    name = declare.VARIANTS_MARK.name
-    marks = [mark for mark in getattr(function, "pytestmark", []) if mark.name == name]
-    tables = [_rows(*mark.args) for mark in marks]
-    for rows in itertools.product(*tables):
-        arguments = {name: value for _, row, _ in rows for name, value in row.items()}
-        suffix = "-".join(key for key, _, _ in rows)
-        name = f"{case.id}.{suffix}" if rows else case.id
-        tier = declare.Tier.FULL if any(more for _, _, more in rows) else case.tier
-        yield Variant(name, case, function, arguments, tier)
-
-
-def _rows(names: str, parameters: list[Any]) -> list[tuple[str, dict[str, Any], bool]]:
-    """(variant id, arguments, whether it is full) of each row of a table."""
-    split = [name.strip() for name in names.split(",")]
-    return [
-        (row.id, dict(zip(split, row.values, strict=True)), declare.FULL_MARK in row.marks)
-        for row in parameters
-    ]

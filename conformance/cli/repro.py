@@ -1,0 +1,126 @@
+"""`uevt repro`: a case, or a failure of a run, as a stand-alone program."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conformance.abi.profile import Profile, ProfileError, profile_for
+from conformance.results.case_result import CaseResult, Outcome
+from conformance.results.errors import ReportError
+from conformance.results.exit_codes import Ending, exit_code
+from conformance.results.results_json import read_results
+from conformance.results.run import RunHead
+from conformance.results.stored_runs import find_run
+from host.files import write_atomically
+from kernels.errors import UserMistake
+
+if TYPE_CHECKING:
+    from conformance.repro.source import Description
+    from conformance.results.recorded_program import RecordedStep
+
+# The ABI of a case without --abi.
+_ABI = "6.12.117"
+_MOST_LISTED = 5
+
+
+def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare `uevt repro`."""
+    about = "print a case, or a failure of a run, as a stand-alone program"
+    repro = commands.add_parser("repro", help=about, description=about)
+    add = repro.add_argument
+    add("what", metavar="CASE|RUN", help="the id of a case, or a directory of results")
+    add("-k", dest="case", default="", metavar="CASE", help="the case of the RUN, by its id")
+    add("--abi", metavar="A", help=f"expect the answers of an ABI (default: {_ABI}, or the RUN's)")
+    form = repro.add_mutually_exclusive_group()
+    form.add_argument("--c", action="store_true", help="write C (the default)")
+    form.add_argument("--shell", action="store_true", help="write a shell script")
+    add("--out", type=Path, metavar="FILE", help="write to a file")
+    repro.set_defaults(perform=_perform)
+
+
+def _perform(arguments: argparse.Namespace) -> int:
+    """Raises UserMistake, also for a program that cannot be written, ReportError."""
+    from conformance.repro.errors import NotExpressible
+    from conformance.repro.shell import shell_script
+    from conformance.repro.source import c_program
+
+    steps, profile, about = _program(arguments)
+    try:
+        text = shell_script(steps, about) if arguments.shell else c_program(steps, profile, about)
+    except NotExpressible as error:
+        raise UserMistake(f"{about.case}: {error}") from error
+    if arguments.out is None:
+        sys.stdout.write(text)
+        return exit_code(Ending.PASS)
+    try:
+        write_atomically(arguments.out, text)
+    except OSError as error:
+        what = f"cannot be written: {error.strerror}"
+        raise ReportError(arguments.out, what, "name another file") from error
+    return exit_code(Ending.PASS)
+
+
+def _program(
+    arguments: argparse.Namespace,
+) -> tuple[tuple[RecordedStep, ...], Profile, Description]:
+    if os.sep not in arguments.what and not Path(arguments.what).exists():
+        return _of_case(arguments.what, _profile(arguments.abi or _ABI))
+    from conformance.repro.source import described
+
+    record = read_results(find_run(Path(arguments.what)))
+    result = _chosen(record.cases, arguments.case, arguments.what)
+    profile = _profile(arguments.abi or record.head.kernel.profile, record.head)
+    if not result.evidence.program or arguments.abi:
+        return _of_case(result.id, profile)
+    return result.evidence.program, profile, described(result, record.head)
+
+
+def _chosen(cases: tuple[CaseResult, ...], wanted: str, run: str) -> CaseResult:
+    """The result of a case; without a name the only one that deviates."""
+    found = [each for each in cases if each.id == wanted] if wanted else []
+    if not wanted:
+        found = [each for each in cases if each.unexpected]
+        found = found or [each for each in cases if each.outcome is Outcome.XFAIL]
+    if len(found) == 1:
+        return found[0]
+    if wanted:
+        raise UserMistake(f"{run} has no result of the case {wanted}", "-k takes a whole id")
+    if not found:
+        raise UserMistake(f"no case of {run} deviates", "name a case with -k")
+    names = ", ".join(each.id for each in found[:_MOST_LISTED])
+    raise UserMistake(f"{len(found)} cases of {run} deviate", f"name one with -k: {names}")
+
+
+def _of_case(
+    wanted: str, profile: Profile
+) -> tuple[tuple[RecordedStep, ...], Profile, Description]:
+    """The program of a case, run on the model."""
+    from conformance.cases.variants import all_variants
+    from conformance.repro.source import Description
+    from conformance.runner.model_program import program_of
+
+    variants = all_variants()
+    found = [each for each in variants if wanted in (each.id, each.case.id)]
+    if not found:
+        raise UserMistake(f"no case is called {wanted}", "uevt cases lists them")
+    variant = found[0]
+    if not variant.case.applies(profile):
+        what = f"{variant.id} does not apply to {profile.name}"
+        raise UserMistake(what, f"--abi: {variant.case.profiles}")
+    case = variant.case
+    modules = (case.module,) if case.module else ()
+    abi = f"user_events of {profile.name}"
+    about = Description(variant.id, case.sentence, case.doc, abi, modules)
+    return program_of(variant, profile), profile, about
+
+
+def _profile(abi: str, head: RunHead | None = None) -> Profile:
+    base = head.kernel.release if head and not head.self_check else None
+    try:
+        return profile_for(abi, base=base)
+    except ProfileError as error:
+        raise UserMistake(str(error), "name a release: --abi 6.12") from error

@@ -1,0 +1,156 @@
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Watched memory of a process; content NULL is not readable. */
+struct memory {
+	int actor;
+	uintptr_t address;
+	const char *content;
+	size_t length;
+};
+
+/* What a call may answer: any success, or this value, error and data. */
+struct answer {
+	bool any;
+	long value;
+	int error;
+	const char *data;
+	size_t length;
+	bool counted;			/* data is what the steps of a race may answer */
+	const struct memory *memory;	/* ends with length 0 */
+};
+
+#define DATA(text) .data = (text), .length = sizeof(text) - 1
+
+static struct memory watched[64];
+static int watches;
+
+/* Compare this memory after every step from now on. */
+static inline void watch(int actor, uintptr_t address, const char *content, size_t length)
+{
+	int i = 0;
+
+	while (i < watches && (watched[i].actor != actor || watched[i].address != address))
+		i++;
+	if (i == watches)
+		watches++;
+	watched[i] = (struct memory){ actor, address, content, length };
+}
+
+static inline void unwatch(int actor, uintptr_t address)
+{
+	for (int i = 0; i < watches; i++)
+		if (watched[i].actor == actor && watched[i].address == address)
+			watched[i--] = watched[--watches];
+}
+
+static void show(const char *data, size_t length)
+{
+	printf("\"");
+	for (size_t i = 0; i < length; i++) {
+		unsigned char c = (unsigned char)data[i];
+
+		if (c == '\n')
+			printf("\\n");
+		else if (c < 0x20 || c > 0x7e || c == '"' || c == '\\')
+			printf("\\%03o", c);
+		else
+			putchar(c);
+	}
+	printf("\"");
+}
+
+static void show_answer(long value, int error, const char *data, size_t length)
+{
+	if (error) {
+		const char *name = strerrorname_np(error);
+
+		printf("-1 %s\n", name ? name : strerror(error));
+		return;
+	}
+	printf("%ld ", value);
+	if (data)
+		show(data, length);
+	printf("\n");
+}
+
+static bool same_memory(const struct memory *memory)
+{
+	static char found[1 << 16];
+	bool readable = memory->length <= sizeof(found) &&
+			read_memory(memory->actor, memory->address, found, memory->length);
+
+	if (!memory->content)
+		return !readable;
+	return readable && !memcmp(found, memory->content, memory->length);
+}
+
+static bool matches(const struct answer *answer)
+{
+	if (state->error != answer->error)
+		return false;
+	if (!answer->error && !answer->any && state->value != answer->value)
+		return false;
+	if (!answer->error && answer->counted) {
+		if (!conforms(answer->data, buffer))
+			return false;
+	} else if (!answer->error && answer->data) {
+		if (state->length != (long)answer->length ||
+		    memcmp(buffer, answer->data, answer->length))
+			return false;
+	}
+	for (const struct memory *m = answer->memory; m && m->length; m++)
+		if (!same_memory(m))
+			return false;
+	return true;
+}
+
+static bool matches_any(const struct answer *answers, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (matches(&answers[i]))
+			return true;
+	return false;
+}
+
+static void deviate(void)
+{
+	fflush(stdout);
+	finish(1);
+}
+
+/* Print and end the program if the answer is none of the expected ones. */
+static void compare(const struct answer *answers, size_t count)
+{
+	if (!matches_any(answers, count)) {
+		printf("step %d: %s\n", state->step, state->text);
+		for (size_t i = 0; i < count; i++) {
+			const struct answer *answer = &answers[i];
+
+			printf("  %s ", i ? "or      " : "expected");
+			if (answer->any)
+				printf("success ");
+			show_answer(answer->value, answer->error, answer->data, answer->length);
+		}
+		printf("  got      ");
+		show_answer(state->value, state->error, answers->data ? buffer : NULL,
+			    (size_t)(state->length > 0 ? state->length : 0));
+		if (answers->memory)
+			printf("  or the memory of a process differs\n");
+		deviate();
+	}
+	for (int i = 0; i < watches; i++) {
+		if (same_memory(&watched[i]))
+			continue;
+		printf("step %d: %s\n  memory at %#lx: expected ", state->step, state->text,
+		       (unsigned long)watched[i].address);
+		if (watched[i].content)
+			show(watched[i].content, watched[i].length);
+		printf("%s\n", watched[i].content ? "" : "not readable");
+		deviate();
+	}
+}

@@ -1,0 +1,96 @@
+"""The C functions of ``c/`` that a program needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+_DIRECTORY = Path(__file__).parent / "c"
+# Each may use those before it.
+_ORDER = (
+    *(
+        "guarded",
+        "single",
+        "lockstep",
+        "enter",
+        "start",
+        "conforms_not",
+        "conforms",
+        "answers",
+        "retry",
+    ),
+    *("settle", "ask", "steps", "shared_steps", "eventually", "shared_eventually"),
+    "shared_watch",
+    *("peek", "poke", "store", "cat", "echo", "echo_pid", "number_in", "store_number"),
+    *("mode_of", "owner_of", "names_in", "pin", "become", "set_capabilities", "refuse"),
+    *("socket_pair", "message", "send_descriptor", "receive_descriptor", "int80", "read32"),
+    *("submit", "own_lines", "without_users", "without_id", "without_lengths"),
+    *("without_lines", "without_times", "triggers", "records", "distinct", "perf_records"),
+    *("page_records", "fork_as", "clone_as", "leave", "die", "execute", "race", "raw_exit"),
+    *("add", "kept", "made"),
+)
+SINGLE = ("single", "steps", "eventually")
+"""Snippets of programs of one process."""
+SHARED = (
+    *(
+        "lockstep",
+        "enter",
+        "start",
+        "settle",
+        "ask",
+        "shared_steps",
+        "shared_eventually",
+        "shared_watch",
+    ),
+)
+"""Snippets of programs of several processes."""
+_SYMBOL = re.compile(r"^(?:static [^;=\n]*?|#define )\*?(\w+)\(", re.MULTILINE)
+_ATTRIBUTE = re.compile(r"__attribute__\(\(.*\)\) ")
+_CALL = re.compile(r"\b(\w+)\(")
+_INCLUDE = re.compile(r"^#include .*\n+", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """Functions and macros that belong together."""
+
+    name: str
+    text: str
+    symbols: frozenset[str]
+    includes: frozenset[str]
+
+
+@cache
+def _snippets() -> tuple[Snippet, ...]:
+    found = []
+    for name in _ORDER:
+        text = (_DIRECTORY / f"{name}.c").read_text()
+        includes = frozenset(each.strip() for each in _INCLUDE.findall(text))
+        body = _INCLUDE.sub("", text).strip("\n")
+        found.append(Snippet(name, body, _symbols(body), includes))
+    return tuple(found)
+
+
+def _symbols(body: str) -> frozenset[str]:
+    return frozenset(_SYMBOL.findall(_ATTRIBUTE.sub("", body)))
+
+
+def needed(program: str, without: Sequence[str]) -> tuple[list[Snippet], set[str]]:
+    """The snippets that a program needs, in order, and their includes.
+
+    ``without`` are those that another replaces.
+    """
+    used = [each for each in _snippets() if each.name not in without]
+    chosen: list[Snippet] = []
+    called = set(_CALL.findall(program))
+    for snippet in reversed(used):
+        if snippet.symbols & called:
+            chosen.insert(0, snippet)
+            called |= set(_CALL.findall(snippet.text))
+    includes: set[str] = set()
+    for snippet in chosen:
+        includes |= snippet.includes
+    return chosen, includes

@@ -1,0 +1,238 @@
+"""A recorded program as a stand-alone C program.
+
+It needs system calls only: no library of ours, no kernel header.  Exit status 0: every answer is an
+expected one; 1: one deviates, which is printed; 4: the program cannot run here.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from conformance.abi.profile import Profile
+from conformance.ops import tasks
+from conformance.repro import literals, snippets
+from conformance.repro.errors import NotExpressible
+from conformance.repro.statements import Statements
+from conformance.results.case_result import CaseResult
+from conformance.results.recorded_program import RecordedStep
+from conformance.results.run import RunHead
+
+_SECONDS = 120
+_MOST_ACTORS = 15
+_MOST_DESCRIPTORS = 64
+# Headers of the functions that steps call directly.
+_HEADERS = {
+    "fcntl.h": ("open", "fcntl"),
+    "unistd.h": ("",),
+    "sched.h": ("unshare", "sched_setscheduler", "clone_as", "pin"),
+    "sys/ioctl.h": ("ioctl",),
+    "sys/mman.h": ("mmap", "munmap", "mprotect", "mremap", "madvise", "memfd_create"),
+    "sys/mount.h": ("mount", "umount2"),
+    "sys/prctl.h": ("prctl",),
+    "sys/resource.h": ("setrlimit",),
+    "sys/socket.h": ("setsockopt",),
+    "sys/stat.h": ("mkdir", "mknod", "chmod"),
+    "sys/syscall.h": ("syscall",),
+    "linux/io_uring.h": ("submit",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What the comment at the head of a program says.
+
+    ``modules`` are kernel modules that must be loaded.
+    """
+
+    case: str
+    sentence: str
+    reference: str
+    kernel: str
+    modules: tuple[str, ...] = ()
+
+
+def described(result: CaseResult, head: RunHead) -> Description:
+    """The comment for a result of a run."""
+    about = f"user_events of {head.kernel.profile}; observed: {head.kernel.id}"
+    return Description(result.id, result.sentence, result.evidence.docs, about)
+
+
+def c_program(steps: Sequence[RecordedStep], profile: Profile, description: Description) -> str:
+    """The source.  Raises NotExpressible, with the reason."""
+    if not steps:
+        raise NotExpressible("the result has no recorded program")
+    statements = Statements(steps, profile)
+    body = statements.lines()
+    while body and not body[-1]:
+        body.pop()
+    if len(statements.actors.numbered) > _MOST_ACTORS:
+        raise NotExpressible("too many processes")
+    return _Source(statements, body, description).text()
+
+
+class _Source:
+    """The parts of one file."""
+
+    def __init__(self, statements: Statements, body: list[str], about: Description) -> None:
+        self._statements = statements
+        self._actors = statements.actors
+        self._body = body
+        self._about = about
+
+    def text(self) -> str:
+        code = "\n".join([*self._program(), *self._main()])
+        races = any("counted" in line for line in self._body)
+        without = list(snippets.SHARED)
+        if not self._actors.single:
+            without = list(snippets.SINGLE)
+        chosen, includes = snippets.needed(
+            code, [*without, "conforms_not" if races else "conforms"]
+        )
+        code_words = set(re.findall(r"\w+(?=\()", "\n".join(self._body)))
+        headers = [name for name, used in _HEADERS.items() if code_words.intersection(used)]
+        includes |= {f"#include <{name}>" for name in ("unistd.h", "stdio.h", *headers)}
+        parts = [
+            self._comment(),
+            "#define _GNU_SOURCE",
+            "\n".join(sorted(includes | {"#include <linux/types.h>"})),
+            *self._declarations(code),
+            *(each.text for each in chosen),
+            code,
+        ]
+        return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
+
+    def _comment(self) -> str:
+        about = self._about
+        lines = [
+            "// SPDX-License-Identifier: GPL-2.0",
+            "/*",
+            f" * {about.case}",
+            " *",
+            *(f" * {line}" for line in textwrap.wrap(about.sentence, 96)),
+            *(f" * {line}" for line in textwrap.wrap(about.reference, 96)),
+            " *",
+            f" * The expected answers are those of {about.kernel}.",
+            " * Build: gcc -Wall -Wextra -Werror -O1 -static -o repro repro.c; run as root.",
+            " * Exit status 0: as expected; 1: a step deviates; 4: cannot run here.",
+            " */",
+        ]
+        return "\n".join(
+            line.rstrip().replace("*/", "* /") if 1 < n < len(lines) - 1 else line
+            for n, line in enumerate(lines)
+        )
+
+    def _declarations(self, code: str) -> list[str]:
+        declared = []
+        if any(name in code for name in ("DIAG_IOCS", "struct user_")):
+            declared.append("\n".join(self._statements.structures.declarations()))
+        areas = [
+            f"#define {name} ((char *){start:#x})"
+            for name, start in literals.AREAS.items()
+            if re.search(rf"\b{name}\b", code)
+        ]
+        numbers = self._actors.numbered
+        named = sorted(
+            {self._statements.names[each]: n for each, n in numbers.items()}.items(),
+            key=lambda pair: pair[1],
+        )
+        if not self._actors.single and 0 not in numbers.values():
+            named.insert(0, ("MAIN", 0))
+        if not self._actors.single or "MAIN" in code:
+            listed = ", ".join(name for name, _ in named)
+            areas.append(f"enum {{ {listed} }};")
+        declared += ["\n".join(areas)] if areas else []
+        names = self._statements.descriptors.names
+        if names and not self._executes:
+            listed = ", ".join(f"{name} = -1" for name in names)
+            declared.append("\n\t".join(textwrap.wrap(f"static int {listed};", 90)))
+        return declared
+
+    @property
+    def _executes(self) -> bool:
+        return any(isinstance(each, tasks.Exec) for each in self._statements.program)
+
+    def _program(self) -> list[str]:
+        if self._actors.single:
+            return []
+        names = self._statements.descriptors.names
+        defines = []
+        if self._executes:
+            if len(names) > _MOST_DESCRIPTORS:
+                raise NotExpressible("too many descriptors")
+            defines = [f"#define {n} (state->descriptors[{i}])" for i, n in enumerate(names)]
+            defines.append("")
+        return [
+            *defines,
+            "static void program(int me, int from)",
+            "{",
+            *_indented(self._body),
+            "\tif (me != MAIN)",
+            "\t\tfor (;;)",
+            "\t\t\tpause();",
+            "}",
+            "",
+        ]
+
+    def _main(self) -> list[str]:
+        checks = [
+            "\tif (geteuid()) {",
+            '\t\tputs("needs root");',
+            "\t\treturn 4;",
+            "\t}",
+            '\tif (access("/sys/kernel/tracing/user_events_data", F_OK)) {',
+            '\t\tputs("no user_events here, or tracefs is not mounted");',
+            "\t\treturn 4;",
+            "\t}",
+        ]
+        for module in self._about.modules:
+            checks += [
+                f'\tif (access("/sys/module/{module}", F_OK)) {{',
+                f'\t\tputs("needs the kernel module {module}");',
+                "\t\treturn 4;",
+                "\t}",
+            ]
+        checks += [f"\talarm({_SECONDS});"]
+        if self._actors.single:
+            body = _indented(self._body)
+            end = ['\tputs("as expected");', "\treturn 0;", "}"]
+            return ["int main(void)", "{", *checks, "", *body, "", *end]
+        return self._main_of_several(checks)
+
+    def _main_of_several(self, checks: list[str]) -> list[str]:
+        executed = [
+            "\tif (argc > 1) {",
+            "\t\t/* After execve(2). */",
+            "\t\tmap_shared();",
+            "\t\tstate->value = 0;",
+            "\t\tstate->error = 0;",
+            "\t\tset(&state->posted, state->posted + 1);",
+            "\t\tenter(atoi(argv[1]));",
+            "\t}",
+        ]
+        started = [f"\tstart({self._statements.names[each]});" for each in self._actors.started]
+        return [
+            "int main(int argc, char **argv)" if self._executes else "int main(void)",
+            "{",
+            "\tint shared;",
+            "",
+            *(executed if self._executes else []),
+            *checks,
+            '\tshared = memfd_create("repro", 0);',
+            "\tif (ftruncate(shared, sizeof(*state)) || dup2(shared, SHARED_FD) < 0)",
+            "\t\treturn 4;",
+            "\tclose(shared);",
+            "\tmap_shared();",
+            *started,
+            "\tprogram(MAIN, 0);",
+            '\tputs("as expected");',
+            "\tfflush(stdout);",
+            "\tfinish(0);",
+            "}",
+        ]
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"\t{line}" if line else "" for line in lines]

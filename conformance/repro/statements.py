@@ -1,0 +1,270 @@
+"""The steps of a program as C statements, with the answers that each may have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from conformance import ops
+from conformance.abi.profile import Profile
+from conformance.ops import race, tasks
+from conformance.ops.calls import NUMBERS, Call
+from conformance.ops.encoding import decode_operation
+from conformance.ops.operation import Operation
+from conformance.repro import literals as c
+from conformance.repro.calls import expression
+from conformance.repro.errors import NotExpressible
+from conformance.repro.scopes import Actors, Descriptors
+from conformance.repro.structures import Structures
+from conformance.results.recorded_program import RecordedAnswer, RecordedStep
+
+_NAMES = {number: name for name, number in NUMBERS.items()}
+_STARTS = (ops.Spawn, tasks.SpawnDriver)
+_MOST_TRACKS = 8
+_Place = tuple[str, int]
+_Content = bytes | None
+
+
+class Statements:
+    """Writes the statements of one program.  Raises NotExpressible."""
+
+    def __init__(self, steps: Sequence[RecordedStep], profile: Profile) -> None:
+        self._steps = steps
+        self.program: list[Operation] = [decode_operation(step.operation) for step in steps]
+        shown = [bytes.fromhex(a.data) for step in steps for a in step.allowed if a.data]
+        self.actors = Actors(self.program, shown)
+        self.descriptors = Descriptors()
+        self.structures = Structures(self.program, profile)
+        self.names = {
+            actor: actor.upper() if number else "MAIN"
+            for actor, number in self.actors.numbered.items()
+        }
+        self._watched: dict[_Place, _Content] = {}
+        self._lengths: dict[_Place, int] = {}
+
+    def lines(self) -> list[str]:
+        """All statements, without indentation of the function."""
+        return [line for position in range(len(self._steps)) for line in self._lines(position)]
+
+    def _lines(self, position: int) -> Iterator[str]:
+        step, operation = self._steps[position], self.program[position]
+        if isinstance(operation, _STARTS):
+            return
+        number = position + 1
+        if isinstance(operation, ops.Store) and self._stored(step, operation):
+            yield from self._store(position, operation)
+            return
+        if isinstance(operation, race.Race):
+            yield from self._race(number, operation)
+            call = ""
+        else:
+            call = self._call(position, operation)
+        memory = list(self._memory(step))
+        yield from memory
+        answers = self._answers(step, operation)
+        if call:
+            yield from self._performed(number, step, operation, call, answers)
+        yield f"EXPECT({answers[0]});" if len(answers) == 1 else _one_of(answers)
+        yield from _observed(step)
+        yield ""
+
+    def _call(self, position: int, operation: Operation) -> str:
+        if isinstance(operation, ops.Store) and (fields := self.structures.initializer(position)):
+            where = c.address(operation.address)
+            return f"poke({where}, &{fields}, {len(operation.data)})"
+        return expression(operation, self.descriptors, self.names)
+
+    def _performed(
+        self,
+        number: int,
+        step: RecordedStep,
+        operation: Operation,
+        call: str,
+        answers: Sequence[str],
+    ) -> Iterator[str]:
+        actor = "" if self.actors.single else f"{self._performer(operation)}, "
+        if step.waited_s is None:
+            yield f"STEP({number}, {actor}{call});"
+        else:
+            listed = ", ".join(f"{{ {answer} }}" for answer in answers)
+            yield f"EVENTUALLY({number}, {actor}{call}, {listed});"
+
+    def _performer(self, operation: Operation) -> str:
+        return "MAIN" if isinstance(operation, tasks.Die) else self.names[operation.actor]
+
+    def _stored(self, step: RecordedStep, operation: ops.Store) -> bool:
+        """Whether a store needs no check: the only process writes its own memory."""
+        return self.actors.single and len(step.allowed) == 1 and not step.allowed[0].errno
+
+    def _store(self, position: int, operation: ops.Store) -> Iterator[str]:
+        fields, where = self.structures.initializer(position), c.address(operation.address)
+        if fields:
+            name = fields[1 : fields.index(")")]
+            body = fields[fields.index("{") + 1 : -1].strip().split(", ")
+            yield f"*({name} *)({where}) = ({name}){{"
+            yield from (f"\t{member}," for member in body)
+            yield "};"
+        else:
+            yield f"store({where}, {c.data(operation.data)});"
+
+    def _memory(self, step: RecordedStep) -> Iterator[str]:
+        """Changes of the watched memory that all allowed answers have in common."""
+        common, _ = _watched(step)
+        seen = {(m.actor, m.address) for answer in step.allowed for m in answer.memory}
+        for place in [place for place in self._watched if place not in common]:
+            del self._watched[place]
+            yield f"{self._macro('unwatch')}({self._place(place)});"
+        for place, content in common.items():
+            if content is not None:
+                self._lengths[place] = len(content)
+            known = self._watched.get(place, ...)
+            if content == known or (content is None and place not in self._lengths):
+                continue
+            self._watched[place] = content
+            yield f"{self._macro('watch')}({self._content(place, content)});"
+        assert seen >= set(common)
+
+    def _macro(self, name: str) -> str:
+        return name if self.actors.single else name.upper()
+
+    def _place(self, place: _Place) -> str:
+        actor, address = place
+        return f"{self.names[actor]}, (uintptr_t)({c.address(address)})"
+
+    def _content(self, place: _Place, content: _Content) -> str:
+        length = self._lengths.get(place, 1)
+        text = f"NULL, {length}" if content is None else c.data(content)
+        return f"{self._place(place)}, {text}"
+
+    def _answers(self, step: RecordedStep, operation: Operation) -> list[str]:
+        if not step.allowed:
+            return [".any = true"]
+        _, differing = _watched(step)
+        fills = getattr(operation, "slot", None) is not None and _fills(operation)
+        return list(dict.fromkeys(self._answer(each, fills, differing) for each in step.allowed))
+
+    def _answer(self, answer: RecordedAnswer, fills: bool, differing: Sequence[_Place]) -> str:
+        parts = []
+        if answer.errno:
+            parts.append(f".error = {c.error(answer.errno)}")
+        elif answer.value is None or fills:
+            parts.append(".any = true")
+        else:
+            parts.append(f".value = {_number(answer.value)}")
+        if answer.data is not None and not answer.errno:
+            parts.append(f"DATA({c.string(bytes.fromhex(answer.data))})")
+        if answer.counted:
+            parts.append(".counted = true")
+        if differing:
+            found = {(m.actor, m.address): m.content for m in answer.memory}
+            listed = []
+            for place in differing:
+                raw = found[place]
+                content = None if raw is None else bytes.fromhex(raw)
+                listed.append(f"{{ {self._content(place, content)} }}")
+            parts.append(f".memory = (const struct memory[]){{ {', '.join(listed)}, {{ 0 }} }}")
+        return ", ".join(parts)
+
+    def _race(self, number: int, operation: race.Race) -> Iterator[str]:
+        tracks = operation.tracks
+        if len(tracks) > _MOST_TRACKS:
+            raise NotExpressible(f"a race of {len(tracks)} processes")
+        yield f"begin_race(me, {number});"
+        leavers = []
+        for place, track in enumerate(tracks):
+            name = self.names[track.actor]
+            *_, last = track.steps
+            leaves = isinstance(last, (ops.Exit, tasks.ExitTask))
+            leavers.append(name if leaves else "0")
+            yield f"if (enter_race(me, from, {number}, {name}, {len(tracks)})) {{"
+            yield f"\tfor (int pass = 0; pass < {track.passes}; pass++) {{"
+            for at, step in enumerate(track.steps):
+                yield f"\t\t{self._race_step(place, at, step)};"
+            yield "\t}"
+            yield from () if leaves else ("\tleave_race();",)
+            yield "}"
+        listed = ", ".join(
+            f'{{ "{track.actor}", {len(track.steps)}, {leaver} }}'
+            for track, leaver in zip(tracks, leavers, strict=True)
+        )
+        yield f"end_race(me, {len(tracks)}, (const struct track[]){{ {listed} }});"
+
+    def _race_step(self, track: int, at: int, step: Operation) -> str:
+        place = f"{track}, {at}"
+        if isinstance(step, race.Add):
+            where = f"(int *)({c.address(step.address)})"
+            return f"result({place}, add({where}, {step.amount}, {step.times}))"
+        if isinstance(step, tasks.Clone):
+            return f"result({place}, made({expression(step, self.descriptors, self.names)}))"
+        if isinstance(step, (ops.Exit, tasks.ExitTask)):
+            number = "SYS_exit" if isinstance(step, tasks.ExitTask) else "SYS_exit_group"
+            return f"raw_exit({place}, {number}, {step.status})"
+        (call,) = step.calls()
+        return f"result({place}, {self._raw(step.actor, call)})"
+
+    def _raw(self, actor: str, call: Call) -> str:
+        form, number, arguments, slot = call
+        if form != "sys" or not isinstance(arguments, list):
+            raise NotExpressible(f"a race of the call {form}")
+        shown = [self._argument(actor, each) for each in arguments]
+        text = ", ".join([f"SYS_{_NAMES[int(str(number))]}", *shown, *["0"] * (6 - len(shown))])
+        if slot is None:
+            return f"raw({text})"
+        return f"kept(&{self.descriptors.fill(actor, int(str(slot)))}, raw({text}))"
+
+    def _argument(self, actor: str, argument: int | Mapping[str, object]) -> str:
+        if isinstance(argument, int):
+            return f"(long)({c.address(argument)})" if argument >= 1 << 32 else str(argument)
+        ((kind, content),) = argument.items()
+        if kind == "fd":
+            return self.descriptors.get(actor, int(str(content)))
+        if kind == "in":
+            return f"(long){c.string(bytes.fromhex(str(content)).removesuffix(bytes(1)))}"
+        return "(long)buffer"
+
+
+def _watched(step: RecordedStep) -> tuple[dict[_Place, _Content], list[_Place]]:
+    """Watched memory that is the same in all allowed answers, and the places that differ."""
+    contents: dict[_Place, set[str | None]] = {}
+    for answer in step.allowed:
+        for each in answer.memory:
+            contents.setdefault((each.actor, each.address), set()).add(each.content)
+    common: dict[_Place, _Content] = {}
+    differing = []
+    for place, found in contents.items():
+        if len(found) > 1:
+            differing.append(place)
+            continue
+        (content,) = found
+        common[place] = None if content is None else bytes.fromhex(content)
+    return common, differing
+
+
+def _fills(operation: Operation) -> bool:
+    """Whether the value is the number of a descriptor."""
+    kinds = (ops.Open, ops.MemoryFile, ops.PerfEventOpen, ops.Bpf, ops.Dup)
+    return isinstance(operation, kinds)
+
+
+def _one_of(answers: Sequence[str]) -> str:
+    return "EXPECT_ONE_OF({ " + " },\n\t      { ".join(answers) + " });"
+
+
+def _number(value: int) -> str:
+    return str(value) if abs(value) < 1 << 31 else f"{value:#x}L"
+
+
+def _observed(step: RecordedStep) -> Iterator[str]:
+    """A comment about an answer that is not expected."""
+    seen = step.seen
+    if seen is None:
+        yield "/* This kernel did not answer. */"
+        return
+    expected = {(each.value, each.errno, each.data) for each in step.allowed}
+    if (seen.value, seen.errno, seen.data) in expected:
+        return
+    if any(each.errno == seen.errno and each.value is None for each in step.allowed):
+        return
+    text = f"-1 {seen.errno}" if seen.errno else str(seen.value)
+    if seen.data is not None:
+        text += f" {c.string(bytes.fromhex(seen.data), '')}".replace("*/", "* /")
+    yield from f"/* Observed: {text} */".split("\n")

@@ -1,0 +1,71 @@
+"""Programs made from cases: they compile without a warning, and answer on a kernel as the case."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conformance.abi.profile import profile_for
+from conformance.cases.variants import all_variants
+from conformance.repro.calls import is_known
+from conformance.repro.errors import NotExpressible
+from conformance.repro.shell import shell_script
+from conformance.repro.source import Description, c_program
+from conformance.results.recorded_program import RecordedAnswer, RecordedStep
+from conformance.runner.model_program import program_of
+from tests.ops.test_operations import EXAMPLES
+
+# One of each kind of program; the ABI is that of 6.12 unless named.
+CASES = {
+    "write.returns_all_bytes.u8": "",
+    "smp.one_word_and_bit.threads": "",
+    "tasks.vfork_child_registers_alone.exec": "",
+    "enable.fork_follows.4": "",
+    "perf.two_events": "",
+    "uring.short_payload": "",
+    "compat.writev.index_split": "",
+    "enable.rights_given_up.after_fork": "",
+    "trace_pipe.consumes": "",
+    "trace.four_bytes.u32": "",
+    "delete.string_length.512": "5.19",
+    "tasks.passed_holds.sender_closed": "",
+}
+PERFORMED_OTHERWISE = {"Spawn", "SpawnDriver", "Race", "Add", "Irreversible", "Operation"}
+
+
+def program(case: str, abi: str) -> str:
+    """The C of a case."""
+    profile = profile_for(abi or "6.12.117")
+    (variant,) = [each for each in all_variants() if each.id == case]
+    about = Description(case, variant.case.sentence, variant.case.doc, profile.name)
+    return c_program(program_of(variant, profile), profile, about)
+
+
+@pytest.mark.parametrize(("case", "abi"), CASES.items(), ids=CASES)
+def test_a_program_compiles_without_a_warning(case: str, abi: str, tmp_path: Path) -> None:
+    source = tmp_path / "repro.c"
+    source.write_text(program(case, abi))
+    command = ["gcc", "-Wall", "-Wextra", "-Werror", "-O1", "-fsyntax-only", str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == ""
+
+
+def test_every_operation_has_its_c() -> None:
+    missing = {type(each).__name__ for each in EXAMPLES.values() if not is_known(type(each))}
+    assert missing <= PERFORMED_OTHERWISE
+
+
+def written(data: str) -> RecordedStep:
+    operation = {"op": "WriteFile", "actor": "root", "path": "/t/f", "data": {"hex": data}}
+    return RecordedStep(operation | {"flags": 1}, (RecordedAnswer(2),), RecordedAnswer(2))
+
+
+def test_a_program_of_files_is_a_shell_script() -> None:
+    about = Description("files.written", "A file is written.", "", "6.12")
+    text = shell_script([written("270a")], about)
+    assert "(printf '\\047\\012' >> /t/f) 2>/dev/null\nexpect 1 success $?" in text
+    closing = RecordedStep({"op": "Close", "actor": "p1", "slot": 4}, (RecordedAnswer(0),))
+    with pytest.raises(NotExpressible, match=r"step 2 \(Close\) is no read or write of a file"):
+        shell_script([written("00"), closing], about)
