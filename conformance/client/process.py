@@ -160,6 +160,10 @@ class Process:
         """Run before the kernel workers of the CPU, for good."""
         return self.run(ops.Fifo(self.actor))
 
+    def kernel_memory(self) -> int:
+        """Memory that the kernel cannot reclaim, in kB."""
+        return self.run(ops.KernelMemory(self.actor)).value
+
     def place(self, data: bytes) -> int:
         """Store bytes at the end of a fresh mapping, before an unmapped page; return the
         address.

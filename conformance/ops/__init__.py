@@ -32,6 +32,7 @@ from conformance.ops.descriptors import (
 )
 from conformance.ops.file_attributes import Chmod, Chown, Getdents, Mkdir, Mknod, Ownership
 from conformance.ops.files import (
+    KernelMemory,
     MakeDirectory,
     ReadFile,
     RemoveDirectory,
@@ -71,6 +72,7 @@ __all__ = [
     "Getdents",
     "Ioctl",
     "IoctlDescriptor",
+    "KernelMemory",
     "Load",
     "Lseek",
     "MakeDirectory",

@@ -21,6 +21,9 @@ STAT_SIZE = 144
 _STAT_MODE = slice(24, 28)
 # Files that O_TRUNC, and so the ">" of a shell, empties.
 _EMPTIED = re.compile(r"/(trace|trigger|error_log|\w+_events|set_\w+)$")
+# A line of /proc/meminfo or /proc/vmstat, and what the counters of pinned pages end with.
+_COUNTER = re.compile(rb"^(\w+):? +(\d{1,18})\b", re.MULTILINE)
+_PINS = (b"acquired", b"released")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,26 @@ class ReadFile(Operation):
     def compared(self, text: bytes) -> bytes:
         """The part of the file's text that is compared."""
         return file_views.read(self.view, text, self.prefix, self.sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelMemory(Operation):
+    """Read how much memory the kernel cannot reclaim: its slabs and pinned pages, in kB.
+
+    The value is not compared.  Source: Documentation/filesystems/proc.rst, mm/vmstat.c.
+    """
+
+    def c_text(self) -> str:
+        return "cat /proc/meminfo /proc/vmstat"
+
+    def calls(self) -> list[Call]:
+        return [["slurp", f"/proc/{name}", FILE_LIMIT] for name in ("meminfo", "vmstat")]
+
+    def decode(self, replies: Sequence[Reply]) -> tuple[int, bytes | None]:
+        lines = b"".join(reply.data or b"" for reply in replies)
+        numbers = {name: int(digits) for name, digits in _COUNTER.findall(lines)}
+        acquired, released = (numbers.get(b"nr_foll_pin_" + end, 0) for end in _PINS)
+        return numbers.get(b"SUnreclaim", 0) + 4 * (acquired - released), None
 
 
 @dataclass(frozen=True, slots=True)

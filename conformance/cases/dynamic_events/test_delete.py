@@ -204,6 +204,7 @@ def test_truncate_busy(ue: UserEvents, holder: str) -> None:
     profiles="6.4..",
     needs="lasting_events auto_delete",
     isolation="global",
+    tier="quick",
 )
 @variants("word", "descriptor")
 def test_truncate_one_reference(ue: UserEvents, holder: str) -> None:

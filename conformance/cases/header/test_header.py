@@ -181,7 +181,7 @@ def test_flag_multi_format_is_2(ue: UserEvents) -> None:
 @case(
     spec="user_unreg_get",
     doc="struct user_unreg: packed; size, disable_bit, two reserved members set to 0, disable_addr",
-    tier="full",
+    tier="quick",
 )
 @variants(
     ("size-0", 0, b"\x0f", "EINVAL"),

@@ -109,6 +109,8 @@ def test_exec_keeps_the_index(ue: UserEvents, kind: str) -> None:
     doc="Unregistering: execve() unregisters; silent about one that fails",
 )
 @variants(
+    # The mailboxes of tasks: zeros.
+    ("no_program", "/proc/self/fd/900", "ENOEXEC"),
     ("missing", "/nonexistent", "ENOENT"),
     ("directory", "/proc", "EACCES"),
     ("not_executable", "/sys/kernel/tracing/user_events_status", "EACCES"),

@@ -278,7 +278,7 @@ def test_thread_uses_the_index(ue: UserEvents) -> None:
     ]
 
 
-@case(spec="include/linux/user_events.h:user_events_fork")
+@case(spec="include/linux/user_events.h:user_events_fork", tier="quick")
 def test_descriptors_shared_alone(ue: UserEvents) -> None:
     """Tasks that share descriptors but no memory have separate lists, copied at fork."""
     task = first_task(ue)

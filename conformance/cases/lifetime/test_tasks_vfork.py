@@ -9,6 +9,7 @@ from conformance.cases.case import surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
+from conformance.ops.tasks import CLONE_VFORK
 
 case = surface(
     "tasks",
@@ -35,6 +36,24 @@ def test_vfork_follows(ue: UserEvents, executes: bool) -> None:
     ue.tracefs.disable(ue.name())
     assert word.value == 0
     assert parent.open_data().unregister(word, bit=3).value == 0
+
+
+@case(
+    spec="include/linux/user_events.h:user_events_fork",
+    doc="Unregistering: during fork() registered events are retained; each process unregisters "
+    "its own",
+    level="contract",
+    tier="quick",
+)
+def test_vfork_copies(ue: UserEvents) -> None:
+    """What a vfork child with memory of its own unregisters stays registered in its parent."""
+    parent = first_task(ue)
+    word = parent.open_data().register(ue.name(), bit=3).word
+    child = parent.make(CLONE_VFORK)
+    assert child.open_data().unregister(word, bit=3).value == 0
+    child.exit()
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == 8
 
 
 @case(spec="include/linux/user_events.h:user_events_fork")

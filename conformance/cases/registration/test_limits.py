@@ -21,10 +21,10 @@ case = surface(
 DEFAULT = "32768\n"
 
 
-@case(spec="kernel/sysctl.c:proc_douintvec, proc_get_long", level="detail")
+@case(spec="kernel/sysctl.c:proc_douintvec, proc_get_long", level="detail", tier="quick")
 @variants(
-    ("none", "0\n", "", "0\n"),
     ("negative", "-1\n", "EINVAL", DEFAULT),
+    ("none", "0\n", "", "0\n"),
     ("negative-zero", "-0\n", "EINVAL", DEFAULT),
     ("most", "4294967295\n", "", "4294967295\n"),
     ("too-much", "4294967296\n", "EINVAL", DEFAULT),

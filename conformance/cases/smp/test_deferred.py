@@ -35,13 +35,15 @@ class _Ahead:
         self.prepared = RaceCalls(self.task)
         self._ue = ue
 
-    def awaited(self, stem: str = "e") -> tuple[Word, Operation, Operation]:
-        """A word in an absent page; the calls that enable its event and unregister it."""
+    def awaited(self, stem: str = "e") -> tuple[Word, list[Operation]]:
+        """A word in an absent page; the calls that enable and disable its event and unregister
+        it.
+        """
         word = Word(self.task, self.task.map())
         self.data.register(self._ue.name(stem), bit=4, word=word)
         self.task.run(Discard(self.task.actor, word.address, PAGE))
-        on, _ = self.prepared.switch(enable_file(self._ue, stem))
-        return word, on, self.prepared.unregister(self.data, word, bit=4)
+        switch = self.prepared.switch(enable_file(self._ue, stem))
+        return word, [*switch, self.prepared.unregister(self.data, word, bit=4)]
 
     def perform(self, *calls: Operation) -> list[Tally]:
         """Perform calls without a pause; the answers."""
@@ -56,7 +58,7 @@ class _Ahead:
 def test_fork_behind_a_fault(ue: UserEvents) -> None:
     """A child forked while the parent's word waits for its page is updated by each later change."""
     ahead = _Ahead(ue)
-    word, on, _ = ahead.awaited()
+    word, (on, _, _) = ahead.awaited()
     fork = ahead.task.cloning()
     assert ahead.perform(on, fork) == [{"1": 1}, {"0": 1}]
     copy = Word(ahead.task.adopt(fork), word.address)
@@ -72,7 +74,7 @@ def test_fork_behind_a_fault(ue: UserEvents) -> None:
 def test_fork_behind_an_unregistered_word(ue: UserEvents) -> None:
     """A word unregistered while it waits for its page is not registered in a child forked then."""
     ahead = _Ahead(ue)
-    word, on, unregister = ahead.awaited()
+    word, (on, _, unregister) = ahead.awaited()
     fork = ahead.task.cloning()
     assert ahead.perform(on, unregister, fork) == [{"1": 1}, {"0": 1}, {"0": 1}]
     child = ahead.task.adopt(fork)
@@ -93,12 +95,12 @@ def test_unregistered_behind_a_fault(ue: UserEvents) -> None:
     """
     ahead = _Ahead(ue)
     ahead.task.open_data().register(ue.name("kept"))
-    words, ons, unregisters = zip(*map(ahead.awaited, ("a", "b")), strict=True)
-    answers = ahead.perform(ons[0], unregisters[0], ons[1], unregisters[1])
-    assert answers == [{"1": 1}, {"0": 1}] * 2
-    assert [word.wait() for word in words] == [0, 0]
-    for stem in ("a", "b"):
-        ue.tracefs.disable(ue.name(stem))
+    first, (on, off, unregister) = ahead.awaited("a")
+    second, (other_on, _, other_unregister) = ahead.awaited("b")
+    answers = ahead.perform(on, off, unregister, other_on, other_unregister)
+    assert answers == [{"1": 1}, {"1": 1}, {"0": 1}, {"1": 1}, {"0": 1}]
+    assert (first.wait(), second.wait()) == (0, 0)
+    ue.tracefs.disable(ue.name("b"))
     ahead.data.close()
     assert ue.tracefs.status(eventually=True) == f"{ue.name('kept')}\n"
     ahead.task.exit()
@@ -113,9 +115,10 @@ def test_unregistered_behind_a_fault(ue: UserEvents) -> None:
 def test_registered_behind_a_fault(ue: UserEvents) -> None:
     """A word unregistered while it waits for its page is in use until then: EADDRINUSE."""
     ahead = _Ahead(ue)
-    words, ons, unregisters = zip(*map(ahead.awaited, ("a", "b")), strict=True)
-    again = [ahead.prepared.register(ahead.data, ue.name("c"), word=w, bit=4) for w in words]
-    steps = [call for pair in zip(ons, unregisters, again, strict=True) for call in pair]
+    steps: list[Operation] = []
+    for stem in ("a", "b"):
+        word, (on, _, unregister) = ahead.awaited(stem)
+        steps += on, unregister, ahead.prepared.register(ahead.data, ue.name("c"), word=word, bit=4)
     answers = ahead.perform(*steps)
     # A host that stops the guest for a second lets the worker run.
     assert {"EADDRINUSE": 1} in answers[2::3]

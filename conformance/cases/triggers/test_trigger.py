@@ -190,6 +190,7 @@ def test_no_target_to_count(ue: UserEvents, kind: str, wanted: str, other: str) 
     "nothing",
     isolation="global",
     facilities="hist",
+    tier="quick",
 )
 @variants(
     ("condition", "stacktrace if a == 9"),

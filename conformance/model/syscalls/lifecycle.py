@@ -21,7 +21,12 @@ from conformance.ops import ReceiveDescriptor, SendDescriptor, tasks
 from conformance.ops.compat import Ioctl32, Writev32
 
 # Paths that execve(2) refuses.
-_REFUSED = {"/nonexistent": "ENOENT", "/proc": "EACCES", files.STATUS: "EACCES"}
+_REFUSED = {
+    "/proc/self/fd/900": "ENOEXEC",
+    "/nonexistent": "ENOENT",
+    "/proc": "EACCES",
+    files.STATUS: "EACCES",
+}
 
 
 def spawn(world: World, operation: ops.Spawn | tasks.SpawnDriver) -> Answer:

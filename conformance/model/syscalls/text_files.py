@@ -41,6 +41,11 @@ def _stat(world: World, operation: ops.Stat) -> Answer:
     return Answer(entry.attributes(world, operation.path).mode)
 
 
+def _kernel_memory(world: World, operation: ops.KernelMemory) -> Answer:
+    world.process(operation.actor)
+    return Answer(None)
+
+
 def _store_number(world: World, operation: ops.StoreNumber) -> Answer:
     process = world.process(operation.actor)
     raw = files.number(world, process, operation.path).to_bytes(8, "little")
@@ -53,4 +58,5 @@ HANDLERS: Handlers = {
     ops.WriteFile: _write_file,
     ops.Stat: _stat,
     ops.StoreNumber: _store_number,
+    ops.KernelMemory: _kernel_memory,
 }

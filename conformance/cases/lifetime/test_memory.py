@@ -1,0 +1,67 @@
+"""Memory of the kernel: what a call allocates is freed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from conformance.cases.case import surface, variants
+from conformance.client.races import RaceCalls, race, track
+from conformance.client.tasks import first_task
+from conformance.client.tracefs import DYNAMIC_EVENTS
+from conformance.client.user_events import UserEvents
+from conformance.ops import Operation
+
+case = surface(
+    "lifetime",
+    doc="Deleting: an event is deleted when no references are left; silent about memory",
+    level="behaviour",
+    profiles="6.4..",
+    needs="auto_delete",
+    tier="full",
+    isolation="global",
+)
+
+# Growth in kB that ends the wait for deferred work; each leak is twice as large.
+LIMIT = 128
+# A definition of nearly 512 bytes.
+FIELDS = f"u8 {'a' * 450}"
+
+
+def _growth(ue: UserEvents, repeat: Callable[[], object]) -> int:
+    """How much the kernel's memory grows when calls are repeated once more; kB."""
+    before = ue.process.kernel_memory()
+    repeat()
+    grown = ue.process.kernel_memory() - before
+    for _ in range(20):
+        if grown < LIMIT:
+            break
+        # Grace periods, after which the kernel frees what readers may have used.
+        ue.tracefs.enable(ue.name())
+        ue.tracefs.disable(ue.name())
+        grown = ue.process.kernel_memory() - before
+    return grown
+
+
+@case(spec="user_event_parse; trace_events_user.c:user_events_ioctl_del, destroy_user_event")
+@variants("registration", "deletion", "commands")
+def test_memory_of_calls(ue: UserEvents, of: str) -> None:
+    """Calls that are repeated leave nothing behind: no string, no enabler, no pinned page."""
+    task = first_task(ue)
+    prepared, data = RaceCalls(task), task.open_data()
+    data.register(f"{ue.name()} {FIELDS}")
+    steps: list[Operation]
+    if of == "registration":
+        word = task.word()
+        again = prepared.register(data, f"{ue.name()} {FIELDS}", word=word)
+        steps, passes = [again, prepared.unregister(data, word)], 2400
+        answers = [{"0": 2400}, {"0": 2400}]
+    elif of == "deletion":
+        steps, passes = [prepared.delete(data, "a" * 500)], 1200
+        answers = [{"ENOENT": 1200}]
+    else:
+        lines = [f"{sign}:{ue.name('other')} {FIELDS}" for sign in "u-"]
+        steps, passes = [prepared.command(DYNAMIC_EVENTS, line) for line in lines], 300
+        answers = [{f"{len(line)}": 300} for line in lines]
+    repeated = track(task, *steps, passes=passes)
+    assert race(task, repeated) == [answers]
+    assert _growth(ue, lambda: race(task, repeated)) < 128
