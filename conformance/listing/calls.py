@@ -18,6 +18,7 @@ _NUMBER = 0xFF
 _REG, _DEL, _UNREG = (
     number & _NUMBER for number in (uapi.DIAG_IOCSREG, uapi.DIAG_IOCSDEL, uapi.DIAG_IOCSUNREG)
 )
+_TYPES = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
 _MAGIC = uapi.DIAG_IOCSREG >> 8 & 0xFF
 # Requests of the first version take a string: its numbers have no _IOC_READ.
 _READ = 1 << 31
@@ -95,9 +96,12 @@ def _store(call: ops.Store, structures: Structures, names: Names) -> str:
 
 def _load(call: ops.Load, structures: Structures, names: Names) -> str:
     pointer = names.pointer(call.address)
-    if pointer.startswith("&"):
-        return pointer[1:]
-    return f"memcmp({pointer}, {call.length})"
+    if kind := _TYPES.get(call.length):
+        word = pointer.startswith("&")
+        return (
+            pointer[1:] if word else f"*({kind} *){f'({pointer})' if ' ' in pointer else pointer}"
+        )
+    return call.c_text()
 
 
 def _with_argument(call: Any, argument: str) -> str:

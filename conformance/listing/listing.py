@@ -7,7 +7,9 @@ such a load.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance import ops
@@ -48,6 +50,7 @@ _SILENT = (
     tasks.ExitTask,
     tasks.Die,
 )
+_PAGE = re.compile(r"\bpage\d*\b")
 # Stands for the answer of a call from which the kernel did not return.
 _NO_ANSWER = "?"
 # A wait that took longer is mentioned; seconds.
@@ -59,9 +62,8 @@ class _Line:
     step: Step
     text: str
     remark: str = ""
-    # A store, shown only if no call reads it.
+    # A store that succeeded as it had to: shown only if no call reads it.
     store: bool = False
-    shown: bool = True
 
     def __str__(self) -> str:
         return f"{self.step.number}. {self.step.operation.actor}: {self.text}{self.remark}"
@@ -85,11 +87,14 @@ class Listing:
     @property
     def lines(self) -> list[str]:
         """``14. p1: call(arguments) = result`` for each step that needs one."""
+        read = self._memory.shown
+        shown = [each for each in self._lines if not (each.store and each.step.number in read)]
+        texts = [str(each) for each in shown]
+        used = Counter(name for text in texts for name in set(_PAGE.findall(text)))
         return [
-            str(line)
-            for line in self._lines
-            if line.step.differences
-            or (line.shown and not (line.store and line.step.number in self._memory.shown))
+            text
+            for line, text in zip(shown, texts, strict=True)
+            if line.step.differences or not _is_only_mapped(line, used)
         ]
 
     def mismatch(self, step: Step, found: Difference) -> Mismatch:
@@ -128,10 +133,10 @@ class Listing:
             return
         self._before(operation)
         text = self._calls.text(operation)
-        stores = isinstance(operation, _STORES) and step.seen.ok
-        shown = not text.endswith(" = 0x0")
-        line = _Line(step, text + self._result(step), _waited(step), stores, shown)
-        self._lines.append(line)
+        stores = isinstance(operation, _STORES) and step.seen.ok and not step.differences
+        if not (stores and text.endswith(" = 0x0")):
+            line = _Line(step, text + self._result(step), _waited(step), stores)
+            self._lines.append(line)
         self._after(operation, step)
 
     def _is_returned(self, step: Step) -> bool:
@@ -195,14 +200,24 @@ class Listing:
             return f" = -1 {seen.errno}"
         if isinstance(operation, (*_STORES, *_SILENT)):
             return ""
-        if isinstance(operation, ops.Load) and seen.data and len(seen.data) in (4, 8):
+        if isinstance(operation, ops.Load) and seen.data and len(seen.data) in (1, 2, 4, 8):
             return f" == {int.from_bytes(seen.data, 'little'):#x}"
+        if isinstance(operation, race.Race):
+            answers = "; ".join(seen.text.splitlines())
+            return f"  /* answers: {self.names.in_text(operation.actor, answers)} */"
         if seen.data is None:
             return f" = {seen.value}"
         data = _summary(seen.data)
-        if isinstance(operation, (ops.ReadFile, ops.Load, ops.ReadRing, race.Race)):
+        if isinstance(operation, (ops.ReadFile, ops.Load, ops.ReadRing)):
             return f" = {self.names.in_text(operation.actor, data)}"
         return f" = {seen.value} {self.names.in_text(operation.actor, data)}"
+
+
+def _is_only_mapped(line: _Line, used: Mapping[str, int]) -> bool:
+    """Whether a line maps memory that nothing but arguments is stored in."""
+    operation = line.step.operation
+    anonymous = isinstance(operation, ops.Mmap) and operation.slot is None and line.step.seen.ok
+    return anonymous and used[line.text.partition(" ")[0]] == 1
 
 
 def _bytes_of(text: str) -> bytes:

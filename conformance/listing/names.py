@@ -27,13 +27,8 @@ from conformance.ops import tasks
 _GENERATED = re.compile(r"(?<![A-Za-z0-9])t\d{5}_(e\b)?", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?:\([\w ]+ \*\))?0x([0-9a-f]{9,16})\b")
 _SLOT = re.compile(r"\bfd(\d+)\b")
-# Kinds of descriptors by the end of the path.
-_KINDS = {
-    "user_events_data": "fd",
-    "user_events_status": "status_fd",
-    "trace_pipe": "pipe_fd",
-    "trace_pipe_raw": "pipe_fd",
-}
+# The file whose descriptor is just fd.
+_DATA = "user_events_data"
 _GUARDS = bytes([GUARD]) * GUARD_LENGTH
 _BUFFERS = {STRUCT: "&reg", STRING: "name", ATTR: "&attr", BUFFER: "buffer"}
 
@@ -53,7 +48,9 @@ class Names:
 
     def opened(self, actor: str, slot: int, path: str = "", kind: str = "") -> str:
         """Name a descriptor by the file that it was opened from."""
-        kind = kind or _KINDS.get(path.rpartition("/")[2], "file_fd")
+        file = path.rpartition("/")[2].removeprefix("user_events_")
+        kind = kind or (f"{file}_fd" if file.isidentifier() else "file_fd")
+        kind = "fd" if path.endswith(f"/{_DATA}") else kind
         taken = {name for (owner, _), name in self._descriptors.items() if owner == actor}
         self._descriptors[actor, slot] = _numbered(kind, taken)
         return self._descriptors[actor, slot]

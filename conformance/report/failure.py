@@ -56,11 +56,11 @@ def render_cause(
     first: CaseResult, others: Sequence[CaseResult], head: RunHead | None = None
 ) -> list[str]:
     """The first failure of a cause, and the names of the others."""
-    return [*render_failure(first, head), *also_lines(first, others)]
+    return [*render_failure(first, head), *alike_lines(first, others)]
 
 
-def also_lines(first: CaseResult, others: Sequence[CaseResult]) -> list[str]:
-    """The other cases of a cause."""
+def alike_lines(first: CaseResult, others: Sequence[CaseResult]) -> list[str]:
+    """Other cases of a cause; outcomes only where they are not that of the first."""
     if not others:
         return []
     ids = [

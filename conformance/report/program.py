@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from conformance.results.case_result import CaseResult
 from host.text import counted, one_line, wrapped
 
-# A program this long is shown whole; of a longer one as many lines are kept.
+# The longest program that is shown whole, and the lines of a longer one that are kept.
+_WHOLE = 20
 _MOST = 15
 # Lines just before a difference that are kept in any case.
 _BEFORE = 3
@@ -56,7 +57,7 @@ def _place(steps: Sequence[str], step: int) -> int | None:
 
 def _kept(steps: Sequence[str], wrong: Sequence[int]) -> list[int]:
     """The places of lines that are shown, in order."""
-    if len(steps) <= _MOST:
+    if len(steps) <= _WHOLE:
         return list(range(len(steps)))
     last = wrong[0] if wrong else len(steps) - 1
     kept = {*wrong[:_MOST_WRONG], *range(max(0, last - _BEFORE), last + 1)}

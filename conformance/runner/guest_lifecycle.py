@@ -194,6 +194,7 @@ class GuestLifecycle:
         modules: Modules,
         user_modules: UserModules,
         promised: frozenset[Facility],
+        patience: Patience,
     ) -> None:
         """``modules`` are those of the suite; see Runner."""
         self._supply = supply
@@ -206,7 +207,7 @@ class GuestLifecycle:
         self._prepared: PreparedGuest | None = None
         # Why no case can begin; made for each, since an exception keeps the frames it passed.
         self._unusable: Callable[[], NotBuilt | NotInitialised] | None = None
-        self._patience = Patience()
+        self._patience = patience
         self._results: list[CaseResult] = []
         # Whether the kernel was found to open user_events_data to every user.
         self._exposed = False

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from conformance.client import tracefs
 from conformance.client.executor import Deadline
+from conformance.listing.names import plain_names
 from conformance.ops.calls import Call
 from conformance.results.case_result import Blame, CaseResult, Evidence, Mismatch, Outcome
 from conformance.runner.guest_executor import Channel
@@ -78,6 +79,7 @@ class LingeringEvents:
 
 def result_of(case_id: str, left: Sequence[str], waited_s: float) -> CaseResult:
     """The result about what is left of a case, although its processes are gone."""
+    names = list(map(plain_names, left))
     others = f" and {len(left) - 1} more" if len(left) > 1 else ""
     allowed = "nothing, once the processes are gone"
     return CaseResult(
@@ -86,9 +88,9 @@ def result_of(case_id: str, left: Sequence[str], waited_s: float) -> CaseResult:
         tier="quick",
         outcome=Outcome.FAIL,
         blame=Blame.KERNEL,
-        reason=f"{left[0]!r}{others} is left after {case_id}: {waited_s:.1f} s after its processes "
+        reason=f"{names[0]}{others} is left after {case_id}: {waited_s:.1f} s after its processes "
         "were gone the kernel still holds a reference",
-        mismatches=tuple(Mismatch(0, "leftover", allowed, line) for line in left),
+        mismatches=tuple(Mismatch(0, "leftover", allowed, name) for name in names),
         evidence=Evidence(docs=_DOC, spec="trace_events_user.c:user_event_put"),
     )
 

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from conformance.abi import uapi
 from conformance.client.tracefs import DATA
+from conformance.listing.names import Names
 from conformance.ops.calls import AT_FDCWD, Call, bytes_in, fd, path_in, sys_call
 from conformance.ops.operation import Operation, Resources
 
@@ -182,9 +183,10 @@ def _wrong(enablers: Enablers, results: Sequence[dict[str, Any]]) -> tuple[str, 
     if not enablers.places or not enablers.settled or results[0]["errno"]:
         return ()
     found = []
+    names = Names()
     for number, (address, bit) in enumerate(enablers.places):
         first, again, byte = results[1 + _PER_ENABLER * number :][:_PER_ENABLER]
-        place = f"bit {bit} of the enable word at {address:#x}"
+        place = f"bit {bit} of {names.memory(address)}"
         if first["errno"] not in (0, EFAULT):
             error = errorcode.get(first["errno"], first["errno"])
             found.append(f"{place}: unregistering its enabler gave {error}")

@@ -35,6 +35,7 @@ from conformance.runner.guest_lifecycle import (
     NotBuilt,
     Supply,
 )
+from conformance.runner.patience import Patience
 from conformance.runner.switch_probes import Probe, SwitchMeasurement
 from conformance.runner.user_modules import ModuleNotLoaded, UserModule, UserModules
 
@@ -58,6 +59,7 @@ class Runner:
         fresh_guests: bool = False,
         promised: frozenset[Facility] = frozenset(Facility),
         allow: Allow = lambda case_id, reports: reports,
+        patience: Patience | None = None,
     ) -> None:
         """``kernel`` supplies guests, or is the profile of the model that replaces them.
 
@@ -70,7 +72,9 @@ class Runner:
         self._user_modules = UserModules(user_modules, explain)
         self._self_check = kernel if isinstance(kernel, Profile) else None
         supply = _no_guest if isinstance(kernel, Profile) else kernel
-        self._lifecycle = GuestLifecycle(supply, modules, self._user_modules, promised)
+        self._lifecycle = GuestLifecycle(
+            supply, modules, self._user_modules, promised, patience or Patience()
+        )
         self._serial = 0
         self._run: CaseRun | None = None
         self._switches = SwitchMeasurement(profile)

@@ -184,6 +184,7 @@ def _worker(config: pytest.Config, controller: Controller, directory: Path) -> W
         fresh_guests=config.option.isolation == "case",
         repeat=config.option.repeat or 1,
         limit=controller.limit,
+        lost=controller.lost,
     )
 
 

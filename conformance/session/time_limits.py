@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from conformance.cases.case import Case
 from conformance.results.case_result import Blame, CaseResult, Outcome
 from host.deadline import Deadline
+from host.shared_count import SharedCount
 from vm.errors import GuestTrouble, HostTrouble
 
 # Limit of a case in seconds of an idle machine; the longest take two.
@@ -58,16 +59,25 @@ class RunLimit:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What all workers of a session lost: waits for pending work, and calls without an answer."""
+
+    waits: SharedCount = field(default_factory=SharedCount)
+    calls: SharedCount = field(default_factory=SharedCount)
+
+
 class Limits:
     """The time left for a call: of its own limit, of its case, and of the run.
 
-    Calls that hang shorten the limits of later ones: a kernel that hangs often takes all of them.
+    Calls that hang shorten the limits of later ones, in all workers that share ``hung``: a kernel
+    that hangs often takes all of them.
     """
 
-    def __init__(self, run: RunLimit | None) -> None:
+    def __init__(self, run: RunLimit | None, hung: SharedCount | None = None) -> None:
         self._run = run
         self._case: Deadline | None = None
-        self._hung = 0
+        self._hung = hung or SharedCount()
 
     def begin(self, case: Deadline) -> None:
         """Start a case with this deadline."""
@@ -75,7 +85,7 @@ class Limits:
 
     def hung(self) -> None:
         """A call was not answered in time."""
-        self._hung += 1
+        self._hung.increment()
 
     def clip(self, call: Deadline) -> Deadline:
         """The deadline of a call, no later than those of its case and of the run.
@@ -86,7 +96,7 @@ class Limits:
             raise RunOver(self._run.passed)
         if self._case is not None and self._case.expired:
             raise CaseTooLong(f"no {self._case.what} within {self._case.limit}; every answer came")
-        left = [call.remaining() * _CALL_SHARES[min(self._hung, len(_CALL_SHARES) - 1)]]
+        left = [call.remaining() * _CALL_SHARES[min(self._hung.value, len(_CALL_SHARES) - 1)]]
         left += [self._run.end - time.monotonic()] if self._run is not None else []
         left += [self._case.remaining()] if self._case is not None else []
         return call if min(left) >= call.remaining() else call.child(min(left), call.what)

@@ -121,7 +121,7 @@ def test_enablers_are_as_the_model_has_them(
     if forked:
         process = pool.child(process)
     found = pool.give_back([(process, BIT_9)]).wrong
-    assert found == ((f"bit 9 of the enable word at 0x1000: {wrong}",) if wrong else ())
+    assert found == ((f"bit 9 of 0x1000: {wrong}",) if wrong else ())
     assert channel.killed == forked
 
 

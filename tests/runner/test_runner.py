@@ -229,7 +229,7 @@ def test_kernel_that_does_not_boot_is_booted_twice(
 
     class Unbootable:
         def __init__(
-            self, target: Target, directory: Path, counted: BootAttempts, limit: None
+            self, target: Target, directory: Path, counted: BootAttempts, *limits: object
         ) -> None:
             boots.append(target)
 

@@ -53,7 +53,7 @@ class Live:
         self._selected = 0
         self._ended = 0
         self._failures = 0
-        self._causes: set[object] = set()
+        self._causes: dict[object, str] = {}
         self._last = float("-inf")
 
     def begin(self, selected: int) -> None:
@@ -80,7 +80,9 @@ class Live:
         else:
             directory, colour = self._directory, self._colour
             self._say(
-                render_summary(record, directory=directory, colour=colour, failures_shown=True)
+                render_summary(
+                    record, directory=directory, colour=colour, shown=self._causes.values()
+                )
             )
 
     def _show(self, result: CaseResult) -> None:
@@ -89,7 +91,7 @@ class Live:
         self._failures += 1
         cause = symptom(result)
         known = cause in self._causes
-        self._causes.add(cause)
+        self._causes.setdefault(cause, result.id)
         if self._quiet or (not known and len(self._causes) > DETAILED):
             self._say(case_line(result) + "\n")
         elif not known:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from conformance.report.causes import by_cause
-from conformance.report.failure import also_lines, render_cause, rerun_line
+from conformance.report.failure import alike_lines, render_cause, rerun_line
 from conformance.results.case_result import (
     MODULE_SURFACE,
     Contradiction,
@@ -32,14 +32,14 @@ def render_summary(
     *,
     directory: Path | None = None,
     colour: bool = False,
-    failures_shown: bool = False,
+    shown: Collection[str] | None = None,
 ) -> str:
     """The summary, ending with the verdict line.
 
-    ``directory`` has the results of the run.  ``failures_shown`` leaves out the first failure of
-    each cause, which was printed as it ended.
+    ``directory`` has the results of the run.  ``shown`` are the cases that were printed as they
+    ended; of their causes only the other cases are named.
     """
-    lines = _failures(record, shown=failures_shown)
+    lines = _failures(record, shown or ())
     lines += _facts(record)
     lines += _weighed(record, Outcome.CHANGED, "changed behaviour, undocumented")
     lines += _weighed(record, Outcome.NOTE, "changed details")
@@ -55,21 +55,25 @@ def render_summary(
     return "\n".join(lines) + "\n"
 
 
-def _failures(record: RunRecord, *, shown: bool) -> list[str]:
-    """Each cause that fails the run with its first case; ``shown`` leaves that case out."""
-    causes = by_cause(case for case in record.cases if record.head.fails(case.outcome))
+def _failures(record: RunRecord, shown: Collection[str]) -> list[str]:
+    """Each cause that fails the run: its first case, unless one was shown, and the others."""
+    failures = [case for case in record.cases if record.head.fails(case.outcome)]
+    # Of one cause, the case that was shown comes first.
+    causes = by_cause(sorted(failures, key=lambda case: case.id not in shown))
     lines: list[str] = []
-    for first, others in causes[:DETAILED]:
-        if not shown:
+    detailed = 0
+    for first, others in causes:
+        if first.id in shown:
+            if others:
+                lines += [*wrapped(f"{first.outcome} {first.id}"), *alike_lines(first, others), ""]
+        elif detailed < DETAILED:
+            detailed += 1
             lines += [*render_cause(first, others, record.head), ""]
-        elif others:
-            lines += [*wrapped(f"{first.outcome} {first.id}"), *also_lines(first, others), ""]
-    if shown or not (rest := causes[DETAILED:]):
-        return lines
-    lines.append(f"{counted(len(rest), 'more difference')}; results.json has the details")
-    for first, others in rest:
-        lines += [*wrapped(case_line(first), indent=2, hanging=2), *also_lines(first, others)]
-    return [*lines, ""]
+        else:
+            lines += wrapped(case_line(first), hanging=2) + alike_lines(first, others)
+    if len(causes) > DETAILED:
+        lines += [f"{counted(len(causes), 'difference')}; results.json has the details", ""]
+    return lines
 
 
 def _facts(record: RunRecord) -> list[str]:

@@ -33,7 +33,7 @@ from conformance.session.ordering import CaseHistory, Durations
 from conformance.session.refusal import nothing_selected, refuse
 from conformance.session.target.gcov import NoCoverage
 from conformance.session.target.target import Target
-from conformance.session.time_limits import RunLimit
+from conformance.session.time_limits import Lost, RunLimit
 from host.text import one_line
 from kernels.store.store import default_root
 
@@ -89,6 +89,7 @@ class Controller:
         seconds = self._durations.read()
         self.history = CaseHistory(seconds, self._recorder.ended, suspects)
         self.limit = RunLimit.of(config.option.deadline)
+        self.lost = Lost()
         self._selected = 0
         # Selected cases that this session still has to run.
         self._remaining = 0

@@ -22,6 +22,7 @@ from conformance.session.target.target import Target
 from conformance.session.time_limits import CASE_S, Limits, RunLimit
 from conformance.session.worker.blame import HARMLESS, report
 from host.deadline import Deadline
+from host.shared_count import SharedCount
 from kernels.kconfig import lost
 from kernels.store.store import default_root
 from vm.errors import BootFailed, HostTrouble, NoAnswer, VmError
@@ -126,12 +127,13 @@ class MachineGuest:
         directory: Path,
         boots: BootAttempts | None = None,
         limit: RunLimit | None = None,
+        hung: SharedCount | None = None,
     ) -> None:
         assert target.image is not None
         assert target.accelerator is not None
         self._target = target
         self._boots = boots or BootAttempts()
-        self._limits = Limits(limit)
+        self._limits = Limits(limit, hung)
         spec, self._root_error = machine_spec(target)
         slowness = target.accelerator.slowness
         self._boot_s = BOOT_S * slowness

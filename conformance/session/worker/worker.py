@@ -23,10 +23,11 @@ from conformance.results.case_result import (
 )
 from conformance.runner.guest_lifecycle import Guest
 from conformance.runner.kernel_features import promised_by
+from conformance.runner.patience import Patience
 from conformance.runner.runner import Runner
 from conformance.runner.switch_probes import Probe
 from conformance.session.target.target import Target
-from conformance.session.time_limits import RunLimit
+from conformance.session.time_limits import Lost, RunLimit
 from conformance.session.worker.blame import explain
 from conformance.session.worker.machine_guest import BootAttempts, MachineGuest
 from vm.errors import VmError
@@ -45,7 +46,7 @@ class Worker:
     """Runs cases on one guest of a target.
 
     ``directory`` is for console.log; ``fresh_guests`` boots a kernel for every case; no case starts
-    after ``limit``.
+    after ``limit``; ``lost`` is shared with the other workers.
     """
 
     def __init__(
@@ -57,7 +58,9 @@ class Worker:
         fresh_guests: bool = False,
         repeat: int = 1,
         limit: RunLimit | None = None,
+        lost: Lost | None = None,
     ) -> None:
+        self._lost = lost or Lost()
         self._allowed = allowed or Allowed()
         self._limit = limit
         self._repeat = repeat
@@ -79,6 +82,7 @@ class Worker:
             fresh_guests=fresh_guests,
             promised=promised_by(target.wanted),
             allow=self._mark_allowed,
+            patience=Patience(self._lost.waits),
         )
 
     def measure_with(self, probes: Sequence[Probe], selected: Collection[str]) -> None:
@@ -110,7 +114,9 @@ class Worker:
     def launch(self) -> None:
         """Start to boot the guest.  Raises VmError."""
         if self._guest is None and not self._target.is_model:
-            self._guest = MachineGuest(self._target, self._directory, self._boots, self._limit)
+            self._guest = MachineGuest(
+                self._target, self._directory, self._boots, self._limit, self._lost.calls
+            )
 
     def _boot(self) -> Guest:
         with self._boots.counted():
