@@ -137,7 +137,10 @@ def test_usage(arguments: tuple[str, ...]) -> None:
     assert codes(*arguments) == (2, 1, 1, 129)
 
 
-def test_interrupted(tmp_path: Path) -> None:
+def test_interrupted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """130 in every style: it ends a shell loop and git bisect."""
     whole = ("--kernel", "model", "--tier", "full")
     assert codes(*whole, out=tmp_path, interrupt=True) == (130, 130, 130, 130)
+    printed = capsys.readouterr().out
+    for style in STYLES:
+        assert f"uevt: to go on: uevt run --resume {tmp_path / style}\n" in printed

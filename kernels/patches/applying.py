@@ -123,6 +123,7 @@ class _Copy:
             left = [name for name in names if (self.root / name).is_file()]
             text = coccinelle.diff_of(patch, self.root, left, self._work)
             patch = Patch(patch.name, text, patch.file)
+        _require_prefixes(patch, self.tree)
         files = touched([patch])
         for file in files:
             # A directory in the tree can be a link out of it.
@@ -189,6 +190,21 @@ def _in_tree(file: str, patch: Patch) -> str:
     if path.is_absolute() or ".." in path.parts or not inner.parts:
         raise _unusable(patch, f"names {file}, which is not in the source tree", _MADE)
     return str(inner)
+
+
+def _require_prefixes(patch: Patch, tree: Path) -> None:
+    """Refuse a diff whose paths begin at the top of the tree, as with diff.noprefix of git.
+
+    patch(1) would strip a directory of each.
+    """
+    try:
+        names = [name for name in Diff(patch.text).names if name != _NOTHING]
+    except Damaged:
+        return  # `touched` names the line
+    tops = {PurePosixPath(name).parts[0] for name in names}
+    if tops and not tops & {"/", ".."} and all((tree / top).exists() for top in tops):
+        why = f"its paths lack the prefixes a/ and b/: {names[0]}"
+        raise _unusable(patch, why, "create it with git diff --src-prefix=a/ --dst-prefix=b/")
 
 
 def _unusable(patch: Patch, why: str, hint: str) -> BrokenFile | KernelTrouble:

@@ -27,6 +27,8 @@ TOOLS = ("apt-cache", "apt-config", "apt-get", "dpkg-deb", "setpriv", "tar", "xz
 # Compression to the program that tar needs.
 _COMPRESSIONS = {"xz": "xz", "bz2": "bzip2", "gz": "gzip"}
 UPDATE_S = 600.0
+# What lists and apt's cache of them take at most, in MiB.
+LISTS_MIB = 200
 DOWNLOAD_S = 1800.0
 EXTRACT_S = 900.0
 ASK_S = 60.0
@@ -125,19 +127,26 @@ class DebianPackage:
         self._source = source
         self._store = store
         self._progress = progress
+        # apt's errors in the last update.
+        self._failure = ""
 
     def at_hand(self) -> tuple[Offer, ...]:
         """Offers of the host's lists."""
         return self._offers(host_apt(self._store))
 
     def updated(self) -> tuple[Offer, ...]:
-        """Offers of the archive today.  Raises SourceUnavailable, TookTooLong."""
-        return self._offers(self._updated())
+        """Offers of the archive today.  Raises StoreFull, SourceUnavailable, TookTooLong."""
+        offers = self._offers(self._updated())
+        if not offers:
+            # Of lists that do not fit on the disk, apt keeps nothing and finds nothing.
+            self._store.require_space(LISTS_MIB, "the package lists")
+        return offers
 
     def unavailable(self) -> SourceUnavailable:
         """The error if no archive offers it."""
+        why = f" ({self._failure})" if self._failure else ""
         return SourceUnavailable(
-            f"this host's package sources do not offer {self._source}",
+            f"this host's package sources do not offer {self._source}{why}",
             "configure a reachable apt source that has it, or test a built image instead",
         )
 
@@ -163,7 +172,7 @@ class DebianPackage:
         apt = private_apt(self._store, self._source.suite)
         deadline = Deadline(UPDATE_S, f"asking the package sources about {self._source.package}")
         # Failures of single sources are ignored: the offers show whether they matter.
-        apt.run("update", cwd=state, deadline=deadline, progress=self._progress)
+        self._failure = apt.run("update", cwd=state, deadline=deadline, progress=self._progress)
         return apt
 
     def _fetch(self, apt: Apt, listed: Listed, work: Path) -> Path:

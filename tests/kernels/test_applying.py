@@ -202,6 +202,13 @@ def test_file_outside_the_tree_is_refused(
         apply([evil], tree, store)
 
 
+def test_diff_without_prefixes_is_refused(tree: Path, store: Store) -> None:
+    file = next(str(each.relative_to(tree)) for each in tree.rglob("*") if each.is_file())
+    plain = Patch("plain", f"--- {file}\n+++ {file}\n@@ -1 +1 @@\n-a\n+b\n", Path("plain.diff"))
+    with pytest.raises(BrokenFile, match=f"its paths lack the prefixes a/ and b/: {file}"):
+        apply([plain], tree, store)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -51,6 +51,15 @@ def test_unoffered_revision_is_refused(store: Store, apt: FakeApt) -> None:
     assert apt.diary == ["update"]
 
 
+def test_full_disk_is_no_missing_offer(
+    store: Store, apt: FakeApt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Store, "_free", lambda _: 199 << 20)
+    with pytest.raises(StoreFull, match="no space for the package lists"):
+        SourceTrees(store, silent).resolve(ENTRY)
+    assert apt.diary == ["update"]
+
+
 def test_absent_lists_are_replaced_by_private_ones(store: Store, apt: FakeApt) -> None:
     apt.lists("upstream", "9.9.4-1")
     apt.archive("9.9.4-1")

@@ -319,6 +319,9 @@ class Controller:
             self._recorder.join_consoles()
         for output in self._outputs:
             output.end(self._record)
+        # Counters of gcov are lost with their guests.
+        if self._interrupted and self._record is not None and not self.target.counted:
+            sys.stderr.write(f"uevt: to go on: uevt run --resume {_relative(self.directory)}\n")
 
     def _write_page(self, record: RunRecord) -> None:
         try:
