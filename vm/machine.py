@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from typing import Any
 
 from host.deadline import Deadline
 from host.kernel_reports import CRASHES
+from vm.agent.channel import ChannelEnded
 from vm.errors import ActorDied, ChannelBroken, NoAnswer, VmError
 from vm.kernel_log.lines import MARK_PREFIX
 from vm.postmortem.explain import PostMortem, check_space
@@ -173,6 +175,21 @@ class Machine:
             return self._power.agent.call(actor, calls, watch, deadline)
         except (ActorDied, ChannelBroken, NoAnswer) as trouble:
             raise self._post_mortem(self._power).explain_call(trouble, since) from trouble
+
+    def stream(self, number: int) -> socket.socket:
+        """Our end of a stream port (MachineSpec.streams).  Raises ChannelBroken."""
+        if self._power is None:
+            raise ChannelBroken("the machine is closed")
+        return self._power.streams[number]
+
+    def stream_ended(self, since: int) -> VmError:
+        """Why a stream has ended that was in use since a position of the console."""
+        ended = ChannelEnded("a stream ended")
+        return (
+            ended
+            if self._power is None
+            else self._post_mortem(self._power).explain_call(ended, since)
+        )
 
     def mark(self, text: str) -> Mark:
         """Write a line to the guest's log.  Raises as call.

@@ -18,6 +18,12 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("uevt run --image bzImage --modules lib/modules/6.12.30", "an image built elsewhere"),
         ("uevt run --resume results/6.12/latest", "continue a killed run"),
     ),
+    "uevt shell": (
+        ("uevt shell --kernel 6.12", "a shell; the working directory is /host"),
+        ("uevt shell --kernel 6.12 --patch bug.diff -- ./program", "one program, its exit code"),
+        ("uevt shell --kernel 6.12 -- 'dmesg | tail'", "one word is a line for sh"),
+        ("uevt shell --kernel 6.12 --gdb", "and the command that attaches gdb"),
+    ),
     "uevt cases": (
         ("uevt cases -k unregister", "sentence, level and source line"),
         ("uevt cases --kernel 6.1 --json", "all that is declared, for programs"),

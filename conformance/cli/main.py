@@ -21,6 +21,7 @@ _COMMANDS = {
     "doctor": "doctor",
     "kernels": "kernels",
     "run": "run",
+    "shell": "shell",
     "cases": "cases",
     "compare": "compare",
     "repro": "repro",

@@ -37,7 +37,8 @@ from conformance.runner.guest_lifecycle import (
 )
 from conformance.runner.patience import Patience
 from conformance.runner.switch_probes import Probe, SwitchMeasurement
-from conformance.runner.user_modules import ModuleNotLoaded, UserModule, UserModules
+from conformance.runner.user_module import UserModule
+from conformance.runner.user_modules import ModuleNotLoaded, UserModules
 
 # The mark on the console after the last case.
 _END = "run.end"

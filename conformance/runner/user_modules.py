@@ -10,9 +10,8 @@ import os
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from errno import EAGAIN, errorcode
-from pathlib import Path
 from typing import Protocol
 
 from conformance.ops.calls import fd, path_in, sys_call
@@ -29,6 +28,7 @@ from conformance.results.case_result import (
 )
 from conformance.runner.case_run import Explain, Judgement, NotJudged
 from conformance.runner.guest_executor import Channel
+from conformance.runner.user_module import UserModule
 
 # The process that loads and unloads, and its slot.
 _ACTOR = "uevt_modules"
@@ -48,15 +48,6 @@ class Guest(Channel, Protocol):
     def mark(self, text: str) -> int: ...
     def console(self, since: int) -> str: ...
     def reports(self, since: int) -> Sequence[Report]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class UserModule:
-    """A module: its name in the kernel, its file on the host, and its source."""
-
-    name: str
-    file: Path
-    source: str
 
 
 class ModuleNotLoaded(NotJudged):

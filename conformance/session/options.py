@@ -68,12 +68,14 @@ def declare(group: Groups) -> None:
     for the title of a group.
     """
     declare_kernel(group)
+    about = "a module to load, its source or a .ko"
+    group(KERNEL)("--module", metavar="DIR", action="append", default=[], help=about)
     add = group(CASES)
     add("--tier", choices=["quick", "full"], help=_TIER)
     add("--isolation", choices=["need", "case"], help=_ISOLATION)
     add("--repeat", type=_count, metavar="N", help=_REPEAT)
     add("--shuffle", type=int, metavar="SEED", help="run the cases in random order")
-    add("--deadline", type=_seconds, metavar="SECONDS", help="start no case after this time")
+    add("--deadline", type=seconds, metavar="SECONDS", help="start no case after this time")
     add = group(VERDICT)
     add("--abi", metavar="A", help="judge by another ABI: 6.8, byte-status or 6.8,SWITCH=no")
     levels = [level.value for level in Level]
@@ -98,7 +100,6 @@ def declare_kernel(group: Groups) -> None:
     add("--ref", metavar="REF", help="a commit of --tree's repository, instead of its files")
     add("--patch", metavar="FILE", help="a patch for the kernel source", **several)
     add("--config", metavar="FILE", help="configuration lines to add", **several)
-    add("--module", metavar="DIR", help="a module to load, its source or a .ko", **several)
     add("--flavour", metavar="F", help="debug, gcov or fault: a kernel that checks more")
     add("--append", metavar="ARGS", help="kernel arguments to add", **several)
 
@@ -162,7 +163,7 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
     """A time in seconds.  Raises ArgumentTypeError."""
     try:
         value = float(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -55,11 +55,7 @@ def ensure_module(
     kernel = ensure(entry, store, progress=progress)
     what = f"building {directory.name} for {entry.kernel_id}"
     workshop = HostWorkshop(store, progress)
-    with ExitStack() as locks:
-        if entry.source.kind == TREE:
-            locks.enter_context(store.lock(entry.source.package, what, progress))
-        objects = objects_of(entry, store.recipe(kernel), store)
-        locks.enter_context(store.lock(objects.lock_name, what, progress))
+    with locked_objects(entry, kernel, what, store, progress):
         if module := _kept(kernel, digest, store):
             return module
         place = _place(kernel, digest, store)
@@ -77,7 +73,7 @@ def _build(
     progress: Progress,
 ) -> Path:
     """Build a copy of the directory and publish the module."""
-    tree, objects = _prepared(entry, kernel, workshop, store)
+    tree, objects = prepared(entry, kernel, workshop, store)
     store.logs.mkdir(exist_ok=True)
     deadline = Deadline(MODULE_S, f"building the module {directory.name} for {entry.kernel_id}")
     log = store.logs / f"{kernel.key[:12]}-{directory.name}.log"
@@ -109,7 +105,20 @@ def _publish(module: Path, symbols: Path, kept: Path, place: Path) -> None:
     sync(place.parent)
 
 
-def _prepared(
+@contextmanager
+def locked_objects(
+    entry: KernelEntry, kernel: BuiltKernel, what: str, store: Store, progress: Progress
+) -> Iterator[None]:
+    """Hold the locks of the objects of a kernel, and of the copy of a user's tree."""
+    with ExitStack() as locks:
+        if entry.source.kind == TREE:
+            locks.enter_context(store.lock(entry.source.package, what, progress))
+        objects = objects_of(entry, store.recipe(kernel), store)
+        locks.enter_context(store.lock(objects.lock_name, what, progress))
+        yield
+
+
+def prepared(
     entry: KernelEntry, kernel: BuiltKernel, workshop: HostWorkshop, store: Store
 ) -> tuple[Path, ObjectsDirectory]:
     """The source tree and the objects of exactly that kernel, rebuilt if they are missing."""

@@ -25,7 +25,8 @@ from conformance.results.case_result import (
 )
 from conformance.runner.case_run import Judgement
 from conformance.runner.runner import Runner
-from conformance.runner.user_modules import ModuleNotLoaded, UserModule, UserModules
+from conformance.runner.user_module import UserModule
+from conformance.runner.user_modules import ModuleNotLoaded, UserModules
 from conformance.session.controller.recorder import Recorder
 from conformance.session.target.target import Target
 from tests.cases.variants import judged

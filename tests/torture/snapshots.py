@@ -16,9 +16,10 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 
+from conformance.runner.guest_lifecycle import OPENING
 from conformance.session.options import apply_defaults, declare, groups_of
+from conformance.session.target.machine import BOOT_S, machine_spec
 from conformance.session.target.target import resolve
-from conformance.session.worker.machine_guest import BOOT_S, machine_spec
 from host.deadline import Deadline
 from tests.faults import Fault, kill_all
 from tests.torture.place import Place
@@ -82,7 +83,7 @@ def bring_up(directory: Path) -> str:
     options = parser.parse_args([])
     apply_defaults(options)
     options.kernel = KERNEL
-    spec, why = machine_spec(resolve(options))
+    spec, why = machine_spec(resolve(options), OPENING)
     assert not why, why
     deadline = Deadline(BOOT_S * spec.accelerator.slowness, "machine")
     with (

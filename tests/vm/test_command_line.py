@@ -9,7 +9,7 @@ import pytest
 
 from vm.errors import CommandLineTooLong, QemuMissing, VirtmeMissing
 from vm.qemu.accelerator import Accelerator, Verdict
-from vm.qemu.command_line import MachineSpec, kernel_command_line, qemu_argv
+from vm.qemu.command_line import Export, MachineSpec, kernel_command_line, qemu_argv
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def spec(tmp_path: Path) -> MachineSpec:
 
 
 def _argv(spec: MachineSpec, *, state: int | None = None) -> list[str]:
-    channels = [7, 8, 9][: 1 + spec.actors]
+    channels = [7, 8, 9][: 1 + spec.actors + spec.streams]
     return qemu_argv(spec, console=Path("/a,b.log"), channels=channels, monitor=6, state=state)
 
 
@@ -53,6 +53,21 @@ def test_every_queue_of_the_ports_has_an_interrupt(spec: MachineSpec) -> None:
     serial = "virtio-serial-pci,max_ports=4,vectors=11"
     assert f"{serial},ioeventfd=off" in _argv(spec)
     assert serial in _argv(replace(spec, accelerator=kvm))
+
+
+def test_exports_and_streams(spec: MachineSpec) -> None:
+    exports = (Export("usr", Path("/usr")), Export("host", Path("/a,b"), writable=True))
+    machine = replace(spec, actors=1, streams=1, exports=exports, gdb=Path("/gdb"))
+    argv = _argv(machine)
+    assert "virtserialport,chardev=stream0,name=stream0" in argv
+    assert "virtio-serial-pci,max_ports=4,vectors=11,ioeventfd=off" in argv
+    usr, host = (word for word in argv if word.startswith(("local,id=usr", "local,id=host")))
+    assert usr.startswith("local,id=usr,path=/usr,")
+    assert usr.endswith(",readonly=on")
+    assert host.startswith("local,id=host,path=/a,,b,")
+    assert "readonly" not in host
+    assert "virtio-9p-pci,fsdev=host,mount_tag=host" in argv
+    assert _value(argv, "-gdb") == "chardev:gdb"
 
 
 def test_kernel_command_line(spec: MachineSpec) -> None:

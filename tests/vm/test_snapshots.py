@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from vm.qemu.accelerator import Accelerator, Verdict
-from vm.qemu.command_line import MachineSpec
+from vm.qemu.command_line import Export, MachineSpec
 from vm.snapshots.files import RECORD, STATE, Snapshots, snapshot_key
 
 INFO = {"boot_id": "one", "release": "6.12"}
@@ -174,6 +174,15 @@ def test_key_changes_with_every_file(spec: MachineSpec, changed: str) -> None:
     assert snapshot_key(spec) == key
     spec.kernel.with_name(changed).write_text("#!/bin/sh\n# another\n")
     assert snapshot_key(spec) != key
+
+
+def test_key_ignores_where_exports_and_gdb_are(spec: MachineSpec) -> None:
+    def key(path: str, tag: str = "host", gdb: Path | None = None) -> str:
+        return snapshot_key(replace(spec, exports=(Export(tag, Path(path)),), gdb=gdb))
+
+    assert key("/a") == key("/b") == key("/a", gdb=Path("/gdb"))
+    assert key("/a") != key("/a", tag="other")
+    assert key("/a") != snapshot_key(spec)
 
 
 def test_key_changes_with_the_machine(spec: MachineSpec) -> None:

@@ -43,6 +43,10 @@ A call is a list; integers are the kernel's, bytes are hexadecimal.  To an actor
     "tid" afterwards), "exit" and "exit_task".  The data is JSON: for each call of each track how
     often it returned which value, up to four values, with null for all others.
 
+["prepare_shell"] and ["shell", STREAM, MOUNTS, LINKS, WORDS, ENVIRONMENT, SIZE]
+    Create a root for programs; mount exports in it and start a program (vm.guest.shell).  A mount
+    is [TAG, DIRECTORY, OPTIONS, READ_ONLY], a link [NAME, TARGET]; value is the id of the relay.
+
 ["unseen", CALL]
     One of the above up to "take_fd", without reading the watched memory afterwards.
 

@@ -36,6 +36,8 @@ class Actor(Server):
             "via": self._via,
             "race": self._race,
             "end_tasks": self._end_tasks,
+            "prepare_shell": self._prepare_shell,
+            "shell": self._shell,
         }
 
     def serve(self, event: int) -> None:
@@ -86,6 +88,33 @@ class Actor(Server):
         if self._driver is None:
             raise BadCall("a race needs tasks")
         return self._driver.race(tracks)
+
+    def _prepare_shell(self) -> Outcome:
+        # Imported on demand to keep the start fast.
+        from vm.guest import shell
+
+        shell.prepare()
+        return 0, 0, None
+
+    def _shell(
+        self,
+        stream: str,
+        mounts: list[list[Any]],
+        links: list[list[str]],
+        words: list[str],
+        environment: dict[str, str],
+        size: list[int] | None,
+    ) -> Outcome:
+        from vm.guest import shell
+
+        for mount in mounts:
+            shell.mount_export(*mount)
+        for name, target in links:
+            os.symlink(target, shell.ROOT + name)
+        port = Port.named(stream)
+        relay = shell.start(port.fileno(), words, environment, size)
+        port.close()
+        return relay, 0, None
 
     def _end_tasks(self) -> Outcome:
         return self._driver.end() if self._driver else (0, 0, None)

@@ -29,7 +29,7 @@ def main(directory: str) -> None:
     import importlib
     import json
 
-    for name in ("init", "supervisor", "io_uring", "task_driver", "kernel_facts"):
+    for name in ("init", "supervisor", "io_uring", "task_driver", "shell", "kernel_facts"):
         module = importlib.import_module(f"vm.guest.{name}")
     # Trigger imports on demand.
     module.describe()

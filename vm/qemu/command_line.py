@@ -17,6 +17,8 @@ from vm.qemu.virtme_ng import Command, virtme_command
 
 #: Prefix of the virtio-serial ports; number 0 is the supervisor's.
 PORT = "uevt"
+#: Prefix of the ports that carry bytes.
+STREAM = "stream"
 #: x86 COMMAND_LINE_SIZE, bytes including the final NUL.
 COMMAND_LINE_SIZE = 2048
 _INIT = Path(__file__).parents[1] / "guest" / "init.py"
@@ -51,6 +53,15 @@ _KERNEL_ARGUMENTS = (
 
 
 @dataclass(frozen=True, slots=True)
+class Export:
+    """A directory of the host that the guest can mount by its tag (9p over virtio)."""
+
+    tag: str
+    path: Path
+    writable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class MachineSpec:
     """The machine to boot.
 
@@ -62,6 +73,9 @@ class MachineSpec:
     - initramfs: for a kernel whose drivers are modules (vm.qemu.initramfs)
     - cache: directory for the output of virtme-ng (vm.qemu.virtme_ng)
     - opening: first requests, performed before a snapshot is saved
+    - streams: number of ports that carry bytes instead of requests (vm.shell)
+    - exports: directories of the host.  A snapshot is saved before the guest mounts them
+    - gdb: UNIX socket on which QEMU serves the gdb protocol
     """
 
     kernel: Path
@@ -76,6 +90,9 @@ class MachineSpec:
     initramfs: Path | None = None
     cache: Path | None = None
     opening: tuple[Request, ...] = ()
+    streams: int = 0
+    exports: tuple[Export, ...] = ()
+    gdb: Path | None = None
 
 
 def qemu_argv(
@@ -88,9 +105,9 @@ def qemu_argv(
 ) -> list[str]:
     """The command of QEMU.
 
-    `channels` and `monitor` are descriptors of QEMU's ends of the ports and of the monitor, `state`
-    is that of a snapshot to restore instead of booting.  Raises QemuMissing, VirtmeMissing,
-    CommandLineTooLong.
+    `channels` and `monitor` are descriptors of QEMU's ends of the ports, those of streams last, and
+    of the monitor; `state` is that of a snapshot to restore instead of booting.  Raises
+    QemuMissing, VirtmeMissing, CommandLineTooLong.
     """
     program, options = _virtme_for(spec)
     kept = [
@@ -109,11 +126,13 @@ def qemu_argv(
         "-chardev", f"file,id=console,path={_value(console)},append=on",
         "-serial", "chardev:console",
         *_ports(spec, channels),
+        *(word for export in spec.exports for word in _export(export)),
         # A new id makes a restored kernel with the vmgenid driver reseed its RNG.
         "-device", "vmgenid,guid=auto",
         *(["-incoming", f"fd:{state}"] if state is not None else _initrd(spec)),
         "-chardev", f"socket,id=monitor,fd={monitor}",
         "-mon", "chardev=monitor,mode=control",
+        *_gdb(spec),
         "-append", _kernel_command_line(spec, options),
     ]
     # fmt: on
@@ -134,6 +153,11 @@ def port_names(spec: MachineSpec) -> list[str]:
     return [f"{PORT}{number}" for number in range(spec.actors + 1)]
 
 
+def stream_names(spec: MachineSpec) -> list[str]:
+    """The ports that carry bytes."""
+    return [f"{STREAM}{number}" for number in range(spec.streams)]
+
+
 def _initrd(spec: MachineSpec) -> list[str]:
     archive = spec.root or spec.initramfs
     return ["-initrd", str(archive)] if archive else []
@@ -146,7 +170,7 @@ def _serial(spec: MachineSpec) -> str:
     (virtio_pci_common.c: vp_vring_interrupt).  Each port has two queues, as has the control
     channel; one vector is for configuration changes.  Port 0 is reserved for a console.
     """
-    ports = len(port_names(spec)) + 1
+    ports = len(port_names(spec)) + spec.streams + 1
     device = f"{_SERIAL},max_ports={ports},vectors={2 * ports + 3}"
     # Under TCG the emulating thread can handle a message itself; an ioeventfd would cost two
     # thread switches.
@@ -155,10 +179,28 @@ def _serial(spec: MachineSpec) -> str:
 
 def _ports(spec: MachineSpec, channels: Sequence[int]) -> list[str]:
     words = []
-    for name, channel in zip(port_names(spec), channels, strict=True):
+    names = [*port_names(spec), *stream_names(spec)]
+    for name, channel in zip(names, channels, strict=True):
         words += ["-chardev", f"socket,id={name},fd={channel}"]
         words += ["-device", f"virtserialport,chardev={name},name={name}"]
     return words
+
+
+def _export(export: Export) -> list[str]:
+    """A 9p device.  Files that the guest creates belong to the user who runs QEMU."""
+    access = "" if export.writable else ",readonly=on"
+    backend = f"local,id={export.tag},path={_value(export.path)},security_model=none"
+    return [
+        *("-fsdev", f"{backend},multidevs=remap{access}"),
+        *("-device", f"virtio-9p-pci,fsdev={export.tag},mount_tag={export.tag}"),
+    ]
+
+
+def _gdb(spec: MachineSpec) -> list[str]:
+    if spec.gdb is None:
+        return []
+    backend = f"socket,id=gdb,path={_value(spec.gdb)},server=on,wait=off"
+    return ["-chardev", backend, "-gdb", "chardev:gdb"]
 
 
 def find_qemu(qemu: Path | None) -> str:

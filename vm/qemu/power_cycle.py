@@ -17,11 +17,12 @@ from vm.qemu.qmp import Monitor
 
 @dataclass(frozen=True, slots=True)
 class PowerCycle:
-    """A running QEMU, its monitor, and the conversation with the agent."""
+    """A running QEMU, its monitor, the conversation with the agent, and our ends of the streams."""
 
     qemu: Qemu
     monitor: Monitor
     agent: Agent
+    streams: tuple[socket.socket, ...] = ()
 
     @classmethod
     def on(
@@ -33,7 +34,7 @@ class PowerCycle:
         """
         names = port_names(spec)
         with ExitStack() as theirs, ExitStack() as ours:
-            pairs = [socket.socketpair() for _ in range(len(names) + 1)]
+            pairs = [socket.socketpair() for _ in range(len(names) + spec.streams + 1)]
             for our_end, their_end in pairs:
                 ours.enter_context(our_end)
                 theirs.enter_context(their_end)
@@ -42,9 +43,10 @@ class PowerCycle:
             passed: Sequence[int] = (*channels, monitor)
             qemu = Qemu(argv, log, passed if state is None else (*passed, state))
             ours.pop_all()
-        monitor_end, *channel_ends = [our_end for our_end, _ in pairs]
+        monitor_end, *port_ends = [our_end for our_end, _ in pairs]
+        channel_ends, streams = port_ends[: len(names)], port_ends[len(names) :]
         agent = Agent([Channel(end) for end in channel_ends], names, restored=state is not None)
-        return cls(qemu, Monitor(monitor_end), agent)
+        return cls(qemu, Monitor(monitor_end), agent, tuple(streams))
 
     def off(self) -> None:
         """Kill QEMU and close the channels.  Idempotent."""
@@ -56,6 +58,8 @@ class PowerCycle:
 
     def close_channels(self) -> None:
         """Close our ends of the monitor and the channels.  Idempotent."""
+        for stream in self.streams:
+            stream.close()
         try:
             self.agent.close()
         finally:

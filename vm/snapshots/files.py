@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -200,8 +200,11 @@ def snapshot_key(spec: MachineSpec) -> str:
     the host if the guest uses it.  Raises OSError, HostTrouble.
     """
     digest = hashlib.sha256(f"{SCHEMA}".encode())
-    numbers = range(len(port_names(spec)) + 1)
-    for word in qemu_argv(spec, console=Path("console"), channels=numbers[1:], monitor=0):
+    numbers = range(len(port_names(spec)) + spec.streams + 1)
+    # What the guest mounts later, and who debugs it, does not change its state.
+    exports = tuple(replace(export, path=Path(export.tag)) for export in spec.exports)
+    plain = replace(spec, exports=exports, gdb=None)
+    for word in qemu_argv(plain, console=Path("console"), channels=numbers[1:], monitor=0):
         digest.update(f"{word}\0".encode())
     digest.update(json.dumps(spec.opening).encode())
     for file in (spec.kernel, spec.root):

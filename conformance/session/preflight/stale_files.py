@@ -9,7 +9,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from conformance.session.worker.machine_guest import saved_states
+from conformance.session.target.machine import saved_states
 from host import files, temporary_directories
 from kernels.store.store import Store
 

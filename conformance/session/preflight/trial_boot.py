@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from conformance.results.exit_codes import KernelOrigin
+from conformance.runner.guest_lifecycle import OPENING
+from conformance.session.target.machine import BOOT_S, machine_spec, saved_states
 from conformance.session.target.target import Target
-from conformance.session.worker.machine_guest import BOOT_S, machine_spec, saved_states
 from host.deadline import Deadline
 from host.kernel_reports import CRASHES
 from host.temporary_directories import scratch
@@ -24,7 +25,7 @@ def check_boots(target: Target) -> None:
     """
     if target.image is None or target.origin is not KernelOrigin.USER or target.wanted:
         return
-    spec, _ = machine_spec(target)
+    spec, _ = machine_spec(target, OPENING)
     if spec.root is not None and saved_states().find(snapshot_key(spec)) is not None:
         return
     error = _boot(spec)

@@ -12,7 +12,7 @@ from pathlib import Path
 from conformance.abi.profile import Profile, ProfileError, profile_for
 from conformance.results.exit_codes import KernelOrigin
 from conformance.results.run import PatchFacts
-from conformance.runner.user_modules import UserModule
+from conformance.runner.user_module import UserModule
 from conformance.session.target.gcov import NOTES, CountedObject
 from conformance.session.target.kernel_arguments import checked_arguments
 from conformance.session.target.user_modules import built_modules, id_with_modules, ready_modules

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.runner.user_modules import UserModule
+from conformance.runner.user_module import UserModule
 from host.files import digest_of
 from host.progress import Progress
 from kernels.build.ko_file import ModuleFile, read_module

@@ -8,7 +8,7 @@ import re
 from conformance.results.case_result import Blame, Outcome, Report, timed_out
 from conformance.runner.case_run import Judgement
 from conformance.session.time_limits import CaseTooLong
-from host.kernel_reports import ReportKind
+from host.kernel_reports import HARMLESS, ReportKind
 from vm.errors import (
     BootFailed,
     CallRefused,
@@ -21,8 +21,6 @@ from vm.errors import (
 from vm.kernel_log.reports import Finding
 from vm.kernel_log.stack_traces import fingerprint
 
-# Reports that are not the fault of a case.
-HARMLESS = frozenset({ReportKind.INIT_DIED})
 # The host is out of space, files or memory.
 _REFUSALS = frozenset(
     (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)

@@ -18,20 +18,18 @@ from conformance.runner.guest_lifecycle import OPENING
 from conformance.runner.guest_setup import ACTOR
 from conformance.session.controller.recorder import CONSOLE
 from conformance.session.target.gcov import COUNTERS
+from conformance.session.target.machine import BOOT_S, machine_spec, saved_states
 from conformance.session.target.target import Target
 from conformance.session.time_limits import CASE_S, Limits, RunLimit
-from conformance.session.worker.blame import HARMLESS, report
+from conformance.session.worker.blame import report
 from host.deadline import Deadline
+from host.kernel_reports import HARMLESS
 from host.shared_count import SharedCount
 from kernels.kconfig import lost
-from kernels.store.store import default_root
 from vm.errors import BootFailed, HostTrouble, NoAnswer, VmError
-from vm.machine import Machine, MachineSpec, Mark
-from vm.qemu.root_archive import interpreter, root_archive
-from vm.snapshots.files import Snapshots, snapshot_key
+from vm.machine import Machine, Mark
+from vm.snapshots.files import snapshot_key
 
-# Seconds of an idle machine from the start of QEMU to the agent's first answer.
-BOOT_S = 12.0
 _PAUSE = 0.003
 # Limit of the counters of one object, in bytes.
 _COUNTERS = 1 << 24
@@ -48,46 +46,13 @@ class AnotherKernel(HostTrouble):
     """The guest runs another kernel than the target."""
 
 
-def machine_spec(target: Target) -> tuple[MachineSpec, str]:
-    """The machine for a target, and why it uses the host's root, if unintended.
-
-    Raises VmError.
-    """
-    assert target.image is not None
-    assert target.accelerator is not None
-    root, why = None, ""
-    # An initramfs that loads drivers continues on the host's root.
-    if target.initramfs is None:
-        try:
-            root = root_archive(interpreter(), default_root())
-        except OSError as error:
-            # A read-only store, for example: use the host's root.
-            why = f"its root could not be kept: {error}"
-    spec = MachineSpec(
-        target.image,
-        target.accelerator,
-        memory_mib=target.memory_mib,
-        append=target.append,
-        root=root,
-        initramfs=target.initramfs,
-        cache=default_root(),
-        opening=OPENING,
-    )
-    return spec, why
-
-
 def prepare_machines(target: Target) -> None:
     """Verify the saved state for a target.  Errors are left to the guests, which meet them
     again.
     """
     with contextlib.suppress(Exception):
         if not target.is_model:
-            saved_states().verify(snapshot_key(machine_spec(target)[0]))
-
-
-def saved_states() -> Snapshots:
-    """The store of saved machine states."""
-    return Snapshots(default_root() / "snapshots")
+            saved_states().verify(snapshot_key(machine_spec(target, OPENING)[0]))
 
 
 class BootAttempts:
@@ -134,7 +99,7 @@ class MachineGuest:
         self._target = target
         self._boots = boots or BootAttempts()
         self._limits = Limits(limit, hung)
-        spec, self._root_error = machine_spec(target)
+        spec, self._root_error = machine_spec(target, OPENING)
         slowness = target.accelerator.slowness
         self._boot_s = BOOT_S * slowness
         # The last mark, until it is confirmed on the console.

@@ -1,0 +1,146 @@
+"""`uevt shell`: a guest to type in, or to run one command in."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conformance.abi.profile import ProfileError
+from conformance.results.exit_codes import Ending, exit_code
+from conformance.session.launch import make_directories_absolute
+from conformance.session.options import KERNEL, declare_kernel, groups_of, make_absolute
+from conformance.session.options import seconds as seconds_of
+from host.deadline import Deadline
+from host.progress import StreamProgress
+from host.temporary_directories import scratch
+from host.text import one_line
+from kernels.errors import HostTrouble, UserMistake
+from kernels.store.store import Store
+
+if TYPE_CHECKING:
+    from conformance.session.program_guest import ProgramGuest
+
+# The exit code of timeout(1).
+_TIMED_OUT = 124
+_SHELLS = ("bash", "sh")
+
+
+def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    about = "run a shell or a command in a guest; the working directory is /host there"
+    usage = "uevt shell (--kernel K | --tree DIR | --image FILE) [option …] [-- COMMAND …]"
+    shell = commands.add_parser("shell", help=about, usage=usage)
+    group = groups_of(shell)
+    group(KERNEL)("--kernel", metavar="K", help="6.12 or 6.12@REVISION")
+    declare_kernel(group)
+    add = group("guest")
+    about = "end the command after this time, with exit code 124"
+    add("--deadline", type=seconds_of, metavar="SECONDS", help=about)
+    about = "let gdb attach to the kernel; print the command"
+    add("--gdb", action="store_true", help=about)
+    about = "after --: a program and its arguments, or one word that sh parses (default: a shell)"
+    add("command", nargs="*", metavar="COMMAND", help=about)
+    # What the kernel's options of a run include.
+    shell.set_defaults(perform=_perform, abi=None, module=[], out=None, ktap=None, resume=None)
+
+
+def _perform(arguments: argparse.Namespace) -> int:
+    """The exit code of the command; 1 if the kernel crashed, 124 after the deadline.
+
+    Raises KernelsError.
+    """
+    # Imported late: the parser does not need them.
+    from conformance.session.program_guest import program_guest
+    from conformance.session.target.target import MODEL, resolve
+    from vm.errors import GuestCrashed, VmError
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # Like Ctrl-C: clean up first.
+        signal.signal(number, signal.default_int_handler)
+    if arguments.kernel == MODEL:
+        raise UserMistake("the model has no shell", "name a kernel of the catalog: --kernel 6.12")
+    make_absolute(arguments)
+    make_directories_absolute()
+    try:
+        target = resolve(arguments)
+        with scratch() as directory:
+            gdb = directory / "gdb" if arguments.gdb else None
+            attach = _gdb_command(arguments, gdb) if gdb else ""
+            with program_guest(target, Path.cwd(), gdb) as guest:
+                if attach:
+                    _say(f"attach with: {attach}")
+                with _reporting(guest):
+                    return _run(guest, arguments)
+    except ProfileError as error:
+        raise UserMistake(str(error), "only kernels with user_events can be run") from error
+    except GuestCrashed as error:
+        _say(one_line(str(error)))
+        return exit_code(Ending.UNEXPECTED)
+    except VmError as error:
+        raise HostTrouble(str(error), error.hint) from error
+
+
+def _run(guest: ProgramGuest, arguments: argparse.Namespace) -> int:
+    from vm.shell.relay import TimedOut
+
+    words: list[str] = arguments.command
+    terminal = os.isatty(0) and os.isatty(1)
+    if terminal and not words:
+        machine = guest.machine
+        _say(
+            f"{machine.info['release']} {machine.start}; {Path.cwd()} is /host; exit or Ctrl-D ends"
+        )
+    limit = arguments.deadline
+    deadline = None if limit is None else Deadline(limit, "end of the command")
+    try:
+        return guest.run(_program(words), interactive=terminal, deadline=deadline)
+    except TimedOut:
+        _say(f"the command did not end within {limit:g} s (--deadline)")
+        return _TIMED_OUT
+
+
+def _program(words: list[str]) -> list[str]:
+    """The program to run, found on the host: guests have its programs."""
+    from shutil import which
+
+    if len(words) > 1:
+        return words
+    if words:
+        return ["sh", "-c", *words]
+    found = next((name for name in _SHELLS if which(name)), _SHELLS[-1])
+    # The startup files of the host's administrator are not meant for guests.
+    return [found, "--norc", "--noprofile"] if found == "bash" else [found]
+
+
+@contextmanager
+def _reporting(guest: ProgramGuest) -> Iterator[None]:
+    """Name at the end what the kernel reported meanwhile."""
+    yield
+    for each in guest.reports():
+        _say(f"the kernel reported: {one_line(each.text)}")
+
+
+def _gdb_command(arguments: argparse.Namespace, socket: Path) -> str:
+    """The command that attaches gdb; for an image without the file of its symbols."""
+    words = ["gdb"]
+    if arguments.image is None:
+        from conformance.session.target.target import request_of
+        from kernels.build.build import ensure
+        from kernels.build.vmlinux import vmlinux
+
+        store, progress = Store(), StreamProgress(sys.stderr)
+        entry = request_of(arguments).entry(store, progress)
+        words.append(str(vmlinux(entry, ensure(entry, store), store, progress)))
+    return shlex.join([*words, "-ex", f"target remote {socket}"])
+
+
+def _say(text: str) -> None:
+    sys.stdout.flush()
+    sys.stderr.write(f"uevt: {text}\n")

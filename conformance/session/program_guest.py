@@ -1,0 +1,81 @@
+"""A guest for programs of the user instead of cases: their root, their start, kernel reports."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from conformance.session.target.machine import BOOT_S, machine_spec, saved_states
+from conformance.session.target.target import Target
+from host.deadline import Deadline
+from host.kernel_reports import HARMLESS
+from host.temporary_directories import scratch
+from vm.kernel_log.reports import Finding
+from vm.machine import Machine
+from vm.shell import relay
+from vm.shell.root import Root, root_of
+
+_SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# Variables of the user that programs in the guest see.
+_HANDED_ON = ("TERM", "LANG", "LC_ALL", "COLORTERM", "NO_COLOR")
+# A kernel with a random base has symbols at other addresses than vmlinux.
+_FIXED_BASE = "nokaslr"
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramGuest:
+    """A running guest in which programs run one after another."""
+
+    machine: Machine
+    root: Root
+    name: str
+
+    def run(
+        self,
+        words: Sequence[str],
+        *,
+        interactive: bool = False,
+        descriptors: tuple[int, int, int] = (0, 1, 2),
+        deadline: Deadline | None = None,
+    ) -> int:
+        """Run a program in /host; its exit code.  Raises as `vm.shell.relay.run`."""
+        environment = {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
+        environment |= {"PATH": _SEARCH, "HOME": "/root", "PS1": f"{self.name} \\w # "}
+        program = relay.Program(words, environment, interactive)
+        return relay.run(self.machine, self.root, program, descriptors, deadline)
+
+    def reports(self) -> list[Finding]:
+        """What the kernel has reported on the console since the boot."""
+        found = self.machine.console.findings(self.machine.ready_at)
+        return [each for each in found if each.kind not in HARMLESS]
+
+
+@contextmanager
+def program_guest(target: Target, work: Path, gdb: Path | None = None) -> Iterator[ProgramGuest]:
+    """A guest with ``work`` as /host; QEMU serves the gdb protocol on the socket ``gdb``.
+
+    Raises VmError, OSError.
+    """
+    with root_of(work) as root, scratch() as directory:
+        spec, _ = machine_spec(target, relay.OPENING)
+        spec = replace(
+            spec,
+            actors=1,
+            streams=1,
+            exports=root.exports,
+            gdb=gdb,
+            append=(*spec.append, _FIXED_BASE) if gdb and _moves(target) else spec.append,
+        )
+        deadline = Deadline(BOOT_S * spec.accelerator.slowness, "agent after the boot")
+        with Machine.boot(
+            spec, directory=directory, deadline=deadline, snapshots=saved_states()
+        ) as machine:
+            yield ProgramGuest(machine, root, target.id)
+
+
+def _moves(target: Target) -> bool:
+    """Whether the kernel may be at a random address."""
+    return target.config is None or "CONFIG_RANDOMIZE_BASE=y" in target.config.read_text()

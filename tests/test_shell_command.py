@@ -1,0 +1,165 @@
+"""`uevt shell` on 6.12: commands, a terminal, what the guest sees of the host, and the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from kernels.store.built_kernel import BuiltKernel
+from tests.conftest import Uevt
+from tests.enclosure import UEVT
+
+SHELL = (*UEVT, "shell", "--kernel", "6.12")
+SECONDS = 60
+MEGABYTES = 8 << 20
+
+Shell = Callable[..., subprocess.CompletedProcess[bytes]]
+
+
+@pytest.fixture
+def shell(built_kernel: BuiltKernel, tmp_path: Path) -> Shell:
+    """Run a command in a guest whose /host is ``tmp_path``."""
+
+    def run(*words: str, options: tuple[str, ...] = (), given: bytes = b"") -> object:
+        return subprocess.run(
+            [*SHELL, *options, "--", *words],
+            cwd=tmp_path,
+            input=given,
+            capture_output=True,
+            timeout=SECONDS,
+            check=False,
+        )
+
+    return run  # type: ignore[return-value]
+
+
+def processes_below(directory: Path) -> list[str]:
+    """The command lines of processes that name a directory."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = file.read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue
+        if str(directory) in line:
+            found.append(line)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "output", "errors"),
+    [
+        (["exit 5"], 5, b"", b""),
+        (["echo out; echo err >&2"], 0, b"out\n", b"err\n"),
+        (["printf", "%s\\n", "two words"], 0, b"two words\n", b""),
+        (["kill -9 $$"], 137, b"", b""),
+        (["no_such", "x"], 127, b"", b"uevt: no_such: No such file or directory\n"),
+        (["/etc/passwd", "x"], 126, b"", b"uevt: /etc/passwd: Permission denied\n"),
+        (["yes | head -1"], 0, b"y\n", b""),
+        (["uname -r; pwd; test -e /sys/kernel/tracing/user_events_data"], 0, None, b""),
+        (["ls /root /home/* 2>/dev/null; mount -o remount,rw /usr; touch /usr/x"], 1, None, None),
+    ],
+)
+def test_a_command_has_its_output_and_exit_code(
+    shell: Shell, words: list[str], code: int, output: bytes | None, errors: bytes | None
+) -> None:
+    done = shell(*words)
+    assert done.returncode == code, done
+    assert output in (None, done.stdout)
+    assert errors in (None, done.stderr)
+
+
+def test_input_output_and_files_pass_whole(shell: Shell, tmp_path: Path) -> None:
+    content = os.urandom(MEGABYTES)
+    done = shell("tee file | cat; cat mine", given=content)
+    assert (done.returncode, done.stdout[: len(content)] == content) == (1, True)
+    assert (tmp_path / "file").read_bytes() == content
+
+
+def test_a_compiled_program_runs(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "program.c").write_text("int main(void) { return 42; }\n")
+    for name, options in (("dynamic", ()), ("static", ("-static",))):
+        program = ["gcc", *options, "-o", str(tmp_path / name), str(tmp_path / "program.c")]
+        subprocess.run(program, check=True, timeout=SECONDS)
+        assert shell(f"./{name}").returncode == 42
+
+
+def test_deadline(shell: Shell, tmp_path: Path) -> None:
+    done = shell("echo begun; sleep 1000", options=("--deadline", "3"))
+    assert (done.returncode, done.stdout) == (124, b"begun\n")
+    assert b"did not end within 3 s" in done.stderr
+    assert processes_below(tmp_path) == []
+
+
+def test_crash_and_warning_of_the_kernel_are_reported(shell: Shell) -> None:
+    done = shell("echo c > /proc/sysrq-trigger")
+    assert done.returncode == 1
+    assert b"uevt: the guest crashed: " in done.stderr
+
+
+def test_interrupt_leaves_nothing(built_kernel: BuiltKernel, tmp_path: Path) -> None:
+    command = [*SHELL, "--", "echo begun; sleep 1000"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        begun, alive = process.stdout.readline(), processes_below(tmp_path)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 130
+    assert (begun, alive != []) == (b"begun\n", True)
+    assert processes_below(tmp_path) == []
+
+
+def test_terminal(built_kernel: BuiltKernel, tmp_path: Path) -> None:
+    began = time.monotonic()
+    child = pexpect.spawn(
+        SHELL[0],
+        list(SHELL[1:]),
+        cwd=str(tmp_path),
+        encoding="utf-8",
+        dimensions=(30, 90),
+        timeout=SECONDS,
+    )
+    child.expect(r"6\.12 /host # ")
+    assert time.monotonic() - began < SECONDS
+    for line, answer in (
+        ("echo $((6 * 7)) $(stty size) $(tty)", "42 30 90 /dev/pts/0"),
+        ("touch made; echo $?", "0"),
+        ("sleep 1000", None),
+    ):
+        child.sendline(line)
+        if answer is None:
+            time.sleep(1)
+            child.sendintr()
+        else:
+            child.expect(f"{answer}\r")
+        child.expect("# ")
+    child.setwinsize(40, 100)
+    child.sendline("sleep 0.5; stty size")
+    child.expect("40 100\r")
+    child.expect("# ")
+    child.sendline("(exit 3)")
+    child.expect("# ")
+    child.sendeof()
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 3
+    assert (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("shell", "no kernel named"),
+        ("shell --kernel model", "the model has no shell"),
+        ("shell --kernel 6.12 --image x", "exclude each other"),
+        ("shell --kernel 6.21", "unknown kernel"),
+    ],
+)
+def test_mistakes(uevt: Uevt, words: str, message: str) -> None:
+    assert message in uevt(*words.split(), code=2).err

@@ -1,0 +1,34 @@
+"""The root of programs in a guest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vm.shell.root import WORK, root_of
+
+
+def test_directories_of_programs_and_no_others_are_exported(tmp_path: Path) -> None:
+    host, work = tmp_path / "host", tmp_path / "work"
+    for name in ("usr/bin", "lib", "home/user", "etc/alternatives", "root"):
+        (host / name).mkdir(parents=True)
+    (host / "bin").symlink_to("usr/bin")
+    (host / "etc/alternatives/awk").symlink_to("/usr/bin/mawk")
+    for name in ("passwd", "shadow"):
+        (host / "etc" / name).write_text(name)
+    work.mkdir()
+    with root_of(work, host) as root:
+        exports = {each.tag: each for each in root.exports}
+        assert set(exports) == {"usr", "lib", "etc", "host"}
+        assert {tag for tag, each in exports.items() if each.writable} == {"etc", "host"}
+        assert exports["host"].path == work
+        settings = exports["etc"].path
+        assert {each.name for each in settings.iterdir()} == {"alternatives", "passwd"}
+        assert (settings / "alternatives/awk").is_symlink()
+        assert root.links == (("/bin", "usr/bin"),)
+        assert [(where, ro) for _, where, _, ro in root.mounts] == [
+            ("/usr", True),
+            ("/lib", True),
+            ("/etc", False),
+            (WORK, False),
+        ]
+    assert not settings.exists()

@@ -1,0 +1,71 @@
+"""The root of a guest's programs: the host's programs, read-only, and one directory to work in.
+
+Only the directories of programs and libraries are exported, not the host's root, so that the guest
+cannot read files of users.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from host.temporary_directories import scratch
+from vm.qemu.command_line import Export
+
+#: Where programs are; those that are links lead to others.
+_PROGRAMS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu")
+#: What programs read in /etc, and what is no secret.
+_SETTINGS = (
+    *("alternatives", "bash.bashrc", "bashrc", "group", "inputrc", "ld.so.cache", "ld.so.conf"),
+    *("ld.so.conf.d", "localtime", "nsswitch.conf", "os-release", "passwd", "terminfo"),
+)
+_OPTIONS = "trans=virtio,version=9p2000.L,access=any,msize=524288"
+#: Programs do not change; in the work directory the host's changes must be seen.
+_CACHED, _COHERENT = f"{_OPTIONS},cache=loose", f"{_OPTIONS},cache=mmap"
+WORK = "/host"
+"""Where the work directory is mounted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """Exports, and how the guest mounts and links them (`shell` of vm.agent.agent)."""
+
+    exports: tuple[Export, ...]
+    mounts: tuple[tuple[str, str, str, bool], ...]
+    links: tuple[tuple[str, str], ...]
+
+
+@contextmanager
+def root_of(work: Path, host: Path = Path("/")) -> Iterator[Root]:
+    """The root with the programs of ``host``, and ``work`` as WORK, writable.
+
+    Raises OSError.
+    """
+    found = [host / name for name in _PROGRAMS if (host / name).is_dir()]
+    programs = [path for path in found if not path.is_symlink()]
+    links = tuple((f"/{p.name}", str(p.readlink())) for p in found if p.is_symlink())
+    with scratch() as directory:
+        settings = directory / "etc"
+        settings.mkdir()
+        for name in _SETTINGS:
+            _copy(host / "etc" / name, settings / name)
+        exports = [Export(path.name, path) for path in programs]
+        exports += [Export("etc", settings, writable=True), Export("host", work, writable=True)]
+        yield Root(tuple(exports), tuple(map(_mount, exports)), links)
+
+
+def _mount(export: Export) -> tuple[str, str, str, bool]:
+    where = f"/{export.tag}"
+    return export.tag, where, _COHERENT if where == WORK else _CACHED, not export.writable
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file or a directory that exists and is readable."""
+    with suppress(OSError, shutil.Error):
+        if source.is_dir():
+            shutil.copytree(source, target, symlinks=True)
+        else:
+            shutil.copyfile(source, target)
