@@ -4,6 +4,7 @@
 BIN := .venv/bin
 KERNEL ?= 6.12
 EXAMPLE := 6.1 6.1-byte-status 6.12 7.3
+EXAMPLE_RUN := --tier quick -k 'enable.fork or unregister.c or format.array or dated.a or dated.e or dated.s'
 PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -52,6 +53,7 @@ docs: setup ## generate docs/abi.md, cases.md, cli.md, *.schema.json and docs/ex
 	@$(BIN)/python -m conformance.report.specification.level_table
 	@$(BIN)/python -m conformance.cli.reference
 	@$(BIN)/python -m conformance.results.schema
+	@$(BIN)/python -m conformance.report.example
 
 spec: setup ## write the sentences of all cases to build/specification.html
 	@$(BIN)/python -m conformance.report.specification.page build/specification.html
@@ -78,11 +80,13 @@ browser: setup ## test the HTML pages in Chromium, which it installs
 	@.ci/setup browser
 	@$(BIN)/pytest tests/browser $(PYTEST_ARGS)
 
-example: setup ## refresh docs/example: a report on four kernels, and its picture
+example: setup ## run the kernels of docs/example again, and take its picture
 	@$(BIN)/uevt kernels build $(EXAMPLE) >/dev/null
 	@rm -rf results/example
-	@$(BIN)/uevt run --quiet --out results/example $(addprefix --kernel ,$(EXAMPLE))
-	@$(BIN)/uevt report results/example --html docs/example/report.html
+	@$(BIN)/uevt run --quiet --out results/example $(addprefix --kernel ,$(EXAMPLE)) $(EXAMPLE_RUN)
+	-@$(BIN)/uevt run --quiet --out results/example/seeded --kernel 6.12 --fail-on behaviour \
+		--patch fixtures/mutants/fork_copies_one.patch $(EXAMPLE_RUN)
+	@$(BIN)/python -m conformance.report.example results/example/*
 	@.ci/setup browser
 	@$(BIN)/python -m tests.browser.picture docs/example/report.html docs/example/report.png
 
