@@ -13,7 +13,6 @@ from conformance.results.case_result import CaseResult, Outcome
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.results.results_json import read_results
-from conformance.results.run import RunHead
 from conformance.results.stored_runs import find_run
 from host.files import write_atomically
 from kernels.errors import UserMistake
@@ -69,14 +68,13 @@ def _program(
 ) -> tuple[tuple[RecordedStep, ...], Profile, Description]:
     if os.sep not in arguments.what and not Path(arguments.what).exists():
         return _of_case(arguments.what, _profile(arguments.abi or _ABI))
-    from conformance.repro.source import described
+    from conformance.repro.of_result import described, profile_of
 
     record = read_results(find_run(Path(arguments.what)))
     result = _chosen(record.cases, arguments.case, arguments.what)
-    profile = _profile(arguments.abi or record.head.kernel.profile, record.head)
     if not result.evidence.program or arguments.abi:
-        return _of_case(result.id, profile)
-    return result.evidence.program, profile, described(result, record.head)
+        return _of_case(result.id, _profile(arguments.abi or record.head.kernel.profile))
+    return result.evidence.program, profile_of(record.head), described(result, record.head)
 
 
 def _chosen(cases: tuple[CaseResult, ...], wanted: str, run: str) -> CaseResult:
@@ -112,15 +110,13 @@ def _of_case(
         what = f"{variant.id} does not apply to {profile.name}"
         raise UserMistake(what, f"--abi: {variant.case.profiles}")
     case = variant.case
-    modules = (case.module,) if case.module else ()
     abi = f"user_events of {profile.name}"
-    about = Description(variant.id, case.sentence, case.doc, abi, modules)
+    about = Description(variant.id, case.sentence, case.doc, abi)
     return program_of(variant, profile), profile, about
 
 
-def _profile(abi: str, head: RunHead | None = None) -> Profile:
-    base = head.kernel.release if head and not head.self_check else None
+def _profile(abi: str) -> Profile:
     try:
-        return profile_for(abi, base=base)
+        return profile_for(abi)
     except ProfileError as error:
         raise UserMistake(str(error), "name a release: --abi 6.12") from error

@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from conformance import ops
+from conformance.abi import uapi
 from conformance.abi.perf import PERF_FLAG_FD_CLOEXEC
 from conformance.ops import compat, credentials, tasks
-from conformance.ops.c_text import flag_names, request
+from conformance.ops.c_text import flag_names
 from conformance.ops.calls import MAP_FIXED_NOREPLACE
 from conformance.ops.decoding.file_views import View
 from conformance.ops.operation import Operation
@@ -37,6 +38,12 @@ _MOUNTS = {
 _COUNTS = ("bytes:", "oldest event ts:", "now ts:")
 # arch/x86/entry/syscalls/syscall_32.tbl
 _IOCTL_32, _WRITE_32, _WRITEV_32, _MMAP2_32 = 54, 4, 146, 192
+
+_REQUESTS = {
+    uapi.DIAG_IOCSREG: "DIAG_IOCSREG",
+    uapi.DIAG_IOCSDEL: "DIAG_IOCSDEL",
+    uapi.DIAG_IOCSUNREG: "DIAG_IOCSUNREG",
+}
 
 Names = Mapping[str, str]
 """The name of each actor in C."""
@@ -93,9 +100,17 @@ def _read_file(each: ops.ReadFile, _: Descriptors, __: Names) -> str:
     return text
 
 
+def _request(number: int) -> str:
+    return _REQUESTS.get(number, f"{number:#x}UL")
+
+
 def _sizes(sizes: tuple[int, ...]) -> str:
     listed = ", ".join(map(str, sizes))
     return f"{len(sizes)}, (const int[]){{ {listed} }}" if sizes else "0, NULL"
+
+
+def _kernel_memory(each: ops.KernelMemory, _: Descriptors, __: Names) -> str:
+    raise NotExpressible("a leak is judged by how /proc/meminfo grows, not by any answer")
 
 
 def _become(each: credentials.Become, _: Descriptors, __: Names) -> str:
@@ -219,11 +234,11 @@ _WRITERS: Mapping[type[Operation], _Writer] = {
         f"poke({c.address(each.address)}, &{fds.get(each.actor, each.slot)}, sizeof(int))"
     ),
     ops.Ioctl: lambda each, fds, _: (
-        f"ioctl({fds.get(each.actor, each.slot)}, {request(each.request)}, "
+        f"ioctl({fds.get(each.actor, each.slot)}, {_request(each.request)}, "
         f"{c.address(each.argument)})"
     ),
     ops.IoctlDescriptor: lambda each, fds, _: (
-        f"ioctl({fds.get(each.actor, each.slot)}, {request(each.request)}, "
+        f"ioctl({fds.get(each.actor, each.slot)}, {_request(each.request)}, "
         f"{fds.get(each.actor, each.argument_slot)})"
     ),
     ops.Lseek: _plain("lseek({fd}, {each.offset}, {each.whence})"),
@@ -249,6 +264,7 @@ _WRITERS: Mapping[type[Operation], _Writer] = {
     ops.StoreNumber: _plain("store_number({at}, {path})"),
     ops.Load: _plain("peek({at}, {each.length})"),
     ops.ReadFile: _read_file,
+    ops.KernelMemory: _kernel_memory,
     ops.WriteFile: lambda each, _, __: (
         f"echo({c.path(each.path)}, {c.open_flags(each.flags)}, {c.data(each.data)})"
     ),

@@ -6,7 +6,7 @@ import errno
 import mmap
 import os
 
-from conformance.client.addresses import FREE, SCRATCH, SCRATCH_LENGTH, WORDS
+from conformance.client.addresses import FREE, GUARD, GUARD_LENGTH, SCRATCH, SCRATCH_LENGTH, WORDS
 from conformance.ops.c_text import flag_names, open_flags, protection
 
 __all__ = [
@@ -24,6 +24,10 @@ __all__ = [
 AREAS = {"SCRATCH": SCRATCH, "WORDS": WORDS, "ROOM": FREE}
 """Names of the places where programs map memory."""
 
+_GUARD = bytes([GUARD]) * GUARD_LENGTH
+GUARD_DEFINED = '#define GUARD "' + "".join(map(r"\{:o}".format, _GUARD)) + '"'
+"""The bytes around enable words, which must never change."""
+
 _ROOM_LENGTH = 1 << 40
 _LENGTHS = {"SCRATCH": SCRATCH_LENGTH, "WORDS": mmap.PAGESIZE, "ROOM": _ROOM_LENGTH}
 _MAP_FLAGS = {
@@ -36,27 +40,31 @@ _LINE = 72
 _PLAIN = {ord("\n"): "\\n", ord("\t"): "\\t", ord('"'): '\\"', ord("\\"): "\\\\"}
 
 
-def string(content: bytes, indent: str = "\t\t") -> str:
+def string(content: bytes, indent: str = "\t") -> str:
     """Bytes as string literals, a line each if they are long."""
+    if content.startswith(_GUARD) and content.endswith(_GUARD) and len(content) > 2 * len(_GUARD):
+        return f"GUARD {_quoted(content[len(_GUARD) : -len(_GUARD)], indent)} GUARD"
+    return _quoted(content, indent)
+
+
+def _quoted(content: bytes, indent: str) -> str:
     parts, line = [], ""
-    for byte in content:
-        shown = _character(byte)
-        line += shown
+    for position, byte in enumerate(content):
+        line += _character(byte, content[position + 1 : position + 2])
         if len(line) >= _LINE or (byte == ord("\n") and len(content) > _LINE):
             parts.append(line)
             line = ""
     parts += [line] if line or not parts else []
-    quoted = [f'"{each}"' for each in parts]
-    if len(quoted) == 1:
-        return quoted[0]
-    return f"\n{indent}".join(["", *quoted])
+    return f"\n{indent}".join(f'"{each}"' for each in parts)
 
 
-def _character(byte: int) -> str:
+def _character(byte: int, following: bytes) -> str:
     if byte in _PLAIN:
         return _PLAIN[byte]
     # "??" may begin a trigraph.
-    return chr(byte) if 0x20 <= byte < 0x7F and byte != ord("?") else f"\\{byte:03o}"
+    if 0x20 <= byte < 0x7F and byte != ord("?"):
+        return chr(byte)
+    return f"\\{byte:03o}" if following.isdigit() else f"\\{byte:o}"
 
 
 def data(content: bytes) -> str:

@@ -16,11 +16,13 @@ from conformance.ops import tasks
 from conformance.repro import literals, snippets
 from conformance.repro.errors import NotExpressible
 from conformance.repro.statements import Statements
-from conformance.results.case_result import CaseResult
 from conformance.results.recorded_program import RecordedStep
-from conformance.results.run import RunHead
 
 _SECONDS = 120
+_WIDTH = 92
+_MODULE = re.compile(r"/sys/module/(\w+)/")
+# A word with its space; spaces in literals do not end it.
+_WORD = re.compile(r'(?:"(?:\\.|[^"\\])*"|struct |[^" ])+ ?| ')
 _MOST_ACTORS = 15
 _MOST_DESCRIPTORS = 64
 # Headers of the functions that steps call directly.
@@ -42,22 +44,12 @@ _HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What the comment at the head of a program says.
-
-    ``modules`` are kernel modules that must be loaded.
-    """
+    """What the comment at the head of a program says."""
 
     case: str
     sentence: str
     reference: str
     kernel: str
-    modules: tuple[str, ...] = ()
-
-
-def described(result: CaseResult, head: RunHead) -> Description:
-    """The comment for a result of a run."""
-    about = f"user_events of {head.kernel.profile}; observed: {head.kernel.id}"
-    return Description(result.id, result.sentence, result.evidence.docs, about)
 
 
 def c_program(steps: Sequence[RecordedStep], profile: Profile, description: Description) -> str:
@@ -133,6 +125,8 @@ class _Source:
             for name, start in literals.AREAS.items()
             if re.search(rf"\b{name}\b", code)
         ]
+        if re.search(r"\bGUARD\b", code):
+            areas.append(literals.GUARD_DEFINED)
         numbers = self._actors.numbered
         named = sorted(
             {self._statements.names[each]: n for each, n in numbers.items()}.items(),
@@ -187,7 +181,7 @@ class _Source:
             "\t\treturn 4;",
             "\t}",
         ]
-        for module in self._about.modules:
+        for module in sorted(set(_MODULE.findall("\n".join(self._body)))):
             checks += [
                 f'\tif (access("/sys/module/{module}", F_OK)) {{',
                 f'\t\tputs("needs the kernel module {module}");',
@@ -235,4 +229,21 @@ class _Source:
 
 
 def _indented(lines: Sequence[str]) -> list[str]:
-    return [f"\t{line}" if line else "" for line in lines]
+    return [f"\t{part}" if part else "" for line in lines for part in _wrapped(line)]
+
+
+def _wrapped(line: str) -> list[str]:
+    """A statement in lines of at most 92 columns, broken at spaces outside of literals."""
+    tabs = len(line) - len(line.lstrip("\t"))
+    start = "\t" * tabs
+    parts: list[str] = []
+    for text in line.lstrip("\t").split("\n"):
+        words = _WORD.findall(text.strip())
+        current = ""
+        for word in words:
+            if current and len(current) + len(word) > _WIDTH - 8 * tabs:
+                parts.append(current.rstrip())
+                current = "\t"
+            current += word
+        parts.append(("\t" if parts and not current.startswith("\t") else "") + current.rstrip())
+    return [start + part for part in parts]

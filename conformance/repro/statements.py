@@ -60,7 +60,7 @@ class Statements:
             call = self._call(position, operation)
         memory = list(self._memory(step))
         yield from memory
-        answers = self._answers(step, operation)
+        answers = self._answers(position)
         if call:
             yield from self._performed(number, step, operation, call, answers)
         yield f"EXPECT({answers[0]});" if len(answers) == 1 else _one_of(answers)
@@ -135,14 +135,19 @@ class Statements:
         text = f"NULL, {length}" if content is None else c.data(content)
         return f"{self._place(place)}, {text}"
 
-    def _answers(self, step: RecordedStep, operation: Operation) -> list[str]:
+    def _answers(self, position: int) -> list[str]:
+        step, operation = self._steps[position], self.program[position]
         if not step.allowed:
             return [".any = true"]
         _, differing = _watched(step)
         fills = getattr(operation, "slot", None) is not None and _fills(operation)
-        return list(dict.fromkeys(self._answer(each, fills, differing) for each in step.allowed))
+        return list(
+            dict.fromkeys(self._answer(position, each, fills, differing) for each in step.allowed)
+        )
 
-    def _answer(self, answer: RecordedAnswer, fills: bool, differing: Sequence[_Place]) -> str:
+    def _answer(
+        self, position: int, answer: RecordedAnswer, fills: bool, differing: Sequence[_Place]
+    ) -> str:
         parts = []
         if answer.errno:
             parts.append(f".error = {c.error(answer.errno)}")
@@ -151,7 +156,7 @@ class Statements:
         else:
             parts.append(f".value = {_number(answer.value)}")
         if answer.data is not None and not answer.errno:
-            parts.append(f"DATA({c.string(bytes.fromhex(answer.data))})")
+            parts.append(self._data(position, bytes.fromhex(answer.data)))
         if answer.counted:
             parts.append(".counted = true")
         if differing:
@@ -163,6 +168,12 @@ class Statements:
                 listed.append(f"{{ {self._content(place, content)} }}")
             parts.append(f".memory = (const struct memory[]){{ {', '.join(listed)}, {{ 0 }} }}")
         return ", ".join(parts)
+
+    def _data(self, position: int, data: bytes) -> str:
+        loads = isinstance(self.program[position], ops.Load)
+        if loads and (fields := self.structures.loaded(position, data)):
+            return f".data = (const char *)&{fields}, .length = {len(data)}"
+        return f"DATA({c.string(data)})"
 
     def _race(self, number: int, operation: race.Race) -> Iterator[str]:
         tracks = operation.tracks

@@ -32,17 +32,16 @@ class Structures:
         store = self._program[position]
         assert isinstance(store, ops.Store)
         layout = self._layout(position, store)
-        if layout is None or len(store.data) != layout.size:
-            return ""
-        values = layout.unpack(store.data)
-        if layout.pack(values) != store.data:
-            return ""
-        shown = [
-            f".{name} = {_value(name, value, layout)}"
-            for name, value in values.items()
-            if value or name in ("size", "enable_bit", "disable_bit")
-        ]
-        return f"(struct {layout.name}){{ {', '.join(shown)} }}"
+        return "" if layout is None else _fields(layout, store.data)
+
+    def loaded(self, position: int, data: bytes) -> str:
+        """The structure that an operation loads, "" if it is none."""
+        load = self._program[position]
+        for earlier in reversed(self._program[:position]):
+            if isinstance(earlier, ops.Ioctl) and earlier.argument == getattr(load, "address", 0):
+                known = earlier.request == uapi.DIAG_IOCSREG
+                return _fields(self.reg, data) if known else ""
+        return ""
 
     def _layout(self, position: int, store: ops.Store) -> Layout | None:
         """The layout by the first ioctl(2) that reads the address."""
@@ -70,6 +69,21 @@ class Structures:
             f"#define DIAG_IOCSDEL {uapi.DIAG_IOCSDEL:#x}UL",
             f"#define DIAG_IOCSUNREG {uapi.DIAG_IOCSUNREG:#x}UL",
         ]
+
+
+def _fields(layout: Layout, data: bytes) -> str:
+    """A compound literal of these bytes, "" if they are no such structure."""
+    if len(data) != layout.size:
+        return ""
+    values = layout.unpack(data)
+    if layout.pack(values) != data:
+        return ""
+    shown = [
+        f".{name} = {_value(name, value, layout)}"
+        for name, value in values.items()
+        if value or name in ("size", "enable_bit", "disable_bit")
+    ]
+    return f"(struct {layout.name}){{ {', '.join(shown)} }}"
 
 
 def _value(name: str, value: int, layout: Layout) -> str:

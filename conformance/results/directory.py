@@ -17,6 +17,8 @@ LATEST = "latest"
 JUNIT = "junit.xml"
 KTAP = "results.ktap"
 REPORT = "report.html"
+REPRODUCERS = "repro"
+"""Directory of the stand-alone programs of failures."""
 COVERAGE = "coverage.json"
 """Lines executed, of a run on a kernel of flavour gcov."""
 
@@ -111,6 +113,11 @@ def _clear(directory: Path) -> None:
     for name in FILES:
         (directory / name).unlink(missing_ok=True)
     sweep(directory)
+    reproducers = directory / REPRODUCERS
+    for program in reproducers.glob("*.c"):
+        program.unlink(missing_ok=True)
+    with suppress(OSError):  # not there, or not empty
+        reproducers.rmdir()
     for guest in directory.glob(_GUESTS):
         for name in _GUEST_FILES:
             (guest / name).unlink(missing_ok=True)

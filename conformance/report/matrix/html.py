@@ -33,9 +33,12 @@ from conformance.report.matrix.story import (
     time_of,
     transitions,
 )
-from conformance.report.matrix.table import Absence, Cell, Matrix, Row
+from conformance.report.matrix.table import Absence, Cell, Column, Matrix, Row
+from conformance.repro.errors import NotExpressible
+from conformance.repro.of_result import program_of_result
 from conformance.results.case_result import NOT_OK, Blame, CaseResult, Mismatch, Outcome
 from conformance.results.json_codec import encode
+from conformance.results.run import RunHead
 from conformance.results.summary import short_digest
 
 # Code of an outcome in the data, and the sign to show if there is no room for the word.
@@ -53,6 +56,8 @@ _CODES = {
 }
 _ABSENT = {Absence.NOT_FOR_IT: (".", "·"), Absence.NOT_RUN: ("-", "-")}
 _SLOWEST = 20
+# Stand-alone programs of failures on a page, about 15 kB each.
+_MOST_PROGRAMS = 40
 # Entries of one section; the list of cases has all.
 _MOST = 40
 
@@ -118,7 +123,7 @@ def _rendered(findings: Sequence[Finding]) -> Iterator[_RenderedFinding]:
 
 def payload(matrix: Matrix, findings: Sequence[Finding]) -> dict[str, Any]:
     """The data of the page; matrix.js describes the keys."""
-    tables = _Tables(findings)
+    tables = _Tables(findings, columns=matrix.columns)
     surfaces = list(matrix.surfaces)
     rows = [_row(row, surfaces.index(row.surface), tables) for row in matrix.rows]
     return {
@@ -152,12 +157,15 @@ class _Table:
         return self._numbers[key]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Tables:
     findings: Sequence[Finding]
     functions: _Table = field(default_factory=_Table)
     lines: _Table = field(default_factory=_Table)
     details: _Table = field(default_factory=_Table)
+    columns: Sequence[Column] = ()
+    # Stand-alone programs on the page.
+    programs: int = 0
 
 
 def _row(row: Row, surface: int, tables: _Tables) -> list[Any]:
@@ -174,8 +182,8 @@ def _row(row: Row, surface: int, tables: _Tables) -> list[Any]:
         [round(each.duration_s * 1000) for each in row.results],
         digests[0] if len(set(digests)) == 1 else digests,
         {
-            place: tables.details.number(_detail(cell.result, tables))
-            for place, cell in enumerate(row.cells)
+            place: tables.details.number(_detail(cell.result, tables, column.record.head))
+            for place, (cell, column) in enumerate(zip(row.cells, tables.columns, strict=True))
             if cell.result is not None and _has_details(cell.result)
         },
     ]
@@ -192,7 +200,7 @@ def _has_details(result: CaseResult) -> bool:
     return not passed or bool(result.adapted or result.rerun or result.reason)
 
 
-def _detail(result: CaseResult, tables: _Tables) -> dict[str, Any]:
+def _detail(result: CaseResult, tables: _Tables, head: RunHead) -> dict[str, Any]:
     """What explains a result; empty parts are left out."""
     evidence = result.evidence
     found = {
@@ -204,12 +212,25 @@ def _detail(result: CaseResult, tables: _Tables) -> dict[str, Any]:
         "model": evidence.model,
         "kernel": evidence.kernel,
         "docs": evidence.docs if result.outcome is Outcome.SKIP else "",
+        "program": _program(result, tables, head),
         "console": evidence.console,
         "rerun": rerun_line(result.rerun) if result.rerun else "",
         "adapted": list(result.adapted),
         "source": result.location,
     }
     return {name: value for name, value in found.items() if value}
+
+
+def _program(result: CaseResult, tables: _Tables, head: RunHead) -> str:
+    """The stand-alone program of a failure, of the first ones on a page."""
+    if not result.unexpected or tables.programs == _MOST_PROGRAMS:
+        return ""
+    try:
+        text = program_of_result(result, head)
+    except NotExpressible:
+        return ""
+    tables.programs += 1
+    return text
 
 
 def _mismatch(mismatch: Mismatch) -> dict[str, Any]:

@@ -134,12 +134,17 @@ static bool running(int actor)
 	return end && end[2] != 'Z' && end[2] != 'X';
 }
 
-/* Wait for the end of a process or thread. */
+/* Wait for the end of a process or thread; process 1 of a PID namespace waits for the others. */
 static void wait_for_end(int actor)
 {
-	while (running(actor))
+	bool alive;
+
+	do {
+		alive = running(actor);
+		while (waitpid(-1, NULL, WNOHANG | __WALL) > 0)
+			;
 		usleep(500);
-	waitpid(state->pid[actor], NULL, WNOHANG | __WALL);
+	} while (alive);
 }
 
 static void finish(int status)

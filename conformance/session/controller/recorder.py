@@ -20,6 +20,7 @@ from conformance.results.errors import ReportError
 from conformance.results.journal import JournalWriter
 from conformance.results.replay import read_journal
 from conformance.results.run import Functions, RunHead, RunRecord
+from conformance.session.controller.reproducers import write_reproducers
 from conformance.session.controller.resume import require_same_run
 from conformance.session.controller.run_head import run_head
 from conformance.session.target.gcov import COUNTERS, CountedObject, Coverage, NoCoverage, coverage
@@ -248,6 +249,7 @@ class Recorder:
             kernel_config.keep(self._config, self.directory)
         # Unlocked last: until then no other process resumes this run.
         results_json.write_results(record, self.directory / results_json.NAME)
+        write_reproducers(record, self.directory)
         write_junit(record, self.directory / JUNIT)
         write_ktap(record, self.directory / KTAP)
         self._journal.close()

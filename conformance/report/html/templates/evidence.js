@@ -25,6 +25,8 @@ const evidence = (() => {
       more.length ? element("details", {}, element("summary", {}, `${more.length} more`), ...more) : "",
       sides(one, detail),
       detail.steps && section("steps", steps(detail)),
+      detail.program && element("details", {},
+        element("summary", {}, "a C program of its own (uevt repro)"), text(detail.program)),
       detail.console && section("console", text(detail.console)),
       detail.rerun && section("run twice", paragraph("", detail.rerun)),
       detail.adapted && section("judged with measured switches", paragraph("", detail.adapted.join(", "))),

@@ -1,0 +1,276 @@
+"""`python -m tests.bench.agreement`: compare each case with its program, on a kernel.
+
+The programs of `uevt repro` run in guests without our agent: many in one guest, and
+those that deviate once more alone.  A program agrees if it exits 0 where its case passes, and 1
+where its case deviates.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from conformance.abi.profile import Profile, profile_for
+from conformance.cases.variants import Variant, all_variants
+from conformance.repro.errors import NotExpressible
+from conformance.repro.source import Description, c_program
+from conformance.results.case_result import Outcome
+from conformance.results.results_json import NAME, read_results
+from conformance.runner.model_program import program_of
+from conformance.session.selection import expression, matches
+from kernels.build.build import ensure
+from kernels.request import Request
+from kernels.store.store import Store
+from tests.bench.guests import ROOT
+
+INIT = Path(__file__).with_name("agreement_init.c")
+_STRICT = ("-Wall", "-Wextra", "-Werror", "-O1", "-static", "-s")
+_BATCH = 60
+_BOOT_S = 1500.0
+_RUN_S = 7200.0
+_LEFT = "crash"
+_EXPECTED = {Outcome.PASS: "0", Outcome.XFAIL: "0", Outcome.FIXED: "0"}
+_DEVIATES = {Outcome.FAIL, Outcome.CHANGED, Outcome.NOTE}
+
+
+@dataclass(slots=True)
+class Row:
+    """A case: its outcome, how its program ended, and what that printed."""
+
+    case: str
+    outcome: str
+    ended: str = ""
+    printed: str = ""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the program says what the case says."""
+        return self.ended == _wanted(self.outcome)
+
+    def __str__(self) -> str:
+        word = "" if self.agrees else "  DISAGREES"
+        return f"{self.case:<60} {self.outcome:<8} {self.ended}{word}"
+
+
+@dataclass(slots=True)
+class Bench:
+    """The kernel, the directory for programs, and the rows so far."""
+
+    image: Path
+    directory: Path
+    cpus: int
+    rows: dict[str, Row] = field(default_factory=dict)
+
+    def run(self, programs: Mapping[str, Path]) -> None:
+        """Run programs in one guest after the other until each has ended."""
+        left = dict(programs)
+        while left:
+            ended = self._guest(dict(list(left.items())[:_BATCH]))
+            if not ended:
+                raise RuntimeError(f"the guest ran nothing: {self.directory / 'console'}")
+            left = {case: path for case, path in left.items() if case not in ended}
+            self._note(ended)
+        # What another program left behind is no answer of the kernel.
+        for case in [case for case in programs if not self.rows[case].agrees]:
+            self._note(self._guest({case: programs[case]}))
+
+    def _note(self, ended: Mapping[str, tuple[str, str]]) -> None:
+        for case, (status, printed) in ended.items():
+            self.rows[case].ended, self.rows[case].printed = status, printed
+
+    def _guest(self, programs: Mapping[str, Path]) -> dict[str, tuple[str, str]]:
+        """How each program ended, and what it printed; those after a crash are missing."""
+        numbered = {f"{number:04}": case for number, case in enumerate(programs)}
+        files = {"init": self.directory / "init"}
+        files |= {f"programs/{number}": programs[case] for number, case in numbered.items()}
+        initrd, console, answers = (self.directory / n for n in ("initrd", "console", "answers"))
+        initrd.write_bytes(b"".join(_archive(files)))
+        for file in (console, answers):
+            file.unlink(missing_ok=True)
+        words = "console=ttyS0,115200 ignore_loglevel panic=-1 oops=panic no_timer_check"
+        command = [
+            *("qemu-system-x86_64", "-machine", "q35", "-cpu", "max", "-m", "768"),
+            *("-smp", str(self.cpus), "-kernel", str(self.image), "-initrd", str(initrd)),
+            *("-append", f"{words} rcupdate.rcu_expedited=1", "-display", "none", "-no-reboot"),
+            *("-serial", f"file:{console}", "-serial", f"file:{answers}", "-monitor", "none"),
+        ]
+        subprocess.run(command, stdin=subprocess.DEVNULL, timeout=_BOOT_S, check=False)
+        return {numbered[n]: end for n, end in _ends(answers.read_text(errors="replace"))}
+
+
+def _ends(text: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    printed: list[str] = []
+    running = ""
+    for line in text.splitlines():
+        match line.split():
+            case ["BEGIN", running]:
+                printed = []
+            case ["END", number, status]:
+                yield number, (status, "\n".join(printed))
+                running = ""
+            case _:
+                printed.append(line)
+    if running:
+        yield running, (_LEFT, "\n".join(printed))
+
+
+def _archive(files: Mapping[str, Path]) -> Iterator[bytes]:
+    """A cpio archive (Documentation/driver-api/early-userspace/buffer-format.rst)."""
+    contents = [(name, 0o100755, path.read_bytes()) for name, path in files.items()]
+    every = [("programs", 0o040755, b""), *contents, ("TRAILER!!!", 0, b"")]
+    for inode, (name, mode, content) in enumerate(every, 1):
+        numbers = (inode, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name) + 1, 0)
+        head = b"070701" + b"".join(b"%08x" % number for number in numbers) + name.encode() + b"\0"
+        yield head + bytes(-len(head) % 4) + content + bytes(-len(content) % 4)
+
+
+def _wanted(outcome: str) -> str:
+    return _EXPECTED.get(Outcome(outcome), "1")
+
+
+def _compile(source: Path, program: Path) -> None:
+    done = subprocess.run(
+        ["gcc", *_STRICT, "-o", str(program), str(source)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{source} does not compile:\n{done.stderr}")
+
+
+def _outcomes(arguments: argparse.Namespace) -> dict[str, str]:
+    """The outcome of each case: of a run or summary that exists, else of a new run."""
+    given = arguments.results
+    if given is not None and given.suffix == ".json" and given.name != NAME:
+        return {case: row[0] for case, row in json.loads(given.read_text())["cases"].items()}
+    if given is not None:
+        return _of_results(given if given.name == NAME else given / NAME)
+    with tempfile.TemporaryDirectory() as directory:
+        out = Path(directory) / "out"
+        command = [str(Path(sys.executable).parent / "uevt"), "run", "--kernel", arguments.kernel]
+        command += [f"--patch={patch}" for patch in arguments.patch]
+        command += [f"--abi={arguments.abi}"] if arguments.abi else []
+        command += ["--tier=full", "--quiet", "--out", str(out), "-k", arguments.keyword]
+        subprocess.run(command, cwd=ROOT, timeout=_RUN_S, check=False)
+        return _of_results(out / NAME)
+
+
+def _of_results(path: Path) -> dict[str, str]:
+    """Outcomes that are answers: a program sees no console, and no state after its end."""
+    found = {}
+    for case in read_results(path).cases:
+        answers = all(each.step for each in case.mismatches)
+        if case.outcome in _EXPECTED or (
+            case.outcome in _DEVIATES and answers and not case.reports
+        ):
+            found[case.id] = case.outcome.value
+    return found
+
+
+def _sources(
+    variants: Iterable[Variant], profile: Profile, directory: Path
+) -> Iterator[tuple[Variant, Path | str]]:
+    """The source of each case, or the reason why there is none."""
+    for serial, variant in enumerate(variants, 1):
+        case = variant.case
+        if case.module:
+            yield variant, f"needs the kernel module {case.module}"
+            continue
+        about = Description(variant.id, case.sentence, case.doc, profile.name)
+        try:
+            text = c_program(program_of(variant, profile, serial), profile, about)
+        except NotExpressible as error:
+            yield variant, str(error)
+            continue
+        source = directory / f"{variant.id}.c"
+        source.write_text(text)
+        yield variant, source
+
+
+def main() -> int:
+    """Print the table; 1 if a program disagrees with its case."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.agreement")
+    add = parser.add_argument
+    add("--kernel", default="6.12", help="a kernel of the catalog")
+    add("--patch", action="append", default=[], type=Path)
+    add("--abi", help="expect the answers of an ABI")
+    add("-k", dest="keyword", default="", help="only cases with EXPR in their ids")
+    add("--every", type=int, default=1, metavar="N", help="only every N-th of them")
+    add("--results", type=Path, help="outcomes of a run, or docs/results/K.json (default: run)")
+    add("--table", type=Path, help="write the table to a file")
+    arguments = parser.parse_args()
+    store = Store()
+    entry = Request(arguments.kernel, patches=tuple(arguments.patch)).entry(store)
+    built = ensure(entry, store)
+    abi = arguments.abi or entry.abi_for(built.release)
+    profile = profile_for(abi, base=built.release)
+    wanted = expression(arguments.keyword)
+    outcomes = _outcomes(arguments)
+    chosen = [
+        each
+        for each in all_variants()
+        if each.case.applies(profile) and matches(wanted, each.id) and each.id in outcomes
+    ][:: arguments.every]
+    chosen = [each for each in chosen if outcomes[each.id] in {*_EXPECTED, *_DEVIATES}]
+    with tempfile.TemporaryDirectory() as directory:
+        rows, none = _performed(chosen, profile, outcomes, built.image, Path(directory))
+    return _report(entry.kernel_id, rows, none, arguments.table)
+
+
+def _performed(
+    chosen: Sequence[Variant],
+    profile: Profile,
+    outcomes: Mapping[str, str],
+    image: Path,
+    directory: Path,
+) -> tuple[list[Row], dict[str, str]]:
+    _compile(INIT, directory / "init")
+    found = list(_sources(chosen, profile, directory))
+    none = {variant.id: reason for variant, reason in found if isinstance(reason, str)}
+    rows: list[Row] = []
+    for cpus in (1, 2):
+        sources = {
+            variant.id: path
+            for variant, path in found
+            if isinstance(path, Path) and variant.case.processors == cpus
+        }
+        programs = {case: path.with_suffix("") for case, path in sources.items()}
+        with ThreadPoolExecutor(2) as workers:
+            list(workers.map(_compile, sources.values(), programs.values()))
+        bench = Bench(image, directory, cpus, {case: Row(case, outcomes[case]) for case in sources})
+        bench.run(programs)
+        rows += bench.rows.values()
+    return rows, none
+
+
+def _report(kernel: str, rows: Sequence[Row], none: Mapping[str, str], table: Path | None) -> int:
+    lines = [f"{'case on ' + kernel:<60} {'outcome':<8} exit status of its program"]
+    lines += sorted(map(str, rows))
+    lines += [f"{case:<60} no program: {reason}" for case, reason in sorted(none.items())]
+    if table is not None:
+        table.write_text("".join(f"{line}\n" for line in lines))
+    wrong = [row for row in rows if not row.agrees]
+    for row in wrong:
+        sys.stdout.write(f"{row}\n{row.printed}\n")
+    surfaces = Counter(row.case.partition(".")[0] for row in rows)
+    agreeing = Counter(row.case.partition(".")[0] for row in rows if row.agrees)
+    for surface, number in sorted(surfaces.items()):
+        sys.stdout.write(f"{surface:<20} {agreeing[surface]:>5} of {number}\n")
+    words = f"{len(rows)} programs, {len(wrong)} disagree, {len(none)} cases without a program"
+    sys.stdout.write(f"{kernel}: {words}\n")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    assert shutil.which("gcc")
+    sys.exit(main())
