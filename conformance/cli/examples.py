@@ -29,7 +29,7 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("uevt cases --kernel 6.1 --json", "all that is declared, for programs"),
     ),
     "uevt repro": (
-        ("uevt repro write.returns_all_bytes > repro.c", "a case as a C program"),
+        ("uevt repro write.returns_all_bytes --out repro.c", "a case as a C program"),
         ("uevt repro results/6.12/latest -k write.returns_all_bytes", "with what was observed"),
     ),
     "uevt compare": (("uevt compare results/6.12 results/6.12+fix", "two kernels"),),
