@@ -56,8 +56,8 @@ COMMANDS = sorted({line for page in PAGES for line in commands_of(page)} - usage
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_command_lines_parse(command: str) -> None:
-    # A pipe may be in quotes.
-    words = list(itertools.takewhile(lambda word: word != "|", shlex.split(command)))[1:]
+    # A pipe in quotes belongs to the command.
+    words = list(itertools.takewhile(lambda word: word not in "|>", shlex.split(command)))[1:]
     assert build_parser(words).parse_args(words)
 
 
