@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from conformance.results.exit_codes import Ending, exit_code
 from host.progress import StreamProgress, silent
 from host.text import wrapped
-from kernels.catalog.catalog import load_catalog
+from kernels.catalog.catalog import Catalog, load_catalog
 from kernels.catalog.entries import KernelEntry
 from kernels.errors import MissingTool, SourceUnavailable
 from kernels.store.store import Store
@@ -74,9 +74,10 @@ def _list(arguments: argparse.Namespace) -> int:
     catalog = load_catalog()
     chosen = [catalog.find(name) for name in arguments.kernel] or catalog.entries.values()
     found = survey(chosen, Store())
+    code = _print_broken(catalog) if not arguments.kernel else 0
     if arguments.json:
         print(json.dumps([one.to_json() for one in found], indent=1))
-        return 0
+        return code
     notes = list(dict.fromkeys(one.note for one in found if one.note))
     rows = []
     for one in found:
@@ -88,7 +89,14 @@ def _list(arguments: argparse.Namespace) -> int:
         print(*wrapped(f"{name:<{names}}  {source:<{sources}}  {state}", hanging=4), sep="\n")
     for number, note in enumerate(notes, 1):
         print(*wrapped(f"[{number}] {note}", hanging=4), sep="\n")
-    return 0
+    return code
+
+
+def _print_broken(catalog: Catalog) -> int:
+    """Print what is wrong with files of the catalog; the exit code."""
+    for error in catalog.broken.values():
+        print(f"uevt: {error.with_hint}", file=sys.stderr)
+    return exit_code(Ending.USAGE) if catalog.broken else 0
 
 
 def _build(arguments: argparse.Namespace) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from host.packages import tools as known_tools
@@ -42,13 +42,19 @@ _NO_NUMBER = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """All kernels of a catalog directory, by name."""
+    """All kernels of a catalog directory, by name; `broken` are the files that cannot be used."""
 
     entries: Mapping[str, KernelEntry]
+    broken: Mapping[str, BadCatalogEntry] = field(default_factory=dict)
 
     def find(self, name: str) -> KernelEntry:
-        """The entry of `NAME` or `NAME@REVISION`.  Raises UnknownKernel with the closest name."""
+        """The entry of `NAME` or `NAME@REVISION`.
+
+        Raises UnknownKernel with the closest name, and BadCatalogEntry if its own file is invalid.
+        """
         stem, at, revision = name.partition("@")
+        if stem in self.broken:
+            raise self.broken[stem]
         if stem not in self.entries or (at and not _REVISION.fullmatch(revision)):
             raise UnknownKernel(name, tuple(self.entries), closest(stem, self.entries))
         entry = self.entries[stem]
@@ -81,23 +87,42 @@ class Catalog:
         return min((one.name for one in self.entries.values() if one.plain), key=_series)
 
     def default(self) -> tuple[KernelEntry, ...]:
-        """The kernels that "all kernels" means."""
+        """The kernels that "all kernels" means.
+
+        Raises BadCatalogEntry for any invalid file, which may be one of them.
+        """
+        for error in self.broken.values():
+            raise error
         return tuple(entry for entry in self.entries.values() if entry.default)
 
 
 def load_catalog(directory: Path = CATALOG) -> Catalog:
-    """Read every TOML file of a directory.  Raises BadCatalogEntry for the first invalid one."""
+    """Read every TOML file of a directory; an invalid one concerns its own kernel and variants.
+
+    Raises BadCatalogEntry for a directory without any.
+    """
     files = sorted(directory.glob("*.toml"), key=lambda file: _by_number(file.stem))
     if not files:
         raise BadCatalogEntry(directory, "", "holds no *.toml", "put one file per kernel there")
-    tables = [read(file, BadCatalogEntry) for file in files]
+    tables: list[Table] = []
     entries: dict[str, KernelEntry] = {}
+    broken: dict[str, BadCatalogEntry] = {}
+    for file in files:
+        try:
+            tables.append(read(file, BadCatalogEntry))
+        except BadCatalogEntry as error:
+            broken[file.stem] = error
     # Variants come last: each inherits from its base.
     for table in sorted(tables, key=lambda table: table.has("of")):
-        entry = _variant(table, entries) if table.has("of") else _entry(table)
-        table.finish()
-        entries[entry.name] = entry
-    return Catalog({file.stem: entries[file.stem] for file in files})
+        try:
+            entry = _variant(table, entries, broken) if table.has("of") else _entry(table)
+            table.finish()
+            entries[entry.name] = entry
+        except BadCatalogEntry as error:
+            broken[table.file.stem] = error
+    return Catalog(
+        {file.stem: entries[file.stem] for file in files if file.stem in entries}, broken
+    )
 
 
 def _series(number: str) -> tuple[int, int]:
@@ -126,9 +151,13 @@ def _entry(table: Table) -> KernelEntry:
     )
 
 
-def _variant(table: Table, bases: Mapping[str, KernelEntry]) -> KernelEntry:
+def _variant(
+    table: Table, bases: Mapping[str, KernelEntry], broken: Mapping[str, BadCatalogEntry]
+) -> KernelEntry:
     """An entry that inherits all but its patches and its ABI."""
     of = table.text("of")
+    if of in broken:
+        raise broken[of]
     base = bases.get(of)
     if base is None or base.variant:
         known = ", ".join(name for name, entry in bases.items() if not entry.variant)

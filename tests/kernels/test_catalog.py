@@ -133,12 +133,25 @@ def test_invalid_entry_names_file_key_and_hint(
     assert old in GOOD
     file = written(tmp_path, GOOD.replace(old, new, 1))
     with pytest.raises(BadCatalogEntry) as caught:
-        load_catalog(tmp_path)
+        load_catalog(tmp_path).find("9.9")
     assert caught.value.file == file
     assert caught.value.key == key
     assert str(file) in str(caught.value)
     assert hint in caught.value.hint
     assert "\n" not in str(caught.value) + caught.value.hint
+
+
+def test_an_invalid_entry_stops_only_its_kernel_and_its_variants(tmp_path: Path) -> None:
+    file = written(tmp_path, GOOD.replace("[source]", "[sauce]"))
+    written(tmp_path, VARIANT, "9.9-x")
+    written(tmp_path, GOOD.replace('"9.9"', '"9.8"', 1), "9.8")
+    catalog = load_catalog(tmp_path)
+    assert catalog.find("9.8").name == "9.8"
+    for name in ("9.9", "9.9@9.9.1", "9.9-x"):
+        with pytest.raises(BadCatalogEntry, match=str(file)):
+            catalog.find(name)
+    with pytest.raises(BadCatalogEntry):
+        catalog.default()
 
 
 def test_variant_inherits_from_its_base(tmp_path: Path) -> None:
@@ -167,7 +180,7 @@ def test_invalid_variant_names_the_key(tmp_path: Path, old: str, new: str, key: 
     written(tmp_path, GOOD)
     file = written(tmp_path, VARIANT.replace(old, new), "9.9-x")
     with pytest.raises(BadCatalogEntry) as caught:
-        load_catalog(tmp_path)
+        load_catalog(tmp_path).find("9.9-x")
     assert (caught.value.file, caught.value.key) == (file, key)
 
 
@@ -196,7 +209,7 @@ def test_directory_without_readable_entries_is_no_catalog(tmp_path: Path) -> Non
         load_catalog(tmp_path)
     (tmp_path / "9.9.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(BadCatalogEntry, match="is not TOML"):
-        load_catalog(tmp_path)
+        load_catalog(tmp_path).find("9.9")
 
 
 def test_named_abis_are_those_of_the_suite() -> None:
