@@ -36,6 +36,7 @@ _STORES = (ops.Store, ops.StoreNumber, ops.StoreDescriptor)
 _SILENT = (
     ops.Open,
     ops.Mmap,
+    ops.Mremap,
     ops.Dup,
     ops.Fork,
     ops.Spawn,
@@ -174,6 +175,8 @@ class Listing:
                 file = "" if each.slot is None else self.names.descriptor(actor, each.slot)
                 kind = "page" if not file else f"{file.partition('_')[0]}_page"
                 self.names.mapped(each.address, each.length, kind)
+            elif isinstance(each, ops.Mremap):
+                self.names.mapped(each.new_address, each.length)
 
     def _after(self, operation: ops.Operation, step: Step) -> None:
         """Follow what the operation does to memory and descriptors."""
@@ -192,8 +195,6 @@ class Listing:
 
     def _result(self, step: Step) -> str:
         operation, seen = step.operation, step.seen
-        if isinstance(operation, ops.Mmap) and seen.ok:
-            return ""
         if seen.errno == _NO_ANSWER:
             return " = ?"
         if seen.errno:

@@ -68,8 +68,11 @@ def _fits(answer: Answer, data: bytes) -> bool:
 
 
 def _text(data: bytes) -> str:
+    """Text of a file as it is, other bytes in hexadecimal."""
     text = data.decode("utf-8", "backslashreplace")
-    return text if text.replace("\n", "").replace("\t", "").isprintable() else data.hex(" ")
+    printable = text.replace("\n", "").replace("\t", "").isprintable()
+    # A trace may hold bytes of any encoding, in lines.
+    return text if printable and ("\n" in text or data.isascii()) else data.hex(" ")
 
 
 def _hex(content: bytes | None) -> str:

@@ -38,7 +38,7 @@ def difference_lines(result: CaseResult) -> list[str]:
         if (place := _place(result, mismatch)) != title:
             lines += wrapped(place, indent=2, hanging=6)
             title = place
-        lines += _difference(mismatch)
+        lines += _difference(mismatch, title)
     more = len(found) - _MOST
     return lines + ([f"  and {more} more differences; results.json has all"] if more > 0 else [])
 
@@ -83,7 +83,7 @@ def _place(result: CaseResult, mismatch: Mismatch) -> str:
     return f"step {mismatch.step}, {call_at(result, mismatch.step)}".removesuffix(", ")
 
 
-def _difference(mismatch: Mismatch) -> list[str]:
+def _difference(mismatch: Mismatch, place: str) -> list[str]:
     field = one_line(mismatch.field)
     sides = (mismatch.allowed, mismatch.observed)
     if is_text(mismatch):
@@ -95,7 +95,7 @@ def _difference(mismatch: Mismatch) -> list[str]:
     if all(map(_BYTES.fullmatch, sides)):
         return _byte_difference(field, *(bytes.fromhex(side) for side in sides))
     shown = [_side(field, side) for side in sides]
-    title = [] if field in _PLAIN else wrapped(field, indent=4)
+    title = [] if field in (*_PLAIN, place) else wrapped(field, indent=4)
     return [*title, *_pair(shown)]
 
 

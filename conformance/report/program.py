@@ -16,6 +16,7 @@ _MOST = 15
 _BEFORE = 3
 # Differing lines that are kept.
 _MOST_WRONG = 4
+_FOLDED = " folded: results.json has all"
 _LEADING = re.compile(r"\d+(?=\.)", re.ASCII)
 _VARYING = re.compile(r"0x[0-9a-f]+|\d+|\[[^\]]*\]|\"[^\"]*\"")
 # What a line is about: descriptors, variables, events, files.
@@ -37,8 +38,13 @@ def program_lines(result: CaseResult) -> list[str]:
             lines += [f"  > {first[4:]}" if place in wrong else first, *more]
         elif place == 0 or place - 1 in kept:
             end = next((each for each in kept if each > place), len(steps))
-            lines.append(f"    [{counted(end - place, 'line')} folded: results.json has all]")
+            lines.append(f"    [{counted(end - place, 'line')}{_FOLDED}]")
     return lines
+
+
+def is_folded(lines: Sequence[str]) -> bool:
+    """Whether lines of the program are left out of these."""
+    return any(line.endswith(f"{_FOLDED}]") for line in lines)
 
 
 def line_at(result: CaseResult, step: int) -> str:

@@ -97,17 +97,22 @@ class RunHead:
         """Whether one case with this outcome keeps the run from PASS."""
         return outcome is Outcome.ERROR or outcome in failing(self.fail_on)
 
-    def command_for(self, case: CaseResult) -> str:
-        """The command that runs one case as this run did, "" if the run did not record it."""
-        if not self.asked or case.surface == MODULE_SURFACE:
-            return ""
-        words = ["uevt", "run"]
+    @property
+    def command(self) -> str:
+        """The command that judges the kernel as this run did, "" if the run did not record it."""
+        words = ["uevt", "run"] if self.asked else []
         for word in self.asked:
             if not word.startswith(_OF_A_WHOLE_RUN):
                 name, _, value = word.partition("=")
                 words += [name, value] if value and not value.startswith("-") else [word]
-        words += ["--tier", case.tier] if case.tier == "full" else []
-        return shlex.join([*words, "-k", case.id])
+        return shlex.join(words)
+
+    def command_for(self, case: CaseResult) -> str:
+        """The command that runs one case as this run did, "" if there is none."""
+        if not self.asked or case.surface == MODULE_SURFACE:
+            return ""
+        tier = " --tier full" if case.tier == "full" else ""
+        return f"{self.command}{tier} -k {case.id}"
 
 
 @dataclass(frozen=True, slots=True)

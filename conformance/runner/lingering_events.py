@@ -91,6 +91,7 @@ def result_of(case_id: str, left: Sequence[str], waited_s: float) -> CaseResult:
         reason=f"{names[0]}{others} is left after {case_id}: {waited_s:.1f} s after its processes "
         "were gone the kernel still holds a reference",
         mismatches=tuple(Mismatch(0, "leftover", allowed, name) for name in names),
+        sentence="An event that does not persist goes with its last reference.",
         evidence=Evidence(docs=_DOC, spec="trace_events_user.c:user_event_put"),
     )
 
@@ -105,5 +106,6 @@ def wrong_enablers(case_id: str, wrong: Sequence[str]) -> CaseResult:
         blame=Blame.KERNEL,
         reason=f"after {case_id}: {wrong[0]}",
         mismatches=tuple(Mismatch(0, "enablers", "as in the model", each) for each in wrong),
+        sentence="The enablers of a case can be unregistered once, which clears their bits.",
         evidence=Evidence(spec="trace_events_user.c:user_events_ioctl_unreg"),
     )

@@ -6,7 +6,6 @@ and a number, equal evidence is stored once, and lines of operations are indexes
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from conformance.cases.case import Case
+from conformance.report.difference import difference_lines
 from conformance.report.failure import rerun_line
 from conformance.report.html.pages import render_page
 from conformance.report.matrix.findings import Finding
@@ -34,10 +34,10 @@ from conformance.report.matrix.story import (
     transitions,
 )
 from conformance.report.matrix.table import Absence, Cell, Column, Matrix, Row
+from conformance.report.program import is_folded, program_lines
 from conformance.repro.errors import NotExpressible
 from conformance.repro.of_result import program_of_result
-from conformance.results.case_result import NOT_OK, Blame, CaseResult, Mismatch, Outcome
-from conformance.results.json_codec import encode
+from conformance.results.case_result import NOT_OK, Blame, CaseResult, Outcome
 from conformance.results.run import RunHead
 from conformance.results.summary import short_digest
 
@@ -128,7 +128,11 @@ def payload(matrix: Matrix, findings: Sequence[Finding]) -> dict[str, Any]:
     rows = [_row(row, surfaces.index(row.surface), tables) for row in matrix.rows]
     return {
         "columns": [
-            {"label": column.label, "release": column.record.head.kernel.release}
+            {
+                "label": column.label,
+                "release": column.record.head.kernel.release,
+                "command": column.record.head.command or "uevt run …",
+            }
             for column in matrix.columns
         ],
         "outcomes": [[*_CODES[each], each.value, each in NOT_OK] for each in Outcome],
@@ -167,6 +171,10 @@ class _Tables:
     # Stand-alone programs on the page.
     programs: int = 0
 
+    def numbers(self, lines: Sequence[str]) -> list[int]:
+        """The numbers of lines of text."""
+        return [self.lines.number(line) for line in lines]
+
 
 def _row(row: Row, surface: int, tables: _Tables) -> list[Any]:
     """Surface, function, id, tier, letters, milliseconds, digests, and details."""
@@ -202,15 +210,14 @@ def _has_details(result: CaseResult) -> bool:
 
 def _detail(result: CaseResult, tables: _Tables, head: RunHead) -> dict[str, Any]:
     """What explains a result; empty parts are left out."""
-    evidence = result.evidence
+    evidence, listing = result.evidence, program_lines(result)
     found = {
         "blame": "" if result.blame is Blame.NONE else result.blame.value,
-        "reason": result.reason,
+        "reason": "" if result.reason in map(str, result.mismatches) else result.reason,
         "bug": result.bug,
-        "mismatches": [_mismatch(each) for each in result.mismatches],
-        "steps": [tables.lines.number(line) for line in evidence.steps],
-        "model": evidence.model,
-        "kernel": evidence.kernel,
+        "difference": tables.numbers(difference_lines(result)),
+        "listing": tables.numbers(listing),
+        "steps": tables.numbers(evidence.steps) if is_folded(listing) else [],
         "docs": evidence.docs if result.outcome is Outcome.SKIP else "",
         "program": _program(result, tables, head),
         "console": evidence.console,
@@ -231,17 +238,6 @@ def _program(result: CaseResult, tables: _Tables, head: RunHead) -> str:
         return ""
     tables.programs += 1
     return text
-
-
-def _mismatch(mismatch: Mismatch) -> dict[str, Any]:
-    """A mismatch; of texts of several lines the lines of both, marked with " ", "-" or "+"."""
-    if "\n" not in mismatch.allowed.strip() and "\n" not in mismatch.observed.strip():
-        return dict(encode(mismatch))
-    allowed, observed = mismatch.allowed.split("\n"), mismatch.observed.split("\n")
-    every = len(allowed) + len(observed)
-    lines = list(difflib.unified_diff(allowed, observed, n=every, lineterm=""))
-    # The first three lines are file names and line numbers.
-    return {"step": mismatch.step, "field": mismatch.field, "lines": lines[3:]}
 
 
 def _conditions(case: Case | None) -> str:

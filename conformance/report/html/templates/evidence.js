@@ -1,7 +1,5 @@
 // The content of the dialog: what explains the result of a case on a kernel.
 const evidence = (() => {
-  const FIRST_MISMATCHES = 2;
-
   const section = (title, ...children) => element("section", {}, element("h3", {}, title), ...children);
   const text = (content) => element("pre", {}, content);
   const paragraph = (kind, content) => content && element("p", { class: kind }, content);
@@ -15,18 +13,16 @@ const evidence = (() => {
     const kernels = element("nav", { "aria-label": "kernels" }, ...matrix.columns.map(({ label }, place) =>
       element("a", { href: address(label), "aria-current": place === column ? "true" : undefined },
         mark(one.letters[place]), ` ${label}`)));
-    const mismatches = (detail.mismatches || []).map(mismatch);
-    const more = mismatches.splice(FIRST_MISMATCHES);
     const body = element("div", { class: "body" },
       paragraph("sentence", one.sentence),
       paragraph("", summary(one, column)),
       paragraph("reason", detail.reason),
-      ...mismatches,
-      more.length ? element("details", {}, element("summary", {}, `${more.length} more`), ...more) : "",
-      sides(one, detail),
-      detail.steps && section("steps", steps(detail)),
+      detail.difference && section("what differs", listing(detail.difference)),
+      detail.listing && section("program, paths below /sys/kernel/tracing", listing(detail.listing)),
+      detail.steps && element("details", {}, element("summary", {}, "all steps"), listing(detail.steps)),
       detail.program && element("details", {},
         element("summary", {}, "a C program of its own (uevt repro)"), text(detail.program)),
+      documented(one, detail),
       detail.console && section("console", text(detail.console)),
       detail.rerun && section("run twice", paragraph("", detail.rerun)),
       detail.adapted && section("judged with measured switches", paragraph("", detail.adapted.join(", "))),
@@ -44,28 +40,19 @@ const evidence = (() => {
     return lines.join(" ");
   }
 
-  function sides(one, detail) {
-    const docs = detail.docs || one.docs;
-    return element("div", { class: "sides" },
-      detail.model && section("the model allows", text(detail.model)),
-      detail.kernel && section("the kernel returned", text(detail.kernel)),
-      docs && section("documentation", paragraph("", docs)));
-  }
-
-  function steps({ steps: numbers, mismatches = [] }) {
-    const wrong = new Set(mismatches.map((each) => each.step));
-    return element("ol", { class: "steps" }, ...numbers.map((number) => {
+  // Lines of the terminal's form: what the kernel answered, and steps that differ, are coloured.
+  function listing(numbers) {
+    const kinds = [[/^ +(kernel  |-)/, "removed"], [/^ +\+/, "added"], [/^  > /, "wrong"]];
+    return element("pre", {}, ...numbers.map((number) => {
       const line = matrix.lines[number];
-      const bad = wrong.has(parseInt(line, 10));
-      return element("li", { class: bad ? "wrong" : "" }, bad ? "▶ " : "", line);
+      const [, kind] = kinds.find(([pattern]) => pattern.test(line)) || [];
+      return element("span", { class: kind }, `${line}\n`);
     }));
   }
 
-  function mismatch({ step, field, allowed, observed, lines }) {
-    const place = step ? `step ${step}, ${field}` : `the case as a whole, ${field}`;
-    if (!lines) return section(place, pairs("pair", [["allowed", allowed], ["observed", observed]]));
-    return section(`${place}  (− allowed, + observed)`, element("pre", {}, ...lines.map((line) =>
-      element("span", { class: { "-": "removed", "+": "added" }[line[0]] }, `${line[0]} ${line.slice(1)}\n`))));
+  function documented(one, detail) {
+    const docs = detail.docs || one.docs;
+    return docs && section("documentation", paragraph("", docs));
   }
 
   function finding(number) {
@@ -86,7 +73,7 @@ const evidence = (() => {
       ["blame", detail.blame],
       ["digest", judged && one.digest(column)],
       ["source", detail.source],
-      ["run it", `uevt run … -k ${one.id}${one.tier === "full" ? " --tier full" : ""}`],
+      ["run it", `${matrix.columns[column].command}${one.tier === "full" ? " --tier full" : ""} -k ${one.id}`],
     ]);
   }
 

@@ -1,5 +1,5 @@
 // The matrix of a report, from the payload of html.py in #data:
-//   columns    label and release of each kernel, oldest first
+//   columns    label, release and command of each kernel, oldest first
 //   outcomes   letter, sign, word, and whether it is an error or a deviation
 //   absent     letter, sign and word of cells without a result
 //   surfaces   names
