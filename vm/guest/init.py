@@ -18,19 +18,27 @@ MOUNTS = (
     ("debugfs", "/sys/kernel/debug", ""),
     ("tracefs", "/sys/kernel/tracing", ""),
 )
+MS_BIND = 4096
 
 
 def mount_all(directory: str) -> None:
-    """Mount MOUNTS through libc, without hiding DIRECTORY, which later imports need."""
+    """Mount MOUNTS through libc, without hiding DIRECTORY and Python, which later imports need."""
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
     for kind, where, options in MOUNTS:
+        below = [each for each in (directory, sys.base_prefix) if each.startswith(where + "/")]
         # A root archive is writable without a mount.
-        if directory.startswith(where + "/") and os.access("/", os.W_OK):
+        if below and os.access("/", os.W_OK):
             continue
+        hidden = [(each, os.open(each, os.O_PATH)) for each in below]
         source = kind.encode()
         libc.mount(source, where.encode(), source, 0, options.encode())
+        for each, descriptor in hidden:
+            # The host's root, as a user who must not write there.
+            os.makedirs(each, exist_ok=True)
+            libc.mount(f"/proc/self/fd/{descriptor}".encode(), each.encode(), None, MS_BIND, None)
+            os.close(descriptor)
 
 
 def power_off() -> None:
