@@ -120,9 +120,8 @@ def load_catalog(directory: Path = CATALOG) -> Catalog:
             entries[entry.name] = entry
         except BadCatalogEntry as error:
             broken[table.file.stem] = error
-    return Catalog(
-        {file.stem: entries[file.stem] for file in files if file.stem in entries}, broken
-    )
+    names = [file.stem for file in files if file.stem not in broken]
+    return Catalog({name: entries[name] for name in names}, broken)
 
 
 def _series(number: str) -> tuple[int, int]:
