@@ -140,7 +140,7 @@ class Mismatch:
     """One answer of the kernel that neither the model nor a literal of the case allows.
 
     ``step`` counts the operations of the case from 1; 0 is the case as a whole.  ``field`` is the
-    part compared: ``errno``, ``value``, ``data``, ``memory`` with actor and address, ``literal``
+    part compared: ``errno``, ``value``, ``data``, ``memory`` with actor and name, ``literal``
     for a value that the case states, ``console``, or what the kernel kept or lacks: ``leftover``,
     ``enablers``, ``files``, ``guest`` with the state that changed.
     """
@@ -160,11 +160,11 @@ class Mismatch:
 class Evidence:
     """What a reader needs to judge the outcome.
 
-    ``steps`` are the operations, one numbered line each; ``model`` the answers that the model
-    allows at the steps that differ, ``kernel`` those of the kernel; ``docs`` the documentation in
-    our own words, as ``file@tag: text``; ``spec`` the kernel function that decides; ``console`` the
-    console output during the case.  ``program`` is the program as data, empty for a case that
-    passed; ``left_out`` says why it is missing otherwise.
+    ``steps`` are the program as text, one numbered line for each call; ``model`` the answers that
+    the model allows at the steps that differ, ``kernel`` those of the kernel; ``docs`` the
+    documentation in our own words, as ``file@tag: text``; ``spec`` the kernel function that
+    decides; ``console`` the console output during the case.  ``program`` is the program as data,
+    empty for a case that passed; ``left_out`` says why it is missing otherwise.
     """
 
     steps: tuple[str, ...] = ()

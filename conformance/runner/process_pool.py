@@ -26,6 +26,8 @@ _SIGKILL = 9
 # Slot of user_events_data for unregistering; no program uses it.
 _OWN_SLOT = 1000
 
+STILL_SET = "still set after its enabler was unregistered"
+"""What is wrong with a bit that unregistering did not clear."""
 # Calls per enabler: unregister, unregister again, read the byte of the bit.
 _PER_ENABLER = 3
 
@@ -193,7 +195,7 @@ def _wrong(enablers: Enablers, results: Sequence[dict[str, Any]]) -> tuple[str, 
         if again["errno"] != ENOENT:
             found.append(f"{place}: an enabler is left after it was unregistered")
         if not (first["errno"] or byte["errno"]) and int(byte["data"], 16) >> bit % 8 & 1:
-            found.append(f"{place}: still set after its enabler was unregistered")
+            found.append(f"{place}: {STILL_SET}")
     return tuple(found)
 
 
