@@ -11,6 +11,8 @@ from host.deadline import Deadline
 
 # In a log, one line in this many seconds shows that the work continues.
 QUIET_INTERVAL_S = 15.0
+# The time after which a rate is known well enough to estimate the rest.
+RATE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,8 @@ class Step:
     """One report of a preparation.
 
     `done` and `expected` count objects while compiling, or `unit` (`expected` is an estimate, None
-    if there is none); `elapsed_s` is the time since the phase began.  The next step of the same
+    if there is none), `begun` of them were done before; `elapsed_s` is the time since the phase
+    began.  The next step of the same
     phase replaces a `passing` one.  While `idle` nothing happens: in a log, one line is enough.
     """
 
@@ -26,6 +29,7 @@ class Step:
     elapsed_s: float = 0.0
     done: int | None = None
     expected: int | None = None
+    begun: int = 0
     unit: str = "objects"
     passing: bool = False
     idle: bool = False
@@ -39,9 +43,23 @@ class Step:
             unit = self.unit.removesuffix("s") if self.done == 1 else self.unit
             parts.append(f"{self.done} {unit}")
         if self.elapsed_s >= 1.0:
-            minutes, seconds = divmod(int(self.elapsed_s), 60)
-            parts.append(f"{minutes}:{seconds:02d}")
+            parts.append(_clock(self.elapsed_s))
+        if self.passing and self._left_s:
+            parts.append(f"about {_clock(self._left_s)} left")
         return ", ".join(parts)
+
+    @property
+    def _left_s(self) -> float:
+        """The time left at the present rate, 0 while it is unknown."""
+        done = (self.done or 0) - self.begun
+        if self.expected is None or done <= 0 or self.elapsed_s < RATE_S:
+            return 0.0
+        return self.elapsed_s * max(0, self.expected - self.begun - done) / done
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(int(seconds), 60)
+    return f"{minutes}:{seconds:02d}"
 
 
 Progress = Callable[[Step], None]

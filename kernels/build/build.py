@@ -236,7 +236,7 @@ class HostWorkshop:
                 try:
                     options = () if settled else kbuild.configure(recipe.wanted)
                     why = seed and reason(entry.kernel_id, seed, patched.differing, options)
-                    kbuild.build(entry, why or "")
+                    kbuild.build(entry, why or "", options)
                 except BuildFailed as error:
                     raise self._blame(error, entry) from error
             return module_abi.digest(objects, recipe, patched.files)

@@ -7,13 +7,14 @@ import re
 import shutil
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from host.arch import ARCH, IMAGE
 from host.deadline import Deadline
 from host.progress import Progress, Step
 from kernels import kconfig
+from kernels.build.stale_objects import compiled_objects, stale_objects
 from kernels.catalog.entries import KernelEntry
 from kernels.errors import BuildFailed, Killed, LostOptions
 from kernels.tools import ccache, child_process
@@ -58,6 +59,7 @@ class Kbuild:
         self._tail: deque[str] = deque(maxlen=TAIL_LINES)
         self._cause: list[str] = []
         self._compiled: int | None = None  # objects; not counted while configuring
+        self._begun = 0
         self._reported = float("-inf")
         # Read before a patch can change the file.
         self._when = time.gmtime((tree / "Makefile").stat().st_mtime)
@@ -83,15 +85,19 @@ class Kbuild:
         file = self._objects / ".config"
         return file.read_text(encoding="utf-8") if file.exists() else ""
 
-    def build(self, entry: KernelEntry, why: str = "") -> None:
-        """Build the image on all available processors; `why` is reported at the end."""
+    def build(self, entry: KernelEntry, why: str = "", options: Collection[str] = ()) -> None:
+        """Build the image on all available processors; `why` is reported at the end.
+
+        `options` are those that changed.
+        """
         fresh = not (self._objects / "vmlinux").exists()
-        expected = entry.needs.objects if fresh else None
+        expected = entry.needs.objects if fresh else stale_objects(self._objects, options)
         deadline = Deadline(BUILD_S, f"compiling {entry.kernel_id}")
-        self._compiled = 0
+        # Those of an interrupted build stay.
+        self._compiled = self._begun = compiled_objects(self._objects) if fresh else 0
         jobs = len(os.sched_getaffinity(0))
         self._make(f"-j{jobs}", IMAGE, deadline=deadline, expected=expected)
-        self._report(deadline, expected, passing=False, why=why)
+        self._report(deadline, expected if fresh else None, passing=False, why=why)
 
     def prepare_modules(self) -> None:
         """Run modules_prepare, which an image does not need."""
@@ -159,6 +165,7 @@ class Kbuild:
                 elapsed_s=deadline.elapsed,
                 done=self._compiled,
                 expected=expected,
+                begun=self._begun,
                 passing=passing,
             )
         )

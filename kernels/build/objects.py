@@ -13,6 +13,7 @@ from host.deadline import Deadline
 from host.files import digest_of
 from host.progress import Progress, ticking
 from host.text import counted
+from kernels.build.stale_objects import compiled_objects
 from kernels.build.views import make_view, replace_paths
 from kernels.catalog.entries import TREE, KernelEntry
 from kernels.errors import KernelTrouble, StoreBusy
@@ -89,8 +90,7 @@ class ObjectsDirectory:
         """What remains of an interrupted build, for people."""
         if self.last is None:
             return f"interrupted; objects of {kernel_id} may be incomplete, and are built again"
-        number = sum(1 for _ in self.path.rglob(".*.o.cmd"))
-        objects = counted(number, "object")
+        objects = counted(compiled_objects(self.path), "object")
         return f"interrupted; the next build of {kernel_id} goes on with the {objects} compiled"
 
     @property

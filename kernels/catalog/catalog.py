@@ -266,7 +266,7 @@ def _needs(table: Table) -> Needs:
         tools=tools,
         tree_mib=table.number("tree_mib", default=usual.tree_mib),
         objects_mib=table.number("objects_mib", default=usual.objects_mib),
-        objects=table.number("objects") if table.has("objects") else None,
+        objects=table.number("objects", default=usual.objects),
     )
     table.finish()
     return needs

@@ -26,6 +26,19 @@ class Terminal(io.StringIO):
             Step("compiling 6.12", elapsed_s=61, done=12, expected=2000),
             "compiling 6.12, 12/2000 objects, 1:01",
         ),
+        (
+            Step("compiling", elapsed_s=60, done=500, expected=2000, passing=True),
+            "compiling, 500/2000 objects, 1:00, about 3:00 left",
+        ),
+        # The objects of an interrupted build took none of this time.
+        (
+            Step("compiling", elapsed_s=60, done=1500, expected=2000, begun=1000, passing=True),
+            "compiling, 1500/2000 objects, 1:00, about 1:00 left",
+        ),
+        (
+            Step("compiling", elapsed_s=60, done=2001, expected=2000, passing=True),
+            "compiling, 2001/2001 objects, 1:00",
+        ),
         (Step("compiling", done=12), "compiling, 12 objects"),
         (Step("compiling", done=2001, expected=2000), "compiling, 2001/2001 objects"),
     ],
@@ -62,3 +75,15 @@ def test_log_gets_few_lines(monkeypatch: pytest.MonkeyPatch) -> None:
         "uevt: building, 30 objects, 0:30\n"
         "uevt: building, 31 objects, 0:31\n"
     )
+
+
+def test_waiting_is_one_line_of_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    stream = io.StringIO()
+    report = StreamProgress(stream, prefix="")
+    for second in range(60):
+        now[0] = 100.0 + second
+        holder = "process 7" if second < 40 else "process 8"
+        report(Step(f"waiting for {holder}", elapsed_s=second, passing=True, idle=True))
+    assert stream.getvalue() == "waiting for process 7\nwaiting for process 8, 0:40\n"
