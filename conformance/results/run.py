@@ -31,6 +31,8 @@ _OF_A_WHOLE_RUN = (
     *("-k=", "--tier=", "--isolation=need", "--shuffle=", "--repeat="),
     *("--exit-style=", "--require"),
 )
+# Ends of the ids of results that are about a case, or about the probe of its switch.
+_ABOUT_A_CASE = re.compile(r"(\.probe)?\.(leftover|enablers|afterwards)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ class RunHead:
         if not self.asked or case.surface == MODULE_SURFACE:
             return ""
         tier = " --tier full" if case.tier == "full" else ""
-        return f"{self.command}{tier} -k {case.id}"
+        return f"{self.command}{tier} -k {_ABOUT_A_CASE.sub('', case.id)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,8 @@ class CaseRun:
         """The operations so far."""
         return [step.operation for step in self._steps]
 
-    def _listed(self) -> tuple[str, ...]:
+    def listed(self) -> tuple[str, ...]:
+        """The program as text."""
         lost = self._lockstep.unanswered if self._lockstep else ()
         return tuple(Listing(self._steps, lost).lines)
 
@@ -203,7 +204,7 @@ class CaseRun:
         wrong = [step for step in self._steps if step.differences]
         program, left_out = ((), "") if passed and not bugs else self._recorded()
         evidence = Evidence(
-            steps=() if passed else self._listed(),
+            steps=() if passed else self.listed(),
             model="\n".join(f"step {s.number}: {_allowed(s)}" for s in wrong),
             kernel="\n".join(f"step {s.number}: {result_text(s.seen)}" for s in wrong),
             docs=case.doc,

@@ -154,7 +154,7 @@ class PreparedGuest:
         if not began:
             return Aftermath()
         *invariants, definitions = results
-        self._lingering.note(case_id, text_of(definitions))
+        self._lingering.note(case_id, text_of(definitions), run.listed)
         wrong = (wrong_enablers(case_id, returned.wrong),) if returned.wrong else ()
         return Aftermath(tuple(self._invariants.changed(invariants)), wrong)
 

@@ -7,8 +7,8 @@ after every case, in one request with the invariants, and only what stays is wai
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from conformance.client import tracefs
 from conformance.client.executor import Deadline
@@ -35,11 +35,24 @@ _AGE = 1.0
 _DOC = "user_events.rst@v6.12: an event that does not persist is deleted with its last reference"
 
 
+# Makes the text of a program when it is asked for.
+Program = Callable[[], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Definitions that a case left, and its program."""
+
+    lines: list[str] = field(default_factory=list)
+    program: Program = tuple
+
+
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The case after which an event was first seen, and when it is worth a wait."""
+    """The case after which an event was first seen, its program, and when to wait for its end."""
 
     case: str
+    program: Program
     age: Deadline
 
 
@@ -52,17 +65,17 @@ class LingeringEvents:
         self._seen: dict[str, _Seen] = {}
         self._last_case = ""
 
-    def note(self, case_id: str, definitions: str) -> None:
-        """Take the text of dynamic_events after a case."""
+    def note(self, case_id: str, definitions: str, program: Program = tuple) -> None:
+        """Take the text of dynamic_events after a case with this program."""
         before, self._last_case = self._seen, case_id
         self._seen = {}
         for line in definitions.splitlines():
-            self._seen[line] = before.get(line) or self._first(case_id)
+            self._seen[line] = before.get(line) or self._first(case_id, program)
 
-    def _first(self, case_id: str) -> _Seen:
+    def _first(self, case_id: str, program: Program) -> _Seen:
         # Its end is no wait in vain: nothing is known to be wrong yet.
         seconds = _AGE * self._patience.share
-        return _Seen(case_id, self._channel.deadline(seconds, "the end of an event"))
+        return _Seen(case_id, program, self._channel.deadline(seconds, "the end of an event"))
 
     def __bool__(self) -> bool:
         """Whether any event was there after the last case."""
@@ -77,19 +90,20 @@ class LingeringEvents:
         """Nothing is left, or what is left has been judged."""
         self._seen = {}
 
-    def by_case(self, left: Sequence[str]) -> dict[str, list[str]]:
+    def by_case(self, left: Sequence[str]) -> dict[str, Left]:
         """What is left, by the case after which it was first seen, else the last one."""
-        found: dict[str, list[str]] = {}
+        found: dict[str, Left] = {}
         for line in left:
             seen = self._seen.get(line)
-            found.setdefault(seen.case if seen else self._last_case, []).append(line)
+            case, program = (seen.case, seen.program) if seen else (self._last_case, tuple)
+            found.setdefault(case, Left(program=program)).lines.append(line)
         return found
 
 
-def result_of(case_id: str, left: Sequence[str], waited_s: float) -> CaseResult:
+def result_of(case_id: str, left: Left, waited_s: float) -> CaseResult:
     """The result about what is left of a case, although its processes are gone."""
-    names = list(map(plain_names, left))
-    others = f" and {len(left) - 1} more" if len(left) > 1 else ""
+    names = list(map(plain_names, left.lines))
+    others = f" and {len(names) - 1} more" if len(names) > 1 else ""
     allowed = "nothing, once the processes are gone"
     return CaseResult(
         id=f"{case_id}.leftover",
@@ -101,7 +115,7 @@ def result_of(case_id: str, left: Sequence[str], waited_s: float) -> CaseResult:
         "were gone the kernel still holds a reference",
         mismatches=tuple(Mismatch(0, "leftover", allowed, name) for name in names),
         sentence="An event that does not persist goes with its last reference.",
-        evidence=Evidence(docs=_DOC, spec="trace_events_user.c:user_event_put"),
+        evidence=Evidence(left.program(), docs=_DOC, spec="trace_events_user.c:user_event_put"),
     )
 
 

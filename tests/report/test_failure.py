@@ -50,6 +50,12 @@ def test_the_command_reruns_one_case_on_the_same_kernel(
     assert head(asked=tuple(asked)).command_for(result) == f"uevt run {command}"
 
 
+@pytest.mark.parametrize("end", [".leftover", ".enablers", ".afterwards", ".probe.enablers"])
+def test_the_command_for_what_a_case_left_reruns_the_case(end: str) -> None:
+    result = case(f"write.a{end}", Outcome.FAIL)
+    assert head().command_for(result) == "uevt run --kernel 6.12 -k write.a"
+
+
 def test_there_is_no_command_without_a_record_of_the_options() -> None:
     assert head(asked=()).command_for(failure()) == ""
     assert "rerun" not in render_failure(failure(), head(asked=()))[-1]

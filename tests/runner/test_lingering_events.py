@@ -13,6 +13,8 @@ from conformance.client import tracefs
 from conformance.client.executor import Deadline, ModelDeadline
 from conformance.ops.calls import Call
 from conformance.results.case_result import Blame, CaseResult, Outcome
+from conformance.runner.lingering_events import LingeringEvents, result_of
+from conformance.runner.patience import Patience
 from conformance.runner.runner import Runner
 from tests.runner.test_runner import PROFILE, Guest, needing
 
@@ -168,3 +170,13 @@ def test_kernel_that_keeps_everything_is_not_waited_for_forever() -> None:
     assert len(runner.take_other_results()) == 5
     assert guest.waits[5:] == [0.0] * 5
     assert guest.renewed == 10
+
+
+def test_what_is_left_is_shown_with_the_program_that_left_it() -> None:
+    lingering = LingeringEvents(Keeping(), Patience())
+    lingering.note("a.one", "u:t00001_e\n", lambda: ("4. p1: close(fd)",))
+    lingering.note("a.two", "u:t00001_e\nu:t00002_e\n", lambda: ("5. p1: close(fd)",))
+    found = lingering.by_case(["u:t00001_e"])
+    result = result_of("a.one", found["a.one"], 2.0)
+    assert list(found) == ["a.one"]
+    assert result.evidence.steps == ("4. p1: close(fd)",)
