@@ -13,10 +13,6 @@ def main(page: Path, picture: Path) -> None:
     with chromium() as browser:
         window = browser.new_page(viewport={"width": 1100, "height": 620}, color_scheme="light")
         window.goto(f"{page.absolute().as_uri()}#view=cases")
-        # Unfold one surface.
-        window.locator("#rows strong:text-is('format')").click()
-        window.mouse.move(0, 0)
-        window.locator("#grid").evaluate("(grid) => { grid.scrollTop = 8 * 28; grid.blur(); }")
         window.screenshot(path=picture)
 
 
