@@ -157,6 +157,15 @@ BUGS: tuple[Switch, ...] = (
         fingerprints=("oops:filter_match_preds",),
     ),
     _bug(
+        "tracefs-root-mode",
+        "tracefs is mounted with mode 755, so that every user can enter it",
+        kind=Kind.BASE,
+        introduced=(6, 12),
+        fix="tracefs: Fix default permissions not being applied on initial mount",
+        fixed=(7, 1),
+        backports={(6, 12): 90, (6, 18): 30, (7, 0): 7},
+    ),
+    _bug(
         "hist-signed",
         "a histogram shows signed keys as unsigned",
         kind=Kind.BASE,

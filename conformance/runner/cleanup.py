@@ -5,7 +5,7 @@ After every case, and limited to what it touched (``conformance.runner.leftovers
 ==========================================  =====================================================
 state                                       restored by
 ==========================================  =====================================================
-tracefs superblock: read-only, mode, gid    remount read-write with ``gid=0,mode=700``
+tracefs superblock: read-only, gid          remount read-write with ``gid=0``
 mode and owner of the files in ``GUARDED``  chown(2), chmod(2) to those before the first case
 the files in ``SETTINGS``                   the text they showed before the first case
 triggers and histograms                     truncation and ``!``, the last file written first
@@ -61,8 +61,8 @@ _EVENTS = f"{tracefs.ROOT}/events"
 _INSTANCES = f"{tracefs.ROOT}/instances"
 _SET_EVENT = f"{tracefs.ROOT}/set_event"
 _PID_LISTS = (f"{tracefs.ROOT}/set_event_pid", f"{tracefs.ROOT}/set_event_notrace_pid")
-# Options of the tracefs superblock as it is mounted first.
-_OPTIONS = "gid=0,mode=700"
+# The option of the tracefs superblock as it is mounted first.
+_OPTIONS = "gid=0"
 # First words of `snapshot` without a spare buffer (trace.c:print_snapshot_help).
 _SPARE_FREED = "* Snapshot is freed *"
 # Kprobes, eprobes and synthetic events in dynamic_events.

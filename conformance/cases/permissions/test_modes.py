@@ -24,12 +24,17 @@ case = surface(
 )
 
 
-@case(isolation="none")
-@variants(("data", DATA, 0o640), ("dynamic_events", DYNAMIC_EVENTS, 0o640), ("root", ROOT, 0o700))
-def test_owners(ue: UserEvents, path: str, mode: int) -> None:
+@case(isolation="none", switch="tracefs-root-mode")
+@variants(
+    ("root", ROOT, 0o700, 0o755),
+    ("data", DATA, 0o640, 0o640),
+    ("dynamic_events", DYNAMIC_EVENTS, 0o640, 0o640),
+)
+def test_owners(ue: UserEvents, path: str, mode: int, mode_with_bug: int) -> None:
     """The files belong to root, and only root can reach them."""
     root = Credentials(ue.process)
-    assert (root.mode(path), root.owner(path)) == (mode, "0:0")
+    assert root.mode(path) == ue.bug("tracefs-root-mode", fixed=mode, present=mode_with_bug)
+    assert root.owner(path) == "0:0"
 
 
 @case(spec="fs/tracefs/inode.c:tracefs_apply_options", level="detail")
@@ -42,6 +47,7 @@ def test_owners(ue: UserEvents, path: str, mode: int) -> None:
 def test_no_way_in(ue: UserEvents, path: str, flags: int) -> None:
     """The mode of a file does not help a user who cannot enter tracefs: EACCES."""
     administrator = Credentials(ue.new_process())
+    administrator.chmod(ROOT, 0o700)
     administrator.chmod(DATA, 0o666)
     administrator.chmod(DYNAMIC_EVENTS, 0o666)
     Credentials(ue.process).become(USER)

@@ -61,6 +61,7 @@ def test_data_file_alone(ue: UserEvents) -> None:
 def test_data_file_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     """A user who sees only the bind-mounted file needs its mode, and no access to tracefs."""
     administrator = Credentials(ue.new_process())
+    administrator.chmod(ROOT, 0o700)
     administrator.chmod(DATA, mode)
     user = own_mounts(ue)
     user.make_file(f"{RUN}/data")
@@ -269,6 +270,7 @@ def test_mount_options(
     """The group option applies to every file, the mode option to the root directory only."""
     administrator = Credentials(ue.new_process())
     administrator.unshare(CLONE_NEWNS)
+    administrator.chmod(ROOT, 0o700)
     assert administrator.remount(ROOT, options).errno == ""
     user = Credentials(ue.process)
     user.become(USER)

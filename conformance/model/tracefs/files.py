@@ -42,6 +42,8 @@ MAXIMUM = "/proc/sys/kernel/user_events_max"
 
 # A shared mapping needs a writable descriptor of user_events_status.
 _MAPPED_STATUS_MODE = 0o640
+# That of simple_fill_super(), where tracefs_reconfigure() does not apply TRACEFS_DEFAULT_MODE.
+_UNAPPLIED_ROOT_MODE = 0o755
 MODES = {
     DATA: 0o640,
     STATUS: 0o440,
@@ -115,6 +117,8 @@ def mode(world: World, path: str) -> int:
         raise NotModelled(f"the mode of {path}")
     if path == STATUS and world.profile.has("status_page"):
         return _MAPPED_STATUS_MODE
+    if path == TRACEFS and not world.profile.fixed("tracefs-root-mode"):
+        return _UNAPPLIED_ROOT_MODE
     return modes[key]
 
 
