@@ -226,8 +226,9 @@ OURS = versions() | {NATIVE: native_version()}
 )
 def test_agent_of_another_version_is_refused(guest: Guest, reported: object, message: str) -> None:
     guest.send(0, {"id": 0, "hello": 1, "agent": reported})
-    with pytest.raises(ChannelBroken, match=f"another version of .*{message}"):
+    with pytest.raises(ChannelBroken, match=f"another version of .*{message}") as caught:
         guest.agent.hello(Deadline(1, "hello"))
+    assert "run again" in caught.value.hint
 
 
 def test_agent_of_the_same_version_is_accepted(guest: Guest) -> None:

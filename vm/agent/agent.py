@@ -314,5 +314,7 @@ def _require_same_version(reported: object) -> None:
     theirs = reported if isinstance(reported, dict) else {}
     differing = sorted(name for name, sum_ in theirs.items() if ours.get(name) != sum_)
     if differing or not {"wire.py", NATIVE} <= theirs.keys():
-        which = ", ".join(differing) or "unknown files"
-        raise ChannelBroken(f"the agent in the guest has another version of {which}")
+        which = ", ".join(f"vm/{name}" for name in differing) or "unknown files"
+        what = f"the agent in the guest has another version of {which}"
+        hint = "files of vm/ changed during the run: run again, from a checkout that is not edited"
+        raise ChannelBroken(what, hint=hint)
