@@ -16,6 +16,7 @@ from conformance.cases.surfaces import listed
 from conformance.results.journal import JournalWriter
 from conformance.results.replay import read_journal
 from tests.enclosure import Runs, comparable
+from tests.results.test_schema import WRITTEN
 
 FEW = ("--kernel=model", "-k", "status.")
 PATIENCE = 60.0
@@ -69,7 +70,9 @@ def test_order_of_results_is_not_that_of_ending(place: Runs) -> None:
     out = place.directory / "out"
     few = ("--kernel=model", "-k", "header. or status.w or delete.busy", "--shuffle=7")
     assert place.run(*few, f"--out={out}") == (0, "")
-    ids = [case["id"] for case in json.loads((out / "results.json").read_text())["cases"]]
+    results = json.loads((out / "results.json").read_text())
+    WRITTEN.validate(results)
+    ids = [case["id"] for case in results["cases"]]
     assert ids == sorted(ids, key=listed)
     assert list(read_journal(out / "journal.jsonl").results) != ids
     entries = ElementTree.parse(out / "junit.xml").findall(".//testcase")

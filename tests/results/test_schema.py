@@ -79,6 +79,13 @@ def test_every_kind_of_run_follows_the_schema(record: RunRecord) -> None:
     WRITTEN.validate(json.loads(json.dumps(record.to_json())))
 
 
+@pytest.mark.parametrize(
+    "file", sorted((DOCS / "example").glob("*/*.json")), ids=lambda file: file.parent.name
+)
+def test_runs_on_kernels_follow_the_schema(file: Path) -> None:
+    WRITTEN.validate(json.loads(file.read_text()))
+
+
 @pytest.mark.parametrize("file", sorted((DOCS / "results").iterdir()), ids=lambda file: file.stem)
 def test_published_runs_follow_their_schema(file: Path) -> None:
     Draft202012Validator(closed(summary_schema())).validate(json.loads(file.read_text()))
