@@ -20,6 +20,7 @@ from conformance.listing.calls import Calls
 from conformance.listing.memory import Memory
 from conformance.listing.names import (
     Names,
+    is_fresh_word,
     is_furniture,
     is_guarded,
     plain_names,
@@ -132,12 +133,13 @@ class Listing:
             return
         if isinstance(operation, ops.Load) and self._is_returned(step):
             return
+        if is_fresh_word(operation) and not step.differences:
+            self._after(operation, step)
+            return
         self._before(operation)
         text = self._calls.text(operation)
         stores = isinstance(operation, _STORES) and step.seen.ok and not step.differences
-        if not (stores and text.endswith(" = 0x0")):
-            line = _Line(step, text + self._result(step), _waited(step), stores)
-            self._lines.append(line)
+        self._lines.append(_Line(step, text + self._result(step), _waited(step), stores))
         self._after(operation, step)
 
     def _is_returned(self, step: Step) -> bool:

@@ -125,6 +125,14 @@ def without_guards(address: int, content: bytes) -> tuple[int, bytes]:
     return address, content
 
 
+def is_fresh_word(operation: ops.Operation) -> bool:
+    """Whether an operation sets an enable word and its guards up, with value 0."""
+    if not isinstance(operation, ops.Store):
+        return False
+    address, content = without_guards(operation.address, operation.data)
+    return address != operation.address and not any(content)
+
+
 def is_furniture(operation: ops.Operation) -> bool:
     """Whether an operation is furniture of every program: a process, its two base mappings."""
     if isinstance(operation, ops.Mmap):

@@ -11,6 +11,7 @@ from conformance.report.matrix.story import (
     SECTIONS,
     GroupedResult,
     Transition,
+    also,
     contradictions,
     counted,
     grouped_results,
@@ -105,6 +106,8 @@ def _item(each: GroupedResult, findings: Sequence[Finding]) -> Iterator[str]:
     row = each.group.rows[0]
     if row.sentence:
         yield f"  <br>{escaped(row.sentence)}"
+    if each.alike:
+        yield f"  <br>also {escaped(also(each))}"
     for finding in findings:
         if finding.names(row.id):
             yield f"  <br>finding: {finding.title}"

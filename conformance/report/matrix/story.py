@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from conformance.abi.switch import Switch
 from conformance.abi.switches import SWITCHES
+from conformance.report.causes import symptom
 from conformance.report.matrix.table import Absence, Cell, Column, Group, Matrix, Row, grouped
 from conformance.results.case_result import (
     LOST,
@@ -30,6 +31,7 @@ SECTIONS = {
     Outcome.FIXED: "Fixed bugs",
 }
 """Outcomes of further sections, and their titles."""
+_MOST_ALIKE = 30
 # Facts of a run that differ every time.
 _OF_A_RUN = frozenset({"guests", "began", "took", "results"})
 _SKIPPED = {reason.value: reason.sentence for reason in SkipReason}
@@ -37,10 +39,11 @@ _SKIPPED = {reason.value: reason.sentence for reason in SkipReason}
 
 @dataclass(frozen=True, slots=True)
 class GroupedResult:
-    """Variants of one function with the same outcome for the same reason, on these kernels.
+    """Variants of a function with one outcome for one reason, on these kernels.
 
-    For a changed outcome ``before`` is that of the previous kernel; if that did not run them,
-    ``before_on`` names the earlier kernel that did.
+    ``alike`` are other functions with the same difference, or the same known bug.  For a changed
+    outcome ``before`` is that of the previous kernel; if that did not run them, ``before_on`` names
+    the earlier kernel that did.
     """
 
     group: Group
@@ -49,6 +52,12 @@ class GroupedResult:
     columns: tuple[Column, ...]
     before: Outcome | None = None
     before_on: str = ""
+    alike: tuple[Group, ...] = ()
+
+    @property
+    def cases(self) -> int:
+        """The number of cases."""
+        return sum(len(each.rows) for each in (self.group, *self.alike))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +113,28 @@ class Fact:
 
 
 def grouped_results(matrix: Matrix, outcomes: Collection[Outcome]) -> list[GroupedResult]:
-    """All results with one of these outcomes, equal ones grouped."""
-    found: dict[tuple[Outcome, str], dict[str, tuple[Row, list[Column]]]] = {}
+    """All results with one of these outcomes, those of one cause grouped."""
+    found: dict[object, dict[str, tuple[Row, list[Column]]]] = {}
+    reasons: dict[object, tuple[Outcome, str]] = {}
     for row in matrix.rows:
         for column, cell in zip(matrix.columns, row.cells, strict=True):
             if cell.result is not None and cell.result.outcome in outcomes:
-                key = cell.result.outcome, _reason(cell)
-                found.setdefault(key, {}).setdefault(row.id, (row, []))[1].append(column)
+                reason = cell.result.outcome, _reason(cell)
+                cause = reason if cell.result.bug else (reason[0], symptom(cell.result))
+                reasons.setdefault(cause, reason)
+                found.setdefault(cause, {}).setdefault(row.id, (row, []))[1].append(column)
     return [
-        GroupedResult(group, outcome, reason, columns)
-        for (outcome, reason), rows in found.items()
-        for columns, group in _by_columns(rows.values())
+        GroupedResult(group, *reasons[cause], columns, alike=tuple(alike))
+        for cause, rows in found.items()
+        for columns, (group, *alike) in _by_columns(rows.values())
     ]
+
+
+def also(found: GroupedResult) -> str:
+    """The names of the other functions, most of them."""
+    names = [each.name for each in found.alike[:_MOST_ALIKE]]
+    more = len(found.alike) - len(names)
+    return ", ".join(names + ([f"and {more} more"] if more else []))
 
 
 def transitions(matrix: Matrix) -> list[Transition]:
@@ -228,15 +247,14 @@ def _since(switch: Switch, column: Column) -> str:
 
 def _by_columns(
     rows: Iterable[tuple[Row, list[Column]]],
-) -> Iterator[tuple[tuple[Column, ...], Group]]:
+) -> Iterator[tuple[tuple[Column, ...], list[Group]]]:
     """Groups of rows with the same kernels."""
     found: dict[tuple[str, ...], tuple[list[Column], list[Row]]] = {}
     for row, columns in rows:
         labels = tuple(column.label for column in columns)
         found.setdefault(labels, (columns, []))[1].append(row)
     for columns, alike in found.values():
-        for group in grouped(alike):
-            yield tuple(columns), group
+        yield tuple(columns), grouped(alike)
 
 
 def _reason(cell: Cell) -> str:

@@ -9,6 +9,7 @@ from conformance.report.matrix.story import (
     SECTIONS,
     GroupedResult,
     Transition,
+    also,
     contradictions,
     counted,
     facts,
@@ -102,7 +103,7 @@ def _transition(transition: Transition) -> Iterator[str]:
 def _listed(title: str, found: Sequence[GroupedResult]) -> list[str]:
     if not found:
         return []
-    lines = [f"{title} ({sum(len(each.group.rows) for each in found)})"]
+    lines = [f"{title} ({sum(each.cases for each in found)})"]
     for each in found[:_MOST]:
         lines += _result(each)
     if len(found) > _MOST:
@@ -121,6 +122,8 @@ def _result(each: GroupedResult) -> Iterator[str]:
     yield from wrapped(text, indent=2, hanging=2)
     if each.reason:
         yield from wrapped(_cut(each.reason, _REASON), indent=4)
+    if each.alike:
+        yield from wrapped(f"also {also(each)}", indent=4, hanging=2)
 
 
 def _cut(text: str, most: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.report.matrix.story import (
+    also,
     contradictions,
     counted,
     facts,
@@ -19,7 +20,7 @@ from conformance.results.case_result import NOT_OK, Outcome, SkipReason
 from conformance.results.run import RunRecord
 from conformance.results.stored_runs import Run
 from tests.report.matrix.test_table import known
-from tests.report.samples import case, contradiction, kernel
+from tests.report.samples import case, contradiction, kernel, wrong
 
 
 def of(*records: RunRecord) -> Matrix:
@@ -41,6 +42,13 @@ def test_equal_results_of_several_kernels_are_one_group() -> None:
     assert (alike.group.name, len(alike.group.rows), alike.reason) == ("a.b", 2, "it broke")
     assert [column.label for column in alike.columns] == ["6.1", "6.12"]
     assert [column.label for column in other.columns] == ["7.3"]
+
+
+def test_functions_with_one_difference_are_one_group() -> None:
+    cases = [wrong("a.b"), *(wrong(f"c.d.{n}", sentence="s") for n in "xy"), wrong("e.f", "EBUSY")]
+    (first, other) = grouped_results(of(kernel("6.12", *cases)), NOT_OK)
+    assert (first.group.name, also(first), first.cases) == ("a.b", "c.d", 3)
+    assert (other.group.name, also(other), other.cases) == ("e.f", "", 1)
 
 
 def test_the_reason_of_a_skip_is_a_clause() -> None:
