@@ -25,6 +25,8 @@ _COMMANDS = {
     "cases": "cases",
     "compare": "compare",
     "repro": "repro",
+    "bundle": "bundle",
+    "replay": "replay",
     "report": "report",
     "history": "history",
     "export": "export",

@@ -71,13 +71,13 @@ def _program(
     from conformance.repro.of_result import described, profile_of
 
     record = read_results(find_run(Path(arguments.what)))
-    result = _chosen(record.cases, arguments.case, arguments.what)
+    result = chosen(record.cases, arguments.case, arguments.what)
     if not result.evidence.program or arguments.abi:
         return _of_case(result.id, _profile(arguments.abi or record.head.kernel.profile))
     return result.evidence.program, profile_of(record.head), described(result, record.head)
 
 
-def _chosen(cases: tuple[CaseResult, ...], wanted: str, run: str) -> CaseResult:
+def chosen(cases: tuple[CaseResult, ...], wanted: str, run: str) -> CaseResult:
     """The result of a case; without a name the only one that deviates."""
     found = [each for each in cases if each.id == wanted] if wanted else []
     if not wanted:

@@ -20,7 +20,7 @@ from tests.ops.test_operations import EXAMPLES
 # One of each kind of program; the ABI is that of 6.12 unless named.
 CASES = {
     "write.returns_all_bytes.u8": "",
-    "smp.one_word_and_bit.threads": "",
+    "smp.neighbours.high": "",
     "tasks.vfork_child_registers_alone.exec": "",
     "enable.fork_follows.4": "",
     "perf.two_events": "",

@@ -37,7 +37,7 @@ static struct shared {
 	int pid[MOST_ACTORS];
 	int descriptors[64];
 	int gate, finished;	/* of a race */
-	struct { long count, value; } tally[8][8][5];
+	struct { long count, value; } tally[8][64][5];
 	char content[2 << 20];
 } *state;
 static char *buffer;

@@ -1,0 +1,47 @@
+"""`uevt bundle`: a failure in one file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from conformance.cli.repro import chosen
+from conformance.results.bundle import VERSION, Bundle, write_bundle
+from conformance.results.errors import ReportError
+from conformance.results.exit_codes import Ending, exit_code
+from conformance.results.results_json import read_results
+from conformance.results.stored_runs import find_run
+from kernels.errors import UserMistake
+
+
+def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare `uevt bundle`."""
+    about = "pack a failure of a run into one file: program, answers, kernel, patches"
+    bundle = commands.add_parser("bundle", help=about, description=about)
+    add = bundle.add_argument
+    add("run", type=Path, metavar="RUN", help="a directory of results")
+    add("-k", dest="case", default="", metavar="CASE", help="the case, by its id")
+    add("--out", type=Path, required=True, metavar="FILE", help="the file to write")
+    bundle.set_defaults(perform=_perform)
+
+
+def _perform(arguments: argparse.Namespace) -> int:
+    """Raises UserMistake, ReportError."""
+    from conformance.repro.errors import NotExpressible
+    from conformance.repro.of_result import program_of_result
+
+    record = read_results(find_run(arguments.run))
+    result = chosen(record.cases, arguments.case, str(arguments.run))
+    try:
+        source = program_of_result(result, record.head)
+    except NotExpressible:
+        source = ""
+    try:
+        write_bundle(Bundle(VERSION, record.head, result, source), arguments.out)
+    except ValueError as error:
+        why = result.evidence.left_out or "only deviations and known bugs are recorded"
+        raise UserMistake(f"{error}: {why}", "name a case that deviates with -k") from error
+    except OSError as error:
+        what = f"cannot be written: {error.strerror}"
+        raise ReportError(arguments.out, what, "name another file") from error
+    return exit_code(Ending.PASS)

@@ -1,0 +1,49 @@
+"""A failure in one file: its program, its answers, and the circumstances of its run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.results.case_result import CaseResult
+from conformance.results.errors import ReportError
+from conformance.results.files import read_json
+from conformance.results.json_codec import SchemaError, decode, encode
+from conformance.results.run import RunHead
+from host.files import write_atomically
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """``head`` has kernel, patches, configuration digest, options and revision of the suite.
+
+    ``source`` is the stand-alone program, "" if there is none.  Raises ValueError for another
+    version, or a result without a recorded program.
+    """
+
+    bundle: int
+    head: RunHead
+    result: CaseResult
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if self.bundle != VERSION:
+            raise ValueError(f"bundle {self.bundle} is of another version of uevt")
+        if not self.result.evidence.program:
+            raise ValueError(f"{self.result.id} has no recorded program")
+
+
+def write_bundle(bundle: Bundle, path: Path) -> None:
+    """Write ``path`` atomically.  Raises OSError."""
+    write_atomically(path, json.dumps(encode(bundle), indent=1, allow_nan=False) + "\n")
+
+
+def read_bundle(path: Path) -> Bundle:
+    """Read and validate ``path``.  Raises ReportError, naming the place."""
+    try:
+        return decode(Bundle, read_json(path), "bundle")
+    except SchemaError as error:
+        raise ReportError.malformed(path, str(error)) from error

@@ -1,0 +1,69 @@
+"""A failure in one file, run again on other kernels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.abi.profile import profile_for
+from conformance.cases.variants import all_variants
+from conformance.client.executor import ModelExecutor
+from conformance.model.machine import Model
+from conformance.results.bundle import VERSION, Bundle, read_bundle, write_bundle
+from conformance.results.case_result import CaseResult, Evidence, Outcome
+from conformance.results.errors import ReportError
+from conformance.results.recorded_program import RecordedStep
+from conformance.runner.model_program import program_of
+from conformance.runner.recorded_run import Diverged, run_recorded
+from tests.report.samples import head
+
+CASE = "eprobe.signed_byte"
+FIXED, PRESENT = "6.12.117,eprobe-sign=fixed", "6.12.117"
+
+
+def program(abi: str) -> tuple[RecordedStep, ...]:
+    """The case as a kernel of an ABI answers it."""
+    (variant,) = [each for each in all_variants() if each.id == CASE]
+    return program_of(variant, profile_for(abi))
+
+
+def replayed(expected: str, kernel: str) -> Diverged | None:
+    """The program with the answers of one ABI, on a kernel of another."""
+    return run_recorded(program(expected), ModelExecutor(Model(profile_for(kernel))))
+
+
+def test_a_kernel_that_answers_as_expected_does_not_diverge() -> None:
+    assert replayed(FIXED, FIXED) is None
+
+
+def test_the_first_diverging_operation_is_named() -> None:
+    found = replayed(FIXED, PRESENT)
+    assert found is not None
+    assert (found.number, found.difference.field) == (16, "data")
+    assert "a=255 b=128" in found.difference.observed
+    assert "otherwise than recorded" in str(found)
+
+
+def test_a_bundle_is_read_back(tmp_path: Path) -> None:
+    evidence = Evidence(program=program(FIXED))
+    result = CaseResult(CASE, "eprobe", "quick", Outcome.FAIL, evidence=evidence)
+    bundle = Bundle(VERSION, head(), result, "int main(void) { return 0; }\n")
+    write_bundle(bundle, tmp_path / "bundle.json")
+    assert read_bundle(tmp_path / "bundle.json") == bundle
+
+
+def test_a_bundle_needs_a_program() -> None:
+    result = CaseResult(CASE, "eprobe", "quick", Outcome.FAIL)
+    with pytest.raises(ValueError, match=r"eprobe\.signed_byte has no recorded program"):
+        Bundle(VERSION, head(), result)
+
+
+def test_another_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bundle.json"
+    evidence = Evidence(program=program(FIXED))
+    result = CaseResult(CASE, "eprobe", "quick", Outcome.FAIL, evidence=evidence)
+    write_bundle(Bundle(VERSION, head(), result), path)
+    path.write_text(path.read_text().replace('"bundle": 1', '"bundle": 2', 1))
+    with pytest.raises(ReportError, match="bundle 2 is of another version"):
+        read_bundle(path)
