@@ -28,6 +28,7 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("uevt cases -k unregister", "sentence, level and source line"),
         ("uevt cases --kernel 6.1 --json", "all that is declared, for programs"),
     ),
+    "uevt selftests": (("uevt selftests --kernel 6.12", "upstream's tests beside our cases"),),
     "uevt repro": (
         ("uevt repro write.returns_all_bytes --out repro.c", "a case as a C program"),
         ("uevt repro results/6.12/latest -k write.returns_all_bytes", "with what was observed"),

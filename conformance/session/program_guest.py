@@ -41,7 +41,10 @@ class ProgramGuest:
         descriptors: tuple[int, int, int] = (0, 1, 2),
         deadline: Deadline | None = None,
     ) -> int:
-        """Run a program in /host; its exit code.  Raises as `vm.shell.relay.run`."""
+        """Run a program in /host; its exit code.  Raises as `vm.shell.relay.run`.
+
+        Of several, each but the last must read all of its input.
+        """
         environment = {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
         environment |= {"PATH": _SEARCH, "HOME": "/root", "PS1": f"{self.name} \\w # "}
         program = relay.Program(words, environment, interactive)

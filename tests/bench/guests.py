@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from conformance.runner.guest_executor import GuestExecutor
 from conformance.runner.guest_setup import ACTOR, GuestSetup
 from conformance.runner.patience import Patience
 from conformance.runner.process_pool import ProcessPool
+from conformance.session.selftests.programs import compile_selftests
 from conformance.session.target.target import Target
 from conformance.session.worker.machine_guest import MachineGuest
 from vm.machine import Machine
@@ -162,22 +162,5 @@ def _has_result(file: Path) -> bool:
 @contextmanager
 def selftests(tree: Path) -> Iterator[str]:
     """Compile upstream's selftests of user_events and return the command that runs them."""
-    sources = tree / "tools/testing/selftests/user_events"
     with tempfile.TemporaryDirectory(dir=ROOT) as directory:
-        scratch = Path(directory)
-        (scratch / "linux").mkdir()
-        header = tree / "include/uapi/linux/user_events.h"
-        shutil.copy(header, scratch / "linux/user_events.h")
-        programs = []
-        for source in sorted(sources.glob("*_test.c")):
-            program = scratch / source.stem
-            subprocess.run(
-                [
-                    *("gcc", "-w", "-I", str(scratch), "-I", str(sources.parent)),
-                    *("-o", str(program), str(source), "-lrt", "-lpthread", "-lm"),
-                ],
-                check=True,
-                timeout=_VNG_S,
-            )
-            programs.append(str(program))
-        yield "; ".join(programs)
+        yield "; ".join(map(str, compile_selftests(tree, Path(directory))))

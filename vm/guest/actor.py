@@ -110,7 +110,8 @@ class Actor(Server):
         for mount in mounts:
             shell.mount_export(*mount)
         for name, target in links:
-            os.symlink(target, shell.ROOT + name)
+            if not os.path.lexists(shell.ROOT + name):
+                os.symlink(target, shell.ROOT + name)
         port = Port.named(stream)
         relay = shell.start(port.fileno(), words, environment, size)
         port.close()

@@ -58,7 +58,9 @@ def prepare() -> None:
 
 
 def mount_export(tag: str, where: str, options: str, read_only: bool) -> None:
-    """Mount a directory of the host below the root.  Raises OSError."""
+    """Mount a directory of the host below the root, once.  Raises OSError."""
+    if os.path.ismount(ROOT + where):
+        return
     os.makedirs(ROOT + where, exist_ok=True)
     _mount("9p", ROOT + where, options, _MS_RDONLY if read_only else 0, tag)
 

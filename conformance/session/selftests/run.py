@@ -1,0 +1,82 @@
+"""Run upstream's test programs in a guest, and each failed test again alone in a new one."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.session.program_guest import ProgramGuest, program_guest
+from conformance.session.selftests.counterparts import COUNTERPARTS, EXPLANATIONS, Explanation
+from conformance.session.selftests.ktap import Result, Selftest, read_selftests
+from conformance.session.target.target import Target
+from host.deadline import Deadline
+from vm.shell.relay import TimedOut
+
+# Seconds of a program on an idle machine with KVM (upstream's settings have 90 on any).
+_PROGRAM_S = 60.0
+_FAILED = (Result.NOT_OK, Result.NONE)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """An upstream test, and for a failed one what it does alone in a new guest."""
+
+    test: Selftest
+    alone: Selftest | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it did not pass."""
+        return self.test.result in _FAILED
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        """Our cases about the same: ids of functions."""
+        return COUNTERPARTS.get(self.test.id, ())
+
+    @property
+    def explanation(self) -> Explanation | None:
+        """What explains a failure on a correct kernel, if it applies to this one."""
+        return next((each for each in EXPLANATIONS if self.failed and self._is(each)), None)
+
+    def _is(self, explanation: Explanation) -> bool:
+        if explanation.alone:
+            return self.alone is not None and self.alone.result is Result.OK
+        return any(re.search(explanation.pattern, line) for line in self.test.why)
+
+
+def run_selftests(target: Target, programs: Sequence[Path]) -> list[Ran]:
+    """Run the programs one after another in one guest, as kselftest does.
+
+    They lie in one directory, which is /host.  Raises VmError, OSError.
+    """
+    directory = programs[0].parent
+    with program_guest(target, directory) as guest:
+        tests = [test for each in programs for test in _tests(guest, each.name)]
+    return [Ran(test, _alone(target, directory, test)) for test in tests]
+
+
+def _alone(target: Target, directory: Path, test: Selftest) -> Selftest | None:
+    """A failed test alone; None for others, and if the program cannot select a test."""
+    if test.result not in _FAILED:
+        return None
+    with program_guest(target, directory) as guest:
+        found = _tests(guest, test.program, "-t", test.name)
+    return found[0] if [each.name for each in found] == [test.name] else None
+
+
+def _tests(guest: ProgramGuest, program: str, *options: str) -> list[Selftest]:
+    """The tests of a program; one that does not end has tests without a result."""
+    slowness = guest.machine.slowness
+    deadline = Deadline(_PROGRAM_S * slowness, f"end of {program}")
+    with tempfile.TemporaryFile() as output, Path(os.devnull).open("rb") as nothing:
+        descriptors = (nothing.fileno(), output.fileno(), output.fileno())
+        with suppress(TimedOut):
+            guest.run([f"./{program}", *options], descriptors=descriptors, deadline=deadline)
+        output.seek(0)
+        return list(read_selftests(program, output.read().decode(errors="replace")))

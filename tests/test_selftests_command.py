@@ -1,0 +1,97 @@
+"""`uevt selftests`: the output of upstream's programs, and what counts as a disagreement."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conformance.cases.discovery import all_cases
+from conformance.cli.selftests import Row
+from conformance.results.case_result import CaseResult, Level, Outcome
+from conformance.session.selftests.counterparts import COUNTERPARTS, EXPLANATIONS
+from conformance.session.selftests.ktap import Result, Selftest, read_selftests
+from conformance.session.selftests.programs import compile_selftests
+from conformance.session.selftests.run import Ran
+from kernels.errors import UserMistake
+from kernels.store.built_kernel import BuiltKernel
+from tests.conftest import Uevt
+from tests.report.samples import mixed
+
+ROOT = Path(__file__).resolve().parent.parent
+OUTPUT = """\
+TAP version 13
+1..3
+# Starting 3 tests from 1 test cases.
+#  RUN           user.basic_types ...
+# /linux/dyn_test.c:215:basic_types:Expected -1 (-1) != parse(&self->check, "u:a u32 a") (-1)
+# basic_types: Test terminated by assertion
+#          FAIL  user.basic_types
+not ok 1 user.basic_types
+#  RUN           user.loc_types ...
+#            OK  user.loc_types
+ok 2 user.loc_types
+#  RUN           user.matching ...
+"""
+
+
+def test_output_of_a_program() -> None:
+    basic, loc, matching = read_selftests("dyn_test", OUTPUT)
+    assert (basic.id, basic.result) == ("dyn.basic_types", Result.NOT_OK)
+    assert basic.why == (
+        'dyn_test.c:215: Expected -1 (-1) != parse(&self->check, "u:a u32 a") (-1)',
+    )
+    assert (loc.id, loc.result, loc.why) == ("dyn.loc_types", Result.OK, ())
+    assert matching.result is Result.NONE
+
+
+PASSED = Selftest("dyn_test", "matching", Result.OK)
+FAILED = replace(PASSED, result=Result.NOT_OK, why=("dyn_test.c:9: Expected 0 (0) == x() (-1)",))
+BUSY = replace(FAILED, why=("dyn_test.c:9: Expected 0 (0) == event_delete() (-1)",))
+
+
+@pytest.mark.parametrize(
+    ("ran", "outcome", "agrees", "explained"),
+    [
+        (Ran(PASSED), Outcome.PASS, True, False),
+        (Ran(PASSED), Outcome.XFAIL, True, False),
+        (Ran(PASSED), Outcome.FAIL, False, False),
+        (Ran(FAILED, FAILED), Outcome.FAIL, True, False),
+        (Ran(FAILED, FAILED), Outcome.PASS, False, False),
+        (Ran(FAILED, PASSED), Outcome.PASS, False, True),
+        (Ran(BUSY, BUSY), Outcome.PASS, False, True),
+        (Ran(BUSY, BUSY), Outcome.CRASH, True, False),
+        (Ran(replace(FAILED, result=Result.NONE)), Outcome.PASS, False, False),
+    ],
+)
+def test_disagreement(ran: Ran, outcome: Outcome, agrees: bool, explained: bool) -> None:
+    row = Row(ran, (replace(_case(), outcome=outcome, level=Level.CONTRACT),))
+    assert (row.agrees, row.explained) == (agrees, explained)
+    assert ("not explained" in "".join(row.lines())) is not (agrees or explained)
+
+
+def _case() -> CaseResult:
+    return next(each for each in mixed().cases if each.outcome is Outcome.PASS)
+
+
+def test_counterparts_and_explanations_exist() -> None:
+    known = {case.id for case in all_cases()}
+    assert {case for cases in COUNTERPARTS.values() for case in cases} <= known
+    headings = re.findall(r"(?m)^## (.+)$", (ROOT / "docs/selftests.md").read_text())
+    assert {each.heading for each in EXPLANATIONS} == set(headings)
+
+
+def test_a_tree_without_selftests(tmp_path: Path) -> None:
+    with pytest.raises(UserMistake, match="has no selftests of user_events"):
+        compile_selftests(tmp_path, tmp_path)
+
+
+def test_selftests_on_6_12(uevt: Uevt, built_kernel: BuiltKernel) -> None:
+    rows = json.loads(uevt("selftests", "--kernel", "6.12", "--json").out)
+    assert {row["selftest"] for row in rows} <= COUNTERPARTS.keys()
+    assert len(rows) == 18
+    assert {row["uevt"] for row in rows} == {"PASS"}
+    assert all(row["agrees"] or row["explanation"] for row in rows)
