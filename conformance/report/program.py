@@ -17,6 +17,9 @@ _BEFORE = 3
 # Differing lines that are kept.
 _MOST_WRONG = 4
 _FOLDED = " folded: results.json has all"
+_ANSWER = re.compile(r" = -1 \w+")
+# Stands for a space where a line must not be split.
+_SOLID = "\u2800"
 _LEADING = re.compile(r"\d+(?=\.)", re.ASCII)
 _VARYING = re.compile(r"0x[0-9a-f]+|\d+|\[[^\]]*\]|\"[^\"]*\"")
 # What a line is about: descriptors, variables, events, files.
@@ -34,7 +37,7 @@ def program_lines(result: CaseResult) -> list[str]:
     lines: list[str] = []
     for place, step in enumerate(steps):
         if place in kept:
-            first, *more = wrapped(step, indent=4, hanging=8)
+            first, *more = _wrapped(step)
             lines += [f"  > {first[4:]}" if place in wrong else first, *more]
         elif place == 0 or place - 1 in kept:
             end = next((each for each in kept if each > place), len(steps))
@@ -74,6 +77,12 @@ def _kept(steps: Sequence[str], wrong: Sequence[int]) -> list[int]:
     for found in (sorted(shapes.values(), reverse=True), reversed(related), range(last, 0, -1)):
         kept |= set(list(found)[: max(0, _MOST - len(kept))])
     return sorted(kept)
+
+
+def _wrapped(step: str) -> list[str]:
+    """The lines of a step; an answer is not split."""
+    whole = _ANSWER.sub(lambda found: found[0].replace(" ", _SOLID), step)
+    return [line.replace(_SOLID, " ") for line in wrapped(whole, indent=4, hanging=8)]
 
 
 def _shape(step: str) -> str:

@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 
+from conformance.report.causes import by_cause
 from conformance.report.export.ktap import RUN_ID, not_built_reason
-from conformance.report.failure import remark, render_failure, rerun_line
+from conformance.report.failure import remark, render_cause, rerun_line
 from conformance.results.case_result import CaseResult, Outcome
 from conformance.results.run import RunRecord
 from conformance.results.verdict import case_line, verdict_line
-from host.text import one_line, printable
+from host.text import counted, one_line, printable
 
 ANNOTATIONS = 10
 """Annotations of one kind that GitHub shows for a step."""
@@ -164,9 +165,10 @@ def _blocks(record: RunRecord) -> Iterator[str]:
     if record.trouble:
         head += f"<p><b>{_text(record.trouble)}</b></p>\n\n"
     yield head
-    for case in record.cases:
-        if record.head.fails(case.outcome):
-            yield _detail(_summary_of(case), render_failure(case, record.head)[1:])
+    failures = (case for case in record.cases if record.head.fails(case.outcome))
+    for first, others in by_cause(failures):
+        more = f" and {counted(len(others), 'more case')}" if others else ""
+        yield _detail(_summary_of(first) + more, render_cause(first, others, record.head)[1:])
     for outcome, title in _LISTED.items():
         found = [case for case in record.cases if case.outcome is outcome]
         if found and not record.head.fails(outcome):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from conformance.report.terminal.progress import Live
 from conformance.results.case_result import Evidence, Outcome
 from conformance.results.run import RunRecord
 from conformance.session.controller.outputs import WorkflowOutput
-from tests.report.samples import UNHURRIED, case, head, mixed, run, runs
+from tests.report.samples import UNHURRIED, case, head, many_causes, mixed, run, runs, wrong
 
 
 def read(line: str) -> tuple[str, str, str]:
@@ -179,7 +180,7 @@ def test_kernel_output_is_not_markup() -> None:
 def many(count: int) -> RunRecord:
     console = "\n".join(f"é{'x' * 90}" for _ in range(48))
     evidence = Evidence(console=console)
-    return run(*(case(f"write.c{n}", Outcome.FAIL, evidence=evidence) for n in range(count)))
+    return run(*(replace(each, evidence=evidence) for each in many_causes()[:count]))
 
 
 @pytest.mark.parametrize("room", [500, 5000, 100_000, 1 << 20])
@@ -189,6 +190,12 @@ def test_a_summary_fits_its_room(room: int) -> None:
     assert room - 6000 < len(markdown.encode()) <= room
     shown = len(re.findall("<details>", markdown))
     assert f"{300 - shown} more left out: see results.json." in texts(markdown)
+
+
+def test_failures_of_one_cause_are_one_section() -> None:
+    summary = texts(github.render_summary(run(wrong("write.a"), wrong("write.b"))))
+    assert summary.count("write.a: step 2, errno") == 1
+    assert "the same difference in 1 more case: write.b" in summary
 
 
 def test_summaries_are_appended(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
 // The content of the dialog: what explains the result of a case on a kernel.
 const evidence = (() => {
+  // Ends of the ids of results that are about a case.
+  const ABOUT_A_CASE = /(\.probe)?\.(leftover|enablers|afterwards)$/;
+
   const section = (title, ...children) => element("section", {}, element("h3", {}, title), ...children);
   const text = (content) => element("pre", {}, content);
   const paragraph = (kind, content) => content && element("p", { class: kind }, content);
@@ -73,7 +76,7 @@ const evidence = (() => {
       ["blame", detail.blame],
       ["digest", judged && one.digest(column)],
       ["source", detail.source],
-      ["run it", `${matrix.columns[column].command}${one.tier === "full" ? " --tier full" : ""} -k ${one.id}`],
+      ["run it", `${matrix.columns[column].command}${one.tier === "full" ? " --tier full" : ""} -k ${one.id.replace(ABOUT_A_CASE, "")}`],
     ]);
   }
 
