@@ -19,7 +19,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from conformance.abi.bugs import BUGS
 from conformance.abi.profile import Profile, profile_for
+from conformance.abi.switches import BY_NAME
 from conformance.cases.variants import Variant, all_variants
 from conformance.repro.errors import NotExpressible
 from conformance.repro.source import Description, c_program
@@ -205,6 +207,8 @@ def main() -> int:
     add("--patch", action="append", default=[], type=Path)
     add("--abi", help="expect the answers of an ABI")
     add("-k", dest="keyword", default="", help="only cases with EXPR in their ids")
+    about = "only cases that show a known bug, with the answers of a kernel without bugs: exit 1"
+    add("--fixed", action="store_true", help=about)
     add("--every", type=int, default=1, metavar="N", help="only every N-th of them")
     add("--results", type=Path, help="outcomes of a run, or docs/results/K.json (default: run)")
     add("--table", type=Path, help="write the table to a file")
@@ -214,6 +218,7 @@ def main() -> int:
     built = ensure(entry, store)
     abi = arguments.abi or entry.abi_for(built.release)
     profile = profile_for(abi, base=built.release)
+    present = [bug.name for bug in BUGS if not profile.fixed(bug.name)]
     wanted = expression(arguments.keyword)
     outcomes = _outcomes(arguments)
     chosen = [
@@ -222,9 +227,21 @@ def main() -> int:
         if each.case.applies(profile) and matches(wanted, each.id) and each.id in outcomes
     ][:: arguments.every]
     chosen = [each for each in chosen if outcomes[each.id] in {*_EXPECTED, *_DEVIATES}]
+    if arguments.fixed:
+        profile = profile_for(
+            ",".join([abi, *(f"{bug}=fixed" for bug in present)]), base=built.release
+        )
+        chosen = [each for each in chosen if _shows_bug(each, outcomes)]
+        outcomes |= {each.id: Outcome.FAIL.value for each in chosen}
     with tempfile.TemporaryDirectory() as directory:
         rows, none = _performed(chosen, profile, outcomes, built.image, Path(directory))
     return _report(entry.kernel_id, rows, none, arguments.table)
+
+
+def _shows_bug(variant: Variant, outcomes: Mapping[str, str]) -> bool:
+    """Whether answers of a case show a known bug; a program sees no console."""
+    reported = any(BY_NAME[bug].fingerprints for bug in variant.case.bugs)
+    return outcomes[variant.id] == Outcome.XFAIL and not reported
 
 
 def _performed(
