@@ -43,8 +43,15 @@ def _bug(
 BUGS: tuple[Switch, ...] = (
     _bug(
         "format-array-length",
-        "`format` shows an uninitialised number as the length of an array",
+        "`format` does not show the length of an array",
         # With "tracing: Fix TASK_COMM_LEN in trace event format file", also in 6.1.13.
+        kind=Kind.BASE,
+        introduced=(6, 1),
+    ),
+    _bug(
+        "format-array-leak",
+        "`format` shows uninitialised memory as the length of an array",
+        # With the same change.
         kind=Kind.BASE,
         introduced=(6, 1),
     ),

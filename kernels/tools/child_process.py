@@ -95,7 +95,11 @@ def run(
         try:
             _await(ended, output, deadline, on_tick)
         except KeyboardInterrupt as error:
-            if _end_group(child):
+            # A second Ctrl-C must not keep make from removing unfinished files.
+            before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+            gently = _end_group(child)
+            signal.signal(signal.SIGINT, before)
+            if gently:
                 raise Interrupted from error
             raise
         output.finish()

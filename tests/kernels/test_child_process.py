@@ -104,6 +104,22 @@ def test_deadline_kills_the_process_group(tmp_path: Path) -> None:
     wait_until_gone(processes_in(tmp_path))
 
 
+@pytest.mark.parametrize(("trap", "gently"), [("exit 1", True), ("", False)])
+def test_ctrl_c_tells_whether_the_child_ended_by_itself(
+    monkeypatch: pytest.MonkeyPatch, trap: str, *, gently: bool
+) -> None:
+    """Only then has make removed its unfinished files."""
+    monkeypatch.setattr(child_process, "GRACE_S", 0.5)
+    script = f"trap '{trap}' TERM; echo ready; while :; do sleep 0.05; done"
+
+    def interrupt(line: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        child_process.run(["sh", "-c", script], deadline=Deadline(30, "x"), on_line=interrupt)
+    assert isinstance(caught.value, child_process.Interrupted) == gently
+
+
 def test_grandchild_with_the_pipe_is_not_awaited(tmp_path: Path) -> None:
     start = time.monotonic()
     child_process.run(["sh", "-c", "sleep 600 &"], deadline=Deadline(60, "a test"), cwd=tmp_path)

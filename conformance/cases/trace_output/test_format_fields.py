@@ -245,7 +245,6 @@ def test_array_length(ue: UserEvents) -> None:
     if repeats or ue.bug("format-array-length", fixed=True, present=False):
         assert shown == right
     else:
-        # The lengths are what the memory of the field held before.
         assert shown != right
         assert all(
             re.fullmatch(
@@ -253,3 +252,29 @@ def test_array_length(ue: UserEvents) -> None:
             )
             for line in shown.values()
         )
+
+
+@case(
+    spec="user_event_add_field allocates a field with kmalloc()",
+    doc="Field Format: silent about how tools see a type",
+    switch="format-array-leak",
+)
+def test_array_leak(ue: UserEvents) -> None:
+    """The length of an array is no content of freed memory."""
+    data = ue.open_data()
+    shown = set()
+    for number in range(3):
+        # The kernel frees this text, which has the size of a field, just before it needs one.
+        text = ue.name("x").ljust(56, "u") + " u32"
+        assert data.register(text).errno == "EINVAL"
+        name = ue.name(f"e{number}")
+        data.register(f"{name} __rel_loc char[] a")
+        (line,) = fields_of(ue.tracefs.format_with_lengths(name))
+        shown.add(re.sub(r"-?\d+(?=\])", "N", line))
+    empty = "field:__rel_loc char a[]; offset:8; size:4; signed:1;"
+    number_shown = "field:__rel_loc char a[N]; offset:8; size:4; signed:1;"
+    if not ue.profile.has("array_length_of_field"):
+        assert shown == {empty}
+    else:
+        leaks = ue.bug("format-array-leak", fixed=False, present=True)
+        assert (number_shown in shown) == leaks

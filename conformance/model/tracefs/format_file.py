@@ -39,7 +39,7 @@ def text(event: Event, profile: Profile) -> str:
 
 def shows_any_length(profile: Profile) -> bool:
     """Whether the length of an array is uninitialised: a bug since there is such a length."""
-    return profile.has("array_length_of_field") and not profile.fixed("format-array-length")
+    return profile.has("array_length_of_field") and not profile.fixed("format-array-leak")
 
 
 def with_some_length(text: str) -> str | None:
@@ -66,6 +66,10 @@ def _shown_type(field: definition.Field, profile: Profile) -> str:
         return f"{before} {field.name}[{rest}"
     # rfc-v1 has no length, which then is 0 (trace_define_field).
     known = profile.generation is not Generation.RFC_V1
-    measured = known and field.type.startswith(grammar.ARRAY_PREFIXES)
+    measured = (
+        known
+        and field.type.startswith(grammar.ARRAY_PREFIXES)
+        and profile.fixed("format-array-length")
+    )
     length = field.size if measured else ""
     return f"{before} {field.name}[{length}]"
