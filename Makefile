@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup conformance matrix test lint format clean distclean docs spec coverage \
-	fixes bisect-example bench fuzz browser example torture
+	fixes agreement bisect-example bench fuzz browser example torture
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -64,6 +64,9 @@ coverage: setup ## lines of user_events that the cases execute, compared with up
 
 fixes: setup ## judge Linux 6.12 with all patches of fixtures/fixes; FIXES='ID…' for one kernel each
 	@$(BIN)/python -m tests.bench.fixes $(FIXES)
+
+agreement: setup ## compare each case with its program (uevt repro) on KERNEL; OPTIONS='-k EXPR --fixed'
+	@$(BIN)/python -m tests.bench.agreement --kernel $(KERNEL) $(OPTIONS)
 
 bisect-example: setup ## create the history of docs/bisect.md and bisect it
 	@$(BIN)/uevt kernels build 6.12 >/dev/null

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from conformance.results.bundle import Bundle, read_bundle
 from conformance.results.exit_codes import Ending, exit_code
+from conformance.results.multi_format import from_zero
 from conformance.session.options import KERNEL, declare_kernel, groups_of, make_absolute
 from host.temporary_directories import scratch
 from host.text import one_line
@@ -59,7 +60,7 @@ def _on_kernel(bundle: Bundle, options: argparse.Namespace) -> tuple[str, str]:
     from conformance.session.worker.machine_guest import MachineGuest
     from vm.errors import GuestCrashed, VmError
 
-    program = bundle.result.evidence.program
+    program = from_zero(bundle.result.evidence.program)
     target = resolve(options)
     if target.is_model:
         found = run_recorded(program, ModelExecutor(Model(profile_of(bundle.head))))

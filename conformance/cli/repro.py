@@ -12,6 +12,7 @@ from conformance.abi.profile import Profile, ProfileError, profile_for
 from conformance.results.case_result import CaseResult, Outcome
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, exit_code
+from conformance.results.multi_format import from_zero
 from conformance.results.results_json import read_results
 from conformance.results.stored_runs import find_run
 from host.files import write_atomically
@@ -74,7 +75,11 @@ def _program(
     result = chosen(record.cases, arguments.case, arguments.what)
     if not result.evidence.program or arguments.abi:
         return _of_case(result.id, _profile(arguments.abi or record.head.kernel.profile))
-    return result.evidence.program, profile_of(record.head), described(result, record.head)
+    return (
+        from_zero(result.evidence.program),
+        profile_of(record.head),
+        described(result, record.head),
+    )
 
 
 def chosen(cases: tuple[CaseResult, ...], wanted: str, run: str) -> CaseResult:

@@ -6,6 +6,7 @@ from conformance.abi.profile import Profile, ProfileError, profile_for
 from conformance.repro.errors import NotExpressible
 from conformance.repro.source import Description, c_program
 from conformance.results.case_result import CaseResult
+from conformance.results.multi_format import from_zero
 from conformance.results.run import RunHead
 
 
@@ -27,6 +28,6 @@ def program_of_result(result: CaseResult, head: RunHead) -> str:
     if not evidence.program:
         raise NotExpressible(evidence.left_out or "the result has no recorded program")
     try:
-        return c_program(evidence.program, profile_of(head), described(result, head))
+        return c_program(from_zero(evidence.program), profile_of(head), described(result, head))
     except (ProfileError, ValueError) as error:
         raise NotExpressible(str(error)) from error

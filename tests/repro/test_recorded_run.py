@@ -13,7 +13,8 @@ from conformance.model.machine import Model
 from conformance.results.bundle import VERSION, Bundle, read_bundle, write_bundle
 from conformance.results.case_result import CaseResult, Evidence, Outcome
 from conformance.results.errors import ReportError
-from conformance.results.recorded_program import RecordedStep
+from conformance.results.multi_format import from_zero
+from conformance.results.recorded_program import RecordedAnswer, RecordedStep
 from conformance.runner.model_program import program_of
 from conformance.runner.recorded_run import Diverged, run_recorded
 from tests.report.samples import head
@@ -67,3 +68,18 @@ def test_another_version_is_refused(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace('"bundle": 1', '"bundle": 2', 1))
     with pytest.raises(ReportError, match="bundle 2 is of another version"):
         read_bundle(path)
+
+
+def step(path: str, text: str) -> RecordedStep:
+    answer = RecordedAnswer(len(text), data=text.encode().hex())
+    return RecordedStep({"op": "ReadFile", "actor": "root", "path": path}, (answer,), answer)
+
+
+def test_multi_format_events_are_numbered_from_zero() -> None:
+    """Their numbers go on from what ran before on the recorded kernel."""
+    first, second = step("/t00007_e.1f/id", "t00007_e.1f\n"), step("/t00007_e.2a/id", "other.2a")
+    assert from_zero([first, second]) == (
+        step("/t00007_e.0/id", "t00007_e.0\n"),
+        step("/t00007_e.b/id", "other.2a"),
+    )
+    assert from_zero([step("/t00007_e/id", "")]) == (step("/t00007_e/id", ""),)
