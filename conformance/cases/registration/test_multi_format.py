@@ -386,8 +386,10 @@ def test_goes_alone(ue: UserEvents) -> None:
 )
 def test_goes_with_its_tracer(ue: UserEvents) -> None:
     """A format held only by its tracer is deleted when it is disabled."""
+    # Its reference is dropped last: once it is gone, only the tracer holds the format.
+    ue.open_data().register(ue.name("first"))
     ue.event("u32 a", flags=MULTI_FORMAT)
-    (tracepoint,) = tracepoints(ue)
+    tracepoint, _ = sorted(tracepoints(ue))
     ue.tracefs.enable(tracepoint, system=MULTI_SYSTEM)
     ue.process.exit()
     assert ue.tracefs.status(eventually=True) == f"{tracepoint} # Used by ftrace\n"
