@@ -1,7 +1,7 @@
 """A recorded program as a stand-alone C program.
 
 It needs system calls only: no library of ours, no kernel header.  Exit status 0: every answer is an
-expected one; 1: one deviates, which is printed; 4: the program cannot run here.
+expected one; 1: one deviates, which is printed; 4: the program cannot run here, or is undecided.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class _Source:
             " *",
             f" * The expected answers are those of {about.kernel}.",
             " * Build: gcc -Wall -Wextra -Werror -O1 -static -o repro repro.c; run as root.",
-            " * Exit status 0: as expected; 1: a step deviates; 4: cannot run here.",
+            " * Exit status 0: as expected; 1: a step deviates; 4: cannot run here, or undecided.",
             " */",
         ]
         return "\n".join(

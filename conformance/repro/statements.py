@@ -141,8 +141,9 @@ class Statements:
             return [".any = true"]
         _, differing = _watched(step)
         fills = getattr(operation, "slot", None) is not None and _fills(operation)
+        recorded_first = sorted(step.allowed, key=lambda each: not _recorded(each, step.seen))
         return list(
-            dict.fromkeys(self._answer(position, each, fills, differing) for each in step.allowed)
+            dict.fromkeys(self._answer(position, each, fills, differing) for each in recorded_first)
         )
 
     def _answer(
@@ -179,8 +180,6 @@ class Statements:
         tracks = operation.tracks
         if len(tracks) > _MOST_TRACKS or any(len(each.steps) > _MOST_STEPS for each in tracks):
             raise NotExpressible("a race of too many processes or calls")
-        if len(self._steps[number - 1].allowed) > 1:
-            raise NotExpressible("what follows depends on who wins the race")
         yield f"begin_race(me, {number});"
         leavers = []
         for place, track in enumerate(tracks):
@@ -272,6 +271,11 @@ def _same(allowed: RecordedAnswer, seen: RecordedAnswer) -> bool:
         return allowed.errno == seen.errno
     data = allowed.data is None or allowed.counted or allowed.data == seen.data
     return data and allowed.value in (None, seen.value)
+
+
+def _recorded(allowed: RecordedAnswer, seen: RecordedAnswer | None) -> bool:
+    """Whether the recorded kernel gave this answer, with this watched memory."""
+    return seen is not None and _same(allowed, seen) and set(allowed.memory) == set(seen.memory)
 
 
 def _observed(step: RecordedStep) -> Iterator[str]:

@@ -58,8 +58,13 @@ class Row:
         """Whether the program says what the case says."""
         return self.ended == _wanted(self.outcome)
 
+    @property
+    def undecided(self) -> bool:
+        """Whether the kernel took another allowed course than recorded."""
+        return self.ended == "4" and "undecided" in self.printed
+
     def __str__(self) -> str:
-        word = "" if self.agrees else "  DISAGREES"
+        word = "  undecided" if self.undecided else "" if self.agrees else "  DISAGREES"
         return f"{self.case:<60} {self.outcome:<8} {self.ended}{word}"
 
 
@@ -276,14 +281,16 @@ def _report(kernel: str, rows: Sequence[Row], none: Mapping[str, str], table: Pa
     lines += [f"{case:<60} no program: {reason}" for case, reason in sorted(none.items())]
     if table is not None:
         table.write_text("".join(f"{line}\n" for line in lines))
-    wrong = [row for row in rows if not row.agrees]
+    undecided = sum(row.undecided for row in rows)
+    wrong = [row for row in rows if not row.agrees and not row.undecided]
     for row in wrong:
         sys.stdout.write(f"{row}\n{row.printed}\n")
     surfaces = Counter(row.case.partition(".")[0] for row in rows)
     agreeing = Counter(row.case.partition(".")[0] for row in rows if row.agrees)
     for surface, number in sorted(surfaces.items()):
         sys.stdout.write(f"{surface:<20} {agreeing[surface]:>5} of {number}\n")
-    words = f"{len(rows)} programs, {len(wrong)} disagree, {len(none)} cases without a program"
+    words = f"{len(rows)} programs, {len(wrong)} disagree, {undecided} undecided"
+    words += f"; {len(none)} cases without a program"
     sys.stdout.write(f"{kernel}: {words}\n")
     return int(bool(wrong))
 

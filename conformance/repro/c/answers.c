@@ -117,15 +117,23 @@ static bool matches_any(const struct answer *answers, size_t count)
 	return false;
 }
 
+/* The first step that took another allowed course than the recorded one; 0 is none. */
+static int other_course;
+
 static void deviate(void)
 {
+	if (other_course)
+		printf("undecided: step %d took another allowed course than recorded\n",
+		       other_course);
 	fflush(stdout);
-	finish(1);
+	finish(other_course ? 4 : 1);
 }
 
-/* Print and end the program if the answer is none of the expected ones. */
+/* Print and end the program if the answer is none of the expected ones; the first is recorded. */
 static void compare(const struct answer *answers, size_t count)
 {
+	if (!other_course && count > 1 && !matches(answers))
+		other_course = state->step;
 	if (!matches_any(answers, count)) {
 		printf("step %d: %s\n", state->step, state->text);
 		for (size_t i = 0; i < count; i++) {
