@@ -13,11 +13,11 @@ from conformance.abi.perf import PERF_FLAG_FD_CLOEXEC
 from conformance.ops import compat, credentials, tasks
 from conformance.ops.c_text import flag_names
 from conformance.ops.calls import MAP_FIXED_NOREPLACE
-from conformance.ops.decoding.file_views import View
 from conformance.ops.operation import Operation
 from conformance.repro import literals as c
 from conformance.repro.errors import NotExpressible
 from conformance.repro.scopes import Descriptors
+from conformance.repro.views import read_file, sizes
 
 _CLONES = {
     tasks.CLONE_VM: "CLONE_VM",
@@ -35,7 +35,6 @@ _MOUNTS = {
     credentials.MS_REMOUNT: "MS_REMOUNT",
     credentials.MS_BIND: "MS_BIND",
 }
-_COUNTS = ("bytes:", "oldest event ts:", "now ts:")
 # arch/x86/entry/syscalls/syscall_32.tbl
 _IOCTL_32, _WRITE_32, _WRITEV_32, _MMAP2_32 = 54, 4, 146, 192
 
@@ -73,40 +72,8 @@ def _mmap(each: ops.Mmap, fds: Descriptors, _: Names) -> str:
     return f"mmap({where}, {c.flags_of_mmap(flags)}, {descriptor}, {offset})"
 
 
-def _read_file(each: ops.ReadFile, _: Descriptors, __: Names) -> str:
-    text = f"cat({c.path(each.path)})"
-    own = f", {c.string(each.prefix.encode())})"
-    match each.view:
-        case View.OWN:
-            return f"own_lines({text}{own}" if each.prefix else text
-        case View.DEFINITIONS:
-            text = f"without_users({text})"
-            return f"own_lines({text}{own}" if each.prefix else text
-        case View.STRUCTURE:
-            return f"without_lengths(without_id({text}))"
-        case View.ARRAYS:
-            return f"without_id({text})"
-        case View.RECORDS:
-            return f"records({text}, {_sizes(each.sizes)})"
-        case View.DISTINCT:
-            return f"distinct(records({text}, {_sizes(each.sizes)}))"
-        case View.COUNTS:
-            words = ", ".join(f'"{word}"' for word in _COUNTS)
-            return f"without_lines({text}, {len(_COUNTS)}, (const char *const[]){{ {words} }})"
-        case View.TRIGGERS:
-            return f"triggers({text})"
-        case View.ERRORS:
-            return f"without_times({text})"
-    return text
-
-
 def _request(number: int) -> str:
     return _REQUESTS.get(number, f"{number:#x}UL")
-
-
-def _sizes(sizes: tuple[int, ...]) -> str:
-    listed = ", ".join(map(str, sizes))
-    return f"{len(sizes)}, (const int[]){{ {listed} }}" if sizes else "0, NULL"
 
 
 def _kernel_memory(each: ops.KernelMemory, _: Descriptors, __: Names) -> str:
@@ -263,7 +230,7 @@ _WRITERS: Mapping[type[Operation], _Writer] = {
     ops.Store: _store,
     ops.StoreNumber: _plain("store_number({at}, {path})"),
     ops.Load: _plain("peek({at}, {each.length})"),
-    ops.ReadFile: _read_file,
+    ops.ReadFile: lambda each, _, __: read_file(each),
     ops.KernelMemory: _kernel_memory,
     ops.WriteFile: lambda each, _, __: (
         f"echo({c.path(each.path)}, {c.open_flags(each.flags)}, {c.data(each.data)})"
@@ -284,11 +251,11 @@ _WRITERS: Mapping[type[Operation], _Writer] = {
     ops.ReadRing: _plain("perf_records({at}, {each.length}, {each.sample_type}UL)"),
     ops.ReadPipe: lambda each, fds, _: (
         f"records(read({fds.get(each.actor, each.slot)}, buffer, {each.count}), "
-        f"{_sizes(each.sizes)})"
+        f"{sizes(each.sizes)})"
     ),
     ops.ReadPage: lambda each, fds, _: (
         f"page_records({fds.get(each.actor, each.slot)}, {c.path(each.id_path)}, "
-        f"{_sizes(each.sizes)})"
+        f"{sizes(each.sizes)})"
     ),
     ops.Bpf: _bpf,
     ops.Pin: _plain("pin({each.cpu})"),

@@ -21,7 +21,6 @@ from pathlib import Path
 
 from conformance.abi.bugs import BUGS
 from conformance.abi.profile import Profile, profile_for
-from conformance.abi.switches import BY_NAME
 from conformance.cases.variants import Variant, all_variants
 from conformance.repro.errors import NotExpressible
 from conformance.repro.source import Description, c_program
@@ -233,20 +232,22 @@ def main() -> int:
     ][:: arguments.every]
     chosen = [each for each in chosen if outcomes[each.id] in {*_EXPECTED, *_DEVIATES}]
     if arguments.fixed:
-        profile = profile_for(
+        fixed = profile_for(
             ",".join([abi, *(f"{bug}=fixed" for bug in present)]), base=built.release
         )
-        chosen = [each for each in chosen if _shows_bug(each, outcomes)]
+        chosen = [each for each in chosen if _shows_bug(each, profile, fixed)]
         outcomes |= {each.id: Outcome.FAIL.value for each in chosen}
+        profile = fixed
     with tempfile.TemporaryDirectory() as directory:
         rows, none = _performed(chosen, profile, outcomes, built.image, Path(directory))
     return _report(entry.kernel_id, rows, none, arguments.table)
 
 
-def _shows_bug(variant: Variant, outcomes: Mapping[str, str]) -> bool:
-    """Whether answers of a case show a known bug; a program sees no console."""
-    reported = any(BY_NAME[bug].fingerprints for bug in variant.case.bugs)
-    return outcomes[variant.id] == Outcome.XFAIL and not reported
+def _shows_bug(variant: Variant, present: Profile, fixed: Profile) -> bool:
+    """Whether the answers to a case show a known bug; a program sees no console."""
+    if not variant.case.bugs or not variant.case.applies(fixed):
+        return False
+    return program_of(variant, present) != program_of(variant, fixed)
 
 
 def _performed(
