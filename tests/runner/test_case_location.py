@@ -38,9 +38,5 @@ def test_the_innermost_line_of_the_file_is_the_failing_one() -> None:
 
 def test_without_a_traceback_the_definition_is_the_location() -> None:
     assert failing_line(FUNCTION, AssertionError()) == 0
-    for outcome in (Outcome.FAIL, Outcome.XFAIL, Outcome.ERROR):
+    for outcome in (Outcome.PASS, Outcome.FAIL, Outcome.XFAIL, Outcome.ERROR):
         assert located(case("a.b", outcome), FUNCTION, 0).location == f"{HERE}:{DEFINITION}"
-
-
-def test_results_as_expected_have_no_location() -> None:
-    assert located(case("a.b"), FUNCTION, 7).location == ""
