@@ -34,12 +34,6 @@ class Step:
     differences: tuple[Difference, ...]
     waited_s: float | None = None
 
-    @property
-    def text(self) -> str:
-        """One line: C statement and result."""
-        waited = "" if self.waited_s is None else f"  /* after {self.waited_s:.3f} s */"
-        return f"{self.number}. {statement(self.operation)} = {result_text(self.seen)}{waited}"
-
 
 class Divergence(AssertionError):
     """The kernel gave an answer that the model does not allow."""
