@@ -66,7 +66,7 @@ def _command(number: int, operation: ops.Operation, answer: RecordedAnswer) -> s
         case ops.WriteFile(path=path, data=data, flags=flags):
             arrow = ">>" if flags & os.O_APPEND or not flags & os.O_TRUNC else ">"
             text = "".join(_escaped(byte) for byte in data)
-            return f"(printf '{text}' {arrow} {shlex.quote(path)}) 2>/dev/null"
+            return f"(printf -- '{text}' {arrow} {shlex.quote(path)}) 2>/dev/null"
         case ops.ReadFile(path=path, view=View.EXACT | View.OWN as view, prefix=prefix):
             own = f" | grep -Ev '{_TOTALS}'" if view is View.OWN and prefix else ""
             if answer.data is None:

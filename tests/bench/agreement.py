@@ -8,6 +8,7 @@ where its case deviates.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import shutil
 import subprocess
@@ -109,7 +110,8 @@ class Bench:
             *("-append", f"{words} rcupdate.rcu_expedited=1", "-display", "none", "-no-reboot"),
             *("-serial", f"file:{console}", "-serial", f"file:{answers}", "-monitor", "none"),
         ]
-        subprocess.run(command, stdin=subprocess.DEVNULL, timeout=_BOOT_S, check=False)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(command, stdin=subprocess.DEVNULL, timeout=_BOOT_S, check=False)
         return {numbered[n]: end for n, end in _ends(answers.read_text(errors="replace"))}
 
 
