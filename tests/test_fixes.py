@@ -26,7 +26,7 @@ SECTIONS = read_findings(FINDINGS)
 
 _BUG = re.compile(r"\bBug\s`([a-z0-9-]+)`")
 _PARTS = re.compile(
-    r"\n\nReproducer:\n\n```(?:sh|c)\n.+?\n```\n(?:.*\n)?"
+    r"\n\nReproducer[^:]*:\n\n```(?:sh|c)\n.+?\n```\n(?:.*\n)?"
     r"\nCause:\s.+?\n\nFixes:\s.+?\n\nSuggested\spatch:\s(.+)",
     re.DOTALL,
 )

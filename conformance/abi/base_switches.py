@@ -47,7 +47,7 @@ BASE: tuple[Switch, ...] = (
         "fields_printed_in_order",
         "trace output shows the fields in order of definition, not last first",
         "tracing: Modify print_fields() for fields output order",
-        (6, 5),
+        (6, 4),
     ),
     _base(
         "long_values_as_symbols",

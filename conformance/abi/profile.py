@@ -123,7 +123,7 @@ NAMED = {
                 "events_made_as_root",
                 "bpf_iter_ignored",
                 # Lost with "Optimize writing events by only copying data once", and restored in
-                # 6.5.
+                # 6.4.
                 "empty_payload",
             }
         ),

@@ -167,7 +167,7 @@ class UserEvents:
     def line(self, *values: str, dump: str = "", name: str = "e") -> str:
         """The body of a trace line of event ``name()``, whose fields show these values.
 
-        Give them in the order of definition; before 6.5 the last field comes first.
+        Give them in the order of definition; before 6.4 the last field comes first.
         ``dump`` is the payload in hexadecimal bytes, which is all that is shown before 6.4.
         """
         if not self.profile.has("remote_enable"):

@@ -56,7 +56,7 @@ def test_events_made_as_root(ue: UserEvents) -> None:
     switch="text_flags_refused",
 )
 def test_text_flags_refused(ue: UserEvents) -> None:
-    """A colon in the name starts flags, which are rejected since 6.5 and were ignored before."""
+    """A colon in the name starts flags, which are rejected since 6.4 and were ignored before."""
     event = ue.open_data().register(ue.name() + ":FLAG u32 a")
     assert event.errno == ue.dated("text_flags_refused", since="EINVAL", before="")
 
@@ -67,7 +67,7 @@ def test_text_flags_refused(ue: UserEvents) -> None:
     "flag that is not gives -EINVAL",
     level="contract",
     profiles="6.4..",
-    # Without it 6.5 and later reject every flag.
+    # Without it 6.4 and later reject every flag.
     needs="persist",
     switch="multi_format",
 )
@@ -130,7 +130,7 @@ def test_two_status_pages(ue: UserEvents) -> None:
     switch="auto_delete",
 )
 def test_auto_delete(ue: UserEvents) -> None:
-    """An event is deleted with its last reference; before 6.5 it stayed and could be deleted."""
+    """An event is deleted with its last reference; before 6.4 it stayed and could be deleted."""
     process = ue.new_process()
     process.open_data().register(ue.name())
     process.exit()

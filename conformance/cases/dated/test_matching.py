@@ -163,7 +163,7 @@ def test_ebadf_when_disabled(ue: UserEvents) -> None:
     switch="empty_payload",
 )
 def test_empty_payload(ue: UserEvents) -> None:
-    """An event without fields is recorded by its index alone; before 6.5 that was EFAULT."""
+    """An event without fields is recorded by its index alone; before 6.4 that was EFAULT."""
     event = ue.event(enabled=True)
     assert event.write().errno == ue.dated("empty_payload", since="", before="EFAULT")
 

@@ -159,7 +159,7 @@ def test_unknown_before_forbidden(ue: UserEvents) -> None:
 @case(
     spec="user_event_set_call_visible",
     doc="user_events.rst@v6.1: silent; a process that may open the file may delete",
-    profiles="5.18..6.4",
+    profiles="5.18..6.3",
     without="auto_delete persist",
     tier="full",
 )

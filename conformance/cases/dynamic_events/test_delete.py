@@ -265,7 +265,7 @@ def test_not_permitted(ue: UserEvents, command: str, errno: str) -> None:
     spec="user_event_set_call_visible",
     doc="user_events.rst@v6.1: Overview: silent about permission",
     level="behaviour",
-    profiles="5.18..6.4",
+    profiles="5.18..6.3",
     needs="",
     without="auto_delete null_arguments_matched persist",
 )

@@ -142,7 +142,7 @@ def test_existing_equal(ue: UserEvents, again: str, spaced: bool) -> None:
     ("text_flag", "u:{}:flag s32 a\n", True),
 )
 def test_existing_different(ue: UserEvents, again: str, flagged: bool) -> None:
-    """A command for an existing event with other fields changes nothing, and fails since 6.5."""
+    """A command for an existing event with other fields changes nothing, and fails since 6.4."""
     ue.tracefs.command("u:" + ue.name() + " u32 a\n")
     unlike = ue.dated("arguments_matched", since="EADDRINUSE", before="")
     refused = ue.dated("text_flags_refused", since="EINVAL", before=unlike)

@@ -1,6 +1,6 @@
 """Deletion through dynamic_events: which fields match those of the event.
 
-Kernels before 6.5 compare fields only here.
+Kernels before 6.4 compare fields only here.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def test_struct_deleted_by_size(ue: UserEvents) -> None:
 
 @case(spec="user_event_match")
 def test_deleted_by_name_alone(ue: UserEvents) -> None:
-    """A bare name deletes an event without fields; before 6.5 any event of that name."""
+    """A bare name deletes an event without fields; before 6.4 any event of that name."""
     errno = ue.dated("null_arguments_matched", since="ENOENT", before="")
     for stem, fields in (("a", " u32 x"), ("b", " struct s x 8; u8 y"), ("c", " char[4] x")):
         assert ue.tracefs.command(f"-:{created(ue, stem, fields)}\n").errno == errno

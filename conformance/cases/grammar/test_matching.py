@@ -77,7 +77,7 @@ def test_unspaced_registers_again(ue: UserEvents) -> None:
 
 @case
 def test_differs(ue: UserEvents) -> None:
-    """Other fields for an existing name are EADDRINUSE; before 6.5 they were ignored."""
+    """Other fields for an existing name are EADDRINUSE; before 6.4 they were ignored."""
     data, word, other = ue.open_data(), ue.process.word(), ue.process.word()
     for bit, (stem, (first, second)) in enumerate(DIFFERENT.items()):
         assert data.register(ue.name(stem) + first, word=word, bit=bit).errno == ""

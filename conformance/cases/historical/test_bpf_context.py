@@ -155,7 +155,7 @@ def test_nothing(
     data.register(ue.name() + flag)
     recorder = Recorder(ue.process, room=0, parts=0)
     recorder.attach(open_perf(ue.process, ue.name()))
-    # A copy of zero bytes counts as failed, until 6.5.
+    # A copy of zero bytes counts as failed, until 6.4.
     assert data.writev(parts).errno == "EFAULT"
     seen = recorder.take()
     assert (seen.runs, seen.context) == (1, context)

@@ -149,7 +149,7 @@ def test_struct(ue: UserEvents) -> None:
     isolation="global",
 )
 def test_bpf_iter(ue: UserEvents) -> None:
-    """The flag BPF_ITER is ignored like any other flag, and rejected since 6.5."""
+    """The flag BPF_ITER is ignored like any other flag, and rejected since 6.4."""
     errno = ue.dated("text_flags_refused", since="EINVAL", before="")
     shown = ue.dated("text_flags_refused", since="", before="u:test u32 count\n")
     assert ue.tracefs.command("u:test:BPF_ITER u32 count\n").errno == errno

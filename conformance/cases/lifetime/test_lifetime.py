@@ -238,12 +238,12 @@ def test_reference_after_close(ue: UserEvents) -> None:
     doc="user_events.rst@v6.1: Deleting: an event is deleted on request; silent about any "
     "other end",
     level="behaviour",
-    profiles="5.18..6.4",
+    profiles="5.18..6.3",
     needs="",
     without="auto_delete",
 )
 def test_lasts(ue: UserEvents) -> None:
-    """Before 6.5 an event outlives its program, and the next one finds it unchanged."""
+    """Before 6.4 an event outlives its program, and the next one finds it unchanged."""
     ue.event("u32 a")
     ue.process.exit()
     assert ue.tracefs.status(eventually=True) == ue.status_line(1, ue.name())
@@ -291,7 +291,7 @@ def test_many_events(ue: UserEvents) -> None:
     doc="user_events.rst@v6.1: Deleting: an event is deleted on request; silent about any "
     "other end",
     level="behaviour",
-    profiles="5.18..6.4",
+    profiles="5.18..6.3",
     needs="",
     without="auto_delete",
 )

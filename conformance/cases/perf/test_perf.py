@@ -186,7 +186,7 @@ def test_keeps_from_deletion(ue: UserEvents) -> None:
     spec="user_event_put",
     doc="Deleting: events auto-delete when no references are left, in user and kernel space",
     level="contract",
-    profiles="6.5..",
+    profiles="6.4..",
     needs="perf_sink auto_delete",
 )
 def test_keeps_alive(ue: UserEvents) -> None:

@@ -79,7 +79,7 @@ def test_raw(ue: UserEvents, fields: str, payload: bytes, returned: int, sample:
 
 @case(doc="Writing Data: silent about events without payload")
 def test_raw_no_fields(ue: UserEvents) -> None:
-    """A record without payload is common bytes and padding; before 6.5 its copy failed."""
+    """A record without payload is common bytes and padding; before 6.4 its copy failed."""
     event = ue.event()
     ring = open_perf(ue.process, ue.name()).map()
     assert event.write().errno == ue.dated("empty_payload", since="", before="EFAULT")

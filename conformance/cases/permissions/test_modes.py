@@ -101,7 +101,7 @@ def test_ordinary_user_takes_part(ue: UserEvents) -> None:
 
 @case(
     spec="user_event_set_call_visible, destroy_user_event",
-    profiles="6.5..",
+    profiles="6.4..",
     needs="auto_delete",
     tier="full",
 )
@@ -122,7 +122,7 @@ def test_ordinary_user_removes(ue: UserEvents) -> None:
     spec="user_event_set_call_visible, delete_user_event",
     doc="user_events.rst@v6.1: Deleting: an ioctl of user_events_data; silent about the "
     "rights that it needs",
-    profiles="5.18..6.4",
+    profiles="5.18..6.3",
     needs="events_made_as_root",
     without="auto_delete persist",
     tier="full",

@@ -148,7 +148,7 @@ def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
 )
 @variants({"unknown": ":FLAG", "two": ":a,b u32 x", "empty": ":", "persist": ":1"})
 def test_text_flags(ue: UserEvents, rest: str) -> None:
-    """A colon in the name part is EINVAL; before 6.5 the text from the colon on was ignored."""
+    """A colon in the name part is EINVAL; before 6.4 the text from the colon on was ignored."""
     seen = ue.open_data().register(ue.name() + rest)
     expected = ue.dated("text_flags_refused", since=("EINVAL", UNTOUCHED), before=("", 0))
     assert (seen.errno, seen.index) == expected
@@ -210,7 +210,7 @@ def test_persist_of_existing_forbidden(ue: UserEvents) -> None:
     ("retyped", " u32 a; s64 b"),
 )
 def test_other_fields(ue: UserEvents, fields: str) -> None:
-    """An existing name with other fields is EADDRINUSE since 6.5, and the event does not change."""
+    """An existing name with other fields is EADDRINUSE since 6.4, and the event does not change."""
     data = ue.open_data()
     data.register(f"{ue.name()} u32 a; u64 b")
     seen = data.register(ue.name() + fields)

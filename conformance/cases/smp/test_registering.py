@@ -46,7 +46,7 @@ def test_same_definition(ue: UserEvents, flags: int) -> None:
     spec="user_events_ioctl: reg_mutex; user_event_match",
     doc="Registering: without MULTI_FORMAT another format is blocked; silent about the error",
     level="behaviour",
-    profiles="6.5..",
+    profiles="6.4..",
     needs="arguments_matched",
 )
 @variants({"threads": THREAD, "processes": 0})

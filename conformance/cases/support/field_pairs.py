@@ -1,6 +1,6 @@
 """Pairs of definitions with equal and with different fields, as written after the name.
 
-The kernel compares fields when a name is registered again, since 6.5, and when an event is deleted
+The kernel compares fields when a name is registered again, since 6.4, and when an event is deleted
 through dynamic_events.
 """
 

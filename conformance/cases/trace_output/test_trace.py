@@ -225,7 +225,7 @@ def test_no_fields(ue: UserEvents) -> None:
     switch="fields_printed_in_order",
 )
 def test_order_of_fields(ue: UserEvents) -> None:
-    """Fields print in the order of definition; before 6.5 the last one first."""
+    """Fields print in the order of definition; before 6.4 the last one first."""
     seen = recorded(ue, "u16 z; u16 a; u16 m", b"\1\0\2\0\3\0")
     text = ue.dated(
         "fields_printed_in_order",

@@ -145,7 +145,7 @@ def test_dropped_is_not_validated(ue: UserEvents) -> None:
     ("extra_words", [b"\0\0\0\0", b"12345678"], 12, ["31 32 33 34 35 36 37 38"]),
 )
 def test_no_fields(ue: UserEvents, parts: list[bytes], returned: int, dumps: list[str]) -> None:
-    """An event without fields needs no payload, before 6.5 one byte, and accepts more."""
+    """An event without fields needs no payload, before 6.4 one byte, and accepts more."""
     data = ue.event(enabled=True).data
     # A copy of zero bytes was taken for a failure.
     older = returned if dumps else -1

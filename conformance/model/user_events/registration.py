@@ -81,7 +81,7 @@ def _valid_flags(profile: Profile) -> int:
     """USER_EVENT_REG_MAX - 1 of the profile's kernels."""
     if profile.has("multi_format"):
         return USER_EVENT_REG_PERSIST | USER_EVENT_REG_MULTI_FORMAT
-    # Since 6.5 the kernel defines the bit; user_event_parse() refuses it later.
+    # Since 6.4 the kernel defines the bit; user_event_parse() refuses it later.
     return USER_EVENT_REG_PERSIST if profile.has("auto_delete") else 0
 
 
