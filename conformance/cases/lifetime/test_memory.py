@@ -42,7 +42,10 @@ def _growth(ue: UserEvents, repeat: Callable[[], object]) -> int:
     return grown
 
 
-@case(spec="user_event_parse; trace_events_user.c:user_events_ioctl_del, destroy_user_event")
+@case(
+    spec="user_event_parse; trace_events_user.c:user_events_ioctl_del, destroy_user_event",
+    needs="lasting_events auto_delete",
+)
 @variants("registration", "deletion", "commands")
 def test_memory_of_calls(ue: UserEvents, of: str) -> None:
     """Calls that are repeated leave nothing behind: no string, no enabler, no pinned page."""
