@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,12 @@ import pytest
 from conformance.abi.profile import profile_for
 from conformance.cases.variants import all_variants
 from conformance.client.executor import ModelExecutor
+from conformance.client.lockstep import Lockstep
+from conformance.client.recording import record
+from conformance.client.user_events import UserEvents
 from conformance.model.machine import Model
+from conformance.ops import Observation, Operation, Watch
+from conformance.repro.source import Description, c_program
 from conformance.results.bundle import VERSION, Bundle, read_bundle, write_bundle
 from conformance.results.case_result import CaseResult, Evidence, Outcome
 from conformance.results.errors import ReportError
@@ -83,3 +89,30 @@ def test_multi_format_events_are_numbered_from_zero() -> None:
         step("/t00007_e.b/id", "other.2a"),
     )
     assert from_zero([step("/t00007_e/id", "")]) == (step("/t00007_e/id", ""),)
+
+
+class Lost(ModelExecutor):
+    """A kernel that crashes in its third batch."""
+
+    batches = 0
+
+    def execute(
+        self, operations: Sequence[Operation], watches: Sequence[Watch]
+    ) -> list[Observation]:
+        self.batches += 1
+        if self.batches == 3:
+            raise ConnectionError("the guest is gone")
+        return super().execute(operations, watches)
+
+
+def test_the_operations_of_a_crash_are_recorded_without_an_answer() -> None:
+    profile = profile_for(PRESENT)
+    lockstep = Lockstep(Model(profile), Lost(Model(profile)))
+    ue = UserEvents(lockstep)
+    with pytest.raises(ConnectionError):
+        ue.event("u8 a", enabled=True).write(b"\1")
+    *answered, last = record(lockstep)
+    assert all(step.seen for step in answered[:8])
+    assert (last.seen, last.allowed) == (None, ())
+    about = Description("write.x", "A write crashes.", "", "6.12")
+    assert "/* This kernel did not answer. */" in c_program((*answered, last), profile, about)
