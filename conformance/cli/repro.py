@@ -48,11 +48,11 @@ def _perform(arguments: argparse.Namespace) -> int:
     from conformance.repro.shell import shell_script
     from conformance.repro.source import c_program
 
-    steps, profile, about = _program(arguments)
     try:
+        steps, profile, about = _program(arguments)
         text = shell_script(steps, about) if arguments.shell else c_program(steps, profile, about)
     except NotExpressible as error:
-        raise UserMistake(f"{about.case}: {error}") from error
+        raise UserMistake(f"{arguments.case or arguments.what}: {error}") from error
     if arguments.out is None:
         sys.stdout.write(text)
         return exit_code(Ending.PASS)
