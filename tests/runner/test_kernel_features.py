@@ -63,7 +63,7 @@ def used(program: Sequence[ops.Operation]) -> Iterator[Facility]:
                     yield Facility.BPF_TRACING
             case ops.WriteFile(path=tracefs.KPROBE_EVENTS):
                 yield Facility.KPROBES
-            case Race():
+            case Race(tracks=tracks) if len(tracks) > 1:
                 yield Facility.SMP
             case SubmitWrite():
                 yield Facility.IO_URING

@@ -49,6 +49,7 @@ MODES = {
     STATUS: 0o440,
     DYNAMIC_EVENTS: 0o640,
     TRACE: 0o640,
+    f"{TRACEFS}/trace_pipe": 0o440,
     TRACING_ON: 0o640,
     PROCESSORS: 0o640,
     MAXIMUM: 0o644,
@@ -110,7 +111,7 @@ def mode(world: World, path: str) -> int:
     modes = MODES if found is None else _EVENT_MODES
     if world.profile.generation is Generation.RFC_V1 and path in _RFC_MODES:
         return _RFC_MODES[path]
-    key = path if found is None else found[1]
+    key = instances.locate(world, path)[1] if found is None else found[1]
     if enabling.handles(world, path):
         return _GROUP_MODE
     if key not in modes:
