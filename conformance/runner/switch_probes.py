@@ -161,7 +161,8 @@ class SwitchMeasurement:
         found = self._contradiction(switch)
         name = self.profile.name
         if found.bug:
-            return f"the kernel has the bug {switch}, fixed by {found.commit}: {found.says}"
+            fix = f", fixed by {found.commit}" if found.commit else ""
+            return f"the kernel has the bug {switch}{fix}: {found.says}"
         return (
             f"the kernel contradicts switch {switch} of profile {name} ({found.commit}); "
             f"if that is right for this kernel, judge with --abi {abi_with(name, [found])}"
