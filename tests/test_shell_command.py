@@ -96,6 +96,7 @@ def test_deadline(shell: Shell, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (124, b"begun\n")
     assert b"did not end within 3 s" in done.stderr
     assert processes_below(tmp_path) == []
+    assert shell("yes", options=("--deadline", "3")).returncode == 124
 
 
 def test_crash_and_warning_of_the_kernel_are_reported(shell: Shell) -> None:

@@ -105,7 +105,8 @@ class _Relay:
                 [],
                 None if deadline is None else deadline.remaining(),
             )
-            if not readable and not writable and deadline is not None and deadline.expired:
+            # Also in the middle of endless output.
+            if deadline is not None and deadline.expired:
                 raise TimedOut
             if writable:
                 self._send()
