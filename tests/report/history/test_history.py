@@ -32,9 +32,8 @@ def record(
 ) -> RunRecord:
     """A run on a day of November: cases a.a, a.b and so on."""
     release = release or kernel
-    shown = KernelFacts(
-        **{"id": kernel, "release": release, "profile": release, "build": release, **facts}
-    )
+    plain = KernelFacts(kernel, release, release, build=release)
+    shown = replace(plain, **facts)  # type: ignore[arg-type]
     cases = [
         case(f"a.{letter}", outcome, digest="aa", course="0a")
         for letter, outcome in zip("abcdef", outcomes, strict=False)
