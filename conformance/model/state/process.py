@@ -82,6 +82,8 @@ class Process:
     # None for the initial PID namespace.
     pid_namespace: PidNamespace | None = None
     pid_namespace_for_children: PidNamespace | None = None
+    # The memory that a fork(2) on its way to user_events_fork() has copied.
+    copied_memory: AddressSpace | None = None
 
     def task_with(self, memory: AddressSpace, slots: dict[int, OpenFile]) -> Process:
         """A child with the given memory and descriptors; everything else is inherited."""

@@ -55,7 +55,8 @@ def clone(world: World, operation: tasks.Clone) -> Answer:
     flags = operation.flags
     if flags & tasks.CLONE_VFORK and parent.driver is None:
         raise NotModelled("vfork(2) of a process that drives tasks")
-    memory = parent.memory if flags & tasks.CLONE_VM else parent.memory.fork()
+    copied, parent.copied_memory = parent.copied_memory, None
+    memory = parent.memory if flags & tasks.CLONE_VM else copied or parent.memory.fork()
     slots = parent.slots if flags & tasks.CLONE_FILES else dict(parent.slots)
     child = parent.task_with(memory, slots)
     if flags & tasks.CLONE_FILES:

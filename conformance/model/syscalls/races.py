@@ -3,6 +3,7 @@
 Every modelled system call of user_events takes effect at one point, under reg_mutex and event_mutex
 (trace_events_user.c:user_events_ioctl, user_event_reg) or through one atomic operation
 (user_event_enabler_write, user_events_write_core).  So a race is some interleaving of its steps.
+fork(2) takes effect at two: copy_process() copies memory first, and enablers at its end.
 
 With one pass per track every interleaving is tried.  With more passes, the results are those of all
 interleavings of a few passes, and the final state must not depend on the order.
@@ -23,6 +24,7 @@ from conformance.model.tracefs import event_paths
 from conformance.ops import Open, Operation
 from conformance.ops import race as races
 from conformance.ops.race import Add, Race
+from conformance.ops.tasks import CLONE_VM, Clone
 
 # Applies an operation to a state: the answers, each with the next state.  The flag allows pending
 # page fix-ups to happen first.
@@ -89,7 +91,7 @@ def _every_order(
     ``together`` merges the results of all interleavings, and leaves page fix-ups pending, which
     change no answer.
     """
-    tracks = races.unroll(race, _PASSES)
+    tracks = [list(_in_two_steps(track)) for track in races.unroll(race, _PASSES)]
     start = (0,) * len(tracks)
     level: dict[tuple[tuple[int, ...], _Answers, bytes], None] = {
         (start, (), pickle.dumps(world)): None
@@ -103,6 +105,12 @@ def _every_order(
                     continue
                 index, operation = track[positions[number]]
                 moved = tuple(p + (n == number) for n, p in enumerate(positions))
+                if index is None:
+                    after = pickle.loads(frozen)
+                    process = after.process(operation.actor)
+                    process.copied_memory = process.memory.fork()
+                    following[moved, answers, pickle.dumps(after)] = None
+                    continue
                 for answer, after in step(pickle.loads(frozen), operation, not together):
                     results = [answer.errno or str(answer.value or 0)]
                     if _removed_meanwhile(world, operation, answer):
@@ -117,6 +125,16 @@ def _every_order(
     if together:
         return [(tuple(seen), world)]
     return [(answers, pickle.loads(frozen)) for _, answers, frozen in level]
+
+
+def _in_two_steps(
+    track: Iterable[tuple[int, Operation]],
+) -> Iterator[tuple[int | None, Operation]]:
+    """The steps of a track; None stands for the copy of memory that begins a fork(2)."""
+    for index, operation in track:
+        if isinstance(operation, Clone) and not operation.flags & CLONE_VM:
+            yield None, operation
+        yield index, operation
 
 
 def _removed_meanwhile(before: World, operation: Operation, answer: Answer) -> bool:
