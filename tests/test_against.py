@@ -65,7 +65,7 @@ class FakeSession:
 def options(tmp_path: Path, **others: object) -> Namespace:
     plain = {"kernel": ["6.12"], "patch": [str(DIFF)], "config": [], "flavour": None}
     plain |= {"image": None, "modules": None, "tree": None, "ref": None, "ktap": None}
-    plain |= {"module": [], "append": []}
+    plain |= {"module": [], "append": [], "abi": None}
     more = {"out": str(tmp_path / "out"), "exit_style": "default"}
     return Namespace(**{**plain, **more, **others})
 

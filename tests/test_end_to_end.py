@@ -117,8 +117,9 @@ def test_case_that_deviates_does_not_affect_later_ones(
     image = str(built_kernel.image)
     done = uevt("run", "--image", image, *options, "--out", str(tmp_path / "out"))
     assert done.returncode == 0, done.stdout
-    results = json.loads((tmp_path / "out" / "results.json").read_text())
-    ids = [case["id"] for case in results["cases"]]
+    journal = (tmp_path / "out" / "journal.jsonl").read_text().splitlines()
+    # In the order in which they ended.
+    ids = [line["case"]["id"] for line in map(json.loads, journal) if line["event"] == "case"]
     behind = ids[ids.index("format.array_length") :]
     assert any(case_id.startswith("multi_format.name.") for case_id in behind), ids
 

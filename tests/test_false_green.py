@@ -93,7 +93,6 @@ def test_drill_passes_without_meddling(tmp_path: Path) -> None:
         ("-p no:uevt-selecting", 2),
         ("-p no:uevt", 4),
         ("--setup-only", 3),
-        ("--collect-only", 3),
         ("--deselect tests/drills/two_passes.py::test_second", 3),
     ],
 )

@@ -44,12 +44,6 @@ BASE: tuple[Switch, ...] = (
         {(6, 1): 69, (6, 6): 8},
     ),
     _base(
-        "fields_printed_in_order",
-        "trace output shows the fields in order of definition, not last first",
-        "tracing: Modify print_fields() for fields output order",
-        (6, 4),
-    ),
-    _base(
         "long_values_as_symbols",
         "trace output shows a 64-bit value that is a kernel address as a symbol",
         "tracing: Show function names when possible when listing fields",

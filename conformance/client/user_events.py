@@ -167,13 +167,12 @@ class UserEvents:
     def line(self, *values: str, dump: str = "", name: str = "e") -> str:
         """The body of a trace line of event ``name()``, whose fields show these values.
 
-        Give them in the order of definition; before 6.4 the last field comes first.
+        Give them in the order of definition.
         ``dump`` is the payload in hexadecimal bytes, which is all that is shown before 6.4.
         """
         if not self.profile.has("remote_enable"):
             return dump
-        ordered = values if self.profile.has("fields_printed_in_order") else values[::-1]
-        return f"{self.name(name)}: {' '.join(ordered)}"
+        return f"{self.name(name)}: {' '.join(values)}"
 
     def status_line(self, index: int, name: str, used_by: str = "") -> str:
         """A line of user_events_status, with its newline.

@@ -59,7 +59,6 @@ BASE_DATES = {
         ("6.6.7", "6.6.8"),
         ("6.6", "6.7"),
     ),
-    "fields_printed_in_order": (("6.3", "6.4"),),
     "long_values_as_symbols": (("6.14", "6.15"),),
     "unprintable_text_as_hex": (("6.18", "6.19"),),
     "directories_of_any_name": (

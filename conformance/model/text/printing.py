@@ -52,8 +52,7 @@ def _dump(record: bytes, profile: Profile) -> str:
 def _decoded(tracepoint: str, fields: tuple[Field, ...], record: bytes, profile: Profile) -> str:
     if not fields:
         return f"{tracepoint}:No fields found"
-    order = fields if profile.has("fields_printed_in_order") else tuple(reversed(fields))
-    values = "".join(f" {field.name}={_value(field, record, profile)}" for field in order)
+    values = "".join(f" {field.name}={_value(field, record, profile)}" for field in fields)
     return f"{tracepoint}:{values}"
 
 

@@ -17,11 +17,9 @@ _COMMON_FIELDS = (
 )
 # The kernel chooses the id; View.STRUCTURE removes it on both sides.
 _ID_LINE = "ID: 0"
-# The length of an array up to its bracket: that of a char array is its size, that of __rel_loc is
-# empty.  f_show() leaves __data_loc types alone, and brackets in the name of a field.
-_LENGTH = re.compile(
-    r"(\tfield:(?!__data_loc)[^;]*\w\[)(?:\](?=;)|(\d+)\](?=;\toffset:\d+;\tsize:\2;))"
-)
+# An array whose length was not set, up to its bracket.  f_show() leaves __data_loc types alone, and
+# brackets in the name of a field.
+_LENGTH = re.compile(r"(\tfield:(?!__data_loc)[^;]*\w\[)\](?=;)")
 
 
 def text(event: Event, profile: Profile) -> str:
