@@ -9,7 +9,10 @@ from conformance.abi.profile import ProfileError, Release
 
 # One release per series that was booted, modified in user_events at most.
 CALIBRATED = tuple(
-    map(Release.parse, ("5.19", "6.1.192", "6.2.1", "6.5", "6.8.1", "6.12.117", "7.3.4"))
+    map(
+        Release.parse,
+        ("5.19", "6.0.1", "6.1.192", "6.2.1", "6.5", "6.8.1", "6.12.117", "6.14", "7.3.4"),
+    )
 )
 
 
