@@ -36,14 +36,6 @@ BASE: tuple[Switch, ...] = (
         {(6, 1): 12},
     ),
     _base(
-        "long_records_kept",
-        "a record of 4057 to 4064 payload bytes fits even if it needs a time extend; before, it "
-        "disables its buffer until the next boot",
-        "ring-buffer: Fix writing to the buffer with max_data_size",
-        (6, 7),
-        {(6, 1): 69, (6, 6): 8},
-    ),
-    _base(
         "long_values_as_symbols",
         "trace output shows a 64-bit value that is a kernel address as a symbol",
         "tracing: Show function names when possible when listing fields",

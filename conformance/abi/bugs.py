@@ -164,6 +164,14 @@ BUGS: tuple[Switch, ...] = (
         fingerprints=("oops:filter_match_preds",),
     ),
     _bug(
+        "long-record-stops-buffer",
+        "a record of 4057 to 4064 payload bytes that needs a time extend disables its buffer",
+        kind=Kind.BASE,
+        fix="ring-buffer: Fix writing to the buffer with max_data_size",
+        fixed=(6, 7),
+        backports={(6, 1): 69, (6, 6): 8},
+    ),
+    _bug(
         "tracefs-root-mode",
         "tracefs is mounted with mode 755, so that every user can enter it",
         kind=Kind.BASE,

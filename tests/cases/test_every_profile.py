@@ -15,7 +15,7 @@ from tests.cases.variants import all_variants, honest
 ABIS = (
     "rfc-v1",
     # As on the kernels that it can be built into today.
-    "rfc-v1,long_records_kept=yes,array_length_of_field=yes",
+    "rfc-v1,long-record-stops-buffer=fixed,array_length_of_field=yes",
     "first-commit",
     "merge-window",
     "byte-status",

@@ -28,7 +28,7 @@ PROFILES = [
     profile_for(name)
     for name in (
         *("6.1", "5.18", "first-commit", "merge-window"),
-        *("rfc-v1", "rfc-v1,long_records_kept=yes", "6.8"),
+        *("rfc-v1", "rfc-v1,long-record-stops-buffer=fixed", "6.8"),
     )
 ]
 IMPLIED = {Facility.BPF_TRACING: {Facility.PERF, Facility.BPF}}

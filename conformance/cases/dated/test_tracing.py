@@ -61,17 +61,17 @@ def test_ids_reused(ue: UserEvents) -> None:
     doc="Writing Data: silent about a limit",
     # Of the buffer; tracing_on does not enable it again.
     isolation="fatal",
-    switch="long_records_kept",
+    switch="long-record-stops-buffer",
 )
 def test_long_records_kept(ue: UserEvents) -> None:
-    """The first record of a buffer may have 4064 bytes; before, it disabled the buffer for good."""
+    """The first record of a buffer may have 4064 bytes, and the buffer goes on recording."""
     long, short = ue.event("struct s a 4064", name="long", enabled=True), ue.event("u8 a")
     ue.tracefs.enable(ue.name())
     ue.tracefs.clear_trace()
     assert long.write(bytes(4064)).value == 4068
     assert short.write(b"A").value == 5
     line = ue.line("a='A'(65)", dump="41")
-    kept = ue.dated("long_records_kept", since=[line], before=[])
+    kept = ue.bug("long-record-stops-buffer", fixed=[line], present=[])
     assert ue.tracefs.records(ue.name())[-1:] == kept
 
 

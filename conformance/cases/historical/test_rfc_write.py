@@ -266,7 +266,7 @@ def test_write_longest(ue: UserEvents, length: int, records: int) -> None:
     spec="ring_buffer.c:rb_reserve_next_event",
     doc="trace_events_user.c@rfc-v1: names no limit",
     level="detail",
-    needs="long_records_kept",
+    needs="long-record-stops-buffer",
 )
 def test_write_longest_kept(ue: UserEvents) -> None:
     """The longest payload that is recorded has 4064 bytes."""

@@ -74,7 +74,7 @@ def test_short(ue: UserEvents) -> None:
 @case(
     spec="trace_event_perf.c:perf_trace_buf_alloc",
     doc="Writing Data: silent about the longest payload",
-    needs="perf_sink long_records_kept",
+    needs="perf_sink long-record-stops-buffer",
 )
 @variants((8184, 0, 8208), (4065, 0, 4088), (4064, 1, 4088))
 def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
@@ -114,7 +114,7 @@ def test_too_long(ue: UserEvents) -> None:
 @case(
     spec="trace_events_user.c:user_event_perf",
     doc="Writing Data: silent about two tracers",
-    needs="perf_sink long_records_kept",
+    needs="perf_sink long-record-stops-buffer",
     tier="full",
     isolation="global",
 )

@@ -94,7 +94,7 @@ def test_longer_payload(ue: UserEvents, extra: int, returned: int, dump: str) ->
 @case(
     spec="ring_buffer.c:rb_reserve_next_event, BUF_MAX_DATA_SIZE of a sub-buffer",
     level="detail",
-    needs="long_records_kept",
+    needs="long-record-stops-buffer",
     tier="quick",
 )
 @variants(
@@ -117,7 +117,7 @@ def test_longest_record(ue: UserEvents, length: int, returned: int, records: int
 @case(
     spec="user_event_ftrace returns before it validates",
     level="detail",
-    needs="long_records_kept",
+    needs="long-record-stops-buffer",
     tier="quick",
 )
 def test_dropped_is_not_validated(ue: UserEvents) -> None:

@@ -56,7 +56,8 @@ def reserve(world: World, process: Process, event: Event, size: int) -> list[Res
 
 def _fits(world: World, instance: Instance, size: int) -> bool:
     """Whether a buffer takes a record of this size."""
-    if MAX_RECORD >= size > MAX_RECORD_WITH_EXTEND and not world.profile.has("long_records_kept"):
+    extends = MAX_RECORD >= size > MAX_RECORD_WITH_EXTEND
+    if extends and not world.profile.fixed("long-record-stops-buffer"):
         if instance.records:
             raise NotModelled("a record that fits or not, depending on the time since the last one")
         # rb_reserve_next_event() never finds room for the record with its time, and gives up.
