@@ -18,6 +18,7 @@ from conformance.report.export.junit import render_junit
 from conformance.report.export.kcidb import Sender, render_kcidb
 from conformance.report.export.kselftest import render_kselftest
 from conformance.report.export.ktap import render_ktap
+from conformance.report.export.tmt import render_tmt
 from conformance.results.case_result import OUTCOME_OF, Blame, Outcome, SkipReason
 from conformance.results.results_json import write_results
 from tests.report.samples import case, mixed, run
@@ -113,6 +114,8 @@ def _cells(outcome: Outcome) -> list[str]:
     tests = json.loads(render_kcidb(records, Sender("mine")))["tests"]
     cells += [each["status"] for each in tests if each["path"] == "user_events.write.a"]
     cells.append(" ".join(line[2:].split(" ")[0] for line in github.annotate(records)))
+    results = json.loads(render_tmt(records))
+    cells += [each["result"] for each in results if each["name"] == "/write.a"]
     return cells
 
 

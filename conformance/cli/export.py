@@ -7,7 +7,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
 from conformance.results.errors import ReportError
@@ -17,11 +17,13 @@ from conformance.results.run import RunRecord
 from conformance.results.stored_runs import find_run, require_kernel
 from host.files import write_atomically
 
-FORMATS = ("ktap", "kselftest", "junit", "kcidb", "github")
+FORMATS = ("ktap", "kselftest", "junit", "kcidb", "github", "tmt")
 """The output formats."""
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
-# Options of KCIDB only.
+# Options of KCIDB.
 _SENDER = ("origin", "files", "build")
+# The formats that have an option.
+_ONLY_OF = {"origin": ("kcidb",), "files": ("kcidb", "tmt"), "build": ("kcidb",)}
 
 
 def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -32,7 +34,8 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     add("--format", required=True, choices=FORMATS, help="the format")
     add("--out", type=Path, metavar="FILE", help="output file (default: standard output)")
     add("--origin", metavar="NAME", help="kcidb: the name of your CI system")
-    add("--files", metavar="URL", help="kcidb: where the files of RUN will be stored")
+    about = "kcidb: where the files of RUN will be stored; tmt: the directory in TMT_TEST_DATA"
+    add("--files", metavar="URL", help=about)
     add("--build", metavar="ID", help="kcidb: the tested build, if KCIDB has it")
     export.set_defaults(perform=_export)
 
@@ -40,12 +43,14 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 def _export(arguments: argparse.Namespace) -> int:
     """0 whatever the verdict: that was the exit code of the run.  Raises ReportError."""
     form: str = arguments.format
-    for name in _SENDER:
-        if form != "kcidb" and getattr(arguments, name) is not None:
+    for name, forms in _ONLY_OF.items():
+        if form not in forms and getattr(arguments, name) is not None:
             raise ReportError(Path(f"--{name}"), f"is not an option of {form}", "omit it")
     match form:
         case "kcidb":
             _write(_kcidb(arguments), arguments.out)
+        case "tmt":
+            _write(_tmt(arguments), arguments.out)
         case "github":
             _annotate(_read(arguments.run), arguments.out)
         case _:
@@ -90,6 +95,17 @@ def _kcidb(arguments: argparse.Namespace) -> str:
     for run, record in zip(arguments.run, records, strict=True):
         require_kernel(record, run)
     return render_kcidb(records, Sender(origin, files, build))
+
+
+def _tmt(arguments: argparse.Namespace) -> str:
+    from conformance.report.export.tmt import render_tmt
+
+    files = arguments.files or ""
+    place = PurePosixPath(files)
+    if place.is_absolute() or ".." in place.parts or not files.isprintable():
+        what = f"{files!r} is not a directory below TMT_TEST_DATA"
+        raise ReportError(Path("--files"), what, "write it relative to that: --files uevt")
+    return render_tmt(_read(arguments.run), str(place) if files else "")
 
 
 def _is_address(text: str) -> bool:

@@ -16,6 +16,7 @@ from conformance.report.export.junit import render_junit
 from conformance.report.export.kcidb import Sender, render_kcidb
 from conformance.report.export.kselftest import render_kselftest
 from conformance.report.export.ktap import render_ktap
+from conformance.report.export.tmt import render_tmt
 from conformance.results.case_result import Blame, Evidence, Level, Outcome, SkipReason
 from conformance.results.run import RunRecord
 from tests.report.conftest import Kunit
@@ -99,6 +100,12 @@ def by_github(records: list[RunRecord]) -> str:
     return RED if "::error " in text else GREY if "::notice title=NOT_BUILT" in text else GREEN
 
 
+def by_tmt(records: list[RunRecord]) -> str:
+    """tmt's exit code is 0 for pass and info, and for skip only if something else passed."""
+    colours = {"pass": GREEN, "info": GREEN, "skip": GREY}
+    return worst(colours.get(each["result"], RED) for each in json.loads(render_tmt(records)))
+
+
 def by_all(records: list[RunRecord]) -> dict[str, str]:
     return {
         "tap, ktap": by_tap(render_ktap(records)),
@@ -107,6 +114,7 @@ def by_all(records: list[RunRecord]) -> dict[str, str]:
         "junit": by_junit(records),
         "kcidb": by_kcidb(records),
         "github": by_github(records),
+        "tmt": by_tmt(records),
     }
 
 
