@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from conformance.abi.profile import Profile, ProfileError, profile_for
-from conformance.results.exit_codes import Ending, exit_code
+from conformance.cases.case import Tier
+from conformance.results.exit_codes import Ending, ExitStyle, exit_code
+from conformance.results.frozen import DOCS, FrozenList
 from host.text import WIDTH, counted, wrapped
 from kernels.catalog.catalog import load_catalog
 from kernels.errors import UserMistake
@@ -63,20 +65,31 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     about = "only cases that apply to a kernel of the catalog"
     cases.add_argument("--kernel", metavar="K", help=about)
     cases.add_argument("--abi", metavar="A", help="only cases that apply to an ABI, such as 6.8")
-    cases.add_argument("--json", action="store_true", help="print JSON")
+    about = "only cases of a tier: quick, or full for all"
+    cases.add_argument("--tier", choices=[each.value for each in Tier], help=about)
+    form = cases.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON")
+    about = "print an LTP runtest file, whose tests run COMMAND: 'uevt run --kernel 6.12'"
+    form.add_argument("--runtest", metavar="COMMAND", help=about)
+    about = "print ids and digests of the programs: a list for uevt run --frozen"
+    form.add_argument("--frozen", action="store_true", help=about)
     cases.set_defaults(perform=_perform)
 
 
 def _perform(arguments: argparse.Namespace) -> int:
     """Raises UserMistake for an unknown kernel or ABI, and if nothing is selected."""
     profile = _profile(arguments.kernel, arguments.abi)
-    found = select(arguments.keyword, profile)
+    found = select(arguments.keyword, profile, arguments.tier)
     if not found:
         of = f" of {profile.name}" if profile else ""
         what = f"no case{of} fits -k {arguments.keyword!r}"
         raise UserMistake(what, "-k matches parts of case ids; uevt cases lists them")
     if arguments.json:
         sys.stdout.write(json.dumps([each.to_json() for each in found], indent=1) + "\n")
+    elif arguments.runtest is not None:
+        sys.stdout.write(_runtest(found, arguments.runtest))
+    elif arguments.frozen:
+        sys.stdout.write(_frozen(found))
     else:
         for each in found:
             sys.stdout.write("".join(f"{line}\n" for line in each.lines()))
@@ -85,8 +98,34 @@ def _perform(arguments: argparse.Namespace) -> int:
     return exit_code(Ending.PASS)
 
 
-def select(keyword: str, profile: Profile | None) -> Sequence[Listed]:
-    """The cases that -k selects and that apply to a profile.  Raises UserMistake."""
+def _runtest(found: Sequence[Listed], command: str) -> str:
+    """Lines of an LTP runtest file: a name, and a command that the shell runs.
+
+    Raises UserMistake for a command of several lines.
+    """
+    if not command.strip() or not command.isprintable():
+        what = f"--runtest needs a command on one line, not {command!r}"
+        raise UserMistake(what, "write --runtest 'uevt run --kernel 6.12'")
+    style = f"--exit-style {ExitStyle.LTP} --quiet"
+    ids = [id for each in found for id in each.ids]
+    return "".join(f"{id} {command.strip()} {style} --only {id}\n" for id in ids)
+
+
+def _frozen(found: Sequence[Listed]) -> str:
+    """The frozen list of those cases that docs/results has.  Raises ReportError."""
+    from importlib.metadata import version
+
+    from conformance.results.summary import Summary
+
+    published = [
+        {id: case.digest for id, case in Summary.read(path).cases.items()}
+        for path in sorted((DOCS / "results").glob("*.json"))
+    ]
+    return FrozenList.of(version("uevt"), (id for each in found for id in each.ids), published).text
+
+
+def select(keyword: str, profile: Profile | None, tier: str | None = None) -> Sequence[Listed]:
+    """The cases that -k selects, of a tier, that apply to a profile.  Raises UserMistake."""
     # Imported late: pytest takes a while.
     from conformance.report.specification.page import all_sentences
     from conformance.runner.case_location import defined_at
@@ -100,7 +139,11 @@ def select(keyword: str, profile: Profile | None) -> Sequence[Listed]:
     for each in all_sentences():
         if profile is not None and not each.case.applies(profile):
             continue
-        ids = [f"{each.case.id}.{row}" for row in each.variants] or [each.case.id]
+        quick = tier == Tier.QUICK
+        if quick and each.case.tier is not Tier.QUICK:
+            continue
+        rows = [row for row in each.variants if not (quick and row in each.full)]
+        ids = [f"{each.case.id}.{row}" for row in rows] or [each.case.id]
         selected = tuple(id for id in ids if matches(wanted, id))
         if selected:
             found.append(Listed(each, selected, *defined_at(each.function)))

@@ -14,6 +14,7 @@ class ExitStyle(StrEnum):
     KSELFTEST = "kselftest"
     AUTOPKGTEST = "autopkgtest"
     BISECT = "bisect"
+    LTP = "ltp"
 
 
 class Ending(StrEnum):
@@ -23,8 +24,10 @@ class Ending(StrEnum):
     USAGE = "usage"
     HOST = "host"
     BUILD_FAILED = "build_failed"
+    SKIPPED = "skipped"
     UNEXPECTED = "unexpected"
     NOT_BUILT = "not_built"
+    NOT_APPLICABLE = "not_applicable"
     PASS = "pass"
 
 
@@ -44,7 +47,9 @@ CODES: dict[ExitStyle, dict[Ending, int]] = {
         Ending.UNEXPECTED: 1,
         Ending.BUILD_FAILED: 3,
         Ending.HOST: 3,
+        Ending.SKIPPED: 3,
         Ending.USAGE: 2,
+        Ending.NOT_APPLICABLE: 2,
         Ending.INTERRUPTED: 130,
     },
     # tools/testing/selftests/kselftest.h: KSFT_PASS 0, KSFT_FAIL 1, KSFT_SKIP 4.
@@ -54,7 +59,9 @@ CODES: dict[ExitStyle, dict[Ending, int]] = {
         Ending.NOT_BUILT: 4,
         Ending.BUILD_FAILED: 1,
         Ending.HOST: 1,
+        Ending.SKIPPED: 1,
         Ending.USAGE: 1,
+        Ending.NOT_APPLICABLE: 1,
         Ending.INTERRUPTED: 130,
     },
     # autopkgtest, README.package-tests, restriction "skippable": 77 is a skipped test.
@@ -64,7 +71,9 @@ CODES: dict[ExitStyle, dict[Ending, int]] = {
         Ending.NOT_BUILT: 77,
         Ending.BUILD_FAILED: 1,
         Ending.HOST: 1,
+        Ending.SKIPPED: 1,
         Ending.USAGE: 1,
+        Ending.NOT_APPLICABLE: 1,
         Ending.INTERRUPTED: 130,
     },
     # git-bisect(1), "Bisect run": 125 skips the commit, 128 and above ends the bisection.
@@ -74,7 +83,21 @@ CODES: dict[ExitStyle, dict[Ending, int]] = {
         Ending.NOT_BUILT: 125,
         Ending.BUILD_FAILED: 125,
         Ending.HOST: 129,
+        Ending.SKIPPED: 129,
         Ending.USAGE: 129,
+        Ending.NOT_APPLICABLE: 129,
+        Ending.INTERRUPTED: 130,
+    },
+    # tst_res_flags.h of LTP: TPASS 0, TFAIL 1, TBROK 2, TCONF 32.
+    ExitStyle.LTP: {
+        Ending.PASS: 0,
+        Ending.UNEXPECTED: 1,
+        Ending.NOT_BUILT: 32,
+        Ending.NOT_APPLICABLE: 32,
+        Ending.BUILD_FAILED: 2,
+        Ending.HOST: 2,
+        Ending.SKIPPED: 32,
+        Ending.USAGE: 2,
         Ending.INTERRUPTED: 130,
     },
 }
@@ -87,9 +110,9 @@ _ENDINGS = {
 }
 
 
-def ending_of(verdict: RunVerdict) -> Ending:
-    """The ending of a run with this verdict."""
-    return _ENDINGS[verdict]
+def ending_of(verdict: RunVerdict, *, all_skipped: bool = False) -> Ending:
+    """The ending of a run with this verdict, which is ERROR if all of its cases were skipped."""
+    return Ending.SKIPPED if all_skipped and verdict is RunVerdict.ERROR else _ENDINGS[verdict]
 
 
 def worst(endings: list[Ending]) -> Ending:

@@ -20,6 +20,7 @@ from conformance.results.case_result import (
     failing,
     verdict_of,
 )
+from conformance.results.frozen import FrozenShare
 from conformance.results.json_codec import SCHEMA, SchemaError, decode, encode
 
 ALWAYS_SHOWN = ("passed", "known bugs", "failed")
@@ -28,7 +29,7 @@ ALWAYS_SHOWN = ("passed", "known bugs", "failed")
 _CHANGING = re.compile(r"\+|^tree-|^image-")
 # Words of `uevt run` that a run of a single case does without.
 _OF_A_WHOLE_RUN = (
-    *("-k=", "--tier=", "--isolation=need", "--shuffle=", "--repeat="),
+    *("-k=", "--only=", "--frozen=", "--tier=", "--isolation=need", "--shuffle=", "--repeat="),
     *("--exit-style=", "--require"),
 )
 # Ends of the ids of results that are about a case, or about the probe of its switch.
@@ -136,7 +137,7 @@ class RunRecord:
     A run with fewer results than ``selected`` cases has no verdict.  ``note`` is one line about the
     whole run, such as why it ended early.  ``not_built`` means that the kernel has no user_events
     and no case was judged; ``contradictions`` are the switches of the profile that the kernel
-    contradicts.
+    contradicts; ``frozen`` is the share of the list of --frozen.
     """
 
     head: RunHead
@@ -147,6 +148,7 @@ class RunRecord:
     not_built: bool = False
     contradictions: tuple[Contradiction, ...] = ()
     functions: Functions | None = None
+    frozen: FrozenShare | None = None
 
     @property
     def verdict(self) -> RunVerdict:
@@ -160,6 +162,12 @@ class RunRecord:
     def missing(self) -> int:
         """How many selected cases have no result."""
         return 0 if self.not_built else max(0, self.selected - len(self.cases))
+
+    @property
+    def all_skipped(self) -> bool:
+        """Whether every selected case was skipped."""
+        skipped = self.count(Outcome.SKIP)
+        return bool(skipped) and skipped == len(self.cases) and not self.missing
 
     @property
     def contradicted(self) -> tuple[Contradiction, ...]:
@@ -190,11 +198,15 @@ class RunRecord:
 
     @property
     def share(self) -> str:
-        """How much of the full tier a run of the quick tier selected, "" for another."""
+        """How much of the full tier a quick run selected, and how much of a frozen list."""
+        shares = []
         quick = "--tier=quick" in self.head.asked
-        if not quick or self.functions is None or not self.functions.variants:
-            return ""
-        return f"quick: {self.selected:,} of {self.functions.variants:,}"
+        if quick and self.functions is not None and self.functions.variants:
+            shares.append(f"quick: {self.selected:,} of {self.functions.variants:,}")
+        if self.frozen is not None:
+            of = f"{self.frozen.judged:,} of {self.frozen.listed:,}"
+            shares.append(f"list {self.frozen.list}: {of}")
+        return ", ".join(shares)
 
     @property
     def tally(self) -> dict[str, int]:
@@ -230,6 +242,8 @@ class RunRecord:
         summary["contradictions"] = encode(self.contradictions)
         if self.functions is not None:
             summary["functions"] = encode(self.functions)
+        if self.frozen is not None:
+            summary["frozen"] = encode(self.frozen)
         return {
             **encode(self.head),
             "cases": [case.to_json() for case in self.cases],
@@ -255,6 +269,7 @@ class RunRecord:
             not_built=verdict is RunVerdict.NOT_BUILT,
             contradictions=body.summary.contradictions,
             functions=body.summary.functions,
+            frozen=body.summary.frozen,
         )
         if not head.self_check and record.verdict is not verdict:
             what = f"has verdict {verdict}, but the cases give {record.verdict}"
@@ -270,6 +285,7 @@ class _Summary:
     verdict: RunVerdict | None = None
     contradictions: tuple[Contradiction, ...] = ()
     functions: Functions | None = None
+    frozen: FrozenShare | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from conformance.results.case_result import CASE_ID, CaseResult, Contradiction, Outcome, RunVerdict
+from conformance.results.frozen import FrozenShare
 from conformance.results.json_codec import SCHEMA
 from conformance.results.run import Functions, RunHead
 from conformance.results.summary import Summary
@@ -79,6 +80,7 @@ def _summary(found: dict[str, Schema]) -> Schema:
         "note": {"type": "string"},
         "contradictions": {"type": "array", "items": _kind(Contradiction, found)},
         "functions": _kind(Functions, found),
+        "frozen": _kind(FrozenShare, found),
     }
     verdicts = {
         "verdict": _kind(RunVerdict, found),

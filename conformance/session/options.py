@@ -18,12 +18,15 @@ from conformance.results.exit_codes import ExitStyle
 _VALUES = (
     *("image", "modules", "tree", "ref", "abi", "flavour"),
     *("tier", "isolation", "repeat", "shuffle", "deadline", "out", "exit_style", "ktap", "resume"),
-    "fail_on",
+    *("fail_on", "frozen"),
 )
-_LISTS = ("patch", "config", "module", "append")
+_LISTS = ("only", "patch", "config", "module", "append")
 _FLAGS = ("force", "require")
 # Options that name files.
-_PATHS = ("image", "modules", "tree", "out", "patch", "config", "module", "ktap", "resume")
+_PATHS = (
+    *("image", "modules", "tree", "out", "patch", "config", "module", "ktap", "resume"),
+    "frozen",
+)
 # Values of options that are not given; see ``apply_defaults``.
 _DEFAULTS = {"isolation": "need", "exit_style": ExitStyle.DEFAULT.value}
 # Options that name a kernel of the user: its judgement has to be trusted, so every case runs.
@@ -50,6 +53,8 @@ _FAIL_ON = (
     "fail on deviations of this level or a stronger one: contract (the default), behaviour or "
     "detail (the default for kernels of the catalog without changes)"
 )
+_ONLY = "only this case, by its whole id (default tier: full)"
+_FROZEN = "only the cases of a frozen list: docs/frozen/VERSION.txt, or its VERSION"
 _REPEAT = "run each case up to N times, until one run deviates (with -k CASE: find flakes)"
 
 
@@ -72,6 +77,8 @@ def declare(group: Groups) -> None:
     group(KERNEL)("--module", metavar="DIR", action="append", default=[], help=about)
     add = group(CASES)
     add("--tier", choices=["quick", "full"], help=_TIER)
+    add("--only", metavar="ID", action="append", default=[], help=_ONLY)
+    add("--frozen", metavar="LIST", help=_FROZEN)
     add("--isolation", choices=["need", "case"], help=_ISOLATION)
     add("--repeat", type=_count, metavar="N", help=_REPEAT)
     add("--shuffle", type=int, metavar="SEED", help="run the cases in random order")
@@ -82,7 +89,8 @@ def declare(group: Groups) -> None:
     add("--fail-on", choices=levels, help=_FAIL_ON)
     add("--require", action="store_true", help="fail on a kernel without user_events")
     styles = [style.value for style in ExitStyle]
-    add("--exit-style", choices=styles, help="exit codes of kselftest, autopkgtest or git bisect")
+    about = "exit codes of kselftest, autopkgtest, git bisect or LTP"
+    add("--exit-style", choices=styles, help=about)
     add = group(OUTPUT)
     add("--out", metavar="DIR", help="results directory (default: results/<kernel id>/<UTC stamp>)")
     add("--force", action="store_true", help="replace the results in --out")
@@ -114,7 +122,7 @@ def apply_defaults(options: Namespace) -> None:
             setattr(options, name, value)
     own = any(getattr(options, name) for name in _OWN_KERNEL)
     if options.tier is None:
-        options.tier = "full" if own else "quick"
+        options.tier = "full" if own or options.only else "quick"
     if options.fail_on is None:
         changed = own or options.config or options.module
         options.fail_on = (Level.CONTRACT if changed else Level.DETAIL).value

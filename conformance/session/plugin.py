@@ -18,6 +18,7 @@ from conformance.allowed_reports.rules import Allowed, RuleError
 from conformance.client.user_events import UserEvents
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
+from conformance.session.case_list import named_ids
 from conformance.session.controller.controller import Controller
 from conformance.session.controller.resume import recall_options
 from conformance.session.controller.run_directory import check_out, results_directory
@@ -132,6 +133,7 @@ def _check(config: pytest.Config) -> None:
         if config.pluginmanager.is_blocked(name):
             raise UserMistake(f"nothing is judged without {name}", f"leave out -p no:{name}")
     expression(config.option.keyword)
+    named_ids(config)
     _allowed()
     require_open_files()
     check(config.option)

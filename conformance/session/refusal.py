@@ -30,6 +30,10 @@ def nothing_selected(config: pytest.Config, profile: str) -> str:
     controller = config.pluginmanager.get_plugin(CONTROLLER)
     if controller is not None and controller.unloadable:
         return f"no case left: cannot load {', '.join(controller.unloadable)}"
+    if option.frozen is not None:
+        return f"nothing selected: {option.frozen} has no case of tier {option.tier} and " + (
+            f"profile {profile} that fits -k {option.keyword!r}"
+        )
     hint = "-k matches parts of case ids"
     if option.tier != "full":
         hint += "; most cases need --tier full"

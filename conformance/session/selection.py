@@ -14,11 +14,14 @@ from _pytest.mark.structures import ParameterSet, get_unpacked_marks
 import conformance.cases
 from conformance.cases.case import FULL_MARK, VARIANTS_MARK, Case, Tier, declared
 from conformance.client.user_events import UserEvents
+from conformance.results.exit_codes import Ending
 from conformance.results.run import Functions
 from conformance.runner.switch_probes import Probe
+from conformance.session.case_list import named_ids
 from conformance.session.ordering import CaseHistory, ordered
 from conformance.session.refusal import nothing_selected, refuse
 from conformance.session.target.target import Target
+from host.text import closest
 
 # The directory of the cases.
 CASES = Path(conformance.cases.__file__).resolve().parent
@@ -72,6 +75,8 @@ class CaseSelection:
         self._on_selected = on_selected
         # For each function that was collected the number of its variants, 0 if it does not apply.
         self._variants: list[int] = []
+        # The ids of collected functions that do not apply.
+        self._inapplicable: set[str] = set()
         # The files that were collected.
         self._files: set[str] = set()
         self.probes: list[Probe] = []
@@ -91,6 +96,8 @@ class CaseSelection:
         self._files.add(str(collector.path))
         full = Tier(collector.config.option.tier) is Tier.FULL
         applies = case.applies(self._target.profile)
+        if not applies:
+            self._inapplicable.add(case.id)
         self._variants.append(_variants_of(obj) if applies else 0)
         if applies and (full or case.tier is Tier.QUICK or case.switch):
             return None
@@ -109,9 +116,11 @@ class CaseSelection:
     ) -> None:
         """Keep the cases that apply to the kernel and match -k and --tier."""
         wanted = expression(config.option.keyword)
+        named = named_ids(config)
         tier = Tier(config.option.tier)
         cases = [item for item in items if case_of(item) is not None]
-        dropped = [item for item in cases if not self._selects(item, tier, wanted)]
+        dropped = [item for item in cases if not self._selects(item, tier, wanted, named)]
+        self._require_known(config, {case_and_id(item)[1] for item in cases})
         if self._variants and len(dropped) == len(cases):
             refuse(config, nothing_selected(config, self._target.profile.name))
         # pytest itself would match file and function names.
@@ -131,12 +140,30 @@ class CaseSelection:
         self._on_selected(len(left), lost, functions)
         items[:] = others + left
 
-    def _selects(self, item: pytest.Item, tier: Tier, wanted: Expression | None) -> bool:
-        case = case_of(item)
-        assert case is not None
+    def _require_known(self, config: pytest.Config, ids: set[str]) -> None:
+        """Refuse --only with an id that no case has, or with none that applies."""
+        unknown = set(config.option.only) - ids
+        inapplicable = {id for id in unknown if self._inapplicable & {id, id.rpartition(".")[0]}}
+        profile = self._target.profile.name
+        if wrong := sorted(unknown - inapplicable):
+            likely = closest(wrong[0], ids)
+            meant = f"; did you mean {likely}?" if likely else "; uevt cases lists them"
+            refuse(config, f"--only: tier {config.option.tier} has no case {wrong[0]!r}{meant}")
+        if inapplicable and inapplicable == set(config.option.only):
+            what = f"--only: {min(inapplicable)} does not apply to profile {profile}"
+            refuse(config, what, Ending.NOT_APPLICABLE)
+
+    def _selects(
+        self,
+        item: pytest.Item,
+        tier: Tier,
+        wanted: Expression | None,
+        named: frozenset[str] | None,
+    ) -> bool:
+        case, id = case_and_id(item)
         if tier_of(case, item) is Tier.FULL and tier is Tier.QUICK:
             return False
-        return matches(wanted, case_id(case, item))
+        return matches(wanted, id) and (named is None or id in named)
 
 
 def _variants_of(function: object) -> int:

@@ -14,12 +14,16 @@ from conformance.results.exit_codes import (
     worst,
 )
 
-COLUMNS = ("pass", "unexpected", "not_built", "host", "usage", "build_failed", "interrupted")
+COLUMNS = (
+    *("pass", "unexpected", "not_built", "host", "usage", "build_failed", "interrupted"),
+    *("skipped", "not_applicable"),
+)
 CONTRACT = {
-    "default": (0, 1, 3, 3, 2, 3, 130),
-    "kselftest": (0, 1, 4, 1, 1, 1, 130),
-    "autopkgtest": (0, 1, 77, 1, 1, 1, 130),
-    "bisect": (0, 1, 125, 129, 129, 125, 130),
+    "default": (0, 1, 3, 3, 2, 3, 130, 3, 2),
+    "kselftest": (0, 1, 4, 1, 1, 1, 130, 1, 1),
+    "autopkgtest": (0, 1, 77, 1, 1, 1, 130, 1, 1),
+    "bisect": (0, 1, 125, 129, 129, 125, 130, 129, 129),
+    "ltp": (0, 1, 32, 2, 2, 2, 130, 32, 32),
 }
 
 
@@ -47,6 +51,11 @@ def test_require_makes_not_built_unexpected(style: ExitStyle, origin: KernelOrig
 )
 def test_each_verdict_has_an_ending(verdict: str, ending: str) -> None:
     assert ending_of(RunVerdict(verdict)) == Ending(ending)
+
+
+def test_a_run_whose_cases_were_all_skipped_has_an_ending_of_its_own() -> None:
+    assert ending_of(RunVerdict.ERROR, all_skipped=True) is Ending.SKIPPED
+    assert ending_of(RunVerdict.NOT_BUILT, all_skipped=True) is Ending.NOT_BUILT
 
 
 def test_the_worst_ending_decides() -> None:

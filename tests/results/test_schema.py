@@ -32,6 +32,7 @@ SECTIONS = {
     "rerun": "Rerun",
     "summary": "Summary",
     "functions": "Functions",
+    "frozen": "FrozenShare",
     "contradictions": "Contradiction",
 }
 

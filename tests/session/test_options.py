@@ -19,6 +19,8 @@ from tests.session.test_resume import options
         (["--image=bzImage"], "full"),
         (["--image=bzImage", "--tier=quick"], "quick"),
         (["--kernel=6.12", "--tier=full"], "full"),
+        (["--kernel=6.12", "--only=write.a"], "full"),
+        (["--kernel=6.12", "--frozen=0.1.0"], "quick"),
     ],
 )
 def test_kernel_of_the_user_gets_the_full_tier(words: list[str], tier: str) -> None:

@@ -31,9 +31,9 @@ def options(*words: str) -> Namespace:
     found = Namespace(kernel=None, keyword="")
     for name in ("image", "modules", "tree", "ref", "abi", "flavour", "tier", "isolation"):
         setattr(found, name, None)
-    for name in ("repeat", "shuffle", "out", "exit_style", "fail_on", "ktap", "resume"):
+    for name in ("repeat", "shuffle", "out", "exit_style", "fail_on", "ktap", "resume", "frozen"):
         setattr(found, name, None)
-    for name in ("patch", "config", "module", "append"):
+    for name in ("patch", "config", "module", "append", "only"):
         setattr(found, name, [])
     found.force = found.require = False
     fill_missing(found, words)

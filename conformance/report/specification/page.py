@@ -17,7 +17,7 @@ from types import FunctionType, ModuleType
 
 from conformance.abi.profile import NAMED, Profile, profile_for
 from conformance.abi.switches import BY_NAME, DERIVED
-from conformance.cases.case import VARIANTS_MARK, Case, declared
+from conformance.cases.case import FULL_MARK, VARIANTS_MARK, Case, declared
 from conformance.cases.discovery import case_modules
 from conformance.cases.surfaces import place
 from conformance.report.html.pages import render_page
@@ -27,7 +27,7 @@ from conformance.report.specification.abi_tables import releases
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """What one case proves: its sentence, further paragraphs, its function, and the ids of its
-    variants.
+    variants; ``full`` are those of them that only the full tier has.
     """
 
     case: Case
@@ -35,6 +35,7 @@ class Sentence:
     more: str
     function: FunctionType
     variants: tuple[str, ...]
+    full: frozenset[str]
 
     @property
     def conditions(self) -> list[tuple[str, str]]:
@@ -89,7 +90,9 @@ def _sentences(module: ModuleType) -> Iterator[Sentence]:
     for function in vars(module).values():
         case = declared(function)
         if case is not None and function.__module__ == module.__name__:
-            yield Sentence(case, *_docstring(function), function, tuple(_variants(function)))
+            rows = dict(_variants(function))
+            full = frozenset(name for name, is_full in rows.items() if is_full)
+            yield Sentence(case, *_docstring(function), function, tuple(rows), full)
 
 
 def _docstring(documented: object) -> tuple[str, str]:
@@ -98,13 +101,14 @@ def _docstring(documented: object) -> tuple[str, str]:
     return " ".join(first.split()), more.strip()
 
 
-def _variants(function: Callable[..., None]) -> Iterator[str]:
-    """The variant parts of the ids of a case; empty if it has no variants."""
+def _variants(function: Callable[..., None]) -> Iterator[tuple[str, bool]]:
+    """The variant parts of the ids of a case, and whether only the full tier has them."""
     marks = [
         each for each in getattr(function, "pytestmark", ()) if each.name == VARIANTS_MARK.name
     ]
-    tables = [[str(row.id) for row in mark.args[1]] for mark in marks]
-    return ("-".join(row) for row in itertools.product(*tables)) if tables else iter(())
+    for rows in itertools.product(*(mark.args[1] for mark in marks)) if marks else ():
+        full = any(mark.name == FULL_MARK.name for row in rows for mark in row.marks)
+        yield "-".join(str(row.id) for row in rows), full
 
 
 def profiles() -> list[Profile]:

@@ -20,6 +20,7 @@ from conformance.results.json_codec import decode
 from conformance.results.replay import INTERRUPTED, Running
 from conformance.results.run import Functions, RunRecord
 from conformance.runner.case_location import described
+from conformance.session.case_list import frozen_list
 from conformance.session.controller.outputs import outputs
 from conformance.session.controller.recorder import Recorder
 from conformance.session.controller.resume import (
@@ -273,7 +274,7 @@ class Controller:
         """Write the results; the exit code.  Raises OSError."""
         away = self._note_on_missing()
         note = INTERRUPTED if self._interrupted else away
-        record = self._recorder.finish(self._selected, note)
+        record = self._recorder.finish(self._selected, note, frozen_list(self._config))
         self._durations.remember({case.id: case.duration_s for case in record.cases})
         if self._config.option.out is None and self.directory.parents[1] == results_root(
             self._config
@@ -281,7 +282,9 @@ class Controller:
             link_latest(self.directory)
         self._record = record
         code = exit_code(
-            Ending.INTERRUPTED if self._interrupted else ending_of(record.verdict),
+            Ending.INTERRUPTED
+            if self._interrupted
+            else ending_of(record.verdict, all_skipped=record.all_skipped),
             ExitStyle(self._config.option.exit_style),
             origin=self.target.origin,
             require=self._config.option.require,

@@ -17,6 +17,7 @@ from conformance.results import journal, kernel_config, results_json
 from conformance.results.case_result import CaseResult, Contradiction, Level, Outcome
 from conformance.results.directory import COVERAGE, JUNIT, KTAP, REPORT
 from conformance.results.errors import ReportError
+from conformance.results.frozen import FrozenList
 from conformance.results.journal import JournalWriter
 from conformance.results.replay import read_journal
 from conformance.results.run import Functions, RunHead, RunRecord
@@ -220,7 +221,7 @@ class Recorder:
             file.write(f"=== guest {guest.name} ===\n")
             file.write((guest / CONSOLE).read_text(errors="replace"))
 
-    def finish(self, selected: int, note: str) -> RunRecord:
+    def finish(self, selected: int, note: str, frozen: FrozenList | None = None) -> RunRecord:
         """Write results, JUnit and KTAP, and end the journal."""
         missing = self._missing_from_journal()
         cases = tuple(
@@ -242,6 +243,7 @@ class Recorder:
             not_built=not_built,
             contradictions=tuple(each for _, each in sorted(self._contradictions.items())),
             functions=self._functions,
+            frozen=None if frozen is None else frozen.share(cases),
         )
         if not self.already_complete:
             self._journal.end(note)

@@ -16,7 +16,10 @@ from conformance.session.options import fill_missing, value_of
 # A case is abandoned after this many deaths of its worker.
 MOST_DEATHS = 2
 # Options besides the kernel that determine which cases run and how.
-_SELECTING = ("-k", "--tier", "--isolation", "--repeat", "--shuffle", "--append")
+_SELECTING = (
+    *("-k", "--only", "--frozen", "--tier"),
+    *("--isolation", "--repeat", "--shuffle", "--append"),
+)
 _NEW_RUN = "start a new run: another --out, or --out with --force"
 
 

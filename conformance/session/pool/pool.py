@@ -104,8 +104,9 @@ class WorkerPool:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
         """Launch guests and preparations while cases are collected."""
-        # -k may select a single case.
-        for number in range(1 if self._config.option.keyword else self._number):
+        # -k and --only may select a single case.
+        option = self._config.option
+        for number in range(1 if option.keyword or option.only else self._number):
             self._prelaunch.launch(worker_name(number))
         self._meanwhile.start()
 
