@@ -27,6 +27,7 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "uevt cases": (
         ("uevt cases -k unregister", "sentence, level and source line"),
         ("uevt cases --kernel 6.1 --json", "all that is declared, for programs"),
+        ("uevt cases --kernel 6.12 --runtest 'uevt run --kernel 6.12'", "a suite for kirk"),
     ),
     "uevt selftests": (("uevt selftests --kernel 6.12", "upstream's tests beside our cases"),),
     "uevt repro": (
@@ -41,6 +42,9 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "uevt report": (("uevt report results --html report.html", "all runs on one page"),),
     "uevt history": (("uevt history write.returns_all_bytes", "since when a case fails"),),
     "uevt export": (("uevt export results/6.12/latest --format junit", "for a CI system"),),
+    "uevt pull-lab": (
+        ("uevt pull-lab job.json --out results/job --origin mylab", "a job of KernelCI"),
+    ),
     "uevt bisect": (
         (
             "uevt bisect --tree linux --good v6.12 --bad HEAD --case write.returns_all_bytes",

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from conformance.results.errors import ReportError
@@ -16,6 +17,9 @@ from conformance.results.results_json import read_results
 from conformance.results.run import RunRecord
 from conformance.results.stored_runs import find_run, require_kernel
 from host.files import write_atomically
+
+if TYPE_CHECKING:
+    from conformance.report.export.kcidb import Sender
 
 FORMATS = ("ktap", "kselftest", "junit", "kcidb", "github", "tmt")
 """The output formats."""
@@ -33,11 +37,16 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     add("run", nargs="+", type=Path, metavar="RUN", help="a directory of results")
     add("--format", required=True, choices=FORMATS, help="the format")
     add("--out", type=Path, metavar="FILE", help="output file (default: standard output)")
-    add("--origin", metavar="NAME", help="kcidb: the name of your CI system")
-    about = "kcidb: where the files of RUN will be stored; tmt: the directory in TMT_TEST_DATA"
-    add("--files", metavar="URL", help=about)
-    add("--build", metavar="ID", help="kcidb: the tested build, if KCIDB has it")
+    declare_sender(export, "kcidb: ", "; tmt: the directory in TMT_TEST_DATA")
     export.set_defaults(perform=_export)
+
+
+def declare_sender(parser: argparse.ArgumentParser, of: str = "", more: str = "") -> None:
+    """Declare the options about the sender of a KCIDB document."""
+    add = parser.add_argument
+    add("--origin", metavar="NAME", help=f"{of}the name of your CI system")
+    add("--files", metavar="URL", help=f"{of}where the files of the run will be stored{more}")
+    add("--build", metavar="ID", help=f"{of}the tested build, if KCIDB has it")
 
 
 def _export(arguments: argparse.Namespace) -> int:
@@ -77,8 +86,9 @@ def _read(runs: Sequence[Path]) -> list[RunRecord]:
     return list(records.values())
 
 
-def _kcidb(arguments: argparse.Namespace) -> str:
-    from conformance.report.export.kcidb import ID, ORIGIN, Sender, render_kcidb
+def sender_of(arguments: argparse.Namespace) -> Sender:
+    """The sender of a KCIDB document.  Raises ReportError."""
+    from conformance.report.export.kcidb import ID, ORIGIN, Sender
 
     origin, files, build = (getattr(arguments, name) or "" for name in _SENDER)
     if not ORIGIN.fullmatch(origin):
@@ -89,12 +99,19 @@ def _kcidb(arguments: argparse.Namespace) -> str:
         raise ReportError(Path("--files"), f"{files!r} is not a URL", "write https://…")
     if build and not ID.fullmatch(build):
         raise ReportError(Path("--build"), f"{build!r} is not an id", "write it as ORIGIN:REST")
-    if build and len(arguments.run) > 1:
+    return Sender(origin, files, build)
+
+
+def _kcidb(arguments: argparse.Namespace) -> str:
+    from conformance.report.export.kcidb import render_kcidb
+
+    sender = sender_of(arguments)
+    if sender.build and len(arguments.run) > 1:
         raise ReportError(Path("--build"), "belongs to one run", "name one RUN")
     records = _read(arguments.run)
     for run, record in zip(arguments.run, records, strict=True):
         require_kernel(record, run)
-    return render_kcidb(records, Sender(origin, files, build))
+    return render_kcidb(records, sender)
 
 
 def _tmt(arguments: argparse.Namespace) -> str:

@@ -31,6 +31,7 @@ _COMMANDS = {
     "report": "report",
     "history": "history",
     "export": "export",
+    "pull-lab": "pull_lab",
     "bisect": "bisect.command",
     "completion": "completion",
 }

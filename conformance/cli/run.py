@@ -11,7 +11,6 @@ from pathlib import Path
 from conformance.results.case_result import Level
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
-from conformance.results.frozen import located
 from conformance.session.launch import (
     ROOT,
     decisive_code,
@@ -82,8 +81,6 @@ def _run(arguments: argparse.Namespace) -> int:
 
     Raises UserMistake, ReportError.
     """
-    if arguments.frozen is not None:
-        arguments.frozen = located(arguments.frozen)
     # Sessions run in the checkout.
     make_absolute(arguments)
     make_directories_absolute()

@@ -13,6 +13,7 @@ from typing import TextIO
 from conformance.results.case_result import Level
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import ExitStyle
+from conformance.results.frozen import located
 
 # Options with one value, with several, and without.
 _VALUES = (
@@ -23,10 +24,7 @@ _VALUES = (
 _LISTS = ("only", "patch", "config", "module", "append")
 _FLAGS = ("force", "require")
 # Options that name files.
-_PATHS = (
-    *("image", "modules", "tree", "out", "patch", "config", "module", "ktap", "resume"),
-    "frozen",
-)
+_PATHS = ("image", "modules", "tree", "out", "patch", "config", "module", "ktap", "resume")
 # Values of options that are not given; see ``apply_defaults``.
 _DEFAULTS = {"isolation": "need", "exit_style": ExitStyle.DEFAULT.value}
 # Options that name a kernel of the user: its judgement has to be trusted, so every case runs.
@@ -183,7 +181,10 @@ def seconds(text: str) -> float:
 
 
 def make_absolute(options: Namespace) -> None:
-    """Make the files that options name absolute."""
+    """Make the files that options name absolute.  A version becomes its frozen list."""
+    # Only runs have this option.
+    if getattr(options, "frozen", None) is not None:
+        options.frozen = str(Path(located(options.frozen)).absolute())
     for name in _PATHS:
         given = getattr(options, name)
         if isinstance(given, list):

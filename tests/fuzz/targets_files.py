@@ -12,6 +12,8 @@ from pathlib import Path, PurePosixPath
 from conformance.allowed_reports.condition import Condition, ConditionError, KernelContext
 from conformance.allowed_reports.rules import Allowed, RuleError
 from conformance.results.case_result import Report
+from conformance.results.errors import ReportError
+from conformance.results.frozen import FrozenList
 from kernels import kconfig
 from kernels.build.bundled_modules import ModulesDirectory
 from kernels.build.image import release_of
@@ -19,6 +21,7 @@ from kernels.build.ko_file import modinfo, read_module
 from kernels.catalog import catalog, flavours
 from kernels.catalog.patch import ENCODING
 from kernels.errors import UserMistake
+from kernels.lab_job import PARAMETERS, LabJob
 from kernels.patches import series
 from kernels.patches.applying import touched
 from kernels.patches.diff import Damaged, Diff
@@ -64,9 +67,32 @@ def file_targets(scratch: Path) -> tuple[Target, ...]:
         Target("diff", _diff, _diffs, (Damaged,), MAIL),
         Target("image", file("image/bzImage", _image), _images, mistakes),
         Target("module", file("lib/modules/6.12/some.ko", _module), _modules, mistakes),
+        Target("lab job", file("lab/job.json", _lab_job), _lab_jobs, mistakes),
+        Target("frozen", file("frozen/list.txt", _frozen), _frozen_lists, (ReportError,)),
         Target("program", file("program/program", _program), _programs),
         Target("snapshot", file("states/key/record.json", _record), _records),
     )
+
+
+def _lab_job(file: Path) -> None:
+    found = LabJob.read(file)
+    assert found.timeout_s > 0
+    assert found.parameters.keys() <= set(PARAMETERS)
+
+
+def _lab_jobs() -> list[bytes]:
+    return [(ROOT / "examples" / "ci" / "kernelci" / "job.json").read_bytes()]
+
+
+def _frozen(file: Path) -> None:
+    found = FrozenList.read(file)
+    file.write_text(found.text)
+    assert FrozenList.read(file) == found
+
+
+def _frozen_lists() -> list[bytes]:
+    programs = {"write.a": frozenset({"0" * 12, "1" * 12}), "write.b": frozenset[str]()}
+    return [FrozenList("0.1.0", programs).text.encode()]
 
 
 def _catalog(file: Path) -> None:

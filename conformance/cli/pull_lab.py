@@ -1,0 +1,81 @@
+"""`uevt pull-lab`: a job definition of KernelCI's pull labs in, a verdict and KCIDB out."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from conformance.cli.export import declare_sender, sender_of
+from conformance.results.errors import ReportError
+from conformance.results.results_json import NAME, read_results
+from host.deadline import Deadline
+from host.progress import StreamProgress
+from host.temporary_directories import scratch
+from kernels.errors import TookTooLong
+from kernels.lab_job import LabJob, unpack_modules
+
+KCIDB = "kcidb.json"
+"""The file in --out to send to KCIDB."""
+
+
+def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    about = "run a job of KernelCI's pull labs, and write its results for KCIDB"
+    lab = commands.add_parser("pull-lab", help=about, description=about)
+    lab.add_argument("job", type=Path, metavar="JOB", help="a job definition (JSON)")
+    about = f"results directory, which gets {KCIDB} as well"
+    lab.add_argument("--out", required=True, metavar="DIR", help=about)
+    declare_sender(lab)
+    lab.set_defaults(perform=_perform)
+
+
+def _perform(arguments: argparse.Namespace) -> int:
+    """The exit code of the run.  Raises KernelsError, ReportError."""
+    from conformance.report.export.kcidb import render_kcidb
+
+    sender = sender_of(arguments)
+    job = LabJob.read(arguments.job.absolute())
+    if job.others:
+        sys.stderr.write(f"uevt: not run, of another type: {', '.join(map(repr, job.others))}\n")
+    out = Path(arguments.out).absolute()
+    if (out / NAME).exists():
+        raise ReportError(out, "has results of another run", "name another --out")
+    with scratch() as directory:
+        code = _run(job, out, directory)
+    if not (out / NAME).exists():
+        return code
+    target = out / KCIDB
+    try:
+        target.write_text(render_kcidb([read_results(out / NAME)], sender), encoding="utf-8")
+    except OSError as error:
+        what = f"cannot be written: {error.strerror or error}"
+        raise ReportError(
+            target, what, "free some space, then uevt export --format kcidb"
+        ) from error
+    sys.stderr.write(f"uevt: to send to KCIDB: {target}\n")
+    return code
+
+
+def _run(job: LabJob, out: Path, directory: Path) -> int:
+    """Fetch the artifacts, and judge the kernel in what is left of the time."""
+    # Imported late: pytest takes a while.
+    from conformance.cli.main import build_parser
+    from conformance.session.launch import session
+    from conformance.session.options import apply_defaults, make_absolute
+
+    left = Deadline(job.timeout_s, f"results of {job.test}")
+    tell = StreamProgress(sys.stderr)
+    image = job.fetch(job.kernel, directory, left, tell)
+    words = ["run", "--image", str(image), "--out", str(out)]
+    if job.modules is not None:
+        archive = job.fetch(job.modules, directory, left, tell)
+        words += ["--modules", str(unpack_modules(archive, directory / "modules", left))]
+    words += [f"-k{job.parameters['k']}"] if "k" in job.parameters else []
+    words += [f"--{name}={value}" for name, value in job.parameters.items() if name != "k"]
+    if left.expired:
+        raise TookTooLong(left.what, left.seconds)
+    options = build_parser(words).parse_args([*words, f"--deadline={left.remaining():.0f}"])
+    make_absolute(options)
+    apply_defaults(options)
+    return session(options, None, str(out))

@@ -1,0 +1,55 @@
+"""`uevt pull-lab`: a job on 6.12, and what is refused before anything runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from kcidb_io.schema import V5_3
+
+from kernels.store.built_kernel import BuiltKernel
+from tests.conftest import Uevt
+from tests.kernels.test_lab_job import job
+
+
+def test_a_job_gives_a_verdict_and_a_document(
+    uevt: Uevt, tmp_path: Path, built_kernel: BuiltKernel
+) -> None:
+    image = built_kernel.image
+    digest = hashlib.sha256(image.read_bytes()).hexdigest()
+    file = job(
+        tmp_path,
+        test={"parameters": "tier=quick k=status. frozen=0.1.0"},
+        artifacts={"kernel": image.as_uri()},
+        integrity={"sha256": {"kernel": digest}},
+    )
+    out = tmp_path / "out"
+    uevt("pull-lab", file, "--out", out, "--origin", "mylab", "--build", "maestro:1")
+    data = json.loads((out / "kcidb.json").read_text())
+    V5_3.validate_exactly(data)
+    assert {each["build_id"] for each in data["tests"]} == {"maestro:1"}
+    assert {each["status"] for each in data["tests"]} == {"PASS"}
+    summary = json.loads((out / "results.json").read_text())["summary"]
+    assert summary["verdict"] == "PASS"
+    assert summary["frozen"]["judged"] == len(data["tests"]) - 1
+    # A second job must not send the results of the first.
+    refused = uevt("pull-lab", file, "--out", out, "--origin", "mylab", code=2)
+    assert "has results of another run; name another --out" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "--origin: is missing; name your CI system"),
+        (["--origin", "a", "--build", "x"], "--build: 'x' is not an id"),
+        (["--origin", "a"], "artifacts.kernel: "),
+    ],
+)
+def test_a_wrong_command_runs_nothing(
+    uevt: Uevt, tmp_path: Path, words: list[str], says: str
+) -> None:
+    file = job(tmp_path, artifacts={"kernel": "nowhere"})
+    assert says in uevt("pull-lab", file, "--out", tmp_path / "out", *words, code=2).err
+    assert not (tmp_path / "out").exists()
