@@ -7,7 +7,7 @@ from pathlib import Path
 
 from conformance.results.errors import ReportError
 from conformance.results.files import read_json
-from conformance.results.json_codec import SchemaError
+from conformance.results.json_codec import SCHEMA, SchemaError
 from conformance.results.run import RunRecord
 from host.files import write_atomically
 
@@ -26,7 +26,18 @@ def read_results(path: Path) -> RunRecord:
     schema.
     """
     data = read_json(path)
+    _require_schema(path, data)
     try:
         return RunRecord.from_json(data)
     except SchemaError as error:
         raise ReportError.malformed(path, str(error)) from error
+
+
+def _require_schema(path: Path, data: object) -> None:
+    """Raise ReportError for a document of another schema, or of none."""
+    found = data.get("schema") if isinstance(data, dict) else None
+    if isinstance(data, dict) and found != SCHEMA:
+        what = "has no schema" if found is None else f"has schema {found!r}"
+        newer = isinstance(found, int) and found > SCHEMA
+        hint = "update uevt" if newer else "run again, or read it with the uevt that wrote it"
+        raise ReportError(path, f"{what}, and this uevt reads schema {SCHEMA}", hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -257,6 +257,8 @@ class RunRecord:
         The verdict is computed from the cases again; a different verdict in the summary is refused,
         since the file was edited.
         """
+        if isinstance(data, Mapping) and "schema" not in data:
+            raise SchemaError(f"{where}.schema", "is missing")
         head = decode(RunHead, data, where)
         body = decode(_Body, data, where)
         verdict = body.summary.verdict

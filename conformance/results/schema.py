@@ -54,7 +54,7 @@ def results_schema() -> Schema:
         "cases": {"type": "array", "items": _kind(CaseResult, found)},
         "summary": {"$ref": "#/$defs/Summary"},
     }
-    run["required"] += ["cases", "summary"]
+    run["required"] = ["schema", *run["required"], "cases", "summary"]
     found["Summary"] = _summary(found)
     return {**_head("A run of uevt: results.json", found), **run}
 

@@ -127,7 +127,7 @@ def test_the_mode_of_the_file_follows_the_umask(path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (('"schema": 1', '"schema": 3'), "run: schema 3 is of another version of uevt"),
+        (('"schema": 1', '"schema": 3'), "has schema 3, and this uevt reads schema 1"),
         (('"accel": "tcg"', '"qemu": "7.2"'), "run: host.accel is missing"),
         (('"accel": "tcg"', '"accel": 7'), "run.host.accel: expected a string, found 7"),
         (('"verdict": "FAIL"', '"verdict": "PASS"'), "has verdict PASS, but the cases give FAIL"),
@@ -145,3 +145,16 @@ def test_an_invalid_document_is_refused_with_its_place(
     path.write_text(text.replace(*change, 1))
     with pytest.raises(ReportError, match=f"results.json: .*{message}"):
         read_results(path)
+
+
+@pytest.mark.parametrize(
+    ("found", "hint"),
+    [(0, "run again, or read it with the uevt that wrote it"), (2, "update uevt"), ("1", "run")],
+)
+def test_a_document_of_another_schema_is_refused_with_a_hint(
+    path: Path, found: object, hint: str
+) -> None:
+    path.write_text(json.dumps({**mixed().to_json(), "schema": found}))
+    with pytest.raises(ReportError, match=f"has schema {found!r}, and") as error:
+        read_results(path)
+    assert error.value.hint.startswith(hint)

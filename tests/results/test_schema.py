@@ -101,6 +101,7 @@ MISSING = object()
     ("place", "value"),
     [
         ("schema", 2),
+        ("schema", MISSING),
         ("host", {}),
         ("kernel", MISSING),
         ("kernel.release", None),
