@@ -1,4 +1,4 @@
-"""docs/ci.md: its commands run, its fragments match the examples, its table is correct."""
+"""docs/ci.md and docs/ci: commands run, fragments match the examples, the table is correct."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from conformance.results.results_json import write_results
 from tests.report.samples import case, mixed, run
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "docs" / "ci.md", *sorted((ROOT / "docs" / "ci").glob("*.md"))]
+PAGE = "".join(page.read_text(encoding="utf-8") for page in PAGES)
 FENCES = re.findall(r"(?ms)^```(\w*)\n(.*?)^```$", PAGE)
 COMMANDS = [
     line for kind, text in FENCES if kind == "sh" for line in text.splitlines() if line.strip()
@@ -78,7 +79,8 @@ def test_example_command_writes_junit(tmp_path: Path, example: str) -> None:
 
 
 def test_page_shows_every_form() -> None:
-    shown = {words[words.index("--format") + 1] for words in map(shlex.split, COMMANDS)}
+    exports = [words for words in map(shlex.split, COMMANDS) if words[1] == "export"]
+    shown = {words[words.index("--format") + 1] for words in exports}
     rows = re.findall(r"(?m)^\| `(\w+)` \| [^|]* \| [^|]* \|$", PAGE)
     assert shown == set(rows) == set(FORMATS)
 

@@ -20,6 +20,7 @@ DOCS = ROOT / "docs"
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *sorted(DOCS.glob("*.md")),
+    *sorted((DOCS / "ci").glob("*.md")),
     *sorted((ROOT / "examples").rglob("*.md")),
 ]
 # Paths in prose that start at the root of the repository.
@@ -132,6 +133,9 @@ def test_exit_codes_are_those_of_the_code() -> None:
     table = text_of(DOCS / "running.md").split("## Exit codes", 1)[1]
     rows = re.findall(r"(?m)^\| ([^|]+) \|(.*)\|$", table)[1:]
     found = {name: [int(cell.split(";")[0]) for cell in cells.split("|")] for name, cells in rows}
-    endings = ("PASS", "UNEXPECTED", "NOT_BUILT", "USAGE", "HOST", "BUILD_FAILED", "INTERRUPTED")
+    endings = (
+        *("PASS", "UNEXPECTED", "NOT_BUILT", "USAGE", "NOT_APPLICABLE", "SKIPPED"),
+        *("HOST", "BUILD_FAILED", "INTERRUPTED"),
+    )
     codes = [[exit_code(Ending[ending], style) for style in ExitStyle] for ending in endings]
     assert list(found.values()) == codes

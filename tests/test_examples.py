@@ -13,7 +13,7 @@ import pytest
 from conformance.cli.main import build_parser
 
 CI = Path(__file__).resolve().parent.parent / "examples" / "ci"
-SCRIPTS = ("autopkgtest/user-events", "git-bisect.sh", "kselftest.sh")
+SCRIPTS = ("autopkgtest/user-events", "git-bisect.sh", "kselftest.sh", "tmt/user-events.sh")
 SECONDS = 120
 
 
@@ -54,6 +54,30 @@ def test_script_passes_arguments_and_exit_code(tmp_path: Path, script: str) -> N
     options = build_parser().parse_args(call)
     assert (options.image, options.keyword) == ("/nowhere/bzImage", "status.")
     assert options.exit_style == {"kselftest.sh": "kselftest"}.get(script, "autopkgtest")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "option"), [("--kernel 6.12 -k status.", "kernel"), ("", "image")]
+)
+def test_tmt_gets_results_and_exit_code(tmp_path: Path, kernel: str, option: str) -> None:
+    uevt = FakeUevt(tmp_path, '[ "$1" = export ]')
+    environment = {**uevt.environment, "TMT_TEST_DATA": str(tmp_path), "UEVT_KERNEL": kernel}
+    words = [str(CI / "tmt" / "user-events.sh")]
+    done = subprocess.run(words, env=environment, check=False, timeout=SECONDS)
+    assert done.returncode == 1
+    judged, exported = (build_parser(call).parse_args(call) for call in uevt.calls)
+    assert getattr(judged, option)
+    assert judged.out == str(tmp_path / "uevt") == str(exported.run[0])
+    assert (exported.format, exported.files) == ("tmt", "uevt")
+    # tmt reads this file.
+    assert exported.out == tmp_path / "results.yaml"
+
+
+def test_tmt_gets_an_error_without_results(tmp_path: Path) -> None:
+    uevt = FakeUevt(tmp_path, "exit 3")
+    environment = {**uevt.environment, "TMT_TEST_DATA": str(tmp_path)}
+    words = [str(CI / "tmt" / "user-events.sh")]
+    assert subprocess.run(words, env=environment, check=False, timeout=SECONDS).returncode == 2
 
 
 @pytest.mark.parametrize("name", ["gitlab-ci.yml", "github-actions.yml"])

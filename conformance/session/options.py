@@ -52,7 +52,7 @@ _FAIL_ON = (
     "detail (the default for kernels of the catalog without changes)"
 )
 _ONLY = "only this case, by its whole id (default tier: full)"
-_FROZEN = "only the cases of a frozen list: docs/frozen/VERSION.txt, or its VERSION"
+_FROZEN = "only the cases of a frozen list: a version in docs/frozen, or a file"
 _REPEAT = "run each case up to N times, until one run deviates (with -k CASE: find flakes)"
 
 
