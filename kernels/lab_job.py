@@ -98,7 +98,9 @@ class LabJob:
             case "file":
                 path = Path(unquote(parts.path))
             case "http" | "https":
-                path = directory / (Path(unquote(parts.path)).name or artifact.name)
+                name = Path(unquote(parts.path)).name.strip(".") or artifact.name
+                path = directory / artifact.name / name
+                path.parent.mkdir()
                 self._download(artifact, path, left, tell)
             case other:
                 hint = "write a path, or a URL of file, http or https"
@@ -117,14 +119,18 @@ class LabJob:
             raise SourceUnavailable(f"{artifact.address}: {error}", "run the job again") from error
 
     def _check(self, artifact: Artifact, path: Path) -> None:
+        where = f"artifacts.{artifact.name}"
         try:
+            # Reading a pipe or a device might never end.
+            if path.exists() and not path.is_file():
+                raise BrokenFile(self.file, f"{where}: {path}: is no file", "name a file")
             with path.open("rb") as file:
                 found = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            what = f"artifacts.{artifact.name}: {path}: {error.strerror or error}"
+        except (OSError, ValueError) as error:
+            what = f"{where}: {path}: {getattr(error, 'strerror', None) or error}"
             raise BrokenFile(self.file, what, "name a file that exists") from error
         if artifact.sha256 and found != artifact.sha256:
-            what = f"artifacts.{artifact.name}: has sha256 {found}, not {artifact.sha256}"
+            what = f"{where}: has sha256 {found}, not {artifact.sha256}"
             raise BrokenFile(self.file, what, "fetch it again: it is another file, or damaged")
 
 

@@ -120,8 +120,20 @@ def test_an_artifact_is_downloaded(tmp_path: Path, left: Deadline) -> None:
     with serving() as mirror:
         mirror.files["/a/bzImage"] = IMAGE
         path = fetched(job(tmp_path), f"{mirror.base}/a/bzImage", left, digest)
-    assert path == tmp_path / "bzImage"
+    assert path == tmp_path / "kernel" / "bzImage"
     assert path.read_bytes() == IMAGE
+
+
+def test_a_download_stays_in_its_directory(tmp_path: Path, left: Deadline) -> None:
+    with serving() as mirror:
+        mirror.files["/a/.."] = IMAGE
+        assert fetched(job(tmp_path), f"{mirror.base}/a/..", left) == tmp_path / "kernel/kernel"
+
+
+@pytest.mark.parametrize("address", ["/dev/zero", "file:///dev", "a\0b"])
+def test_only_files_are_read(tmp_path: Path, left: Deadline, address: str) -> None:
+    with pytest.raises(BrokenFile, match=r"artifacts\.kernel: .*(is no file|null byte)"):
+        fetched(job(tmp_path), address, left)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, left: Deadline) -> None:
@@ -129,6 +141,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path, left: Deadline) -> No
         address = f"{mirror.base}/bzImage"
         with pytest.raises(BrokenFile, match=r"artifacts\.kernel: http://.*404"):
             fetched(job(tmp_path), address, left)
+    (tmp_path / "kernel").rmdir()
     with pytest.raises(SourceUnavailable, match="Connection refused"):
         fetched(job(tmp_path), address, left)
     with pytest.raises(BrokenFile, match="nowhere: No such file"):

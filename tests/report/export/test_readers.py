@@ -48,6 +48,7 @@ RUNS = {
     "cut off": (run(case("write.a"), selected=3, note="interrupted"), RED),
     "cut off before the first case": (run(selected=3), RED),
     "nothing judged": (run(case("write.a", Outcome.SKIP)), RED),
+    "no case": (run(), RED),
     "some guests without": (run(case("write.a"), UNBUILT), RED),
     "a strict run": (replace(of(Outcome.NOTE), head=head(fail_on=Level.DETAIL)), RED),
     "adapted": (run(case("write.a", adapted=("persist",))), GREEN),
