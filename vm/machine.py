@@ -18,7 +18,7 @@ from vm.errors import ActorDied, ChannelBroken, NoAnswer, VmError
 from vm.kernel_log.lines import MARK_PREFIX
 from vm.postmortem.explain import PostMortem, check_space
 from vm.qemu import guest_files
-from vm.qemu.command_line import MachineSpec, Request
+from vm.qemu.command_line import Export, MachineSpec, Request
 from vm.qemu.console import Console
 from vm.qemu.power_cycle import PowerCycle
 from vm.qemu.process import CpuTime
@@ -236,14 +236,16 @@ class Machine:
             return False
         return not any(found.kind in CRASHES for found in self.console.findings(self._booted_at))
 
-    def pristine(self, cpus: int | None = None) -> None:
-        """Restart the guest, with `cpus` processors if given.  All actors are gone.
+    def pristine(self, cpus: int | None = None, exports: tuple[Export, ...] | None = None) -> None:
+        """Restart the guest, with `cpus` processors and `exports` if given.  All actors are gone.
 
         Raises as boot.
         """
         self._stop()
-        if cpus not in (None, self.spec.cpus):
-            self.spec = replace(self.spec, cpus=cpus or 1)
+        cpus = self.spec.cpus if cpus is None else cpus
+        exports = self.spec.exports if exports is None else exports
+        if (cpus, exports) != (self.spec.cpus, self.spec.exports):
+            self.spec = replace(self.spec, cpus=cpus, exports=exports)
             self._policy = SnapshotPolicy(self.spec, self._snapshots)
         self._start()
         self.wait_ready(self.deadline(_BOOT_S, "agent after a reboot"))

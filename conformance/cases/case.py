@@ -122,6 +122,8 @@ class Case:
     level: Level = Level.CONTRACT
     # Known bugs of the kernel that show in the answers.
     bugs: tuple[str, ...] = ()
+    # Programs of the host that the case runs in its guest.
+    programs: tuple[str, ...] = ()
 
     @property
     def surface(self) -> str:
@@ -132,6 +134,11 @@ class Case:
     def processors(self) -> int:
         """Number of CPUs of its guest."""
         return 2 if Facility.SMP in self.facilities else 1
+
+    @property
+    def guest(self) -> tuple[int, bool]:
+        """The guest it needs: the number of CPUs, and whether it has the programs of the host."""
+        return self.processors, bool(self.programs)
 
     def applies(self, profile: Profile) -> bool:
         """Whether the case judges kernels of a profile."""
@@ -157,6 +164,7 @@ class Declaration(TypedDict, total=False):
     facilities: str
     level: str
     bug: str
+    programs: str
 
 
 _DEFAULTS = Declaration(
@@ -172,6 +180,7 @@ _DEFAULTS = Declaration(
     facilities="",
     level="",
     bug="",
+    programs="",
 )
 
 
@@ -181,7 +190,8 @@ def surface(name: str, **defaults: Unpack[Declaration]) -> Surface:
     ``profiles`` is a range of releases such as ``6.4..``.  ``needs`` and ``without`` name
     switches, or what is derived from them, that must be on or off; ``switch`` names the one
     whose probe the case is, ``bug`` the known bugs that show in its answers.  ``facilities`` names
-    optional kernel features.  Separate several words by spaces.  ``level`` is the kind of promise
+    optional kernel features, ``programs`` those of the host that the guest must have.  Separate
+    several words by spaces.  ``level`` is the kind of promise
     (``Level``).  A ``spec`` or ``doc`` that names no file is about that of the surface, which
     is trace_events_user.c and user_events.rst@v6.12 if the surface names none.  Documents of
     Documentation/trace need no directory.
@@ -249,6 +259,7 @@ class Surface:
             switch=stated["switch"],
             module=stated["module"],
             facilities=tuple(map(Facility, facilities)),
+            programs=tuple(stated["programs"].split()),
             sentence=" ".join(docstring.partition("\n\n")[0].split()),
         )
 

@@ -51,6 +51,11 @@ class Tracefs:
         self.prefix = prefix
         self._timeout_s = timeout_s
 
+    @property
+    def actor(self) -> str:
+        """The process."""
+        return self._actor
+
     def instance(self, name: str) -> Instance:
         """An instance, used by the same process."""
         return Instance(self._lockstep, self._actor, self.prefix, self._timeout_s, name=name)

@@ -55,6 +55,7 @@ from conformance.ops.memory import (
 from conformance.ops.operation import Observation, Operation, Watch
 from conformance.ops.perf import PerfEventOpen, ReadRing
 from conformance.ops.processes import Exit, Fifo, Fork, Pin, Setuid, Spawn
+from conformance.ops.programs import RunProgram, Tracer
 from conformance.ops.sockets import ReceiveDescriptor, SendDescriptor, Setsockopt, Socketpair
 from conformance.ops.trace_pipe import ReadPage, ReadPipe
 from conformance.ops.transfers import Pwrite, Pwritev, Read, SubmitWrite, Write, Writev
@@ -98,6 +99,7 @@ __all__ = [
     "ReadRing",
     "ReceiveDescriptor",
     "RemoveDirectory",
+    "RunProgram",
     "SendDescriptor",
     "Setsockopt",
     "Setuid",
@@ -108,6 +110,7 @@ __all__ = [
     "StoreDescriptor",
     "StoreNumber",
     "SubmitWrite",
+    "Tracer",
     "Truncate",
     "View",
     "Watch",

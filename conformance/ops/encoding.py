@@ -19,6 +19,7 @@ from conformance.ops import (
     memory,
     perf,
     processes,
+    programs,
     race,
     sockets,
     tasks,
@@ -29,7 +30,7 @@ from conformance.ops.operation import Operation
 
 _MODULES = (
     *(bpf, compat, credentials, descriptors, file_attributes, files, memory, perf, processes),
-    *(race, sockets, tasks, trace_pipe, transfers),
+    *(programs, race, sockets, tasks, trace_pipe, transfers),
 )
 _hints = cache(get_type_hints)
 

@@ -262,6 +262,7 @@ _WRITERS: Mapping[type[Operation], _Writer] = {
     ops.Fifo: _plain(
         "sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){{ .sched_priority = 1 }})"
     ),
+    ops.RunProgram: lambda each, _, __: f"run({c.string(f'exec 2>&1; {each.line}'.encode())})",
     ops.Setuid: _plain("become({each.uid}, {each.uid}, 0, NULL)"),
     ops.Exit: _plain("leave(me, SYS_exit_group, {each.status})"),
     ops.Fork: _fork,

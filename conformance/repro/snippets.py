@@ -29,7 +29,7 @@ _ORDER = (
     *("socket_pair", "message", "send_descriptor", "receive_descriptor", "int80", "read32"),
     *("submit", "own_lines", "without_users", "without_id", "without_lengths"),
     *("without_lines", "without_times", "triggers", "records", "distinct", "perf_records"),
-    *("page_records", "fork_as", "clone_as", "leave", "die", "execute", "race", "raw_exit"),
+    *("page_records", "fork_as", "clone_as", "leave", "die", "execute", "run", "race", "raw_exit"),
     *("add", "kept", "made"),
 )
 SINGLE = ("single", "steps", "eventually")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from errno import errorcode
+from errno import EAGAIN, errorcode
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ from conformance.client.executor import Deadline
 from conformance.ops import race, tasks
 from conformance.ops.calls import Call
 from conformance.ops.operation import Reply
+from conformance.ops.programs import PROGRAM_S
 from conformance.runner.patience import Patience
 from conformance.runner.process_pool import Enablers, PooledProcess, ProcessPool, Returned
 
@@ -65,7 +66,9 @@ class GuestExecutor:
                 if spawns:
                     seen += [self._spawn(operation) for operation in part]
                 else:
-                    seen += self._batch(self._processes[actor], list(part), watches)
+                    for programs, plain in groupby(part, key=_is_program):
+                        perform = self._programs if programs else self._batch
+                        seen += perform(self._processes[actor], list(plain), watches)
         return seen
 
     def _spawn(self, operation: ops.Operation) -> ops.Observation:
@@ -96,6 +99,25 @@ class GuestExecutor:
                     del self._processes[step.actor]
         return seen
 
+    def _programs(
+        self, process: PooledProcess, batch: list[ops.Operation], watches: Sequence[ops.Watch]
+    ) -> list[ops.Observation]:
+        """Run programs one after another, each until it ends, for at most PROGRAM_S."""
+        ranges = [(self._name(w.actor), w.address, w.length) for w in watches]
+        seen = []
+        for operation in batch:
+            start, end = operation.calls()
+            deadline = self._channel.deadline(PROGRAM_S, operation.c_text())
+            results = self._channel.call(process.name, [start])
+            if not results[0]["errno"]:
+                results = self._channel.call(process.name, [end], ranges)
+            while results[0]["errno"] == EAGAIN and not deadline.expired:
+                self._channel.pause(deadline)
+                results = self._channel.call(process.name, [end], ranges)
+            seen.append(_observation(operation, results, watches))
+            process.note(operation, ok=seen[-1].ok)
+        return seen
+
     def _name(self, actor: str) -> str:
         """The name of an actor in the guest; "" if it has ended: its memory is not readable."""
         process = self._processes.get(actor)
@@ -117,6 +139,10 @@ class GuestExecutor:
     def pause(self, deadline: Deadline) -> None:
         """Sleep a little, never past the deadline."""
         self._channel.pause(deadline)
+
+
+def _is_program(operation: ops.Operation) -> bool:
+    return isinstance(operation, ops.RunProgram)
 
 
 def _watched_last(calls: Sequence[Call]) -> list[Call]:

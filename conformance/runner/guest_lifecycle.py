@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from functools import partial
 from typing import Protocol
 
 from conformance.cases.case import Case, Facility, Isolation
+from conformance.ops.calls import Call
+from conformance.ops.programs import SEARCH_PATH
 from conformance.results.case_result import CaseResult, Report, SkipReason
 from conformance.runner import cleanup, guest_invariants, guest_setup
 from conformance.runner.case_run import CaseRun, ModuleRefused, NotInitialised, NotJudged
@@ -57,8 +60,15 @@ class Guest(Channel, Protocol):
         """
         ...
 
-    def pristine(self, processors: int = 1) -> None:
-        """Replace the kernel by a newly booted one with this number of processors."""
+    def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
+        """Replace the kernel by a newly booted one with this number of processors.
+
+        With ``programs`` it can mount those of the host.
+        """
+        ...
+
+    def mounting(self) -> Call:
+        """The call that mounts the programs of the host, in a guest that can."""
         ...
 
     def configured(self, option: str) -> bool | None:
@@ -98,6 +108,8 @@ class PreparedGuest:
         self._cleanup = Cleanup(guest, self._invariants, patience)
         self._lingering = LingeringEvents(guest, patience)
         self._loaded: set[str] = set()
+        # Whether the programs of the host are mounted.
+        self._programs = False
         # The system-wide counter of multi-format events; None after a deviation from the model.
         self._multi_id: int | None = 0
 
@@ -129,6 +141,16 @@ class PreparedGuest:
                 "let it load unsigned modules, or deselect these cases with -k"
             )
         self._loaded.add(name)
+        self._invariants.accept()
+
+    def mount_programs(self) -> None:
+        """Mount the programs of the host, once.  Raises NotJudged."""
+        if self._programs:
+            return
+        (result,) = self._guest.call(ACTOR, [self._guest.mounting()])
+        if result["errno"]:
+            raise NotJudged(SkipReason.CONFIG, "the kernel does not mount 9p: CONFIG_9P_FS")
+        self._programs = True
         self._invariants.accept()
 
     def clean_up(self, run: CaseRun, case_id: str, *, passed: bool) -> Aftermath:
@@ -203,7 +225,8 @@ class GuestLifecycle:
         self._promised = promised
         # Optional features of the kernel; None until a case asks.
         self._facilities: frozenset[Facility] | None = None
-        self._processors = 1
+        # What the guest is, see Case.guest.
+        self._kind = (1, False)
         self._prepared: PreparedGuest | None = None
         # Why no case can begin; made for each, since an exception keeps the frames it passed.
         self._unusable: Callable[[], NotBuilt | NotInitialised] | None = None
@@ -228,7 +251,7 @@ class GuestLifecycle:
         if self.guest is None:
             self.guest = self._supply()
         elif self.must_replace:
-            self.guest.pristine(self._processors)
+            self.guest.pristine(self._kind[0], programs=self._kind[1])
             self._prepared = None
         self.must_replace = False
         if self._prepared is None:
@@ -238,12 +261,14 @@ class GuestLifecycle:
     def prepare(self, case: Case) -> tuple[Guest, PreparedGuest]:
         """A guest as the case needs it, with its helper module still to be loaded.
 
-        Raises NotJudged where the kernel lacks a feature, and what the guest raises.
+        Raises NotJudged where the kernel lacks a feature or the host a program, and what the guest
+        raises.
         """
+        _check_programs(case.programs)
         self._check(case.facilities, self.ready())
-        if case.processors != self._processors:
+        if case.guest != self._kind:
             self.retire()
-            self._processors = case.processors
+            self._kind = case.guest
         guest, prepared = self.ready(), self._prepared
         assert prepared is not None
         if case.isolation in (Isolation.GLOBAL, Isolation.FATAL) and self._left_anything(prepared):
@@ -278,8 +303,13 @@ class GuestLifecycle:
         return bool(found)
 
     def load(self, prepared: PreparedGuest, case: Case) -> None:
-        """Load the helper module of a case.  Raises NotJudged, ModuleRefused."""
+        """Load the helper module of a case, and mount its programs.
+
+        Raises NotJudged, ModuleRefused.
+        """
         prepared.load(case.module, self._modules)
+        if case.programs:
+            prepared.mount_programs()
 
     def clean_up(self, run: CaseRun, case_id: str, *, passed: bool) -> tuple[Change, ...]:
         """What a case changed for good, see PreparedGuest; () if the guest is replaced anyway."""
@@ -319,6 +349,12 @@ class GuestLifecycle:
         if lacking:
             why = f"the kernel has no {' and no '.join(lacking)}"
             raise NotJudged(SkipReason.CONFIG, why)
+
+
+def _check_programs(names: Sequence[str]) -> None:
+    """Raise NotJudged for a program that the host lacks."""
+    if lacking := [name for name in names if shutil.which(name, path=SEARCH_PATH) is None]:
+        raise NotJudged(SkipReason.HOST_TOOL, f"the host has no {' and no '.join(lacking)}")
 
 
 def _without_files(guest: Guest, setup: GuestSetup) -> Callable[[], NotBuilt | NotInitialised]:

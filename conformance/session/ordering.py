@@ -68,23 +68,23 @@ def ordered(
     """The items that have not ended, ordered, or shuffled by ``seed``.
 
     Suspects go last: they may end the run again.  Cases that need a system without events run one
-    after another, so that it is emptied once; cases with two processors follow.  Among the others
-    the longest come first, so that all guests finish together, and short cases that end their guest
-    come last.  The first of all is a short one, to show a result soon.
+    after another, so that it is emptied once; cases that need another guest (Case.guest) follow.
+    Among the others the longest come first, so that all guests finish together, and short cases
+    that end their guest come last.  The first of all is a short one, to show a result soon.
     """
     found = list(items)
     if seed is not None:
         random.Random(seed).shuffle(found)
     gone, last = frozenset(history.ended), frozenset(history.suspects)
 
-    def key(item: Item) -> tuple[bool, int, bool, bool, float]:
+    def key(item: Item) -> tuple[bool, tuple[int, bool], bool, bool, float]:
         case, case_id = case_of(item)
         suspected = case_id in last
         if seed is not None:
-            return suspected, 0, False, False, 0.0
+            return suspected, (0, False), False, False, 0.0
         seconds = history.seconds.get(case_id, _UNKNOWN)
         ending = case.isolation is Isolation.FATAL and seconds < _RENEWAL
-        return suspected, case.processors, ending, case.isolation not in _SHARED, -seconds
+        return suspected, case.guest, ending, case.isolation not in _SHARED, -seconds
 
     order = sorted((item for item in found if case_of(item)[1] not in gone), key=key)
     if seed is None and order:

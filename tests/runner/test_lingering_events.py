@@ -62,7 +62,7 @@ class Keeping(Guest):
             self.waits.append(seconds)
         return Age(self) if what == "the end of an event" else ModelDeadline()
 
-    def pristine(self, processors: int = 1) -> None:
+    def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
         super().pristine(processors)
         self.renewed += 1
         self.show("")

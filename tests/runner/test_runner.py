@@ -90,7 +90,10 @@ class Guest:
     def configured(self, option: str) -> bool | None:
         return True
 
-    def pristine(self, processors: int = 1) -> None:
+    def mounting(self) -> Call:
+        return ["mount_programs", [], []]
+
+    def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
         self._console.append("booting")
 
     @staticmethod
@@ -291,7 +294,7 @@ class Taintable(Guest):
             result["data"] = self.tainted.encode().hex()
         return result
 
-    def pristine(self, processors: int = 1) -> None:
+    def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
         self.renewed += 1
 
 
@@ -425,7 +428,7 @@ class Counting(Guest):
         super().__init__({})
         self.given: list[int] = []
 
-    def pristine(self, processors: int = 1) -> None:
+    def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
         self.given.append(processors)
 
 

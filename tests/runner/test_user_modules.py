@@ -109,7 +109,10 @@ class Guest:
     def configured(self, option: str) -> bool | None:
         return True
 
-    def pristine(self, processors: int = 1) -> None:
+    def mounting(self) -> Call:
+        return ["mount_programs", [], []]
+
+    def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
         self.boots += 1
 
 

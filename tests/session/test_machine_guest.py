@@ -54,7 +54,7 @@ class Machine:
     def check(self, mark: Mark) -> None:
         pass
 
-    def pristine(self, processors: int = 1) -> None:
+    def pristine(self, processors: int = 1, exports: object = ()) -> None:
         self.boots += 1
         self.console.append((LOGS / "warn_6.12.log").read_text())
         self.ready_at = self.console.position()

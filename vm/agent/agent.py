@@ -47,6 +47,10 @@ A call is a list; integers are the kernel's, bytes are hexadecimal.  To an actor
     Create a root for programs; mount exports in it and start a program (vm.guest.shell).  A mount
     is [TAG, DIRECTORY, OPTIONS, READ_ONLY], a link [NAME, TARGET]; value is the id of the relay.
 
+["mount_programs", MOUNTS, LINKS], ["start_program", WORDS, ENVIRONMENT] and ["end_program"]
+    Mount as "shell" does; start a program in /tmp of that root, one at a time; errno EAGAIN while
+    it runs, then value is its exit code as a shell reports it and data its output and errors.
+
 ["unseen", CALL]
     One of the above up to "take_fd", without reading the watched memory afterwards.
 

@@ -17,6 +17,7 @@ TYPE_CHECKING = False  # importing typing takes 0.2 s under emulation
 if TYPE_CHECKING:
     from typing import Any
 
+    from vm.guest.programs import Programs
     from vm.guest.serving import Outcome
     from vm.guest.task_driver import Driver
 
@@ -28,6 +29,7 @@ class Actor(Server):
         super().__init__(port)
         self._slots = native_engine.Slots()
         self._driver: Driver | None = None
+        self._programs: Programs | None = None
         self._handlers = {
             "fork": self._fork,
             "submit": self._submit,
@@ -38,6 +40,9 @@ class Actor(Server):
             "end_tasks": self._end_tasks,
             "prepare_shell": self._prepare_shell,
             "shell": self._shell,
+            "mount_programs": self._mount_programs,
+            "start_program": self._start_program,
+            "end_program": self._end_program,
         }
 
     def serve(self, event: int) -> None:
@@ -107,15 +112,28 @@ class Actor(Server):
     ) -> Outcome:
         from vm.guest import shell
 
-        for mount in mounts:
-            shell.mount_export(*mount)
-        for name, target in links:
-            if not os.path.lexists(shell.ROOT + name):
-                os.symlink(target, shell.ROOT + name)
+        shell.mount_exports(mounts, links)
         port = Port.named(stream)
         relay = shell.start(port.fileno(), words, environment, size)
         port.close()
         return relay, 0, None
+
+    def _mount_programs(self, mounts: list[list[Any]], links: list[list[str]]) -> Outcome:
+        from vm.guest import programs
+
+        return programs.mount(mounts, links)
+
+    def _start_program(self, words: list[str], environment: dict[str, str]) -> Outcome:
+        if self._programs is None:
+            from vm.guest.programs import Programs
+
+            self._programs = Programs()
+        return self._programs.start(words, environment)
+
+    def _end_program(self) -> Outcome:
+        if self._programs is None:
+            raise BadCall("no program was started")
+        return self._programs.end()
 
     def _end_tasks(self) -> Outcome:
         return self._driver.end() if self._driver else (0, 0, None)

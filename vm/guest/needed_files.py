@@ -29,7 +29,8 @@ def main(directory: str) -> None:
     import importlib
     import json
 
-    for name in ("init", "supervisor", "io_uring", "task_driver", "shell", "kernel_facts"):
+    modules = ("init", "supervisor", "io_uring", "task_driver", "shell", "programs", "kernel_facts")
+    for name in modules:
         module = importlib.import_module(f"vm.guest.{name}")
     # Trigger imports on demand.
     module.describe()

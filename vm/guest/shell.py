@@ -13,6 +13,10 @@ import select
 import struct
 from errno import ENOENT
 
+TYPE_CHECKING = False  # importing typing takes 0.2 s under emulation
+if TYPE_CHECKING:
+    from typing import Any
+
 HEADER = struct.Struct("<BI")
 #: Kinds of frames.  INPUT and SIZE (rows and columns) go to the guest; OUTPUT, ERRORS and STATUS
 #: (a wait status, the last frame) come from it.  An empty INPUT is the end of the input.
@@ -65,6 +69,15 @@ def mount_export(tag: str, where: str, options: str, read_only: bool) -> None:
     _mount("9p", ROOT + where, options, _MS_RDONLY if read_only else 0, tag)
 
 
+def mount_exports(mounts: list[list[Any]], links: list[list[str]]) -> None:
+    """Mount directories of the host below the root, and make links to them.  Raises OSError."""
+    for mount in mounts:
+        mount_export(*mount)
+    for name, target in links:
+        if not os.path.lexists(ROOT + name):
+            os.symlink(target, ROOT + name)
+
+
 def _mount(kind: str, where: str, options: str, flags: int = 0, source: str = "") -> None:
     words = [word.encode() for word in (source or kind, where, kind)]
     if _libc.mount(*words, ctypes.c_ulong(flags), options.encode()):
@@ -95,7 +108,7 @@ def _on_terminal(port: int, words: list[str], environment: dict[str, str], size:
     if child == 0:
         os.setsid()
         _libc.ioctl(terminal, _TIOCSCTTY, 0)
-        _execute(words, environment, (terminal, terminal, terminal))
+        execute(words, environment, (terminal, terminal, terminal))
     os.close(terminal)
     Relay(port, child, master, {master: OUTPUT}).run()
 
@@ -107,13 +120,13 @@ def _on_pipes(port: int, words: list[str], environment: dict[str, str], _: list[
     child = os.fork()
     if child == 0:
         os.setsid()
-        _execute(words, environment, (theirs_in, theirs_out, theirs_error))
+        execute(words, environment, (theirs_in, theirs_out, theirs_error))
     for descriptor in (theirs_in, theirs_out, theirs_error):
         os.close(descriptor)
     Relay(port, child, ours_in, {ours_out: OUTPUT, ours_error: ERRORS}).run()
 
 
-def _execute(words: list[str], environment: dict[str, str], descriptors: tuple[int, ...]) -> None:
+def execute(words: list[str], environment: dict[str, str], descriptors: tuple[int, ...]) -> None:
     """Become the program; on failure exit as a shell does."""
     # Python ignores it, and programs would inherit that.
     _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)

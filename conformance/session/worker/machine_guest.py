@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.client import executor as sut
-from conformance.ops.calls import Request
+from conformance.ops.calls import Call, Request
 from conformance.results.case_result import Report
 from conformance.runner.guest_lifecycle import OPENING
 from conformance.runner.guest_setup import ACTOR
@@ -25,9 +25,11 @@ from conformance.session.worker.blame import report
 from host.deadline import Deadline
 from host.kernel_reports import HARMLESS
 from host.shared_count import SharedCount
+from host.temporary_directories import scratch
 from kernels.kconfig import lost
 from vm.errors import BootFailed, HostTrouble, NoAnswer, VmError
 from vm.machine import Machine, Mark
+from vm.shell.root import Root, root_of
 from vm.snapshots.files import snapshot_key
 
 _PAUSE = 0.003
@@ -115,6 +117,9 @@ class MachineGuest:
         self._machine = Machine.launch(spec, directory=directory, snapshots=saved_states())
         self._counted = target.counted
         self._directory = directory
+        # The programs of the host, from the first case that needs them, and what they leave open.
+        self._root: Root | None = None
+        self._open = contextlib.ExitStack()
         # Number of guests whose counters are saved.
         self._counter_files = 0
 
@@ -232,13 +237,22 @@ class MachineGuest:
         self._reported = start if any(each.after for each in reports) else None
         return reports
 
-    def pristine(self, processors: int = 1) -> None:
+    def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
         """See conformance.runner.guest_lifecycle.Guest."""
         self._keep_counters()
+        if programs and self._root is None:
+            work = self._open.enter_context(scratch())
+            self._root = self._open.enter_context(root_of(work))
+        exports = self._root.exports if programs and self._root else ()
         with self._boots.counted():
-            self._machine.pristine(processors)
+            self._machine.pristine(processors, exports)
             self._begin()
         self._current_mark = ""
+
+    def mounting(self) -> Call:
+        """See conformance.runner.guest_lifecycle.Guest."""
+        assert self._root is not None, "a guest without programs"
+        return ["mount_programs", [*map(list, self._root.mounts)], [*map(list, self._root.links)]]
 
     def configured(self, option: str) -> bool | None:
         """See conformance.runner.guest_lifecycle.Guest."""
@@ -263,7 +277,7 @@ class MachineGuest:
 
     def end(self) -> None:
         """End the machine without saving counters."""
-        with contextlib.suppress(VmError):
+        with self._open, contextlib.suppress(VmError):
             self._machine.close()
 
     def close(self) -> None:

@@ -1,0 +1,1 @@
+"""Tools of distributions that trace events: perf, trace-cmd, bpftrace."""

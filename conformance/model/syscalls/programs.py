@@ -1,0 +1,69 @@
+"""Programs that use events: what they attach to an event, as one perf event or in ftrace.
+
+What a program prints is not modelled, nor which records it gets: the case states both.
+"""
+
+from __future__ import annotations
+
+import os
+
+from conformance.model.answers import Answer
+from conformance.model.errors import NotModelled
+from conformance.model.handlers import Handlers
+from conformance.model.state.events import Event
+from conformance.model.state.perf_event import ANY_CPU, PerfEvent
+from conformance.model.state.process import OpenFile
+from conformance.model.state.trace_instance import TOP
+from conformance.model.state.world import World
+from conformance.model.tracing import event_files
+from conformance.ops import RunProgram, Tracer
+
+# The slot of the actor that holds the perf event of a program it started.
+_SLOT = 2000
+
+
+def run_program(world: World, operation: RunProgram) -> Answer:
+    """Attach and detach when the line ends."""
+    if world.process(operation.actor).enablers:
+        raise NotModelled("a program of a process with enablers: its child has them until execve")
+    if operation.attach:
+        _attach(world, operation, Tracer(operation.attach))
+    if operation.detach:
+        _detach(world, operation, Tracer(operation.detach))
+    return Answer(0, "", operation.prints.encode())
+
+
+def _attach(world: World, operation: RunProgram, tracer: Tracer) -> None:
+    event = _event(world, operation)
+    if tracer is Tracer.FTRACE:
+        event_files.enable(world, event, TOP, on=True)
+        return
+    perf = PerfEvent(
+        source=event.serial,
+        tasks=[],
+        cpu=ANY_CPU,
+        period=0,
+        sample_type=0,
+        enabled=True,
+        inherit=False,
+        exclude_kernel=False,
+    )
+    world.open_perf(perf)
+    file = OpenFile("perf_event", os.O_RDWR, object=perf)
+    world.process(operation.actor).slots[_SLOT] = file
+
+
+def _detach(world: World, operation: RunProgram, tracer: Tracer) -> None:
+    if tracer is Tracer.FTRACE:
+        event_files.enable(world, _event(world, operation), TOP, on=False)
+        # trace-cmd reads the records, and empties the buffer before and after.
+        world.top.records.clear()
+        return
+    world.close(world.process(operation.actor).slots.pop(_SLOT))
+
+
+def _event(world: World, operation: RunProgram) -> Event:
+    return world.table.named(operation.event)[0]
+
+
+HANDLERS: Handlers = {RunProgram: run_program}
