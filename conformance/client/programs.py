@@ -23,12 +23,19 @@ class Programs:
         writer.run(ops.RunProgram(writer.actor, line))
 
     def run(
-        self, line: str, prints: str = "", *, event: str = "", attach: str = "", detach: str = ""
+        self,
+        line: str,
+        prints: str = "",
+        *,
+        status: int = 0,
+        event: str = "",
+        attach: str = "",
+        detach: str = "",
     ) -> Observation:
         """Run a line and compare what it prints; see ops.RunProgram.
 
         It has $pid and $comm of the writer.
         """
         full = f"cd {self._place} && read pid comm < writer\n{line}"
-        program = ops.RunProgram(self._actor, full, prints, event, attach, detach)
+        program = ops.RunProgram(self._actor, full, prints, status, event, attach, detach)
         return self._ue.lockstep.run(program)[0]

@@ -33,12 +33,13 @@ class RunProgram(Operation):
     """Run ``line`` with sh(1), among the programs of the host; the value is its exit code.
 
     ``attach`` is what programs that it starts, and that go on, attach to ``event``; ``detach`` what
-    programs that it ends had attached.  The model knows no programs, and answers with ``prints``,
-    the literal of the case.
+    programs that it ends had attached.  The model knows no programs: it answers with ``status``
+    and ``prints``, the literals of the case.
     """
 
     line: str
     prints: str = ""
+    status: int = 0
     event: str = ""
     attach: str = ""
     detach: str = ""

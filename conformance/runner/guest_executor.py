@@ -106,14 +106,7 @@ class GuestExecutor:
         ranges = [(self._name(w.actor), w.address, w.length) for w in watches]
         seen = []
         for operation in batch:
-            start, end = operation.calls()
-            deadline = self._channel.deadline(PROGRAM_S, operation.c_text())
-            results = self._channel.call(process.name, [start])
-            if not results[0]["errno"]:
-                results = self._channel.call(process.name, [end], ranges)
-            while results[0]["errno"] == EAGAIN and not deadline.expired:
-                self._channel.pause(deadline)
-                results = self._channel.call(process.name, [end], ranges)
+            results = run_to_end(self._channel, process.name, operation, ranges)
             seen.append(_observation(operation, results, watches))
             process.note(operation, ok=seen[-1].ok)
         return seen
@@ -139,6 +132,24 @@ class GuestExecutor:
     def pause(self, deadline: Deadline) -> None:
         """Sleep a little, never past the deadline."""
         self._channel.pause(deadline)
+
+
+def run_to_end(
+    channel: Channel,
+    actor: str,
+    operation: ops.Operation,
+    watch: Sequence[tuple[str, int, int]] = (),
+) -> list[dict[str, Any]]:
+    """Start a program, and wait until it ends, for at most PROGRAM_S; errno EAGAIN after that."""
+    deadline = channel.deadline(PROGRAM_S, operation.c_text())
+    start, end = operation.calls()
+    results = channel.call(actor, [start])
+    if not results[0]["errno"]:
+        results = channel.call(actor, [end], watch)
+    while results[0]["errno"] == EAGAIN and not deadline.expired:
+        channel.pause(deadline)
+        results = channel.call(actor, [end], watch)
+    return results
 
 
 def _is_program(operation: ops.Operation) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from typing import Protocol
 
 from conformance.cases.case import Case, Facility, Isolation
 from conformance.ops.calls import Call
-from conformance.ops.programs import SEARCH_PATH
 from conformance.results.case_result import CaseResult, Report, SkipReason
 from conformance.runner import cleanup, guest_invariants, guest_setup
 from conformance.runner.case_run import CaseRun, ModuleRefused, NotInitialised, NotJudged
@@ -20,6 +18,7 @@ from conformance.runner.cleanup import Cleanup
 from conformance.runner.guest_executor import Channel, GuestExecutor
 from conformance.runner.guest_invariants import Change, GuestInvariants
 from conformance.runner.guest_setup import ACTOR, GuestSetup, text_of
+from conformance.runner.host_programs import HostPrograms, check_installed
 from conformance.runner.kernel_features import facilities_of
 from conformance.runner.lingering_events import (
     LOOK,
@@ -108,8 +107,7 @@ class PreparedGuest:
         self._cleanup = Cleanup(guest, self._invariants, patience)
         self._lingering = LingeringEvents(guest, patience)
         self._loaded: set[str] = set()
-        # Whether the programs of the host are mounted.
-        self._programs = False
+        self._programs = HostPrograms(guest)
         # The system-wide counter of multi-format events; None after a deviation from the model.
         self._multi_id: int | None = 0
 
@@ -143,15 +141,11 @@ class PreparedGuest:
         self._loaded.add(name)
         self._invariants.accept()
 
-    def mount_programs(self) -> None:
-        """Mount the programs of the host, once.  Raises NotJudged."""
-        if self._programs:
-            return
-        (result,) = self._guest.call(ACTOR, [self._guest.mounting()])
-        if result["errno"]:
-            raise NotJudged(SkipReason.CONFIG, "the kernel does not mount 9p: CONFIG_9P_FS")
-        self._programs = True
-        self._invariants.accept()
+    def provide(self, programs: Sequence[str]) -> None:
+        """Mount the programs of the host, and try those.  Raises NotJudged."""
+        if programs and self._programs.mount(self._guest.mounting()):
+            self._invariants.accept()
+        self._programs.try_out(programs)
 
     def clean_up(self, run: CaseRun, case_id: str, *, passed: bool) -> Aftermath:
         """Restore what a case changed, and find what it left.
@@ -264,7 +258,7 @@ class GuestLifecycle:
         Raises NotJudged where the kernel lacks a feature or the host a program, and what the guest
         raises.
         """
-        _check_programs(case.programs)
+        check_installed(case.programs)
         self._check(case.facilities, self.ready())
         if case.guest != self._kind:
             self.retire()
@@ -308,8 +302,7 @@ class GuestLifecycle:
         Raises NotJudged, ModuleRefused.
         """
         prepared.load(case.module, self._modules)
-        if case.programs:
-            prepared.mount_programs()
+        prepared.provide(case.programs)
 
     def clean_up(self, run: CaseRun, case_id: str, *, passed: bool) -> tuple[Change, ...]:
         """What a case changed for good, see PreparedGuest; () if the guest is replaced anyway."""
@@ -349,12 +342,6 @@ class GuestLifecycle:
         if lacking:
             why = f"the kernel has no {' and no '.join(lacking)}"
             raise NotJudged(SkipReason.CONFIG, why)
-
-
-def _check_programs(names: Sequence[str]) -> None:
-    """Raise NotJudged for a program that the host lacks."""
-    if lacking := [name for name in names if shutil.which(name, path=SEARCH_PATH) is None]:
-        raise NotJudged(SkipReason.HOST_TOOL, f"the host has no {' and no '.join(lacking)}")
 
 
 def _without_files(guest: Guest, setup: GuestSetup) -> Callable[[], NotBuilt | NotInitialised]:

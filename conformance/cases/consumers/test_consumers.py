@@ -1,41 +1,54 @@
-"""perf and trace-cmd record user events, and print their fields."""
+"""perf and trace-cmd: attach to user events, record them, and print their fields."""
 
 from __future__ import annotations
 
+import struct
+
 from conformance.cases.case import surface, variants
-from conformance.cases.support.consumers import PERF, TRACE_CMD, Consumer
+from conformance.cases.support.consumers import (
+    PERF,
+    PERF_OPENED,
+    PERF_STAT,
+    TRACE_CMD,
+    Consumer,
+)
+from conformance.cases.support.status_text import used_by
 from conformance.client.programs import Programs
 from conformance.client.user_events import UserEvents
 
 case = surface(
     "consumers",
     spec="user_event_create_print_fmt",
-    doc="Overview: events can be viewed with existing tools such as ftrace and perf",
+    doc="Overview: user processes create events that existing tools such as ftrace and perf show",
+    level="contract",
     tier="full",
 )
 
-# Fields, a payload, and how both programs print it.  Of bytes and halves libtraceevent prints %d
-# without their sign, see docs/behaviours.md.
+# Fields, a payload, and how both programs print it.
 FIELDS = {
-    "u8": ("u8 a", b"\xfe", " a=254"),
-    "u16": ("u16 a", b"\xfe\xff", " a=65534"),
-    "u32": ("u32 a", b"\xfe\xff\xff\xff", " a=4294967294"),
-    "u64": ("u64 a", b"\xfe" + b"\xff" * 7, " a=18446744073709551614"),
-    "s8": ("s8 a", b"\x7f", " a=127"),
-    "s16": ("s16 a", b"\xff\x7f", " a=32767"),
-    "s32": ("s32 a", b"\xfe\xff\xff\xff", " a=-2"),
-    "s64": ("s64 a", b"\xfe" + b"\xff" * 7, " a=-2"),
-    "c_types": ("unsigned int a; char b; int c", b"\7\0\0\0\x41" + b"\xff" * 4, " a=7 b=65 c=-1"),
-    "array": ("char[8] a; u8 b", b"abc\0defg\3", " a=abc b=3"),
-    "data_loc": ("u8 a; __data_loc char[] b", b"\1\x0d\0\3\0xy\0", " a=1 b=xy"),
-    "rel_loc": ("u8 a; __rel_loc char[] b", b"\1\0\0\3\0xy\0", " a=1 b=xy"),
-    "struct": ("struct point a 8; u8 b", b"\1\0\0\0\0\0\0\0\5", " a=1 b=5"),
+    # libtraceevent, which both use, prints negative s8 and s16 without their sign.
+    "numbers": (
+        "u8 a; u16 b; u32 c; u64 d; s8 e; s16 f; s32 g; s64 h",
+        struct.pack("<BHIQbhiq", 254, 0xFFFE, 0xFFFFFFFE, (1 << 64) - 2, 127, 32767, -2, -3),
+        " a=254 b=65534 c=4294967294 d=18446744073709551614 e=127 f=32767 g=-2 h=-3",
+    ),
+    "c_types": ("unsigned int a; char b; int c", struct.pack("<IBi", 7, 65, -1), " a=7 b=65 c=-1"),
+    "arrays": (
+        "char[8] a; struct point b 8; u8 c",
+        b"abc\0defg\1\0\0\0\0\0\0\0\3",
+        " a=abc b=1 c=3",
+    ),
+    "strings": (
+        "u8 a; __data_loc char[] b; __rel_loc char[] c",
+        b"\1\x11\0\3\0\3\0\3\0xy\0zz\0",
+        " a=1 b=xy c=zz",
+    ),
     "none": ("", b"", ""),
 }
 
 
 def recorded(ue: UserEvents, consumer: Consumer, fields: str, payload: bytes, shown: str) -> str:
-    """What a program reports of two records of one event."""
+    """What a program reports of an event that was written twice, and once more after its end."""
     programs = Programs(ue, ue.process)
     event = ue.event(fields)
     consumer.start(programs, event.name)
@@ -43,10 +56,10 @@ def recorded(ue: UserEvents, consumer: Consumer, fields: str, payload: bytes, sh
     event.write(payload)
     consumer.stop(programs, event.name)
     event.write(payload)
-    return consumer.shows(programs, shown).text
+    return consumer.shows(programs, shown)
 
 
-@case(level="contract", programs="perf", facilities="perf")
+@case(programs="perf", facilities="perf")
 @variants(FIELDS)
 def test_perf_record(ue: UserEvents, fields: str, payload: bytes, shown: str) -> None:
     """`perf record` gets each record once, with its writer; `perf script` prints the fields."""
@@ -54,9 +67,140 @@ def test_perf_record(ue: UserEvents, fields: str, payload: bytes, shown: str) ->
     assert recorded(ue, PERF, fields, payload, line * 2) == line * 2
 
 
-@case(level="contract", programs="trace-cmd", isolation="global")
+@case(programs="trace-cmd", isolation="global")
 @variants(FIELDS)
 def test_trace_cmd_record(ue: UserEvents, fields: str, payload: bytes, shown: str) -> None:
     """`trace-cmd record` gets each record once, with its writer; `report` prints the fields."""
     line = "WRITER " + ue.name() + ":" + shown + "\n"
     assert recorded(ue, TRACE_CMD, fields, payload, line * 2) == line * 2
+
+
+def attached(ue: UserEvents, consumer: Consumer) -> list[tuple[int, str]]:
+    """Enable word and status before, during and after a program."""
+    programs = Programs(ue, ue.process)
+    event = ue.event(bit=3)
+    seen = [(event.word.value, used_by(ue))]
+    consumer.start(programs, event.name)
+    seen.append((event.word.value, used_by(ue)))
+    consumer.stop(programs, event.name)
+    return [*seen, (event.word.value, used_by(ue))]
+
+
+ATTACHES = "Status: the bit is updated as tools attach to the event and detach from it"
+
+
+@case(
+    spec="update_enable_bit_for",
+    doc=ATTACHES,
+    profiles="6.4..",
+    programs="perf",
+    facilities="perf",
+)
+@variants({"record": PERF, "stat": PERF_STAT})
+def test_perf_attaches(ue: UserEvents, consumer: Consumer) -> None:
+    """The bit is set while `perf record` or `perf stat` runs."""
+    assert attached(ue, consumer) == [(0, ""), (8, "perf"), (0, "")]
+
+
+@case(
+    spec="update_enable_bit_for",
+    doc=ATTACHES,
+    profiles="6.4..",
+    programs="trace-cmd",
+    isolation="global",
+)
+def test_trace_cmd_attaches(ue: UserEvents) -> None:
+    """The bit is set while `trace-cmd record` runs."""
+    assert attached(ue, TRACE_CMD) == [(0, ""), (8, "ftrace"), (0, "")]
+
+
+def filtered(ue: UserEvents, consumer: Consumer, prints: str) -> str:
+    """What a program with a filter reports of three records."""
+    programs = Programs(ue, ue.process)
+    event = ue.event("u32 a; char[4] b")
+    consumer.start(programs, event.name, 'a > 1 && b == "yes"')
+    event.write(b"\1\0\0\0yes\0")
+    event.write(b"\2\0\0\0yes\0")
+    event.write(b"\3\0\0\0no\0\0")
+    consumer.stop(programs, event.name)
+    return consumer.shows(programs, prints)
+
+
+@case(
+    programs="perf",
+    facilities="perf",
+    level="detail",
+    spec="trace_events_filter.c:filter_match_preds",
+)
+def test_perf_filter(ue: UserEvents) -> None:
+    """`perf record --filter` gets only the records that match."""
+    line = "WRITER " + ue.name() + ": a=2 b=yes\n"
+    assert filtered(ue, PERF, line) == line
+
+
+@case(
+    programs="trace-cmd",
+    isolation="global",
+    level="detail",
+    spec="trace_events_filter.c:filter_match_preds",
+)
+def test_trace_cmd_filter(ue: UserEvents) -> None:
+    """`trace-cmd record -f` gets only the records that match."""
+    line = "WRITER " + ue.name() + ": a=2 b=yes\n"
+    assert filtered(ue, TRACE_CMD, line) == line
+
+
+def many(ue: UserEvents, consumer: Consumer, prints: str) -> str:
+    """What a program reports of 500 records."""
+    programs = Programs(ue, ue.process)
+    event = ue.event("u32 a")
+    consumer.start(programs, event.name)
+    for number in range(500):
+        event.write(struct.pack("<I", number))
+    consumer.stop(programs, event.name)
+    return consumer.shows(programs, prints)
+
+
+@case(programs="perf", facilities="perf", spec="user_event_perf")
+def test_perf_many(ue: UserEvents) -> None:
+    """`perf record` gets 500 records in order, and loses none."""
+    lines = "".join("WRITER " + ue.name() + f": a={number}\n" for number in range(500))
+    assert many(ue, PERF, lines) == lines
+
+
+@case(programs="trace-cmd", isolation="global", spec="user_event_ftrace")
+def test_trace_cmd_many(ue: UserEvents) -> None:
+    """`trace-cmd record` gets 500 records in order, and loses none."""
+    lines = "".join("WRITER " + ue.name() + f": a={number}\n" for number in range(500))
+    assert many(ue, TRACE_CMD, lines) == lines
+
+
+@case(programs="perf", facilities="perf", spec="user_event_perf")
+def test_perf_stat(ue: UserEvents) -> None:
+    """`perf stat` counts the records of all processes."""
+    programs = Programs(ue, ue.process)
+    event = ue.event("u32 a")
+    PERF_STAT.start(programs, event.name)
+    event.write(bytes(4))
+    child = ue.fork(ue.process)
+    event.data.of(child).write_event(event.index, bytes(4))
+    event.write(bytes(4))
+    PERF_STAT.stop(programs, event.name)
+    assert PERF_STAT.shows(programs, "3\n") == "3\n"
+
+
+@case(
+    programs="perf",
+    facilities="perf",
+    level="behaviour",
+    spec="user_event_perf",
+    doc="Status: the bit is updated as tools attach; silent about tools that do not record yet",
+)
+def test_perf_opened(ue: UserEvents) -> None:
+    """`perf record` sets the bit before it records, and what is written meanwhile is lost."""
+    programs = Programs(ue, ue.process)
+    event = ue.event("u32 a")
+    PERF_OPENED.start(programs, event.name)
+    assert event.write(bytes(4)).value == 8
+    PERF_OPENED.stop(programs, event.name)
+    assert PERF_OPENED.shows(programs, "") == ""

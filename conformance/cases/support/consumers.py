@@ -7,57 +7,80 @@ from dataclasses import dataclass
 from conformance.client.programs import Programs
 from conformance.ops import Observation, Tracer
 
-# End the program $tool, and wait for it: init reaps it.
-_STOP = "kill -INT $(cat tool); while kill -0 $(cat tool) 2> /dev/null; do sleep .1; done"
-# Wait until {ready}; a program that ends before shows why.
-_START = """{command} > output 2>&1 &
+# A program that ends before it is {ready} shows why.
+_START = """: > output
+{command} >> output 2>&1 &
 echo $! > tool
 until {ready}; do kill -0 $! 2> /dev/null || {{ cat output; exit 1; }}; sleep .1; done"""
+# SIGINT, as from a user.  Process 1 reaps the program.
+_STOP = "kill -INT $(cat tool); while kill -0 $(cat tool) 2> /dev/null; do sleep .1; done"
+# What becomes of a record: the writer and the time are replaced.
+_WRITER = "s/^ *$comm *-*$pid  *\\(\\[000\\] *[0-9.]*: *\\)*/WRITER /; s/user_events://; s/: *$/:/"
+# perf opens its events disabled; it acknowledges when it has enabled them.
+_OPENED = "grep -q 'Events disabled' output"
+_ENABLED = f"{_OPENED} && {{ echo enable > control; grep -q ack ack; }}"
+_CONTROL = "mkfifo control ack && exec 3<> control 4<> ack && exec"
 
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """A program, by its lines of sh; ``{event}`` and ``{filter}`` are filled in."""
+    """A program in lines of sh; ``{event}`` and ``{filter}`` are filled in."""
 
+    tracer: Tracer
     command: str
     ready: str
     report: str
-    tracer: Tracer
-    #: The option that filters, with ``{}`` for the filter.
+    #: The option that filters.
     filter: str = ""
 
-    def start(self, programs: Programs, name: str, filter: str = "", *, prints: str = "") -> None:
-        """Start it, and wait until it records."""
-        chosen = self.filter.format(filter) if filter else ""
+    def start(
+        self, programs: Programs, name: str, filter: str = "", *, refused: str = ""
+    ) -> Observation:
+        """Start it, and wait until it is ready; ``refused`` is what it prints if it fails."""
+        chosen = f"{self.filter} '{filter}'" if filter else ""
         command = self.command.format(event=f"user_events:{name}", filter=chosen)
         line = _START.format(command=command, ready=self.ready)
-        programs.run(line, prints, event=name, attach=self.tracer)
+        if refused:
+            return programs.run(line, refused, status=1)
+        return programs.run(line, event=name, attach=self.tracer)
 
     def stop(self, programs: Programs, name: str) -> None:
-        """End it with SIGINT, as a user does."""
+        """End it."""
         programs.run(_STOP, event=name, detach=self.tracer)
 
-    def shows(self, programs: Programs, prints: str) -> Observation:
-        """What it reports."""
-        return programs.run(self.report, prints)
+    def shows(self, programs: Programs, prints: str) -> str:
+        """Its report."""
+        return programs.run(self.report, prints).text
 
 
-# perf opens its events before it enables them, so it is enabled by command, which it acknowledges.
-PERF = Consumer(
-    "mkfifo control ack && exec 3<> control 4<> ack && "
-    "exec perf record -D -1 --control fd:3,4 -a -e {event} {filter} -o perf.data",
-    "grep -q 'Events disabled' output && { echo enable > control; grep -q ack ack; }",
+_PERF_SCRIPT = (
     "perf script -i perf.data --show-lost-events -F comm,pid,event,trace 2> /dev/null | "
-    'sed "s/^ *$comm *$pid user_events:/WRITER /"',
-    Tracer.PERF,
-    "--filter '{}'",
+    f'sed "{_WRITER}"'
 )
-# Into a file trace-cmd would not say that it records before it ends.
+_STOPPED = "-D -1 --control fd:3,4 -a -e {event}"
+_PERF_RECORD = f"{_CONTROL} perf record {_STOPPED} {{filter}} -o perf.data"
+PERF = Consumer(Tracer.PERF, _PERF_RECORD, _ENABLED, _PERF_SCRIPT, "--filter")
+# perf that has not enabled its events yet.
+PERF_OPENED = Consumer(Tracer.PERF, _PERF_RECORD, _OPENED, _PERF_SCRIPT)
+PERF_STAT = Consumer(
+    Tracer.PERF,
+    f"{_CONTROL} perf stat -x ' ' {_STOPPED}",
+    _ENABLED,
+    "grep user_events: output | cut -d ' ' -f 1",
+)
+# In a pipe or file trace-cmd would print that it records when it ends.
 TRACE_CMD = Consumer(
+    Tracer.FTRACE,
     "exec stdbuf -oL trace-cmd record -e {event} {filter} -o trace.dat",
     "grep -q 'Hit Ctrl^C' output",
-    "trace-cmd report -i trace.dat 2>&1 | "
-    'sed "/^cpus=/d; s/^ *$comm-$pid *\\[000\\] *[0-9.]*: */WRITER /; s/: */: /"',
-    Tracer.FTRACE,
-    "-f '{}'",
+    f'trace-cmd report -i trace.dat 2>&1 | sed "/^cpus=/d; {_WRITER}; s/:  */: /"',
+    "-f",
+)
+_USED = "grep -q 'Used by perf' /sys/kernel/tracing/user_events_status"
+# Twice: it opens the perf event before it sets the program.
+BPFTRACE = Consumer(
+    Tracer.PERF,
+    "exec bpftrace -e 'tracepoint:{event} {{ printf(\"ran\\n\"); }}'",
+    f"{_USED} && sleep 1 && {_USED}",
+    "cat output",
 )

@@ -30,7 +30,7 @@ def run_program(world: World, operation: RunProgram) -> Answer:
         _attach(world, operation, Tracer(operation.attach))
     if operation.detach:
         _detach(world, operation, Tracer(operation.detach))
-    return Answer(0, "", operation.prints.encode())
+    return Answer(operation.status, "", operation.prints.encode())
 
 
 def _attach(world: World, operation: RunProgram, tracer: Tracer) -> None:
