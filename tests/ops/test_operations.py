@@ -151,6 +151,9 @@ EXAMPLES: dict[str, Operation] = {
     'p1: chmod("/f", 0604)': ops.Chmod("p1", "/f", 0o604),
     'p1: chown("/f", -1, 7)': ops.Chown("p1", "/f", gid=7),
     'p1: stat("/f", &st), st.st_uid, st.st_gid': ops.Ownership("p1", "/f"),
+    'p1: system("echo \\"$PPID\\"\\ntrue")': ops.RunProgram(
+        "p1", 'echo "$PPID"\ntrue', "7\n", event="e", attach="perf"
+    ),
     "p1: getdents64(fd4, buffer, sizeof(buffer))": ops.Getdents("p1", 4),
 }
 

@@ -54,6 +54,11 @@ def used(program: Sequence[ops.Operation]) -> Iterator[Facility]:
                 yield Facility.PERF
             case ops.IoctlDescriptor():
                 yield Facility.BPF_TRACING
+            case ops.RunProgram(line=line, attach=attach):
+                if "bpftrace" in line:
+                    yield Facility.BPF_TRACING
+                if attach == ops.Tracer.PERF:
+                    yield Facility.PERF
             case ops.Bpf(actor=actor, command=command, address=address):
                 yield Facility.BPF
                 attributes = stored.get((actor, address), b"")

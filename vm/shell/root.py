@@ -39,10 +39,10 @@ class Root:
 
 
 @contextmanager
-def root_of(work: Path, host: Path = Path("/")) -> Iterator[Root]:
+def root_of(work: Path | None, host: Path = Path("/")) -> Iterator[Root]:
     """The root with the programs of ``host``, and ``work`` as WORK, writable.
 
-    Raises OSError.
+    Without ``work`` all of it is read-only.  Raises OSError.
     """
     found = [host / name for name in _PROGRAMS if (host / name).is_dir()]
     programs = [path for path in found if not path.is_symlink()]
@@ -53,7 +53,9 @@ def root_of(work: Path, host: Path = Path("/")) -> Iterator[Root]:
         for name in _SETTINGS:
             _copy(host / "etc" / name, settings / name)
         exports = [Export(path.name, path) for path in programs]
-        exports += [Export("etc", settings, writable=True), Export("host", work, writable=True)]
+        exports.append(Export("etc", settings, writable=work is not None))
+        if work is not None:
+            exports.append(Export("host", work, writable=True))
         yield Root(tuple(exports), tuple(map(_mount, exports)), links)
 
 

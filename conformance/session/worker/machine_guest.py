@@ -25,7 +25,6 @@ from conformance.session.worker.blame import report
 from host.deadline import Deadline
 from host.kernel_reports import HARMLESS
 from host.shared_count import SharedCount
-from host.temporary_directories import scratch
 from kernels.kconfig import lost
 from vm.errors import BootFailed, HostTrouble, NoAnswer, VmError
 from vm.machine import Machine, Mark
@@ -241,8 +240,7 @@ class MachineGuest:
         """See conformance.runner.guest_lifecycle.Guest."""
         self._keep_counters()
         if programs and self._root is None:
-            work = self._open.enter_context(scratch())
-            self._root = self._open.enter_context(root_of(work))
+            self._root = self._open.enter_context(root_of(None))
         exports = self._root.exports if programs and self._root else ()
         with self._boots.counted():
             self._machine.pristine(processors, exports)
