@@ -50,9 +50,11 @@ def _on_kernel(bundle: Bundle, options: argparse.Namespace) -> tuple[str, str]:
     # Imported late: other commands do not need them.
     from conformance.client.executor import ModelExecutor
     from conformance.model.machine import Model
+    from conformance.ops import RunProgram
     from conformance.repro.of_result import profile_of
     from conformance.runner.guest_executor import GuestExecutor
     from conformance.runner.guest_setup import ACTOR, GuestSetup
+    from conformance.runner.host_programs import HostPrograms
     from conformance.runner.patience import Patience
     from conformance.runner.process_pool import ProcessPool
     from conformance.runner.recorded_run import run_recorded, shown
@@ -70,7 +72,12 @@ def _on_kernel(bundle: Bundle, options: argparse.Namespace) -> tuple[str, str]:
             guest = MachineGuest(target, directory)
             try:
                 guest.wait_ready()
+                runs = any(step.operation["op"] == RunProgram.__name__ for step in program)
+                if runs:
+                    guest.pristine(programs=True)
                 GuestSetup(guest)
+                if runs:
+                    HostPrograms(guest).mount(guest.mounting())
                 pool = ProcessPool(guest, standing=ACTOR)
                 found = run_recorded(program, GuestExecutor(guest, pool, Patience()))
             finally:
