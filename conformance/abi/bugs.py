@@ -175,7 +175,8 @@ BUGS: tuple[Switch, ...] = (
         "tracefs-root-mode",
         "tracefs is mounted with mode 755, so that every user can enter it",
         kind=Kind.BASE,
-        introduced=(6, 12),
+        # In 6.12 with "tracing: Fix tracefs mount options", which 6.11.8 has as well.
+        introduced=(6, 11),
         fix="tracefs: Fix default permissions not being applied on initial mount",
         fixed=(7, 1),
         backports={(6, 12): 90, (6, 18): 30, (7, 0): 7},

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat, zip_longest
 from typing import Any
 
 from conformance import ops
@@ -11,7 +12,7 @@ from conformance.abi import uapi
 from conformance.listing.memory import Memory
 from conformance.listing.names import Names, without_guards
 from conformance.listing.structures import Structures
-from conformance.ops import compat, race
+from conformance.ops import compat, race, tasks
 from conformance.ops.c_text import request
 
 _NUMBER = 0xFF
@@ -31,10 +32,17 @@ class Calls:
         self._memory = memory
         self._names = names
 
+    def racing(self, operation: race.Race, answers: str) -> str:
+        """A race, with the answers of each step as in its data."""
+        tallies = race.parse_tallies(answers)
+        tracks = [
+            self._track(operation, track, steps)
+            for track, steps in zip(operation.tracks, tallies or repeat(()), strict=False)
+        ]
+        return " || ".join(tracks)
+
     def text(self, operation: ops.Operation) -> str:
         """The call, without actor and result."""
-        if isinstance(operation, race.Race):
-            return " || ".join(self._track(operation, each) for each in operation.tracks)
         described = _DESCRIBED.get(type(operation))
         if described is None:
             return self._names.in_text(operation.actor, operation.c_text())
@@ -42,10 +50,32 @@ class Calls:
         text = described(operation, structures, self._names)
         return self._names.in_text(operation.actor, text)
 
-    def _track(self, whole: race.Race, track: race.Track) -> str:
-        steps = "; ".join(map(self.text, track.steps))
-        loop = f"{track.passes} times {{ {steps} }}" if track.passes > 1 else steps
+    def _track(self, whole: race.Race, track: race.Track, tallies: Sequence[race.Tally]) -> str:
+        texts = [
+            f"{self.text(step)}{_answers(step, tally, track.passes)}"
+            for step, tally in zip_longest(track.steps, tallies)
+        ]
+        steps = "; ".join(texts)
+        loop = f"{track.passes} times {{ {steps} }}" if track.passes > 1 else f"{{ {steps} }}"
         return loop if track.actor == whole.actor else f"{track.actor}: {loop}"
+
+
+def _answers(step: ops.Operation, tally: race.Tally | None, passes: int) -> str:
+    """What a step of a race returned: its one answer, or how often each came."""
+    if not tally:
+        return ""
+    shown = {f"-1 {each}" if each[0].isalpha() else each: n for each, n in tally.items()}
+    if passes == 1:
+        made = isinstance(step, (tasks.Clone, race.Add)) and shown.keys() == {"0"}
+        return "" if made else f" = {next(iter(shown))}"
+    return f" /* {', '.join(f'{each}: {number} times' for each, number in shown.items())} */"
+
+
+def _clone(call: tasks.Clone, structures: Structures, names: Names) -> str:
+    """fork() where it is one; the stack of a task in shared memory is the harness's."""
+    if not call.flags:
+        return f"{call.child} = fork()"
+    return call.c_text().replace(", 0, 0, 0, 0)", ")")
 
 
 def _ioctl(call: ops.Ioctl | compat.Ioctl32, structures: Structures, names: Names) -> str:
@@ -118,6 +148,7 @@ def _pointer(call: Any) -> str:
 
 _Describe = Callable[[Any, Structures, Names], str]
 _DESCRIBED: Mapping[type[ops.Operation], _Describe] = {
+    tasks.Clone: _clone,
     ops.Ioctl: _ioctl,
     compat.Ioctl32: _ioctl,
     ops.Write: _write,

@@ -137,7 +137,10 @@ class Listing:
             self._after(operation, step)
             return
         self._before(operation)
-        text = self._calls.text(operation)
+        if isinstance(operation, race.Race):
+            text = self._calls.racing(operation, step.seen.text)
+        else:
+            text = self._calls.text(operation)
         stores = isinstance(operation, _STORES) and step.seen.ok and not step.differences
         self._lines.append(_Line(step, text + self._result(step), _waited(step), stores))
         self._after(operation, step)
@@ -201,13 +204,10 @@ class Listing:
             return " = ?"
         if seen.errno:
             return f" = -1 {seen.errno}"
-        if isinstance(operation, (*_STORES, *_SILENT)):
+        if isinstance(operation, (race.Race, *_STORES, *_SILENT)):
             return ""
         if isinstance(operation, ops.Load) and seen.data and len(seen.data) in (1, 2, 4, 8):
             return f" == {int.from_bytes(seen.data, 'little'):#x}"
-        if isinstance(operation, race.Race):
-            answers = "; ".join(seen.text.splitlines())
-            return f"  /* answers: {self.names.in_text(operation.actor, answers)} */"
         if seen.data is None:
             return f" = {seen.value}"
         data = _summary(seen.data)

@@ -80,7 +80,9 @@ def _place(result: CaseResult, mismatch: Mismatch) -> str:
     if not mismatch.step:
         what = one_line(mismatch.field)
         return "the assertion of the case" if what == "literal" else what
-    return f"step {mismatch.step}, {call_at(result, mismatch.step)}".removesuffix(", ")
+    actor = one_line(line_at(result, mismatch.step)).partition(". ")[2].partition(": ")[0]
+    call = call_at(result, mismatch.step)
+    return f"step {mismatch.step}, {actor}: {call}" if call else f"step {mismatch.step}"
 
 
 def _difference(mismatch: Mismatch, place: str) -> list[str]:
@@ -102,8 +104,8 @@ def _difference(mismatch: Mismatch, place: str) -> list[str]:
 def _side(field: str, side: str) -> str:
     # Not one_line(): the difference may be white space.
     text = printable(side.strip("\n"))
-    if field == "errno" and text != "success":
-        return f"-1 {text}"
+    if field == "errno":
+        return "no error" if text == "success" else f"-1 {text}"
     return text or "nothing"
 
 

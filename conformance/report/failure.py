@@ -48,7 +48,7 @@ def render_failure(result: CaseResult, head: RunHead | None = None) -> list[str]
         lines += _paragraph(rerun_line(result.rerun))
     lines += _references(result)
     if head is not None and (command := head.command_for(result)):
-        lines.append(f"  rerun: {one_line(command)}")
+        lines.append(f"  {'rerun':<{_COLUMN}}{one_line(command)}")
     return lines
 
 
@@ -69,7 +69,8 @@ def alike_lines(first: CaseResult, others: Sequence[CaseResult]) -> list[str]:
     ]
     more = [f"and {len(others) - _MOST_ALIKE} more"] if len(others) > _MOST_ALIKE else []
     number = counted(len(others), "more case")
-    return wrapped(f"the same difference in {number}: {', '.join(ids + more)}", indent=2, hanging=2)
+    text = f"the same difference as {first.id} in {number}: {', '.join(ids + more)}"
+    return wrapped(text, indent=2, hanging=2)
 
 
 def remark(result: CaseResult) -> str:
@@ -103,7 +104,7 @@ def documentation_link(docs: str) -> str:
 
 def _heading(result: CaseResult) -> str:
     facts = [result.level.words] if result.outcome in DEVIATIONS else []
-    facts += [f"blame {result.blame}"] if result.blame is not Blame.NONE else []
+    facts += [f"blame {result.blame}"] if result.blame not in (Blame.NONE, Blame.KERNEL) else []
     return f"{result.outcome} {result.id} ({', '.join([*facts, f'{result.duration_s:.2f} s'])})"
 
 
@@ -128,7 +129,7 @@ def _references(result: CaseResult) -> Iterator[str]:
     for label, text in (
         ("case", result.location),
         ("decided by", result.evidence.spec),
-        ("documented", docs),
+        ("documents", docs),
         ("", documentation_link(docs)),
     ):
         if text:

@@ -107,8 +107,9 @@ class _Source:
             *(f" * {line}" for line in textwrap.wrap(about.reference, 96)),
             " *",
             f" * The expected answers are those of {about.kernel}.",
-            " * Build: gcc -Wall -Wextra -Werror -O1 -static -o repro repro.c; run as root.",
-            " * Exit status 0: as expected; 1: a step deviates; 4: cannot run here, or undecided.",
+            f" * Build: gcc -Wall -Wextra -Werror -O1 -static -o repro {about.case}.c",
+            " * Run as root.  Exit status: 0 as expected, 1 a step deviates, 4 undecided or unable",
+            f" * to run here.  SIGALRM ends a program that hangs for {_SECONDS} s.",
             " */",
         ]
         return "\n".join(

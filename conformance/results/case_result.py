@@ -97,6 +97,8 @@ class Blame(StrEnum):
 
 
 MODULE_SURFACE = "module"
+# Last words of ids of results about what the kernel kept of a case, or did after it.
+LEFTOVER, ENABLERS, AFTERWARDS = AFTERMATH = ("leftover", "enablers", "afterwards")
 """Surface of results about modules of the user."""
 
 
@@ -274,6 +276,11 @@ class CaseResult:
     def unexpected(self) -> bool:
         """Whether the kernel deviated, and no known bug explains it."""
         return self.outcome in UNEXPECTED
+
+    @property
+    def is_aftermath(self) -> bool:
+        """Whether it is about what the kernel kept of a case, or did after it."""
+        return self.id.rpartition(".")[2] in AFTERMATH
 
     @property
     def difference(self) -> str:

@@ -202,7 +202,8 @@ class RunRecord:
         shares = []
         quick = "--tier=quick" in self.head.asked
         if quick and self.functions is not None and self.functions.variants:
-            shares.append(f"quick: {self.selected:,} of {self.functions.variants:,}")
+            selected = self.selected - sum(case.is_aftermath for case in self.cases)
+            shares.append(f"quick: {selected:,} of {self.functions.variants:,}")
         if self.frozen is not None:
             of = f"{self.frozen.judged:,} of {self.frozen.listed:,}"
             shares.append(f"list {self.frozen.list}: {of}")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from conformance.results.case_result import (
+    AFTERWARDS,
     CASE_ID,
     Blame,
     CaseResult,
@@ -15,8 +16,6 @@ from conformance.results.case_result import (
     Report,
 )
 from host.kernel_reports import CRASHES, ReportKind
-
-_LATER = "afterwards"
 
 
 def judge_reports(judged: CaseResult, reports: Sequence[Report], console: str) -> CaseResult:
@@ -61,7 +60,7 @@ def judge_late_reports(reports: Sequence[Report], case_id: str, console: str) ->
         late = [each for each in reports if each.after == case]
         place = case if CASE_ID.fullmatch(case) else f"{case_id.partition('.')[0]}.start"
         result = CaseResult(
-            id=f"{place}.{_LATER}",
+            id=f"{place}.{AFTERWARDS}",
             surface=place.partition(".")[0],
             tier="quick",
             outcome=Outcome.PASS,

@@ -15,6 +15,8 @@ from conformance.client.executor import Deadline
 from conformance.listing.names import plain_names
 from conformance.ops.calls import Call
 from conformance.results.case_result import (
+    ENABLERS,
+    LEFTOVER,
     OUTCOME_OF,
     Blame,
     CaseResult,
@@ -104,15 +106,15 @@ def result_of(case_id: str, left: Left, waited_s: float) -> CaseResult:
     """The result about what is left of a case, although its processes are gone."""
     names = list(map(plain_names, left.lines))
     others = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    allowed = "nothing, once the processes are gone"
+    allowed = "nothing"
     return CaseResult(
-        id=f"{case_id}.leftover",
+        id=f"{case_id}.{LEFTOVER}",
         surface=case_id.partition(".")[0],
         tier="quick",
         outcome=Outcome.FAIL,
         blame=Blame.KERNEL,
-        reason=f"{names[0]}{others} is left after {case_id}: {waited_s:.1f} s after its processes "
-        "were gone the kernel still holds a reference",
+        reason=f"{waited_s:.1f} s after the last process of {case_id} ended, dynamic_events still "
+        f"lists {names[0]!r}{others}: something holds a reference",
         mismatches=tuple(Mismatch(0, "leftover", allowed, name) for name in names),
         sentence="An event that does not persist goes with its last reference.",
         evidence=Evidence(left.program(), docs=_DOC, spec="trace_events_user.c:user_event_put"),
@@ -125,7 +127,7 @@ def wrong_enablers(case_id: str, wrong: Sequence[str]) -> CaseResult:
     silent = all(each.endswith(STILL_SET) for each in wrong)
     level = Level.BEHAVIOUR if silent else Level.CONTRACT
     return CaseResult(
-        id=f"{case_id}.enablers",
+        id=f"{case_id}.{ENABLERS}",
         surface=case_id.partition(".")[0],
         tier="quick",
         outcome=OUTCOME_OF[level],

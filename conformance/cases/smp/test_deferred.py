@@ -35,15 +35,20 @@ class _Ahead:
         self.prepared = RaceCalls(self.task)
         self._ue = ue
 
-    def awaited(self, stem: str = "e") -> tuple[Word, list[Operation]]:
-        """A word in an absent page; the calls that enable and disable its event and unregister
-        it.
-        """
+    def awaited(self, stem: str = "e") -> Word:
+        """A registered word in an absent page."""
         word = Word(self.task, self.task.map())
         self.data.register(self._ue.name(stem), bit=4, word=word)
         self.task.run(Discard(self.task.actor, word.address, PAGE))
-        switch = self.prepared.switch(enable_file(self._ue, stem))
-        return word, [*switch, self.prepared.unregister(self.data, word, bit=4)]
+        return word
+
+    def switch(self, text: str, stem: str = "e") -> Operation:
+        """The write of ``text`` to the `enable` file of an event."""
+        return self.prepared.command(enable_file(self._ue, stem), text)
+
+    def unregister(self, word: Word) -> Operation:
+        """The call that unregisters a word."""
+        return self.prepared.unregister(self.data, word, bit=4)
 
     def perform(self, *calls: Operation) -> list[Tally]:
         """Perform calls without a pause; the answers."""
@@ -56,11 +61,12 @@ class _Ahead:
     spec="user_event_enabler_dup; trace_events_user.c:user_event_enabler_fault_fixup", tier="quick"
 )
 def test_fork_behind_a_fault(ue: UserEvents) -> None:
-    """A child forked while the parent's word waits for its page is updated by each later change."""
+    """A word of a child that was forked while the kernel faulted in its parent's page follows
+    each later change.
+    """
     ahead = _Ahead(ue)
-    word, (on, _, _) = ahead.awaited()
-    fork = ahead.task.cloning()
-    assert ahead.perform(on, fork) == [{"1": 1}, {"0": 1}]
+    word, fork = ahead.awaited(), ahead.task.cloning()
+    assert ahead.perform(ahead.switch("1"), fork) == [{"1": 1}, {"0": 1}]
     copy = Word(ahead.task.adopt(fork), word.address)
     assert word.wait() == 16
     ue.tracefs.disable(ue.name())
@@ -70,13 +76,27 @@ def test_fork_behind_a_fault(ue: UserEvents) -> None:
     assert copy.wait() == 0
 
 
+@case(spec="user_event_enabler_dup", tier="quick")
+def test_fork_behind_a_fault_registers(ue: UserEvents) -> None:
+    """A child that was forked while the kernel faulted in its parent's page has the registration,
+    and can unregister it.
+    """
+    ahead = _Ahead(ue)
+    word, fork = ahead.awaited(), ahead.task.cloning()
+    assert ahead.perform(ahead.switch("1"), fork) == [{"1": 1}, {"0": 1}]
+    child = ahead.task.adopt(fork)
+    assert word.wait() == 16
+    assert ahead.data.of(child).unregister(word.address, bit=4).value == 0
+    assert ahead.data.unregister(word.address, bit=4).value == 0
+
+
 @case(spec="user_event_enabler_dup: pending frees are skipped", tier="quick")
 def test_fork_behind_an_unregistered_word(ue: UserEvents) -> None:
     """A word unregistered while it waits for its page is not registered in a child forked then."""
     ahead = _Ahead(ue)
-    word, (on, _, unregister) = ahead.awaited()
-    fork = ahead.task.cloning()
-    assert ahead.perform(on, unregister, fork) == [{"1": 1}, {"0": 1}, {"0": 1}]
+    word, fork = ahead.awaited(), ahead.task.cloning()
+    answers = ahead.perform(ahead.switch("1"), ahead.unregister(word), fork)
+    assert answers == [{"1": 1}, {"0": 1}, {"0": 1}]
     child = ahead.task.adopt(fork)
     assert ahead.data.of(child).unregister(word.address, bit=4).errno == "ENOENT"
     assert word.wait() == 0
@@ -95,9 +115,14 @@ def test_unregistered_behind_a_fault(ue: UserEvents) -> None:
     """
     ahead = _Ahead(ue)
     ahead.task.open_data().register(ue.name("kept"))
-    first, (on, off, unregister) = ahead.awaited("a")
-    second, (other_on, _, other_unregister) = ahead.awaited("b")
-    answers = ahead.perform(on, off, unregister, other_on, other_unregister)
+    first, second = ahead.awaited("a"), ahead.awaited("b")
+    answers = ahead.perform(
+        ahead.switch("1", "a"),
+        ahead.switch("0", "a"),
+        ahead.unregister(first),
+        ahead.switch("1", "b"),
+        ahead.unregister(second),
+    )
     assert answers == [{"1": 1}, {"1": 1}, {"0": 1}, {"1": 1}, {"0": 1}]
     assert (first.wait(), second.wait()) == (0, 0)
     ue.tracefs.disable(ue.name("b"))
@@ -117,8 +142,9 @@ def test_registered_behind_a_fault(ue: UserEvents) -> None:
     ahead = _Ahead(ue)
     steps: list[Operation] = []
     for stem in ("a", "b"):
-        word, (on, _, unregister) = ahead.awaited(stem)
-        steps += on, unregister, ahead.prepared.register(ahead.data, ue.name("c"), word=word, bit=4)
+        word = ahead.awaited(stem)
+        again = ahead.prepared.register(ahead.data, ue.name("c"), word=word, bit=4)
+        steps += ahead.switch("1", stem), ahead.unregister(word), again
     answers = ahead.perform(*steps)
     # A host that stops the guest for a second lets the worker run.
     assert {"EADDRINUSE": 1} in answers[2::3]

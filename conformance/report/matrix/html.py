@@ -20,14 +20,14 @@ from conformance.report.failure import rerun_line
 from conformance.report.html.pages import render_page
 from conformance.report.matrix.findings import Finding
 from conformance.report.matrix.story import (
-    FAILED,
-    SECTIONS,
     contradictions,
     counted,
     facts,
-    grouped_results,
+    failed_results,
+    failure_text,
     nothing_failed,
     options,
+    other_results,
     run_trouble,
     slowest,
     time_of,
@@ -73,12 +73,8 @@ def render_html(matrix: Matrix, findings: Sequence[Finding]) -> str:
         matrix=matrix,
         data=payload(matrix, known),
         title=title(matrix),
-        failed=grouped_results(matrix, FAILED),
-        sections=[
-            (title, outcome.value, found)
-            for outcome, title in SECTIONS.items()
-            if (found := grouped_results(matrix, {outcome}))
-        ],
+        failed=failed_results(matrix),
+        sections=[(title, outcome.value, found) for title, outcome, found in other_results(matrix)],
         transitions=transitions(matrix),
         contradictions=contradictions(matrix),
         facts=facts(matrix),
@@ -92,6 +88,7 @@ def render_html(matrix: Matrix, findings: Sequence[Finding]) -> str:
         run_trouble=run_trouble,
         counted=counted(matrix),
         nothing_failed=nothing_failed(matrix),
+        failure_text=failure_text,
         most=_MOST,
     )
 

@@ -7,15 +7,14 @@ from collections.abc import Iterator, Sequence
 from conformance.report.markdown import escaped
 from conformance.report.matrix.findings import Finding
 from conformance.report.matrix.story import (
-    FAILED,
-    SECTIONS,
     GroupedResult,
     Transition,
     also,
     contradictions,
     counted,
-    grouped_results,
+    failed_results,
     nothing_failed,
+    other_results,
     run_trouble,
     transitions,
 )
@@ -36,12 +35,12 @@ def render_markdown(matrix: Matrix, findings: Sequence[Finding] = ()) -> str:
             lines += [f"**{escaped(column.label)}**: {escaped(trouble)}", ""]
         for covered in column.run.covered:
             lines += [f"{escaped(column.label)} covered {escaped(str(covered))}", ""]
-    failed = grouped_results(matrix, FAILED)
+    failed = failed_results(matrix)
     lines += _section("Failed", failed, findings)
     if not failed:
         lines += [f"{nothing_failed(matrix).capitalize()}.", ""]
-    for outcome, title in SECTIONS.items():
-        lines += _section(title, grouped_results(matrix, {outcome}), findings)
+    for title, _, results in other_results(matrix):
+        lines += _section(title, results, findings)
     if contradicted := contradictions(matrix):
         lines += ["## Contradicted switches", ""]
         for column, found in contradicted:

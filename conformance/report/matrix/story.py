@@ -6,12 +6,14 @@ the time that cases took.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from conformance.abi.switch import Switch
 from conformance.abi.switches import SWITCHES
 from conformance.report.causes import symptom
+from conformance.report.failure import render_failure
 from conformance.report.matrix.table import Absence, Cell, Column, Group, Matrix, Row, grouped
 from conformance.results.case_result import (
     LOST,
@@ -22,15 +24,14 @@ from conformance.results.case_result import (
 )
 from conformance.results.run import ALWAYS_SHOWN
 
-FAILED = LOST | {Outcome.FAIL, Outcome.ERROR}
-"""Outcomes of the first section."""
-SECTIONS = {
+# Outcomes that fail every run, and the titles of the others.
+_FAILED = LOST | {Outcome.FAIL, Outcome.ERROR}
+_SECTIONS = {
     Outcome.CHANGED: "Changed behaviour, undocumented",
     Outcome.NOTE: "Changed details",
     Outcome.XFAIL: "Known bugs",
     Outcome.FIXED: "Fixed bugs",
 }
-"""Outcomes of further sections, and their titles."""
 _MOST_ALIKE = 30
 # Facts of a run that differ every time.
 _OF_A_RUN = frozenset({"guests", "began", "took", "results"})
@@ -128,6 +129,36 @@ def grouped_results(matrix: Matrix, outcomes: Collection[Outcome]) -> list[Group
         for cause, rows in found.items()
         for columns, (group, *alike) in _by_columns(rows.values())
     ]
+
+
+def failed_results(matrix: Matrix) -> list[GroupedResult]:
+    """The results that fail their run."""
+    return grouped_results(matrix, _failing(matrix))
+
+
+def other_results(matrix: Matrix) -> Iterator[tuple[str, Outcome, list[GroupedResult]]]:
+    """Title, outcome and results of each further section that is not empty."""
+    for outcome, title in _SECTIONS.items():
+        found = grouped_results(matrix, {outcome} - _failing(matrix))
+        if found:
+            yield title, outcome, found
+
+
+def _failing(matrix: Matrix) -> frozenset[Outcome]:
+    heads = [column.record.head for column in matrix.columns]
+    return _FAILED | {each for each in Outcome if any(head.fails(each) for head in heads)}
+
+
+def failure_text(found: GroupedResult) -> str:
+    """The first of these results as the terminal shows it, without heading and sentence."""
+    column, row = found.columns[0], found.group.rows[0]
+    result = next(
+        cell.result
+        for cell in row.cells
+        if cell.result is not None and cell.result.outcome is found.outcome
+    )
+    heading = 1 + bool(result.sentence)
+    return textwrap.dedent("\n".join(render_failure(result, column.record.head)[heading:]))
 
 
 def also(found: GroupedResult) -> str:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from conformance.report.matrix.story import (
-    FAILED,
-    SECTIONS,
     GroupedResult,
     Transition,
     also,
     contradictions,
     counted,
     facts,
-    grouped_results,
+    failed_results,
     nothing_failed,
+    other_results,
     run_trouble,
     slowest,
     transitions,
@@ -33,12 +32,12 @@ _COLOURS = {RunVerdict.PASS: "good", RunVerdict.NOT_BUILT: "notable"}
 def render_text(matrix: Matrix, *, colour: bool = False) -> str:
     """Render the table of kernels, then the sections."""
     lines = [*_kernels(matrix, colour=colour), *_notes(matrix), ""]
-    failed = _listed("failed", grouped_results(matrix, FAILED))
+    failed = _listed("failed", failed_results(matrix))
     lines += failed or [nothing_failed(matrix), ""]
-    for outcome, title in SECTIONS.items():
-        lines += _listed(title.lower(), grouped_results(matrix, {outcome}))
-    for column, found in contradictions(matrix):
-        text = f"{column.label} contradicts its profile: {found.switch} ({one_line(found.says)})"
+    for title, _, found in other_results(matrix):
+        lines += _listed(title.lower(), found)
+    for column, each in contradictions(matrix):
+        text = f"{column.label} contradicts its profile: {each.switch} ({one_line(each.says)})"
         lines += [*wrapped(one_line(text), hanging=2), ""]
     for transition in reversed(transitions(matrix)):
         lines += [*_transition(transition), ""]

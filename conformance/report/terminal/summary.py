@@ -15,7 +15,7 @@ from conformance.results.case_result import (
     SkipReason,
     abi_with,
 )
-from conformance.results.directory import REPORT
+from conformance.results.directory import REPORT, REPRODUCERS
 from conformance.results.run import RunRecord
 from conformance.results.verdict import case_line, verdict_line
 from host.text import counted, one_line, wrapped
@@ -43,12 +43,15 @@ def render_summary(
     lines += _facts(record)
     lines += _weighed(record, Outcome.CHANGED, "changed behaviour, undocumented")
     lines += _weighed(record, Outcome.NOTE, "changed details")
-    lines += _bugs(record, Outcome.XFAIL, "known bugs")
-    lines += _bugs(record, Outcome.FIXED, "fixed: without the known bugs")
+    lines += _known_bugs(record)
+    lines += _fixed_bugs(record)
     lines += _skipped(record)
     lines += _reruns(record)
     lines += _contradictions(record)
     if directory is not None:
+        if (directory / REPRODUCERS).is_dir():
+            programs = f"{one_line(str(directory / REPRODUCERS))}: the deviations as C programs"
+            lines.append(f"programs  {programs}")
         lines.append(f"results   {one_line(str(directory))}")
         lines.append(f"report    {one_line(str(directory / REPORT))}")
     lines.append(verdict_line(record, colour=colour))
@@ -65,7 +68,7 @@ def _failures(record: RunRecord, shown: Collection[str]) -> list[str]:
     for first, others in causes:
         if first.id in shown:
             if others:
-                lines += [*wrapped(f"{first.outcome} {first.id}"), *alike_lines(first, others), ""]
+                lines += [*alike_lines(first, others), ""]
         elif detailed < DETAILED:
             detailed += 1
             lines += [*render_cause(first, others, record.head), ""]
@@ -86,8 +89,8 @@ def _facts(record: RunRecord) -> list[str]:
         lines += wrapped(f"guests    {one_line(guests)}", hanging=10)
     if record.functions is not None:
         applying, all_ = record.functions.applying, record.functions.all
-        covered = f"{applying:,} of {all_:,} functions apply to {kernel.profile}"
-        lines += wrapped(f"covers    {one_line(covered)}", hanging=10)
+        covered = f"{applying:,} of {all_:,} case functions; the others are for other releases"
+        lines += wrapped(f"covers    {covered}", hanging=10)
     contradicted = {each.switch for each in record.contradicted}
     for module in record.cases:
         if module.surface == MODULE_SURFACE and module.outcome is Outcome.PASS:
@@ -148,10 +151,20 @@ def _weighed(record: RunRecord, outcome: Outcome, title: str) -> list[str]:
     return lines + ([f"  and {len(cases) - _MANY} more"] if len(cases) > _MANY else [])
 
 
-def _bugs(record: RunRecord, outcome: Outcome, title: str) -> list[str]:
-    """Known bugs, each with the number of its cases."""
-    cases = [case for case in record.cases if case.outcome is outcome]
-    lines = [title] if cases else []
+def _known_bugs(record: RunRecord) -> list[str]:
+    """The ids of known bugs that the kernel has, as in docs/findings.md."""
+    cases = [case for case in record.cases if case.outcome is Outcome.XFAIL]
+    bugs = [
+        one_line(bug if number == 1 else f"{bug} ({number} cases)")
+        for bug, number in sorted(Counter(case.bug for case in cases).items())
+    ]
+    return wrapped(f"known bugs: {', '.join(bugs)}", hanging=2) if bugs else []
+
+
+def _fixed_bugs(record: RunRecord) -> list[str]:
+    """Known bugs that the kernel does not have, each with the number of its cases."""
+    cases = [case for case in record.cases if case.outcome is Outcome.FIXED]
+    lines = ["fixed: without the known bugs"] if cases else []
     for bug, number in sorted(Counter(case.bug for case in cases).items()):
         symptom = next(case.reason for case in cases if case.bug == bug).partition(": ")[2]
         text = one_line(f"{bug}, {counted(number, 'case')}: {symptom}")

@@ -1,2 +1,2 @@
-/* No step of this program is a race. */
+/* An answer is compared as text: only loops of several tasks allow alternatives. */
 #define conforms(allowed, shown) (!strcmp(allowed, shown))

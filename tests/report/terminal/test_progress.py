@@ -59,12 +59,12 @@ def test_a_failure_is_printed_when_its_case_ends() -> None:
     live.case(case("write.a"))
     assert stream.getvalue() == ""
     live.case(failure())
-    assert stream.getvalue().startswith("FAIL registration.size_short (contract, blame kernel")
+    assert stream.getvalue().startswith("FAIL registration.size_short (contract, ")
 
 
 def test_after_ten_causes_details_are_left_out() -> None:
     text = shown(run(*many_causes()))
-    assert "\nFAIL write.aj (contract, blame kernel, 0.00 s)\n" in text
+    assert "\nFAIL write.aj (contract, 0.00 s)\n" in text
     assert "\nFAIL write.ak: Eak\nFAIL write.al: Eal\n" in text
 
 
@@ -73,7 +73,7 @@ def test_failures_of_one_cause_are_one_block_with_a_list() -> None:
         run(wrong("write.a"), wrong("perf.b"), wrong("write.c", "EBUSY"), wrong("write.d"))
     )
     assert text.count("expected") == 2
-    assert "FAIL write.a\n  the same difference in 2 more cases: perf.b, write.d\n" in text
+    assert "\n  the same difference as write.a in 2 more cases: perf.b, write.d\n" in text
 
 
 @pytest.fixture

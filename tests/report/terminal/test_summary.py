@@ -153,7 +153,7 @@ def test_many_causes_do_not_bury_the_summary() -> None:
 def test_a_run_that_fails_for_one_reason_has_one_block() -> None:
     shown = lines(run(*(case(f"write.n{n}", Outcome.FAIL, reason=f"E{n}") for n in range(200))))
     assert (
-        "  the same difference in 199 more cases: write.n1, write.n2, write.n3, write.n4,"
+        "  the same difference as write.n0 in 199 more cases: write.n1, write.n2, write.n3,"
         in str(shown)
     )
     assert len(shown) < 30
@@ -204,7 +204,9 @@ def test_the_reason_against_kvm_is_short() -> None:
 
 
 def test_the_functions_that_apply_are_counted() -> None:
-    assert "covers    1,151 of 1,433 functions apply to 6.12" in lines(run())
+    assert "covers    1,151 of 1,433 case functions; the others are for other releases" in lines(
+        run()
+    )
 
 
 def test_only_the_verdict_is_coloured() -> None:
