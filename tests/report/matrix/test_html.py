@@ -119,7 +119,9 @@ def test_the_csp_allows_only_the_inlined_texts() -> None:
         digest = base64.b64encode(hashlib.sha256(content[1].encode()).digest()).decode()
         assert policy[source] == f"'sha256-{digest}'"
     assert " style=" not in text
-    assert "://" not in text
+    # The text of a failure names pages; nothing refers to one.
+    without_failures = re.sub(r'<pre class="failure">.*?</pre>', "", text, flags=re.DOTALL)
+    assert "://" not in without_failures
 
 
 @pytest.mark.parametrize("file", sorted(TEMPLATES.glob("*.[cj]s*")), ids=lambda file: file.name)
