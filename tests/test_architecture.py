@@ -22,7 +22,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("conformance.model", "conformance.allowed_reports"),
     ("conformance.client",),
     ("conformance.cases", "conformance.listing", "conformance.repro"),
-    ("conformance.runner", "conformance.report"),
+    ("conformance.runner", "conformance.report", "conformance.programs"),
     ("conformance.session",),
     ("conformance.cli",),
 )

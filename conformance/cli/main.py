@@ -22,6 +22,7 @@ _COMMANDS = {
     "kernels": "kernels",
     "run": "run",
     "shell": "shell",
+    "client": "client",
     "selftests": "selftests",
     "cases": "cases",
     "compare": "compare",

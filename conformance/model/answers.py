@@ -25,6 +25,7 @@ class Answer:
     ``value`` None means that the number is not compared.  ``memory`` is the content of watched
     ranges afterwards, None for unreadable memory.  ``example`` is what the model answers when it
     acts as a kernel.  ``counted`` results of a race need only be among those in ``data``.
+    ``reason`` says what the caller did wrong; it is not compared.
     """
 
     value: int | None
@@ -33,6 +34,7 @@ class Answer:
     memory: Memory = field(default_factory=dict)
     example: bytes | None = None
     counted: bool = False
+    reason: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

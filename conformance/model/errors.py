@@ -21,14 +21,16 @@ class Errno(Exception):
     """Ends a modelled system call with an errno.
 
     ``name`` is the one that observations have: of two names of a number, such as EOPNOTSUPP and
-    ENOTSUP, that of ``errno.errorcode``.  Raises ValueError for an unknown name.
+    ENOTSUP, that of ``errno.errorcode``.  ``reason`` says what the caller did wrong, where that is
+    known.  Raises ValueError for an unknown name.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, reason: str = "") -> None:
         number = getattr(errno, name, None)
         if not isinstance(number, int):
             raise ValueError(f"{name!r} is not the name of an errno")
         self.name = errno.errorcode[number]
+        self.reason = reason
         super().__init__(self.name)
 
 

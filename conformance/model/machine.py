@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from conformance import ops
 from conformance.abi.profile import Generation, Profile
@@ -18,7 +19,7 @@ from conformance.model.handlers import Handlers
 from conformance.model.historical import rfc_v1
 from conformance.model.historical.rfc_v1_events import RfcTable
 from conformance.model.state.world import FixUp, Release, Remove, Transition, World
-from conformance.model.syscalls import races
+from conformance.model.syscalls import races, scope
 from conformance.model.syscalls.bpf import choices
 from conformance.model.syscalls.dispatch import HANDLERS, perform
 from conformance.model.tracefs import event_paths
@@ -34,6 +35,7 @@ _HISTORICAL: Mapping[Generation, Handlers] = {
 }
 
 Kinds = tuple[type[Transition], ...]
+Learned = TypeVar("Learned")
 
 
 @dataclass(slots=True)
@@ -87,6 +89,10 @@ class Model:
             self._bind(operation, seen.data)
         return [] if fitting else closest
 
+    def observe(self, learn: Callable[[World], Learned]) -> list[Learned]:
+        """Apply to every possible state what was observed outside of operations."""
+        return [learn(world) for world in self._worlds]
+
     def settle(self) -> None:
         """Apply all pending work."""
         for world in self._worlds:
@@ -120,7 +126,16 @@ def _candidates(
     candidates = []
     before: Kinds = (Release, Remove) if operation.depends_on_events else ()
     before = (*before, FixUp) if fixing else before
-    reachable = [each for world in _reachable(worlds, before) for each in choices(world, operation)]
+    started = _unique(
+        [
+            each
+            for world in worlds
+            for each in _reachable([world], before, scope.event_names(world, operation))
+        ]
+    )
+    if len(started) > MAX_STATES:
+        raise TooManyStates("too much work is pending: settle first")
+    reachable = [each for world in started for each in choices(world, operation)]
     for world in reachable:
         if isinstance(operation, Race):
             for raced, end in races.outcomes(world, operation, _step):
@@ -171,15 +186,20 @@ def _overtaken(world: World, operation: ops.Operation) -> World | None:
     return after if after.table.find(event.serial) is None else None
 
 
-def _reachable(worlds: Sequence[World], kinds: Kinds) -> list[World]:
-    """The states, and all states that pending work of some kinds leads to."""
+def _reachable(
+    worlds: Sequence[World], kinds: Kinds, names: frozenset[str] | None = None
+) -> list[World]:
+    """The states, and all states that pending work of some kinds leads to.
+
+    With ``names`` only work on events of these names is done.
+    """
     if not any(isinstance(each, kinds) for world in worlds for each in world.pending):
         return list(worlds)
     reached = {_frozen(world): world for world in worlds}
     waiting = list(reached.items())
     while waiting:
         frozen, world = waiting.pop()
-        for index in _distinct_pending(world, kinds):
+        for index in _distinct_pending(world, kinds, names):
             changed: World = pickle.loads(frozen)
             changed.apply(changed.pending[index])
             key = _frozen(changed)
@@ -196,10 +216,14 @@ def _frozen(state: object) -> bytes:
     return pickle.dumps(state, pickle.HIGHEST_PROTOCOL)
 
 
-def _distinct_pending(world: World, kinds: Kinds) -> list[int]:
+def _distinct_pending(world: World, kinds: Kinds, names: frozenset[str] | None) -> list[int]:
     """The indexes of pending work of some kinds, without duplicates."""
     first = {each: index for index, each in reversed(list(enumerate(world.pending)))}
-    return [index for each, index in first.items() if isinstance(each, kinds)]
+    return [
+        index
+        for each, index in first.items()
+        if isinstance(each, kinds) and scope.concerns(world, each, names)
+    ]
 
 
 def _unique(worlds: Sequence[World]) -> list[World]:

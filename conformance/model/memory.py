@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.pages import PAGE_SIZE, Content, Entry, Page, is_user_range, pages_of
 
+_READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
+
 
 @dataclass(slots=True)
 class AddressSpace:
@@ -199,6 +201,33 @@ class AddressSpace:
             for start, size in self.unspecified
             if start < address or address + len(data) < start + size
         ]
+
+    def assume(self, address: int, data: bytes, protection: int | None, *, shared: bool) -> None:
+        """Take over memory as it was observed; pages that are not mapped appear.
+
+        Without ``protection`` a page keeps its own; a new one can be written.
+        """
+        done = 0
+        for number, start, stop in _chunks(address, len(data)):
+            entry = self.entries.setdefault(number, Entry(_READ_WRITE, shared))
+            part = data[done : done + stop - start]
+            done += stop - start
+            if entry.device is not None:
+                # The status page, which only the kernel writes.
+                continue
+            if protection is not None:
+                entry.protection = protection
+            page = entry.present() or Page()
+            if page.content[start:stop] != part and not (entry.exclusive or entry.shared):
+                # The parent or child of a fork may have the same page.
+                page = Page(bytearray(page.content), page.unknown)
+            entry.page = page
+            page.store(start, part)
+
+    def forget(self, address: int, length: int) -> None:
+        """Take over that pages were observed not to be readable."""
+        for number in pages_of(address, length):
+            self.entries.pop(number, None)
 
     def discard(self, address: int, length: int) -> None:
         """madvise(MADV_DONTNEED): private pages read as zero again."""

@@ -57,12 +57,14 @@ class ProgramGuest:
 
 
 @contextmanager
-def program_guest(target: Target, work: Path, gdb: Path | None = None) -> Iterator[ProgramGuest]:
-    """A guest with ``work`` as /host; QEMU serves the gdb protocol on the socket ``gdb``.
+def program_guest(
+    target: Target, work: Path, gdb: Path | None = None, tools: Path | None = None
+) -> Iterator[ProgramGuest]:
+    """A guest with ``work`` as /host and ``tools`` as TOOLS.
 
-    Raises VmError, OSError.
+    QEMU serves the gdb protocol on the socket ``gdb``.  Raises VmError, OSError.
     """
-    with root_of(work) as root, scratch() as directory:
+    with root_of(work, tools=tools) as root, scratch() as directory:
         spec, _ = machine_spec(target, relay.OPENING)
         spec = replace(
             spec,

@@ -27,6 +27,8 @@ _OPTIONS = "trans=virtio,version=9p2000.L,access=any,msize=524288"
 _CACHED, _COHERENT = f"{_OPTIONS},cache=loose", f"{_OPTIONS},cache=mmap"
 WORK = "/host"
 """Where the work directory is mounted."""
+TOOLS = "/uevt"
+"""Where a directory of uevt's own is mounted, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +41,13 @@ class Root:
 
 
 @contextmanager
-def root_of(work: Path | None, host: Path = Path("/")) -> Iterator[Root]:
+def root_of(
+    work: Path | None, host: Path = Path("/"), tools: Path | None = None
+) -> Iterator[Root]:
     """The root with the programs of ``host``, and ``work`` as WORK, writable.
 
-    Without ``work`` all of it is read-only.  Raises OSError.
+    ``tools`` is a directory for TOOLS, writable as well.  Without ``work`` all of it is read-only.
+    Raises OSError.
     """
     found = [host / name for name in _PROGRAMS if (host / name).is_dir()]
     programs = [path for path in found if not path.is_symlink()]
@@ -56,12 +61,14 @@ def root_of(work: Path | None, host: Path = Path("/")) -> Iterator[Root]:
         exports.append(Export("etc", settings, writable=work is not None))
         if work is not None:
             exports.append(Export("host", work, writable=True))
+        if tools is not None:
+            exports.append(Export(TOOLS[1:], tools, writable=True))
         yield Root(tuple(exports), tuple(map(_mount, exports)), links)
 
 
 def _mount(export: Export) -> tuple[str, str, str, bool]:
     where = f"/{export.tag}"
-    return export.tag, where, _COHERENT if where == WORK else _CACHED, not export.writable
+    return export.tag, where, _COHERENT if where in (WORK, TOOLS) else _CACHED, not export.writable
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -186,11 +186,11 @@ class EventTable:
         if self.profile.has("text_flags_refused"):
             refused_flags = flags != 0 and not self.profile.has("persist")
             if command.flags is not None or refused_flags:
-                raise Errno("EINVAL")
+                raise Errno("EINVAL", "flags after the colon of the name")
         if not _is_file_name(command.name) and self.profile.fixed("event-name-slash"):
-            raise Errno("EINVAL")
+            raise Errno("EINVAL", f"no directory can be called {command.name!r}")
         if flags & USER_EVENT_REG_PERSIST and not capable:
-            raise Errno("EPERM")
+            raise Errno("EPERM", "USER_EVENT_REG_PERSIST needs CAP_PERFMON")
         found = self._existing(command, flags)
         return found if found is not None else self._create(command, flags, capable=capable)
 
@@ -209,7 +209,7 @@ class EventTable:
             if same_text and self.profile.fixed("definition-differs-from-itself"):
                 return event
             if not multi:
-                raise Errno("EADDRINUSE")
+                raise Errno("EADDRINUSE", f"{command.name} exists with other fields")
         return None
 
     def _create(self, command: Command, flags: int, *, capable: bool) -> Event:
@@ -223,7 +223,7 @@ class EventTable:
         index = self._indexes.lowest() if self.profile.has("status_page") else 0
         fields = definition.parse_fields(command.arguments, self.profile)
         if self.profile.has("remote_enable") and len(self._by_serial) >= self.maximum:
-            raise Errno("EMFILE")
+            raise Errno("EMFILE", f"there are {self.maximum} events (user_events_max)")
         if self.first_id is not None and len(self._by_serial) > _LAST_ID - self.first_id:
             # trace_output.c:register_trace_event(): user events share the ids with all events of
             # the kernel.
@@ -260,9 +260,9 @@ class EventTable:
             raise NotModelled("deleting an event with a perf event, without the perf probe")
         held = event.eprobe_count and self.profile.fixed("eprobe-event-freed")
         if held or not event.deletable:
-            raise Errno("EBUSY")
+            raise Errno("EBUSY", f"{event.name} is in use: registered, enabled or open")
         if event.flags & USER_EVENT_REG_PERSIST and not capable:
-            raise Errno("EPERM")
+            raise Errno("EPERM", "deleting a persistent event needs CAP_PERFMON")
         self.remove(event)
 
 

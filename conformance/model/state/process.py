@@ -120,7 +120,7 @@ class Process:
     def file(self, slot: int) -> OpenFile:
         """The open file of a descriptor.  Raises Errno("EBADF")."""
         if slot not in self.slots:
-            raise Errno("EBADF")
+            raise Errno("EBADF", f"descriptor {slot} is not open")
         return self.slots[slot]
 
     def fd_of(self, slot: int) -> int:

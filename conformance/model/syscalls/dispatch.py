@@ -65,7 +65,7 @@ def perform(world: World, operation: Operation, handlers: Handlers) -> Answer:
     try:
         return handler(world, entry.enter(world, operation))
     except Errno as error:
-        return Answer(-1, error.name)
+        return Answer(-1, error.name, reason=error.reason)
     except RawReturn as returned:
         return _raw_answer(returned.value)
 

@@ -153,10 +153,10 @@ def _parse_field(piece: str, offset: int, profile: Profile) -> Field | None:
     else:
         end = piece.find(" ", len(prefix))
         if end < 0:
-            raise Errno("EINVAL")
+            raise Errno("EINVAL", f"the field {piece!r} has no name")
         type_, rest = piece[:end], piece[end + 1 :].split(" ")
     if not rest:
-        raise Errno("EINVAL")
+        raise Errno("EINVAL", f"the field {piece!r} has no name")
     named_dynamic = "__data_loc" in type_ or "__rel_loc" in type_
     if named_dynamic and prefix == grammar.STRUCT_PREFIX and profile.fixed("struct-data-loc"):
         raise Errno("EINVAL")
@@ -168,11 +168,11 @@ def _field_size(type_: str, sizes: list[str], prefix: str | None, profile: Profi
     if not sizes:
         size = type_size(type_)
     elif prefix != grammar.STRUCT_PREFIX or len(sizes) > 1:
-        raise Errno("EINVAL")
+        raise Errno("EINVAL", f"too many words after the field of type {type_!r}")
     else:
         size = parse_unsigned(sizes[0], 10)
     if size == 0:
-        raise Errno("EINVAL")
+        raise Errno("EINVAL", f"the field of type {type_!r} has no size")
     if size >= _U32 // 2:
         if profile.fixed("struct-size-errno"):
             raise Errno("EINVAL")
@@ -192,16 +192,16 @@ def type_size(type_: str) -> int:
         return _array_size(type_)
     if type_.startswith(grammar.LOCATION_PREFIXES):
         return grammar.LOCATION_SIZE
-    raise Errno("EINVAL")
+    raise Errno("EINVAL", f"the type {type_!r} is unknown")
 
 
 def _array_size(type_: str) -> int:
     text = type_[type_.index("[") + 1 :]
     if not 0 < len(text) < grammar.ARRAY_TEXT_BUFFER or "]" not in text:
-        raise Errno("EINVAL")
+        raise Errno("EINVAL", f"the length of {type_!r} is not a number in brackets")
     size = parse_unsigned(text[: text.index("]")], 0)
     if size > grammar.MAX_FIELD_ARRAY_SIZE:
-        raise Errno("EINVAL")
+        raise Errno("EINVAL", f"{type_!r} has more than {grammar.MAX_FIELD_ARRAY_SIZE} bytes")
     return size
 
 

@@ -36,7 +36,7 @@ def ioctl(world: World, process: Process, file: OpenFile, request: int, argument
         return _delete(world, process, argument)
     if number == uapi.DIAG_IOCSUNREG and world.profile.has("remote_enable"):
         return _unregister(world, process, argument)
-    raise Errno("ENOTTY")
+    raise Errno("ENOTTY", f"this kernel knows no request {number:#x}")
 
 
 def copy_struct(process: Process, address: int, layout: Layout, size: int) -> dict[str, int]:
@@ -49,9 +49,10 @@ def copy_struct(process: Process, address: int, layout: Layout, size: int) -> di
         # Word by word: a byte that is not zero is found before a fault after it.
         reach = process.memory.readable(address + layout.size, tail)
         if any(process.memory.read(address + layout.size, reach)):
-            raise Errno("E2BIG")
+            reason = f"bytes after the {layout.size} that this kernel knows of are not zero"
+            raise Errno("E2BIG", reason)
         if reach < tail:
-            raise Errno("EFAULT")
+            raise Errno("EFAULT", f"the {size} bytes of the structure cannot be read")
     raw = process.memory.read(address, min(size, layout.size))
     return layout.unpack(raw.ljust(layout.size, b"\0"))
 
@@ -60,20 +61,22 @@ def copy_string(process: Process, address: int) -> str:
     """strndup_user() with the limit of 512 bytes, NUL included."""
     limit = grammar.MAX_EVENT_DESC
     if not pages.is_user_range(address, 1):
-        raise Errno("EFAULT")
+        raise Errno("EFAULT", f"the string at {address:#x} is not in user space")
     reach = process.memory.readable(address, limit)
     text, nul, _ = process.memory.read(address, reach).partition(b"\0")
     if not nul:
-        raise Errno("EINVAL" if reach == limit else "EFAULT")
+        if reach == limit:
+            raise Errno("EINVAL", f"the string has more than {limit} bytes, its NUL included")
+        raise Errno("EFAULT", f"the string at {address:#x} cannot be read")
     return text.decode("latin-1")
 
 
 def _struct_size(process: Process, address: int, least: int) -> int:
     size = int.from_bytes(process.memory.read(address, _SIZE_MEMBER), "little")
     if size > pages.PAGE_SIZE:
-        raise Errno("E2BIG")
+        raise Errno("E2BIG", f"size is {size}, more than a page")
     if size < least:
-        raise Errno("EINVAL")
+        raise Errno("EINVAL", f"size is {size}, less than the {least} bytes of the structure")
     return size
 
 
@@ -89,14 +92,18 @@ def _register(world: World, process: Process, file: OpenFile, argument: int) -> 
     size = _struct_size(process, argument, USER_REG.size)
     reg = copy_struct(process, argument, USER_REG, size)
     address, bit = reg["enable_addr"], reg["enable_bit"]
-    if reg["flags"] & ~_valid_flags(world.profile):
-        raise Errno("EINVAL")
+    unknown = reg["flags"] & ~_valid_flags(world.profile)
+    if unknown:
+        raise Errno("EINVAL", f"flags has bits that this kernel does not know: {unknown:#x}")
     if reg["enable_size"] not in _WORD_SIZES:
-        raise Errno("EINVAL")
-    if address % reg["enable_size"] or bit > reg["enable_size"] * 8 - 1:
-        raise Errno("EINVAL")
+        raise Errno("EINVAL", f"enable_size is {reg['enable_size']}, neither 4 nor 8")
+    if address % reg["enable_size"]:
+        reason = f"enable_addr {address:#x} is not aligned to enable_size {reg['enable_size']}"
+        raise Errno("EINVAL", reason)
+    if bit > reg["enable_size"] * 8 - 1:
+        raise Errno("EINVAL", f"enable_bit {bit} is not in a word of {reg['enable_size']} bytes")
     if not pages.is_user_range(address, reg["enable_size"]):
-        raise Errno("EFAULT")
+        raise Errno("EFAULT", f"enable_addr {address:#x} is not in user space")
     if process.enablers is None:
         # current_user_event_enabler_exists() creates user_event_mm, even if a later check fails.
         process.enablers = []
@@ -105,11 +112,12 @@ def _register(world: World, process: Process, file: OpenFile, argument: int) -> 
             for each in sharers:
                 each.enablers = process.enablers
     if any((e.address, e.bit) == (address, bit) for e in process.enablers):
-        raise Errno("EADDRINUSE")
+        reason = f"bit {bit} at {address:#x} is registered already; unregister it first"
+        raise Errno("EADDRINUSE", reason)
     place = _place_of_bit(address, bit)
     overlaps = any(_place_of_bit(e.address, e.bit) == place for e in process.enablers)
     if overlaps and world.profile.fixed("overlapping-words"):
-        raise Errno("EADDRINUSE")
+        raise Errno("EADDRINUSE", f"bit {bit} at {address:#x} is registered by another address")
     raw = copy_string(process, reg["name_args"])
     event = world.table.register(raw, reg["flags"], capable=process.capable)
     index = _reference(file, event)
@@ -157,7 +165,8 @@ def _create_enabler(world: World, process: Process, event: Event, address: int, 
         page = process.memory.fault_in(address)
     except Errno:
         fixed = world.profile.fixed("enomem-for-bad-address")
-        raise Errno("EFAULT" if fixed else "ENOMEM") from None
+        reason = f"enable_addr {address:#x} is not writable"
+        raise Errno("EFAULT" if fixed else "ENOMEM", reason) from None
     write_bit(page, address, bit, on=bool(event.status))
     assert process.enablers is not None
     process.enablers.append(Enabler(event.serial, address, bit))
@@ -176,7 +185,7 @@ def _delete(world: World, process: Process, argument: int) -> int:
     """delete_user_event(): all formats of a name, newest first, until one fails."""
     found = world.table.named(copy_string(process, argument))
     if not found:
-        raise Errno("ENOENT")
+        raise Errno("ENOENT", "no event has this name")
     for event in found:
         world.table.free(event, capable=process.capable)
         world.after_removal(event)
@@ -196,7 +205,7 @@ def _copy_unreg(world: World, process: Process, argument: int) -> dict[str, int]
             raise
         raise Errno("EINVAL") from None
     if _has_reserved_bits(unreg):
-        raise Errno("EINVAL")
+        raise Errno("EINVAL", "a reserved member is not zero")
     return unreg
 
 
@@ -215,7 +224,7 @@ def _unregister(world: World, process: Process, argument: int) -> int:
     address, bit = unreg["disable_addr"], unreg["disable_bit"]
     found = [e for e in process.enablers or [] if (e.address, e.bit) == (address, bit)]
     if not found:
-        raise Errno("ENOENT")
+        raise Errno("ENOENT", f"bit {bit} at {address:#x} is not registered by this process")
     for enabler in found:
         enabler.freeing = True
         if not enabler.faulting:

@@ -43,7 +43,7 @@ def write(
     check_range(address, count)
     kprobes.hit(world, process, address, count)
     if position != 0:
-        raise Errno("EFAULT")
+        raise Errno("EFAULT", "the data file is written at offset 0 only")
     return write_core(world, process, file, [segment])
 
 
@@ -81,13 +81,13 @@ def check_call(file: OpenFile, position: int) -> None:
     if position < 0:
         raise Errno("EINVAL")
     if file.flags & os.O_ACCMODE == os.O_RDONLY:
-        raise Errno("EBADF")
+        raise Errno("EBADF", "the descriptor was opened for reading only")
 
 
 def check_range(address: int, length: int) -> None:
     """access_ok(): addresses outside of the user half are refused, even if not read."""
     if not pages.is_user_range(address, length):
-        raise Errno("EFAULT")
+        raise Errno("EFAULT", f"{address:#x} with {length} bytes is not in user space")
 
 
 def writev32(world: World, process: Process, file: OpenFile, vector: Segment) -> int:
@@ -126,18 +126,22 @@ def write_core(world: World, process: Process, file: OpenFile, segments: Sequenc
         if not world.profile.has("negative_index_refused"):
             if not file.events:
                 # There is no array of references yet.
-                raise Errno("ENOENT")
+                raise Errno("ENOENT", "no event is registered on this descriptor")
             raise NotModelled("a negative index, which reads out of bounds")
-        raise Errno("EINVAL")
+        raise Errno("EINVAL", f"the write index is negative: {index}")
     if index >= len(file.events):
-        raise Errno("ENOENT")
+        raise Errno("ENOENT", _unregistered(index, len(file.events)))
     event = world.event(file.events[index])
     short = total - _INDEX_SIZE < event.min_size
     if short and world.profile.has("payload_size_checked"):
-        raise Errno("EINVAL")
+        reason = (
+            f"the payload has {total - _INDEX_SIZE} bytes, the fields of {event.name} need "
+            f"{event.min_size}"
+        )
+        raise Errno("EINVAL", reason)
     if not event.is_enabled:
         if world.profile.has("ebadf_when_disabled"):
-            raise Errno("EBADF")
+            raise Errno("EBADF", f"{event.name} is not enabled: test its bit before writing")
         return total
     if world.profile.has("unreadable_payload_refused"):
         payload, _ = _copy_from(process, rest, total - _INDEX_SIZE)
@@ -146,6 +150,14 @@ def write_core(world: World, process: Process, file: OpenFile, segments: Sequenc
     bpf_context.run_programs(world, process, event, segments, _INDEX_SIZE, payload)
     record(world, process, event, payload)
     return total
+
+
+def _unregistered(index: int, count: int) -> str:
+    """Why an index is refused."""
+    if not count:
+        return "no event is registered on this descriptor"
+    last = f"0 to {count - 1}" if count > 1 else "0"
+    return f"write index {index} is not registered on this descriptor, which has {last}"
 
 
 def _readable(process: Process, segments: Sequence[Segment]) -> bytes:
@@ -171,7 +183,7 @@ def _copy_from(
         if length > part:
             rest.append((base + part, length - part))
     if len(taken) < count:
-        raise Errno("EFAULT")
+        raise Errno("EFAULT", f"{count} bytes are needed, {len(taken)} were written")
     return taken, rest
 
 
@@ -233,7 +245,8 @@ def _validate(event: Event, record: bytes, profile: Profile) -> None:
             start += field.offset + 4
         end = start + (word >> 16)
         if end > len(record):
-            raise Errno("EFAULT")
+            reason = f"the data of {field.name} end at byte {end} of a record of {len(record)}"
+            raise Errno("EFAULT", reason)
         is_empty = not word >> 16
         if is_empty and profile.fixed("empty-dynamic-string"):
             continue
@@ -241,4 +254,4 @@ def _validate(event: Event, record: bytes, profile: Profile) -> None:
             if end <= grammar.TRACE_ENTRY_SIZE:
                 raise NotModelled("a string that ends within or before the common fields")
             if record[end - 1] != 0:
-                raise Errno("EFAULT")
+                raise Errno("EFAULT", f"the string of {field.name} does not end with NUL")

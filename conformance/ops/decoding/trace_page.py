@@ -90,6 +90,14 @@ def describe(raw: bytes, type_: int, pid: int, sizes: Sequence[int]) -> str:
     return "".join(f"{line}\n" for line in (f"commit {commit - extended}", *lines, rest))
 
 
+def bodies(raw: bytes) -> Iterator[bytes]:
+    """The records of a page, with their padding; events that hold times are left out."""
+    _, word = _HEADER.unpack_from(raw)
+    for kind, body, _ in _events(raw[_HEADER.size : _HEADER.size + (word & ~_MISSED)]):
+        if kind not in (_PADDING, _TIME_EXTEND, _TIME_STAMP):
+            yield body
+
+
 def _events(data: bytes) -> Iterator[tuple[int, bytes, int]]:
     """type_len, content and position of the events of a page."""
     position = 0

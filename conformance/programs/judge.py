@@ -1,0 +1,279 @@
+"""Judge a recorded program: every call in lock step with the model, as far as it can be."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from conformance import ops
+from conformance.abi import uapi
+from conformance.abi.profile import USER_REG_OF, Profile
+from conformance.client.lockstep import Step
+from conformance.client.tracefs import ROOT
+from conformance.model.answers import Answer, Difference
+from conformance.model.errors import ModelError
+from conformance.model.state.events import Event
+from conformance.programs import observed, operations, records
+from conformance.programs.followed import LISTENER, Followed
+from conformance.programs.judgement import JudgedCall, Judgement, SeenEvent, Verdict
+from conformance.programs.observed import Watched, bytes_at
+from conformance.programs.operations import Descriptors, NotJudged
+from vm.recorder.recording import Call, Details, Entry, Group
+
+_INSTANCE = f"{ROOT}/instances/{records.INSTANCE}"
+_INDEX_SIZE = 4
+# Bytes of memory that are kept for the listing.
+_SHOWN = 4096
+_WRITES = (ops.Write, ops.Writev, ops.Pwrite, ops.Pwritev)
+
+
+class Judge:
+    """The model with the tasks of a program, and the judgement so far."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._followed = Followed(profile)
+        self._model = self._followed.model
+        self._judgement = Judgement(
+            not_judged=self._followed.not_judged, remarks=self._followed.remarks
+        )
+        self._number = 0
+        self._listening = False
+        # Events that the listener has found, by id.
+        self._names: dict[int, str] = {}
+        self._program: int | None = None
+
+    def feed(self, groups: Iterable[Group]) -> Judgement:
+        """Judge the next groups of a recording; the judgement so far."""
+        for group in groups:
+            if isinstance(group, Call):
+                self._call(group)
+            else:
+                self._entry(group)
+        return self._judgement
+
+    def _entry(self, entry: Entry) -> None:
+        details, remarks = entry.details, self._judgement.remarks
+        match entry.kind, entry.numbers:
+            case "listening", (number,):
+                self._listen(entry.word, number)
+            case "start", (tid,):
+                self._program = tid
+                self._followed.start(tid)
+            case "fork", (tid, child, tgid, flags):
+                actor = self._followed.fork(tid, child, tgid, flags)
+                if actor is not None:
+                    observed.take_over(self._model, actor, details)
+            case "exec", (tid, former):
+                self._followed.execute(tid, former, details)
+            case "exiting", (tid,) if tid in self._followed.actors:
+                actor = self._followed.actors[tid]
+                if count := observed.unexplained_words(self._model, actor, details):
+                    remarks["the program changed a registered bit of an enable word"] += count
+            case "end", (tid, status):
+                self._followed.end(tid)
+                if tid == self._program:
+                    self._judgement.status = status
+            case "overlap", _:
+                remarks["a call did not return in time, and others overtook it"] += 1
+            case "stranger", _:
+                remarks["a task whose creation was not seen is not judged"] += 1
+            case "done", ():
+                self._judgement.complete = True
+                self._unexpected_records(details)
+
+    def _listen(self, kind: str, number: int) -> None:
+        self._listening = number == 0
+        if number:
+            reason = errno.errorcode.get(number, str(number))
+            self._judgement.remarks[f"no listener: {reason}"] += 1
+        elif kind == "ftrace":
+            self._followed.perform(ops.MakeDirectory(LISTENER, _INSTANCE))
+
+    # Calls
+
+    def _call(self, call: Call) -> None:
+        actor = self._followed.actors.get(call.tid)
+        if actor is None or operations.was_restarted(call):
+            return
+        match operations.name_of(call):
+            case "sendmsg":
+                self._followed.send(call, actor)
+            case "recvmsg" | "pidfd_getfd":
+                self._followed.receive(call, actor)
+            case "io_uring_setup":
+                remark = "the program uses io_uring: what it submits there is not seen"
+                self._judgement.remarks[remark] += 1
+            case _:
+                self._translate(call, actor)
+
+    def _translate(self, call: Call, actor: str) -> None:
+        known = Descriptors(self._followed.paths(actor))
+        try:
+            program = operations.operations_of(call, actor, known)
+            if program:
+                self._judge(call, actor, program)
+        except (NotJudged, ModelError) as reason:
+            foreign = operations.is_foreign(call)
+            counts = self._judgement.foreign if foreign else self._judgement.not_judged
+            counts[str(reason)] += 1
+            self._model.observe(records.take_records)
+
+    def _judge(self, call: Call, actor: str, program: Sequence[ops.Operation]) -> None:
+        if call.result is None:
+            raise NotJudged(f"{operations.name_of(call)} that did not return")
+        for each in program[:-1]:
+            self._followed.perform(each)
+        operation = program[-1]
+        observed.take_over(self._model, actor, call.before)
+        self._followed.become(actor, call.before.credentials)
+        watched = self._watched(call, operation)
+        seen = self._seen(call, operation, watched)
+        allowed = self._model.step(operation, [each.watch for each in watched])
+        found = self._model.narrow(operation, seen)
+        found += self._listened(call, watched)
+        found += self._compare_records(call.after)
+        step = Step(self._next(), operation, tuple(allowed), seen, tuple(found))
+        steps = (*_stores(actor, call), step)
+        self._judgement.calls.append(_judged(operations.name_of(call), steps, allowed))
+        if seen.ok:
+            self._count(call, actor, operation)
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number
+
+    def _watched(self, call: Call, operation: ops.Operation) -> list[Watched]:
+        if not isinstance(operation, ops.Ioctl):
+            return []
+        return observed.watched(self._model, call, operation)
+
+    def _seen(
+        self, call: Call, operation: ops.Operation, watched: Sequence[Watched]
+    ) -> ops.Observation:
+        memory = tuple(
+            ((each.watch.actor, each.watch.address), each.seen(call.after.memory))
+            for each in watched
+        )
+        return replace(operations.observation(call, operation), watched=memory)
+
+    # The listener
+
+    def _listened(self, call: Call, watched: Sequence[Watched]) -> list[Difference]:
+        """What the listener did right after a registration, and the enable word then."""
+        details = call.after
+        self._names |= {each.id: each.name for each in details.events}
+        found = []
+        for each in details.enabled:
+            path = f"{_INSTANCE}/events/{each.system}/enable"
+            enable = ops.WriteFile(LISTENER, path, b"1", os.O_WRONLY)
+            seen = ops.Observation(1)
+            if each.errno:
+                seen = ops.Observation(-1, errno.errorcode.get(each.errno, str(each.errno)))
+            self._model.step(enable)
+            found += self._model.narrow(enable, seen)
+        systems = {each.id: each.system for each in details.events}
+        for attached in details.attached:
+            if not attached.errno:
+                system, name = systems[attached.id], self._names[attached.id]
+                self._model.observe(partial(records.attach_perf, system=system, name=name))
+        if details.enabled_memory:
+            for word in watched:
+                found += self._enabled(details, word) if word.bits is not None else []
+        return found
+
+    def _enabled(self, details: Details, word: Watched) -> list[Difference]:
+        """Compare an enable word after its event was enabled."""
+        watch = word.watch
+        seen = word.seen(details.enabled_memory)
+        look = ops.Load(watch.actor, watch.address, watch.length)
+        self._model.step(look, [watch])
+        key = (watch.actor, watch.address)
+        differing = self._model.narrow(
+            look, ops.Observation(watch.length, "", seen, watched=((key, seen),))
+        )
+        return [
+            replace(each, field=f"{each.field} after the listener has enabled the event")
+            for each in differing
+            if each.field != "data"
+        ]
+
+    def _compare_records(self, details: Details) -> list[Difference]:
+        """Compare what the listener read back after a call."""
+        if not self._listening:
+            return []
+        found = records.read_back(details, self._names)
+        allowed = self._model.observe(records.take_records)
+        self._judgement.records += len(found)
+        for each in found:
+            if each.event in self._judgement.events:
+                self._judgement.events[each.event].records += 1
+        return records.compare(allowed, found, samples=bool(details.samples))
+
+    def _unexpected_records(self, details: Details) -> None:
+        for each in records.read_back(details, self._names):
+            origin = f"a record of {each.event or 'unknown origin'} that no seen call wrote"
+            self._judgement.remarks[origin] += 1
+
+    # Events
+
+    def _count(self, call: Call, actor: str, operation: ops.Operation) -> None:
+        file = self._model.world.process(actor).slots.get(call.arguments[0])
+        if file is None or not file.events:
+            return
+        if isinstance(operation, ops.Ioctl) and operation.request == uapi.DIAG_IOCSREG:
+            layout = USER_REG_OF[self._profile.generation]
+            place = operation.argument + layout.member("write_index").offset
+            index = _index(bytes_at(call.after.memory, place, _INDEX_SIZE))
+            event = self._event(file.events, index)
+            if event is not None:
+                self._seen_event(event, index).registered += 1
+        elif isinstance(operation, _WRITES):
+            event = self._event(file.events, _index(_written(call, operation)))
+            if event is not None and event.tracepoint in self._judgement.events:
+                self._judgement.events[event.tracepoint].writes += 1
+
+    def _event(self, serials: Sequence[int], index: int) -> Event | None:
+        inside = 0 <= index < len(serials)
+        return self._model.world.table.find(serials[index]) if inside else None
+
+    def _seen_event(self, event: Event, index: int) -> SeenEvent:
+        fields = "; ".join(each.text for each in event.fields)
+        fresh = SeenEvent(event.tracepoint, fields, index)
+        return self._judgement.events.setdefault(event.tracepoint, fresh)
+
+
+def _judged(name: str, steps: tuple[Step, ...], allowed: Sequence[Answer]) -> JudgedCall:
+    seen, found = steps[-1].seen, steps[-1].differences
+    if found:
+        return JudgedCall(name, steps, Verdict.DEVIATES)
+    if seen.ok:
+        return JudgedCall(name, steps, Verdict.ALLOWED)
+    reason = next((each.reason for each in allowed if each.errno == seen.errno), "")
+    return JudgedCall(name, steps, Verdict.REFUSED, reason)
+
+
+def _stores(actor: str, call: Call) -> list[Step]:
+    """The memory that a call reads, as stores of the listing."""
+    return [
+        Step(0, ops.Store(actor, each.address, each.data[:_SHOWN]), (), ops.Observation(0), ())
+        for each in call.before.memory
+        if each.data
+    ]
+
+
+def _index(raw: bytes | None) -> int:
+    """A write index, -1 if it is not known."""
+    return -1 if raw is None else int.from_bytes(raw, "little", signed=True)
+
+
+def _written(call: Call, operation: ops.Operation) -> bytes | None:
+    """The first four bytes that a write gave the kernel."""
+    if isinstance(operation, (ops.Write, ops.Pwrite)):
+        return bytes_at(call.before.memory, operation.address, _INDEX_SIZE)
+    # After the vector itself.
+    first = b"".join(each.data for each in call.before.memory[1:])[:_INDEX_SIZE]
+    return first if len(first) == _INDEX_SIZE else None

@@ -1,0 +1,69 @@
+"""What is known of a program after its recording has been judged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from conformance.client.lockstep import Step
+
+
+class Verdict(StrEnum):
+    """The result of one call.
+
+    A refused call failed as the ABI says: the program has made a mistake, or asked what it may do.
+    """
+
+    ALLOWED = "allowed"
+    REFUSED = "refused"
+    DEVIATES = "deviates"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCall:
+    """A call of user_events: its steps (stores first), the verdict, why it was refused."""
+
+    name: str
+    steps: tuple[Step, ...]
+    verdict: Verdict
+    reason: str = ""
+
+    @property
+    def step(self) -> Step:
+        """The step of the call itself."""
+        return self.steps[-1]
+
+
+@dataclass(slots=True)
+class SeenEvent:
+    """An event of the program: how often it was registered and written, and what was read back."""
+
+    name: str
+    fields: str
+    index: int
+    registered: int = 0
+    writes: int = 0
+    records: int = 0
+
+
+@dataclass(slots=True)
+class Judgement:
+    """All calls, the events by tracepoint, and what could not be judged.
+
+    ``not_judged`` counts calls by reason, ``foreign`` those on other files of tracefs; ``status``
+    is the wait status of the program, None if its end was not recorded.
+    """
+
+    calls: list[JudgedCall] = field(default_factory=list)
+    events: dict[str, SeenEvent] = field(default_factory=dict)
+    not_judged: Counter[str] = field(default_factory=Counter)
+    foreign: Counter[str] = field(default_factory=Counter)
+    remarks: Counter[str] = field(default_factory=Counter)
+    records: int = 0
+    status: int | None = None
+    complete: bool = False
+
+    def of(self, verdict: Verdict) -> list[JudgedCall]:
+        """The calls with a verdict."""
+        return [each for each in self.calls if each.verdict is verdict]

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Which calls are written down, and what they read and write. */
+
+#define _GNU_SOURCE
+#include "recorder.h"
+
+#include <asm/unistd_64.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+/* include/uapi/linux/user_events.h */
+#define DIAG_IOC_MAGIC '*'
+#define DIAG_REG 0
+#define DIAG_DEL 1
+#define DIAG_UNREG 2
+#define USER_REG_SIZE 28
+#define USER_UNREG_SIZE 16
+#define ENABLE_ADDR_OFFSET 8
+#define WRITE_INDEX_SIZE 4
+/* MAX_EVENT_DESC */
+#define LONGEST_STRING 512
+/* Bytes of an enable word, with any bit that the kernel accepts. */
+#define WORD 8
+/* Most bytes of a payload that are recorded: much more than a record can hold. */
+#define LONGEST_PAYLOAD (256u << 10)
+#define MOST_IOVECS 1024
+#define LONGEST_READ (64u << 10)
+#define LONGEST_CONTROL 4096
+
+/* Where name_args is in struct user_reg. */
+unsigned int name_offset = 16;
+
+static uint64_t load(pid_t tid, uint64_t address, size_t size)
+{
+	uint64_t value = 0;
+
+	read_memory(tid, address, &value, size);
+	return value;
+}
+
+static bool mentions_tracefs(pid_t tid, uint64_t path)
+{
+	char text[512];
+	size_t count = read_memory(tid, path, text, sizeof(text) - 1);
+
+	text[count] = '\0';
+	return strstr(text, "tracing") || strstr(text, "user_events");
+}
+
+uint64_t clone_flags(const struct task *task)
+{
+	const struct call *call = &task->call;
+
+	switch (call->number) {
+	case __NR_vfork:
+		return CLONE_VM | CLONE_VFORK;
+	case __NR_clone:
+		return call->arguments[0];
+	case __NR_clone3:
+		return load(task->tid, call->arguments[0], sizeof(uint64_t));
+	}
+	return 0;
+}
+
+/* Whether a call copies memory and enable words to a new process. */
+bool makes_copy(const struct task *task)
+{
+	switch (task->call.number) {
+	case __NR_fork:
+		return true;
+	case __NR_clone:
+	case __NR_clone3:
+		return !(clone_flags(task) & CLONE_VM);
+	}
+	return false;
+}
+
+enum interest interest_of(struct task *task, bool *exclusive)
+{
+	const uint64_t *argument = task->call.arguments;
+	pid_t tid = task->tid;
+
+	*exclusive = false;
+	switch (task->call.number) {
+	case __NR_open:
+	case __NR_creat:
+		*exclusive = mentions_tracefs(tid, argument[0]);
+		return ON_EXIT;
+	case __NR_openat:
+	case __NR_openat2:
+		*exclusive = mentions_tracefs(tid, argument[1]);
+		return ON_EXIT;
+	case __NR_ioctl:
+	case __NR_write:
+	case __NR_pwrite64:
+	case __NR_writev:
+	case __NR_pwritev:
+	case __NR_pwritev2:
+	case __NR_close:
+	case __NR_dup:
+	case __NR_fcntl:
+	case __NR_lseek:
+	case __NR_sendfile:
+		*exclusive = is_tracefs(tid, (int)argument[0]);
+		break;
+	case __NR_dup2:
+	case __NR_dup3:
+		*exclusive = is_tracefs(tid, (int)argument[0]) || is_tracefs(tid, (int)argument[1]);
+		break;
+	case __NR_splice:
+	case __NR_copy_file_range:
+		*exclusive = is_tracefs(tid, (int)argument[2]);
+		break;
+	case __NR_mmap:
+		*exclusive = !(argument[3] & MAP_ANONYMOUS) && is_tracefs(tid, (int)argument[4]);
+		break;
+	case __NR_close_range:
+		*exclusive = true;
+		break;
+	case __NR_read:
+	case __NR_pread64:
+	case __NR_recvmsg:
+	case __NR_sendmsg:
+	case __NR_pidfd_getfd:
+	case __NR_io_uring_setup:
+		return ON_EXIT;
+	case __NR_fork:
+	case __NR_clone:
+	case __NR_clone3:
+		*exclusive = makes_copy(task);
+		return ON_EVENT;
+	case __NR_unshare:
+		return argument[0] & CLONE_FILES ? ON_EXIT : IGNORED;
+	default:
+		return IGNORED;
+	}
+	return *exclusive ? ON_ENTRY : IGNORED;
+}
+
+static void write_registration(pid_t tid, uint64_t address)
+{
+	size_t size = load(tid, address, sizeof(uint32_t));
+	uint64_t word = load(tid, address + ENABLE_ADDR_OFFSET, sizeof(uint64_t));
+
+	if (size < USER_REG_SIZE)
+		size = USER_REG_SIZE;
+	write_memory(tid, address, size < PAGE_SIZE ? size : PAGE_SIZE);
+	write_rights(tid, address);
+	write_string(tid, load(tid, address + name_offset, sizeof(uint64_t)), LONGEST_STRING);
+	write_memory(tid, word, WORD);
+	write_rights(tid, word);
+}
+
+static void write_unregistration(pid_t tid, uint64_t address)
+{
+	size_t size = load(tid, address, sizeof(uint32_t));
+	uint64_t word = load(tid, address + ENABLE_ADDR_OFFSET, sizeof(uint64_t));
+
+	if (size < USER_UNREG_SIZE)
+		size = USER_UNREG_SIZE;
+	write_memory(tid, address, size < PAGE_SIZE ? size : PAGE_SIZE);
+	write_memory(tid, word, WORD);
+	write_rights(tid, word);
+}
+
+static void write_ioctl(pid_t tid, uint32_t request, uint64_t address)
+{
+	if ((request >> 8 & 0xff) != DIAG_IOC_MAGIC)
+		return;
+	switch (request & 0xff) {
+	case DIAG_REG:
+		write_registration(tid, address);
+		break;
+	case DIAG_DEL:
+		write_string(tid, address, LONGEST_STRING);
+		break;
+	case DIAG_UNREG:
+		write_unregistration(tid, address);
+		break;
+	}
+}
+
+static void write_payload(pid_t tid, uint64_t address, uint64_t length)
+{
+	write_memory(tid, address, length < LONGEST_PAYLOAD ? length : LONGEST_PAYLOAD);
+}
+
+static void write_vector(const struct task *task, uint64_t address, uint64_t count)
+{
+	size_t size = task->call.compat ? sizeof(uint32_t) : sizeof(uint64_t);
+
+	if (count > MOST_IOVECS)
+		return;
+	write_memory(task->tid, address, count * 2 * size);
+	for (uint64_t at = 0; at < count; at++) {
+		uint64_t part = address + at * 2 * size;
+
+		write_payload(task->tid, load(task->tid, part, size),
+			      load(task->tid, part + size, size));
+	}
+}
+
+static void write_call(const struct task *task)
+{
+	const struct call *call = &task->call;
+
+	say("call %d %d %d %d", task->tid, task->tgid, call->number, call->compat);
+	for (int at = 0; at < ARGUMENTS; at++)
+		say(" %" PRIx64, call->arguments[at]);
+	say("\n");
+}
+
+void write_entry(struct task *task)
+{
+	const uint64_t *argument = task->call.arguments;
+
+	write_call(task);
+	switch (task->call.number) {
+	case __NR_ioctl:
+		write_file(task->tid, (int)argument[0]);
+		write_credentials(task->tid);
+		write_ioctl(task->tid, (uint32_t)argument[1], argument[2]);
+		break;
+	case __NR_write:
+	case __NR_pwrite64:
+		write_file(task->tid, (int)argument[0]);
+		write_payload(task->tid, argument[1], argument[2]);
+		break;
+	case __NR_writev:
+	case __NR_pwritev:
+	case __NR_pwritev2:
+		write_file(task->tid, (int)argument[0]);
+		write_vector(task, argument[1], argument[2]);
+		break;
+	case __NR_mmap:
+		write_file(task->tid, (int)argument[4]);
+		break;
+	case __NR_splice:
+	case __NR_copy_file_range:
+		write_file(task->tid, (int)argument[2]);
+		break;
+	case __NR_close_range:
+		break;
+	default:
+		write_file(task->tid, (int)argument[0]);
+	}
+	flush_output();
+}
+
+/* What the kernel has stored, and what enabling the event then changes. */
+static void write_ioctl_results(struct task *task, int64_t result)
+{
+	uint64_t address = task->call.arguments[2];
+	uint32_t request = (uint32_t)task->call.arguments[1];
+	uint64_t word = load(task->tid, address + ENABLE_ADDR_OFFSET, sizeof(uint64_t));
+
+	if ((request >> 8 & 0xff) != DIAG_IOC_MAGIC || (request & 0xff) == DIAG_DEL)
+		return;
+	write_memory(task->tid, word, WORD);
+	if ((request & 0xff) != DIAG_REG)
+		return;
+	write_memory(task->tid, address, USER_REG_SIZE);
+	if (result == 0) {
+		add_word(task->tgid, word);
+		listen_to(task, load(task->tid, address + name_offset, sizeof(uint64_t)));
+		write_memory(task->tid, word, WORD);
+	}
+}
+
+static void write_open(struct task *task, int64_t result)
+{
+	bool at = task->call.number == __NR_openat || task->call.number == __NR_openat2;
+	uint64_t path = task->call.arguments[at ? 1 : 0];
+
+	if (result >= 0 ? !is_tracefs(task->tid, (int)result) : !mentions_tracefs(task->tid, path))
+		return;
+	write_call(task);
+	write_credentials(task->tid);
+	write_string(task->tid, path, PAGE_SIZE);
+	say("exit %d %" PRId64 "\n", task->tid, result);
+	if (result >= 0)
+		write_file(task->tid, (int)result);
+}
+
+/* Tracefs descriptors in the control data of a message. */
+static void write_message(struct task *task, int64_t result)
+{
+	char control[LONGEST_CONTROL];
+	struct msghdr header = { 0 };
+	struct cmsghdr *part;
+	bool said = false;
+
+	if (result < 0 || task->call.compat)
+		return;
+	read_memory(task->tid, task->call.arguments[1], &header, sizeof(header));
+	if (!header.msg_control || header.msg_controllen > sizeof(control))
+		return;
+	header.msg_controllen = read_memory(task->tid, (uint64_t)header.msg_control, control,
+					    header.msg_controllen);
+	header.msg_control = control;
+	for (part = CMSG_FIRSTHDR(&header); part; part = CMSG_NXTHDR(&header, part)) {
+		size_t length = part->cmsg_len - CMSG_LEN(0);
+
+		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS ||
+		    part->cmsg_len < CMSG_LEN(0))
+			continue;
+		for (size_t at = 0; at + sizeof(int) <= length; at += sizeof(int)) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(part) + at, sizeof(fd));
+			if (!is_tracefs(task->tid, fd))
+				continue;
+			if (!said) {
+				write_call(task);
+				say("exit %d %" PRId64 "\n", task->tid, result);
+			}
+			said = true;
+			write_file(task->tid, fd);
+		}
+	}
+}
+
+static void write_read(struct task *task, int64_t result)
+{
+	size_t count = result > 0 ? (size_t)result : 0;
+
+	if (!is_tracefs(task->tid, (int)task->call.arguments[0]))
+		return;
+	write_call(task);
+	write_file(task->tid, (int)task->call.arguments[0]);
+	say("exit %d %" PRId64 "\n", task->tid, result);
+	write_memory(task->tid, task->call.arguments[1],
+		     count < LONGEST_READ ? count : LONGEST_READ);
+}
+
+static void write_late(struct task *task, int64_t result)
+{
+	switch (task->call.number) {
+	case __NR_open:
+	case __NR_creat:
+	case __NR_openat:
+	case __NR_openat2:
+		write_open(task, result);
+		break;
+	case __NR_read:
+	case __NR_pread64:
+		write_read(task, result);
+		break;
+	case __NR_sendmsg:
+	case __NR_recvmsg:
+		write_message(task, result);
+		break;
+	case __NR_pidfd_getfd:
+		if (result < 0 || !is_tracefs(task->tid, (int)result))
+			break;
+		write_call(task);
+		say("exit %d %" PRId64 "\n", task->tid, result);
+		write_file(task->tid, (int)result);
+		break;
+	default:
+		write_call(task);
+		say("exit %d %" PRId64 "\n", task->tid, result);
+	}
+}
+
+void write_exit(struct task *task, int64_t result)
+{
+	switch (task->interest) {
+	case ON_ENTRY:
+		say("exit %d %" PRId64 "\n", task->tid, result);
+		if (task->call.number == __NR_ioctl)
+			write_ioctl_results(task, result);
+		else if (task->call.number != __NR_close)
+			collect_records();
+		break;
+	case ON_EXIT:
+		write_late(task, result);
+		break;
+	default:
+		break;
+	}
+}

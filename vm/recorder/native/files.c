@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Descriptors and credentials of a task. */
+
+#define _GNU_SOURCE
+#include "recorder.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+bool is_tracefs(pid_t tid, int fd)
+{
+	struct statfs about;
+	char path[48];
+
+	if (fd < 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", tid, fd);
+	return !statfs(path, &about) && about.f_type == TRACEFS_MAGIC;
+}
+
+void write_file(pid_t tid, int fd)
+{
+	char path[48], target[PATH_MAX], line[64];
+	unsigned int flags = 0;
+	ssize_t length;
+	FILE *about;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", tid, fd);
+	length = readlink(path, target, sizeof(target) - 1);
+	if (length < 0)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", tid, fd);
+	about = fopen(path, "re");
+	if (about) {
+		while (fgets(line, sizeof(line), about))
+			sscanf(line, "flags: %o", &flags);
+		fclose(about);
+	}
+	say("file %d %o ", fd, flags);
+	say_bytes(target, (size_t)length);
+	say("\n");
+}
+
+/* All descriptors of tracefs files. */
+void write_files(pid_t tid)
+{
+	char path[32];
+	struct dirent *entry;
+	DIR *directory;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", tid);
+	directory = opendir(path);
+	if (!directory)
+		return;
+	while ((entry = readdir(directory))) {
+		int fd = isdigit(entry->d_name[0]) ? atoi(entry->d_name) : -1;
+
+		if (is_tracefs(tid, fd))
+			write_file(tid, fd);
+	}
+	closedir(directory);
+}
+
+void write_credentials(pid_t tid)
+{
+	unsigned int uid = 0, gid = 0;
+	unsigned long long effective = 0;
+	char path[32], line[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	file = fopen(path, "re");
+	if (!file)
+		return;
+	while (fgets(line, sizeof(line), file)) {
+		/* The last number is that of the file system. */
+		sscanf(line, "Uid: %*u %*u %*u %u", &uid);
+		sscanf(line, "Gid: %*u %*u %*u %u", &gid);
+		sscanf(line, "CapEff: %llx", &effective);
+	}
+	fclose(file);
+	say("credentials %u %u %llx\n", uid, gid, effective);
+}

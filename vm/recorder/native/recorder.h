@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Record the user_events system calls of a program with ptrace(2), for uevt client.
+ *
+ * main.c follows tasks, turn.c lets one call of interest run at a time, calls.c chooses and writes
+ * down the calls, memory.c and files.c read what they refer to, listener.c enables events and reads
+ * their records back, output.c writes lines.  vm/recorder/recording.py describes the lines.
+ */
+
+#ifndef RECORDER_H
+#define RECORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PAGE_SIZE 4096ul
+#define TRACEFS "/sys/kernel/tracing"
+#define ARGUMENTS 6
+
+/* A system call, with the number it has on x86-64 whatever the entry. */
+struct call {
+	int number;
+	bool compat;
+	uint64_t arguments[ARGUMENTS];
+};
+
+/* What is written down about a call, and when. */
+enum interest {
+	IGNORED,
+	/* At the entry: calls on tracefs files. */
+	ON_ENTRY,
+	/* At the exit, if the result is of interest: calls that return descriptors or may block. */
+	ON_EXIT,
+	/* By the ptrace event: fork. */
+	ON_EVENT,
+};
+
+/* Whether a task waits, stopped, for its turn. */
+enum stage { RUNNING, WAITING };
+
+struct task {
+	struct task *next;
+	pid_t tid;
+	pid_t tgid;
+	enum stage stage;
+	/* Whether its creator's event was seen; until then it stays stopped. */
+	bool known;
+	bool stopped;
+	bool in_call;
+	enum interest interest;
+	struct call call;
+};
+
+/* main.c */
+void resume(struct task *task, int signal);
+struct task *find_task(pid_t tid);
+struct task *tasks(void);
+
+/* turn.c */
+bool take_turn(struct task *task);
+void end_turn(struct task *task);
+void drop_from_turn(struct task *task);
+void allow_overlap(void);
+
+/* calls.c */
+extern unsigned int name_offset;
+enum interest interest_of(struct task *task, bool *exclusive);
+void write_entry(struct task *task);
+void write_exit(struct task *task, int64_t result);
+bool makes_copy(const struct task *task);
+uint64_t clone_flags(const struct task *task);
+
+/* words.c */
+void add_word(pid_t tgid, uint64_t address);
+void inherit_words(pid_t parent, pid_t child);
+void drop_words(pid_t tgid);
+void write_words(struct task *task, pid_t reader);
+
+/* memory.c */
+size_t read_memory(pid_t tid, uint64_t address, void *to, size_t length);
+void write_memory(pid_t tid, uint64_t address, size_t length);
+size_t write_string(pid_t tid, uint64_t address, size_t limit);
+void write_rights(pid_t tid, uint64_t address);
+
+/* files.c */
+bool is_tracefs(pid_t tid, int fd);
+void write_file(pid_t tid, int fd);
+void write_files(pid_t tid);
+void write_credentials(pid_t tid);
+
+/* listener.c */
+enum listener { LISTENER_NONE, LISTENER_FTRACE, LISTENER_PERF };
+extern enum listener listener;
+void begin_listening(void);
+void listen_to(struct task *task, uint64_t name);
+void collect_records(void);
+
+/* perf.c */
+int perf_listen(int id, int cpu);
+void perf_collect(void);
+
+/* output.c */
+void open_output(const char *path);
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void say_bytes(const void *bytes, size_t length);
+void flush_output(void);
+__attribute__((noreturn)) void give_up(const char *what);
+
+#endif

@@ -1,0 +1,278 @@
+"""The recording of a program: lines of words, and what they mean.
+
+A group of lines begins with one of
+
+``start TID``
+    The program was executed.
+``call TID TGID NUMBER COMPAT A0 … A5``
+    A system call, with its x86-64 number; COMPAT is 1 for the 32-bit entry.
+``exit TID RESULT``
+    The same call returned.
+``fork TID CHILD TGID FLAGS``, ``exec TID FORMER``, ``exiting TID``, ``end TID STATUS``
+    A task created another one, executed a program, is about to end, has ended (wait status).
+``listening KIND ERRNO``, ``overlap TID``, ``stranger TID``, ``done``
+    The listener started; calls were not kept apart; a task without known creator; the last line.
+
+and its details follow:
+
+``file FD FLAGS PATH``, ``credentials UID GID CAPABILITIES``
+    A descriptor of the task, with open flags in octal.
+``memory ADDRESS LENGTH BYTES``, ``rights ADDRESS RIGHTS``
+    Memory up to the first byte that cannot be read; the rights of a mapping as in /proc/PID/maps.
+``enable SYSTEM ERRNO``, ``event SYSTEM ID NAME``, ``perf ID CPU ERRNO``
+    The listener enabled all events of a system, found an event, attached perf to it.
+``page CPU BYTES``, ``sample CPU TYPE BYTES``
+    A page of trace_pipe_raw, a record of a perf ring.
+
+Numbers without a sign are hexadecimal where they are addresses, arguments or flags of clone(2).
+Paths, names and bytes are in hexadecimal, "-" if empty.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from vm.errors import ChannelBroken
+
+_ARGUMENTS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A descriptor: its number, the flags of open(2), and the path of the file."""
+
+    descriptor: int
+    flags: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Memory at an address; ``wanted`` bytes were to be read."""
+
+    address: int
+    wanted: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """File-system user and group, and the effective capabilities."""
+
+    uid: int
+    gid: int
+    capabilities: int
+
+
+@dataclass(frozen=True, slots=True)
+class Enabled:
+    """The listener enabled all events of a system; error number, 0 on success."""
+
+    system: str
+    errno: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event that the listener found: its directory and its id."""
+
+    system: str
+    id: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """perf_event_open(2) of an event on a CPU; error number."""
+
+    id: int
+    cpu: int
+    errno: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of trace_pipe_raw, without its unused end."""
+
+    cpu: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A record of a perf ring: type, and body without header."""
+
+    cpu: int
+    kind: int
+    data: bytes
+
+
+@dataclass(slots=True)
+class Details:
+    """What was read when a group was written, in this order within each kind."""
+
+    files: list[File] = field(default_factory=list)
+    memory: list[Memory] = field(default_factory=list)
+    rights: dict[int, str] = field(default_factory=dict)
+    credentials: Credentials | None = None
+    enabled: list[Enabled] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    attached: list[Attached] = field(default_factory=list)
+    pages: list[Page] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+    # Memory read after the listener enabled an event.
+    enabled_memory: list[Memory] = field(default_factory=list)
+
+    def add_memory(self, read: Memory) -> None:
+        """Add memory to that read before or after the listener acted."""
+        acted = self.enabled or self.attached or self.events
+        (self.enabled_memory if acted else self.memory).append(read)
+
+
+@dataclass(slots=True)
+class Call:
+    """A system call; ``result`` is None if it did not return."""
+
+    tid: int
+    tgid: int
+    number: int
+    compat: bool
+    arguments: tuple[int, ...]
+    result: int | None = None
+    before: Details = field(default_factory=Details)
+    after: Details = field(default_factory=Details)
+
+
+@dataclass(slots=True)
+class Entry:
+    """Any other group: its keyword, its numbers, and details."""
+
+    kind: str
+    numbers: tuple[int, ...]
+    word: str = ""
+    details: Details = field(default_factory=Details)
+
+
+Group = Call | Entry
+
+
+class BadRecording(ChannelBroken):
+    """A recording that the recorder did not write like this."""
+
+
+def groups(lines: Iterable[str]) -> list[Group]:
+    """The groups of a recording; a call stands where it returned.
+
+    A line that was cut off by the end of the guest is ignored.  Raises BadRecording.
+    """
+    found: list[Group] = []
+    open_calls: dict[int, Call] = {}
+    details = Details()
+    for number, line in enumerate(lines, 1):
+        if not line.endswith("\n"):
+            break
+        keyword, *words = line.split()
+        try:
+            if keyword in _DETAILS:
+                _DETAILS[keyword](details, words)
+            elif keyword == "call":
+                call = _call(words)
+                open_calls[call.tid] = call
+                details = call.before
+            elif keyword == "exit":
+                returned = open_calls.pop(int(words[0]))
+                returned.result = int(words[1])
+                details = returned.after
+                found.append(returned)
+            else:
+                entry = _entry(keyword, words)
+                details = entry.details
+                if keyword == "end" and (lost := open_calls.pop(entry.numbers[0], None)):
+                    found.append(lost)
+                found.append(entry)
+        except (KeyError, ValueError, IndexError) as error:
+            raise BadRecording(
+                f"line {number} of the recording: {line[:60]!r}: {error!r}"
+            ) from None
+    return [*found, *open_calls.values()]
+
+
+def _call(words: Sequence[str]) -> Call:
+    tid, tgid, number, compat = map(int, words[:4])
+    arguments = tuple(int(word, 16) for word in words[4:])
+    if len(arguments) != _ARGUMENTS:
+        raise ValueError(f"{len(arguments)} arguments")
+    return Call(tid, tgid, number, bool(compat), arguments)
+
+
+def _entry(keyword: str, words: Sequence[str]) -> Entry:
+    match keyword, words:
+        case "listening", [kind, number]:
+            return Entry(keyword, (int(number),), kind)
+        case "fork", [tid, child, tgid, flags]:
+            return Entry(keyword, (int(tid), int(child), int(tgid), int(flags, 16)))
+    if keyword not in _ENTRIES:
+        raise ValueError("unknown keyword")
+    return Entry(keyword, tuple(map(int, words)))
+
+
+_ENTRIES = ("start", "exec", "exiting", "end", "overlap", "stranger", "done")
+
+
+def _bytes(word: str) -> bytes:
+    return b"" if word == "-" else bytes.fromhex(word)
+
+
+def _file(details: Details, words: Sequence[str]) -> None:
+    descriptor, flags, path = words
+    details.files.append(File(int(descriptor), int(flags, 8), os.fsdecode(_bytes(path))))
+
+
+def _memory(details: Details, words: Sequence[str]) -> None:
+    address, wanted, data = words
+    details.add_memory(Memory(int(address, 16), int(wanted), _bytes(data)))
+
+
+def _rights(details: Details, words: Sequence[str]) -> None:
+    details.rights[int(words[0], 16)] = words[1]
+
+
+def _credentials(details: Details, words: Sequence[str]) -> None:
+    uid, gid, capabilities = words
+    details.credentials = Credentials(int(uid), int(gid), int(capabilities, 16))
+
+
+def _enable(details: Details, words: Sequence[str]) -> None:
+    details.enabled.append(Enabled(words[0], int(words[1])))
+
+
+def _event(details: Details, words: Sequence[str]) -> None:
+    details.events.append(Event(words[0], int(words[1]), os.fsdecode(_bytes(words[2]))))
+
+
+def _perf(details: Details, words: Sequence[str]) -> None:
+    number, cpu, error = map(int, words)
+    details.attached.append(Attached(number, cpu, error))
+
+
+def _page(details: Details, words: Sequence[str]) -> None:
+    details.pages.append(Page(int(words[0]), _bytes(words[1])))
+
+
+def _sample(details: Details, words: Sequence[str]) -> None:
+    details.samples.append(Sample(int(words[0]), int(words[1]), _bytes(words[2])))
+
+
+_DETAILS: Mapping[str, Callable[[Details, Sequence[str]], None]] = {
+    "file": _file,
+    "memory": _memory,
+    "rights": _rights,
+    "credentials": _credentials,
+    "enable": _enable,
+    "event": _event,
+    "perf": _perf,
+    "page": _page,
+    "sample": _sample,
+}
