@@ -1,7 +1,8 @@
-"""Which pending work can change the answer to an operation: that on the events it names.
+"""Which pending work can change the answer to an operation.
 
-Pending work on other events is left pending, since the order of independent steps does not matter.
-Without this a program that unregisters twenty events at once has a million possible states.
+Other work is left pending, since the order of independent steps does not matter: work on events
+that the operation does not name, and references that are dropped while others remain.  Without this
+a program that unregisters twenty events at once has a million possible states.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _POINTER = 8
 def event_names(world: World, operation: ops.Operation) -> frozenset[str] | None:
     """The names of the events that an operation depends on; None if it may be any."""
     process = world.processes.get(operation.actor)
+    if isinstance(operation, ops.Open) and operation.path in (files.DATA, files.STATUS):
+        return frozenset()
     if process is None or not isinstance(operation, ops.Ioctl) or _is_crowded(world):
         return None
     file = process.slots.get(operation.slot)
@@ -36,11 +39,16 @@ def event_names(world: World, operation: ops.Operation) -> frozenset[str] | None
 
 
 def concerns(world: World, pending: Transition, names: frozenset[str] | None) -> bool:
-    """Whether pending work is on an event of some names."""
-    if names is None or not isinstance(pending, (Release, Remove)):
+    """Whether pending work may change an answer, on events of some names or on any."""
+    if not isinstance(pending, (Release, Remove)):
         return True
     event = world.table.find(pending.event)
-    return event is None or event.name in names
+    if event is None:
+        return True
+    if isinstance(pending, Release) and event.references > world.pending.count(pending):
+        # The event stays referenced, whenever this reference is dropped.
+        return False
+    return names is None or event.name in names
 
 
 def _is_crowded(world: World) -> bool:

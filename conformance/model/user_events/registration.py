@@ -232,6 +232,9 @@ def _unregister(world: World, process: Process, argument: int) -> int:
             process.enablers.remove(enabler)
             world.release(enabler.event)
     # The bit is cleared whatever the status of the event; a fault is an error.
-    page = process.memory.fault_in(address)
+    try:
+        page = process.memory.fault_in(address)
+    except Errno as error:
+        raise Errno(error.name, f"disable_addr {address:#x} is not writable") from None
     write_bit(page, address, bit, on=False)
     return 0
