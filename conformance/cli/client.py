@@ -45,9 +45,9 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 
 def _perform(arguments: argparse.Namespace) -> int:
-    """0 if all calls were allowed, 1 if the kernel deviates, 4 if calls were refused.
+    """0 if all calls were allowed, 1 if the kernel deviates, 4 if it refused calls as it has to.
 
-    Raises KernelsError.
+    3 without any call.  Raises KernelsError.
     """
     # Imported late: the parser does not need them.
     from conformance.session.target.target import MODEL, resolve
@@ -92,4 +92,6 @@ def _judged(arguments: argparse.Namespace, target: Target) -> int:
         print(line)
     if ended.crashed or judgement.of(Verdict.DEVIATES):
         return exit_code(Ending.UNEXPECTED)
+    if not judgement.calls:
+        return exit_code(Ending.HOST)
     return REFUSED if judgement.of(Verdict.REFUSED) else exit_code(Ending.PASS)

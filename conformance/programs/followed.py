@@ -7,11 +7,12 @@ the recording and not judged.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from conformance import ops
 from conformance.abi.profile import Profile
-from conformance.model.errors import ModelError
+from conformance.model.answers import Answer
+from conformance.model.errors import ModelError, TooManyStates
 from conformance.model.machine import Model
 from conformance.model.state.world import World
 from conformance.ops import tasks
@@ -41,10 +42,19 @@ class Followed:
     def perform(self, operation: ops.Operation, value: int = 0) -> None:
         """Tell the model of an operation that succeeded."""
         try:
-            self.model.step(operation)
+            self.step(operation)
             self.model.narrow(operation, ops.Observation(value))
         except ModelError as reason:
             self.not_judged[str(reason)] += 1
+
+    def step(self, operation: ops.Operation, watches: Sequence[ops.Watch] = ()) -> list[Answer]:
+        """Model.step(); with too many states, as if the kernel had done its pending work."""
+        try:
+            return self.model.step(operation, watches)
+        except TooManyStates:
+            self.remarks["pending work of the kernel was too much to follow"] += 1
+            self.model.settle()
+            return self.model.step(operation, watches)
 
     def observe(self, learn: Callable[[World], None]) -> None:
         """Change every possible state."""

@@ -10,24 +10,23 @@ from functools import partial
 
 from conformance import ops
 from conformance.abi import uapi
-from conformance.abi.profile import USER_REG_OF, Profile
+from conformance.abi.profile import Profile
 from conformance.client.lockstep import Step
 from conformance.client.tracefs import ROOT
 from conformance.model.answers import Answer, Difference
 from conformance.model.errors import ModelError
 from conformance.model.state.events import Event
-from conformance.programs import observed, operations, records
+from conformance.ops.c_text import request
+from conformance.programs import observed, operations, records, subjects
 from conformance.programs.followed import LISTENER, Followed
 from conformance.programs.judgement import JudgedCall, Judgement, SeenEvent, Verdict
-from conformance.programs.observed import Watched, bytes_at
+from conformance.programs.observed import Watched
 from conformance.programs.operations import Descriptors, NotJudged
 from vm.recorder.recording import Call, Details, Entry, Group
 
 _INSTANCE = f"{ROOT}/instances/{records.INSTANCE}"
-_INDEX_SIZE = 4
 # Bytes of memory that are kept for the listing.
 _SHOWN = 4096
-_WRITES = (ops.Write, ops.Writev, ops.Pwrite, ops.Pwritev)
 
 
 class Judge:
@@ -132,13 +131,14 @@ class Judge:
         self._followed.become(actor, call.before.credentials)
         watched = self._watched(call, operation)
         seen = self._seen(call, operation, watched)
-        allowed = self._model.step(operation, [each.watch for each in watched])
+        allowed = self._followed.step(operation, [each.watch for each in watched])
         found = self._model.narrow(operation, seen)
         found += self._listened(call, watched)
         found += self._compare_records(call.after)
         step = Step(self._next(), operation, tuple(allowed), seen, tuple(found))
-        steps = (*_stores(actor, call), step)
-        self._judgement.calls.append(_judged(operations.name_of(call), steps, allowed))
+        judged = _judged(_name(call, operation), (*_stores(actor, call), step), allowed)
+        about = subjects.subjects_of(call, operation, self._profile)
+        self._judgement.calls.append(replace(judged, subjects=about))
         if seen.ok:
             self._count(call, actor, operation)
 
@@ -173,7 +173,7 @@ class Judge:
             seen = ops.Observation(1)
             if each.errno:
                 seen = ops.Observation(-1, errno.errorcode.get(each.errno, str(each.errno)))
-            self._model.step(enable)
+            self._followed.step(enable)
             found += self._model.narrow(enable, seen)
         systems = {each.id: each.system for each in details.events}
         for attached in details.attached:
@@ -190,7 +190,7 @@ class Judge:
         watch = word.watch
         seen = word.seen(details.enabled_memory)
         look = ops.Load(watch.actor, watch.address, watch.length)
-        self._model.step(look, [watch])
+        self._followed.step(look, [watch])
         key = (watch.actor, watch.address)
         differing = self._model.narrow(
             look, ops.Observation(watch.length, "", seen, watched=((key, seen),))
@@ -225,14 +225,12 @@ class Judge:
         if file is None or not file.events:
             return
         if isinstance(operation, ops.Ioctl) and operation.request == uapi.DIAG_IOCSREG:
-            layout = USER_REG_OF[self._profile.generation]
-            place = operation.argument + layout.member("write_index").offset
-            index = _index(bytes_at(call.after.memory, place, _INDEX_SIZE))
+            index = subjects.registered_index(call, operation, self._profile)
             event = self._event(file.events, index)
             if event is not None:
                 self._seen_event(event, index).registered += 1
-        elif isinstance(operation, _WRITES):
-            event = self._event(file.events, _index(_written(call, operation)))
+        elif subjects.is_write(operation):
+            event = self._event(file.events, subjects.written_index(call, operation))
             if event is not None and event.tracepoint in self._judgement.events:
                 self._judgement.events[event.tracepoint].writes += 1
 
@@ -265,15 +263,7 @@ def _stores(actor: str, call: Call) -> list[Step]:
     ]
 
 
-def _index(raw: bytes | None) -> int:
-    """A write index, -1 if it is not known."""
-    return -1 if raw is None else int.from_bytes(raw, "little", signed=True)
-
-
-def _written(call: Call, operation: ops.Operation) -> bytes | None:
-    """The first four bytes that a write gave the kernel."""
-    if isinstance(operation, (ops.Write, ops.Pwrite)):
-        return bytes_at(call.before.memory, operation.address, _INDEX_SIZE)
-    # After the vector itself.
-    first = b"".join(each.data for each in call.before.memory[1:])[:_INDEX_SIZE]
-    return first if len(first) == _INDEX_SIZE else None
+def _name(call: Call, operation: ops.Operation) -> str:
+    """The system call, of an ioctl with its request."""
+    name = operations.name_of(call)
+    return f"{name}({request(operation.request)})" if isinstance(operation, ops.Ioctl) else name

@@ -22,12 +22,16 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JudgedCall:
-    """A call of user_events: its steps (stores first), the verdict, why it was refused."""
+    """A call of user_events: its steps (stores first), the verdict, why it was refused.
+
+    ``subjects`` is what it is about: calls with a common one explain each other.
+    """
 
     name: str
     steps: tuple[Step, ...]
     verdict: Verdict
     reason: str = ""
+    subjects: frozenset[str] = frozenset()
 
     @property
     def step(self) -> Step:

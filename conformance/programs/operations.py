@@ -145,13 +145,13 @@ def _open(call: Call, actor: str, known: Descriptors) -> list[ops.Operation]:
     if opened is not None:
         path = tracefs_path(opened.path)
     else:
-        path = os.fsdecode(b"".join(each.data for each in call.before.memory).split(b"\0")[0])
-        path = tracefs_path(path)
+        path = tracefs_path(os.fsdecode(call.before.memory[0].data.split(b"\0")[0]))
         if not path.startswith(f"{ROOT}/"):
             raise NotJudged("open by a path that is not absolute")
     flags = os.O_WRONLY | os.O_TRUNC if given is None else call.arguments[given]
     if name_of(call) == "openat2":
-        flags = opened.flags if opened else os.O_RDWR
+        # The first member of struct open_how.
+        flags = int.from_bytes(call.before.memory[1].data, "little")
     slot = call.result if call.result is not None and call.result >= 0 else 0
     return [ops.Open(actor, slot, path, flags & _OPEN_FLAGS)]
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from conformance import ops
 from conformance.client.lockstep import Step
 from conformance.client.tracefs import DATA
 from conformance.listing.listing import Listing
+from conformance.programs.contracts import contract_of
 from conformance.programs.judgement import JudgedCall, Judgement, Verdict
 from host.text import counted, one_line, printable, wrapped
 
-# Earlier calls on the same descriptor that are shown with a call, and groups that are shown.
-_MOST_BEFORE = 3
+# Groups of calls that are shown, and earlier calls that explain one.
 _MOST_GROUPS = 20
+_MOST_BEFORE = 4
+# Reasons that differ in numbers are one group.
+_NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
+_EXPLAIN = (ops.Open, ops.Ioctl, ops.Dup)
 
 
 def lines_of(judgement: Judgement) -> Iterator[str]:
@@ -22,12 +27,15 @@ def lines_of(judgement: Judgement) -> Iterator[str]:
     yield from _deviations(judgement)
     yield from _refusals(judgement)
     yield from _counted("not judged", judgement.not_judged)
+    yield from _counted("not of user_events", judgement.foreign)
     yield from _counted("note", judgement.remarks)
     yield f"uevt: {verdict(judgement)}"
 
 
 def verdict(judgement: Judgement) -> str:
     """The result in one line."""
+    if not judgement.calls:
+        return "the program made no user_events call"
     calls = counted(len(judgement.calls), "call")
     deviating, refused = (len(judgement.of(each)) for each in (Verdict.DEVIATES, Verdict.REFUSED))
     if deviating:
@@ -47,70 +55,82 @@ def _events(judgement: Judgement) -> Iterator[str]:
         yield "events"
     for event in judgement.events.values():
         fields = f" {event.fields}" if event.fields else ""
-        yield from wrapped(
-            one_line(
-                f"{event.name}{fields}: index {event.index}, registered {event.registered} times, "
-                f"{counted(event.writes, 'write')}, {counted(event.records, 'record')}"
-            ),
-            indent=2,
-            hanging=4,
+        done = (
+            f"index {event.index}",
+            counted(event.registered, "registration"),
+            counted(event.writes, "write"),
+            counted(event.records, "record"),
         )
+        line = one_line(f"{event.name}{fields}: {', '.join(done)}")
+        yield from wrapped(line, indent=2, hanging=4)
 
 
 def _deviations(judgement: Judgement) -> Iterator[str]:
     found = judgement.of(Verdict.DEVIATES)
     if found:
-        yield "the kernel deviates"
+        yield "the kernel deviates from the ABI"
     for call in found[:_MOST_GROUPS]:
+        yield from wrapped(f"{call.name}: {contract_of(call)}", indent=2, hanging=4)
         for each in call.step.differences:
-            yield from wrapped(f"{one_line(each.field)}", indent=2, hanging=4)
-            yield from wrapped(f"expected  {one_line(each.allowed)}", indent=4, hanging=14)
-            yield from wrapped(f"kernel    {one_line(each.observed)}", indent=4, hanging=14)
+            yield from wrapped(one_line(each.field), indent=4, hanging=4)
+            yield from wrapped(f"expected  {one_line(each.allowed)}", indent=6, hanging=10)
+            yield from wrapped(f"kernel    {one_line(each.observed)}", indent=6, hanging=10)
         yield from _program(judgement, call)
-    if len(found) > _MOST_GROUPS:
-        yield f"  and {len(found) - _MOST_GROUPS} more"
+    yield from _more(len(found))
 
 
 def _refusals(judgement: Judgement) -> Iterator[str]:
     groups: dict[tuple[str, str, str], list[JudgedCall]] = {}
     for call in judgement.of(Verdict.REFUSED):
-        key = call.name, call.step.seen.errno, call.reason
+        key = call.name, call.step.seen.errno, _NUMBER.sub("N", call.reason)
         groups.setdefault(key, []).append(call)
     if groups:
-        yield "the program is refused"
-    for (name, error, reason), calls in list(groups.items())[:_MOST_GROUPS]:
+        yield "the kernel refuses, as the ABI says"
+    for calls in list(groups.values())[:_MOST_GROUPS]:
+        first = calls[0]
         times = f", {len(calls)} times" if len(calls) > 1 else ""
-        why = f": {reason}" if reason else ""
-        yield from wrapped(one_line(f"{name} -1 {error}{times}{why}"), indent=2, hanging=4)
-        yield from _program(judgement, calls[0])
-    if len(groups) > _MOST_GROUPS:
-        yield f"  and {len(groups) - _MOST_GROUPS} more"
+        why = f": {first.reason}" if first.reason else ""
+        line = one_line(f"{first.name} = -1 {first.step.seen.errno}{times}{why}")
+        yield from wrapped(line, indent=2, hanging=4)
+        yield from _program(judgement, first)
+    yield from _more(len(groups))
 
 
-def _counted(title: str, found: dict[str, int]) -> Iterator[str]:
+def _more(count: int) -> Iterator[str]:
+    if count > _MOST_GROUPS:
+        yield f"  and {count - _MOST_GROUPS} more"
+
+
+def _counted(title: str, found: Mapping[str, int]) -> Iterator[str]:
     for text, count in found.items():
         times = f" ({count} times)" if count > 1 else ""
         yield from wrapped(one_line(f"{title}: {text}{times}"), hanging=2)
 
 
 def _program(judgement: Judgement, call: JudgedCall) -> Iterator[str]:
-    """The call as C, after the last calls on its descriptor that registered or opened."""
-    operation = call.step.operation
-    before = [
-        each
-        for each in judgement.calls
-        if each.step.number < call.step.number
-        and each.verdict is Verdict.ALLOWED
-        and each.step.operation.actor == operation.actor
-        and isinstance(each.step.operation, (ops.Open, ops.Ioctl, ops.Dup))
-    ][-_MOST_BEFORE:]
-    shown = [*before, call]
+    """The call as C, after the calls that explain it."""
+    shown = [*_explaining(judgement, call), call]
     numbers = {each.step.number for each in shown}
     for line in Listing(list(_steps(shown))).lines:
         number = int(line.partition(".")[0])
         if number in numbers:
             mark = ">" if number == call.step.number else " "
-            yield from wrapped(f"{mark} {printable(line)}", indent=4, hanging=10)
+            yield from wrapped(f"{mark} {printable(line)}", indent=4, hanging=6)
+
+
+def _explaining(judgement: Judgement, call: JudgedCall) -> list[JudgedCall]:
+    """The last earlier call about each of the same subjects."""
+    found: dict[str, JudgedCall] = {}
+    for each in judgement.calls:
+        if each is call:
+            break
+        if each.verdict is Verdict.ALLOWED and isinstance(each.step.operation, _EXPLAIN):
+            opens = not isinstance(each.step.operation, ops.Ioctl)
+            for subject in each.subjects & call.subjects:
+                if opens or not subject.startswith("descriptor"):
+                    found[subject] = each
+    distinct = {each.step.number: each for each in found.values()}
+    return [distinct[number] for number in sorted(distinct)][-_MOST_BEFORE:]
 
 
 def _steps(calls: Sequence[JudgedCall]) -> Iterator[Step]:

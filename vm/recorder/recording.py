@@ -15,8 +15,8 @@ A group of lines begins with one of
 
 and its details follow:
 
-``file FD FLAGS PATH``, ``credentials UID GID CAPABILITIES``
-    A descriptor of the task, with open flags in octal.
+``file FD PATH``, ``credentials UID GID CAPABILITIES``
+    A descriptor of the task; its credentials for the file system.
 ``memory ADDRESS LENGTH BYTES``, ``rights ADDRESS RIGHTS``
     Memory up to the first byte that cannot be read; the rights of a mapping as in /proc/PID/maps.
 ``enable SYSTEM ERRNO``, ``event SYSTEM ID NAME``, ``perf ID CPU ERRNO``
@@ -41,10 +41,9 @@ _ARGUMENTS = 6
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A descriptor: its number, the flags of open(2), and the path of the file."""
+    """A descriptor: its number, and the path of the file."""
 
     descriptor: int
-    flags: int
     path: str
 
 
@@ -226,8 +225,8 @@ def _bytes(word: str) -> bytes:
 
 
 def _file(details: Details, words: Sequence[str]) -> None:
-    descriptor, flags, path = words
-    details.files.append(File(int(descriptor), int(flags, 8), os.fsdecode(_bytes(path))))
+    descriptor, path = words
+    details.files.append(File(int(descriptor), os.fsdecode(_bytes(path))))
 
 
 def _memory(details: Details, words: Sequence[str]) -> None:

@@ -250,7 +250,10 @@ void write_entry(struct task *task)
 	default:
 		write_file(task->tid, (int)argument[0]);
 	}
-	flush_output();
+	if (task->call.number == __NR_ioctl)
+		flush_output();
+	else
+		flush_now_and_then();
 }
 
 /* What the kernel has stored, and what enabling the event then changes. */
@@ -283,6 +286,8 @@ static void write_open(struct task *task, int64_t result)
 	write_call(task);
 	write_credentials(task->tid);
 	write_string(task->tid, path, PAGE_SIZE);
+	if (task->call.number == __NR_openat2)
+		write_memory(task->tid, task->call.arguments[2], sizeof(uint64_t));
 	say("exit %d %" PRId64 "\n", task->tid, result);
 	if (result >= 0)
 		write_file(task->tid, (int)result);

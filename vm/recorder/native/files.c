@@ -27,23 +27,14 @@ bool is_tracefs(pid_t tid, int fd)
 
 void write_file(pid_t tid, int fd)
 {
-	char path[48], target[PATH_MAX], line[64];
-	unsigned int flags = 0;
+	char path[48], target[PATH_MAX];
 	ssize_t length;
-	FILE *about;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", tid, fd);
 	length = readlink(path, target, sizeof(target) - 1);
 	if (length < 0)
 		return;
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", tid, fd);
-	about = fopen(path, "re");
-	if (about) {
-		while (fgets(line, sizeof(line), about))
-			sscanf(line, "flags: %o", &flags);
-		fclose(about);
-	}
-	say("file %d %o ", fd, flags);
+	say("file %d ", fd);
 	say_bytes(target, (size_t)length);
 	say("\n");
 }

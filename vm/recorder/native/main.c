@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,7 +32,6 @@ static struct task *all;
 static pid_t program;
 static int program_status;
 static bool recording;
-static unsigned int stops;
 
 struct task *tasks(void)
 {
@@ -287,35 +285,41 @@ static void adopt_strangers(void)
 	}
 }
 
-static void on_alarm(int number)
+static void reported(pid_t tid, int status)
 {
-	(void)number;
+	if (WIFSTOPPED(status))
+		stopped(tid, status);
+	else if (find_task(tid))
+		ended(find_task(tid), status);
 }
 
+static void block_child_signal(int how)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGCHLD);
+	sigprocmask(how, &signals, NULL);
+}
+
+/* Until no task is left.  SIGCHLD is blocked: every stop sends one. */
 static void follow(void)
 {
-	struct itimerval period = { { PATIENCE, 0 }, { PATIENCE, 0 } };
-	struct sigaction action = { .sa_handler = on_alarm };
-	unsigned int before = 0;
+	struct timespec patience = { PATIENCE, 0 };
+	sigset_t signals;
 	pid_t tid;
 	int status;
 
-	sigaction(SIGALRM, &action, NULL);
-	setitimer(ITIMER_REAL, &period, NULL);
-	while ((tid = waitpid(-1, &status, __WALL)) > 0 || errno == EINTR) {
-		if (tid < 0) {
-			if (before == stops) {
-				allow_overlap();
-				adopt_strangers();
-			}
-			before = stops;
-			continue;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGCHLD);
+	while ((tid = waitpid(-1, &status, __WALL | WNOHANG)) >= 0) {
+		if (tid) {
+			reported(tid, status);
+		} else if (sigtimedwait(&signals, NULL, &patience) < 0 && errno == EAGAIN) {
+			allow_overlap();
+			adopt_strangers();
+			flush_output();
 		}
-		stops++;
-		if (WIFSTOPPED(status))
-			stopped(tid, status);
-		else if (find_task(tid))
-			ended(find_task(tid), status);
 	}
 }
 
@@ -333,6 +337,7 @@ static void start(char **words)
 	if (!program) {
 		int reason;
 
+		block_child_signal(SIG_UNBLOCK);
 		close(go[1]);
 		if (read(go[0], &byte, 1) != 1)
 			_exit(125);
@@ -391,6 +396,7 @@ int main(int count, char **words)
 	listener = listener_named(words[2]);
 	name_offset = (unsigned int)atoi(words[3]);
 	begin_listening();
+	block_child_signal(SIG_BLOCK);
 	start(words + 4);
 	ignore_terminal();
 	follow();

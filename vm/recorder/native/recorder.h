@@ -106,6 +106,7 @@ void open_output(const char *path);
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say_bytes(const void *bytes, size_t length);
 void flush_output(void);
+void flush_now_and_then(void);
 __attribute__((noreturn)) void give_up(const char *what);
 
 #endif
