@@ -12,7 +12,6 @@ from conformance.results.exit_codes import Ending, exit_code
 from conformance.session.launch import make_directories_absolute
 from conformance.session.options import KERNEL, declare_kernel, groups_of, make_absolute
 from conformance.session.options import seconds as seconds_of
-from host.deadline import Deadline
 from kernels.errors import HostTrouble, UserMistake
 
 if TYPE_CHECKING:
@@ -60,6 +59,8 @@ def _perform(arguments: argparse.Namespace) -> int:
         raise UserMistake(
             "the model runs no programs", "name a kernel of the catalog: --kernel 6.12"
         )
+    if arguments.recording is not None:
+        arguments.recording = _writable(arguments.recording)
     make_absolute(arguments)
     make_directories_absolute()
     try:
@@ -71,6 +72,15 @@ def _perform(arguments: argparse.Namespace) -> int:
         raise HostTrouble(str(error), error.hint) from error
 
 
+def _writable(file: Path) -> Path:
+    """The absolute path of a file that can be written.  Raises UserMistake."""
+    try:
+        file.open("ab").close()
+    except OSError as error:
+        raise UserMistake(f"--recording {file}: {error.strerror}", "name a new file") from error
+    return file.absolute()
+
+
 def _judged(arguments: argparse.Namespace, target: Target) -> int:
     from conformance.programs.judge import Judge
     from conformance.programs.judgement import Verdict
@@ -80,11 +90,9 @@ def _judged(arguments: argparse.Namespace, target: Target) -> int:
     profile = target.profile
     if profile.generation not in USER_REG_OF:
         raise UserMistake(f"{target.abi} is not supported", "its ioctl takes no struct user_reg")
-    limit = arguments.deadline
-    deadline = None if limit is None else Deadline(limit, "end of the program")
     offset = USER_REG_OF[profile.generation].member("name_args").offset
     program = RecordedProgram(arguments.command, arguments.listener, offset)
-    ended = program.run(target, Path.cwd(), deadline)
+    ended = program.run(target, Path.cwd(), arguments.deadline)
     if arguments.recording is not None:
         arguments.recording.write_bytes(ended.recording)
     judgement = Judge(profile).feed(ended.groups)

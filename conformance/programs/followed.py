@@ -118,6 +118,11 @@ class Followed:
         process = self.model.world.processes.get(actor)
         return {} if process is None else {slot: f.path for slot, f in process.slots.items()}
 
+    def closed(self, actor: str) -> set[int]:
+        """Descriptors of tracefs files that an actor has closed."""
+        process = self.model.world.processes.get(actor)
+        return set() if process is None else process.closed_slots - set(process.slots)
+
     def send(self, call: Call, actor: str) -> None:
         """Keep what is sent open, as the socket does."""
         for file in call.after.files:

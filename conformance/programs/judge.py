@@ -110,7 +110,7 @@ class Judge:
                 self._translate(call, actor)
 
     def _translate(self, call: Call, actor: str) -> None:
-        known = Descriptors(self._followed.paths(actor))
+        known = Descriptors(self._followed.paths(actor), self._followed.closed(actor))
         try:
             program = operations.operations_of(call, actor, known)
             if program:
@@ -137,6 +137,9 @@ class Judge:
         found += self._compare_records(call.after)
         step = Step(self._next(), operation, tuple(allowed), seen, tuple(found))
         judged = _judged(_name(call, operation), (*_stores(actor, call), step), allowed)
+        if operations.is_foreign(call, program):
+            self._judgement.foreign[f"{judged.name} of {operations.files_of(call)}"] += 1
+            return
         about = subjects.subjects_of(call, operation, self._profile)
         self._judgement.calls.append(replace(judged, subjects=about))
         if seen.ok:

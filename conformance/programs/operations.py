@@ -5,13 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance import ops
 from conformance.client.tracefs import DATA, ROOT, STATUS
 from conformance.ops import compat
-from vm.recorder.recording import Call, File
+from vm.recorder.recording import Call
 
 # arch/x86/entry/syscalls/syscall_64.tbl
 NAMES = {
@@ -53,6 +53,8 @@ _CLOSE_RANGE_UNSHARE, _CLOSE_RANGE_CLOEXEC = 2, 4
 # Linux returns these to itself: the call is repeated after a signal.
 _RESTARTS = range(512, 517)
 _USER_EVENTS = (DATA, STATUS)
+# DIAG_IOC_MAGIC, and where an ioctl number has it.
+_TYPE, _TYPE_SHIFT = ord("*"), 8
 
 
 class NotJudged(Exception):
@@ -61,9 +63,10 @@ class NotJudged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Descriptors:
-    """What the model knows of the caller's descriptors: paths by number."""
+    """What the model knows of the caller's descriptors: paths by number, and closed ones."""
 
     paths: Mapping[int, str]
+    closed: Container[int] = ()
 
 
 def name_of(call: Call) -> str:
@@ -104,19 +107,26 @@ def operations_of(call: Call, actor: str, known: Descriptors) -> list[ops.Operat
 
     Raises NotJudged.
     """
+    is_closed = not call.before.files and call.result == -errno.EBADF
+    if is_closed and call.arguments[0] not in known.closed:
+        return []
     translate = _TRANSLATIONS.get(name_of(call))
     if translate is None:
-        raise NotJudged(f"{name_of(call)} on {_files(call.before.files + call.after.files)}")
+        raise NotJudged(f"{name_of(call)} of {files_of(call)}")
     return translate(call, actor, known)
 
 
-def is_foreign(call: Call) -> bool:
-    """Whether a call is on a tracefs file that is none of user_events."""
+def is_foreign(call: Call, program: Sequence[ops.Operation] = ()) -> bool:
+    """Whether a call is none of user_events: on another tracefs file, or another kind of ioctl."""
     paths = {tracefs_path(each.path) for each in call.before.files + call.after.files}
-    return bool(paths) and not paths & set(_USER_EVENTS)
+    paths |= {each.path for each in program if isinstance(each, ops.Open)}
+    other = name_of(call) == "ioctl" and call.arguments[1] >> _TYPE_SHIFT & 0xFF != _TYPE
+    return other or (bool(paths) and not paths & set(_USER_EVENTS))
 
 
-def _files(files: Iterable[File]) -> str:
+def files_of(call: Call) -> str:
+    """The names of the files of a call."""
+    files = call.before.files + call.after.files
     names = dict.fromkeys(tracefs_path(each.path).removeprefix(f"{ROOT}/") for each in files)
     return ", ".join(names) or "a file of tracefs"
 
@@ -158,6 +168,8 @@ def _open(call: Call, actor: str, known: Descriptors) -> list[ops.Operation]:
 
 def _ioctl(call: Call, actor: str, known: Descriptors) -> list[ops.Operation]:
     slot, request = _known(call, known), call.arguments[1] & 0xFFFFFFFF
+    if request >> _TYPE_SHIFT & 0xFF != _TYPE:
+        raise NotJudged(f"ioctl {request:#x}")
     if call.compat:
         return [compat.Ioctl32(actor, slot, request, call.arguments[2] & 0xFFFFFFFF)]
     return [ops.Ioctl(actor, slot, request, call.arguments[2])]
@@ -165,7 +177,7 @@ def _ioctl(call: Call, actor: str, known: Descriptors) -> list[ops.Operation]:
 
 def _write(call: Call, actor: str, known: Descriptors) -> list[ops.Operation]:
     slot, (_, address, count, *_) = _known(call, known), call.arguments
-    longest = max((each.wanted for each in call.before.memory), default=0)
+    longest = max((each.wanted for each in call.before.memory), default=count)
     if count > longest:
         raise NotJudged(f"write of {count} bytes, more than are recorded")
     if call.compat:
@@ -232,7 +244,7 @@ def _mmap(call: Call, actor: str, known: Descriptors) -> list[ops.Operation]:
 def _read(call: Call, actor: str, known: Descriptors) -> list[ops.Operation]:
     slot = _known(call, known)
     if known.paths[slot] not in _USER_EVENTS or name_of(call) != "read" or call.compat:
-        raise NotJudged(f"{name_of(call)} of {_files(call.before.files)}")
+        raise NotJudged(f"{name_of(call)} of {files_of(call)}")
     return [ops.Read(actor, slot, call.arguments[2])]
 
 

@@ -47,28 +47,34 @@ class RecordedProgram:
     listener: str
     name_offset: int
 
-    def run(self, target: Target, work: Path, deadline: Deadline | None) -> Ended:
-        """Run it in a guest with ``work`` as /host.  Raises VmError, OSError."""
+    def run(self, target: Target, work: Path, limit: float | None) -> Ended:
+        """Run it in a guest with ``work`` as /host, at most ``limit`` seconds.
+
+        Raises VmError, OSError.
+        """
         with scratch() as tools:
             compile_recorder(tools / _PROGRAM)
             remarks: list[str] = []
             crashed = False
             try:
                 with program_guest(target, work, tools=tools) as guest:
-                    remarks.append(self._run(guest, deadline))
+                    remarks.append(self._run(guest, limit))
                     reports = [f"the kernel reported: {r.text}" for r in guest.reports()]
                     crashed = bool(reports)
                     remarks += reports
             except GuestCrashed as error:
                 remarks.append(str(error))
                 crashed = True
-            recording = (tools / _RECORDING).read_bytes()
+            file = tools / _RECORDING
+            # A guest that ended at once has written nothing.
+            recording = file.read_bytes() if file.exists() else b""
         return Ended(recording, crashed, tuple(map(one_line, filter(None, remarks))))
 
-    def _run(self, guest: ProgramGuest, deadline: Deadline | None) -> str:
+    def _run(self, guest: ProgramGuest, limit: float | None) -> str:
         """Run it; how it ended if not with exit code 0."""
         words = list(self.words) if len(self.words) > 1 else ["sh", "-c", *self.words]
         tool = [f"{TOOLS}/{_PROGRAM}", f"{TOOLS}/{_RECORDING}"]
+        deadline = None if limit is None else Deadline(limit, "end of the program")
         terminal = os.isatty(0) and os.isatty(1)
         try:
             code = guest.run(
@@ -77,5 +83,5 @@ class RecordedProgram:
                 deadline=deadline,
             )
         except TimedOut:
-            return "the program did not end before the deadline"
+            return f"the program was ended after {limit:g} s (--deadline)"
         return f"the program ended with exit code {code}" if code else ""

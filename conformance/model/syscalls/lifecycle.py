@@ -275,7 +275,7 @@ def ioctl32(world: World, operation: Ioctl32) -> Answer:
     if file.object is not None:
         raise NotModelled("a 32-bit ioctl of a file without a path")
     if file.path != files.DATA or not world.profile.fixed("compat-ioctl"):
-        raise Errno("ENOTTY")
+        raise Errno("ENOTTY", "this file has no ioctl for 32-bit programs")
     request = operation.request
     if request >> _IOC_SIZE_SHIFT & _IOC_SIZE_MASK == _COMPAT_POINTER:
         request += (_POINTER - _COMPAT_POINTER) << _IOC_SIZE_SHIFT

@@ -374,6 +374,22 @@ static void write_late(struct task *task, int64_t result)
 	}
 }
 
+/* A call on a closed descriptor; whether that was one of tracefs is known to the reader. */
+static void write_closed(struct task *task, int64_t result)
+{
+	switch (task->call.number) {
+	case __NR_ioctl:
+	case __NR_write:
+	case __NR_pwrite64:
+	case __NR_writev:
+	case __NR_close:
+		if (result != -EBADF)
+			return;
+		write_call(task);
+		say("exit %d %" PRId64 "\n", task->tid, result);
+	}
+}
+
 void write_exit(struct task *task, int64_t result)
 {
 	switch (task->interest) {
@@ -387,7 +403,10 @@ void write_exit(struct task *task, int64_t result)
 	case ON_EXIT:
 		write_late(task, result);
 		break;
-	default:
+	case IGNORED:
+		write_closed(task, result);
+		break;
+	case ON_EVENT:
 		break;
 	}
 }

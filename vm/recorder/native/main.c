@@ -123,7 +123,7 @@ static void enter_call(struct task *task, const struct ptrace_syscall_info *info
 
 static void leave_call(struct task *task, int64_t result)
 {
-	if (task->in_call)
+	if (task->in_call && recording)
 		write_exit(task, result);
 	task->in_call = false;
 	task->interest = IGNORED;

@@ -1,0 +1,161 @@
+"""Recorded programs: the verdict of the kernel's real answers, and of wrong ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from conformance.programs.judgement import Verdict
+from conformance.programs.text import lines_of, verdict
+from tests.programs.recordings import judged, replaced
+
+Change = Callable[[list[str]], list[str]]
+WORD = "memory 555c40b44054 8 "
+CLEAR, SET = f"{WORD}0000000000000000", f"{WORD}0000008000000000"
+ALLOWED = "6 calls, all as the ABI allows; 1 event, 3 records read back byte for byte"
+
+
+def without(text: str) -> Change:
+    """Leave the first line with a text out."""
+
+    def change(lines: list[str]) -> list[str]:
+        lines.remove(next(line for line in lines if text in line))
+        return lines
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("bit_31", ALLOWED),
+        (
+            "long_structure",
+            "5 calls, 2 refused as the ABI says: mistakes of the program; 1 event, 1 record read "
+            "back byte for byte",
+        ),
+        (
+            "parts",
+            "6 calls, 1 refused as the ABI says: mistakes of the program; 1 event, 3 records read "
+            "back byte for byte",
+        ),
+        (
+            "parts_perf",
+            "6 calls, 1 refused as the ABI says: mistakes of the program; 1 event, 3 records read "
+            "back byte for byte",
+        ),
+        (
+            "passed",
+            "7 calls, 1 refused as the ABI says: mistakes of the program; 2 events, 2 records read "
+            "back byte for byte",
+        ),
+        (
+            "spellings",
+            "14 calls, 3 refused as the ABI says: mistakes of the program; 4 events, 5 records "
+            "read back byte for byte",
+        ),
+        (
+            "deletes",
+            "8 calls, 3 refused as the ABI says: mistakes of the program; 1 event, 0 records read "
+            "back",
+        ),
+    ],
+)
+def test_answers_of_the_kernel_are_allowed(name: str, line: str) -> None:
+    judgement = judged(name)
+    assert verdict(judgement) == line
+    assert judgement.of(Verdict.DEVIATES) == []
+    assert not judgement.not_judged
+    assert not judgement.remarks
+    assert judgement.complete
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "field"),
+    [
+        (replaced(SET, CLEAR), "ioctl(DIAG_IOCSREG)", "memory p1 0x555c40b44054 after the"),
+        (replaced(CLEAR, SET, 2), "ioctl(DIAG_IOCSUNREG)", "memory p1 0x555c40b44054"),
+        (replaced("55000000000000\n", "55000001000000\n", 1), "ioctl(DIAG_IOCSREG)", "memory p1"),
+        (replaced("exit 39 8", "exit 39 4"), "write", "value"),
+        (replaced("exit 39 8", "exit 39 -22"), "write", "errno"),
+        (without("page "), "write", "records"),
+        (replaced("01000000\n", "02000000\n", 1), "write", "payload of the record of bit_31"),
+        (replaced("enable user_events 0", "enable user_events 22"), "ioctl(DIAG_IOCSREG)", "errno"),
+        (replaced("exit 39 3", "exit 39 -13"), "openat", "errno"),
+    ],
+)
+def test_a_wrong_answer_is_the_kernels_deviation(change: Change, name: str, field: str) -> None:
+    judgement = judged("bit_31", change)
+    call = judgement.of(Verdict.DEVIATES)[0]
+    assert call.name == name
+    assert call.step.differences[0].field.startswith(field)
+    assert "the kernel deviates from the ABI in 1" in verdict(judgement)
+
+
+def test_another_event_in_a_record_is_a_deviation() -> None:
+    judgement = judged("spellings", replaced("page ", "page ", 0))
+    assert judgement.of(Verdict.DEVIATES) == []
+    swapped = judged("spellings", replaced("f2010000", "f1010000"))
+    assert swapped.of(Verdict.DEVIATES)[0].step.differences[0].field == "event of the record"
+
+
+def test_bits_of_the_program_in_a_word_are_its_own() -> None:
+    # The program sets bit 0 while it unregisters bit 31.
+    changed = replaced(CLEAR, f"{WORD}0100000000000000", 2)
+    assert judged("bit_31", changed).of(Verdict.DEVIATES) == []
+
+
+def test_a_registered_bit_that_the_program_changes_is_a_remark() -> None:
+    without_end = [SET, CLEAR, "call 39 39 16 0 3 40082a02"]
+
+    def change(lines: list[str]) -> list[str]:
+        start = next(number for number, line in enumerate(lines) if without_end[2] in line)
+        return [*lines[:start], "exiting 39\n", f"{CLEAR}\n", "end 39 0\n", "done\n"]
+
+    judgement = judged("bit_31", change)
+    assert list(judgement.remarks) == ["the program changed a registered bit of an enable word"]
+
+
+def test_a_call_from_which_the_kernel_did_not_return_is_not_judged() -> None:
+    def change(lines: list[str]) -> list[str]:
+        return lines[: lines.index("exit 39 8\n")]
+
+    judgement = judged("bit_31", change)
+    assert judgement.not_judged == {"write that did not return": 1}
+    assert not judgement.complete
+
+
+def test_refused_calls_are_explained_by_earlier_ones() -> None:
+    text = "\n".join(lines_of(judged("passed")))
+    assert (
+        "write = -1 ENOENT: write index 2 is not registered on this descriptor, which has 0 to 1"
+        in text
+    )
+    text = "\n".join(lines_of(judged("spellings")))
+    for reason in (
+        "EADDRINUSE: unspaced exists with other fields",
+        "EINVAL: the type 'u33' is unknown",
+        "EINVAL: the field 'u32' has no name",
+    ):
+        assert f"ioctl(DIAG_IOCSREG) = -1 {reason}" in text
+    # The registration of the same name, not the one before.
+    assert "4. p1: ioctl(fd, DIAG_IOCSREG, {size=28, enable_bit=1" not in text
+    assert 'name_args="unspaced u32 a; u32 b"}) = 0' in text
+
+
+def test_deviations_name_their_contract() -> None:
+    text = list(lines_of(judged("bit_31", replaced("exit 39 8", "exit 39 4"))))
+    assert (
+        "  write: Documentation/trace/user_events.rst, Writing Data; decided by "
+        "user_events_write_core()" in text
+    )
+    assert "      expected  8" in text
+    assert "      kernel    4" in text
+    assert text[-1].startswith("uevt: 6 calls, the kernel deviates from the ABI in 1;")
+
+
+def test_no_call_is_no_verdict() -> None:
+    judgement = judged("bit_31", lambda lines: [*lines[:2], "end 39 0\n", "done\n"])
+    assert verdict(judgement) == "the program made no user_events call"
+    assert judgement.status == 0
