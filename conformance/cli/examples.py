@@ -24,6 +24,11 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("uevt shell --kernel 6.12 -- 'dmesg | tail'", "one word is a line for sh"),
         ("uevt shell --kernel 6.12 --gdb", "and the command that attaches gdb"),
     ),
+    "uevt client": (
+        ("uevt client --kernel 6.12 -- ./program --option", "judge the calls of a program"),
+        ("uevt client --kernel 6.12 --listener perf -- ./program", "with perf as the listener"),
+        ("uevt client --kernel 6.12 --patch fix.diff -- 'make check'", "one word is a line for sh"),
+    ),
     "uevt cases": (
         ("uevt cases -k unregister", "sentence, level and source line"),
         ("uevt cases --kernel 6.1 --json", "all that is declared, for programs"),

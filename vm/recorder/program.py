@@ -1,4 +1,4 @@
-"""Compile the recorder, a static program that runs in the guest."""
+"""Compile the recorder, which runs in the guest with the C library of the host."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from pathlib import Path
 from vm.errors import HostTrouble
 
 _SOURCE = Path(__file__).parent / "native"
-# Static: the guest may have another C library, or none.
-_FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-static")
+_FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra")
 _COMPILE_S = 60.0
 
 
