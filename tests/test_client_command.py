@@ -48,16 +48,9 @@ def compiled(name: str, directory: Path) -> None:
             0,
             "6 calls, all as the ABI allows; 1 event, 3 records read back byte for byte",
         ),
-        (
-            "bit_31",
-            ["--listener", "none"],
-            0,
-            "3 calls, all as the ABI allows; 1 event, 0 records read back",
-        ),
         ("passed", [], 4, f"7 calls, 1 {REFUSED}; 2 events, 2 records read back byte for byte"),
         ("deletes", ["--listener", "none"], 4, f"8 calls, 2 {REFUSED}; 1 event, 0 records"),
         ("page_per_word", [], 4, f"61 calls, 8 {REFUSED}; 20 events, 20 records read back byte"),
-        ("status_page", [], 4, f"4 calls, 2 {REFUSED}; 0 events, 0 records read back"),
     ],
 )
 def test_a_client_has_its_verdict(
@@ -111,8 +104,8 @@ def test_a_deadline_ends_a_program_and_judges_what_it_did(
     built_kernel: BuiltKernel, tmp_path: Path
 ) -> None:
     compiled("bit_31", tmp_path)
-    done = run(tmp_path, "--deadline", "20", "--", "./bit_31; sleep 1000")
-    assert "the program was ended after 20 s (--deadline)" in done.stdout
+    done = run(tmp_path, "--deadline", "10", "--", "./bit_31; sleep 1000")
+    assert "the program was ended after 10 s (--deadline)" in done.stdout
     assert "6 calls, all as the ABI allows" in done.stdout
     assert done.returncode == 0
 
@@ -127,9 +120,10 @@ def test_ctrl_c_leaves_nothing_behind(built_kernel: BuiltKernel, tmp_path: Path)
         start_new_session=True,
     )
     assert process.stdout is not None
-    assert process.stdout.readline() == "started\n"
-    os.kill(process.pid, signal.SIGINT)
-    assert process.wait(SECONDS) == 130
+    with process.stdout as output:
+        assert output.readline() == "started\n"
+        os.kill(process.pid, signal.SIGINT)
+        assert process.wait(SECONDS) == 130
     assert not [file for file in Path("/proc").glob("[0-9]*/stat") if _session(file) == process.pid]
 
 

@@ -100,6 +100,6 @@ def _judged(arguments: argparse.Namespace, target: Target) -> int:
         print(line)
     if ended.crashed or judgement.of(Verdict.DEVIATES):
         return exit_code(Ending.UNEXPECTED)
-    if not judgement.calls:
+    if not judgement.judged:
         return exit_code(Ending.HOST)
     return REFUSED if judgement.of(Verdict.REFUSED) else exit_code(Ending.PASS)

@@ -141,7 +141,9 @@ class Judge:
             self._judgement.foreign[f"{judged.name} of {operations.files_of(call)}"] += 1
             return
         about = subjects.subjects_of(call, operation, self._profile)
-        self._judgement.calls.append(replace(judged, subjects=about))
+        self._judgement.judged += 1
+        if judged.verdict is not Verdict.ALLOWED or not subjects.is_write(operation):
+            self._judgement.calls.append(replace(judged, subjects=about))
         if seen.ok:
             self._count(call, actor, operation)
 

@@ -53,13 +53,15 @@ class SeenEvent:
 
 @dataclass(slots=True)
 class Judgement:
-    """All calls, the events by tracepoint, and what could not be judged.
+    """The calls, the events by tracepoint, and what could not be judged.
 
+    ``calls`` leaves allowed writes out, which may be millions; ``judged`` counts all calls.
     ``not_judged`` counts calls by reason, ``foreign`` those on other files of tracefs; ``status``
     is the wait status of the program, None if its end was not recorded.
     """
 
     calls: list[JudgedCall] = field(default_factory=list)
+    judged: int = 0
     events: dict[str, SeenEvent] = field(default_factory=dict)
     not_judged: Counter[str] = field(default_factory=Counter)
     foreign: Counter[str] = field(default_factory=Counter)

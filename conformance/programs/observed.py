@@ -21,7 +21,7 @@ _RIGHTS = {"r": mmap.PROT_READ, "w": mmap.PROT_WRITE, "x": mmap.PROT_EXEC}
 _FILLED = ("write_index", "status_index", "status_bit")
 # The member with the bit number is at the same place in both structures.
 _BIT_MEMBER = uapi.USER_REG.member("enable_bit")
-_WORD_SIZES = (4, 8)
+_WORD_SIZES = (8, 4)
 
 
 def take_over(model: Model, actor: str, details: Details) -> None:
@@ -116,8 +116,12 @@ def _word(profile: Profile, call: Call, operation: ops.Ioctl) -> ops.Watch | Non
         return None
     values = layout.unpack(raw)
     address = values.get("enable_addr", values.get("disable_addr", 0))
-    size = values.get("enable_size", _WORD_SIZES[-1])
-    return ops.Watch(operation.actor, address, size) if size in _WORD_SIZES else None
+    # To unregister a bit needs no size: that of the word, as far as it can be read.
+    sizes = (values["enable_size"],) if "enable_size" in values else _WORD_SIZES
+    for size in sizes:
+        if size in _WORD_SIZES and bytes_at(call.before.memory, address, size) is not None:
+            return ops.Watch(operation.actor, address, size)
+    return None
 
 
 def registered_bits(world: World, word: ops.Watch) -> int:

@@ -158,6 +158,8 @@ def _open(call: Call, actor: str, known: Descriptors) -> list[ops.Operation]:
         path = tracefs_path(os.fsdecode(call.before.memory[0].data.split(b"\0")[0]))
         if not path.startswith(f"{ROOT}/"):
             raise NotJudged("open by a path that is not absolute")
+    if path == DATA and call.result == -errno.ENOENT:
+        raise NotJudged("open of user_events_data: the kernel was built without user_events")
     flags = os.O_WRONLY | os.O_TRUNC if given is None else call.arguments[given]
     if name_of(call) == "openat2":
         # The first member of struct open_how.

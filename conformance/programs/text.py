@@ -34,9 +34,9 @@ def lines_of(judgement: Judgement) -> Iterator[str]:
 
 def verdict(judgement: Judgement) -> str:
     """The result in one line."""
-    if not judgement.calls:
+    if not judgement.judged:
         return "the program made no user_events call"
-    calls = counted(len(judgement.calls), "call")
+    calls = counted(judgement.judged, "call")
     deviating, refused = (len(judgement.of(each)) for each in (Verdict.DEVIATES, Verdict.REFUSED))
     if deviating:
         said = f"{calls}, the kernel deviates from the ABI in {deviating}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +34,7 @@ class Ended:
     remarks: tuple[str, ...]
 
     @property
-    def groups(self) -> list[Group]:
+    def groups(self) -> Iterator[Group]:
         """The decoded recording.  Raises BadRecording."""
         return groups(io.StringIO(self.recording.decode("ascii")))
 

@@ -56,6 +56,26 @@ def without(text: str) -> Change:
             "read back byte for byte",
         ),
         (
+            "status_page",
+            "4 calls, 2 refused as the ABI says: mistakes of the program; 0 events, 0 records read "
+            "back",
+        ),
+        (
+            "formats",
+            "13 calls, 1 refused as the ABI says: mistakes of the program; 4 events, 5 records "
+            "read back byte for byte",
+        ),
+        (
+            "formats_perf",
+            "13 calls, 1 refused as the ABI says: mistakes of the program; 4 events, 5 records "
+            "read back byte for byte",
+        ),
+        (
+            "tasks",
+            "70 calls, 3 refused as the ABI says: mistakes of the program; 5 events, 32 records "
+            "read back byte for byte",
+        ),
+        (
             "deletes",
             "8 calls, 3 refused as the ABI says: mistakes of the program; 1 event, 0 records read "
             "back",

@@ -56,20 +56,20 @@ def test_a_call_has_what_was_read_before_and_after_it() -> None:
 
 def test_a_call_stands_where_it_returned() -> None:
     other = "call 8 6 3 0 4 0 0 0 0 0\nexit 8 0\n".splitlines(keepends=True)
-    found = groups([CALL, *other, "fork 8 9 9 11\n", "exit 7 -22\n"])
+    found = list(groups([CALL, *other, "fork 8 9 9 11\n", "exit 7 -22\n"]))
     assert [each.tid if isinstance(each, Call) else each.kind for each in found] == [8, "fork", 7]
     assert found[1] == Entry("fork", (8, 9, 9, 0x11))
 
 
 @pytest.mark.parametrize("end", [["end 7 9\n"], []])
 def test_a_call_may_not_return(end: list[str]) -> None:
-    call = groups([CALL, *end])[0]
+    call = next(groups([CALL, *end]))
     assert isinstance(call, Call)
     assert call.result is None
 
 
 def test_the_end_of_a_guest_cuts_the_last_line() -> None:
-    assert groups(["start 5\n", "memory 10"]) == [Entry("start", (5,))]
+    assert list(groups(["start 5\n", "memory 10"])) == [Entry("start", (5,))]
 
 
 @pytest.mark.parametrize(
@@ -86,4 +86,4 @@ def test_the_end_of_a_guest_cuts_the_last_line() -> None:
 )
 def test_a_line_that_no_recorder_writes_is_named(line: str) -> None:
     with pytest.raises(BadRecording, match="line 2 of the recording"):
-        groups(["start 5\n", line])
+        list(groups(["start 5\n", line]))

@@ -31,7 +31,7 @@ Paths, names and bytes are in hexadecimal, "-" if empty.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vm.errors import ChannelBroken
@@ -161,14 +161,15 @@ class BadRecording(ChannelBroken):
     """A recording that the recorder did not write like this."""
 
 
-def groups(lines: Iterable[str]) -> list[Group]:
-    """The groups of a recording; a call stands where it returned.
+def groups(lines: Iterable[str]) -> Iterator[Group]:
+    """The groups of a recording; a call stands where it returned, with what was read then.
 
     A line that was cut off by the end of the guest is ignored.  Raises BadRecording.
     """
-    found: list[Group] = []
     open_calls: dict[int, Call] = {}
     details = Details()
+    # Complete when the next group begins.
+    last: Group | None = None
     for number, line in enumerate(lines, 1):
         if not line.endswith("\n"):
             break
@@ -176,26 +177,29 @@ def groups(lines: Iterable[str]) -> list[Group]:
         try:
             if keyword in _DETAILS:
                 _DETAILS[keyword](details, words)
-            elif keyword == "call":
+                continue
+            if last is not None:
+                yield last
+                last = None
+            if keyword == "call":
                 call = _call(words)
                 open_calls[call.tid] = call
                 details = call.before
             elif keyword == "exit":
-                returned = open_calls.pop(int(words[0]))
+                last = returned = open_calls.pop(int(words[0]))
                 returned.result = int(words[1])
                 details = returned.after
-                found.append(returned)
             else:
-                entry = _entry(keyword, words)
+                last = entry = _entry(keyword, words)
                 details = entry.details
                 if keyword == "end" and (lost := open_calls.pop(entry.numbers[0], None)):
-                    found.append(lost)
-                found.append(entry)
+                    yield lost
         except (KeyError, ValueError, IndexError) as error:
-            raise BadRecording(
-                f"line {number} of the recording: {line[:60]!r}: {error!r}"
-            ) from None
-    return [*found, *open_calls.values()]
+            shown = f"line {number} of the recording: {line[:60]!r}"
+            raise BadRecording(f"{shown}: {error!r}") from None
+    if last is not None:
+        yield last
+    yield from open_calls.values()
 
 
 def _call(words: Sequence[str]) -> Call:

@@ -1,0 +1,87 @@
+"""Pending work that cannot change an answer does not multiply the states of the model."""
+
+from __future__ import annotations
+
+import mmap
+import os
+
+from conformance import ops
+from conformance.abi import uapi
+from conformance.abi.profile import profile_for
+from conformance.model.machine import Model
+
+DATA = "/sys/kernel/tracing/user_events_data"
+STRUCT, NAME, WORDS = 0x10000, 0x11000, 0x20000
+READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
+EVENTS = 20
+
+
+def told(model: Model, operation: ops.Operation) -> set[str]:
+    """Perform an operation; the allowed error names, "" for success."""
+    allowed = model.step(operation)
+    answer = allowed[0]
+    model.narrow(operation, ops.Observation(answer.value or 0, answer.errno))
+    return {each.errno for each in allowed}
+
+
+def started() -> Model:
+    """A process with some memory and two descriptors of the data file."""
+    model = Model(profile_for("6.12.117"))
+    told(model, ops.Spawn("p1"))
+    for address, length in ((STRUCT, 0x2000), (WORDS, 0x1000)):
+        told(model, ops.Mmap("p1", address, length, READ_WRITE, mmap.MAP_PRIVATE))
+    for slot in (3, 4):
+        told(model, ops.Open("p1", slot, DATA, os.O_RDWR))
+    return model
+
+
+def register(model: Model, number: int, slot: int = 3) -> set[str]:
+    """Register one of many events."""
+    reg = {"size": 28, "enable_size": 4, "enable_addr": WORDS + 4 * number, "name_args": NAME}
+    told(model, ops.Store("p1", STRUCT, uapi.USER_REG.pack(reg)))
+    told(model, ops.Store("p1", NAME, b"e%d u32 a\0" % number))
+    return told(model, ops.Ioctl("p1", slot, uapi.DIAG_IOCSREG, STRUCT))
+
+
+def unregister(model: Model, number: int) -> set[str]:
+    """Unregister its bit: the kernel drops the reference later."""
+    unreg = {"size": 16, "disable_addr": WORDS + 4 * number}
+    told(model, ops.Store("p1", STRUCT, uapi.USER_UNREG.pack(unreg)))
+    return told(model, ops.Ioctl("p1", 3, uapi.DIAG_IOCSUNREG, STRUCT))
+
+
+def delete(model: Model, number: int) -> set[str]:
+    """Delete an event by its name."""
+    told(model, ops.Store("p1", NAME, b"e%d\0" % number))
+    return told(model, ops.Ioctl("p1", 4, uapi.DIAG_IOCSDEL, NAME))
+
+
+def test_many_events_are_unregistered_and_registered_again() -> None:
+    model = started()
+    for number in range(EVENTS):
+        assert register(model, number) == {""}
+    for number in range(EVENTS):
+        assert unregister(model, number) == {""}
+    assert len(model.world.pending) == EVENTS
+    for number in range(EVENTS):
+        assert register(model, number) == {""}
+
+
+def test_work_on_the_named_event_still_counts() -> None:
+    model = started()
+    for number in range(EVENTS):
+        register(model, number)
+    for number in range(EVENTS):
+        unregister(model, number)
+    told(model, ops.Close("p1", 3))
+    # Its last reference is dropped at any time, and then the event is removed.
+    assert delete(model, 5) == {"EBUSY", "ENOENT"}
+
+
+def test_a_held_event_is_busy_whatever_is_pending() -> None:
+    model = started()
+    register(model, 0)
+    register(model, 1)
+    unregister(model, 0)
+    # The descriptor still refers to it.
+    assert delete(model, 0) == {"EBUSY"}
