@@ -139,7 +139,7 @@ def _session(file: Path) -> int:
     [
         (["--kernel", "model", "--", "true"], "the model runs no programs"),
         (["--kernel", "6.12"], "COMMAND"),
-        (["--kernel", "6.12", "--listener", "strace", "--", "true"], "invalid choice: 'strace'"),
+        (["--kernel", "6.12", "--listener", "strace", "--", "true"], "invalid choice 'strace'"),
         (["--kernel", "6.12", "--recording", "/nowhere/r", "--", "true"], "--recording /nowhere/r"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -25,6 +26,8 @@ from conformance.programs.operations import Descriptors, NotJudged
 from vm.recorder.recording import Call, Details, Entry, Group
 
 _INSTANCE = f"{ROOT}/instances/{records.INSTANCE}"
+# Errors about details that are missing or cut off.
+_MALFORMED = (LookupError, ValueError, struct.error)
 # Bytes of memory that are kept for the listing.
 _SHOWN = 4096
 
@@ -115,11 +118,14 @@ class Judge:
             program = operations.operations_of(call, actor, known)
             if program:
                 self._judge(call, actor, program)
-        except (NotJudged, ModelError) as reason:
+        except (NotJudged, ModelError) as why:
             foreign = operations.is_foreign(call)
             counts = self._judgement.foreign if foreign else self._judgement.not_judged
-            counts[str(reason)] += 1
+            counts[str(why)] += 1
             self._model.observe(records.take_records)
+        except _MALFORMED as error:
+            reason = f"{operations.name_of(call)}, recorded incompletely ({error!r})"
+            self._judgement.not_judged[reason] += 1
 
     def _judge(self, call: Call, actor: str, program: Sequence[ops.Operation]) -> None:
         if call.result is None:

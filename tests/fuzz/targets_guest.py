@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from conformance import ops
+from conformance.abi.profile import profile_for
 from conformance.ops import ReadFile, View
 from conformance.ops.decoding import file_views, perf_ring, trace_page
+from conformance.programs.judge import Judge
+from conformance.programs.text import lines_of
 from conformance.runner.cleanup import Cleanup
 from conformance.runner.guest_executor import GuestExecutor
 from conformance.runner.guest_invariants import GuestInvariants
@@ -29,8 +32,10 @@ from vm.agent.channel import Channel
 from vm.agent.encoding import NOT_READ
 from vm.errors import VmError
 from vm.kernel_log.reports import MAX_FINDINGS, classify, phase
+from vm.recorder.recording import BadRecording, groups
 
 CONSOLES = Path(__file__).parents[2] / "fixtures" / "console"
+RECORDINGS = Path(__file__).parents[2] / "fixtures" / "recordings"
 PORTS = ("uevt0", "uevt1", "uevt2")
 RESULT_TYPES: dict[str, Any] = {
     "value": int,
@@ -52,7 +57,24 @@ def guest_targets() -> tuple[Target, ...]:
         Target("perf-ring", read_ring, rings),
         Target("trace-page", read_page, pages),
         Target("tracefs-texts", read_views, texts, tokens=TEXTS),
+        Target("recording", judge_recording, recordings, (BadRecording,), RECORDED),
     )
+
+
+# Programs
+
+RECORDED = (b"call ", b"exit ", b"memory ", b"fork ", b"end ", b"page 0 ", b" 497 ", b"ffffffff")
+
+
+def recordings() -> Sequence[bytes]:
+    """Short recordings of real programs."""
+    return [(RECORDINGS / f"{name}.txt").read_bytes() for name in ("bit_31", "passed", "formats")]
+
+
+def judge_recording(data: bytes) -> None:
+    """Decode and judge a recording; whatever it says, there is a verdict."""
+    lines = data.decode("latin-1").splitlines(keepends=True)
+    list(lines_of(Judge(profile_for("6.12.117")).feed(groups(lines))))
 
 
 # The channel

@@ -173,8 +173,8 @@ def groups(lines: Iterable[str]) -> Iterator[Group]:
     for number, line in enumerate(lines, 1):
         if not line.endswith("\n"):
             break
-        keyword, *words = line.split()
         try:
+            keyword, *words = line.split()
             if keyword in _DETAILS:
                 _DETAILS[keyword](details, words)
                 continue
