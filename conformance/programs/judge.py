@@ -44,6 +44,8 @@ class Judge:
         )
         self._number = 0
         self._listening = False
+        # Whether the program may write without a call that is seen.
+        self._unseen = False
         # Events that the listener has found, by id.
         self._names: dict[int, str] = {}
         self._program: int | None = None
@@ -83,6 +85,7 @@ class Judge:
                 remarks["a call did not return in time, and others overtook it"] += 1
             case "stranger", _:
                 remarks["a task whose creation was not seen is not judged"] += 1
+                self._unseen = True
             case "done", ():
                 self._judgement.complete = True
                 self._unexpected_records(details)
@@ -109,6 +112,7 @@ class Judge:
             case "io_uring_setup":
                 remark = "the program uses io_uring: what it submits there is not seen"
                 self._judgement.remarks[remark] += 1
+                self._unseen = True
             case _:
                 self._translate(call, actor)
 
@@ -218,6 +222,9 @@ class Judge:
             return []
         found = records.read_back(details, self._names)
         allowed = self._model.observe(records.take_records)
+        if self._unseen:
+            found, others = records.without_unseen(allowed, found)
+            self._remark_unseen(others)
         self._judgement.records += len(found)
         for each in found:
             if each.event in self._judgement.events:
@@ -225,8 +232,11 @@ class Judge:
         return records.compare(allowed, found, samples=bool(details.samples))
 
     def _unexpected_records(self, details: Details) -> None:
-        for each in records.read_back(details, self._names):
-            origin = f"a record of {each.event or 'unknown origin'} that no seen call wrote"
+        self._remark_unseen(records.read_back(details, self._names))
+
+    def _remark_unseen(self, found: Iterable[records.Record]) -> None:
+        for each in found:
+            origin = f"a record of {each.event or 'unknown origin'} that no recorded call wrote"
             self._judgement.remarks[origin] += 1
 
     # Events

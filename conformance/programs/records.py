@@ -112,6 +112,26 @@ def compare(
     return min(differing, key=len)
 
 
+def without_unseen(
+    allowed: Sequence[Sequence[Record]], found: Sequence[Record]
+) -> tuple[list[Record], list[Record]]:
+    """The records that are expected, in order, and all others: of writes that were not seen."""
+    waiting = list(allowed[0]) if allowed else []
+    expected, others = [], []
+    for each in found:
+        wanted = waiting[0] if waiting else None
+        if (
+            wanted is not None
+            and wanted.event == each.event
+            and each.payload.startswith(wanted.payload)
+        ):
+            expected.append(each)
+            waiting.pop(0)
+        else:
+            others.append(each)
+    return expected, others
+
+
 def _differences(
     expected: Sequence[Record], found: Sequence[Record], *, samples: bool
 ) -> list[Difference]:
