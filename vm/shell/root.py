@@ -41,9 +41,7 @@ class Root:
 
 
 @contextmanager
-def root_of(
-    work: Path | None, host: Path = Path("/"), tools: Path | None = None
-) -> Iterator[Root]:
+def root_of(work: Path | None, host: Path = Path("/"), tools: Path | None = None) -> Iterator[Root]:
     """The root with the programs of ``host``, and ``work`` as WORK, writable.
 
     ``tools`` is a directory for TOOLS, writable as well.  Without ``work`` all of it is read-only.
