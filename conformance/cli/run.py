@@ -51,7 +51,7 @@ class _Once(argparse.Action):
 
 def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command."""
-    usage = "uevt run (--kernel K | --tree DIR | --image FILE) [option …]"
+    usage = "uevt run (--kernel K | --tree DIR | --image FILE | --here) [option …]"
     run = commands.add_parser("run", help="judge kernels", usage=usage)
     group = groups_of(run)
     about = "6.12, 6.12@REVISION or model"
@@ -90,9 +90,9 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.keyword is not None and not arguments.keyword.strip():
         raise UserMistake("-k is empty", "give a part of a case id, or leave out -k for all cases")
     kernels: list[str] = arguments.kernel
-    own = [name for name in ("image", "tree") if getattr(arguments, name) is not None]
+    own = [name for name in ("image", "tree", "here") if getattr(arguments, name) is not None]
     if not kernels and not own:
-        which = "--kernel 6.12, --kernel model, --tree DIR or --image FILE"
+        which = "--kernel 6.12, --kernel model, --tree DIR, --image FILE or --here"
         raise UserMistake("no kernel named", f"name one: {which}")
     if kernels and own:
         raise UserMistake(f"--kernel and --{own[0]} exclude each other", "give one of them")

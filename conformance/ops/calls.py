@@ -26,6 +26,7 @@ STRUCT_PAGE = 0x2FFF_0001_0000
 # Longest text file that is read whole, in bytes: `trace` of one case is shorter.
 FILE_LIMIT = 2 << 20
 
+MACHINES = ("x86_64",)
 # arch/x86/entry/syscalls/syscall_64.tbl
 NUMBERS = {
     "read": 0,

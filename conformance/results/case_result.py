@@ -110,6 +110,7 @@ class SkipReason(StrEnum):
     GUEST_SIZE = "guest_size"  # the guest has too few CPUs or too little memory
     HOST_TOOL = "host_tool"  # the host lacks a program, such as a 32-bit compiler
     MODULE = "module"  # no helper module fits the image, or one of the user's does not load
+    RUNNING_KERNEL = "running_kernel"  # the kernel that uevt itself runs on cannot show it
     CONTRADICTED = "contradicted_switch"  # the kernel contradicts a switch that the case needs
 
     @property
@@ -124,6 +125,7 @@ _SENTENCES = {
     SkipReason.GUEST_SIZE: "the guest has too few CPUs or too little memory",
     SkipReason.HOST_TOOL: "a program that these cases need is missing on the host",
     SkipReason.MODULE: "no helper module was built for this kernel: it is none of the catalog's",
+    SkipReason.RUNNING_KERNEL: "these cases need a kernel of their own, not the running one",
     SkipReason.CONTRADICTED: "the kernel lacks a switch of its profile",
 }
 

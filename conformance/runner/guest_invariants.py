@@ -28,9 +28,14 @@ SETTINGS = (
     f"{tracefs.ROOT}/current_tracer",
     f"{tracefs.ROOT}/tracing_cpumask",
 )
+_TAINTED, _MODULES = "/proc/sys/kernel/tainted", "/proc/modules"
+# What other programs change on a kernel that they use, too.
+_OTHERS_CHANGE = frozenset({_TAINTED, _MODULES})
+# Documentation/admin-guide/tainted-kernels.rst: bad page, died, warned, soft lockup.
+_OF_KERNEL = 1 << 5 | 1 << 7 | 1 << 9 | 1 << 14
 _FILES = (
-    "/proc/sys/kernel/tainted",
-    "/proc/modules",
+    _TAINTED,
+    _MODULES,
     "/proc/self/mounts",
     *SETTINGS,
     f"{tracefs.ROOT}/kprobe_events",
@@ -97,13 +102,15 @@ class Change:
 class GuestInvariants:
     """The state of one guest as it was before its first case.  Raises what the channel raises."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, *, others: bool = False) -> None:
+        """With ``others`` the kernel serves other programs, too, which taint it and load modules."""
         self._channel = channel
-        self._before = _texts(channel.call(*OPENING)[1:])
+        self._others = others
+        self._before = self._texts(channel.call(*OPENING)[1:])
 
     def accept(self) -> None:
         """Take the present state as the one to keep."""
-        self._before = _texts(self._channel.call(ACTOR, _CALLS))
+        self._before = self._texts(self._channel.call(ACTOR, _CALLS))
 
     @property
     def exposed(self) -> CaseResult | None:
@@ -155,14 +162,23 @@ class GuestInvariants:
                 _shown(after),
                 by_kernel=what not in _OF_PROGRAMS,
             )
-            for what, after in _texts(results).items()
+            for what, after in self._texts(results).items()
             if self._before[what] != after
         ]
 
+    def _texts(self, results: Iterable[dict[str, Any]]) -> dict[str, str]:
+        """Texts and modes by name; an error where a file cannot be read.  Results may be fewer."""
+        found = dict(zip(_NAMES, map(_text, results), strict=False))
+        if self._others:
+            found |= {name: _without_others(name, found[name]) for name in _OTHERS_CHANGE & set(found)}
+        return found
 
-def _texts(results: Iterable[dict[str, Any]]) -> dict[str, str]:
-    """Texts and modes by name; an error where a file cannot be read.  Results may be fewer."""
-    return dict(zip(_NAMES, map(_text, results), strict=False))
+
+def _without_others(name: str, text: str) -> str:
+    """The part of a file that only a misbehaving kernel changes."""
+    if name == _TAINTED and text.strip().isdigit():
+        return f"{int(text) & _OF_KERNEL}\n"
+    return ""
 
 
 def _reaches_out(operation: ops.Operation) -> bool:

@@ -83,6 +83,14 @@ class Aftermath:
     wrong: tuple[CaseResult, ...] = ()
 
 
+class SharedKernel(Protocol):
+    """A kernel that others use as well, and that cannot be replaced by a new one."""
+
+    def unfit(self, case: Case) -> str:
+        """Why it cannot be judged by a case, "" if it can."""
+        ...
+
+
 Supply = Callable[[], Guest]
 # The content of a module's file for the kernel under test, None where there is none.
 Modules = Callable[[str], bytes | None]
@@ -98,18 +106,20 @@ class NotBuilt(NotJudged):
 class PreparedGuest:
     """A guest that is set up: its processes, its invariants, its modules."""
 
-    def __init__(self, guest: Guest, setup: GuestSetup, patience: Patience) -> None:
+    def __init__(
+        self, guest: Guest, setup: GuestSetup, patience: Patience, shared: SharedKernel | None
+    ) -> None:
         self._guest = guest
         self._setup = setup
         self._patience = patience
         self._processes = ProcessPool(guest, standing=ACTOR)
-        self._invariants = GuestInvariants(guest)
+        self._invariants = GuestInvariants(guest, others=shared is not None)
         self._cleanup = Cleanup(guest, self._invariants, patience)
         self._lingering = LingeringEvents(guest, patience)
         self._loaded: set[str] = set()
         self._programs = HostPrograms(guest)
         # The system-wide counter of multi-format events; None after a deviation from the model.
-        self._multi_id: int | None = 0
+        self._multi_id: int | None = None if shared else 0
 
     @property
     def exposed(self) -> CaseResult | None:
@@ -211,8 +221,10 @@ class GuestLifecycle:
         user_modules: UserModules,
         promised: frozenset[Facility],
         patience: Patience,
+        shared: SharedKernel | None = None,
     ) -> None:
         """``modules`` are those of the suite; see Runner."""
+        self._shared = shared
         self._supply = supply
         self._modules = modules
         self._user_modules = user_modules
@@ -258,6 +270,8 @@ class GuestLifecycle:
         Raises NotJudged where the kernel lacks a feature or the host a program, and what the guest
         raises.
         """
+        if self._shared is not None and (why := self._shared.unfit(case)):
+            raise NotJudged(SkipReason.RUNNING_KERNEL, why)
         check_installed(case.programs)
         self._check(case.facilities, self.ready())
         if case.guest != self._kind:
@@ -325,7 +339,7 @@ class GuestLifecycle:
             # Some of them may be loaded, or the guest may be lost.
             self.must_replace = True
             raise
-        prepared = PreparedGuest(guest, setup, self._patience)
+        prepared = PreparedGuest(guest, setup, self._patience, self._shared)
         if (exposed := prepared.exposed) is not None and not self._exposed:
             self._exposed = True
             self._results.append(exposed)

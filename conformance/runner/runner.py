@@ -33,6 +33,7 @@ from conformance.runner.guest_lifecycle import (
     GuestLifecycle,
     Modules,
     NotBuilt,
+    SharedKernel,
     Supply,
 )
 from conformance.runner.patience import Patience
@@ -61,11 +62,13 @@ class Runner:
         promised: frozenset[Facility] = frozenset(Facility),
         allow: Allow = lambda case_id, reports: reports,
         patience: Patience | None = None,
+        shared: SharedKernel | None = None,
     ) -> None:
         """``kernel`` supplies guests, or is the profile of the model that replaces them.
 
         ``modules`` are the helper modules of the suite.  With ``fresh_guests`` every case starts
-        on a newly booted kernel.  The kernel is not probed for ``promised`` features.
+        on a newly booted kernel.  The kernel is not probed for ``promised`` features.  A ``shared`` one is not
+        judged by every case.
         """
         self._allow = allow
         self._fresh_guests = fresh_guests
@@ -74,7 +77,7 @@ class Runner:
         self._self_check = kernel if isinstance(kernel, Profile) else None
         supply = _no_guest if isinstance(kernel, Profile) else kernel
         self._lifecycle = GuestLifecycle(
-            supply, modules, self._user_modules, promised, patience or Patience()
+            supply, modules, self._user_modules, promised, patience or Patience(), shared
         )
         self._serial = 0
         self._run: CaseRun | None = None

@@ -202,7 +202,8 @@ def _words(arguments: Namespace, kernel: str | None, out: str | None) -> list[st
     if arguments.keyword is not None:
         options.append(f"-k{arguments.keyword}")
     options += words(Namespace(**{**vars(arguments), "out": out}))
-    guests = arguments.guests or _guests_that_fit(arguments.flavour)
-    if kernel != "model":
+    # The running kernel is one guest; another number is refused by the session.
+    if kernel != "model" and (arguments.guests or not arguments.here):
+        guests = arguments.guests or _guests_that_fit(arguments.flavour)
         options.append(f"--guests={guests}")
     return options

@@ -22,20 +22,20 @@ _VALUES = (
     *("fail_on", "frozen"),
 )
 _LISTS = ("only", "patch", "config", "module", "append")
-_FLAGS = ("force", "require")
+_FLAGS = ("force", "require", "here", "even_so")
 # Options that name files.
 _PATHS = ("image", "modules", "tree", "out", "patch", "config", "module", "ktap", "resume")
 # Values of options that are not given; see ``apply_defaults``.
 _DEFAULTS = {"isolation": "need", "exit_style": ExitStyle.DEFAULT.value}
 # Options that name a kernel of the user: its judgement has to be trusted, so every case runs.
-_OWN_KERNEL = ("image", "tree", "ref", "patch")
+_OWN_KERNEL = ("image", "tree", "ref", "patch", "here")
 # Options about output and time, which do not identify a run.
 _NOT_PART_OF_RUN: dict[str, object] = {
     **dict.fromkeys(("out", "ktap", "resume", "deadline")),
     "force": False,
 }
 # Options that name the kernel.
-_KERNELS = ("kernel", "image", "tree")
+_KERNELS = ("kernel", "image", "tree", "here")
 # Titles of the groups of options.
 KERNEL, CASES, VERDICT, OUTPUT = "kernel", "cases", "verdict", "output"
 # The function that adds an option to the group of a title.
@@ -45,7 +45,7 @@ STDOUT = "-"
 # An inherited descriptor.  Opening it by this name fails for a socket and truncates a file.
 _DESCRIPTOR = re.compile(r"/dev/fd/(\d+)")
 
-_TIER = "quick or full (default: full with --patch, --tree, --ref or --image, else quick)"
+_TIER = "quick or full (default: full with --patch, --tree, --ref, --image or --here, else quick)"
 _ISOLATION = "a new guest when a case needs one (the default), or before every case"
 _FAIL_ON = (
     "fail on deviations of this level or a stronger one: contract (the default), behaviour or "
@@ -71,6 +71,10 @@ def declare(group: Groups) -> None:
     for the title of a group.
     """
     declare_kernel(group)
+    about = "the running kernel, instead of --kernel"
+    group(KERNEL)("--here", action="store_true", default=None, help=about)
+    about = "run --here although there are user events of other programs"
+    group(KERNEL)("--even-so", action="store_true", default=None, help=about)
     about = "a module to load, its source or a .ko"
     group(KERNEL)("--module", metavar="DIR", action="append", default=[], help=about)
     add = group(CASES)
@@ -201,7 +205,7 @@ def words(options: Namespace) -> list[str]:
         for value in given if isinstance(given, list) else [given]:
             if value is not None:
                 found.append(f"--{name.replace('_', '-')}={value}")
-    return found + [f"--{name}" for name in _FLAGS if getattr(options, name)]
+    return found + [f"--{name.replace('_', '-')}" for name in _FLAGS if getattr(options, name)]
 
 
 def descriptors(options: Namespace) -> tuple[int, ...]:

@@ -22,6 +22,7 @@ from conformance.session.case_list import named_ids
 from conformance.session.controller.controller import Controller
 from conformance.session.controller.resume import recall_options
 from conformance.session.controller.run_directory import check_out, results_directory
+from conformance.session.here.system import BorrowedSystem
 from conformance.session.options import apply_defaults, command_words, declare, open_ktap
 from conformance.session.ordering import CaseHistory
 from conformance.session.pool.pool import NAME as POOL
@@ -44,6 +45,7 @@ _SELECTION = "uevt-selecting"
 _WORKER = pytest.StashKey[Worker]()
 _CONTROLLER = pytest.StashKey[Controller]()
 _TARGET = pytest.StashKey[Target]()
+_SYSTEM = pytest.StashKey[BorrowedSystem]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -145,6 +147,8 @@ def _controller(config: pytest.Config) -> Controller:
     tidy()
     target = resolve(config.option)
     check_boots(target)
+    if target.here:
+        config.stash[_SYSTEM] = BorrowedSystem.claim(even_so=bool(config.option.even_so))
     words = command_words(config.option)
     return Controller(config, target, results_directory(config, target), ktap, words)
 
@@ -187,6 +191,7 @@ def _worker(config: pytest.Config, controller: Controller, directory: Path) -> W
         repeat=config.option.repeat or 1,
         limit=controller.limit,
         lost=controller.lost,
+        system=config.stash.get(_SYSTEM, None),
     )
 
 
@@ -200,7 +205,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Refuse to run cases without a kernel."""
     known = _CONTROLLER in config.stash or _TARGET in config.stash
     if not known and any(case_of(item) is not None for item in items):
-        refuse(config, "cases need a kernel: add --kernel 6.12, --kernel model or --image FILE")
+        refuse(config, "cases need a kernel: add --kernel 6.12, --kernel model, --image FILE or --here")
 
 
 @pytest.fixture

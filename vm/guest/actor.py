@@ -10,7 +10,7 @@ import os
 from errno import EBADF, ECHILD
 
 from vm.guest import native_engine, syscalls
-from vm.guest.port import Port
+from vm.guest.port import Port, find
 from vm.guest.serving import BadCall, Forked, Server
 
 TYPE_CHECKING = False  # importing typing takes 0.2 s under emulation
@@ -55,6 +55,7 @@ class Actor(Server):
             event = native_engine.serve()
 
     def _fork(self, port: str) -> Outcome:
+        native_engine.drain_device(find(port))
         pid, errno = syscalls.fork()
         if pid == 0:
             # The child inherits all but the parent's port.

@@ -77,6 +77,11 @@ def register_port(name: str, device: str) -> bool:
     return known
 
 
+def drain_device(device: str) -> None:
+    """Discard what was sent to the last user of a port, before another process gets it."""
+    _library.engine_drain_device(device.encode())
+
+
 def port() -> int:
     """The descriptor of the served port, which changes in a forked actor."""
     descriptor: int = _library.engine_port()

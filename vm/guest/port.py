@@ -1,4 +1,8 @@
-"""Ports of the guest: virtio-serial devices, found by name."""
+"""Ports of the guest: virtio-serial devices, found by name.
+
+A guest that is the running kernel inherits sockets instead (``inherit``); their devices are
+"fd:NUMBER".
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,8 @@ PORTS = "/sys/class/virtio-ports"
 #: Devices by port name.  Forked actors inherit it.
 _found: dict[str, str] = {}
 _SECONDS = 10.0
+#: Prefix of the devices that are inherited descriptors.
+_INHERITED = "fd:"
 
 
 class PortMissing(Exception):
@@ -30,7 +36,10 @@ class Port:
     @classmethod
     def named(cls, name: str) -> Port:
         """The port of a name.  Raises PortMissing, OSError."""
-        return cls(os.open(find(name), os.O_RDWR | os.O_CLOEXEC))
+        device = find(name)
+        if device.startswith(_INHERITED):
+            return cls(os.dup(int(device.removeprefix(_INHERITED))))
+        return cls(os.open(device, os.O_RDWR | os.O_CLOEXEC))
 
     def fileno(self) -> int:
         """For poll."""
@@ -60,6 +69,13 @@ def find(name: str) -> str:
     return _found[name]
 
 
+def inherit(ports: dict[str, int]) -> None:
+    """Use inherited sockets, given by port name, instead of virtio ports."""
+    for name, descriptor in ports.items():
+        os.set_inheritable(descriptor, False)
+        _found[name] = f"{_INHERITED}{descriptor}"
+
+
 def open_to_all_users() -> dict[str, str]:
     """Let unprivileged actors open the ports of their children.
 
@@ -67,7 +83,8 @@ def open_to_all_users() -> dict[str, str]:
     """
     _search()
     for device in _found.values():
-        os.chmod(device, 0o666)
+        if not device.startswith(_INHERITED):
+            os.chmod(device, 0o666)
     return _found
 
 

@@ -1,4 +1,4 @@
-"""The supervisor, process 1: start, kill and reap actors, and read their memory.
+"""The supervisor, process 1 of a guest: start, kill and reap actors, and read their memory.
 
 It never waits for an actor and never forwards its traffic: every actor has its own port, which
 saves a process switch per round trip (milliseconds under emulation).  All actors are its children,
@@ -21,6 +21,7 @@ from vm.guest.serving import BadCall, Forked, Server
 
 TYPE_CHECKING = False  # importing typing takes 0.2 s under emulation
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import NoReturn
 
     from vm.guest.serving import Outcome
@@ -30,11 +31,26 @@ _EXIT_MS = 5000
 _EVERYBODY = -1
 
 
-class Supervisor(Server):
-    """Process 1: its port, and a pipe that SIGCHLD writes to."""
+def kill_everybody() -> None:
+    """Kill all other processes of a guest, of which this is process 1."""
+    if os.getpid() != 1:
+        # Anywhere else this would kill the user's processes.
+        raise RuntimeError("only process 1 kills everybody")
+    try:
+        os.kill(_EVERYBODY, _signal.SIGKILL)
+    except ProcessLookupError:
+        pass
 
-    def __init__(self, port: Port) -> None:
+
+class Supervisor(Server):
+    """Process 1: its port, and a pipe that SIGCHLD writes to.
+
+    `kill_all` sends SIGKILL to all other processes of the guest.
+    """
+
+    def __init__(self, port: Port, kill_all: Callable[[], None] = kill_everybody) -> None:
         super().__init__(port)
+        self._kill_all = kill_all
         self._sigchld_read, self._sigchld_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._handlers = {
             "reset": self._reset,
@@ -83,19 +99,17 @@ class Supervisor(Server):
 
     def _reset(self) -> Outcome:
         """Kill and reap all other processes; the value is their number."""
-        try:
-            os.kill(_EVERYBODY, _signal.SIGKILL)
-        except ProcessLookupError:
-            return 0, 0, None
         reaped = 0
         poll = select.poll()
         poll.register(self._sigchld_read, select.POLLIN)
         try:
+            self._kill_all()
             while True:
                 if os.waitpid(_EVERYBODY, os.WNOHANG)[0]:
                     reaped += 1
                 elif poll.poll(_EXIT_MS):
                     os.read(self._sigchld_read, 4096)
+                    self._kill_all()
                 else:
                     return -1, ETIMEDOUT, None
         except ChildProcessError:

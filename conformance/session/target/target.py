@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import os
+import re
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -16,7 +19,7 @@ from conformance.runner.user_module import UserModule
 from conformance.session.target.gcov import NOTES, CountedObject
 from conformance.session.target.kernel_arguments import checked_arguments
 from conformance.session.target.user_modules import built_modules, id_with_modules, ready_modules
-from host.files import digest_of
+from host.files import digest_of, write_atomically
 from host.progress import Progress, StreamProgress
 from kernels.build.build import ensure
 from kernels.build.bundled_modules import ModulesDirectory
@@ -38,22 +41,28 @@ from vm.qemu.initramfs import NEEDED, pack
 MODULES = Path(__file__).parents[3] / "fixtures" / "modules"
 
 MODEL = "model"
+# Identifies the build of the running kernel.
+_VERSION = Path("/proc/version")
+# Not in a kernel id.
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.+-]")
+# Options that change a kernel, or need more than one.
+_NOT_HERE = ("patch", "config", "flavour", "append", "ref", "modules", "module", "guests", "against")
 # Options that name the kernel; a run has one of them.
-KERNELS = ("kernel", "image", "tree")
+KERNELS = ("kernel", "image", "tree", "here")
 # The ABI of a self-check without --abi.
 MODEL_ABI = "6.12.117"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The kernel under test; without ``image`` the model replaces it.
+    """The kernel under test; without ``image`` it is the running one or the model.
 
     ``variant`` says what a modified kernel is a variant of.  ``config`` is its configuration file
     if known, ``build`` the key of this very build, ``patches`` those of its source, ``wanted`` the
     configuration lines that the guest must have.  ``modules`` are helper modules by name,
     ``user_modules`` are loaded before the first case.  ``initramfs`` loads drivers that an image
     has as modules.  ``counted`` are objects with gcov counters.  ``accelerator`` is None for the
-    model.
+    model, and for the kernel that runs ``here``.
     """
 
     id: str
@@ -75,11 +84,12 @@ class Target:
     counted: tuple[CountedObject, ...] = ()
     accelerator: Accelerator | None = None
     origin: KernelOrigin = KernelOrigin.CATALOG
+    here: bool = False
 
     @property
     def is_model(self) -> bool:
         """Whether this is a self-check."""
-        return self.image is None
+        return self.image is None and not self.here
 
     @property
     def flavour(self) -> str:
@@ -109,6 +119,8 @@ def resolve(options: Namespace) -> Target:
     check(options)
     if options.kernel == MODEL:
         target = Target(MODEL, options.abi or MODEL_ABI, accelerator=None)
+    elif getattr(options, "here", None):
+        target = running_kernel(options)
     elif options.image is not None:
         target = _image(options)
     else:
@@ -128,14 +140,18 @@ def check(options: Namespace) -> None:
             profile_for(options.abi)
         except ProfileError as error:
             raise UserMistake(f"--abi {options.abi}: {error}", "docs/abi.md lists ABIs") from error
-    named = [name for name in KERNELS if getattr(options, name) is not None]
+    named = [name for name in KERNELS if getattr(options, name, None) is not None]
     if not named:
-        which = "--kernel 6.12, --kernel model, --tree DIR or --image FILE"
+        which = "--kernel 6.12, --kernel model, --tree DIR, --image FILE or --here"
         raise ConflictingOptions("no kernel named", f"add {which}")
     if len(named) > 1:
         raise ConflictingOptions(
             f"--{named[0]} and --{named[1]} exclude each other", "give one of them"
         )
+    if "here" in named:
+        _check_running_kernel(options)
+    elif getattr(options, "even_so", None):
+        raise ConflictingOptions("--even-so goes with --here", "leave it out")
     for name, of in (("ref", "tree"), ("modules", "image")):
         if getattr(options, name) is not None and getattr(options, of) is None:
             raise ConflictingOptions(
@@ -153,6 +169,49 @@ def check(options: Namespace) -> None:
             raise ConflictingOptions(
                 f"the model {why}", f"name a kernel of the catalog, or no --{name}"
             )
+
+
+def running_config(release: str, cache: Path) -> Path | None:
+    """The configuration of the running kernel, as it shows it or as it was installed."""
+    try:
+        text = gzip.decompress(Path("/proc/config.gz").read_bytes())
+    except OSError:
+        installed = Path(f"/boot/config-{release}")
+        return installed if installed.is_file() else None
+    file = cache / "running" / "config"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(file, text)
+    return file
+
+
+def _check_running_kernel(options: Namespace) -> None:
+    """Refuse what changes a kernel, or needs several of it."""
+    for name in _NOT_HERE:
+        if getattr(options, name, None):
+            raise ConflictingOptions(
+                f"--{name} and --here exclude each other: the running kernel is judged as it is",
+                f"leave out --{name}",
+            )
+    if options.isolation == "case":
+        what = "--isolation case boots a guest for every case, and --here boots none"
+        raise ConflictingOptions(what, "leave out --isolation")
+
+
+def running_kernel(options: Namespace) -> Target:
+    """The kernel that this process runs on."""
+    release = os.uname().release
+    config = running_config(release, default_root())
+    return Target(
+        id=f"here-{_UNSAFE.sub('-', release)}",
+        abi=options.abi or release,
+        release=release,
+        source="the running kernel",
+        config=config,
+        config_sha256=None if config is None else digest_of(config),
+        build=digest_of(_VERSION),
+        origin=KernelOrigin.USER,
+        here=True,
+    )
 
 
 def _image(options: Namespace) -> Target:

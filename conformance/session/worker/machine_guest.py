@@ -5,33 +5,28 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import shlex
-import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.client import executor as sut
 from conformance.ops.calls import Call, Request
-from conformance.results.case_result import Report
 from conformance.runner.guest_lifecycle import OPENING
 from conformance.runner.guest_setup import ACTOR
 from conformance.session.controller.recorder import CONSOLE
 from conformance.session.target.gcov import COUNTERS
 from conformance.session.target.machine import BOOT_S, machine_spec, saved_states
 from conformance.session.target.target import Target
-from conformance.session.time_limits import CASE_S, Limits, RunLimit
-from conformance.session.worker.blame import report
+from conformance.session.time_limits import Limits, RunLimit
+from conformance.session.worker.console_guest import ConsoleGuest
 from host.deadline import Deadline
-from host.kernel_reports import HARMLESS
 from host.shared_count import SharedCount
 from kernels.kconfig import lost
-from vm.errors import BootFailed, HostTrouble, NoAnswer, VmError
-from vm.machine import Machine, Mark
+from vm.errors import BootFailed, HostTrouble, VmError
+from vm.machine import Machine
 from vm.shell.root import Root, root_of
 from vm.snapshots.files import snapshot_key
 
-_PAUSE = 0.003
 # Limit of the counters of one object, in bytes.
 _COUNTERS = 1 << 24
 # Failed boots in a row before a kernel is given up.
@@ -81,7 +76,7 @@ class BootAttempts:
         self._failures.clear()
 
 
-class MachineGuest:
+class MachineGuest(ConsoleGuest):
     """A machine as the runner's Guest.
 
     It starts to boot when it is created; ``wait_ready`` waits for it.
@@ -99,21 +94,13 @@ class MachineGuest:
         assert target.accelerator is not None
         self._target = target
         self._boots = boots or BootAttempts()
-        self._limits = Limits(limit, hung)
         spec, self._root_error = machine_spec(target, OPENING)
         slowness = target.accelerator.slowness
         self._boot_s = BOOT_S * slowness
-        # The last mark, until it is confirmed on the console.
-        self._mark: Mark | None = None
-        # The texts of the last mark and of the one before it.
-        self._current_mark = self._previous_mark = ""
-        # Position up to which the console was searched, at first where the guest was ready.
-        self._read_up_to = 0
         # Answers saved with the machine state, to the requests of OPENING not made yet.
         self._prefetched: deque[tuple[Request, Sequence[dict[str, Any]]]] = deque()
-        # Position on the console where the last late reports begin.
-        self._reported: int | None = None
         self._machine = Machine.launch(spec, directory=directory, snapshots=saved_states())
+        super().__init__(self._machine, Limits(limit, hung))
         self._counted = target.counted
         self._directory = directory
         # The programs of the host, from the first case that needs them, and what they leave open.
@@ -190,51 +177,7 @@ class MachineGuest:
             if request == (actor, tuple(calls)) and not watch:
                 return [dict(answer) for answer in answers]
             self._prefetched.clear()
-        deadline = self._limits.clip(self._machine.call_deadline(actor))
-        try:
-            return self._machine.call(actor, calls, watch, deadline=deadline)
-        except NoAnswer:
-            self._limits.hung()
-            raise
-
-    def deadline(self, seconds: float, what: str) -> Deadline:
-        """See conformance.runner.guest_executor.Channel."""
-        return self._machine.deadline(seconds, what)
-
-    def pause(self, deadline: sut.Deadline) -> None:
-        """See conformance.runner.guest_executor.Channel."""
-        time.sleep(min(_PAUSE, deadline.remaining()))
-
-    def mark(self, text: str) -> int:
-        """See conformance.runner.guest_lifecycle.Guest."""
-        self._limits.begin(self._machine.deadline(CASE_S, f"end of {text}"))
-        self._mark = self._machine.mark(text)
-        self._previous_mark, self._current_mark = self._current_mark, text
-        return self._mark.position
-
-    def console(self, since: int) -> str:
-        """See conformance.runner.guest_lifecycle.Guest."""
-        start = since if self._reported is None else min(since, self._reported)
-        return self._machine.console.text(start)
-
-    def reports(self, since: int) -> list[Report]:
-        """See conformance.runner.guest_lifecycle.Guest."""
-        if self._mark is not None:
-            self._machine.check(self._mark)
-            self._mark = None
-        # Reports after the last search are of work that the kernel did later.
-        start = min(since, self._read_up_to)
-        self._read_up_to = self._machine.console.position()
-        reports = [
-            report(
-                each,
-                self._previous_mark if start < since and each.mark != self._current_mark else "",
-            )
-            for each in self._machine.console.findings(start)
-            if each.kind not in HARMLESS
-        ]
-        self._reported = start if any(each.after for each in reports) else None
-        return reports
+        return super().call(actor, calls, watch)
 
     def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
         """See conformance.runner.guest_lifecycle.Guest."""

@@ -26,9 +26,11 @@ from conformance.runner.kernel_features import promised_by
 from conformance.runner.patience import Patience
 from conformance.runner.runner import Runner
 from conformance.runner.switch_probes import Probe
+from conformance.session.here.system import BorrowedSystem
 from conformance.session.target.target import Target
 from conformance.session.time_limits import Lost, RunLimit
 from conformance.session.worker.blame import explain
+from conformance.session.worker.here_guest import HereGuest, RunningKernelRules
 from conformance.session.worker.machine_guest import BootAttempts, MachineGuest
 from vm.errors import VmError
 
@@ -59,14 +61,17 @@ class Worker:
         repeat: int = 1,
         limit: RunLimit | None = None,
         lost: Lost | None = None,
+        system: BorrowedSystem | None = None,
     ) -> None:
+        """``system`` is the one that a target which runs here borrows."""
+        self._system = system
         self._lost = lost or Lost()
         self._allowed = allowed or Allowed()
         self._limit = limit
         self._repeat = repeat
         self._target = target
         self._directory = directory
-        self._guest: MachineGuest | None = None
+        self._guest: MachineGuest | HereGuest | None = None
         self._case: tuple[Case, str] | None = None
         # Second runs of cases whose first result stands.
         self._second_runs = 0
@@ -83,6 +88,7 @@ class Worker:
             promised=promised_by(target.wanted),
             allow=self._mark_allowed,
             patience=Patience(self._lost.waits),
+            shared=None if system is None else RunningKernelRules(system),
         )
 
     def measure_with(self, probes: Sequence[Probe], selected: Collection[str]) -> None:
@@ -113,10 +119,16 @@ class Worker:
 
     def launch(self) -> None:
         """Start to boot the guest.  Raises VmError."""
-        if self._guest is None and not self._target.is_model:
-            self._guest = MachineGuest(
-                self._target, self._directory, self._boots, self._limit, self._lost.calls
+        if self._guest is not None or self._target.is_model:
+            return
+        if self._system is not None:
+            self._guest = HereGuest(
+                self._target, self._directory, self._system, self._limit, self._lost.calls
             )
+            return
+        self._guest = MachineGuest(
+            self._target, self._directory, self._boots, self._limit, self._lost.calls
+        )
 
     def _boot(self) -> Guest:
         with self._boots.counted():

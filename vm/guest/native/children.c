@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include "native.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -128,7 +127,7 @@ EXPORTED void engine_become_actor(const char *device)
 	sigchld_read = sigchld_write = -1;
 	set_before_read(NULL);
 	close(port_descriptor());
-	descriptor = open(device, O_RDWR | O_CLOEXEC);
+	descriptor = open_device(device);
 	if (descriptor < 0)
 		_exit(1);
 	open_port(descriptor);
@@ -143,6 +142,7 @@ enum progress spawn(const char *name, struct result *result)
 	for (size_t i = 0; i < known_count; i++) {
 		if (strcmp(known[i].name, name))
 			continue;
+		engine_drain_device(known[i].device);
 		*result = answered(fork());
 		if (result->value)
 			return DONE;

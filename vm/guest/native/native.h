@@ -165,6 +165,8 @@ bool store(uint64_t where, const uint8_t *bytes, size_t length);
 /* port.c */
 uint8_t *reserve(struct buffer *buffer, size_t more);
 void *take(struct rest *from, size_t length);
+int open_device(const char *device);
+EXPORTED void engine_drain_device(const char *device);
 void open_port(int descriptor);
 void set_before_read(bool (*wait)(void));
 int port_descriptor(void);

@@ -6,8 +6,11 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* Size of one read, and initial size of a buffer. */
@@ -100,6 +103,37 @@ void *take(struct rest *from, size_t length)
 	from->bytes += aligned(length);
 	from->length -= aligned(length);
 	return taken;
+}
+
+/*
+ * The number of a device that names an inherited descriptor, "fd:NUMBER"; -1 for a path.  A guest
+ * that is the running kernel has sockets for ports.
+ */
+static int inherited(const char *device)
+{
+	int number;
+
+	return sscanf(device, "fd:%d", &number) == 1 ? number : -1;
+}
+
+/* Open the device of a port; -1 if it cannot be opened. */
+int open_device(const char *device)
+{
+	int number = inherited(device);
+
+	if (number < 0)
+		return open(device, O_RDWR | O_CLOEXEC);
+	return fcntl(number, F_DUPFD_CLOEXEC, 0);
+}
+
+/* Discard what was sent to the last user of a port.  Closing a virtio port does so itself. */
+EXPORTED void engine_drain_device(const char *device)
+{
+	uint8_t discarded[4096];
+	int number = inherited(device);
+
+	while (number >= 0 && recv(number, discarded, sizeof(discarded), MSG_DONTWAIT) > 0)
+		;
 }
 
 void open_port(int descriptor)

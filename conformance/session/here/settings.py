@@ -1,0 +1,94 @@
+"""Read and write back the settings of the running system that cases change."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from conformance.client.tracefs import MAXIMUM, ROOT
+from conformance.session.here.occupancy import text
+
+DEVKMSG = "/proc/sys/kernel/printk_devkmsg"
+#: Settings whose text can be written back.
+_SYSCTLS = (
+    DEVKMSG,
+    MAXIMUM,
+    "/proc/sys/kernel/ftrace_enabled",
+    "/proc/sys/kernel/perf_event_paranoid",
+    "/proc/sys/kernel/unprivileged_bpf_disabled",
+)
+_TRACING = (
+    *("tracing_on", "current_tracer", "tracing_cpumask", "trace_clock", "buffer_size_kb"),
+    *("buffer_percent", "buffer_subbuf_size_kb", "saved_cmdlines_size", "tracing_thresh"),
+)
+#: The buffer gets its size with the first use of tracing, which cannot be undone.
+_EXPANDED = re.compile(r"^\d+ \(expanded: (\d+)\)")
+_CHOSEN = re.compile(r"\[(\S+)\]")
+
+
+def setting_files() -> list[str]:
+    """The files of settings that this kernel has."""
+    options = []
+    with suppress(OSError):
+        options = [f"{ROOT}/options/{name}" for name in sorted(os.listdir(f"{ROOT}/options"))]
+    files = (*_SYSCTLS, *(f"{ROOT}/{name}" for name in _TRACING), *options)
+    return [path for path in files if os.path.isfile(path)]
+
+
+def read_settings() -> dict[str, str]:
+    """The value of each setting, as it is written."""
+    return {path: setting(path) for path in setting_files()}
+
+
+def setting(path: str) -> str:
+    """The value of one setting, without what only explains it."""
+    shown = text(path).strip()
+    if path.endswith("/trace_clock") and (chosen := _CHOSEN.search(shown)):
+        return chosen[1]
+    if expanded := _EXPANDED.match(shown):
+        return expanded[1]
+    return shown
+
+
+def write_back(wanted: Mapping[str, str]) -> list[str]:
+    """Write the settings that differ; what could not be restored, a line each."""
+    failed = []
+    for path, value in wanted.items():
+        if (now := setting(path)) == value:
+            continue
+        why = ""
+        try:
+            Path(path).write_text(f"{value}\n")
+        except OSError as error:
+            why = f" ({error.strerror})"
+        if setting(path) != value:
+            failed.append(f"{path} was {value!r} and is {now!r}{why}")
+    return failed
+
+
+def read_attributes() -> dict[str, tuple[int, int, int]]:
+    """Mode, owner and group of tracefs and of the files at its top."""
+    found = {}
+    with suppress(OSError):
+        for path in (ROOT, *(f"{ROOT}/{name}" for name in sorted(os.listdir(ROOT)))):
+            shown = os.stat(path)
+            found[path] = (stat.S_IMODE(shown.st_mode), shown.st_uid, shown.st_gid)
+    return found
+
+
+def write_attributes(wanted: Mapping[str, tuple[int, int, int]]) -> list[str]:
+    """Set the attributes that differ; what could not be restored, a line each."""
+    failed = []
+    now = read_attributes()
+    for path, (mode, user, group) in wanted.items():
+        if path in now and now[path] != (mode, user, group):
+            try:
+                os.chown(path, user, group)
+                os.chmod(path, mode)
+            except OSError as error:
+                failed.append(f"mode and owner of {path} ({error.strerror})")
+    return failed

@@ -1,0 +1,253 @@
+"""The system that a run on the running kernel borrows: claim it, note its state, put it back.
+
+The state is in a file before anything is changed.  A run that was killed leaves the file, and the
+next one begins by restoring what it says.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from conformance.session.here import occupancy
+from conformance.session.here.errors import NotPermitted, NotRestored, Occupied
+from conformance.session.here.leftovers import remove_leftovers
+from conformance.session.here.privileges import require_privileges
+from conformance.session.here.settings import (
+    DEVKMSG,
+    read_attributes,
+    read_settings,
+    setting,
+    write_attributes,
+    write_back,
+)
+from conformance.session.here.tracefs_mount import current_options, ensure_tracefs, set_options
+from host.deadline import Deadline
+from host.files import read_record, write_record
+from vm.here.processes import end_session
+
+_DIRECTORY = Path("/run/uevt")
+_STATE, _LOCK = "state.json", "lock"
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+#: Seconds in which the processes of a killed run must end.
+_END_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class SystemState:
+    """What a run may change, as it was before.
+
+    ``session`` is that of the agent's processes, 0 before they start, and ``session_started`` the
+    start of its leader in clock ticks since boot; ``foreign`` are names of user events of others.
+    """
+
+    boot_id: str
+    settings: dict[str, str]
+    attributes: dict[str, tuple[int, int, int]]
+    superblock: str
+    foreign: tuple[str, ...]
+    session: int = 0
+    session_started: str = ""
+
+    @classmethod
+    def of_record(cls, record: dict[str, Any]) -> SystemState:
+        """The state in a record.  Raises KeyError, TypeError, ValueError if it is malformed."""
+        return cls(
+            str(record["boot_id"]),
+            {str(path): str(value) for path, value in record["settings"].items()},
+            {path: (int(m), int(u), int(g)) for path, (m, u, g) in record["attributes"].items()},
+            str(record["superblock"]),
+            tuple(record["foreign"]),
+            int(record["session"]),
+            str(record["session_started"]),
+        )
+
+
+class BorrowedSystem:
+    """The running system, claimed by this process until it ends."""
+
+    def __init__(self, directory: Path = _DIRECTORY) -> None:
+        self._file = directory / _STATE
+        self._lock = -1
+        self._state: SystemState | None = None
+        #: User events of other programs, which no comparison sees.
+        self.foreign: frozenset[str] = frozenset()
+
+    @classmethod
+    def claim(cls, *, even_so: bool, directory: Path = _DIRECTORY) -> BorrowedSystem:
+        """Claim the system: nobody else runs on it, and nothing is changed yet.
+
+        What a killed run has left is restored first.  Raises NotPermitted, Occupied, NotRestored,
+        OSError.
+        """
+        require_privileges()
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        system = cls(directory)
+        system._take_lock(directory / _LOCK)
+        mount = ensure_tracefs()
+        if mount is not None and mount.note:
+            _say(mount.note)
+        system._recover()
+        system._require_quiet(even_so=even_so)
+        return system
+
+    def _take_lock(self, file: Path) -> None:
+        """Raise Occupied while another run holds the lock; the kernel releases it at its end."""
+        self._lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = file.read_text().strip()
+            raise Occupied(
+                f"another run --here is in progress: process {holder}", "wait for its end"
+            ) from None
+        os.truncate(self._lock, 0)
+        os.write(self._lock, f"{os.getpid()}\n".encode())
+
+    def _recover(self) -> None:
+        """Restore what a killed run has left.  Raises NotRestored."""
+        if not self._file.exists():
+            return
+        try:
+            state = SystemState.of_record(read_record(self._file) or {})
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise NotRestored(
+                f"{self._file} is malformed: {error!r}",
+                "check the settings of tracing by hand, then delete the file",
+            ) from error
+        if state.boot_id != _boot_id():
+            # The reboot has put everything back.
+            self._file.unlink()
+            return
+        _say("restoring the system after a run --here that was killed")
+        self._state = state
+        if failed := self._put_back():
+            raise NotRestored(
+                f"cannot be restored after a killed run: {'; '.join(failed)}",
+                f"reboot, or restore that by hand and delete {self._file}",
+            )
+        _say("restored")
+
+    def _require_quiet(self, *, even_so: bool) -> None:
+        """Raise Occupied where a run would disturb others."""
+        if busy := occupancy.tracing_in_progress():
+            raise Occupied(
+                f"tracing is in use: {'; '.join(busy)}",
+                "a run would change or erase that: save it, and end it",
+            )
+        found = occupancy.user_events()
+        if found and not even_so:
+            raise Occupied(
+                f"{len(found)} user events of other programs exist: {occupancy.listed(found)}",
+                "end these programs, or leave their events alone and skip the cases that need a "
+                "system without events: --even-so",
+            )
+        self.foreign = frozenset(found)
+
+    def begin(self) -> None:
+        """Note the state of the system, and let marks into its log.  Raises NotPermitted, OSError."""
+        state = SystemState(
+            boot_id=_boot_id(),
+            settings=read_settings(),
+            attributes=read_attributes(),
+            superblock=current_options(),
+            foreign=tuple(sorted(self.foreign)),
+        )
+        self._keep(state)
+        with suppress(OSError):
+            # Else at most ten marks in five seconds (printk.c: devkmsg_write).
+            Path(DEVKMSG).write_text("on\n")
+        if setting(DEVKMSG) != "on":
+            raise NotPermitted(
+                f"{DEVKMSG} is {setting(DEVKMSG)} and cannot be set to on",
+                "boot without the kernel argument printk.devkmsg",
+            )
+
+    def note_session(self, session: int) -> None:
+        """Note the session of the agent's processes.  Raises OSError."""
+        assert self._state is not None
+        started = _started(session)
+        self._keep(replace(self._state, session=session, session_started=started))
+
+    def _keep(self, state: SystemState) -> None:
+        self._state = state
+        write_record(self._file, asdict(state))
+
+    def tidy(self) -> None:
+        """Remove what cases have left, and restore the settings but that of the log.
+
+        User events that cannot be removed count as those of others from now on.
+        """
+        assert self._state is not None
+        left = remove_leftovers(self.foreign)
+        kept = {path: value for path, value in self._state.settings.items() if path != DEVKMSG}
+        left += write_back(kept) + write_attributes(self._state.attributes)
+        for line in left:
+            _say(f"not restored: {line}")
+        self.foreign |= frozenset(occupancy.user_events())
+
+    def restore(self) -> list[str]:
+        """Put everything back; what could not be restored, a line each.  Idempotent."""
+        if self._state is None:
+            return []
+        with _uninterrupted():
+            failed = self._put_back()
+        for line in failed:
+            _say(f"not restored: {line}")
+        return failed
+
+    def _put_back(self) -> list[str]:
+        state = self._state
+        assert state is not None
+        failed = []
+        if state.session and _started(state.session) in ("", state.session_started):
+            stuck = end_session(state.session, Deadline(_END_S, "end of the agent"))
+            failed += [f"{each} and cannot be killed" for each in stuck]
+        if state.superblock and current_options() != state.superblock:
+            set_options(state.superblock)
+        failed += [f"{each} is left" for each in remove_leftovers(state.foreign)]
+        failed += write_back(state.settings)
+        failed += write_attributes(state.attributes)
+        if not failed:
+            self._state = None
+            self._file.unlink(missing_ok=True)
+        return failed
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"uevt: {text}\n")
+
+
+def _boot_id() -> str:
+    return _BOOT_ID.read_text().strip()
+
+
+def _started(pid: int) -> str:
+    """The start time of a process, "" if there is none of this id."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return ""
+    # proc(5): field 22; the third follows the name in parentheses.
+    return text.rpartition(")")[2].split()[19]
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ignore SIGINT and SIGTERM: the time for restoring is limited."""
+    before = {
+        number: signal.signal(number, signal.SIG_IGN)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,100 @@
+"""The running kernel as the runner's Guest: never replaced, put back in order instead."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from conformance.cases.case import Case, Isolation
+from conformance.session.here.system import BorrowedSystem
+from conformance.session.target.target import Target
+from conformance.session.time_limits import Limits, RunLimit
+from conformance.session.worker.console_guest import ConsoleGuest
+from host.shared_count import SharedCount
+from vm.errors import VmError
+from vm.here.machine import RunningKernel, UnkillableProcess
+
+
+class HereGuest(ConsoleGuest):
+    """The kernel of this system as the runner's Guest."""
+
+    start = "running"
+
+    def __init__(
+        self,
+        target: Target,
+        directory: Path,
+        system: BorrowedSystem,
+        limit: RunLimit | None = None,
+        hung: SharedCount | None = None,
+    ) -> None:
+        """Note the state of the system, then start the agent.  Raises VmError, OSError."""
+        self._target = target
+        self._system = system
+        system.begin()
+        self._kernel = RunningKernel(directory)
+        system.note_session(self._kernel.session)
+        super().__init__(self._kernel, Limits(limit, hung))
+        # A process that the kernel holds: no other case can be judged.
+        self._stuck: UnkillableProcess | None = None
+
+    def wait_ready(self) -> None:
+        """Wait for the agent.  Raises VmError."""
+        self._kernel.wait_ready()
+        self._pin(1)
+        self._read_up_to = self._kernel.console.position()
+
+    def pristine(self, processors: int = 1) -> None:
+        """End all processes, remove what cases left, and go on with new processes."""
+        if self._stuck is not None:
+            raise self._stuck
+        try:
+            self._kernel.restart(self._system.tidy)
+        except UnkillableProcess as error:
+            self._stuck = error
+            raise
+        self._system.note_session(self._kernel.session)
+        self._pin(processors)
+        self._current_mark = ""
+        self._read_up_to = self._kernel.console.position()
+
+    def _pin(self, processors: int) -> None:
+        """Let the actors run on the first processors only, as in a guest with so many."""
+        with suppress(OSError):
+            os.sched_setaffinity(self._kernel.session, range(processors))
+
+    def configured(self, option: str) -> bool | None:
+        """See conformance.runner.guest_lifecycle.Guest."""
+        config = self._target.config
+        return None if config is None else f"{option}=y" in config.read_text().splitlines()
+
+    def hand_over(self) -> None:
+        """Never used by a forked process."""
+
+    def end(self) -> None:
+        """End all processes and restore the system."""
+        try:
+            with suppress(VmError):
+                self._kernel.close()
+        finally:
+            self._system.restore()
+
+    close = end
+
+
+class RunningKernelRules:
+    """Which cases the running kernel can be judged by; see SharedKernel of the runner."""
+
+    def __init__(self, system: BorrowedSystem) -> None:
+        self._system = system
+
+    def unfit(self, case: Case) -> str:
+        """Why a case cannot run, "" if it can."""
+        if case.isolation is Isolation.FATAL:
+            return "it destroys the system, or changes it until the next boot"
+        if case.isolation is Isolation.GLOBAL and self._system.foreign:
+            return "it needs a system without other user events"
+        if not set(range(case.processors)) <= os.sched_getaffinity(0):
+            return f"it needs the first {case.processors} processors"
+        return ""
