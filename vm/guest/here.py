@@ -12,8 +12,10 @@ import sys
 
 #: Private file systems: type, mount point, options.
 _PRIVATE = (("tmpfs", "/tmp", b"mode=1777"), ("tmpfs", "/run", b"mode=755"))
+_TRACEFS = "/sys/kernel/tracing"
 _CLONE_NEWNS = 0x20000
-_MS_REC, _MS_PRIVATE, _MS_NOSUID, _MS_NODEV = 16384, 1 << 18, 2, 4
+_MS_NOSUID, _MS_NODEV, _MS_REMOUNT, _MS_BIND = 2, 4, 32, 4096
+_MS_REC, _MS_PRIVATE = 16384, 1 << 18
 _PR_SET_CHILD_SUBREAPER = 36
 _SIGKILL = 9
 
@@ -61,6 +63,10 @@ def _isolate() -> None:
     for kind, where, options in _PRIVATE:
         source, flags = kind.encode(), _MS_NOSUID | _MS_NODEV
         check(libc.mount(source, where.encode(), source, flags, options), f"mount of {where}")
+    # A remount by a case clears the flags of its mount; the mounts of others keep theirs.
+    flags = _MS_REMOUNT | _MS_BIND
+    if os.path.ismount(_TRACEFS):
+        check(libc.mount(None, _TRACEFS, None, flags, None), "remount of tracefs")
     check(libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "PR_SET_CHILD_SUBREAPER")
 
 

@@ -61,7 +61,9 @@ def require_privileges() -> None:
             "run it outside of a container, or give the container these capabilities",
         )
     for name, inode in _INITIAL.items():
-        if os.stat(f"/proc/self/ns/{name}").st_ino != inode:
+        file = Path(f"/proc/self/ns/{name}")
+        # A kernel without these namespaces has no such file.
+        if file.exists() and file.stat().st_ino != inode:
             raise NotPermitted(
                 f"--here needs the initial {name} namespace: {_WHY[name]}",
                 "run it outside of a container",

@@ -25,8 +25,6 @@ _TRACING = (
     *("tracing_on", "current_tracer", "tracing_cpumask", "trace_clock", "buffer_size_kb"),
     *("buffer_percent", "buffer_subbuf_size_kb", "saved_cmdlines_size", "tracing_thresh"),
 )
-#: The buffer gets its size with the first use of tracing, which cannot be undone.
-_EXPANDED = re.compile(r"^\d+ \(expanded: (\d+)\)")
 _CHOSEN = re.compile(r"\[(\S+)\]")
 
 
@@ -39,6 +37,16 @@ def setting_files() -> list[str]:
     return [path for path in files if os.path.isfile(path)]
 
 
+def expand_buffer() -> None:
+    """Give the ring buffer the size that it gets with the first use of tracing.
+
+    It cannot be undone, and changes nothing where tracing was used before (trace_events.c:
+    ftrace_event_write, tracing_update_buffers).
+    """
+    with suppress(OSError):
+        Path(f"{ROOT}/set_event").write_text("\n")
+
+
 def read_settings() -> dict[str, str]:
     """The value of each setting, as it is written."""
     return {path: setting(path) for path in setting_files()}
@@ -49,8 +57,6 @@ def setting(path: str) -> str:
     shown = text(path).strip()
     if path.endswith("/trace_clock") and (chosen := _CHOSEN.search(shown)):
         return chosen[1]
-    if expanded := _EXPANDED.match(shown):
-        return expanded[1]
     return shown
 
 

@@ -22,6 +22,7 @@ from conformance.session.here.leftovers import remove_leftovers
 from conformance.session.here.privileges import require_privileges
 from conformance.session.here.settings import (
     DEVKMSG,
+    expand_buffer,
     read_attributes,
     read_settings,
     setting,
@@ -153,6 +154,7 @@ class BorrowedSystem:
 
     def begin(self) -> None:
         """Note the state of the system, and let marks into its log.  Raises NotPermitted, OSError."""
+        expand_buffer()
         state = SystemState(
             boot_id=_boot_id(),
             settings=read_settings(),
