@@ -13,11 +13,13 @@ import mmap
 import os
 from collections.abc import Sequence
 
+from conformance.ops.system_calls import AT_FDCWD as AT_FDCWD
+from conformance.ops.system_calls import MACHINE, number_and_arguments
+
 Call = Sequence[object]
 # Calls and the actor that performs them.
 Request = tuple[str, tuple[Call, ...]]
 
-AT_FDCWD = -100
 MAP_FIXED = 0x10
 MAP_FIXED_NOREPLACE = 0x100000
 # Pages that no program maps: for what the kernel writes, and for structures that it reads.
@@ -26,66 +28,15 @@ STRUCT_PAGE = 0x2FFF_0001_0000
 # Longest text file that is read whole, in bytes: `trace` of one case is shorter.
 FILE_LIMIT = 2 << 20
 
-MACHINES = ("x86_64",)
-# arch/x86/entry/syscalls/syscall_64.tbl
-NUMBERS = {
-    "read": 0,
-    "write": 1,
-    "close": 3,
-    "stat": 4,
-    "lseek": 8,
-    "mmap": 9,
-    "mprotect": 10,
-    "munmap": 11,
-    "ioctl": 16,
-    "pwrite64": 18,
-    "writev": 20,
-    "mremap": 25,
-    "madvise": 28,
-    "getpid": 39,
-    "sendmsg": 46,
-    "recvmsg": 47,
-    "socketpair": 53,
-    "setsockopt": 54,
-    "fcntl": 72,
-    "ftruncate": 77,
-    "mkdir": 83,
-    "rmdir": 84,
-    "unlink": 87,
-    "chmod": 90,
-    "chown": 92,
-    "setgroups": 116,
-    "setresuid": 117,
-    "setresgid": 119,
-    "capset": 126,
-    "mknod": 133,
-    "sched_setscheduler": 144,
-    "prctl": 157,
-    "chroot": 161,
-    "mount": 165,
-    "umount2": 166,
-    "init_module": 175,
-    "delete_module": 176,
-    "sched_setaffinity": 203,
-    "getdents64": 217,
-    "openat": 257,
-    "unshare": 272,
-    "pwritev": 296,
-    "perf_event_open": 298,
-    "prlimit64": 302,
-    "finit_module": 313,
-    "seccomp": 317,
-    "memfd_create": 319,
-    "bpf": 321,
-    "io_uring_setup": 425,
-}
+NUMBERS = MACHINE.numbers
 # arch/x86/entry/syscalls/syscall_32.tbl
 NUMBERS_32 = {"read": 3, "write": 4, "ioctl": 54, "writev": 146, "mmap2": 192}
 
 
 def sys_call(name: str, *arguments: object, slot: int | None = None) -> Call:
     """A system call by name; with a ``slot`` the result is a descriptor that is kept there."""
-    return ["sys", NUMBERS[name], list(arguments), slot]
+    number, complete = number_and_arguments(name, arguments)
+    return ["sys", number, complete, slot]
 
 
 def sys_call_32(name: str, *arguments: object) -> Call:

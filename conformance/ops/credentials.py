@@ -23,6 +23,7 @@ from conformance.ops.calls import (
     sys_call,
 )
 from conformance.ops.operation import Operation
+from conformance.ops.system_calls import MACHINE
 
 CLONE_NEWNS = 0x0002_0000
 CLONE_NEWUSER = 0x1000_0000
@@ -44,7 +45,6 @@ _SET_MODE_FILTER = 1
 # include/uapi/linux/{bpf_common,filter,seccomp,audit}.h
 _LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06
 _AT_NUMBER, _AT_ARCHITECTURE = 0, 4
-_X86_64 = 0xC000003E
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 
 
@@ -202,7 +202,7 @@ def _filter(refused: tuple[str, ...], number: int) -> Iterator[tuple[int, int, i
     """Instructions of classic BPF that return an error number for the refused system calls."""
     last = len(refused) - 1
     yield (_LOAD, 0, 0, _AT_ARCHITECTURE)
-    yield (_EQUAL, 0, last + 2, _X86_64)
+    yield (_EQUAL, 0, last + 2, MACHINE.audit)
     yield (_LOAD, 0, 0, _AT_NUMBER)
     for place, name in enumerate(refused):
         yield (_EQUAL, last - place + 1, 0, NUMBERS[name])

@@ -10,10 +10,11 @@ from typing import ClassVar
 from conformance.ops.calls import STRUCT_PAGE, Call, buffer, fd, path_in, sys_call
 from conformance.ops.files import STAT_SIZE, stat_calls
 from conformance.ops.operation import Operation, Reply
+from conformance.ops.system_calls import MACHINE
 
 _S_IFREG = 0o100000
-# Of struct stat of x86-64: st_uid and st_gid.
-_STAT_OWNER = slice(28, 36)
+# Of struct stat: st_uid and st_gid.
+_STAT_OWNER = slice(MACHINE.stat_owner, MACHINE.stat_owner + 8)
 _DIRECTORY_BUFFER = 1 << 16
 # struct linux_dirent64: inode, offset, length of the entry, type; the name with its NUL follows.
 _DIRENT = struct.Struct("<QqHB")

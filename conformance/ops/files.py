@@ -15,10 +15,11 @@ from conformance.ops.calls import ANSWER_PAGE, FILE_LIMIT, Call, map_page, path_
 from conformance.ops.decoding import file_views
 from conformance.ops.decoding.file_views import View
 from conformance.ops.operation import Operation, Reply
+from conformance.ops.system_calls import MACHINE
 
-# struct stat of x86-64: its size in bytes, and where st_mode is.
-STAT_SIZE = 144
-_STAT_MODE = slice(24, 28)
+# struct stat: its size in bytes, and where st_mode is.
+STAT_SIZE = MACHINE.stat_size
+_STAT_MODE = slice(MACHINE.stat_mode, MACHINE.stat_mode + 4)
 # Files that O_TRUNC, and so the ">" of a shell, empties.
 _EMPTIED = re.compile(r"/(trace|trigger|error_log|\w+_events|set_\w+)$")
 # A line of /proc/meminfo or /proc/vmstat, and what the counters of pinned pages end with.

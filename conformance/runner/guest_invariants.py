@@ -103,7 +103,7 @@ class GuestInvariants:
     """The state of one guest as it was before its first case.  Raises what the channel raises."""
 
     def __init__(self, channel: Channel, *, others: bool = False) -> None:
-        """With ``others`` the kernel serves other programs, too, which taint it and load modules."""
+        """``others`` use the kernel, too, taint it and load modules."""
         self._channel = channel
         self._others = others
         self._before = self._texts(channel.call(*OPENING)[1:])
@@ -170,7 +170,8 @@ class GuestInvariants:
         """Texts and modes by name; an error where a file cannot be read.  Results may be fewer."""
         found = dict(zip(_NAMES, map(_text, results), strict=False))
         if self._others:
-            found |= {name: _without_others(name, found[name]) for name in _OTHERS_CHANGE & set(found)}
+            changing = _OTHERS_CHANGE & set(found)
+            found |= {name: _without_others(name, found[name]) for name in changing}
         return found
 
 

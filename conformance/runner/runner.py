@@ -67,8 +67,8 @@ class Runner:
         """``kernel`` supplies guests, or is the profile of the model that replaces them.
 
         ``modules`` are the helper modules of the suite.  With ``fresh_guests`` every case starts
-        on a newly booted kernel.  The kernel is not probed for ``promised`` features.  A ``shared`` one is not
-        judged by every case.
+        on a newly booted kernel.  The kernel is not probed for ``promised`` features.  Not every
+        case judges a ``shared`` one.
         """
         self._allow = allow
         self._fresh_guests = fresh_guests
@@ -161,6 +161,8 @@ class Runner:
             return CaseRun().judge(case, case_id, error, self._explain)
         judged = run.judge(case, case_id, error, self._explain)
         if judged.outcome is Outcome.SKIP:
+            # A case that was skipped in its middle leaves its processes.
+            self._lifecycle.must_replace |= bool(run.program)
             return judged
         result = self._after_cleanup(run, case, case_id, judged)
         return self._user_modules.with_blame(self.compared(case, judged.outcome, result))

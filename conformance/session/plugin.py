@@ -205,7 +205,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Refuse to run cases without a kernel."""
     known = _CONTROLLER in config.stash or _TARGET in config.stash
     if not known and any(case_of(item) is not None for item in items):
-        refuse(config, "cases need a kernel: add --kernel 6.12, --kernel model, --image FILE or --here")
+        refuse(
+            config, "cases need a kernel: add --kernel 6.12, --kernel model, --image FILE or --here"
+        )
 
 
 @pytest.fixture

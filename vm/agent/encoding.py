@@ -18,6 +18,7 @@ from typing import Any
 
 from vm import wire
 from vm.errors import CallRefused, ChannelBroken
+from vm.guest.numbers import FORKING, NUMBERS
 
 Call = Sequence[Any]
 Result = dict[str, Any]
@@ -38,7 +39,6 @@ _REPLY = struct.Struct("<4sIQ")
 _RESULT = struct.Struct("<qII")
 _SYS, _PEEK, _POKE, _PUT_FD, _TAKE_FD, _SLURP, _SPILL, _SPILL_PID, _NUMBER = range(9)
 _LIST, _STATUS, _LOOK, _KILL, _SPAWN, _OTHER = range(9, 15)
-_GETPID = 39
 _UNWATCHED = 1
 _PLAIN, _DESCRIPTOR, _IN, _OUT = range(4)
 _READ = 0
@@ -47,8 +47,6 @@ _NO_DATA = (1 << 32) - 1
 _MASK = (1 << 64) - 1
 #: Limits of an actor: descriptors, arguments of a system call, bytes of a reply.
 _SLOTS, _ARGUMENTS, _MOST = 65536, 6, wire.LIMIT
-#: fork, vfork, clone and clone3 return twice, which only ["fork", ACTOR] handles.
-_FORKING = frozenset((56, 57, 58, 435))
 
 
 def request(number: int, calls: Sequence[Call], places: Sequence[Sequence[int]]) -> bytes:
@@ -118,7 +116,7 @@ def _packed(call: Call) -> tuple[int, bytes]:
 
 
 def _sys(number: int, arguments: Sequence[Any], slot: int | None) -> tuple[int, bytes]:
-    if number in _FORKING:
+    if number in FORKING:
         raise ValueError(f"system call {number} forks: use the call fork")
     if len(arguments) > _ARGUMENTS:
         raise ValueError(f"{len(arguments)} arguments")
@@ -167,7 +165,7 @@ _PACKERS: dict[str, Callable[..., tuple[int, bytes]]] = {
     "look": lambda pid, where, length: (_LOOK, _PLACE.pack(pid, where & _MASK, _length(length))),
     "kill": lambda pid, signal: (_KILL, _pair(pid, signal)),
     "spawn": lambda port: (_SPAWN, _path(port)),
-    "ping": lambda: _sys(_GETPID, [], None),
+    "ping": lambda: _sys(NUMBERS["getpid"], [], None),
     "mark": _mark,
 }
 

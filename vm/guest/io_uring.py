@@ -6,9 +6,10 @@ import ctypes
 import struct
 
 from vm.guest import syscalls
+from vm.guest.numbers import NUMBERS
 
 _SYS_SETUP, _SYS_ENTER = 425, 426
-_SYS_MMAP, _SYS_MUNMAP = 9, 11
+_SYS_MMAP, _SYS_MUNMAP = NUMBERS["mmap"], NUMBERS["munmap"]
 #: include/uapi/linux/io_uring.h
 _OP_WRITEV, _OP_WRITE = 2, 23
 _ENTER_GETEVENTS = 1

@@ -7,13 +7,15 @@ import mmap
 import struct
 from errno import EFAULT
 
-SYS_READ = 0
-SYS_WRITE = 1
-SYS_CLOSE = 3
-SYS_CLONE = 56
-SYS_PIPE2 = 293
-SYS_PROCESS_VM_READV = 310
-SYS_PROCESS_VM_WRITEV = 311
+from vm.guest.numbers import NUMBERS
+
+SYS_READ = NUMBERS["read"]
+SYS_WRITE = NUMBERS["write"]
+SYS_CLOSE = NUMBERS["close"]
+SYS_CLONE = NUMBERS["clone"]
+SYS_PIPE2 = NUMBERS["pipe2"]
+SYS_PROCESS_VM_READV = NUMBERS["process_vm_readv"]
+SYS_PROCESS_VM_WRITEV = NUMBERS["process_vm_writev"]
 CLONE_PARENT = 0x00008000
 SIGCHLD = 17
 

@@ -60,7 +60,7 @@ def _stop_tracing() -> None:
                 _write(f"{ROOT}/events/{name}/trigger", f"!{removal_of(line)}", os.O_APPEND)
         else:
             _write(f"{ROOT}/events/{name}/filter", "0")
-    if os.path.exists(f"{ROOT}/snapshot"):
+    if Path(f"{ROOT}/snapshot").exists():
         _write(f"{ROOT}/snapshot", "0")
     _write(TRACING_ON, "1")
     _write(f"{ROOT}/trace", "", os.O_TRUNC)
@@ -69,7 +69,7 @@ def _stop_tracing() -> None:
 def _remove(keep: Collection[str]) -> None:
     for name in instances():
         with suppress(OSError):
-            os.rmdir(f"{ROOT}/instances/{name}")
+            Path(f"{ROOT}/instances/{name}").rmdir()
     for name in _probes():
         _write(f"{ROOT}/events/{name}/enable", "0")
         _write(DYNAMIC_EVENTS, f"-:{name}", os.O_APPEND)

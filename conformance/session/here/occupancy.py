@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from conformance.abi import grammar
 from conformance.client.tracefs import DYNAMIC_EVENTS, ROOT, STATUS
+from conformance.session.here.foreign_events import event_of
 
 _INSTANCES = f"{ROOT}/instances"
-_PROBES = ("p:", "r:", "e:", "s:", "f:", "t:")
 #: Files that are empty, or hold only comments, unless somebody uses them.
 _EMPTY = {
     f"{ROOT}/set_event": "enabled events",
@@ -23,9 +24,6 @@ _EMPTY = {
     f"{ROOT}/error_log": "",
 }
 _ENTRIES = re.compile(r"^# entries-in-buffer/entries-written: (\d+)/", re.MULTILINE)
-#: user_events_status before 6.4 begins with the index of an event.
-_INDEX = re.compile(r"^\d+:")
-_STATUS_TOTALS = ("Active: ", "Busy: ", "Max: ")
 #: Names in a message.
 _SHOWN = 5
 
@@ -39,19 +37,15 @@ def text(path: str) -> str:
 
 def user_events() -> list[str]:
     """Names of the user events that exist."""
-    lines = [line for line in text(DYNAMIC_EVENTS).splitlines() if line.startswith("u:")]
-    found = [line.removeprefix("u:").partition(" ")[0] for line in lines]
-    for line in text(STATUS).splitlines():
-        name = _INDEX.sub("", line).partition(" ")[0]
-        if name and not line.startswith(_STATUS_TOTALS) and name not in found:
-            found.append(name)
-    return found
+    lines = [each for each in text(DYNAMIC_EVENTS).splitlines() if each.startswith(grammar.PREFIX)]
+    lines += text(STATUS).splitlines()
+    return list(dict.fromkeys(name for line in lines if (name := event_of(line))))
 
 
 def instances() -> list[str]:
     """Names of the tracefs instances."""
     with suppress(OSError):
-        return sorted(os.listdir(_INSTANCES))
+        return sorted(each.name for each in Path(_INSTANCES).iterdir())
     return []
 
 
@@ -64,7 +58,7 @@ def tracing_in_progress() -> list[str]:
     for path, what in _EMPTY.items():
         lines = _content(text(path))
         if what and lines:
-            found.append(f"{what}: {_listed(lines)}")
+            found.append(f"{what}: {listed(lines)}")
     if records := _records():
         found.append(f"{records} records in trace")
     found += [f"{what} of {name}" for name, what in attachments()]
@@ -96,11 +90,7 @@ def _content(shown: str) -> list[str]:
     return [line for line in shown.splitlines() if line and not line.startswith("#")]
 
 
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
-
-
 def listed(names: list[str]) -> str:
     """Some names, and the number of the others."""
-    return _listed(names)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

@@ -7,7 +7,7 @@ import os
 import re
 from pathlib import Path
 
-from conformance.ops.calls import MACHINES
+from conformance.ops.system_calls import MACHINES
 from conformance.session.here.errors import NotPermitted
 
 #: Bits of the capabilities that cases use (include/uapi/linux/capability.h).

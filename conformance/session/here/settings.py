@@ -30,11 +30,11 @@ _CHOSEN = re.compile(r"\[(\S+)\]")
 
 def setting_files() -> list[str]:
     """The files of settings that this kernel has."""
-    options = []
+    options: list[str] = []
     with suppress(OSError):
-        options = [f"{ROOT}/options/{name}" for name in sorted(os.listdir(f"{ROOT}/options"))]
+        options = sorted(map(str, Path(f"{ROOT}/options").iterdir()))
     files = (*_SYSCTLS, *(f"{ROOT}/{name}" for name in _TRACING), *options)
-    return [path for path in files if os.path.isfile(path)]
+    return [path for path in files if Path(path).is_file()]
 
 
 def expand_buffer() -> None:
@@ -80,9 +80,9 @@ def read_attributes() -> dict[str, tuple[int, int, int]]:
     """Mode, owner and group of tracefs and of the files at its top."""
     found = {}
     with suppress(OSError):
-        for path in (ROOT, *(f"{ROOT}/{name}" for name in sorted(os.listdir(ROOT)))):
-            shown = os.stat(path)
-            found[path] = (stat.S_IMODE(shown.st_mode), shown.st_uid, shown.st_gid)
+        for path in (Path(ROOT), *sorted(Path(ROOT).iterdir())):
+            shown = path.stat()
+            found[str(path)] = (stat.S_IMODE(shown.st_mode), shown.st_uid, shown.st_gid)
     return found
 
 
@@ -94,7 +94,7 @@ def write_attributes(wanted: Mapping[str, tuple[int, int, int]]) -> list[str]:
         if path in now and now[path] != (mode, user, group):
             try:
                 os.chown(path, user, group)
-                os.chmod(path, mode)
+                Path(path).chmod(mode)
             except OSError as error:
                 failed.append(f"mode and owner of {path} ({error.strerror})")
     return failed

@@ -153,7 +153,10 @@ class BorrowedSystem:
         self.foreign = frozenset(found)
 
     def begin(self) -> None:
-        """Note the state of the system, and let marks into its log.  Raises NotPermitted, OSError."""
+        """Note the state of the system, and let marks into its log.
+
+        Raises NotPermitted, OSError.
+        """
         expand_buffer()
         state = SystemState(
             boot_id=_boot_id(),

@@ -66,7 +66,7 @@ def current_options() -> str:
 
 def _mounts() -> dict[str, str]:
     """Mount points of tracefs with the options of its superblock; debugfs mounts it on access."""
-    os.path.exists("/sys/kernel/debug/tracing/.")
+    Path("/sys/kernel/debug/tracing/.").exists()
     found = {}
     for line in _MOUNTS.read_text().splitlines():
         mount, _, filesystem = line.partition(" - ")

@@ -46,7 +46,17 @@ _VERSION = Path("/proc/version")
 # Not in a kernel id.
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.+-]")
 # Options that change a kernel, or need more than one.
-_NOT_HERE = ("patch", "config", "flavour", "append", "ref", "modules", "module", "guests", "against")
+_NOT_HERE = (
+    "patch",
+    "config",
+    "flavour",
+    "append",
+    "ref",
+    "modules",
+    "module",
+    "guests",
+    "against",
+)
 # Options that name the kernel; a run has one of them.
 KERNELS = ("kernel", "image", "tree", "here")
 # The ABI of a self-check without --abi.

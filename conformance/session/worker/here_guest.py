@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from conformance.cases.case import Case, Isolation
+from conformance.ops.system_calls import MACHINE
+from conformance.results.case_result import SkipReason
+from conformance.runner.case_run import NotJudged
+from conformance.session.here.foreign_events import FILES, without_events
 from conformance.session.here.system import BorrowedSystem
 from conformance.session.target.target import Target
 from conformance.session.time_limits import Limits, RunLimit
@@ -14,6 +20,9 @@ from conformance.session.worker.console_guest import ConsoleGuest
 from host.shared_count import SharedCount
 from vm.errors import VmError
 from vm.here.machine import RunningKernel, UnkillableProcess
+
+# Calls of tasks (vm.agent.agent).
+_OF_TASKS = frozenset({"task", "via", "race"})
 
 
 class HereGuest(ConsoleGuest):
@@ -38,6 +47,25 @@ class HereGuest(ConsoleGuest):
         super().__init__(self._kernel, Limits(limit, hung))
         # A process that the kernel holds: no other case can be judged.
         self._stuck: UnkillableProcess | None = None
+
+    def call(
+        self,
+        actor: str,
+        calls: Sequence[Sequence[object]],
+        watch: Sequence[tuple[str, int, int]] = (),
+    ) -> list[dict[str, Any]]:
+        """See conformance.runner.guest_executor.Channel; events of other programs are hidden."""
+        if not MACHINE.runs_tasks and any(each[0] in _OF_TASKS for each in calls):
+            raise NotJudged(SkipReason.RUNNING_KERNEL, "it runs machine code of x86-64")
+        results = super().call(actor, calls, watch)
+        if self._system.foreign:
+            for call, result in zip(calls, results, strict=True):
+                if call[0] == "slurp" and call[1] in FILES and result["data"]:
+                    shown = bytes.fromhex(result["data"]).decode("latin-1")
+                    hidden = without_events(shown, self._system.foreign)
+                    result["data"] = hidden.encode("latin-1").hex()
+                    result["value"] = len(hidden)
+        return results
 
     def wait_ready(self) -> None:
         """Wait for the agent.  Raises VmError."""
