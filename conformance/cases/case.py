@@ -124,6 +124,8 @@ class Case:
     bugs: tuple[str, ...] = ()
     # Programs of the host that the case runs in its guest.
     programs: tuple[str, ...] = ()
+    # Why only a kernel of its own can judge it, "" for no reason.
+    own_kernel: str = ""
 
     @property
     def surface(self) -> str:
@@ -165,6 +167,7 @@ class Declaration(TypedDict, total=False):
     level: str
     bug: str
     programs: str
+    own_kernel: str
 
 
 _DEFAULTS = Declaration(
@@ -181,6 +184,7 @@ _DEFAULTS = Declaration(
     level="",
     bug="",
     programs="",
+    own_kernel="",
 )
 
 
@@ -191,8 +195,9 @@ def surface(name: str, **defaults: Unpack[Declaration]) -> Surface:
     switches, or what is derived from them, that must be on or off; ``switch`` names the one
     whose probe the case is, ``bug`` the known bugs that show in its answers.  ``facilities`` names
     optional kernel features, ``programs`` those of the host that the guest must have.  Separate
-    several words by spaces.  ``level`` is the kind of promise
-    (``Level``).  A ``spec`` or ``doc`` that names no file is about that of the surface, which
+    several words by spaces.  ``level`` is the kind of promise (``Level``).  ``own_kernel`` is why
+    `uevt run --here` skips it.  A ``spec`` or ``doc`` that names no file is about that of the
+    surface, which
     is trace_events_user.c and user_events.rst@v6.12 if the surface names none.  Documents of
     Documentation/trace need no directory.
     """
@@ -256,6 +261,7 @@ class Surface:
             isolation=Isolation(stated["isolation"]),
             level=Level(stated["level"]),
             bugs=tuple(bugs),
+            own_kernel=stated["own_kernel"],
             switch=stated["switch"],
             module=stated["module"],
             facilities=tuple(map(Facility, facilities)),

@@ -112,6 +112,7 @@ class PreparedGuest:
         self._guest = guest
         self._setup = setup
         self._patience = patience
+        self._shared = shared
         self._processes = ProcessPool(guest, standing=ACTOR)
         self._invariants = GuestInvariants(guest, others=shared is not None)
         self._cleanup = Cleanup(guest, self._invariants, patience)
@@ -132,7 +133,8 @@ class PreparedGuest:
 
     def multi_id(self, case: Case) -> int:
         """The number that the next multi-format event gets; 0 if the case does not need it."""
-        if self._multi_id is None and "multi_format" in case.needs:
+        # A new kernel begins with 0, and the model counts on.
+        if self._multi_id is None and (self._shared or "multi_format" in case.needs):
             self._multi_id = self._setup.next_multi_id()
         return self._multi_id or 0
 

@@ -66,7 +66,7 @@ def _isolate() -> None:
     # A remount by a case clears the flags of its mount; the mounts of others keep theirs.
     flags = _MS_REMOUNT | _MS_BIND
     if os.path.ismount(_TRACEFS):
-        check(libc.mount(None, _TRACEFS, None, flags, None), "remount of tracefs")
+        check(libc.mount(None, _TRACEFS.encode(), None, flags, None), "remount of tracefs")
     check(libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "PR_SET_CHILD_SUBREAPER")
 
 

@@ -7,6 +7,7 @@ cannot read files of users.
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -61,11 +62,16 @@ def root_of(work: Path | None, host: Path = Path("/"), tools: Path | None = None
             exports.append(Export("host", work, writable=True))
         if tools is not None:
             exports.append(Export(TOOLS[1:], tools, writable=True))
-        yield Root(tuple(exports), tuple(map(_mount, exports)), links)
+        mounts = [_mount(export, f"/{export.tag}") for export in exports]
+        prefix = Path(sys.base_prefix).resolve()
+        if host == Path("/") and not any(prefix.is_relative_to(path) for path in programs):
+            # An interpreter of the user's: programs of a virtual environment need it in its place.
+            exports.append(Export("python", prefix))
+            mounts.append(_mount(exports[-1], str(prefix)))
+        yield Root(tuple(exports), tuple(mounts), links)
 
 
-def _mount(export: Export) -> tuple[str, str, str, bool]:
-    where = f"/{export.tag}"
+def _mount(export: Export, where: str) -> tuple[str, str, str, bool]:
     return export.tag, where, _COHERENT if where in (WORK, TOOLS) else _CACHED, not export.writable
 
 

@@ -61,7 +61,11 @@ def test_enable_file_holds_instance(ue: UserEvents) -> None:
     assert removed.errno == ue.dated("enable_file_holds_instance", since="EBUSY", before="")
 
 
-@case(spec="trace.c:tracing_cpumask_write", switch="empty_cpumask_refused")
+@case(
+    spec="trace.c:tracing_cpumask_write",
+    switch="empty_cpumask_refused",
+    own_kernel="it compares the mask of all processors",
+)
 def test_empty_cpumask_refused(ue: UserEvents) -> None:
     """An empty write to tracing_cpumask is EINVAL; before, it was an empty mask."""
     written = ue.tracefs.write(ue.tracefs.path("tracing_cpumask"), "")

@@ -21,6 +21,7 @@ case = surface(
 @case(
     spec="trace.c:tracing_cpumask_write, tracing_set_cpumask",
     doc="tracing_cpumask: a mask of the traced CPUs in hexadecimal digits",
+    own_kernel="it compares the mask of all processors",
 )
 @variants("top", "instance")
 def test_processors_refused(ue: UserEvents, where: str) -> None:
@@ -55,7 +56,10 @@ def test_no_processor(ue: UserEvents, mask: str, length: int) -> None:
     assert ue.tracefs.records() == [ue.line("a=(2)", dump="02")]
 
 
-@case(spec="ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor")
+@case(
+    spec="ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor",
+    own_kernel="it compares the mask of all processors",
+)
 @variants("instance", "top")
 def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
     """Each instance has its own mask: one that contains the CPU records."""

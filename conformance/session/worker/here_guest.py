@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from conformance.cases.case import Case, Isolation
+from conformance.cases.case import Case, Facility, Isolation
 from conformance.ops.system_calls import MACHINE
 from conformance.results.case_result import SkipReason
 from conformance.runner.case_run import NotJudged
@@ -23,6 +23,8 @@ from vm.here.machine import RunningKernel, UnkillableProcess
 
 # Calls of tasks (vm.agent.agent).
 _OF_TASKS = frozenset({"task", "via", "race"})
+# Of programs that are attached to kprobes: their context is struct pt_regs.
+_READS_REGISTERS = frozenset({Facility.KPROBES, Facility.BPF_TRACING})
 
 
 class HereGuest(ConsoleGuest):
@@ -121,8 +123,12 @@ class RunningKernelRules:
         """Why a case cannot run, "" if it can."""
         if case.isolation is Isolation.FATAL:
             return "it destroys the system, or changes it until the next boot"
+        if case.own_kernel:
+            return case.own_kernel
         if case.isolation is Isolation.GLOBAL and self._system.foreign:
             return "it needs a system without other user events"
+        if not MACHINE.runs_tasks and _READS_REGISTERS <= set(case.facilities):
+            return "it reads the registers of x86-64"
         if not set(range(case.processors)) <= os.sched_getaffinity(0):
             return f"it needs the first {case.processors} processors"
         return ""

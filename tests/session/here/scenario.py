@@ -1,0 +1,137 @@
+"""What a guest performs for test_here.py: runs of --here, disturbed ones among them.
+
+Prints one JSON object: what each run printed, its exit code and its results, and the state of the
+system before and after.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+RUN = (
+    *(sys.executable, "-c", "import sys; from conformance.cli.main import main; sys.exit(main())"),
+    *("run", "--here", "--tier", "full"),
+)
+TRACING = Path("/sys/kernel/tracing")
+STATE = Path("/run/uevt/state.json")
+# Names of processes that tracing has seen, and files that block or that reading empties.
+NO_SETTINGS = ("saved_", "trace_pipe", "trace_marker", "snapshot", "kprobe_profile")
+# Cases that change settings, modes, mounts, instances and probes, and one that is skipped.
+SELECTED = (
+    "write.returns_all_bytes or rights.mount_options or dated.remount_keeps_mode or "
+    "instance.multi_format or trigger.target_is_busy or eprobe.holds_the_event or "
+    "empty_cpumask_refused or pid_filter.no_number or rights.superblock_deletes"
+)
+SECONDS = 400
+
+
+def settings() -> dict[str, str]:
+    """Text, mode and owner of the settings, and the user events."""
+    found = {}
+    files = [*TRACING.iterdir(), *(TRACING / "options").iterdir()]
+    files += [*Path("/proc/sys/kernel").iterdir()]
+    for file in sorted(files):
+        if file.is_file() and not file.name.startswith(NO_SETTINGS):
+            status = file.stat()
+            found[str(file)] = f"{status.st_mode:o} {status.st_uid}:{status.st_gid} {text(file)}"
+    for directory in ("instances", "events/user_events", "events/user_events_multi"):
+        place = TRACING / directory
+        found[directory] = " ".join(sorted(os.listdir(place))) if place.is_dir() else ""
+    found["mounts"] = Path("/proc/self/mounts").read_text()
+    return found
+
+
+def text(file: Path) -> str:
+    """The text of a file that does not block."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError as error:
+        return str(error.errno)
+    try:
+        return os.read(descriptor, 1 << 16).decode(errors="replace")
+    except OSError as error:
+        return str(error.errno)
+    finally:
+        os.close(descriptor)
+
+
+def differences(before: dict[str, str], after: dict[str, str]) -> dict[str, list[str]]:
+    return {
+        name: [before.get(name, "-"), after.get(name, "-")]
+        for name in {*before, *after}
+        if before.get(name) != after.get(name) and name not in VOLATILE
+    }
+
+
+# What the kernel itself counts.
+VOLATILE = {f"/proc/sys/kernel/{name}" for name in ("ns_last_pid", "random", "pty")}
+
+
+def finished(*words: str) -> dict[str, Any]:
+    done = subprocess.run([*RUN, *words], capture_output=True, text=True, timeout=SECONDS)
+    return {"code": done.returncode, "out": done.stdout, "errors": done.stderr}
+
+
+def disturbed(number: int, directory: str) -> dict[str, Any]:
+    """A run that gets a signal after its first cases."""
+    words = [*RUN, "-k", SELECTED, "--out", directory]
+    run = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    journal = Path(directory, "journal.jsonl")
+    end = time.monotonic() + SECONDS
+    while not journal.exists() or journal.read_text().count('"event": "case"') < 4:
+        assert time.monotonic() < end, "no case ended"
+        assert run.poll() is None, run.communicate()
+        time.sleep(0.05)
+    second = finished("-k", "write.") if number == signal.SIGKILL else {}
+    run.send_signal(number)
+    out, errors = run.communicate(timeout=SECONDS)
+    time.sleep(1)
+    return {
+        "code": run.returncode,
+        "out": out,
+        "errors": errors,
+        "second": second,
+        "state": STATE.exists(),
+        "agents": agents(),
+    }
+
+
+def agents() -> int:
+    """The number of processes of the agent."""
+    lines = [text(file) for file in Path("/proc").glob("[0-9]*/cmdline")]
+    return sum("vm/guest/here.py" in line for line in lines)
+
+
+def main() -> None:
+    # The first use of tracing gives the buffer its size.
+    (TRACING / "set_event").write_text("\n")
+    before = settings()
+    found: dict[str, Any] = {"whole": finished("-k", SELECTED, "--out", "/tmp/whole")}
+    results = json.loads(Path("/tmp/whole/results.json").read_text())
+    found["outcomes"] = {
+        case["id"]: [case["outcome"], case["reason"] if case["outcome"] == "SKIP" else ""]
+        for case in results["cases"]
+    }
+    found["changed"] = differences(before, settings())
+    found["interrupted"] = disturbed(signal.SIGINT, "/tmp/interrupted")
+    found["interrupted"]["changed"] = differences(before, settings())
+    found["killed"] = disturbed(signal.SIGKILL, "/tmp/killed")
+    found["after_kill"] = finished("-k", "write.returns_all_bytes")
+    found["after_kill"]["changed"] = differences(before, settings())
+    with (TRACING / "dynamic_events").open("a") as file:
+        file.write("u:somebody u32 a\n")
+    found["foreign"] = finished("-k", "write.")
+    found["even_so"] = finished("-k", "write.returns_all_bytes or limits.", "--even-so")
+    found["still_there"] = text(TRACING / "dynamic_events")
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
