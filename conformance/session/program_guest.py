@@ -58,13 +58,18 @@ class ProgramGuest:
 
 @contextmanager
 def program_guest(
-    target: Target, work: Path, gdb: Path | None = None, tools: Path | None = None
+    target: Target,
+    work: Path,
+    gdb: Path | None = None,
+    tools: Path | None = None,
+    more: Sequence[Path] = (),
 ) -> Iterator[ProgramGuest]:
     """A guest with ``work`` as /host and ``tools`` as TOOLS.
 
-    QEMU serves the gdb protocol on the socket ``gdb``.  Raises VmError, OSError.
+    QEMU serves the gdb protocol on the socket ``gdb``.  ``more`` directories are in their own
+    places, read-only.  Raises VmError, OSError.
     """
-    with root_of(work, tools=tools) as root, scratch() as directory:
+    with root_of(work, tools=tools, more=more) as root, scratch() as directory:
         spec, _ = machine_spec(target, relay.OPENING)
         spec = replace(
             spec,

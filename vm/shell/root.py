@@ -7,8 +7,7 @@ cannot read files of users.
 from __future__ import annotations
 
 import shutil
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,10 +41,16 @@ class Root:
 
 
 @contextmanager
-def root_of(work: Path | None, host: Path = Path("/"), tools: Path | None = None) -> Iterator[Root]:
+def root_of(
+    work: Path | None,
+    host: Path = Path("/"),
+    tools: Path | None = None,
+    more: Sequence[Path] = (),
+) -> Iterator[Root]:
     """The root with the programs of ``host``, and ``work`` as WORK, writable.
 
-    ``tools`` is a directory for TOOLS, writable as well.  Without ``work`` all of it is read-only.
+    ``tools`` is a directory for TOOLS, writable as well.  ``more`` directories are read-only, and
+    where they are on the host.  Without ``work`` all of it is read-only.
     Raises OSError.
     """
     found = [host / name for name in _PROGRAMS if (host / name).is_dir()]
@@ -63,11 +68,9 @@ def root_of(work: Path | None, host: Path = Path("/"), tools: Path | None = None
         if tools is not None:
             exports.append(Export(TOOLS[1:], tools, writable=True))
         mounts = [_mount(export, f"/{export.tag}") for export in exports]
-        prefix = Path(sys.base_prefix).resolve()
-        if host == Path("/") and not any(prefix.is_relative_to(path) for path in programs):
-            # An interpreter of the user's: programs of a virtual environment need it in its place.
-            exports.append(Export("python", prefix))
-            mounts.append(_mount(exports[-1], str(prefix)))
+        for number, path in enumerate(more):
+            exports.append(Export(f"more{number}", path))
+            mounts.append(_mount(exports[-1], str(path)))
         yield Root(tuple(exports), tuple(mounts), links)
 
 
