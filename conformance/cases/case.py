@@ -196,9 +196,8 @@ def surface(name: str, **defaults: Unpack[Declaration]) -> Surface:
     whose probe the case is, ``bug`` the known bugs that show in its answers.  ``facilities`` names
     optional kernel features, ``programs`` those of the host that the guest must have.  Separate
     several words by spaces.  ``level`` is the kind of promise (``Level``).  ``own_kernel`` is why
-    `uevt run --here` skips it.  A ``spec`` or ``doc`` that names no file is about that of the
-    surface, which
-    is trace_events_user.c and user_events.rst@v6.12 if the surface names none.  Documents of
+    ``--here`` skips a case.  A ``spec`` or ``doc`` that names no file is about that of the surface,
+    which is trace_events_user.c and user_events.rst@v6.12 if the surface names none.  Documents of
     Documentation/trace need no directory.
     """
     return Surface(name, defaults)

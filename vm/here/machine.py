@@ -61,7 +61,8 @@ class RunningKernel:
         directory.mkdir(parents=True, exist_ok=True)
         self._log = directory / "agent.log"
         self.console = KernelLog(directory / "console.log")
-        self._marked_at = 0
+        # The file may go on after that of a run that is resumed.
+        self._began = self._marked_at = self.console.position()
         self._marks = 0
         self._pace = 1.0
         self._info: dict[str, Any] | None = None
@@ -156,6 +157,13 @@ class RunningKernel:
                 hint="check kernel.printk_devkmsg",
                 console=self.console.text(mark.position),
             )
+
+    @property
+    def crash(self) -> str:
+        """The first crash in the log since the start, "" for none."""
+        findings = self.console.findings(self._began)
+        found = (each.text for each in findings if each.kind in CRASHES)
+        return next(found, "")
 
     def restart(self, between: Callable[[], object] = lambda: None) -> None:
         """End all actors and start new ones; ``between`` runs while there are none.

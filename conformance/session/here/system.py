@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,7 @@ class SystemState:
 
     ``session`` is that of the agent's processes, 0 before they start, and ``session_started`` the
     start of its leader in clock ticks since boot; ``foreign`` are names of user events of others.
+    ``broken`` says why nothing can be restored before a reboot.
     """
 
     boot_id: str
@@ -56,6 +57,7 @@ class SystemState:
     foreign: tuple[str, ...]
     session: int = 0
     session_started: str = ""
+    broken: str = ""
 
     @classmethod
     def of_record(cls, record: dict[str, Any]) -> SystemState:
@@ -68,6 +70,7 @@ class SystemState:
             tuple(record["foreign"]),
             int(record["session"]),
             str(record["session_started"]),
+            str(record["broken"]),
         )
 
 
@@ -92,11 +95,15 @@ class BorrowedSystem:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         system = cls(directory)
         system._take_lock(directory / _LOCK)
+        if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+            # The end of a terminal ends a run like Ctrl-C.
+            signal.signal(signal.SIGHUP, signal.default_int_handler)
         mount = ensure_tracefs()
         if mount is not None and mount.note:
             _say(mount.note)
         system._recover()
         system._require_quiet(even_so=even_so)
+        _require_marks()
         return system
 
     def _take_lock(self, file: Path) -> None:
@@ -127,6 +134,8 @@ class BorrowedSystem:
             # The reboot has put everything back.
             self._file.unlink()
             return
+        if state.broken:
+            raise NotRestored(f"an earlier run broke the kernel: {state.broken}", "reboot")
         _say("restoring the system after a run --here that was killed")
         self._state = state
         if failed := self._put_back():
@@ -153,10 +162,7 @@ class BorrowedSystem:
         self.foreign = frozenset(found)
 
     def begin(self) -> None:
-        """Note the state of the system, and let marks into its log.
-
-        Raises NotPermitted, OSError.
-        """
+        """Note the state of the system, and let marks into its log.  Raises OSError."""
         expand_buffer()
         state = SystemState(
             boot_id=_boot_id(),
@@ -166,14 +172,8 @@ class BorrowedSystem:
             foreign=tuple(sorted(self.foreign)),
         )
         self._keep(state)
-        with suppress(OSError):
-            # Else at most ten marks in five seconds (printk.c: devkmsg_write).
-            Path(DEVKMSG).write_text("on\n")
-        if setting(DEVKMSG) != "on":
-            raise NotPermitted(
-                f"{DEVKMSG} is {setting(DEVKMSG)} and cannot be set to on",
-                "boot without the kernel argument printk.devkmsg",
-            )
+        # Else at most ten marks in five seconds (printk.c: devkmsg_write).
+        Path(DEVKMSG).write_text("on\n")
 
     def note_session(self, session: int) -> None:
         """Note the session of the agent's processes.  Raises OSError."""
@@ -197,6 +197,13 @@ class BorrowedSystem:
         for line in left:
             _say(f"not restored: {line}")
         self.foreign |= frozenset(occupancy.user_events())
+
+    def give_up(self, why: str) -> None:
+        """Restore nothing: the kernel could hold this process as well.  Raises OSError."""
+        if self._state is not None:
+            self._keep(replace(self._state, broken=why))
+            self._state = None
+            _say(f"the system is not restored: {why}; reboot")
 
     def restore(self) -> list[str]:
         """Put everything back; what could not be restored, a line each.  Idempotent."""
@@ -224,6 +231,19 @@ class BorrowedSystem:
             self._state = None
             self._file.unlink(missing_ok=True)
         return failed
+
+
+def _require_marks() -> None:
+    """Raise NotPermitted if the log takes no marks of programs, by a kernel argument."""
+    value = setting(DEVKMSG)
+    try:
+        Path(DEVKMSG).write_text(f"{value}\n")
+    except OSError:
+        if value != "on":
+            raise NotPermitted(
+                f"{DEVKMSG} is {value} and cannot be changed",
+                "boot without the kernel argument printk.devkmsg, or with printk.devkmsg=on",
+            ) from None
 
 
 def _say(text: str) -> None:

@@ -18,13 +18,17 @@ from conformance.session.target.target import Target
 from conformance.session.time_limits import Limits, RunLimit
 from conformance.session.worker.console_guest import ConsoleGuest
 from host.shared_count import SharedCount
-from vm.errors import VmError
+from vm.errors import HostTrouble
 from vm.here.machine import RunningKernel, UnkillableProcess
 
 # Calls of tasks (vm.agent.agent).
 _OF_TASKS = frozenset({"task", "via", "race"})
 # Of programs that are attached to kprobes: their context is struct pt_regs.
 _READS_REGISTERS = frozenset({Facility.KPROBES, Facility.BPF_TRACING})
+
+
+class KernelBroken(HostTrouble):
+    """The running kernel cannot be judged any more."""
 
 
 class HereGuest(ConsoleGuest):
@@ -44,11 +48,15 @@ class HereGuest(ConsoleGuest):
         self._target = target
         self._system = system
         system.begin()
-        self._kernel = RunningKernel(directory)
-        system.note_session(self._kernel.session)
+        try:
+            self._kernel = RunningKernel(directory)
+            system.note_session(self._kernel.session)
+        except BaseException:
+            system.restore()
+            raise
         super().__init__(self._kernel, Limits(limit, hung))
-        # A process that the kernel holds: no other case can be judged.
-        self._stuck: UnkillableProcess | None = None
+        # Why no other case can be judged, "" while they can.
+        self._broken = ""
 
     def call(
         self,
@@ -77,12 +85,14 @@ class HereGuest(ConsoleGuest):
 
     def pristine(self, processors: int = 1) -> None:
         """End all processes, remove what cases left, and go on with new processes."""
-        if self._stuck is not None:
-            raise self._stuck
+        if not self._broken and (crash := self._kernel.crash):
+            self._broken = f"the kernel crashed: {crash}"
+        if self._broken:
+            raise KernelBroken(self._broken, hint="reboot")
         try:
             self._kernel.restart(self._system.tidy)
         except UnkillableProcess as error:
-            self._stuck = error
+            self._broken = str(error)
             raise
         self._system.note_session(self._kernel.session)
         self._pin(processors)
@@ -103,12 +113,17 @@ class HereGuest(ConsoleGuest):
         """Never used by a forked process."""
 
     def end(self) -> None:
-        """End all processes and restore the system."""
+        """End all processes and restore the system, unless the kernel is broken."""
+        self._broken = self._broken or self._kernel.crash
         try:
-            with suppress(VmError):
-                self._kernel.close()
+            self._kernel.close()
+        except UnkillableProcess as error:
+            self._broken = self._broken or str(error)
         finally:
-            self._system.restore()
+            if self._broken:
+                self._system.give_up(self._broken)
+            else:
+                self._system.restore()
 
     close = end
 
@@ -127,7 +142,7 @@ class RunningKernelRules:
             return case.own_kernel
         if case.isolation is Isolation.GLOBAL and self._system.foreign:
             return "it needs a system without other user events"
-        if not MACHINE.runs_tasks and _READS_REGISTERS <= set(case.facilities):
+        if not MACHINE.runs_tasks and set(case.facilities) >= _READS_REGISTERS:
             return "it reads the registers of x86-64"
         if not set(range(case.processors)) <= os.sched_getaffinity(0):
             return f"it needs the first {case.processors} processors"

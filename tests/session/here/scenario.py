@@ -1,7 +1,7 @@
 """What a guest performs for test_here.py: runs of --here, disturbed ones among them.
 
-Prints one JSON object: what each run printed, its exit code and its results, and the state of the
-system before and after.
+Prints a line of JSON for each step: its name, what the run printed, its exit code, and how the
+state of the system differs from that before all runs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def settings() -> dict[str, str]:
             found[str(file)] = f"{status.st_mode:o} {status.st_uid}:{status.st_gid} {text(file)}"
     for directory in ("instances", "events/user_events", "events/user_events_multi"):
         place = TRACING / directory
-        found[directory] = " ".join(sorted(os.listdir(place))) if place.is_dir() else ""
+        found[directory] = (
+            " ".join(sorted(each.name for each in place.iterdir())) if place.is_dir() else ""
+        )
     found["mounts"] = Path("/proc/self/mounts").read_text()
     return found
 
@@ -113,24 +115,37 @@ def main() -> None:
     # The first use of tracing gives the buffer its size.
     (TRACING / "set_event").write_text("\n")
     before = settings()
-    found: dict[str, Any] = {"whole": finished("-k", SELECTED, "--out", "/tmp/whole")}
-    results = json.loads(Path("/tmp/whole/results.json").read_text())
-    found["outcomes"] = {
-        case["id"]: [case["outcome"], case["reason"] if case["outcome"] == "SKIP" else ""]
-        for case in results["cases"]
-    }
-    found["changed"] = differences(before, settings())
-    found["interrupted"] = disturbed(signal.SIGINT, "/tmp/interrupted")
-    found["interrupted"]["changed"] = differences(before, settings())
-    found["killed"] = disturbed(signal.SIGKILL, "/tmp/killed")
-    found["after_kill"] = finished("-k", "write.returns_all_bytes")
-    found["after_kill"]["changed"] = differences(before, settings())
-    with (TRACING / "dynamic_events").open("a") as file:
-        file.write("u:somebody u32 a\n")
-    found["foreign"] = finished("-k", "write.")
-    found["even_so"] = finished("-k", "write.returns_all_bytes or limits.", "--even-so")
-    found["still_there"] = text(TRACING / "dynamic_events")
-    print(json.dumps(found))
+
+    def emit(name: str, run: dict[str, Any]) -> None:
+        step = {"step": name, **run, "changed": differences(before, settings())}
+        sys.stdout.write(f"{json.dumps(step)}\n")
+        sys.stdout.flush()
+
+    emit("whole", with_outcomes(finished("-k", SELECTED, "--out", "/tmp/whole"), "/tmp/whole"))
+    emit("interrupted", disturbed(signal.SIGINT, "/tmp/interrupted"))
+    emit("killed", disturbed(signal.SIGKILL, "/tmp/killed"))
+    emit("after_kill", finished("-k", "write.returns_all_bytes.u8"))
+    create_event("u:somebody u32 a")
+    before = settings()
+    emit("foreign", finished("-k", "write."))
+    selected = "write.returns_all_bytes.u8 or limits.shared"
+    run = finished("-k", selected, "--even-so", "--out", "/tmp/even_so")
+    emit("even_so", with_outcomes(run, "/tmp/even_so"))
+
+
+def with_outcomes(run: dict[str, Any], directory: str) -> dict[str, Any]:
+    """A run with the outcome and the reason of each case."""
+    results = json.loads(Path(directory, "results.json").read_text())
+    cases = {case["id"]: [case["outcome"], case["reason"]] for case in results["cases"]}
+    return {**run, "outcomes": cases}
+
+
+def create_event(definition: str) -> None:
+    descriptor = os.open(TRACING / "dynamic_events", os.O_WRONLY | os.O_APPEND)
+    try:
+        os.write(descriptor, f"{definition}\n".encode())
+    finally:
+        os.close(descriptor)
 
 
 if __name__ == "__main__":

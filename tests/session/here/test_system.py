@@ -1,0 +1,136 @@
+"""Claiming the running system: who may, and what a killed run leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from conformance.cases.case import Case, Facility, Isolation, Tier
+from conformance.session.here import privileges, system
+from conformance.session.here.errors import NotPermitted, NotRestored, Occupied
+from conformance.session.here.system import BorrowedSystem, SystemState
+from conformance.session.target.target import ConflictingOptions, check
+from conformance.session.worker.here_guest import RunningKernelRules
+
+STATE = SystemState("another boot", {"/nowhere": "1"}, {"/nowhere": (0o640, 0, 0)}, "rw", ("a",))
+
+
+def options(**given: object) -> Namespace:
+    names = ("kernel", "image", "tree", "ref", "modules", "abi", "flavour", "guests", "even_so")
+    plain: dict[str, object] = {**dict.fromkeys(names), "here": True, "isolation": "need"}
+    plain |= {name: [] for name in ("patch", "config", "module", "append")}
+    return Namespace(**{**plain, **given})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"kernel": "6.12"},
+        {"image": "bzImage"},
+        {"tree": "linux"},
+        {"patch": ["fix.diff"]},
+        {"config": ["file"]},
+        {"flavour": "debug"},
+        {"append": ["quiet"]},
+        {"module": ["dir"]},
+        {"guests": 2},
+        {"isolation": "case"},
+    ],
+)
+def test_another_kernel_or_a_change_is_refused(given: dict[str, object]) -> None:
+    with pytest.raises(ConflictingOptions) as raised:
+        check(options(**given))
+    assert f"--{next(iter(given))}" in str(raised.value)
+    assert raised.value.hint
+
+
+def test_even_so_needs_here() -> None:
+    with pytest.raises(ConflictingOptions, match="--even-so goes with --here"):
+        check(options(here=None, kernel="6.12", even_so=True))
+
+
+def test_users_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(NotPermitted, match="needs root") as raised:
+        privileges.require_privileges()
+    assert raised.value.hint == "run it with sudo"
+
+
+def test_missing_capabilities_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(privileges, "_effective", lambda: ~(1 << 21 | 1 << 39))
+    with pytest.raises(NotPermitted, match="lacks CAP_SYS_ADMIN, CAP_BPF"):
+        privileges.require_privileges()
+
+
+def test_the_lock_is_held_once(tmp_path: Path) -> None:
+    first = BorrowedSystem(tmp_path)
+    first._take_lock(tmp_path / "lock")
+    with pytest.raises(Occupied, match=f"in progress: process {os.getpid()}"):
+        BorrowedSystem(tmp_path)._take_lock(tmp_path / "lock")
+
+
+def keep(directory: Path, **changed: object) -> BorrowedSystem:
+    record = {name: getattr(STATE, name) for name in STATE.__slots__}
+    (directory / "state.json").write_text(json.dumps({**record, **changed}))
+    return BorrowedSystem(directory)
+
+
+def test_a_reboot_has_restored_everything(tmp_path: Path) -> None:
+    keep(tmp_path)._recover()
+    assert not (tmp_path / "state.json").exists()
+
+
+def test_a_broken_kernel_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "_boot_id", lambda: STATE.boot_id)
+    with pytest.raises(NotRestored, match="an earlier run broke the kernel: it oopsed") as raised:
+        keep(tmp_path, broken="it oopsed")._recover()
+    assert raised.value.hint == "reboot"
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"boot_id": "x", "settings": []}'])
+def test_a_damaged_state_is_named(tmp_path: Path, content: str) -> None:
+    (tmp_path / "state.json").write_text(content)
+    with pytest.raises(NotRestored, match="is malformed"):
+        BorrowedSystem(tmp_path)._recover()
+
+
+def test_giving_up_is_remembered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    borrowed = BorrowedSystem(tmp_path)
+    borrowed._keep(STATE)
+    borrowed.give_up("it oopsed")
+    assert json.loads((tmp_path / "state.json").read_text())["broken"] == "it oopsed"
+    assert "not restored: it oopsed; reboot" in capsys.readouterr().err
+    assert borrowed.restore() == []
+
+
+@pytest.mark.parametrize(
+    ("case", "foreign", "why"),
+    [
+        ({"isolation": Isolation.FATAL}, (), "destroys the system"),
+        ({"isolation": Isolation.GLOBAL}, ("a",), "without other user events"),
+        ({"isolation": Isolation.GLOBAL}, (), ""),
+        ({"own_kernel": "it counts"}, (), "it counts"),
+        ({"facilities": (Facility.SMP,)}, (), "the first 2 processors"),
+        ({}, ("a",), ""),
+    ],
+)
+def test_cases_that_need_another_kernel(
+    case: dict[str, object],
+    foreign: tuple[str, ...],
+    why: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0})
+    borrowed = BorrowedSystem(tmp_path)
+    borrowed.foreign = frozenset(foreign)
+    plain = {"isolation": Isolation.EVENTS, **case}
+    declared = Case("a.b", "", "", "5.18..", (), Tier.QUICK, **plain)  # type: ignore[arg-type]
+    found = RunningKernelRules(borrowed).unfit(declared)
+    assert why in found
+    assert bool(why) == bool(found)
