@@ -146,7 +146,7 @@ def value_of(option: str, words_given: Sequence[str]) -> str:
 def fill_missing(options: Namespace, words_given: Sequence[str]) -> None:
     """Fill options that were not given from ``command_words``.  Raises ValueError."""
     found = _parsed(words_given)
-    kernel_given = any(getattr(options, name) is not None for name in _KERNELS)
+    kernel_given = any(getattr(options, name, None) is not None for name in _KERNELS)
     for name, value in vars(found).items():
         if value and not getattr(options, name) and not (kernel_given and name in _KERNELS):
             setattr(options, name, value)

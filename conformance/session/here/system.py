@@ -172,8 +172,9 @@ class BorrowedSystem:
             foreign=tuple(sorted(self.foreign)),
         )
         self._keep(state)
-        # Else at most ten marks in five seconds (printk.c: devkmsg_write).
-        Path(DEVKMSG).write_text("on\n")
+        if setting(DEVKMSG) != "on":
+            # Else at most ten marks in five seconds (printk.c: devkmsg_write).
+            Path(DEVKMSG).write_text("on\n")
 
     def note_session(self, session: int) -> None:
         """Note the session of the agent's processes.  Raises OSError."""

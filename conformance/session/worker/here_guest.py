@@ -47,8 +47,8 @@ class HereGuest(ConsoleGuest):
         """Note the state of the system, then start the agent.  Raises VmError, OSError."""
         self._target = target
         self._system = system
-        system.begin()
         try:
+            system.begin()
             self._kernel = RunningKernel(directory)
             system.note_session(self._kernel.session)
         except BaseException:

@@ -21,8 +21,8 @@ RUN = (
 )
 TRACING = Path("/sys/kernel/tracing")
 STATE = Path("/run/uevt/state.json")
-# Names of processes that tracing has seen, and files that block or that reading empties.
-NO_SETTINGS = ("saved_", "trace_pipe", "trace_marker", "snapshot", "kprobe_profile")
+# Names of processes that tracing has seen, and files that block or that opening empties.
+NO_SETTINGS = ("saved_", "trace_pipe", "trace_marker", "snapshot", "free_buffer")
 # Cases that change settings, modes, mounts, instances and probes, and one that is skipped.
 SELECTED = (
     "write.returns_all_bytes or rights.mount_options or dated.remount_keeps_mode or "
@@ -123,7 +123,9 @@ def main() -> None:
 
     emit("whole", with_outcomes(finished("-k", SELECTED, "--out", "/tmp/whole"), "/tmp/whole"))
     emit("interrupted", disturbed(signal.SIGINT, "/tmp/interrupted"))
-    emit("killed", disturbed(signal.SIGKILL, "/tmp/killed"))
+    killed = disturbed(signal.SIGKILL, "/tmp/killed")
+    leave_like_a_case()
+    emit("killed", killed)
     emit("after_kill", finished("-k", "write.returns_all_bytes.u8"))
     create_event("u:somebody u32 a")
     before = settings()
@@ -135,9 +137,20 @@ def main() -> None:
 
 def with_outcomes(run: dict[str, Any], directory: str) -> dict[str, Any]:
     """A run with the outcome and the reason of each case."""
-    results = json.loads(Path(directory, "results.json").read_text())
+    file = Path(directory, "results.json")
+    results = json.loads(file.read_text()) if file.exists() else {"cases": []}
     cases = {case["id"]: [case["outcome"], case["reason"]] for case in results["cases"]}
     return {**run, "outcomes": cases}
+
+
+def leave_like_a_case() -> None:
+    """What a case leaves that is killed in its middle."""
+    (TRACING / "tracing_on").write_text("0")
+    Path("/proc/sys/kernel/user_events_max").write_text("5")
+    (TRACING / "user_events_data").chmod(0o666)
+    (TRACING / "instances/t00001_i").mkdir()
+    create_event("u:t00001_e u32 a")
+    (TRACING / "events/user_events/t00001_e/trigger").write_text("traceoff")
 
 
 def create_event(definition: str) -> None:
