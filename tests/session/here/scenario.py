@@ -91,7 +91,11 @@ def disturbed(number: int, directory: str) -> dict[str, Any]:
         assert time.monotonic() < end, "no case ended"
         assert run.poll() is None, run.communicate()
         time.sleep(0.05)
-    second = finished("-k", "write.") if number == signal.SIGKILL else {}
+    second = {}
+    if number == signal.SIGKILL:
+        # It holds the system, and does not end meanwhile.
+        run.send_signal(signal.SIGSTOP)
+        second = finished("-k", "write.")
     run.send_signal(number)
     out, errors = run.communicate(timeout=SECONDS)
     time.sleep(1)
@@ -121,12 +125,11 @@ def main() -> None:
         sys.stdout.write(f"{json.dumps(step)}\n")
         sys.stdout.flush()
 
-    emit("whole", with_outcomes(finished("-k", SELECTED, "--out", "/tmp/whole"), "/tmp/whole"))
     emit("interrupted", disturbed(signal.SIGINT, "/tmp/interrupted"))
     killed = disturbed(signal.SIGKILL, "/tmp/killed")
     leave_like_a_case()
     emit("killed", killed)
-    emit("after_kill", finished("-k", "write.returns_all_bytes.u8"))
+    emit("resumed", with_outcomes(finished("--resume", "/tmp/killed"), "/tmp/killed"))
     create_event("u:somebody u32 a")
     before = settings()
     emit("foreign", finished("-k", "write."))
