@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.cases.case import Case, Facility, Isolation
+from conformance.ops.calls import Call
 from conformance.ops.system_calls import MACHINE
 from conformance.results.case_result import SkipReason
 from conformance.runner.case_run import NotJudged
@@ -83,7 +84,7 @@ class HereGuest(ConsoleGuest):
         self._pin(1)
         self._read_up_to = self._kernel.console.position()
 
-    def pristine(self, processors: int = 1) -> None:
+    def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
         """End all processes, remove what cases left, and go on with new processes."""
         if not self._broken and (crash := self._kernel.crash):
             self._broken = f"the kernel crashed: {crash}"
@@ -98,6 +99,10 @@ class HereGuest(ConsoleGuest):
         self._pin(processors)
         self._current_mark = ""
         self._read_up_to = self._kernel.console.position()
+
+    def mounting(self) -> Call:
+        """See conformance.runner.guest_lifecycle.Guest; RunningKernelRules skips such cases."""
+        raise NotJudged(SkipReason.RUNNING_KERNEL, "its programs are not mounted")
 
     def _pin(self, processors: int) -> None:
         """Let the actors run on the first processors only, as in a guest with so many."""
@@ -140,6 +145,8 @@ class RunningKernelRules:
             return "it destroys the system, or changes it until the next boot"
         if case.own_kernel:
             return case.own_kernel
+        if case.programs:
+            return "it runs programs in a guest of their own"
         if case.isolation is Isolation.GLOBAL and self._system.foreign:
             return "it needs a system without other user events"
         if not MACHINE.runs_tasks and set(case.facilities) >= _READS_REGISTERS:
