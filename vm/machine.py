@@ -7,7 +7,7 @@ import re
 import socket
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from host.deadline import Deadline
 from host.kernel_reports import CRASHES
 from vm.agent.channel import ChannelEnded
 from vm.errors import ActorDied, ChannelBroken, NoAnswer, VmError
-from vm.kernel_log.lines import MARK_PREFIX
+from vm.kernel_log.lines import MARK_PREFIX, Mark
 from vm.postmortem.explain import PostMortem, check_space
 from vm.qemu import guest_files
 from vm.qemu.command_line import Export, MachineSpec, Request
@@ -40,14 +40,6 @@ _PINGS = 3
 _MAX_PACE = 8.0
 #: Maximum age in seconds of the recorded CPU time of QEMU when a call starts.
 _CPU_TIME_AGE_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A line written to the guest's log, and the console position before it."""
-
-    line: str
-    position: int
 
 
 class Machine:

@@ -30,12 +30,10 @@ from conformance.session.pool.pool import WorkerPool
 from conformance.session.pool.prelaunch import Prelaunch
 from conformance.session.preflight.open_file_limit import require_open_files
 from conformance.session.preflight.stale_files import tidy
-from conformance.session.preflight.trial_boot import check_boots
 from conformance.session.refusal import CONTROLLER, refuse
 from conformance.session.selection import BadExpression, CaseSelection, case_of, expression
 from conformance.session.target.target import KERNELS, Target, check, resolve
 from conformance.session.worker.case_hooks import CaseHooks
-from conformance.session.worker.machine_guest import prepare_machines
 from conformance.session.worker.worker import Worker
 from kernels.errors import KernelsError, KernelTrouble, UserMistake
 from vm.errors import VmError
@@ -115,7 +113,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return _run_cases_in_worker(config, selection, prelaunch.take(name))
 
     pool = WorkerPool(
-        config, controller, number, prepare, prelaunch, lambda: prepare_machines(controller.target)
+        config, controller, number, prepare, prelaunch, lambda: _prepare_machines(controller.target)
     )
     config.pluginmanager.register(pool, POOL)
 
@@ -146,9 +144,13 @@ def _controller(config: pytest.Config) -> Controller:
     ktap = open_ktap(config.option.ktap)
     tidy()
     target = resolve(config.option)
-    check_boots(target)
     if target.here:
         config.stash[_SYSTEM] = BorrowedSystem.claim(even_so=bool(config.option.even_so))
+    else:
+        # Imported late, as all that needs QEMU or its clients.
+        from conformance.session.preflight.trial_boot import check_boots
+
+        check_boots(target)
     words = command_words(config.option)
     return Controller(config, target, results_directory(config, target), ktap, words)
 
@@ -193,6 +195,12 @@ def _worker(config: pytest.Config, controller: Controller, directory: Path) -> W
         lost=controller.lost,
         system=config.stash.get(_SYSTEM, None),
     )
+
+
+def _prepare_machines(target: Target) -> None:
+    from conformance.session.worker.machine_guest import prepare_machines
+
+    prepare_machines(target)
 
 
 def _message(error: Exception) -> str:

@@ -30,8 +30,8 @@ from conformance.runner.runner import Runner
 from conformance.runner.switch_probes import Probe
 from conformance.session.controller.recorder import Recorder
 from conformance.session.target.target import Target
-from conformance.session.worker import worker as plugin_worker
-from conformance.session.worker.machine_guest import BootAttempts
+from conformance.session.worker import machine_guest
+from conformance.session.worker.boot_attempts import BootAttempts
 from conformance.session.worker.worker import Worker
 from tests.cases.variants import judged
 from vm.errors import BootFailed, HostTrouble
@@ -242,7 +242,7 @@ def test_kernel_that_does_not_boot_is_booted_twice(
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr(plugin_worker, "MachineGuest", Unbootable)
+    monkeypatch.setattr(machine_guest, "MachineGuest", Unbootable)
     target = Target("image-6.12.117", "6.12.117", release="6.12.117", image=tmp_path / "none")
     worker = Worker(target, tmp_path)
 

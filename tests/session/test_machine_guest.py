@@ -13,13 +13,14 @@ import vm.machine
 from conformance.results.exit_codes import KernelOrigin
 from conformance.session.controller.recorder import Recorder
 from conformance.session.preflight import trial_boot
-from conformance.session.target import machine as target_machine
 from conformance.session.target.machine import machine_spec
 from conformance.session.target.target import Target
 from conformance.session.worker.machine_guest import MachineGuest
 from host.deadline import Deadline
 from vm.errors import BootFailed, HostTrouble, NoRoot, VmError
-from vm.machine import MachineSpec, Mark
+from vm.kernel_log.lines import Mark
+from vm.machine import MachineSpec
+from vm.qemu import root_archive as archives
 from vm.qemu.accelerator import TCG
 from vm.qemu.console import Console
 
@@ -74,7 +75,7 @@ def target(tmp_path: Path) -> Target:
 def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     made = Machine(tmp_path / "console.log")
     monkeypatch.setattr(vm.machine.Machine, "launch", lambda *words, **named: made)
-    monkeypatch.setattr(target_machine, "root_archive", lambda python, cache: Path("root.cpio"))
+    monkeypatch.setattr(archives, "root_archive", lambda python, cache: Path("root.cpio"))
     return made
 
 
@@ -84,7 +85,7 @@ def test_read_only_store_falls_back_to_the_host_root(
     def refused(python: Path, cache: Path) -> Path:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), "roots")
 
-    monkeypatch.setattr(target_machine, "root_archive", refused)
+    monkeypatch.setattr(archives, "root_archive", refused)
     assert machine_spec(target, ())[0].root is None
     assert MachineGuest(target, tmp_path).start == (
         "booted: its root could not be kept: [Errno 30] Read-only file system: 'roots'"

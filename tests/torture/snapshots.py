@@ -25,8 +25,8 @@ from tests.faults import Fault, kill_all
 from tests.torture.place import Place
 from tests.torture.runs import KERNEL, Report
 from vm.machine import Machine
+from vm.snapshots import RESTORED
 from vm.snapshots.files import Snapshots
-from vm.snapshots.policy import RESTORED
 
 _LIMIT_S = 300.0
 # Seconds, from the start of Python, within which a snapshot is made or restored.

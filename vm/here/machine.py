@@ -24,9 +24,8 @@ from vm.errors import (
 )
 from vm.here.kernel_log import KernelLog
 from vm.here.processes import AgentProcesses
-from vm.kernel_log.lines import MARK_PREFIX
-from vm.machine import Mark
-from vm.qemu.guest_files import compile_agent
+from vm.kernel_log.lines import MARK_PREFIX, Mark
+from vm.qemu.guest_files import compile_native
 
 #: As many as a guest has.
 _ACTORS = 8
@@ -57,7 +56,7 @@ class RunningKernel:
 
     def __init__(self, directory: Path) -> None:
         """Start the agent.  Raises HostTrouble, OSError."""
-        compile_agent()
+        compile_native()
         directory.mkdir(parents=True, exist_ok=True)
         self._log = directory / "agent.log"
         self.console = KernelLog(directory / "console.log")

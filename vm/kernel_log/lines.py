@@ -31,6 +31,14 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """A line written to the guest's log, and the console position before it."""
+
+    line: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """A message, and its line number on the console from 1."""
 

@@ -5,16 +5,10 @@ QEMU writes the file itself: nothing is lost if no process reads it, and it outl
 
 from __future__ import annotations
 
-import codecs
 import os
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import pexpect
-from pexpect.spawnbase import SpawnBase
 
 from host.deadline import Deadline
 from vm.kernel_log.reports import Finding, Phase, classify, phase
@@ -23,38 +17,6 @@ from vm.kernel_log.reports import Finding, Phase, classify, phase
 _HEAD, _TAIL = 1 << 17, 1 << 15
 #: Bytes searched for kernel reports.
 _SEARCHED = 1 << 26
-#: Polling interval in seconds.
-_POLL_S = 0.002
-
-
-if TYPE_CHECKING:
-    _Spawn = SpawnBase[str]
-else:
-    _Spawn = SpawnBase
-
-
-class _Follower(_Spawn):
-    """Lets pexpect follow a file that another process appends to."""
-
-    def __init__(self, descriptor: int, alive: Callable[[], bool]) -> None:
-        super().__init__(timeout=None, encoding="utf-8", codec_errors="replace")
-        self.child_fd = descriptor
-        self._alive = alive
-        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
-
-    def read_nonblocking(self, size: int = 1, timeout: float | None = None) -> str:
-        end = time.monotonic() + (timeout or 0)
-        while True:
-            # Before the read, so that the last output of an ended guest is still read.
-            alive = self._alive()
-            data = os.read(self.child_fd, size)
-            if data:
-                return self._utf8.decode(data)
-            if not alive:
-                raise pexpect.EOF("the guest has ended")
-            if time.monotonic() >= end:
-                raise pexpect.TIMEOUT("nothing more on the console")
-            time.sleep(_POLL_S)
 
 
 class Console:
@@ -104,15 +66,13 @@ class Console:
 
         Waiting ends as soon as the guest is not `alive`.
         """
+        # Imported late: the log of the running kernel is never waited for.
+        from vm.qemu.follower import wait_for
+
         descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.lseek(descriptor, since, os.SEEK_SET)
-            follower = _Follower(descriptor, alive)
-            follower.delayafterread = None
-            found: int = follower.expect(
-                [re.compile(pattern), pexpect.TIMEOUT, pexpect.EOF], timeout=deadline.remaining()
-            )
-            return found == 0
+            return wait_for(descriptor, re.compile(pattern), deadline, alive)
         finally:
             os.close(descriptor)
 

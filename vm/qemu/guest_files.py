@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import compileall
-import os
 import subprocess
+import sys
 from pathlib import Path
 
 from host.temporary_directories import scratch
@@ -32,15 +32,14 @@ def compile_agent() -> None:
     """
     for source in (_VM / "__init__.py", _VM / "wire.py", *(_VM / "guest").glob("*.py")):
         compileall.compile_file(source, quiet=2)
-    _compile_native()
+    compile_native()
 
 
-def _compile_native() -> None:
-    """Compile the native engine; the mtime of the library records the checksum of its sources."""
+def compile_native() -> None:
+    """Compile the native engine unless the library is that of its sources.  Raises NotCompiled."""
     version = native_version()
-    # Some file systems store no time after 2038.
-    time = version >> 1
-    if _LIBRARY.is_file() and int(_LIBRARY.stat().st_mtime) == time:
+    if _LIBRARY.is_file() and version.to_bytes(4, sys.byteorder) in _LIBRARY.read_bytes():
+        # engine_version: it outlives a copy that loses the times, and where there is no compiler.
         return
     code = [str(source) for source in sorted((_VM / NATIVE).glob("*.c"))]
     try:
@@ -54,7 +53,6 @@ def _compile_native() -> None:
                 check=True,
                 timeout=_COMPILE_S,
             )
-            os.utime(library, (time, time))
             library.replace(_LIBRARY)
     except (OSError, subprocess.SubprocessError) as error:
         output = (getattr(error, "stderr", None) or str(error)).strip()

@@ -13,13 +13,13 @@ from vm.qemu.command_line import MachineSpec
 from vm.qemu.console import Console
 from vm.qemu.power_cycle import PowerCycle
 from vm.qemu.qmp import StillStopped
+from vm.snapshots import BOOTED, RESTORED
 from vm.snapshots.files import CONSOLE, STATE, Snapshot, Snapshots, snapshot_key
 from vm.snapshots.wake_up import wake_up
 
 #: Seconds on an idle host with KVM.
 _SAVE_S = 6.0
 _RESUME_S = 1.0
-BOOTED, RESTORED = "booted", "restored"
 
 
 class Unusable(HostTrouble):

@@ -27,7 +27,7 @@ from conformance.session.controller.run_head import run_head
 from conformance.session.target.gcov import COUNTERS, CountedObject, Coverage, NoCoverage, coverage
 from conformance.session.target.target import Target
 from host.files import TEMPORARY, sweep, write_atomically
-from vm.snapshots.policy import BOOTED, RESTORED
+from vm.snapshots import BOOTED, RESTORED
 
 _NO_COUNTERS = "the kernel has to mount debugfs and be built with CONFIG_GCOV_KERNEL"
 # Starts of a guest that need no explanation.

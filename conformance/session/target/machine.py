@@ -5,7 +5,6 @@ from __future__ import annotations
 from conformance.session.target.target import Target
 from kernels.store.store import default_root
 from vm.qemu.command_line import MachineSpec, Request
-from vm.qemu.root_archive import interpreter, root_archive
 from vm.snapshots.files import Snapshots
 
 # Seconds of an idle machine from the start of QEMU to the agent's first answer.
@@ -19,6 +18,9 @@ def machine_spec(target: Target, opening: tuple[Request, ...]) -> tuple[MachineS
     """
     assert target.image is not None
     assert target.accelerator is not None
+    # Imported late: a run on the running kernel cleans the store up, and boots nothing.
+    from vm.qemu.root_archive import interpreter, root_archive
+
     root, why = None, ""
     # An initramfs that loads drivers continues on the host's root.
     if target.initramfs is None:

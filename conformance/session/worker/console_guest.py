@@ -13,7 +13,7 @@ from conformance.session.worker.blame import report
 from host.deadline import Deadline
 from host.kernel_reports import HARMLESS
 from vm.errors import NoAnswer
-from vm.machine import Mark
+from vm.kernel_log.lines import Mark
 from vm.qemu.console import Console
 
 _PAUSE = 0.003

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import shlex
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from conformance.session.target.gcov import COUNTERS
 from conformance.session.target.machine import BOOT_S, machine_spec, saved_states
 from conformance.session.target.target import Target
 from conformance.session.time_limits import Limits, RunLimit
+from conformance.session.worker.boot_attempts import BootAttempts
 from conformance.session.worker.console_guest import ConsoleGuest
 from host.deadline import Deadline
 from host.shared_count import SharedCount
@@ -29,8 +30,6 @@ from vm.snapshots.files import snapshot_key
 
 # Limit of the counters of one object, in bytes.
 _COUNTERS = 1 << 24
-# Failed boots in a row before a kernel is given up.
-_BOOTS = 2
 _REBUILD = "rebuild it: uevt kernels build --refresh"
 
 
@@ -49,31 +48,6 @@ def prepare_machines(target: Target) -> None:
     with contextlib.suppress(Exception):
         if not target.is_model:
             saved_states().verify(snapshot_key(machine_spec(target, OPENING)[0]))
-
-
-class BootAttempts:
-    """Counts failed boots in a row."""
-
-    def __init__(self) -> None:
-        self._failures: list[VmError] = []
-
-    @contextlib.contextmanager
-    def counted(self) -> Iterator[None]:
-        """Context of one boot.  Raises HostTrouble instead after too many failures."""
-        if len(self._failures) == _BOOTS:
-            # Another boot would take its full time limit; earlier results have the consoles.
-            last = self._failures[-1]
-            again = HostTrouble(f"not booted again: {last}", hint=last.hint)
-            if isinstance(last, BootFailed):
-                again = BootFailed(f"{again}", phase=last.phase, hint=last.hint)
-                again.party, again.findings = last.party, last.findings
-            raise again
-        try:
-            yield
-        except VmError as error:
-            self._failures.append(error)
-            raise
-        self._failures.clear()
 
 
 class MachineGuest(ConsoleGuest):

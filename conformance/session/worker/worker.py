@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from conformance.allowed_reports.condition import KernelContext
 from conformance.allowed_reports.rules import Allowed
@@ -30,9 +31,12 @@ from conformance.session.here.system import BorrowedSystem
 from conformance.session.target.target import Target
 from conformance.session.time_limits import Lost, RunLimit
 from conformance.session.worker.blame import explain
+from conformance.session.worker.boot_attempts import BootAttempts
 from conformance.session.worker.here_guest import HereGuest, RunningKernelRules
-from conformance.session.worker.machine_guest import BootAttempts, MachineGuest
 from vm.errors import VmError
+
+if TYPE_CHECKING:
+    from conformance.session.worker.machine_guest import MachineGuest
 
 Attempt = Callable[[], BaseException | None]
 
@@ -126,6 +130,9 @@ class Worker:
                 self._target, self._directory, self._system, self._limit, self._lost.calls
             )
             return
+        # Imported late: where the running kernel is judged there need be no QEMU, nor its clients.
+        from conformance.session.worker.machine_guest import MachineGuest
+
         self._guest = MachineGuest(
             self._target, self._directory, self._boots, self._limit, self._lost.calls
         )
