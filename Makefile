@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup conformance matrix test lint format clean distclean docs spec coverage \
-	fixes agreement bisect-example bench fuzz browser example torture
+	install-tests tarball fixes agreement bisect-example bench fuzz browser example torture
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -31,6 +31,14 @@ matrix: setup ## run all cases on every default kernel; refresh docs/results
 
 test: setup ## test the harness, check the model against itself, and judge Linux 6.12
 	@$(BIN)/pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+
+DESTDIR ?= build/install
+
+install-tests: setup ## install the suite as a kselftest collection to DESTDIR, to run it in a booted system
+	@$(BIN)/python -m conformance.install $(DESTDIR)
+
+tarball: setup ## pack the same to build/uevt-VERSION.tar.xz
+	@$(BIN)/python -m conformance.install --tarball build
 
 lint: setup ## ruff (rules and format) and mypy --strict
 	@$(BIN)/ruff check

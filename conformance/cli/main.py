@@ -105,16 +105,21 @@ def version() -> str:
     return installed("uevt")
 
 
+def version_line() -> str:
+    """Version and revision, which is what results record."""
+    from conformance.session.controller.run_head import suite_revision
+
+    return f"uevt {version()} ({suite_revision()})"
+
+
 class _Version(argparse.Action):
-    """Print the version and the revision of the checkout, which is what results record."""
+    """Print the version and the revision of the checkout."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, help: str) -> None:
         super().__init__(option_strings, dest, nargs=0, help=help)
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from conformance.session.controller.run_head import suite_revision
-
-        print(f"uevt {version()} ({suite_revision()})")
+        print(version_line())
         parser.exit()
 
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 
 _STYLE = "--exit-style="
+_WITHOUT_VERDICT = (Ending.USAGE, Ending.HOST, Ending.BUILD_FAILED, Ending.INTERRUPTED)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -35,11 +36,14 @@ def main(argv: Sequence[str]) -> int:
         return 1
     if witness.code is not None:
         return witness.code
+    styles = [word.removeprefix(_STYLE) for word in argv if word.startswith(_STYLE)]
+    style = ExitStyle(styles[-1]) if styles else ExitStyle.DEFAULT
     if code == 0:
         sys.stderr.write("uevt: pytest ended well, and nothing was judged\n")
-        styles = [word.removeprefix(_STYLE) for word in argv if word.startswith(_STYLE)]
-        return exit_code(Ending.HOST, ExitStyle(styles[-1]) if styles else ExitStyle.DEFAULT)
-    return code
+        return exit_code(Ending.HOST, style)
+    # A code of pytest's own may mean something else in a style: its 4 is kselftest's skip.
+    ours = {exit_code(ending, style) for ending in _WITHOUT_VERDICT}
+    return code if code in ours else exit_code(Ending.HOST, style)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ of in NAME.part.json.  Silence of the network and the whole download have time l
 from __future__ import annotations
 
 import errno
-import http.client
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,7 +97,9 @@ class Download:
 
     def _fetch(self) -> None:
         """One request, for the rest of the version that the part belongs to."""
-        from urllib.request import urlopen  # 50 ms that a kernel in the store does not need
+        # 50 ms that a kernel in the store does not need.
+        from http.client import HTTPException
+        from urllib.request import urlopen
 
         arrived = self._arrived()
         request = self._request(arrived)
@@ -112,7 +113,7 @@ class Download:
                     self.part.write_bytes(b"")
                     write_record(self._mark, {"url": self.url, "version": version})
                 self._receive(answer, begin, size)
-        except (OSError, http.client.HTTPException, ValueError) as error:
+        except (OSError, HTTPException, ValueError) as error:
             self._fail(error)
         if size is not None and self._arrived() != size:
             raise Broken(f"it ended after {self._arrived()} of {size} bytes")

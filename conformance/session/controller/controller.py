@@ -329,8 +329,8 @@ class Controller:
     def _write_page(self, record: RunRecord) -> None:
         try:
             self._recorder.write_page(record)
-        except OSError as error:
-            # results.json has all of its content.
+        except (OSError, ImportError) as error:
+            # results.json has all of its content.  An installed suite has no jinja2.
             sys.stderr.write(f"uevt: no report.html: {error}\n")
 
     def _print_coverage(self) -> None:

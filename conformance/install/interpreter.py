@@ -1,0 +1,89 @@
+"""A copy of the running Python that starts wherever it is: with its own loader and libraries."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable
+from pathlib import Path
+
+from conformance.install.modules import Module
+from vm.errors import HostTrouble
+from vm.qemu import elf
+from vm.qemu.root_archive import interpreter
+
+FILES = Path(__file__).parent / "files"
+VERSION = f"python{sys.version_info.major}.{sys.version_info.minor}"
+HINT = "run it with another Python, of glibc 2.33 or later"
+_LIST_S = 60.0
+#: A line of `ld.so --list`: NAME => PATH (ADDRESS).
+_LIBRARY = re.compile(r"^\s+(\S+) => (/\S+) \(", re.MULTILINE)
+
+
+class NotCopied(HostTrouble):
+    """The running Python cannot be copied."""
+
+
+def copy_interpreter(directory: Path, modules: Iterable[Module], engine: Path) -> None:
+    """Copy Python, these modules of the standard library, and the libraries of all and `engine`.
+
+    Raises NotCopied, OSError.
+    """
+    binary, library = directory / "bin", directory / "lib"
+    standard = library / VERSION
+    native = standard / "lib-dynload"
+    for each in (binary, native):
+        each.mkdir(parents=True)
+    python = interpreter()
+    loader = elf.loader_of(python)
+    if loader is None:
+        raise NotCopied(f"{python} is no dynamic 64-bit program", hint=HINT)
+    programs = [python, engine]
+    for module in modules:
+        if module.is_native:
+            programs.append(module.file)
+            _copy_loaded(module.file, native / module.file.name)
+        else:
+            target = standard / module.place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(module.file, target)
+    for name, file in _libraries(loader, programs).items():
+        _copy_loaded(file, library / name)
+    _copy_loaded(loader, library / "loader", executable=True)
+    _copy_loaded(python, binary / VERSION, executable=True)
+    script = (FILES / "python3").read_text().replace("PYTHON", VERSION)
+    (binary / "python3").write_text(script)
+    (binary / "python3").chmod(0o755)
+
+
+def _libraries(loader: Path, programs: Iterable[Path]) -> dict[str, Path]:
+    """The shared libraries of programs and libraries: the name by which they are loaded to file."""
+    found: dict[str, Path] = {}
+    for program in programs:
+        try:
+            done = subprocess.run(
+                [loader, "--list", program],
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=_LIST_S,
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            output = (getattr(error, "stderr", None) or str(error)).strip()
+            raise NotCopied(f"libraries of {program}: {output}", hint=HINT) from None
+        found |= {name: Path(file) for name, file in _LIBRARY.findall(done.stdout)}
+    return {name: file for name, file in found.items() if file.resolve() != loader.resolve()}
+
+
+def _copy_loaded(source: Path, target: Path, *, executable: bool = False) -> None:
+    """Copy an ELF file without symbols and debugging information."""
+    target.write_bytes(elf.loaded(source))
+    target.chmod(0o755 if executable else 0o644)
+
+
+def packages() -> Path:
+    """The directory of the installed packages."""
+    return Path(sysconfig.get_path("purelib"))

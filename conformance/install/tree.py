@@ -1,0 +1,114 @@
+"""Write the collection: run.sh, its settings, the suite, and a Python that runs it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from importlib.metadata import distribution
+from pathlib import Path
+
+from conformance.install.interpreter import FILES, HINT, VERSION, NotCopied, copy_interpreter
+from conformance.install.modules import OURS, ROOT, Module, needed_modules
+from conformance.session.controller.run_head import REVISION, suite_revision
+from vm.guest import LIBRARY
+from vm.qemu.guest_files import compile_native
+
+COLLECTION = "uevt"
+_COMPILE_S = 300.0
+#: Files of ours that are read and are no modules.
+_DATA = (
+    *("pyproject.toml", "COPYING", "conformance/allowed_reports/*.toml"),
+    *("kernels/catalog/*.toml", "vm/guest/native/*"),
+)
+_ENGINE = f"vm/guest/{LIBRARY}"
+_CONFIG = "kernels/config/user_events.config"
+
+
+def write_collection(directory: Path) -> None:
+    """Write the collection to a directory that does not exist.  Raises HostTrouble, OSError."""
+    compile_native()
+    modules = needed_modules()
+    suite, python = directory / "suite", directory / "python"
+    standard = [each for each in modules if each.is_standard]
+    copy_interpreter(python, standard, ROOT / _ENGINE)
+    _copy_suite(suite, [each for each in modules if each.is_ours])
+    packages = suite / "packages"
+    _copy_modules(packages, [e for e in modules if not e.is_ours and not e.is_standard])
+    _describe(packages)
+    shutil.copy(FILES / "run.sh", directory / "run.sh")
+    shutil.copy(FILES / "settings", directory / "settings")
+    shutil.copy(ROOT / _CONFIG, directory / "config")
+    (directory / "run.sh").chmod(0o755)
+    sourceless = [python / "lib" / VERSION, packages]
+    _compile(directory, sourceless, "-b")
+    _compile(directory, [*(suite / name for name in OURS), suite / "__main__.py"])
+    for each in sourceless:
+        for source in each.rglob("*.py"):
+            source.unlink()
+    _check(directory)
+
+
+def _copy_suite(suite: Path, modules: Iterable[Module]) -> None:
+    _copy_modules(suite, modules)
+    shutil.copyfile(FILES / "start", suite / "__main__.py")
+    data = [file for pattern in _DATA for file in sorted(ROOT.glob(pattern))]
+    for source in (*data, ROOT / _ENGINE):
+        target = suite / source.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+    (suite / REVISION).write_text(f"{suite_revision()}\n")
+
+
+def _copy_modules(directory: Path, modules: Iterable[Module]) -> None:
+    for module in modules:
+        target = directory / module.place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(module.file, target)
+
+
+def _describe(packages: Path) -> None:
+    """What pytest and `uevt --version` ask importlib.metadata for."""
+    ours = distribution(COLLECTION)
+    about = packages / f"{COLLECTION}-{ours.version}.dist-info"
+    about.mkdir(parents=True)
+    head = f"Metadata-Version: 2.1\nName: {COLLECTION}\nVersion: {ours.version}\n"
+    (about / "METADATA").write_text(head)
+    (about / "entry_points.txt").write_text(ours.read_text("entry_points.txt") or "")
+
+
+def _compile(directory: Path, parts: Iterable[Path], *options: str) -> None:
+    """Write byte-code that depends neither on times nor on this process.  Raises NotCopied."""
+    command = [sys.executable, "-m", "compileall", "-q", "-f", "-s", str(directory)]
+    command += ["--invalidation-mode", "unchecked-hash", *options, *map(str, parts)]
+    try:
+        subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=_COMPILE_S,
+            env={**os.environ, "PYTHONHASHSEED": "0"},
+        )
+    except subprocess.SubprocessError as error:
+        output = getattr(error, "stdout", None) or str(error)
+        raise NotCopied(f"no byte-code: {output.strip()}", hint="report it") from None
+
+
+def _check(directory: Path) -> None:
+    """Raise NotCopied unless it starts where nothing of the system is found."""
+    try:
+        subprocess.run(
+            [directory / "run.sh", "--version"],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=_COMPILE_S,
+            cwd="/",
+            env={"PATH": os.defpath},
+        )
+    except subprocess.SubprocessError as error:
+        output = (getattr(error, "stderr", None) or str(error)).strip()
+        raise NotCopied(f"the copy does not start: {output}", hint=HINT) from None
