@@ -52,7 +52,7 @@ def write_tarball(file: Path) -> None:
         tree = work / "tree"
         install(tree)
         packed = work / file.name
-        with tarfile.open(packed, "w:xz", preset=9, format=tarfile.GNU_FORMAT) as archive:
+        with tarfile.open(packed, "w:xz", format=tarfile.GNU_FORMAT) as archive:
             for path in _entries(tree):
                 archive.add(path, str(path.relative_to(tree)), recursive=False, filter=_plain)
         packed.replace(file)

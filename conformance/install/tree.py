@@ -21,7 +21,8 @@ _COMPILE_S = 300.0
 #: Files of ours that are read and are no modules.
 _DATA = (
     *("pyproject.toml", "COPYING", "conformance/allowed_reports/*.toml"),
-    *("kernels/catalog/*.toml", "vm/guest/native/*"),
+    *("kernels/catalog/*.toml", "kernels/variants/*", "fixtures/definitions.toml"),
+    "vm/guest/native/*",
 )
 _ENGINE = f"vm/guest/{LIBRARY}"
 _CONFIG = "kernels/config/user_events.config"

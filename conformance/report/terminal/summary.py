@@ -53,7 +53,8 @@ def render_summary(
             programs = f"{one_line(str(directory / REPRODUCERS))}: the deviations as C programs"
             lines.append(f"programs  {programs}")
         lines.append(f"results   {one_line(str(directory))}")
-        lines.append(f"report    {one_line(str(directory / REPORT))}")
+        if (directory / REPORT).exists():
+            lines.append(f"report    {one_line(str(directory / REPORT))}")
     lines.append(verdict_line(record, colour=colour))
     return "\n".join(lines) + "\n"
 

@@ -329,8 +329,11 @@ class Controller:
     def _write_page(self, record: RunRecord) -> None:
         try:
             self._recorder.write_page(record)
-        except (OSError, ImportError) as error:
-            # results.json has all of its content.  An installed suite has no jinja2.
+        except ImportError as error:
+            # An installed suite has no packages for it.
+            sys.stderr.write(f"uevt: no report.html without {error.name}: see uevt report\n")
+        except OSError as error:
+            # results.json has all of its content.
             sys.stderr.write(f"uevt: no report.html: {error}\n")
 
     def _print_coverage(self) -> None:

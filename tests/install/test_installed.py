@@ -1,0 +1,134 @@
+"""The installed suite: in an empty environment, and in a system with busybox alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from conformance.install.kselftest import install, write_tarball
+from kernels.store.built_kernel import BuiltKernel
+from tests.install.booted import Ended, run_in_system
+
+CASE = "write.returns_all_bytes.u8"
+
+
+@pytest.fixture(scope="module")
+def tarball(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("tarball") / "uevt.tar.xz"
+    write_tarball(file)
+    return file
+
+
+@pytest.fixture(scope="module")
+def lab(tarball: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a lab unpacks the tarball: a path with a space."""
+    directory = tmp_path_factory.mktemp("unpacked") / "a lab"
+    with tarfile.open(tarball) as archive:
+        archive.extractall(directory, filter="tar")
+    return directory
+
+
+def ended(*words: str | Path, cwd: str = "/") -> subprocess.CompletedProcess[str]:
+    """A program in an empty environment."""
+    return subprocess.run(
+        words, capture_output=True, text=True, timeout=120, cwd=cwd, env={"PATH": os.defpath}
+    )
+
+
+def test_same_bytes_again(tarball: Path, tmp_path: Path) -> None:
+    write_tarball(tmp_path / "again.tar.xz")
+    assert (tmp_path / "again.tar.xz").read_bytes() == tarball.read_bytes()
+
+
+def test_starts_anywhere(lab: Path) -> None:
+    version = ended(lab / "uevt/run.sh", "--version")
+    assert version.stdout.startswith("uevt ")
+    assert version.stderr == ""
+    assert "--exit-style" in ended(lab / "uevt/run.sh", "--help").stdout
+    relative = ended("sh", "run.sh", "--version", cwd=str(lab / "uevt"))
+    assert relative.stdout == version.stdout
+
+
+def test_uses_nothing_of_the_host(lab: Path) -> None:
+    program = "import sys, ctypes, pytest; print(sys.path, open('/proc/self/maps').read())"
+    packages = lab / "uevt/suite/packages"
+    code = f"import sys; sys.path.append({str(packages)!r}); {program}"
+    done = ended(lab / "uevt/python/bin/python3", "-I", "-S", "-X", "utf8", "-c", code)
+    assert done.stderr == ""
+    files = [line.split(None, 5)[5] for line in done.stdout.splitlines() if " /" in line]
+    assert files
+    assert [each for each in files if not each.startswith(str(lab))] == []
+
+
+def test_leaves_the_tree_as_it_is(lab: Path) -> None:
+    before = sorted(lab.rglob("*"))
+    ended(lab / "uevt/run.sh", "--help")
+    assert sorted(lab.rglob("*")) == before
+
+
+def test_added_to_other_collections(lab: Path, tmp_path: Path) -> None:
+    (tmp_path / "kselftest-list.txt").write_text("ftrace:ftracetest-ktap\n")
+    (tmp_path / "run_kselftest.sh").write_text("theirs\n")
+    install(tmp_path)
+    install(tmp_path)
+    listed = (tmp_path / "kselftest-list.txt").read_text()
+    assert listed == "ftrace:ftracetest-ktap\nuevt:run.sh\n"
+    assert (tmp_path / "run_kselftest.sh").read_text() == "theirs\n"
+    names = {each.name for each in tmp_path.iterdir()}
+    assert names == {"kselftest-list.txt", "run_kselftest.sh", "uevt"}
+
+
+def test_runner_lists_and_refuses(lab: Path) -> None:
+    runner = lab / "run_kselftest.sh"
+    assert ended(runner, "--list").stdout == "uevt:run.sh\n"
+    wrong = ended(runner, "-c", "timers")
+    assert (wrong.returncode, wrong.stderr) == (1, "No such collection 'timers'\n")
+
+
+@pytest.fixture(scope="module")
+def booted(
+    built_kernel: BuiltKernel, lab: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Ended]:
+    commands = {
+        "direct": f"uevt/run.sh -k {CASE}",
+        "runner": f"KSELFTEST_RUN_SH_ARGS='-k {CASE}' ./run_kselftest.sh -c uevt",
+        "user": "setuidgid nobody uevt/run.sh",
+    }
+    return run_in_system(built_kernel.image, lab, commands, tmp_path_factory.mktemp("boot"))
+
+
+def test_judges_the_kernel_it_runs_on(booted: dict[str, Ended]) -> None:
+    direct = booted["direct"]
+    lines = direct.out.splitlines()
+    assert lines[:2] == ["KTAP version 1", "1..2"]
+    assert f"ok 1 {CASE}" in lines
+    assert "ok 2 uevt.run" in lines
+    assert all(line.startswith(("KTAP", "1..", "ok ", "#")) for line in lines)
+    assert direct.code == 0
+    assert "PASS" in direct.errors
+
+
+def test_as_a_kselftest(booted: dict[str, Ended]) -> None:
+    runner = booted["runner"]
+    lines = runner.out.splitlines()
+    assert lines[:2] == ["TAP version 13", "1..1"]
+    assert "# # timeout set to 1800" not in lines
+    assert f"# ok 1 {CASE}" in lines
+    assert lines[-1] == "ok 1 selftests: uevt: run.sh"
+
+
+def test_a_user_skips(booted: dict[str, Ended]) -> None:
+    assert booted["user"].code == 4
+    assert booted["user"].out == "KTAP version 1\n1..0 # SKIP needs root\n"
+
+
+def test_a_kernel_without_user_events_skips(
+    kernel_without_user_events: BuiltKernel, lab: Path, tmp_path: Path
+) -> None:
+    commands = {"direct": f"uevt/run.sh -k {CASE}"}
+    direct = run_in_system(kernel_without_user_events.image, lab, commands, tmp_path)["direct"]
+    assert direct.code == 4, direct
