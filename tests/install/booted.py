@@ -13,10 +13,10 @@ from pathlib import Path
 from virtme.cpiowriter import CpioWriter
 
 _APPLETS = (
-    *("cat", "cut", "dirname", "grep", "mkdir", "mktemp", "mount", "poweroff", "sed", "setuidgid"),
+    *("cat", "cut", "dirname", "grep", "mkdir", "mktemp", "mount", "poweroff", "sed"),
     *("sh", "timeout", "tr"),
 )
-_DIRECTORIES = ("bin", "dev", "proc", "sys", "tmp", "etc")
+_DIRECTORIES = ("bin", "dev", "proc", "sys", "tmp")
 _INIT = """#!/bin/sh
 export PATH=/bin
 mount -t proc proc /proc
@@ -83,9 +83,8 @@ def _archive(lab: Path, init: str) -> bytes:
     writer = CpioWriter(out)
     for name in (*_DIRECTORIES, "lab"):
         writer.mkdir(name.encode(), 0o1777 if name == "tmp" else 0o755)
-    # The console until /dev is mounted, and the user of `setuidgid`.
+    # Until /dev is mounted.
     writer.mkchardev(b"dev/console", (5, 1), 0o600)
-    writer.write_file(b"etc/passwd", b"nobody:x:65534:65534::/:/bin/sh\n", 0o644)
     writer.write_file(b"bin/busybox", Path(busybox).read_bytes(), 0o755)
     for name in _APPLETS:
         writer.symlink(b"busybox", f"bin/{name}".encode())
