@@ -122,7 +122,7 @@ def apply_defaults(options: Namespace) -> None:
     for name, value in _DEFAULTS.items():
         if getattr(options, name) is None:
             setattr(options, name, value)
-    own = any(getattr(options, name) for name in _OWN_KERNEL)
+    own = any(getattr(options, name, None) for name in _OWN_KERNEL)
     if options.tier is None:
         options.tier = "full" if own or options.only else "quick"
     if options.fail_on is None:
@@ -205,7 +205,9 @@ def words(options: Namespace) -> list[str]:
         for value in given if isinstance(given, list) else [given]:
             if value is not None:
                 found.append(f"--{name.replace('_', '-')}={value}")
-    return found + [f"--{name.replace('_', '-')}" for name in _FLAGS if getattr(options, name)]
+    return found + [
+        f"--{name.replace('_', '-')}" for name in _FLAGS if getattr(options, name, None)
+    ]
 
 
 def descriptors(options: Namespace) -> tuple[int, ...]:

@@ -38,7 +38,7 @@ def recall_options(options: Namespace) -> None:
             fill_missing(options, head.asked)
         except ValueError as error:
             raise ReportError.malformed(directory / journal.NAME, f"line 1: {error}") from error
-    elif all(getattr(options, name) is None for name in ("kernel", "image", "tree", "here")):
+    elif all(getattr(options, name, None) is None for name in ("kernel", "image", "tree", "here")):
         raise ReportError(directory, "has no run to resume", _hint(directory))
 
 
