@@ -299,6 +299,11 @@ class CaseResult:
         """Whether the kernel of its guest has no user_events."""
         return self.skipped_for(SkipReason.NOT_BUILT)
 
+    @property
+    def had_a_guest(self) -> bool:
+        """Whether it can tell what the kernel has: not one that the running kernel cannot judge."""
+        return not self.skipped_for(SkipReason.RUNNING_KERNEL)
+
     def skipped_for(self, reason: SkipReason) -> bool:
         """Whether it was skipped for this reason."""
         return self.outcome is Outcome.SKIP and self.reason == reason
@@ -393,7 +398,7 @@ def verdict_of(
     judged case, or in which only some guests had user_events, has no verdict (ERROR).
     """
     results = tuple(results)
-    unbuilt = [each.not_built for each in results]
+    unbuilt = [each.not_built for each in results if each.had_a_guest]
     if unbuilt and all(unbuilt):
         return RunVerdict.NOT_BUILT
     outcomes = [each.outcome for each in results] + [each.outcome for each in contradictions]

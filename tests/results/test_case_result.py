@@ -145,6 +145,7 @@ def test_a_timeout_is_the_kernels_only_if_the_guest_answered_before() -> None:
 
 
 NOT_BUILT = case("write.b", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
+NOT_HERE = case("write.c", Outcome.SKIP, reason=SkipReason.RUNNING_KERNEL)
 A = case("write.a")
 
 
@@ -165,6 +166,8 @@ A = case("write.a")
         ([case("w.a", Outcome.SKIP)], "ERROR"),
         ([], "ERROR"),
         ([NOT_BUILT], "NOT_BUILT"),
+        ([NOT_BUILT, NOT_HERE], "NOT_BUILT"),
+        ([NOT_HERE], "ERROR"),
         # One guest of several has no user_events.
         ([A, NOT_BUILT], "ERROR"),
     ],

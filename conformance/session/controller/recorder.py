@@ -230,7 +230,9 @@ class Recorder:
         if missing:
             # A result that is not in the journal counts as not run.
             note = f"{len(missing)} cases are not in the journal, such as {min(missing)}"
-        not_built = bool(self._not_built) and all(case.not_built for case in cases)
+        not_built = bool(self._not_built) and all(
+            case.not_built for case in cases if case.had_a_guest
+        )
         why = self._not_built
         if why and not not_built:
             why = "some guests of this kernel have user_events and others do not"
