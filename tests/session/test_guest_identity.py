@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import vm.machine
-from conformance.session.target import machine as target_machine
 from conformance.session.target.target import Target, prove_accelerator
 from conformance.session.worker.machine_guest import AnotherKernel, ConfigLost, MachineGuest
 from kernels.store.built_kernel import BuiltKernel
+from vm.qemu import root_archive as archives
 from vm.qemu.accelerator import TCG
 from vm.qemu.console import Console
 
@@ -56,7 +56,7 @@ def guest_of(
     """A guest whose machine has the right facts, except for ``info``."""
     machine = Machine({"release": target.release, "config": CONFIG, **info})
     monkeypatch.setattr(vm.machine.Machine, "launch", lambda *words, **named: machine)
-    monkeypatch.setattr(target_machine, "root_archive", lambda python, cache: Path("root.cpio"))
+    monkeypatch.setattr(archives, "root_archive", lambda python, cache: Path("root.cpio"))
     return MachineGuest(target, directory), machine
 
 
