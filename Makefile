@@ -35,10 +35,10 @@ test: setup ## test the harness, check the model against itself, and judge Linux
 DESTDIR ?= build/install
 
 install-tests: setup ## install the suite as a kselftest collection to DESTDIR, to run it in a booted system
-	@$(BIN)/python -m conformance.install $(DESTDIR)
+	@$(BIN)/python -m conformance.cli.install $(DESTDIR)
 
 tarball: setup ## pack the same to build/uevt-VERSION.tar.xz
-	@$(BIN)/python -m conformance.install --tarball build
+	@$(BIN)/python -m conformance.cli.install --tarball build
 
 lint: setup ## ruff (rules and format) and mypy --strict
 	@$(BIN)/ruff check

@@ -24,7 +24,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("conformance.cases", "conformance.listing", "conformance.repro"),
     ("conformance.runner", "conformance.report", "conformance.programs"),
     ("conformance.session",),
-    ("conformance.cli", "conformance.install"),
+    ("conformance.cli",),
 )
 FLOOR = {room: number for number, floor in enumerate(FLOORS, 1) for room in floor}
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.install import kselftest
-from conformance.install.kselftest import install, write_tarball
+from conformance.cli.install import kselftest
+from conformance.cli.install.kselftest import install, write_tarball
 from kernels.store.built_kernel import BuiltKernel
 from tests.install.booted import Ended, run_in_system
 

@@ -12,7 +12,7 @@ import _pytest
 import conformance.cases
 import vm.guest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 OURS = ("conformance", "host", "kernels", "vm")
 
 #: What is imported by `uevt run --here`; the rest follows.

@@ -7,13 +7,13 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from conformance.install.kselftest import install, write_tarball
+from conformance.cli.install.kselftest import install, write_tarball
 from host.errors import UevtError
 
 
 def main() -> int:
     """Exit code 3 where the host is at fault, as of `uevt run`."""
-    parser = argparse.ArgumentParser(prog="python -m conformance.install", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m conformance.cli.install", description=__doc__)
     parser.add_argument("--tarball", action="store_true", help="write a tarball to DIR")
     parser.add_argument("directory", type=Path, metavar="DIR")
     given = parser.parse_args()

@@ -10,7 +10,7 @@ import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
 
-from conformance.install.modules import Module
+from conformance.cli.install.modules import Module
 from vm.errors import HostTrouble
 from vm.qemu import elf
 from vm.qemu.root_archive import interpreter

@@ -9,8 +9,8 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from conformance.install.interpreter import FILES
-from conformance.install.tree import COLLECTION, write_collection
+from conformance.cli.install.interpreter import FILES
+from conformance.cli.install.tree import COLLECTION, write_collection
 from host.files import write_atomically
 from host.temporary_directories import scratch
 

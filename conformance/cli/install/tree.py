@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from importlib.metadata import distribution
 from pathlib import Path
 
-from conformance.install.interpreter import FILES, HINT, VERSION, NotCopied, copy_interpreter
-from conformance.install.modules import OURS, ROOT, Module, needed_modules
+from conformance.cli.install.interpreter import FILES, HINT, VERSION, NotCopied, copy_interpreter
+from conformance.cli.install.modules import OURS, ROOT, Module, needed_modules
 from conformance.session.controller.run_head import REVISION, suite_revision
 from vm.guest import LIBRARY
 from vm.qemu.guest_files import compile_native
