@@ -61,8 +61,8 @@ class _Ahead:
     spec="user_event_enabler_dup; trace_events_user.c:user_event_enabler_fault_fixup", tier="quick"
 )
 def test_fork_behind_a_fault(ue: UserEvents) -> None:
-    """A word of a child that was forked while the kernel faulted in its parent's page follows
-    each later change.
+    """A child forked while the kernel faults in its parent's page: its enable bit follows each
+    later enable and disable.
     """
     ahead = _Ahead(ue)
     word, fork = ahead.awaited(), ahead.task.cloning()
@@ -78,8 +78,8 @@ def test_fork_behind_a_fault(ue: UserEvents) -> None:
 
 @case(spec="user_event_enabler_dup", tier="quick")
 def test_fork_behind_a_fault_registers(ue: UserEvents) -> None:
-    """A child that was forked while the kernel faulted in its parent's page has the registration,
-    and can unregister it.
+    """A child forked while the kernel faults in its parent's page inherits the registration, and
+    can unregister it.
     """
     ahead = _Ahead(ue)
     word, fork = ahead.awaited(), ahead.task.cloning()
