@@ -14,7 +14,13 @@ from collections.abc import Sequence
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 
 _STYLE = "--exit-style="
-_WITHOUT_VERDICT = (Ending.USAGE, Ending.HOST, Ending.BUILD_FAILED, Ending.INTERRUPTED)
+_WITHOUT_VERDICT = (
+    Ending.USAGE,
+    Ending.NOT_APPLICABLE,
+    Ending.HOST,
+    Ending.BUILD_FAILED,
+    Ending.INTERRUPTED,
+)
 
 
 def main(argv: Sequence[str]) -> int:
