@@ -24,7 +24,7 @@ def test_commit_and_evidence_are_reported(
     assert f"the first bad commit is\n  {sha}\n    number 3:" in output
     assert "a <a@example.org>" in output
     assert f"FAIL {CASE} (contract, " in output
-    for part in ("  program, paths below ", "  decided by  ", "  documented  "):
+    for part in ("  program, paths below ", "  decided by  ", "  documents   "):
         assert part in output
     assert "\x1b" not in output
     # Except for paths.
