@@ -1,6 +1,6 @@
 """The tasks and descriptors of a recorded program in the model.
 
-A task is an actor; the number of a descriptor is its slot.  What is told here is taken over from
+A task is an actor; the number of a descriptor is its slot.  What is given here is taken over from
 the recording and not judged.
 """
 

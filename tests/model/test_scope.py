@@ -16,7 +16,7 @@ READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
 EVENTS = 20
 
 
-def told(model: Model, operation: ops.Operation) -> set[str]:
+def performed(model: Model, operation: ops.Operation) -> set[str]:
     """Perform an operation; the allowed error names, "" for success."""
     allowed = model.step(operation)
     answer = allowed[0]
@@ -27,33 +27,33 @@ def told(model: Model, operation: ops.Operation) -> set[str]:
 def started() -> Model:
     """A process with some memory and two descriptors of the data file."""
     model = Model(profile_for("6.12.117"))
-    told(model, ops.Spawn("p1"))
+    performed(model, ops.Spawn("p1"))
     for address, length in ((STRUCT, 0x2000), (WORDS, 0x1000)):
-        told(model, ops.Mmap("p1", address, length, READ_WRITE, mmap.MAP_PRIVATE))
+        performed(model, ops.Mmap("p1", address, length, READ_WRITE, mmap.MAP_PRIVATE))
     for slot in (3, 4):
-        told(model, ops.Open("p1", slot, DATA, os.O_RDWR))
+        performed(model, ops.Open("p1", slot, DATA, os.O_RDWR))
     return model
 
 
 def register(model: Model, number: int, slot: int = 3) -> set[str]:
     """Register one of many events."""
     reg = {"size": 28, "enable_size": 4, "enable_addr": WORDS + 4 * number, "name_args": NAME}
-    told(model, ops.Store("p1", STRUCT, uapi.USER_REG.pack(reg)))
-    told(model, ops.Store("p1", NAME, b"e%d u32 a\0" % number))
-    return told(model, ops.Ioctl("p1", slot, uapi.DIAG_IOCSREG, STRUCT))
+    performed(model, ops.Store("p1", STRUCT, uapi.USER_REG.pack(reg)))
+    performed(model, ops.Store("p1", NAME, b"e%d u32 a\0" % number))
+    return performed(model, ops.Ioctl("p1", slot, uapi.DIAG_IOCSREG, STRUCT))
 
 
 def unregister(model: Model, number: int) -> set[str]:
     """Unregister its bit: the kernel drops the reference later."""
     unreg = {"size": 16, "disable_addr": WORDS + 4 * number}
-    told(model, ops.Store("p1", STRUCT, uapi.USER_UNREG.pack(unreg)))
-    return told(model, ops.Ioctl("p1", 3, uapi.DIAG_IOCSUNREG, STRUCT))
+    performed(model, ops.Store("p1", STRUCT, uapi.USER_UNREG.pack(unreg)))
+    return performed(model, ops.Ioctl("p1", 3, uapi.DIAG_IOCSUNREG, STRUCT))
 
 
 def delete(model: Model, number: int) -> set[str]:
     """Delete an event by its name."""
-    told(model, ops.Store("p1", NAME, b"e%d\0" % number))
-    return told(model, ops.Ioctl("p1", 4, uapi.DIAG_IOCSDEL, NAME))
+    performed(model, ops.Store("p1", NAME, b"e%d\0" % number))
+    return performed(model, ops.Ioctl("p1", 4, uapi.DIAG_IOCSDEL, NAME))
 
 
 def test_many_events_are_unregistered_and_registered_again() -> None:
@@ -73,7 +73,7 @@ def test_work_on_the_named_event_still_counts() -> None:
         register(model, number)
     for number in range(EVENTS):
         unregister(model, number)
-    told(model, ops.Close("p1", 3))
+    performed(model, ops.Close("p1", 3))
     # Its last reference is dropped at any time, and then the event is removed.
     assert delete(model, 5) == {"EBUSY", "ENOENT"}
 

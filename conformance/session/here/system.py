@@ -86,7 +86,7 @@ class BorrowedSystem:
 
     @classmethod
     def claim(cls, *, even_so: bool, directory: Path = _DIRECTORY) -> BorrowedSystem:
-        """Claim the system: nobody else runs on it, and nothing is changed yet.
+        """Claim the system: no other run has it, and nothing is changed yet.
 
         What a killed run has left is restored first.  Raises NotPermitted, Occupied, NotRestored,
         OSError.
