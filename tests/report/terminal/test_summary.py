@@ -41,6 +41,17 @@ def test_the_summary_of_a_run_with_one_of_everything(golden: Golden) -> None:
     golden("mixed.txt", render_summary(mixed(), directory=Path("results/6.12/20261120T174400Z")))
 
 
+def test_files_of_a_run_are_named_if_they_exist(tmp_path: Path) -> None:
+    bare = render_summary(run(), directory=tmp_path)
+    assert "report.html" not in bare
+    assert "programs" not in bare
+    (tmp_path / "report.html").touch()
+    (tmp_path / "repro").mkdir()
+    shown = render_summary(run(), directory=tmp_path).splitlines()
+    assert f"report    {tmp_path}/report.html" in shown
+    assert f"programs  {tmp_path}/repro: the deviations as C programs" in shown
+
+
 def test_the_summary_of_a_passing_run_is_short(golden: Golden) -> None:
     known = case(
         "format.array_length",
