@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from host.kernel_reports import ReportKind
+from vm.kernel_log import stack_traces
 from vm.kernel_log.reports import MAX_FINDINGS, Finding, Phase, classify, phase
 
 LOGS = Path(__file__).parents[2] / "fixtures" / "console"
@@ -146,6 +147,15 @@ def test_compiler_suffixes_are_removed() -> None:
     made = text.replace("perf_trace_buf_alloc", "perf_trace_buf_alloc.constprop.0.cold")
     assert "user_events_write_core.isra.0" in text
     assert prints(made) == CAPTURED["warn_in_call"]
+
+
+@pytest.mark.parametrize("waits", ["mutex_spin_on_owner", "native_queued_spin_lock_slowpath"])
+def test_waiting_for_a_lock_is_its_callers_hang(waits: str) -> None:
+    """A process that spins for a lock hangs in the same place as one that sleeps for it."""
+    lines = [line.partition("] ")[2] for line in read("hang_nmi").splitlines()]
+    spins = [line.replace("hazard_spin_irqs_off", waits) for line in lines]
+    assert stack_traces.frames(lines)[0] == "hazard_spin_irqs_off"
+    assert stack_traces.frames(spins)[:2] == ("hazard_write", "proc_reg_write")
 
 
 def test_flood_is_classified_quickly() -> None:

@@ -32,6 +32,7 @@ _REPORTING = re.compile(
     r"|lock_(?:acquire|acquired|release)|validate_chain|mark_lock\w*|check_(?:noncircular|usage\w*"
     r"|prevs?_add\w*|irq_usage|deadlock\w*|wait_context)|lockdep_\w+|debug_check_no_\w+"
     r"|might_(?:sleep|resched|fault)|schedule\w*|\w*mutex_lock\w*|raw_spin_\w+|raw_(?:read|write)_\w+"
+    r"|mutex_spin_on_owner|mutex_optimistic_spin|osq_lock|(?:native_)?queued_\w+_lock_slowpath"
     r"|down(?:_\w+)?|rwsem_\w+|wait_for_co\w+|io_schedule\w*|msleep\w*|usleep_\w+"
     r"|refcount_warn_saturate|list_(?:add|del)_\w+|debug_print_object|debug_object_\w+"
     r"|slab_(?:err|bug|fix)|object_err|watchdog_timer_fn|hrtimer_\w+|rcu_\w*stall\w*"
@@ -81,7 +82,7 @@ def _interrupted(lines: Sequence[str], end: int) -> tuple[str, ...]:
         return tuple(_calls(lines[interrupt:]))
     found = _FRAME.match(lines[end - 1])
     calls = _calls(lines[end:])
-    return tuple(calls) if found is None else (_name(found[3]), *calls)
+    return tuple(_significant([_name(found[3]), *calls] if found else calls))
 
 
 def _calls(lines: Iterable[str]) -> list[str]:
