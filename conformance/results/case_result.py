@@ -97,9 +97,9 @@ class Blame(StrEnum):
 
 
 MODULE_SURFACE = "module"
-# Last words of ids of results about what the kernel kept of a case, or did after it.
-LEFTOVER, ENABLERS, AFTERWARDS = AFTERMATH = ("leftover", "enablers", "afterwards")
 """Surface of results about modules of the user."""
+LEFTOVER, ENABLERS, AFTERWARDS = AFTERMATH = ("leftover", "enablers", "afterwards")
+"""Last words of ids of results about what the kernel kept of a case, or did after it."""
 
 
 class SkipReason(StrEnum):
@@ -280,9 +280,10 @@ class CaseResult:
         return self.outcome in UNEXPECTED
 
     @property
-    def is_aftermath(self) -> bool:
-        """Whether it is about what the kernel kept of a case, or did after it."""
-        return self.id.rpartition(".")[2] in AFTERMATH
+    def aftermath_of(self) -> str:
+        """The id of the case, if this is about what the kernel kept of it or did after it."""
+        case, _, last = self.id.rpartition(".")
+        return case.removesuffix(".probe") if last in AFTERMATH else ""
 
     @property
     def difference(self) -> str:

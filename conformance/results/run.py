@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.results.case_result import (
-    LOST,
     MODULE_SURFACE,
     CaseResult,
     Contradiction,
@@ -32,8 +31,6 @@ _OF_A_WHOLE_RUN = (
     *("-k=", "--only=", "--frozen=", "--tier=", "--isolation=need", "--shuffle=", "--repeat="),
     *("--exit-style=", "--require"),
 )
-# Ends of the ids of results that are about a case, or about the probe of its switch.
-_ABOUT_A_CASE = re.compile(r"(\.probe)?\.(leftover|enablers|afterwards)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +112,7 @@ class RunHead:
         if not self.asked or case.surface == MODULE_SURFACE:
             return ""
         tier = " --tier full" if case.tier == "full" else ""
-        return f"{self.command}{tier} -k {_ABOUT_A_CASE.sub('', case.id)}"
+        return f"{self.command}{tier} -k {case.aftermath_of or case.id.removesuffix('.probe')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +199,7 @@ class RunRecord:
         shares = []
         quick = "--tier=quick" in self.head.asked
         if quick and self.functions is not None and self.functions.variants:
-            selected = self.selected - sum(case.is_aftermath for case in self.cases)
+            selected = self.selected - sum(bool(case.aftermath_of) for case in self.cases)
             shares.append(f"quick: {selected:,} of {self.functions.variants:,}")
         if self.frozen is not None:
             of = f"{self.frozen.judged:,} of {self.frozen.listed:,}"
@@ -211,14 +208,20 @@ class RunRecord:
 
     @property
     def tally(self) -> dict[str, int]:
-        """The number of cases in the words of reports; only ALWAYS_SHOWN is shown if zero."""
+        """The number of cases in the words of reports; only ALWAYS_SHOWN is shown if zero.
+
+        What failed afterwards is what the kernel kept of a case, or did after it.
+        """
+        fails = failing(self.head.fail_on)
+        failed = [case for case in self.cases if case.outcome in fails]
         return {
             "passed": self.count(Outcome.PASS),
             "known bugs": self.count(Outcome.XFAIL),
             "fixed": self.count(Outcome.FIXED),
-            "changed": self.count(Outcome.CHANGED),
-            "noted": self.count(Outcome.NOTE),
-            "failed": self.count(Outcome.FAIL, *LOST),
+            "changed": self.count(*{Outcome.CHANGED} - fails),
+            "noted": self.count(*{Outcome.NOTE} - fails),
+            "failed": sum(not case.aftermath_of for case in failed),
+            "failed afterwards": sum(bool(case.aftermath_of) for case in failed),
             "skipped": self.count(Outcome.SKIP),
             "undecided": self.count(Outcome.ERROR),
             "not run": self.missing,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.results.case_result import CaseResult, Outcome, RunVerdict
+from conformance.results.case_result import CaseResult, Level, Outcome, RunVerdict
 from conformance.results.run import ALWAYS_SHOWN, RunRecord, self_check_of
 from host.text import coloured, one_line
 
@@ -41,15 +41,10 @@ def _counts(record: RunRecord) -> str:
         return f"{one_line(record.note) or 'this kernel was built without user_events'} {time}"
     parts = [
         f"{number} {word[:-1] if number == 1 and word == 'known bugs' else word}"
-        + (f" (fails: --fail-on {record.head.fail_on})" if number and _fails(record, word) else "")
         for word, number in record.tally.items()
         if number or word in ALWAYS_SHOWN
     ]
-    share = f" ({record.share})" if record.share else ""
-    return f"{', '.join(parts)}{share} {time}"
-
-
-def _fails(record: RunRecord, word: str) -> bool:
-    """Whether a count other than "failed" fails the run, too."""
-    weaker = {"changed": Outcome.CHANGED, "noted": Outcome.NOTE}
-    return word in weaker and record.head.fails(weaker[word])
+    line = record.head.fail_on
+    notes = [record.share, "" if line is Level.CONTRACT else f"--fail-on {line}"]
+    shown = f" ({'; '.join(filter(None, notes))})" if any(notes) else ""
+    return f"{', '.join(parts)}{shown} {time}"

@@ -10,6 +10,7 @@ from conformance.report.causes import by_cause
 from conformance.report.failure import alike_lines, render_cause, rerun_line
 from conformance.results.case_result import (
     MODULE_SURFACE,
+    CaseResult,
     Contradiction,
     Outcome,
     SkipReason,
@@ -62,14 +63,22 @@ def render_summary(
 def _failures(record: RunRecord, shown: Collection[str]) -> list[str]:
     """Each cause that fails the run: its first case, unless one was shown, and the others."""
     failures = [case for case in record.cases if record.head.fails(case.outcome)]
-    # Of one cause, the case that was shown comes first.
-    causes = by_cause(sorted(failures, key=lambda case: case.id not in shown))
+    failed = {case.id for case in failures}
+
+    def rank(case: CaseResult) -> tuple[bool, ...]:
+        """Of one cause, the case that was shown comes first; what a case left comes last."""
+        of = case.aftermath_of
+        return case.id not in shown, bool(of), of in failed
+
+    causes = by_cause(sorted(failures, key=rank))
     lines: list[str] = []
     detailed = 0
     for first, others in causes:
         if first.id in shown:
             if others:
                 lines += [*alike_lines(first, others), ""]
+        elif first.aftermath_of in failed:
+            lines += [*wrapped(case_line(first), hanging=2), *alike_lines(first, others), ""]
         elif detailed < DETAILED:
             detailed += 1
             lines += [*render_cause(first, others, record.head), ""]
@@ -153,13 +162,11 @@ def _weighed(record: RunRecord, outcome: Outcome, title: str) -> list[str]:
 
 
 def _known_bugs(record: RunRecord) -> list[str]:
-    """The ids of known bugs that the kernel has, as in docs/findings.md."""
+    """How many known bugs the kernel has."""
     cases = [case for case in record.cases if case.outcome is Outcome.XFAIL]
-    bugs = [
-        one_line(bug if number == 1 else f"{bug} ({number} cases)")
-        for bug, number in sorted(Counter(case.bug for case in cases).items())
-    ]
-    return wrapped(f"known bugs: {', '.join(bugs)}", hanging=2) if bugs else []
+    bugs = len({case.bug for case in cases})
+    known = f"known bugs: {bugs}, in {counted(len(cases), 'case')} (docs/findings.md)"
+    return [known] if bugs else []
 
 
 def _fixed_bugs(record: RunRecord) -> list[str]:
