@@ -125,7 +125,7 @@ class Judge:
         except (NotJudged, ModelError) as why:
             foreign = operations.is_foreign(call)
             counts = self._judgement.foreign if foreign else self._judgement.not_judged
-            counts[str(why)] += 1
+            counts[f"{_failed(call)}{why}"] += 1
             self._model.observe(records.take_records)
         except _MALFORMED as error:
             reason = f"{operations.name_of(call)}, recorded incompletely ({error!r})"
@@ -273,6 +273,14 @@ def _judged(name: str, steps: tuple[Step, ...], allowed: Sequence[Answer]) -> Ju
         return JudgedCall(name, steps, Verdict.ALLOWED)
     reason = next((each.reason for each in allowed if each.errno == seen.errno), "")
     return JudgedCall(name, steps, Verdict.REFUSED, reason)
+
+
+def _failed(call: Call) -> str:
+    """What the kernel answered to a call that failed, before the reason why it is not judged."""
+    if call.result is None or call.result >= 0:
+        return ""
+    code = errno.errorcode.get(-call.result, f"errno {-call.result}")
+    return f"{operations.name_of(call)} = -1 {code}: "
 
 
 def _stores(actor: str, call: Call) -> list[Step]:

@@ -47,7 +47,8 @@ def verdict(judgement: Judgement) -> str:
     events = counted(len(judgement.events), "event")
     read = f"{counted(judgement.records, 'record')} read back"
     exact = " byte for byte" if judgement.records and not deviating else ""
-    return f"{said}; {events}, {read}{exact}"
+    others = f"; {judgement.not_judged.total()} not judged" if judgement.not_judged else ""
+    return f"{said}{others}; {events}, {read}{exact}"
 
 
 def _events(judgement: Judgement) -> Iterator[str]:

@@ -11,7 +11,7 @@ from conformance.programs.judgement import Judgement
 from vm.recorder.recording import groups
 
 RECORDINGS = Path(__file__).parents[2] / "fixtures" / "recordings"
-PROFILE = profile_for("6.12.117")
+PROFILE, PROFILE_6_1 = map(profile_for, ("6.12.117", "6.1.192"))
 
 
 def lines_of_recording(name: str) -> list[str]:
@@ -21,7 +21,8 @@ def lines_of_recording(name: str) -> list[str]:
 
 def judged(name: str, change: Callable[[list[str]], list[str]] = list) -> Judgement:
     """The judgement of a recording whose lines may be changed first."""
-    return Judge(PROFILE).feed(groups(change(lines_of_recording(name))))
+    profile = PROFILE_6_1 if name.endswith("_6.1") else PROFILE
+    return Judge(profile).feed(groups(change(lines_of_recording(name))))
 
 
 def replaced(old: str, new: str, place: int = 0) -> Callable[[list[str]], list[str]]:

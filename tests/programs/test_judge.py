@@ -61,6 +61,15 @@ def without(text: str) -> Change:
             "back",
         ),
         (
+            "status_bits_6.1",
+            "5 calls, all as the ABI allows; 1 event, 1 record read back byte for byte",
+        ),
+        (
+            "bit_31_6.1",
+            "3 calls, 2 refused as the ABI says: mistakes of the program; 0 events, 0 records read "
+            "back",
+        ),
+        (
             "formats",
             "13 calls, 1 refused as the ABI says: mistakes of the program; 4 events, 5 records "
             "read back byte for byte",
@@ -135,6 +144,14 @@ def test_a_registered_bit_that_the_program_changes_is_a_remark() -> None:
 
     judgement = judged("bit_31", change)
     assert list(judgement.remarks) == ["the program changed a registered bit of an enable word"]
+
+
+def test_a_call_that_is_not_judged_is_in_the_verdict() -> None:
+    """A structure that is not packed: the kernel reads an address in the middle of another."""
+    assert list(lines_of(judged("status_page_6.1"))) == [
+        "not judged: ioctl = -1 EFAULT: address 0x232da01c00000000: depends on the paging mode",
+        "uevt: 3 calls, all as the ABI allows; 1 not judged; 0 events, 0 records read back",
+    ]
 
 
 def test_a_call_from_which_the_kernel_did_not_return_is_not_judged() -> None:
