@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from vm.shell.relay import TimedOut
 from vm.shell.root import TOOLS
 
 _PROGRAM, _RECORDING = "recorder", "recording"
+_SIGILL = 128 + signal.SIGILL
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,4 +86,12 @@ class RecordedProgram:
             )
         except TimedOut:
             return f"the program was ended after {limit:g} s (--deadline)"
-        return f"the program ended with exit code {code}" if code else ""
+        return _ended(code)
+
+
+def _ended(code: int) -> str:
+    """How the program ended, "" if well; as a shell says it."""
+    ended = f"the program ended with exit code {code}" if code else ""
+    if code == _SIGILL:
+        ended += ": the guest's processor lacks an instruction; compile for any x86-64"
+    return ended
