@@ -1,4 +1,4 @@
-"""`uevt client`: run a program in a guest and judge its user_events calls by the model."""
+"""`uevt client`: run a program and judge its user_events calls by the model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 from conformance.abi.profile import USER_REG_OF, ProfileError
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.session.launch import make_directories_absolute
-from conformance.session.options import KERNEL, declare_kernel, groups_of, make_absolute
+from conformance.session.options import (
+    KERNEL,
+    declare_here,
+    declare_kernel,
+    groups_of,
+    make_absolute,
+)
 from conformance.session.options import seconds as seconds_of
 from kernels.errors import HostTrouble, UserMistake
 
@@ -24,12 +30,13 @@ REFUSED = 4
 
 def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command."""
-    about = "run a program in a guest and judge its user_events calls by the model"
-    usage = "uevt client (--kernel K | --tree DIR | --image FILE) [option …] -- COMMAND …"
+    about = "run a program and judge its user_events calls by the model"
+    usage = "uevt client (--kernel K | --tree DIR | --image FILE | --here) [option …] -- COMMAND …"
     client = commands.add_parser("client", help=about, usage=usage)
     group = groups_of(client)
     group(KERNEL)("--kernel", metavar="K", help="6.12 or 6.12@REVISION")
     declare_kernel(group)
+    declare_here(group)
     add = group("program")
     about = "what enables each event as soon as it is registered (default: ftrace)"
     add("--listener", choices=LISTENERS, default="ftrace", help=about)
@@ -40,7 +47,8 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     about = "after --: a program and its arguments, or one word that sh parses"
     add("command", nargs="+", metavar="COMMAND", help=about)
     # What the kernel's options of a run include.
-    client.set_defaults(perform=_perform, abi=None, module=[], out=None, ktap=None, resume=None)
+    others = dict.fromkeys(("abi", "out", "ktap", "resume", "isolation"))
+    client.set_defaults(perform=_perform, module=[], **others)
 
 
 def _perform(arguments: argparse.Namespace) -> int:
@@ -92,7 +100,10 @@ def _judged(arguments: argparse.Namespace, target: Target) -> int:
         raise UserMistake(f"{target.abi} is not supported", "its ioctl takes no struct user_reg")
     offset = USER_REG_OF[profile.generation].member("name_args").offset
     program = RecordedProgram(arguments.command, arguments.listener, offset)
-    ended = program.run(target, Path.cwd(), arguments.deadline)
+    if target.here:
+        ended = program.run_here(arguments.deadline, even_so=bool(arguments.even_so))
+    else:
+        ended = program.run(target, Path.cwd(), arguments.deadline)
     if arguments.recording is not None:
         arguments.recording.write_bytes(ended.recording)
     judgement = Judge(profile).feed(ended.groups)

@@ -71,10 +71,7 @@ def declare(group: Groups) -> None:
     for the title of a group.
     """
     declare_kernel(group)
-    about = "the running kernel, instead of --kernel"
-    group(KERNEL)("--here", action="store_true", default=None, help=about)
-    about = "run --here although there are user events of other programs"
-    group(KERNEL)("--even-so", action="store_true", default=None, help=about)
+    declare_here(group)
     about = "a module to load, its source or a .ko"
     group(KERNEL)("--module", metavar="DIR", action="append", default=[], help=about)
     add = group(CASES)
@@ -112,6 +109,15 @@ def declare_kernel(group: Groups) -> None:
     add("--config", metavar="FILE", help="configuration lines to add", **several)
     add("--flavour", metavar="F", help="debug, gcov or fault: a kernel that checks more")
     add("--append", metavar="ARGS", help="kernel arguments to add", **several)
+
+
+def declare_here(group: Groups) -> None:
+    """Declare the options for the running kernel."""
+    add = group(KERNEL)
+    about = "the running kernel, instead of --kernel"
+    add("--here", action="store_true", default=None, help=about)
+    about = "run --here although there are user events of other programs"
+    add("--even-so", action="store_true", default=None, help=about)
 
 
 def apply_defaults(options: Namespace) -> None:

@@ -1,20 +1,26 @@
-"""A program in a guest, below the recorder: its start, its end, and the recording."""
+"""A program below the recorder, in a guest or here: its start, its end, and the recording."""
 
 from __future__ import annotations
 
 import io
 import os
 import signal
-from collections.abc import Iterator, Sequence
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from conformance.session.here.system import BorrowedSystem
 from conformance.session.program_guest import ProgramGuest, program_guest
 from conformance.session.target.target import Target
 from host.deadline import Deadline
+from host.kernel_reports import HARMLESS
 from host.temporary_directories import scratch
 from host.text import one_line
 from vm.errors import GuestCrashed
+from vm.here.kernel_log import KernelLog
+from vm.here.processes import end_session
 from vm.recorder.program import compile_recorder
 from vm.recorder.recording import Group, groups
 from vm.shell.relay import TimedOut
@@ -22,6 +28,8 @@ from vm.shell.root import TOOLS
 
 _PROGRAM, _RECORDING = "recorder", "recording"
 _SIGILL = 128 + signal.SIGILL
+#: Seconds in which the killed processes of the program must end.
+_END_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,29 +75,72 @@ class RecordedProgram:
             except GuestCrashed as error:
                 remarks.append(str(error))
                 crashed = True
-            file = tools / _RECORDING
-            # A guest that ended at once has written nothing.
-            recording = file.read_bytes() if file.exists() else b""
-        return Ended(recording, crashed, tuple(map(one_line, filter(None, remarks))))
+            return _ended(tools, crashed, remarks)
+
+    def run_here(self, limit: float | None, *, even_so: bool) -> Ended:
+        """Run it on the running kernel, at most ``limit`` seconds, and put the system back.
+
+        With ``even_so`` user events of other programs may exist.  Raises KernelsError, VmError,
+        OSError.
+        """
+        system = BorrowedSystem.claim(even_so=even_so)
+        with scratch() as tools, closing(KernelLog(tools / "console")) as log:
+            compile_recorder(tools / _PROGRAM)
+            try:
+                system.begin()
+                remarks = [self._run_in_session(system, tools, limit)]
+            finally:
+                not_restored = system.restore()
+            reports = [each for each in log.findings() if each.kind not in HARMLESS]
+            remarks += [f"the kernel reported: {each.text}" for each in reports]
+            remarks += [f"not restored: {each}" for each in not_restored]
+            return _ended(tools, bool(reports), remarks)
+
+    def _run_in_session(self, system: BorrowedSystem, tools: Path, limit: float | None) -> str:
+        """Run it in a session of its own, which ends with it; how it ended."""
+        command = self._command(str(tools))
+        with subprocess.Popen(command, start_new_session=True) as process:
+            try:
+                system.note_session(process.pid)
+                code = process.wait(limit)
+                return _said(128 - code if code < 0 else code)
+            except subprocess.TimeoutExpired:
+                return _too_long(limit)
+            finally:
+                end_session(process.pid, Deadline(_END_S, "end of the program"))
+
+    def _command(self, tools: str) -> list[str]:
+        words = list(self.words) if len(self.words) > 1 else ["sh", "-c", *self.words]
+        tool = [f"{tools}/{_PROGRAM}", f"{tools}/{_RECORDING}"]
+        return [*tool, self.listener, str(self.name_offset), *words]
 
     def _run(self, guest: ProgramGuest, limit: float | None) -> str:
         """Run it; how it ended if not with exit code 0."""
-        words = list(self.words) if len(self.words) > 1 else ["sh", "-c", *self.words]
-        tool = [f"{TOOLS}/{_PROGRAM}", f"{TOOLS}/{_RECORDING}"]
         deadline = None if limit is None else Deadline(limit, "end of the program")
         terminal = os.isatty(0) and os.isatty(1)
         try:
             code = guest.run(
-                [*tool, self.listener, str(self.name_offset), *words],
+                self._command(TOOLS),
                 interactive=terminal,
                 deadline=deadline,
             )
         except TimedOut:
-            return f"the program was ended after {limit:g} s (--deadline)"
-        return _ended(code)
+            return _too_long(limit)
+        return _said(code)
 
 
-def _ended(code: int) -> str:
+def _ended(tools: Path, crashed: bool, remarks: Iterable[str]) -> Ended:
+    file = tools / _RECORDING
+    # A guest that ended at once has written nothing.
+    recording = file.read_bytes() if file.exists() else b""
+    return Ended(recording, crashed, tuple(map(one_line, filter(None, remarks))))
+
+
+def _too_long(limit: float | None) -> str:
+    return f"the program was ended after {limit:g} s (--deadline)"
+
+
+def _said(code: int) -> str:
     """How the program ended, "" if well; as a shell says it."""
     ended = f"the program ended with exit code {code}" if code else ""
     if code == _SIGILL:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ def steps(built_kernel: BuiltKernel, tmp_path_factory: pytest.TempPathFactory) -
         accelerator=accelerator,
         memory_mib=768,
     )
+    client = ROOT / "fixtures/clients/parts.c"
+    subprocess.run(["gcc", "-o", work / "parts", client], check=True, timeout=60)
     suite = [ROOT, Path(sys.base_prefix).resolve()]
     variables = "UEVT_CACHE=/tmp/cache PYTEST_DISABLE_PLUGIN_AUTOLOAD=1"
     command = f"cd {ROOT} && {variables} {sys.executable} -m {SCENARIO}"
@@ -71,7 +74,9 @@ def test_skips_with_a_reason(steps: dict[str, Step]) -> None:
     }
 
 
-@pytest.mark.parametrize("step", ["interrupted", "resumed", "foreign", "even_so"])
+@pytest.mark.parametrize(
+    "step", ["interrupted", "resumed", "client", "client_stays", "foreign", "even_so"]
+)
 def test_leaves_the_system_as_it_was(steps: dict[str, Step], step: str) -> None:
     assert steps[step]["changed"] == {}
 
@@ -93,6 +98,21 @@ def test_the_next_run_restores_first(steps: dict[str, Step]) -> None:
         "uevt: restoring the system after a run --here that was killed",
         "uevt: restored",
     ]
+
+
+def test_a_program_is_judged(steps: dict[str, Step]) -> None:
+    assert steps["client"]["errors"] == ""
+    assert (steps["client"]["code"], steps["client"]["out"].splitlines()[-1]) == (
+        4,
+        "uevt: 6 calls, 1 refused as the ABI says: mistakes of the program; 1 event, 3 records "
+        "read back byte for byte",
+    )
+
+
+def test_a_program_is_ended_at_its_deadline(steps: dict[str, Step]) -> None:
+    lines = steps["client_stays"]["out"].splitlines()
+    assert "the program was ended after 2 s (--deadline)" in lines
+    assert lines[-1].startswith("uevt: 6 calls, 1 refused as the ABI says")
 
 
 def test_a_second_run_is_refused(steps: dict[str, Step]) -> None:
