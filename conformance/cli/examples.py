@@ -35,6 +35,10 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("uevt cases --kernel 6.12 --runtest 'uevt run --kernel 6.12'", "a suite for kirk"),
     ),
     "uevt selftests": (("uevt selftests --kernel 6.12", "upstream's tests beside our cases"),),
+    "uevt explore": (
+        ("uevt explore --kernel 6.12 --time 600", "random programs for ten minutes"),
+        ("uevt explore --kernel 6.12 --seed 1f2e3d4c --count 5000", "the same programs again"),
+    ),
     "uevt repro": (
         ("uevt repro write.returns_all_bytes --out repro.c", "a case as a C program"),
         ("uevt repro results/6.12/latest -k write.returns_all_bytes", "with what was observed"),

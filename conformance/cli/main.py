@@ -24,6 +24,7 @@ _COMMANDS = {
     "shell": "shell",
     "client": "client",
     "selftests": "selftests",
+    "explore": "explore",
     "cases": "cases",
     "compare": "compare",
     "repro": "repro",

@@ -80,7 +80,7 @@ def is_user_range(address: int, length: int) -> bool:
     end = address + length
     if address >= KERNEL_HALF or end > KERNEL_HALF:
         return False
-    if end > USER_TOP + PAGE_SIZE:
+    if end > USER_TOP:
         raise NotModelled(f"address {address:#x}: depends on the paging mode")
     return True
 

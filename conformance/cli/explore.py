@@ -1,0 +1,168 @@
+"""`uevt explore`: random programs on a kernel, in lock step with the model."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from conformance.abi.profile import ProfileError
+from conformance.results.exit_codes import Ending, exit_code
+from conformance.session.launch import make_directories_absolute
+from conformance.session.options import KERNEL, declare_kernel, groups_of, make_absolute
+from conformance.session.options import seconds as seconds_of
+from host.deadline import Deadline
+from host.files import write_atomically
+from host.progress import Step, StreamProgress
+from host.temporary_directories import scratch
+from host.text import counted, one_line, wrapped
+from kernels.errors import HostTrouble, UserMistake
+from kernels.store.store import Store
+
+if TYPE_CHECKING:
+    from conformance.session.explore.corpus import Corpus
+    from conformance.session.explore.exploration import Exploration
+    from conformance.session.explore.explorer import Played
+    from conformance.session.target.target import Target
+
+_SECONDS = 60.0
+_MOST_GUESTS = 4
+
+
+def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    about = "run random programs on a kernel, in lock step with the model"
+    usage = "uevt explore (--kernel K | --tree DIR | --image FILE) [option …]"
+    explore = commands.add_parser("explore", help=about, usage=usage)
+    group = groups_of(explore)
+    group(KERNEL)("--kernel", metavar="K", help="6.12 or 6.12@REVISION")
+    declare_kernel(group)
+    group(KERNEL)("--abi", metavar="A", help="judge by this ABI instead of the kernel's own")
+    add = group("programs")
+    about = f"explore for so long (default: {_SECONDS:g}, without limit with --count)"
+    add("--time", type=seconds_of, metavar="SECONDS", help=about)
+    add("--count", type=_positive, metavar="N", help="run so many programs")
+    about = "the seed of a former exploration: the same programs, without those of the corpus"
+    add("--seed", metavar="S", help=about)
+    about = "write the programs that diverge to a new directory (default: results/explore/KERNEL)"
+    group("output")("--out", metavar="DIR", help=about)
+    explore.set_defaults(perform=_perform, module=[], ktap=None, resume=None, isolation=None)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def _perform(arguments: argparse.Namespace) -> int:
+    """0 if nothing diverges, 1 if something does.  Raises KernelsError."""
+    from conformance.session.target.target import MODEL, resolve
+    from vm.errors import VmError
+
+    if arguments.kernel == MODEL:
+        raise UserMistake("the model cannot diverge from itself", "name a kernel: --kernel 6.12")
+    make_absolute(arguments)
+    make_directories_absolute()
+    try:
+        return _explored(arguments, resolve(arguments))
+    except ProfileError as error:
+        raise UserMistake(str(error), "only kernels with user_events can be explored") from error
+    except VmError as error:
+        raise HostTrouble(str(error), error.hint) from error
+
+
+def _explored(arguments: argparse.Namespace, target: Target) -> int:
+    from conformance.report.failure import render_failure
+    from conformance.session.explore.corpus import Corpus
+    from conformance.session.explore.exploration import Plan, explore
+
+    out = Path(arguments.out or Path("results", "explore", target.id))
+    if arguments.out and out.exists() and any(out.iterdir()):
+        raise UserMistake(f"--out {out} is not empty", "name a new directory")
+    seed = arguments.seed or secrets.token_hex(4)
+    # A seed repeats an exploration: what was learnt since must not change its programs.
+    kept = None if arguments.seed else Store().root / "explore" / f"{target.profile.name}.json"
+    corpus = Corpus(kept)
+    seconds = arguments.time or (None if arguments.count else _SECONDS)
+    plan = Plan(target, seed, seconds, arguments.count, corpus.read())
+    guests = min(os.cpu_count() or 1, _MOST_GUESTS)
+    progress, deadline = StreamProgress(sys.stderr), Deadline(seconds or 0.0, "exploration")
+
+    def says(so_far: Exploration) -> None:
+        phase = f"exploring {target.id}, {counted(len(so_far.divergences), 'divergence')}"
+        number = so_far.counts.programs
+        progress(Step(phase, deadline.elapsed, number, unit="programs", passing=True))
+
+    with scratch() as directory:
+        done = explore(plan, directory, corpus, guests, says)
+    corpus.write()
+    for number, played in enumerate(done.divergences, 1):
+        _write_files(played, target, out / str(number))
+        print(*render_failure(played.result), sep="\n")
+        print(f"  programs    {one_line(str(out / str(number)))}\n")
+    print(*_summary(done, corpus, seed, deadline.elapsed), sep="\n")
+    found = counted(len(done.divergences), "divergence") if done.divergences else "no divergence"
+    print(f"uevt: {target.id} explored: {found}")
+    return exit_code(Ending.UNEXPECTED if done.divergences else Ending.PASS)
+
+
+def _summary(done: Exploration, corpus: Corpus, seed: str, elapsed_s: float) -> Iterator[str]:
+    counts = done.counts
+    rate = counts.operations / elapsed_s
+    programs = counted(counts.programs, "program")
+    yield f"programs  {programs}, {counts.operations:,} operations, {rate:,.0f} per second"
+    yield f"corpus    {counted(len(corpus.programs), 'program')}, {corpus.size:,} answers reached"
+    for title, reasons in (
+        ("unknown to the model", counts.not_modelled),
+        ("no verdict", counts.no_verdict),
+    ):
+        for reason, number in reasons.most_common():
+            yield from wrapped(one_line(f"{title}: {reason} ({number} times)"), hanging=2)
+    yield f"seed      {seed}"
+
+
+def _write_files(played: Played, target: Target, directory: Path) -> None:
+    """The failure, a case, and a C program.  Raises OSError."""
+    from conformance.report.failure import render_failure
+    from conformance.repro.errors import NotExpressible
+    from conformance.repro.source import Description, c_program
+    from conformance.results.multi_format import from_zero
+
+    directory.mkdir(parents=True, exist_ok=True)
+    result = played.result
+    write_atomically(directory / "failure.txt", "\n".join(render_failure(result)) + "\n")
+    write_atomically(directory / "test_explored.py", _case(played))
+    about = Description(result.id, result.sentence, "", f"{target.id}, seen by uevt explore")
+    try:
+        text = c_program(from_zero(result.evidence.program), target.profile, about)
+    except NotExpressible as error:
+        text = f"/* {error} */\n"
+    write_atomically(directory / "explored.c", text)
+
+
+def _case(played: Played) -> str:
+    """A case that makes the same calls, to be given a name, a sentence and a literal."""
+    body = "".join(f"    {line}\n" for line in played.text)
+    difference = one_line(played.result.difference)
+    return _CASE.format(body=body, difference=difference)
+
+
+_CASE = """\
+from conformance.cases.case import surface
+from conformance.client.perf import PerfAttr, open_stored, store_id
+from conformance.client.user_events import UserEvents
+
+case = surface("explored", spec="", doc="silent", level="behaviour")
+
+
+@case
+def test_explored(ue: UserEvents) -> None:
+    \"\"\"What the kernel promises.\"\"\"
+{body}    # {difference}
+"""

@@ -1,0 +1,1 @@
+"""Explore: random programs in lock step with the model, shrunk where the two differ."""

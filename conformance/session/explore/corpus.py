@@ -1,0 +1,92 @@
+"""Programs that reached what no earlier one did: kept, mutated, played first the next time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+from conformance import ops
+from conformance.client.lockstep import Step
+from conformance.session.explore.choices import Actions
+from host.files import write_atomically
+
+_FORMAT = 1
+# Operations that only prepare or look.
+_SILENT = (ops.Store, ops.Load, ops.Spawn, ops.StoreNumber)
+
+Feature = tuple[object, ...]
+
+
+def features(steps: Sequence[Step]) -> set[Feature]:
+    """What a program has reached: answers with their reasons, alone and after one another.
+
+    The reasons are those of the model, which names one for each branch that refuses.
+    """
+    found: set[Feature] = set()
+    before: Feature = ()
+    for step in steps:
+        if isinstance(step.operation, _SILENT):
+            continue
+        reason = next((a.reason for a in step.allowed if a.errno == step.seen.errno), "")
+        here = (*_kind(step.operation), step.seen.errno, reason, min(len(step.allowed), 3))
+        found |= {here, (before, here)}
+        before = here
+    return found
+
+
+def _kind(operation: ops.Operation) -> Feature:
+    match operation:
+        case ops.Ioctl():
+            return "ioctl", operation.request
+        case ops.ReadFile() | ops.WriteFile():
+            return type(operation).__name__, operation.path.rpartition("/")[2]
+    return (type(operation).__name__,)
+
+
+class Corpus:
+    """The programs of one ABI, in a file; without a file they are forgotten."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self._seen: set[Feature] = set()
+        self.programs: list[Actions] = []
+
+    def read(self) -> list[Actions]:
+        """The programs of the file, which are not in the corpus yet; [] if it is damaged."""
+        if self._file is None or not self._file.exists():
+            return []
+        try:
+            kept = json.loads(self._file.read_text())
+            programs = kept["programs"] if kept["format"] == _FORMAT else []
+            return [tuple(tuple(map(int, action)) for action in each) for each in programs]
+        except (ValueError, TypeError, KeyError):
+            return []
+
+    def write(self) -> None:
+        """Keep the programs.  Raises OSError."""
+        if self._file is not None:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self._file, json.dumps({"format": _FORMAT, "programs": self.programs}))
+
+    def add(self, program: Actions, reached: set[Feature]) -> bool:
+        """Keep a program if it reached something new; whether it did."""
+        new = reached - self._seen
+        if new:
+            self._seen |= new
+            self.programs.append(program)
+        return bool(new)
+
+    @property
+    def size(self) -> int:
+        """How many different things the programs have reached."""
+        return len(self._seen)
+
+    def start_of_one(self, random: Random) -> Actions:
+        """The first actions of one of the programs, sometimes without some of them."""
+        program = random.choice(self.programs)
+        kept = program[: random.randint(1, len(program))]
+        if random.randrange(3) == 0:
+            kept = tuple(each for each in kept if random.randrange(5))
+        return kept

@@ -1,0 +1,186 @@
+"""Explorers side by side, each with a guest in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import NoReturn
+
+from conformance.report.causes import symptom
+from conformance.session.explore.choices import Actions
+from conformance.session.explore.corpus import Corpus
+from conformance.session.explore.explorer import Counts, Explorer, Played
+from conformance.session.pool.worker_process import start
+from conformance.session.target.target import Target
+from conformance.session.worker.worker import Worker
+from host.deadline import Deadline
+from vm.errors import HostTrouble
+
+#: Seconds between two messages of an explorer that finds nothing.
+_SAYS_S = 1.0
+#: Seconds without a message after which an explorer is given up: one program, and its shrinking.
+_SILENT_S = 900.0
+#: Seconds for an explorer to end its guests.
+_END_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is explored: until ``seconds`` are over or ``programs`` were run; None is no limit."""
+
+    target: Target
+    seed: str
+    seconds: float | None
+    programs: int | None
+    kept: Sequence[Actions] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A message of an explorer: counts since the last one, programs that reached something new."""
+
+    counts: Counts
+    new: list[Played]
+    found: list[Played]
+    failed: str = ""
+    ended: bool = False
+
+
+@dataclass(slots=True)
+class Exploration:
+    """What all explorers have found."""
+
+    counts: Counts = field(default_factory=Counts)
+    divergences: list[Played] = field(default_factory=list)
+
+
+def explore(
+    plan: Plan, directory: Path, corpus: Corpus, guests: int, says: Callable[[Exploration], None]
+) -> Exploration:
+    """Explore with several guests; ``says`` is called after each message.
+
+    Raises HostTrouble if an explorer fails.  On an interruption, too, no guest is left.
+    """
+    done = Exploration()
+    running: dict[Connection, int] = {}
+    symptoms: set[object] = set()
+    try:
+        for number in range(guests):
+            serve = partial(_serve, plan, directory / f"guest-{number}", number, guests)
+            pid, connection = start(serve, list(running))
+            running[connection] = pid
+        for said in _messages(running):
+            if said.failed:
+                raise HostTrouble(said.failed)
+            done.counts.add(said.counts)
+            for played in said.new:
+                corpus.add(played.actions, set(played.reached))
+            for played in said.found:
+                if symptom(played.result) not in symptoms:
+                    symptoms.add(symptom(played.result))
+                    done.divergences.append(played)
+            says(done)
+    finally:
+        _end(list(running.values()))
+    return done
+
+
+def _messages(running: dict[Connection, int]) -> Iterator[_Said]:
+    """The messages of all explorers until each has ended."""
+    left = list(running)
+    while left:
+        ready = wait(left, _SILENT_S)
+        if not ready:
+            raise HostTrouble(f"no explorer said anything for {_SILENT_S:.0f} s")
+        for connection in ready:
+            assert isinstance(connection, Connection)
+            try:
+                said: _Said = connection.recv()
+            except EOFError:
+                raise HostTrouble("an explorer ended unexpectedly") from None
+            if said.ended:
+                left.remove(connection)
+            yield said
+
+
+def _end(pids: Sequence[int]) -> None:
+    """Terminate the explorers, which end their guests."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    deadline = Deadline(_END_S, "end of the explorers")
+    left = list(pids)
+    while left:
+        left = [pid for pid in left if os.waitpid(pid, os.WNOHANG) == (0, 0)]
+        if deadline.expired:
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+        deadline.pause() if not deadline.expired else None
+
+
+def _serve(plan: Plan, directory: Path, number: int, of: int, parent: Connection) -> NoReturn:
+    """Explore in a forked process, to its end."""
+    code = 1
+    try:
+        Path("/proc/self/comm").write_text(f"uevt explore {number}")
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        _explore(plan, directory, number, of, parent)
+        code = 0
+    except (KeyboardInterrupt, BrokenPipeError):
+        pass
+    except BaseException as error:
+        reason = str(error) if isinstance(error, HostTrouble) else traceback.format_exc()
+        with suppress(OSError):
+            parent.send(_Said(Counts(), [], [], failed=reason))
+    finally:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        os._exit(code)
+
+
+def _explore(plan: Plan, directory: Path, number: int, of: int, parent: Connection) -> None:
+    directory.mkdir(parents=True)
+    deadline = None if plan.seconds is None else Deadline(plan.seconds, "end of the exploration")
+    share = None if plan.programs is None else (plan.programs + of - 1 - number) // of
+    new: list[Played] = []
+    found: list[Played] = []
+
+    def fresh(where: Path) -> Worker:
+        where.mkdir(exist_ok=True)
+        return Worker(plan.target, where, fresh_guests=True)
+
+    with closing(Worker(plan.target, directory)) as worker:
+        explorer = Explorer(
+            worker, fresh, directory, plan.target.profile, f"{plan.seed}.{number}", found.append
+        )
+
+        def say(*, ended: bool = False) -> None:
+            parent.send(_Said(explorer.counts, list(new), list(found), ended=ended))
+            explorer.counts = Counts()
+            new.clear()
+            found.clear()
+
+        kept = iter(plan.kept[number::of])
+        spoken = Deadline(_SAYS_S, "message")
+        while share is None or share > 0:
+            if deadline is not None and deadline.expired:
+                break
+            program = next(kept, None)
+            played = explorer.invent() if program is None else explorer.repeat(program)
+            share = None if share is None else share - 1
+            if played.reached:
+                new.append(played)
+            if found or spoken.expired:
+                say()
+                spoken = Deadline(_SAYS_S, "message")
+        worker.finish()
+        say(ended=True)

@@ -1,0 +1,187 @@
+"""Run random programs on one guest, and shrink those that diverge from the model."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+
+from conformance.abi.profile import Profile
+from conformance.cases.case import Case, Isolation, Tier
+from conformance.client.lockstep import Lockstep
+from conformance.report.causes import symptom
+from conformance.results.case_result import UNEXPECTED, Blame, CaseResult, Outcome
+from conformance.session.explore.choices import Actions, Choices
+from conformance.session.explore.corpus import Corpus, Feature, features
+from conformance.session.explore.shrink import shrink
+from conformance.session.explore.vocabulary import walk
+from conformance.session.worker.worker import Worker
+
+#: Actions that a random program adds to its beginning, at most.
+LENGTH = 24
+_MOST_TRIES = 150
+_CASE = Case(
+    id="explore.program",
+    spec="",
+    doc="the model",
+    profiles="",
+    needs=(),
+    tier=Tier.QUICK,
+    isolation=Isolation.EVENTS,
+    sentence="A random program: the kernel answers as the model does.",
+)
+# Its numbers count on over all programs of a guest.
+_MULTI = "multi_format"
+_NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
+
+MakeWorker = Callable[[Path], Worker]
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A program that was run: its choices, its text, its result, and what it reached."""
+
+    actions: Actions
+    text: tuple[str, ...]
+    result: CaseResult
+    operations: int
+    reached: frozenset[Feature]
+
+
+@dataclass(slots=True)
+class Counts:
+    """What was done: programs, operations; what the model does not know, by reason."""
+
+    programs: int = 0
+    operations: int = 0
+    not_modelled: Counter[str] = field(default_factory=Counter)
+    no_verdict: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Counts) -> None:
+        """Add those of another explorer."""
+        self.programs += other.programs
+        self.operations += other.operations
+        self.not_modelled += other.not_modelled
+        self.no_verdict += other.no_verdict
+
+
+class Explorer:
+    """Random programs on a guest of ``worker``; ``found`` takes those that diverge, shrunk.
+
+    ``fresh`` makes a worker in a directory whose guest is restored before every program.
+    """
+
+    def __init__(
+        self,
+        worker: Worker,
+        fresh: MakeWorker,
+        directory: Path,
+        profile: Profile,
+        seed: str,
+        found: Callable[[Played], None],
+    ) -> None:
+        self._worker = worker
+        self._case = case_for(profile)
+        self._fresh = fresh
+        self._directory = directory
+        self._seed = seed
+        self._found = found
+        self._corpus = Corpus(None)
+        self._random = Random(seed)
+        self._symptoms: set[object] = set()
+        self._number = 0
+        self.counts = Counts()
+
+    def repeat(self, program: Actions) -> Played:
+        """Run a kept program."""
+        return self._explored(program, more=0)
+
+    def invent(self) -> Played:
+        """Run a new program, half of the time one that begins like one of the corpus."""
+        known = self._corpus.programs and self._random.randrange(2)
+        start = self._corpus.start_of_one(self._random) if known else ()
+        return self._explored(start, more=self._random.randint(1, LENGTH))
+
+    def _explored(self, given: Actions, more: int) -> Played:
+        self._number += 1
+        name = f"explore.program.{self._number}"
+        played = play(self._worker, self._case, name, given, more, f"{self._seed}.{self._number}")
+        self.counts.programs += 1
+        self.counts.operations += played.operations
+        result = played.result
+        if result.outcome is Outcome.PASS:
+            if not self._corpus.add(played.actions, set(played.reached)):
+                played = replace(played, reached=frozenset())
+        elif result.outcome in UNEXPECTED:
+            self._diverged(played)
+        else:
+            model = result.blame is Blame.MODEL
+            counts = self.counts.not_modelled if model else self.counts.no_verdict
+            counts[_NUMBER.sub("N", result.reason)] += 1
+        for other in self._worker.take_other_results():
+            if other.outcome in UNEXPECTED:
+                self._report(replace(played, result=other))
+        return played
+
+    def _diverged(self, played: Played) -> None:
+        if symptom(played.result) not in self._symptoms:
+            self._report(self._shrunk(played))
+        self._symptoms.add(symptom(played.result))
+
+    def _report(self, played: Played) -> None:
+        key = symptom(played.result)
+        if key not in self._symptoms:
+            self._symptoms.add(key)
+            self._found(played)
+
+    def _shrunk(self, played: Played) -> Played:
+        """The shortest program with the same difference, on guests in their first state."""
+        best = played
+        with closing(self._fresh(self._directory / "shrinking")) as worker:
+
+            def shows(actions: Actions) -> bool:
+                nonlocal best
+                again = play(worker, self._case, "explore.program", actions, 0, "")
+                if symptom(again.result) != symptom(played.result):
+                    return False
+                best = again
+                return True
+
+            if shows(played.actions):
+                shrink(played.actions, shows, _MOST_TRIES)
+        return best
+
+
+def case_for(profile: Profile) -> Case:
+    """The case that stands for all programs."""
+    return replace(_CASE, needs=(_MULTI,) if profile.has(_MULTI) else ())
+
+
+def play(worker: Worker, case: Case, name: str, given: Actions, more: int, seed: str) -> Played:
+    """Run a program: the given choices, then ``more`` random actions of a seed."""
+    choices = Choices(Random(seed), given, more)
+    lockstep: Lockstep | None = None
+    lines: list[str] = []
+
+    def attempt() -> BaseException | None:
+        nonlocal choices, lockstep
+        # A second run of a program that lost its guest makes the same choices.
+        choices = Choices(Random(seed), given, more)
+        lines.clear()
+        try:
+            user_events = worker.begin()
+            lockstep = user_events.lockstep
+            walk(user_events, choices, lines)
+            lockstep.run()
+        except Exception as error:
+            return error
+        return None
+
+    result, _ = worker.run(case, name, attempt)
+    steps = lockstep.steps if lockstep else []
+    reached = frozenset(features(steps))
+    return Played(choices.actions, tuple(lines), result, len(steps), reached)

@@ -1,0 +1,212 @@
+"""Random programs: their choices, their shrinking, their text, and the explorer on two models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any, cast
+
+import pytest
+
+from conformance.abi.profile import Profile, profile_for
+from conformance.cases.case import Case
+from conformance.client.executor import ModelExecutor
+from conformance.client.lockstep import Lockstep
+from conformance.client.perf import PerfAttr, open_stored, store_id
+from conformance.client.user_events import UserEvents
+from conformance.model.errors import ModelError
+from conformance.model.machine import Model
+from conformance.results.case_result import (
+    Blame,
+    CaseResult,
+    Evidence,
+    Mismatch,
+    Outcome,
+)
+from conformance.session.explore.choices import Actions, Choices
+from conformance.session.explore.corpus import Corpus, features
+from conformance.session.explore.explorer import Explorer, Played
+from conformance.session.explore.shrink import shrink
+from conformance.session.explore.vocabulary import walk
+from conformance.session.worker.worker import Worker
+
+PROFILE = profile_for("6.12.117")
+LENGTH = 20
+
+
+def walked(
+    profile: Profile, seed: object, kernel: Profile | None = None
+) -> tuple[Lockstep, list[str]]:
+    """A program of a seed, with a model as the kernel."""
+    lockstep = Lockstep(Model(profile), ModelExecutor(Model(kernel or profile)))
+    lines: list[str] = []
+    walk(UserEvents(lockstep), Choices(Random(f"{seed}"), (), LENGTH), lines)
+    lockstep.run()
+    return lockstep, lines
+
+
+@pytest.mark.parametrize("abi", ["5.19", "6.1.192", "6.4", "6.12.117", "7.3"])
+def test_the_model_agrees_with_itself_on_every_program(abi: str) -> None:
+    unknown = 0
+    for seed in range(60):
+        try:
+            lockstep, _ = walked(profile_for(abi), seed)
+        except ModelError:
+            unknown += 1
+        else:
+            assert lockstep.mismatches == []
+    assert unknown < 20
+
+
+def test_a_seed_makes_the_same_program_again() -> None:
+    one, other = walked(PROFILE, 1)[0], walked(PROFILE, 1)[0]
+    assert one.program == other.program
+    assert one.program != walked(PROFILE, 2)[0].program
+
+
+def test_recorded_choices_make_the_same_program() -> None:
+    made = Choices(Random("x"), (), LENGTH)
+    lockstep = Lockstep(Model(PROFILE), ModelExecutor(Model(PROFILE)))
+    walk(UserEvents(lockstep), made, [])
+    again = Lockstep(Model(PROFILE), ModelExecutor(Model(PROFILE)))
+    walk(UserEvents(again), Choices(Random("y"), made.actions), [])
+    assert again.program == lockstep.program
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_text_of_a_program_is_the_program(seed: int) -> None:
+    lockstep, lines = walked(PROFILE, seed)
+    spoken = Lockstep(Model(PROFILE), ModelExecutor(Model(PROFILE)))
+    names = {"PerfAttr": PerfAttr, "open_stored": open_stored, "store_id": store_id}
+    exec("\n".join(lines), {"ue": UserEvents(spoken), **names})
+    spoken.run()
+    assert spoken.program == lockstep.program
+
+
+def test_a_program_is_shrunk_to_what_shows_the_difference() -> None:
+    actions: Actions = tuple((kind, 5, 7) for kind in (1, 2, 3, 4, 5, 6, 7))
+
+    def shows(tried: Actions) -> bool:
+        kinds = [action[0] for action in tried]
+        return {3, 6} <= set(kinds) and any(action[:1] == (6,) and action[2] for action in tried)
+
+    assert shrink(actions, shows, 200) == ((3, 0, 0), (6, 0, 7))
+
+
+def test_shrinking_ends() -> None:
+    tried = 0
+
+    def shows(actions: Actions) -> bool:
+        nonlocal tried
+        tried += 1
+        return True
+
+    shrink(tuple((1, 1) for _ in range(500)), shows, 20)
+    assert tried <= 20
+
+
+def test_the_corpus_keeps_what_is_new(tmp_path: Path) -> None:
+    corpus = Corpus(tmp_path / "explore" / "6.12.json")
+    reached = features(walked(PROFILE, 1)[0].steps)
+    assert corpus.read() == []
+    assert corpus.add(((1, 2), (3,)), reached)
+    assert not corpus.add(((4,),), reached)
+    corpus.write()
+    assert Corpus(tmp_path / "explore" / "6.12.json").read() == [((1, 2), (3,))]
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"format": 1}', '{"format": 0, "programs": [[[1]]]}'])
+def test_a_damaged_corpus_is_empty(tmp_path: Path, text: str) -> None:
+    (tmp_path / "c.json").write_text(text)
+    assert Corpus(tmp_path / "c.json").read() == []
+
+
+class ModelWorker:
+    """A worker whose kernel is the model of another profile."""
+
+    def __init__(self, kernel: Profile) -> None:
+        self._kernel = kernel
+        self._lockstep: Lockstep | None = None
+
+    def begin(self) -> UserEvents:
+        self._lockstep = Lockstep(Model(PROFILE), ModelExecutor(Model(self._kernel)))
+        return UserEvents(self._lockstep)
+
+    def run(
+        self, case: Case, case_id: str, attempt: Callable[[], BaseException | None]
+    ) -> tuple[CaseResult, None]:
+        error = attempt()
+        assert self._lockstep is not None
+        outcome, blame = Outcome.PASS, Blame.NONE
+        mismatches: tuple[Mismatch, ...] = ()
+        if isinstance(error, ModelError):
+            outcome, blame = Outcome.ERROR, Blame.MODEL
+        elif self._lockstep.mismatches:
+            step = self._lockstep.mismatches[0]
+            found = step.differences[0]
+            outcome, blame = Outcome.FAIL, Blame.KERNEL
+            mismatches = (Mismatch(step.number, found.field, found.allowed, found.observed),)
+        elif error is not None:
+            raise error
+        result = CaseResult(
+            id=case_id,
+            surface=case.surface,
+            tier="quick",
+            outcome=outcome,
+            blame=blame,
+            reason=str(error or ""),
+            mismatches=mismatches,
+            evidence=Evidence(tuple(str(n) for n in range(len(self._lockstep.steps)))),
+        )
+        return result, None
+
+    def take_other_results(self) -> list[CaseResult]:
+        return []
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def explored(kernel: Profile, tmp_path: Path, programs: int) -> list[Played]:
+    found: list[Played] = []
+    worker = cast(Worker, ModelWorker(kernel))
+    explorer = Explorer(worker, lambda _: worker, tmp_path, PROFILE, "seed", found.append)
+    for _ in range(programs):
+        explorer.invent()
+    assert explorer.counts.programs == programs
+    return found
+
+
+def test_a_kernel_as_the_model_does_not_diverge(tmp_path: Path) -> None:
+    assert explored(PROFILE, tmp_path, 40) == []
+
+
+@pytest.mark.parametrize("switch", ["ebadf_when_disabled", "persist", "null_arguments_matched"])
+def test_a_kernel_of_another_abi_diverges_in_a_short_program(tmp_path: Path, switch: str) -> None:
+    """The programs that are left need few actions, on every seed."""
+    found = explored(profile_for(f"6.12.117,{switch}=no"), tmp_path, 150)
+    assert found
+    assert min(len(each.actions) for each in found) <= 3
+    assert all(each.result.outcome is Outcome.FAIL for each in found)
+
+
+def test_explore_a_kernel(uevt: Any, built_kernel: Any, tmp_path: Path) -> None:
+    shown = uevt("explore", "--kernel", "6.12", "--count", "60", "--seed", "1", "--out", tmp_path)
+    programs, corpus, seed, verdict = shown.out.splitlines()
+    assert programs.startswith("programs  60 programs, ")
+    assert corpus.startswith("corpus    ")
+    assert seed == "seed      1"
+    assert verdict == "uevt: 6.12 explored: no divergence"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--kernel", "model"], "the model cannot diverge from itself"),
+        (["--kernel", "6.12", "--count", "0"], "--count"),
+        (["--kernel", "6.12", "--out", "."], "is not empty"),
+    ],
+)
+def test_mistakes_are_refused(uevt: Any, words: list[str], message: str) -> None:
+    assert message in uevt("explore", *words, code=2).err
