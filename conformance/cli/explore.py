@@ -155,7 +155,9 @@ def _case(played: Played) -> str:
 
 _CASE = """\
 from conformance.cases.case import surface
+from conformance.client.memory import discard, memory_file
 from conformance.client.perf import PerfAttr, open_stored, store_id
+from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
 
 case = surface("explored", spec="", doc="silent", level="behaviour")

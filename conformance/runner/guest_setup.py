@@ -25,7 +25,8 @@ LIMIT = 1 << 20
 # The text section comes first.
 _SYMBOLS, _SYMBOLS_LIMIT = "/proc/kallsyms", 4 << 20
 _FUNCTION = " user_events_ioctl\n"
-_GAUGE = "uevt_gauge"
+# A name as those of programs: the views of later programs leave it out while it lingers.
+_GAUGE = "t00000_gauge"
 _PAGE = 4096
 _AT_FDCWD = -100
 # PROT_READ | PROT_WRITE; MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE.

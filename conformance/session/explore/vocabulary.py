@@ -15,7 +15,9 @@ from typing import Any
 
 from conformance.abi import uapi
 from conformance.client.addresses import KERNEL_HALF, PAGE, READ_WRITE, STRING, STRUCT, WORDS
-from conformance.client.perf import COUNTING, PerfAttr, open_stored, store_id
+from conformance.client.memory import discard, memory_file
+from conformance.client.perf import COUNTING, RAW, PerfAttr, open_stored, store_id
+from conformance.client.tasks import Task, first_task
 from conformance.client.tracefs import SYSTEM
 from conformance.client.user_events import UserEvents
 from conformance.session.explore.choices import Choices
@@ -50,6 +52,7 @@ _REG_SIZES = (None, None, None, None, 27, 29, 32, 0, 4, PAGE, PAGE + 1)
 _FILTERS = ("a == 1", "a > 1 && a < 9", 's == "hi"', 's ~ "*b*"', "a", "nothing == 1", "0", "")
 _TRIGGERS = ("traceoff:1", "hist:keys=a", "!traceoff:1", "!hist:keys=a", "snapshot", "nothing")
 _PAGES = 2
+_MOST_PROCESSES = 5
 
 
 @dataclass(slots=True)
@@ -74,31 +77,65 @@ class Scene:
     files: list[Any] = field(default_factory=list)
     registered: list[_Registered] = field(default_factory=list)
     perf: list[Any] = field(default_factory=list)
+    rings: list[Any] = field(default_factory=list)
     words: list[int] = field(default_factory=list)
-    ended: set[str] = field(default_factory=set)
+    started: set[str] = field(default_factory=set)
 
     @property
     def remote(self) -> bool:
         """Whether registrations have enable words."""
         return bool(self.ue.profile.subject.has("remote_enable"))
 
+    def runs(self, process: Any) -> bool:
+        """Whether a process lives, and does not wait for its vfork child."""
+        known = self.ue.lockstep.subject.model.world.processes.get(process.actor)
+        if known is None:
+            # Its start is queued, or it has ended.
+            return process.actor not in self.started
+        self.started.add(process.actor)
+        return not known.waits_for
+
+    def usable(self, data: Any) -> bool:
+        """Whether a descriptor is open in a process that runs.
+
+        The number of a closed one may be that of another.
+        """
+        known = self.ue.lockstep.subject.model.world.processes.get(data.process.actor)
+        return self.runs(data.process) and known is not None and data.slot in known.slots
+
     def process(self) -> Any:
-        """A process that lives."""
-        alive = [each for each in self.processes if each.actor not in self.ended]
-        if not alive:
+        """A process that runs."""
+        running = [each for each in self.processes if self.runs(each)]
+        if not running:
             first = not self.processes
             made = self.ue.process if first else self.ue.new_process()
             self.processes.append(made)
             return made
-        return self.choices.of(alive)
+        return self.choices.of(running)
+
+    def task(self) -> Any:
+        """A task that runs: it can make threads."""
+        tasks = [each for each in self.processes if _is_task(each) and self.runs(each)]
+        if not tasks:
+            tasks = [self.ue.call(first_task, self.ue)]
+            self.processes += tasks
+            self.started |= {each.actor for each in tasks}
+        return self.choices.of(tasks)
 
     def file(self) -> Any:
-        """A descriptor of user_events_data in a process that lives."""
-        files = [each for each in self.files if each.process.actor not in self.ended]
+        """A descriptor of user_events_data in a process that runs."""
+        files = [each for each in self.files if self.usable(each)]
         if not files:
-            files = [self.process().open_data()]
-            self.files += files
+            files = [self.open(os.O_RDWR)]
         return self.choices.of(files)
+
+    def open(self, flags: int) -> Any:
+        """A new descriptor of user_events_data."""
+        data = self.process().open_data(flags)
+        # What the client has queued, so that the model knows it.
+        self.ue.lockstep.subject.run()
+        self.files.append(data)
+        return data
 
     def name(self) -> str:
         """The name of an event, which may exist."""
@@ -106,8 +143,8 @@ class Scene:
         return name
 
     def registration(self) -> _Registered | None:
-        """One of a process that lives."""
-        found = [each for each in self.registered if each.data.process.actor not in self.ended]
+        """One of a descriptor that can be used."""
+        found = [each for each in self.registered if self.usable(each.data)]
         return self.choices.of(found) if found else None
 
     def address(self, process: Any) -> int:
@@ -127,6 +164,10 @@ class Scene:
             case 6:
                 return choices.of((0, 1, PAGE, KERNEL_HALF, (1 << 47) - 4, (1 << 64) - 4))
         return choices.of(self.words or [0]) + choices.of((1, 2, 4, PAGE))
+
+
+def _is_task(process: Any) -> bool:
+    return isinstance(process.subject, Task)
 
 
 def walk(user_events: UserEvents, choices: Choices, lines: list[str]) -> None:
@@ -195,7 +236,9 @@ def _write(scene: Scene) -> None:
             at = choices.below(len(payload))
             payload = payload[:at] + bytes([choices.below(256)]) + payload[at + 1 :]
     record = struct.pack("<i", index if index < 1 << 31 else -1) + payload
-    match choices.below(6):
+    match choices.below(7):
+        case 6 if not _is_task(data.process):
+            data.submit(record)
         case 3:
             cut = choices.below(len(record) + 1)
             data.writev([record[:cut], record[cut:]])
@@ -238,22 +281,14 @@ def _switch(scene: Scene) -> None:
 
 def _open(scene: Scene) -> None:
     flags = scene.choices.of((os.O_RDWR, os.O_RDWR, os.O_WRONLY, os.O_RDONLY))
-    scene.files.append(scene.process().open_data(flags))
+    scene.open(flags)
 
 
 def _close(scene: Scene) -> None:
-    """Close a descriptor; its number may soon be that of another."""
     data = scene.file()
     data.close()
     if scene.choices.rarely(4):
         data.write(bytes(8))
-    process, slot = data.process.actor, data.slot
-    scene.files = [f for f in scene.files if (f.process.actor, f.slot) != (process, slot)]
-    scene.registered = [
-        each
-        for each in scene.registered
-        if (each.data.process.actor, each.data.slot) != (process, slot)
-    ]
 
 
 def _dup(scene: Scene) -> None:
@@ -261,11 +296,24 @@ def _dup(scene: Scene) -> None:
 
 
 def _fork(scene: Scene) -> None:
-    parent = scene.process()
-    if len(scene.processes) > 3:
-        return
-    child = scene.ue.fork(parent)
+    if len(scene.processes) < _MOST_PROCESSES:
+        parent = scene.process()
+        if not _is_task(parent):
+            _inherit(scene, parent, scene.ue.fork(parent))
+
+
+def _task(scene: Scene) -> None:
+    """A thread, a vfork child or a child of a task."""
+    if len(scene.processes) < _MOST_PROCESSES:
+        parent = scene.task()
+        kind = scene.choices.of(("thread", "vfork", "fork_task", "thread"))
+        _inherit(scene, parent, getattr(parent, kind)())
+
+
+def _inherit(scene: Scene, parent: Any, child: Any) -> None:
+    """The descriptors and registrations of a parent can be used by its child."""
     scene.processes.append(child)
+    scene.started.add(child.actor)
     for each in [each for each in scene.files if each.process.actor == parent.actor]:
         scene.files.append(each.of(child))
     for one in [one for one in scene.registered if one.data.process.actor == parent.actor]:
@@ -277,8 +325,19 @@ def _fork(scene: Scene) -> None:
 
 def _exit(scene: Scene) -> None:
     process = scene.process()
-    process.exit()
-    scene.ended.add(process.actor)
+    scene.started.add(process.actor)
+    if not _is_task(process):
+        process.exit()
+        return
+    match scene.choices.below(4):
+        case 0:
+            process.end()
+        case 1:
+            process.exit()
+        case 2:
+            process.kill()
+        case 3:
+            process.execute()
 
 
 def _memory(scene: Scene) -> None:
@@ -288,20 +347,24 @@ def _memory(scene: Scene) -> None:
         scene.words.append(process.map(_PAGES))
         return
     page = choices.of(pages)
-    match choices.below(4):
+    match choices.below(6):
         case 0:
             process.unmap(page)
         case 1:
             process.protect(page, choices.of((mmap.PROT_READ, READ_WRITE, 0)))
         case 2:
-            process.map_again(page)
+            process.map_again(page, shared=choices.rarely(3))
+        case 4:
+            scene.ue.call(discard, process, page)
+        case 5:
+            scene.words.append(scene.ue.call(memory_file, process).map())
         case 3:
             process.store(page, choices.of((b"\0", b"\xff")) * 8)
 
 
 def _perf(scene: Scene) -> None:
     process, choices = scene.process(), scene.choices
-    open_files = [each for each in scene.perf if each.process.actor not in scene.ended]
+    open_files = [each for each in scene.perf if scene.runs(each.process)]
     if not open_files or choices.rarely(3):
         name = scene.name()
         attr = PerfAttr(**_attr(choices))
@@ -309,9 +372,15 @@ def _perf(scene: Scene) -> None:
             scene.perf.append(scene.ue.call(open_stored, process, attr))
         return
     event = choices.of(open_files)
-    match choices.below(5):
+    match choices.below(7):
         case 0:
             event.read()
+        case 5:
+            scene.rings.append(event.map())
+        case 6:
+            for ring in scene.rings[-1:]:
+                if scene.runs(ring.process) and ring.mapped.ok:
+                    ring.records()
         case 1:
             event.disable()
         case 2:
@@ -324,9 +393,10 @@ def _perf(scene: Scene) -> None:
 
 
 def _attr(choices: Choices) -> dict[str, Any]:
+    counting = choices.rarely(3)
     return {
-        "period": COUNTING.period,
-        "sample_type": COUNTING.sample_type,
+        "period": COUNTING.period if counting else 1,
+        "sample_type": COUNTING.sample_type if counting else RAW,
         "disabled": choices.rarely(3),
         "inherit": choices.rarely(4),
     }
@@ -394,6 +464,7 @@ _ACTIONS: tuple[tuple[int, Callable[[Scene], None]], ...] = (
     (2, _close),
     (1, _dup),
     (2, _fork),
+    (2, _task),
     (1, _exit),
     (3, _memory),
     (2, _perf),

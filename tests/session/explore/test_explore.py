@@ -13,7 +13,6 @@ from conformance.abi.profile import Profile, profile_for
 from conformance.cases.case import Case
 from conformance.client.executor import ModelExecutor
 from conformance.client.lockstep import Lockstep
-from conformance.client.perf import PerfAttr, open_stored, store_id
 from conformance.client.user_events import UserEvents
 from conformance.model.errors import ModelError
 from conformance.model.machine import Model
@@ -24,6 +23,7 @@ from conformance.results.case_result import (
     Mismatch,
     Outcome,
 )
+from conformance.session.explore import vocabulary
 from conformance.session.explore.choices import Actions, Choices
 from conformance.session.explore.corpus import Corpus, features
 from conformance.session.explore.explorer import Explorer, Played
@@ -78,8 +78,7 @@ def test_recorded_choices_make_the_same_program() -> None:
 def test_the_text_of_a_program_is_the_program(seed: int) -> None:
     lockstep, lines = walked(PROFILE, seed)
     spoken = Lockstep(Model(PROFILE), ModelExecutor(Model(PROFILE)))
-    names = {"PerfAttr": PerfAttr, "open_stored": open_stored, "store_id": store_id}
-    exec("\n".join(lines), {"ue": UserEvents(spoken), **names})
+    exec("\n".join(lines), {"ue": UserEvents(spoken), **vars(vocabulary)})
     spoken.run()
     assert spoken.program == lockstep.program
 
@@ -182,7 +181,7 @@ def test_a_kernel_as_the_model_does_not_diverge(tmp_path: Path) -> None:
     assert explored(PROFILE, tmp_path, 40) == []
 
 
-@pytest.mark.parametrize("switch", ["ebadf_when_disabled", "persist", "null_arguments_matched"])
+@pytest.mark.parametrize("switch", ["ebadf_when_disabled", "persist"])
 def test_a_kernel_of_another_abi_diverges_in_a_short_program(tmp_path: Path, switch: str) -> None:
     """The programs that are left need few actions, on every seed."""
     found = explored(profile_for(f"6.12.117,{switch}=no"), tmp_path, 150)
