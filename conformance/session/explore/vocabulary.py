@@ -80,6 +80,7 @@ class Scene:
     rings: list[Any] = field(default_factory=list)
     words: list[int] = field(default_factory=list)
     started: set[str] = field(default_factory=set)
+    executed: set[str] = field(default_factory=set)
 
     @property
     def remote(self) -> bool:
@@ -336,7 +337,9 @@ def _exit(scene: Scene) -> None:
             process.exit()
         case 2:
             process.kill()
-        case 3:
+        case 3 if process.actor not in scene.executed:
+            # The program of tasks can be executed once.
+            scene.executed.add(process.actor)
             process.execute()
 
 
