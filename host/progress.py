@@ -11,7 +11,8 @@ from host.deadline import Deadline
 
 # In a log, one line in this many seconds shows that the work continues.
 QUIET_INTERVAL_S = 15.0
-# The time after which a rate is known well enough to estimate the rest.
+# The time after which a rate is known well enough to estimate the rest; the usual rate counts as
+# much as this time.
 RATE_S = 10.0
 
 
@@ -21,8 +22,8 @@ class Step:
 
     `done` and `expected` count objects while compiling, or `unit` (`expected` is an estimate, None
     if there is none), `begun` of them were done before; `elapsed_s` is the time since the phase
-    began.  The next step of the same
-    phase replaces a `passing` one.  While `idle` nothing happens: in a log, one line is enough.
+    began, `usual_s` what one of them usually takes, 0 if unknown.  The next step of the same phase
+    replaces a `passing` one.  While `idle` nothing happens: in a log, one line is enough.
     """
 
     phase: str
@@ -30,6 +31,7 @@ class Step:
     done: int | None = None
     expected: int | None = None
     begun: int = 0
+    usual_s: float = 0.0
     unit: str = "objects"
     passing: bool = False
     idle: bool = False
@@ -51,10 +53,15 @@ class Step:
     @property
     def _left_s(self) -> float:
         """The time left at the present rate, 0 while it is unknown."""
-        done = (self.done or 0) - self.begun
-        if self.expected is None or done <= 0 or self.elapsed_s < RATE_S:
+        if self.done is None or self.expected is None:
             return 0.0
-        return self.elapsed_s * max(0, self.expected - self.begun - done) / done
+        done: float = self.done - self.begun
+        elapsed_s = self.elapsed_s
+        if self.usual_s:
+            done, elapsed_s = done + RATE_S / self.usual_s, elapsed_s + RATE_S
+        if done <= 0 or elapsed_s < RATE_S:
+            return 0.0
+        return elapsed_s * max(0, self.expected - self.done) / done
 
 
 def _clock(seconds: float) -> str:

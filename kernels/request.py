@@ -78,6 +78,9 @@ class Request:
             return BrokenFile(path, f"this kernel drops options that it sets: {listed}", hint)
         path = self.configs[-1]
         listed = "; ".join(map(str, error.lost))
+        if all(each.wanted == kconfig.NOT_SET for each in error.lost):
+            why = f"it selects what guests are built without: {listed}"
+            return BrokenFile(path, why, "set these options in it as well")
         others = f" (or {', '.join(map(str, self.configs[:-1]))})" if self.configs[1:] else ""
         why = f"it disables what guests and cases need{others}: {listed}"
         return BrokenFile(path, why, "leave on what these options depend on")

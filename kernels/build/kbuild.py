@@ -25,6 +25,9 @@ TAIL_LINES = 15
 # One step per object would only flicker.
 PROGRESS_S = 1.0
 
+# What an object costs on average, linking included: most of it is parsing headers.
+OBJECT_CPU_S = 0.45
+
 # A line of kbuild's short output for a compiled object: "  CC      kernel/fork.o".  Objects of the
 # symbol table and of the decompressor belong to every image and are not counted.
 _COMPILED = re.compile(r"  (?:CC|AS|HOSTCC) +(?!\.tmp_vmlinux|arch/x86/boot/)\S+")
@@ -95,8 +98,7 @@ class Kbuild:
         deadline = Deadline(BUILD_S, f"compiling {entry.kernel_id}")
         # Those of an interrupted build stay.
         self._compiled = self._begun = compiled_objects(self._objects) if fresh else 0
-        jobs = len(os.sched_getaffinity(0))
-        self._make(f"-j{jobs}", IMAGE, deadline=deadline, expected=expected)
+        self._make(f"-j{_jobs()}", IMAGE, deadline=deadline, expected=expected)
         self._report(deadline, expected if fresh else None, passing=False, why=why)
 
     def prepare_modules(self) -> None:
@@ -166,6 +168,11 @@ class Kbuild:
                 done=self._compiled,
                 expected=expected,
                 begun=self._begun,
+                usual_s=OBJECT_CPU_S / _jobs(),
                 passing=passing,
             )
         )
+
+
+def _jobs() -> int:
+    return len(os.sched_getaffinity(0))

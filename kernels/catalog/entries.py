@@ -62,7 +62,7 @@ class Needs:
     tools: tuple[str, ...] = KBUILD_TOOLS
     tree_mib: int = 1700
     objects_mib: int = 300
-    objects: int = 1600
+    objects: int = 1300
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ TOOLS = ("apt-cache", "apt-config", "apt-get", "dpkg-deb", "setpriv", "tar", "xz
 # Compression to the program that tar needs.
 _COMPRESSIONS = {"xz": "xz", "bz2": "bzip2", "gz": "gzip"}
 UPDATE_S = 600.0
+_FILES = ("Contents-deb", "Contents-deb-legacy")
 # What lists and apt's cache of them take at most, in MiB.
 LISTS_MIB = 200
 DOWNLOAD_S = 1800.0
@@ -104,6 +105,8 @@ def private_apt(store: Store, suite: str | None) -> Apt:
     state = _state(store, suite)
     options = [f"-oDir::State={state}", f"-oDir::State::lists={state}/lists"]
     options += [f"-oDir::State::status={state}/status", "-oAcquire::Languages=none"]
+    # apt-file adds lists of all files, which take longer than the others.
+    options += [f"-oAcquire::IndexTargets::deb::{each}::DefaultEnabled=false" for each in _FILES]
     if suite is not None:
         options += [f"-oDir::Etc::sourcelist={apt_suites.path(state)}", "-oDir::Etc::sourceparts=-"]
     return Apt((*options, *_cache_options(state / "cache")), private=True)

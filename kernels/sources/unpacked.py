@@ -21,6 +21,8 @@ from kernels.trees.worktrees import WorkTree
 # Files that root unpacks belong to root.
 _OURS = ("--no-same-owner",)
 UNPACK_S = 1800.0
+# tar runs xz, which since 5.4 decompresses the blocks of a tarball in parallel.
+_PARALLEL_XZ = {"XZ_DEFAULTS": "-T0"}
 
 
 def tools_for(source: Source) -> tuple[str, ...]:
@@ -121,6 +123,7 @@ class SourceTrees:
         output: list[str] = []
         status = child_process.run(
             ["tar", "-xf", str(archive), "-C", str(fresh), "--strip-components=1", *_OURS],
+            env=child_process.environment(**_PARALLEL_XZ),
             deadline=deadline,
             on_line=output.append,
             on_tick=ticking(self._progress, deadline),

@@ -30,6 +30,15 @@ class Terminal(io.StringIO):
             Step("compiling", elapsed_s=60, done=500, expected=2000, passing=True),
             "compiling, 500/2000 objects, 1:00, about 3:00 left",
         ),
+        # From the first second: at the usual rate, and later at the observed one.
+        (
+            Step("compiling", elapsed_s=0.5, done=0, expected=2000, usual_s=0.2, passing=True),
+            "compiling, 0/2000 objects, about 7:00 left",
+        ),
+        (
+            Step("compiling", elapsed_s=390, done=950, expected=2000, usual_s=0.2, passing=True),
+            "compiling, 950/2000 objects, 6:30, about 7:00 left",
+        ),
         # The objects of an interrupted build took none of this time.
         (
             Step("compiling", elapsed_s=60, done=1500, expected=2000, begun=1000, passing=True),

@@ -107,7 +107,7 @@ def test_switches_follow_the_abi(tmp_path: Path) -> None:
         ('abi = "release"', "", "abi", "add abi"),
         ('"release"', '"relase"', "abi", "did you mean release?"),
         ('"release"', '"5"', "abi", "such as 6.8, or release, byte-status"),
-        ('["guest"]', '["guets"]', "fragments", "choose from: compile-test, guest"),
+        ('["guest"]', '["guets"]', "fragments", "choose from: before-6.4, guest"),
         ('["guest"]', '"guest"', "fragments", 'fragments = ["…"]'),
         ('["guest"]', '["guest"]\npatches = ["nope"]', "patches", "nope.patch"),
         ('["guest"]', '["guest"]\ndefault = 1', "default", "default = true"),

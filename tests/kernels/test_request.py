@@ -129,6 +129,12 @@ def test_fragment_that_disables_a_dependency_is_blamed(fragment: Path) -> None:
     assert f"{fragment}: it disables what guests and cases need: CONFIG_9P_FS" in str(blamed)
 
 
+def test_fragment_that_selects_what_is_left_out_is_blamed(fragment: Path) -> None:
+    error = LostOptions([LostOption("CONFIG_INPUT", "n", "y")])
+    blamed = Request("6.12", configs=(fragment,)).blame(error)
+    assert "it selects what guests are built without: CONFIG_INPUT (wanted n)" in str(blamed)
+
+
 def test_lost_options_without_fragments_are_kernel_trouble() -> None:
     error = lost("CONFIG_A")
     assert Request("6.12", flavour="debug").blame(error) is error
