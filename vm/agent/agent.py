@@ -48,8 +48,9 @@ A call is a list; integers are the kernel's, bytes are hexadecimal.  To an actor
     is [TAG, DIRECTORY, OPTIONS, READ_ONLY], a link [NAME, TARGET]; value is the id of the relay.
 
 ["mount_programs", MOUNTS, LINKS], ["start_program", WORDS, ENVIRONMENT] and ["end_program"]
-    Mount as "shell" does; start a program in /tmp of that root, one at a time; errno EAGAIN while
-    it runs, then value is its exit code as a shell reports it and data its output and errors.
+    Mount as "shell" does; start a program in /tmp of that root, one at a time; wait a second for
+    its end.  errno is EAGAIN while it runs, then value is its exit code as a shell reports it and
+    data its output and errors.
 
 ["unseen", CALL]
     One of the above up to "take_fd", without reading the watched memory afterwards.

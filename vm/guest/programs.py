@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 from errno import EAGAIN, EBUSY, ECHILD, EIO
 
 from vm.guest import shell
@@ -19,6 +20,8 @@ _DIRECTORY = "/tmp"
 _AUTOMOUNT = f"{shell.ROOT}/sys/kernel/debug/tracing"
 _LIMIT = 1 << 16
 _KILLED = 128
+#: Seconds that one call waits for the end of a program: polling would take its processor.
+_WAIT = 1.0
 
 
 def mount(mounts: list[list[Any]], links: list[list[str]]) -> Outcome:
@@ -61,12 +64,15 @@ class Programs:
         return self._running, 0, None
 
     def end(self) -> Outcome:
-        """The exit status as a shell reports it, and the output; EAGAIN while the program runs."""
+        """The exit status as a shell reports it, and the output; EAGAIN if the program runs on."""
         if not self._running:
             return -1, ECHILD, None
-        ended, status = os.waitpid(self._running, os.WNOHANG)
+        watched = os.pidfd_open(self._running)
+        ended, _, _ = select.select([watched], [], [], _WAIT)
+        os.close(watched)
         if not ended:
             return -1, EAGAIN, None
+        _, status = os.waitpid(self._running, 0)
         self._running = 0
         code = os.waitstatus_to_exitcode(status)
         with open(_OUTPUT, "rb") as output:
