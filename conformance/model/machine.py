@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -18,6 +17,7 @@ from conformance.model.errors import Errno, TooManyStates
 from conformance.model.handlers import Handlers
 from conformance.model.historical import rfc_v1
 from conformance.model.historical.rfc_v1_events import RfcTable
+from conformance.model.state.copies import copied, frozen, thawed
 from conformance.model.state.world import FixUp, Release, Remove, Transition, World
 from conformance.model.syscalls import races, scope
 from conformance.model.syscalls.bpf import choices
@@ -71,7 +71,7 @@ class Model:
 
     def foresee(self, operation: ops.Operation, watches: Sequence[ops.Watch] = ()) -> list[Answer]:
         """The answers that ``step`` would return, without taking the step."""
-        copies: list[World] = pickle.loads(_frozen(self._worlds))
+        copies = list(map(copied, self._worlds))
         return _distinct([each.answer for each in _candidates(copies, operation, watches)])
 
     def narrow(self, operation: ops.Operation, seen: ops.Observation) -> list[Difference]:
@@ -126,13 +126,13 @@ def _candidates(
     candidates = []
     before: Kinds = (Release, Remove) if operation.depends_on_events else ()
     before = (*before, FixUp) if fixing else before
-    started = _unique(
-        [
-            each
-            for world in worlds
-            for each in _reachable([world], before, scope.event_names(world, operation))
-        ]
-    )
+    started = [
+        each
+        for world in worlds
+        for each in _reachable([world], before, scope.event_names(world, operation))
+    ]
+    if len(started) > len(worlds):
+        started = _unique(started)
     if len(started) > MAX_STATES:
         raise TooManyStates("too much work is pending: settle first")
     reachable = [each for world in started for each in choices(world, operation)]
@@ -181,7 +181,7 @@ def _overtaken(world: World, operation: ops.Operation) -> World | None:
     event = event_paths.event_at(world, operation.path)
     if event is None or Remove(event.serial) not in world.pending:
         return None
-    after: World = pickle.loads(_frozen(world))
+    after = copied(world)
     after.apply(Remove(event.serial))
     return after if after.table.find(event.serial) is None else None
 
@@ -195,25 +195,20 @@ def _reachable(
     """
     if not any(isinstance(each, kinds) for world in worlds for each in world.pending):
         return list(worlds)
-    reached = {_frozen(world): world for world in worlds}
+    reached = {frozen(world): world for world in worlds}
     waiting = list(reached.items())
     while waiting:
-        frozen, world = waiting.pop()
+        state, world = waiting.pop()
         for index in _distinct_pending(world, kinds, names):
-            changed: World = pickle.loads(frozen)
+            changed = thawed(state)
             changed.apply(changed.pending[index])
-            key = _frozen(changed)
+            key = frozen(changed)
             if key not in reached:
                 reached[key] = changed
                 waiting.append((key, changed))
         if len(reached) > MAX_STATES:
             raise TooManyStates("too much work is pending: settle first")
     return list(reached.values())
-
-
-def _frozen(state: object) -> bytes:
-    """Pickled states, to compare and copy; older pickle protocols encode pages less compactly."""
-    return pickle.dumps(state, pickle.HIGHEST_PROTOCOL)
 
 
 def _distinct_pending(world: World, kinds: Kinds, names: frozenset[str] | None) -> list[int]:
@@ -229,7 +224,7 @@ def _distinct_pending(world: World, kinds: Kinds, names: frozenset[str] | None) 
 def _unique(worlds: Sequence[World]) -> list[World]:
     if len(worlds) == 1:
         return list(worlds)
-    return list({_frozen(world): world for world in worlds}.values())
+    return list({frozen(world): world for world in worlds}.values())
 
 
 def _distinct(answers: list[Answer]) -> list[Answer]:

@@ -5,7 +5,6 @@ Source: kernel/bpf/syscall.c.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping
 
 from conformance import ops
@@ -16,6 +15,7 @@ from conformance.model.bpf.log import Log
 from conformance.model.bpf.maps import Map
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.handlers import Handlers
+from conformance.model.state.copies import copied
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
 from conformance.model.syscalls import bpf_attributes
@@ -187,9 +187,9 @@ def choices(world: World, operation: ops.Operation) -> list[World]:
         return [world]
     chosen = []
     for place in range(len(following)):
-        copy: World = pickle.loads(pickle.dumps(world))
-        copied, _ = _walked(copy, operation)
-        copied.decide(key, copied.next_keys(key)[place])
+        copy = copied(world)
+        after, _ = _walked(copy, operation)
+        after.decide(key, after.next_keys(key)[place])
         chosen.append(copy)
     return chosen
 

@@ -11,7 +11,6 @@ interleavings of a few passes, and the final state must not depend on the order.
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
@@ -19,6 +18,7 @@ from itertools import zip_longest
 from conformance.model.answers import Answer
 from conformance.model.errors import NotModelled, TooManyStates
 from conformance.model.handlers import Handlers
+from conformance.model.state.copies import copied, frozen, thawed
 from conformance.model.state.world import World
 from conformance.model.tracefs import event_paths
 from conformance.ops import Open, Operation
@@ -93,38 +93,36 @@ def _every_order(
     """
     tracks = [list(_in_two_steps(track)) for track in races.unroll(race, _PASSES)]
     start = (0,) * len(tracks)
-    level: dict[tuple[tuple[int, ...], _Answers, bytes], None] = {
-        (start, (), pickle.dumps(world)): None
-    }
+    level: dict[tuple[tuple[int, ...], _Answers, bytes], None] = {(start, (), frozen(world)): None}
     seen: set[tuple[int, int, str]] = set()
     for _ in range(sum(map(len, tracks))):
         following: dict[tuple[tuple[int, ...], _Answers, bytes], None] = {}
-        for positions, answers, frozen in level:
+        for positions, answers, state in level:
             for number, track in enumerate(tracks):
                 if positions[number] == len(track):
                     continue
                 index, operation = track[positions[number]]
                 moved = tuple(p + (n == number) for n, p in enumerate(positions))
                 if index is None:
-                    after = pickle.loads(frozen)
+                    after = thawed(state)
                     process = after.process(operation.actor)
                     process.copied_memory = process.memory.fork()
-                    following[moved, answers, pickle.dumps(after)] = None
+                    following[moved, answers, frozen(after)] = None
                     continue
-                for answer, after in step(pickle.loads(frozen), operation, not together):
+                for answer, after in step(thawed(state), operation, not together):
                     results = [answer.errno or str(answer.value or 0)]
                     if _removed_meanwhile(world, operation, answer):
                         results.insert(0, "ENODEV")
                     for result in ((number, index, each) for each in results):
                         seen.add(result)
                         way = () if together else tuple(sorted((*answers, result)))
-                        following[moved, way, pickle.dumps(after)] = None
+                        following[moved, way, frozen(after)] = None
         if len(following) > _MAX_STATES:
             raise TooManyStates("too many interleavings: give the race fewer steps")
         level = following
     if together:
         return [(tuple(seen), world)]
-    return [(answers, pickle.loads(frozen)) for _, answers, frozen in level]
+    return [(answers, thawed(state)) for _, answers, state in level]
 
 
 def _in_two_steps(
@@ -167,7 +165,7 @@ def _run(
     world: World, order: list[list[tuple[int, int, Operation]]], step: Step
 ) -> tuple[_Answers, World]:
     """One interleaving; pending work is done after each pass but the last."""
-    after: World = pickle.loads(pickle.dumps(world))
+    after = copied(world)
     answers: list[tuple[int, int, str]] = []
     for number, one in enumerate(order):
         for track, index, operation in one:
