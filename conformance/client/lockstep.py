@@ -3,21 +3,31 @@
 Compares value, errno, data and all watched memory after every operation.  A difference in a
 read-only operation is recorded and the program continues, so that one run shows all of them; any
 other difference ends the program.
+
+A round trip to a guest costs as much as many operations.  A program that runs ``ahead`` gets the
+answer of the model where the model allows only one, and the kernel performs such operations later,
+in one batch with the next that the model leaves open.  All are compared as in lock step.  If a
+predicted answer is wrong, the program has run on with it: run it again, and not ahead.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance import ops
 from conformance.client.executor import Executor
 from conformance.model.answers import Answer, Difference, differences
 from conformance.model.machine import Model
 from conformance.ops.c_text import literal, statement
+from conformance.ops.tasks import SpawnDriver
 
 _LOOKING = (ops.ReadFile, ops.Load, ops.Stat, ops.Read, ops.ReadRing)
+# Operations of the harness, after which no memory is read.
+_SPAWNS = (ops.Spawn, SpawnDriver)
+# Most operations in one batch of a program that runs ahead: each may wait for a grace period.
+_MOST_AHEAD = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +66,22 @@ def result_text(seen: ops.Observation | Answer) -> str:
 
 
 class Lockstep:
-    """One program, run on the model and on an executor."""
+    """One program, run on the model and on an executor, ``ahead`` where the model is sure."""
 
-    def __init__(self, model: Model, executor: Executor) -> None:
+    def __init__(self, model: Model, executor: Executor, *, ahead: bool = False) -> None:
         self.model = model
         self.steps: list[Step] = []
         # Operations that the kernel has not answered: its crash interrupts them.
         self.unanswered: list[ops.Operation] = []
+        #: The program ran on with a wrong answer, or without one.
+        self.misled = False
         self._executor = executor
         self._watches: list[ops.Watch] = []
         self._queue: list[ops.Operation] = []
+        self._ahead = ahead
+        # Operations that are still to be performed, and the answers that the model allows.
+        self._predicted: list[tuple[ops.Operation, list[Answer]]] = []
+        self._predicted_watches: tuple[ops.Watch, ...] = ()
 
     @property
     def mismatches(self) -> list[Step]:
@@ -116,11 +132,55 @@ class Lockstep:
         watches = tuple(self._watches)
         batch = [*self._queue, *program]
         self._queue.clear()
-        observations = self._execute(batch, watches)
-        for operation, seen in zip(batch, observations, strict=True):
-            allowed = self.model.step(operation, watches)
-            self._judge(operation, allowed, seen)
+        if self._ahead:
+            observations = [self._answer(operation, watches) for operation in batch]
+        else:
+            self.catch_up()
+            observations = self._execute(batch, watches)
+            for operation, seen in zip(batch, observations, strict=True):
+                allowed = self.model.step(operation, watches)
+                self._judge(operation, allowed, seen)
         return observations[len(observations) - len(program) :]
+
+    def catch_up(self) -> None:
+        """Perform the operations whose answers are predicted.
+
+        Raises Divergence at the first one whose answer differs, and what the executor raises.
+        """
+        if self._predicted:
+            self._perform([])
+
+    def _answer(self, operation: ops.Operation, watches: tuple[ops.Watch, ...]) -> ops.Observation:
+        """The predicted answer to an operation, or that of the kernel where there is none."""
+        if len(self._predicted) == _MOST_AHEAD or not set(self._predicted_watches) <= set(watches):
+            self.catch_up()
+        self._predicted_watches = watches
+        allowed = self.model.step(operation, watches)
+        predicted = only_observation(operation, allowed)
+        if predicted is not None:
+            self.model.narrow(operation, predicted)
+            self._predicted.append((operation, allowed))
+            return predicted
+        (seen,) = self._perform([operation])
+        self._judge(operation, allowed, seen)
+        return seen
+
+    def _perform(self, last: list[ops.Operation]) -> list[ops.Observation]:
+        """Catch up, and perform ``last`` in the same batch; its observations."""
+        predicted, self._predicted = self._predicted, []
+        self.misled = bool(predicted)
+        batch = [*(operation for operation, _ in predicted), *last]
+        observations = self._execute(batch, self._predicted_watches)
+        for (operation, allowed), answer in zip(predicted, observations, strict=False):
+            # Ranges that were watched later are not compared.
+            watched = tuple(each for each in answer.watched if each[0] in allowed[0].memory)
+            seen = replace(answer, watched=watched)
+            self._record(operation, allowed, seen, differences(allowed[0], seen), fatal=True)
+            # Memory that an actor has no access to is only read after the last operation.
+            if len(watched) < len(allowed[0].memory) and not isinstance(operation, _SPAWNS):
+                self._ahead = False
+        self.misled = False
+        return observations[len(predicted) :]
 
     def eventually(self, operation: ops.Operation, seconds: float) -> ops.Observation:
         """Repeat an operation until it is answered as if no work were pending.
@@ -130,6 +190,7 @@ class Lockstep:
         explains.
         """
         self.run()
+        self.catch_up()
         watches = tuple(self._watches)
         meanwhile = self.model.foresee(operation, watches)
         self.model.settle()
@@ -161,11 +222,37 @@ class Lockstep:
         waited_s: float | None = None,
     ) -> None:
         found = self.model.narrow(operation, seen)
+        fatal = not isinstance(operation, _LOOKING)
+        self._record(operation, allowed, seen, found, waited_s, fatal=fatal)
+
+    def _record(
+        self,
+        operation: ops.Operation,
+        allowed: Sequence[Answer],
+        seen: ops.Observation,
+        found: Sequence[Difference],
+        waited_s: float | None = None,
+        *,
+        fatal: bool,
+    ) -> None:
         number = len(self.steps) + 1
         step = Step(number, operation, tuple(allowed), seen, tuple(found), waited_s)
         self.steps.append(step)
-        if found and not isinstance(operation, _LOOKING):
+        if found and fatal:
             raise Divergence(step)
+
+
+def only_observation(operation: ops.Operation, allowed: Sequence[Answer]) -> ops.Observation | None:
+    """The observation that the model predicts; None if it leaves any part of it open."""
+    answer, *others = allowed
+    watched = tuple(answer.memory.items())
+    if others or answer.counted:
+        return None
+    if answer.errno:
+        return ops.Observation(-1, answer.errno, None, watched)
+    if answer.value is None or (answer.data is None and isinstance(operation, _LOOKING)):
+        return None
+    return ops.Observation(answer.value, "", answer.data, watched)
 
 
 def _conforms(seen: ops.Observation, answers: Sequence[Answer]) -> bool:

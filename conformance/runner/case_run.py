@@ -89,14 +89,33 @@ class CaseRun:
         self._executor: Executor | None = None
         self._user_events: UserEvents | None = None
 
-    def start(self, model: Model, executor: Executor, serial: int) -> UserEvents:
-        """Start the clock and hand out the system that the case uses."""
+    def start(
+        self, model: Model, executor: Executor, serial: int, *, ahead: bool = False
+    ) -> UserEvents:
+        """Start the clock and hand out the system that the case uses; ``ahead``: see Lockstep."""
         self._started = time.monotonic()
         self._profile = model.profile
         self._executor = executor
-        self._lockstep = Lockstep(model, executor)
+        self._lockstep = Lockstep(model, executor, ahead=ahead)
         self._user_events = UserEvents(self._lockstep, serial)
         return self._user_events
+
+    def catch_up(self, error: BaseException | None) -> BaseException | None:
+        """Perform what is left of the program of a case that raised ``error``.
+
+        Returns what that raises, else ``error``.
+        """
+        try:
+            if self._lockstep is not None:
+                self._lockstep.catch_up()
+        except Exception as later:
+            return later
+        return error
+
+    @property
+    def misled(self) -> bool:
+        """See Lockstep."""
+        return self._lockstep is not None and self._lockstep.misled
 
     @property
     def _model(self) -> Model:

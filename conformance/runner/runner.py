@@ -84,6 +84,8 @@ class Runner:
         self._switches = SwitchMeasurement(profile)
         self._selected: Collection[str] = ()
         self._other_results: list[CaseResult] = []
+        #: The last case ran on with a wrong answer: it has to run again, and not ahead.
+        self.misled = False
 
     def measure_with(self, probes: Sequence[Probe], selected: Collection[str] = ()) -> None:
         """Set the probes to run.
@@ -141,8 +143,8 @@ class Runner:
         except Exception as error:
             self._give_up_guest(error)
 
-    def begin(self, case: Case, case_id: str) -> UserEvents:
-        """Prepare a guest for one case; the system that the case uses.
+    def begin(self, case: Case, case_id: str, *, ahead: bool = False) -> UserEvents:
+        """Prepare a guest for one case; the system that the case uses; ``ahead``: see Lockstep.
 
         Raises NotJudged, and what the guest raises when it cannot be prepared.
         """
@@ -151,14 +153,20 @@ class Runner:
         if lacking:
             why = f"measured, and not what the case is for: {', '.join(lacking)}"
             raise NotJudged(SkipReason.CONTRADICTED, why, lacking)
-        return self._start(run, case, case_id, self._switches.profile_for(case))
+        profile = self._switches.profile_for(case)
+        return self._start(run, case, case_id, profile, ahead=ahead)
 
     def end(self, case: Case, case_id: str, error: BaseException | None) -> CaseResult:
         """Judge a case that raised ``error`` or nothing, and clean up its guest."""
         run, self._run = self._run, None
+        self.misled = False
         if run is None:
             # It never began: one of its arguments is unknown.
             return CaseRun().judge(case, case_id, error, self._explain)
+        error = run.catch_up(error)
+        self.misled = run.misled
+        # Operations were performed that are not recorded.
+        self._lifecycle.must_replace |= self.misled
         judged = run.judge(case, case_id, error, self._explain)
         if judged.outcome is Outcome.SKIP:
             # A case that was skipped in its middle leaves its processes.
@@ -167,11 +175,14 @@ class Runner:
         result = self._after_cleanup(run, case, case_id, judged)
         return self._user_modules.with_blame(self.compared(case, judged.outcome, result))
 
-    def _start(self, run: CaseRun, case: Case, case_id: str, profile: Profile) -> UserEvents:
+    def _start(
+        self, run: CaseRun, case: Case, case_id: str, profile: Profile, *, ahead: bool = False
+    ) -> UserEvents:
         self._serial += 1
         model = Model(profile)
         if self._self_check is not None:
-            return run.start(model, ModelExecutor(Model(self._self_check)), self._serial)
+            kernel = ModelExecutor(Model(self._self_check))
+            return run.start(model, kernel, self._serial, ahead=ahead)
         if self._fresh_guests and self._serial > 1:
             self._lifecycle.retire()
         guest, prepared = self._lifecycle.prepare(case)
@@ -179,7 +190,7 @@ class Runner:
         run.mark = guest.mark(case_id)
         self._lifecycle.load(prepared, case)
         model.world.table.multi_id = prepared.multi_id(case)
-        return run.start(model, prepared.executor(), self._serial)
+        return run.start(model, prepared.executor(), self._serial, ahead=ahead)
 
     def _after_cleanup(
         self, run: CaseRun, case: Case, case_id: str, judged: CaseResult

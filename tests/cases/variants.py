@@ -50,15 +50,17 @@ class Attempt:
 
     executor: Executor
     profile: Profile = PROFILE
+    ahead: bool = False
     lockstep: Lockstep = field(init=False)
 
     def __post_init__(self) -> None:
-        self.lockstep = Lockstep(Model(self.profile), self.executor)
+        self.lockstep = Lockstep(Model(self.profile), self.executor, ahead=self.ahead)
 
     def run(self, variant: Variant) -> Outcome:
         """Run a variant to its end."""
         try:
             variant.function(UserEvents(self.lockstep, serial=1), **variant.arguments)
+            self.lockstep.catch_up()
         except Exception as error:  # whatever a case raises is a result here
             return Outcome(self.lockstep, error)
         return Outcome(self.lockstep)

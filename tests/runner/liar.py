@@ -35,12 +35,12 @@ class LyingExecutor:
     only.
     """
 
-    def __init__(self, lie: Lie, *, once: bool = False) -> None:
+    def __init__(self, lie: Lie, *, once: bool = False, ahead: bool = False) -> None:
         self._truth = ModelExecutor(Model(PROFILE))
         self._lie = lie
         self._once = once
         self._told = 0
-        self.attempt = Attempt(self)
+        self.attempt = Attempt(self, ahead=ahead)
 
     def execute(
         self, operations: Sequence[Operation], watches: Sequence[Watch]
@@ -67,9 +67,9 @@ class LyingExecutor:
         return self._told > 0
 
 
-def tell(variant: Variant, lie: Lie, *, once: bool = False) -> Outcome:
+def tell(variant: Variant, lie: Lie, *, once: bool = False, ahead: bool = False) -> Outcome:
     """Run a variant on a wrong kernel; it must reach the lie."""
-    liar = LyingExecutor(lie, once=once)
+    liar = LyingExecutor(lie, once=once, ahead=ahead)
     outcome = liar.attempt.run(variant)
     assert liar.has_lied, f"{variant.id}: step {lie.step} was never reached"
     return outcome

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from errno import ENOSPC
 from pathlib import Path
 
 import pytest
 
 from conformance.cases.case import Case, Isolation, Tier
+from conformance.client.executor import ModelExecutor
+from conformance.client.lockstep import Divergence
+from conformance.client.user_events import UserEvents
+from conformance.model.machine import Model
+from conformance.ops import Observation, Open, Operation, Watch
 from conformance.results.case_result import Outcome
+from conformance.runner.case_run import CaseRun
 from conformance.session.target.target import Target
 from conformance.session.worker.worker import Worker
 from vm.errors import GuestCrashed
@@ -62,3 +70,41 @@ def test_kernel_that_crashes_often_runs_few_cases_twice(
     assert {each.outcome for each in results} == {outcome}
     assert done == runs
     assert sum(each.rerun is not None for each in results) == runs - 10
+
+
+@pytest.mark.parametrize("again", ["EPERM", ""])
+def test_misled_case_runs_again_operation_by_operation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: str
+) -> None:
+    """It fails even if the kernel refuses open(2) in the first run only."""
+    errors = ["EPERM", again]
+    begun: list[bool] = []
+
+    class Refusing(ModelExecutor):
+        def execute(
+            self, operations: Sequence[Operation], watches: Sequence[Watch]
+        ) -> list[Observation]:
+            seen = super().execute(operations, watches)
+            for number, operation in enumerate(operations):
+                if isinstance(operation, Open) and (error := errors.pop(0) if errors else ""):
+                    seen[number] = replace(seen[number], value=-1, errno=error)
+            return seen
+
+    def start(self: CaseRun, model: Model, _: object, serial: int, *, ahead: bool) -> UserEvents:
+        begun.append(ahead)
+        return begin(self, model, Refusing(Model(model.profile)), serial, ahead=ahead)
+
+    begin = CaseRun.start
+    monkeypatch.setattr(CaseRun, "start", start)
+    worker = Worker(Target("model", "6.12.117"), tmp_path)
+
+    def attempt() -> BaseException | None:
+        try:
+            worker.begin().event()
+        except Divergence as found:
+            return found
+        return None
+
+    result, _ = worker.run(CASE, CASE.id, attempt)
+    assert (result.outcome, result.mismatches[0].observed) == (Outcome.FAIL, "EPERM")
+    assert begun == [True, False]

@@ -32,7 +32,7 @@ _REFUSED = {
 def spawn(world: World, operation: ops.Spawn | tasks.SpawnDriver) -> Answer:
     """A new process of root."""
     world.processes[operation.actor] = Process()
-    return Answer(None)
+    return Answer(0)
 
 
 def fork(world: World, operation: ops.Fork) -> Answer:
