@@ -19,7 +19,10 @@ _READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
 
 @dataclass(slots=True)
 class AddressSpace:
-    """The memory of one process, by page number."""
+    """The memory of one process, by page number.
+
+    Untouched private pages of a mapping share one entry, which makes states small.
+    """
 
     entries: dict[int, Entry] = field(default_factory=dict)
     # (address, length) of bytes whose content the kernel chooses.
@@ -37,15 +40,23 @@ class AddressSpace:
             if not entry.shared:
                 entry.exclusive = False
             # dup_mmap() does not copy page tables of shared anonymous memory.
-            child.entries[number] = replace(entry, exclusive=False)
+            untouched = entry.page is None and entry.file is None
+            child.entries[number] = entry if untouched else replace(entry, exclusive=False)
         return child
 
     def map(self, address: int, length: int, protection: int, *, shared: bool) -> None:
         """mmap(2) of anonymous memory at a free, aligned address."""
+        untouched = Entry(protection, shared)
         for number in self.free_pages(address, length):
             # Shared anonymous memory is one object from the start.
-            page = Page() if shared else None
-            self.entries[number] = Entry(protection, shared, page)
+            self.entries[number] = replace(untouched, page=Page()) if shared else untouched
+
+    def _own(self, number: int) -> Entry:
+        """The entry of a page, which no other page shares."""
+        entry = self.entries[number]
+        if entry.page is None:
+            entry = self.entries[number] = replace(entry)
+        return entry
 
     def free_pages(self, address: int, length: int) -> range:
         """The page numbers of a range.  Raises Errno unless it is aligned and free."""
@@ -84,7 +95,7 @@ class AddressSpace:
         for number in pages_of(address, length):
             if number not in self.entries:
                 raise Errno("ENOMEM")
-            entry = self.entries[number]
+            entry = self._own(number)
             if protection & mmap.PROT_WRITE and not entry.may_write:
                 raise Errno("EACCES")
             if protection == entry.protection:
@@ -166,6 +177,7 @@ class AddressSpace:
         if entry is None or not entry.protection & mmap.PROT_WRITE:
             raise Errno("EFAULT")
         if not entry.exclusive:
+            entry = self._own(address // PAGE_SIZE)
             if entry.present() is None:
                 entry.page = Page()
             elif entry.page is not None and not entry.shared:
@@ -209,7 +221,8 @@ class AddressSpace:
         """
         done = 0
         for number, start, stop in _chunks(address, len(data)):
-            entry = self.entries.setdefault(number, Entry(_READ_WRITE, shared))
+            self.entries.setdefault(number, Entry(_READ_WRITE, shared))
+            entry = self._own(number)
             part = data[done : done + stop - start]
             done += stop - start
             if entry.device is not None:
