@@ -200,10 +200,11 @@ class CaseRun:
         return Mismatch(0, "literal", expected, observed), f"{reason} ({_AGREEMENT})"
 
     def _mismatches(self) -> tuple[Mismatch, ...]:
+        wrong = [(step, found) for step in self._steps for found in step.differences]
+        if not wrong:
+            return ()
         listing = Listing(self._steps)
-        return tuple(
-            listing.mismatch(step, found) for step in self._steps for found in step.differences
-        )
+        return tuple(listing.mismatch(step, found) for step, found in wrong)
 
     def _skipped(self, case: Case, case_id: str, why: NotJudged) -> CaseResult:
         skipped = self.result(case, case_id, Judgement(Outcome.SKIP, Blame.NONE, why.code.value))
