@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 from conformance.abi import uapi
+from conformance.client.user_events import UserEvents
 from conformance.session.options import declare, groups_of
 from conformance.session.target.target import Target, resolve
 from host.progress import silent
@@ -20,6 +21,18 @@ from tests.bench.measure import Pair, pair, table
 
 FILE = Path(__file__).parents[2] / "docs" / "performance.md"
 _BEGIN, _END = "<!-- measured -->\n", "<!-- end -->\n"
+
+
+def _refused_ioctl(ue: UserEvents) -> Callable[[], object]:
+    """A system call of a process with four watched words."""
+    process = ue.process
+    data = process.open_data()
+    for _ in range(4):
+        process.word()
+    # The first operation takes processes from the pool.
+    assert data.ioctl(uapi.DIAG_IOCSREG, 0).errno == "EFAULT"
+    ue.lockstep.catch_up()
+    return lambda: data.ioctl(uapi.DIAG_IOCSREG, 0)
 
 
 def main() -> int:
@@ -78,15 +91,19 @@ def _pairs(target: Target, kernel: str, rounds: int) -> Iterator[Pair]:
         quick_run,
     )
     with guests.lockstep_guest(target) as (ue, getpid):
-        process = ue.process
-        data = process.open_data()
-        for _ in range(4):
-            process.word()
-        # The first operation takes processes from the pool.
-        assert data.ioctl(uapi.DIAG_IOCSREG, 0).errno == "EFAULT"
+        refused = _refused_ioctl(ue)
         yield compare(
             "a refused ioctl, in lock step",
-            lambda: guests.per_call(lambda: data.ioctl(uapi.DIAG_IOCSREG, 0)),
+            lambda: guests.per_call(refused),
+            "a bare ping",
+            lambda: guests.per_call(getpid),
+            unit="ms",
+        )
+    with guests.lockstep_guest(target, ahead=True) as (ue, getpid):
+        refused, catch_up = _refused_ioctl(ue), ue.lockstep.catch_up
+        yield compare(
+            "a refused ioctl, predicted",
+            lambda: guests.amortised(refused, catch_up),
             "a bare ping",
             lambda: guests.per_call(getpid),
             unit="ms",

@@ -102,8 +102,13 @@ def resident(target: Target) -> float:
 
 
 @contextmanager
-def lockstep_guest(target: Target) -> Iterator[tuple[UserEvents, Callable[[], object]]]:
-    """A program in lock step on a guest, and a call of getpid(2) that bypasses the model."""
+def lockstep_guest(
+    target: Target, *, ahead: bool = False
+) -> Iterator[tuple[UserEvents, Callable[[], object]]]:
+    """A program in lock step on a guest, and a call of getpid(2) that bypasses the model.
+
+    ``ahead``: see Lockstep.
+    """
     with ready_guest(target) as guest:
         GuestSetup(guest)
         model = Model(profile_for(target.abi, base=target.release))
@@ -113,7 +118,7 @@ def lockstep_guest(target: Target) -> Iterator[tuple[UserEvents, Callable[[], ob
             process = next(iter(executor._processes.values()))
             return guest.call(process.name, [["sys", _GETPID, [], None]])
 
-        yield UserEvents(Lockstep(model, executor)), getpid
+        yield UserEvents(Lockstep(model, executor, ahead=ahead)), getpid
 
 
 def per_call(call: Callable[[], object]) -> float:
@@ -124,6 +129,15 @@ def per_call(call: Callable[[], object]) -> float:
         call()
         times.append(time.perf_counter() - began)
     return statistics.median(times) * 1e3
+
+
+def amortised(call: Callable[[], object], finish: Callable[[], object]) -> float:
+    """Mean duration of a call in milliseconds, with what finishes them all."""
+    began = time.perf_counter()
+    for _ in range(_CALLS):
+        call()
+    finish()
+    return (time.perf_counter() - began) / _CALLS * 1e3
 
 
 def run(kernel: str, *options: str) -> tuple[float, float]:
