@@ -68,10 +68,16 @@ def test_programs_run_to_their_end(equipped: Machine) -> None:
     assert error["errno"] == EROFS
 
 
+def test_one_call_waits_for_a_short_program(equipped: Machine) -> None:
+    words = ["start_program", ["sleep", "0.2"], ENVIRONMENT]
+    started, result = equipped.call("a", [words, ["end_program"]])
+    assert (started["errno"], result["errno"], result["value"]) == (0, 0, 0)
+
+
 def test_programs_run_one_at_a_time(equipped: Machine) -> None:
     (none,) = equipped.call("a", [["end_program"]])
     assert none["errno"] == ECHILD
-    words = ["start_program", ["sleep", "1"], ENVIRONMENT]
+    words = ["start_program", ["sleep", "3"], ENVIRONMENT]
     first, running, second = equipped.call("a", [words, ["end_program"], words])
     assert [first["errno"], running["errno"], second["errno"]] == [0, EAGAIN, EBUSY]
     assert ended(equipped)["value"] == 0
