@@ -45,6 +45,7 @@ def _counts(record: RunRecord) -> str:
         if number or word in ALWAYS_SHOWN
     ]
     line = record.head.fail_on
-    notes = [record.share, "" if line is Level.CONTRACT else f"--fail-on {line}"]
+    weak = record.count(Outcome.CHANGED, Outcome.NOTE) and line is not Level.CONTRACT
+    notes = [record.share, f"--fail-on {line}" if weak else ""]
     shown = f" ({'; '.join(filter(None, notes))})" if any(notes) else ""
     return f"{', '.join(parts)}{shown} {time}"
