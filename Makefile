@@ -9,7 +9,8 @@ PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup conformance matrix test lint format clean distclean docs spec coverage \
-	install-tests tarball fixes agreement bisect-example bench fuzz browser example torture
+	install-tests tarball fixes agreement mutation bisect-example bench fuzz browser example \
+	torture
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -75,6 +76,10 @@ fixes: setup ## judge Linux 6.12 with all patches of fixtures/fixes; FIXES='IDâ€
 
 agreement: setup ## compare each case with its program (uevt repro) on KERNEL; OPTIONS='-k EXPR --fixed'
 	@$(BIN)/python -m tests.bench.agreement --kernel $(KERNEL) $(OPTIONS)
+
+mutation: setup ## judge 1,200 machine-made wrong kernels by the cases; OPTIONS='--sample 100'
+	@$(BIN)/uevt kernels build 6.12 >/dev/null
+	@$(BIN)/python -m tests.bench.mutation --out build/mutation $(OPTIONS)
 
 bisect-example: setup ## create the history of docs/bisect.md and bisect it
 	@$(BIN)/uevt kernels build 6.12 >/dev/null

@@ -1,0 +1,311 @@
+"""`python -m tests.bench.mutation`: judge machine-made wrong kernels by the cases of 6.12.
+
+One image holds all mutants of trace_events_user.c; a parameter chooses the one that acts.  A first
+pass notes which cases reach which mutant; then each mutant is judged by those, the quick tier
+first, on a restored guest, until a case deviates.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import os
+import re
+import sys
+import time
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from random import Random
+from typing import Any, NoReturn
+
+from conformance.cases.case import Isolation, Tier
+from conformance.cases.variants import Variant, all_variants
+from conformance.client.user_events import UserEvents
+from conformance.results.case_result import UNEXPECTED, CaseResult
+from conformance.runner.guest_setup import ACTOR, text_of, write_file
+from conformance.session.options import apply_defaults, declare, groups_of
+from conformance.session.pool.worker_process import start
+from conformance.session.target.target import Target, resolve
+from conformance.session.worker.worker import Worker
+from host.progress import silent
+from host.temporary_directories import scratch
+from kernels.catalog.catalog import load_catalog
+from kernels.errors import KernelTrouble
+from kernels.sources.unpacked import SourceTrees
+from kernels.store.store import Store
+from tests.bench.mutation.mutants import PARAMETERS, Instrumented, Mutant
+
+SOURCE = Path("kernel/trace/trace_events_user.c")
+_ERROR = re.compile(rf"{SOURCE}:(\d+):\d+: error")
+_ATTEMPTS = 8
+# Seconds in which the cases judge one mutant.
+_MUTANT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A mutant, the case that noticed it first or "", and how many were tried of how many."""
+
+    number: int
+    case: str
+    outcome: str
+    quick: bool
+    tried: int
+    reaching: int
+    seconds: float
+
+
+class Mutants:
+    """A guest of the image with all mutants."""
+
+    def __init__(self, target: Target, directory: Path) -> None:
+        directory.mkdir(parents=True)
+        self.worker = Worker(target, directory)
+
+    def run(self, variant: Variant, mutant: int) -> CaseResult:
+        """Run a variant while a mutant acts, none if it is 0."""
+
+        def attempt() -> BaseException | None:
+            try:
+                user_events = self.worker.begin()
+                self._call(write_file(f"{PARAMETERS}/mutant", f"{mutant}\n"))
+                self._perform(variant, user_events)
+            except Exception as error:
+                return error
+            return None
+
+        self.worker._case = (variant.case, variant.id)
+        return self.worker._once(variant.case, variant.id, attempt)
+
+    def _perform(self, variant: Variant, user_events: UserEvents) -> None:
+        variant.function(user_events, **variant.arguments)
+        user_events.lockstep.run()
+
+    def reached(self) -> list[int]:
+        """The mutants that the last case has reached."""
+        (result,) = self._call(["slurp", f"{PARAMETERS}/reached", 1 << 16])
+        return [n for n, flag in enumerate(text_of(result).split(",")) if int(flag)]
+
+    def fresh(self) -> None:
+        """Restore the guest before the next case."""
+        self.worker._runner._lifecycle.must_replace = True
+
+    def leftovers(self) -> list[CaseResult]:
+        """What the kernel kept of the cases so far."""
+        self.worker._runner._lifecycle.settle()
+        return self.worker.take_other_results()
+
+    def _call(self, call: Any) -> list[dict[str, Any]]:
+        guest = self.worker._guest
+        assert guest is not None
+        return guest.call(ACTOR, [call])
+
+
+def main() -> int:
+    """Judge the mutants; prints a table and the survivors."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.mutation")
+    parser.add_argument("--out", type=Path, required=True, help="a directory for the results")
+    parser.add_argument("--sample", type=int, default=0, help="so many mutants, chosen by chance")
+    parser.add_argument("--seed", default="1")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    mutants, target = _built(options.out)
+    chosen = [each.number for each in mutants]
+    if options.sample:
+        chosen = sorted(Random(options.seed).sample(chosen, options.sample))
+    with scratch() as directory:
+        reaching = _reaching(target, directory, options.out)
+        judge = partial(_judge_all, target, directory, reaching)
+        found = list(_side_by_side(judge, chosen, options.out))
+    _print(mutants, found)
+    return 0
+
+
+def _built(out: Path) -> tuple[list[Mutant], Target]:
+    """The mutants that compile, and the image that has them."""
+    store = Store()
+    tree = SourceTrees(store, silent).stored(load_catalog().find("6.12"))
+    if tree is None:
+        raise SystemExit("6.12 is not built: uevt kernels build 6.12")
+    text = (tree / SOURCE).read_text()
+    without: frozenset[int] = frozenset()
+    for _ in range(_ATTEMPTS):
+        made = Instrumented(text, without)
+        patch = out / "machine_made.patch"
+        names = f"a/{SOURCE}", f"b/{SOURCE}"
+        lines = difflib.unified_diff(text.splitlines(True), made.text.splitlines(True), *names)
+        patch.write_text("".join(lines))
+        try:
+            target = resolve(_options(["--kernel=6.12", f"--patch={patch}"]))
+        except KernelTrouble as error:
+            bad = {int(line) for line in _ERROR.findall(str(error))}
+            if not bad:
+                raise
+            mutated = made.text.splitlines()
+            numbers = {
+                int(n) for line in bad for n in re.findall(r"uevt_is\((\d+)\)", mutated[line - 1])
+            }
+            without |= {each.line for each in made.mutants if each.number in numbers}
+        else:
+            return made.mutants, target
+    raise SystemExit("the mutants do not compile")
+
+
+def _options(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    declare(groups_of(parser))
+    parser.add_argument("--kernel")
+    parser.add_argument("-k", dest="keyword", default="")
+    options = parser.parse_args(words)
+    apply_defaults(options)
+    return options
+
+
+def _variants(target: Target) -> list[Variant]:
+    """Quick ones first; without those that need a guest of another kind, or spoil theirs."""
+    found = [
+        each
+        for each in all_variants()
+        if each.case.applies(target.profile)
+        and each.case.isolation is not Isolation.FATAL
+        and not each.case.programs
+        and not each.case.module
+    ]
+    return sorted(found, key=lambda each: (each.tier is not Tier.QUICK, each.case.processors))
+
+
+def _reaching(target: Target, directory: Path, out: Path) -> Mapping[int, list[Variant]]:
+    """The variants that reach each mutant, the fastest of the quick tier first."""
+    variants = _variants(target)
+    kept = out / "reached.json"
+    if not kept.exists():
+        pairs = list(_side_by_side(partial(_reach, target, directory), range(len(variants)), None))
+        kept.write_text(json.dumps(pairs))
+    found: dict[int, list[tuple[float, int]]] = {}
+    for at, seconds, numbers in json.loads(kept.read_text()):
+        for number in numbers:
+            found.setdefault(number, []).append((seconds, at))
+    return {
+        number: [
+            variants[at]
+            for _, at in sorted(each, key=lambda f: (variants[f[1]].tier is not Tier.QUICK, f[0]))
+        ]
+        for number, each in found.items()
+    }
+
+
+def _reach(
+    target: Target, directory: Path, name: int, of: int, todo: Sequence[int]
+) -> Iterator[tuple[int, float, list[int]]]:
+    variants = _variants(target)
+    guest = Mutants(target, directory / f"reach-{name}")
+    try:
+        for at in todo[name::of]:
+            result = guest.run(variants[at], 0)
+            if result.outcome in UNEXPECTED:
+                sys.stdout.write(f"without a mutant: {result.id} {result.reason}\n")
+            yield at, result.duration_s, guest.reached()
+    finally:
+        guest.worker.close()
+
+
+def _judge_all(
+    target: Target,
+    directory: Path,
+    reaching: Mapping[int, list[Variant]],
+    name: int,
+    of: int,
+    todo: Sequence[int],
+) -> Iterator[dict[str, Any]]:
+    guest = Mutants(target, directory / f"judge-{name}")
+    try:
+        for number in todo[name::of]:
+            yield asdict(_judged(guest, number, reaching.get(number, [])))
+    finally:
+        guest.worker.close()
+
+
+def _judged(guest: Mutants, number: int, variants: Sequence[Variant]) -> Judged:
+    guest.fresh()
+    began = time.monotonic()
+    tried = 0
+    for variant in variants:
+        if time.monotonic() - began > _MUTANT_S:
+            break
+        tried += 1
+        results = [guest.run(variant, number), *guest.worker.take_other_results()]
+        if tried == len(variants):
+            results += guest.leftovers()
+        for result in results:
+            if result.outcome in UNEXPECTED:
+                quick = variant.tier is Tier.QUICK
+                seconds = round(time.monotonic() - began, 2)
+                return Judged(
+                    number, result.id, result.outcome.value, quick, tried, len(variants), seconds
+                )
+    seconds = round(time.monotonic() - began, 2)
+    return Judged(number, "", "", False, tried, len(variants), seconds)
+
+
+def _side_by_side(work: Any, todo: Sequence[int], out: Path | None) -> Iterator[Any]:
+    """What a generator gives in two processes, each with its share."""
+    guests = os.cpu_count() or 1
+    connections: list[Connection] = []
+    pids = []
+    for name in range(guests):
+        serve = partial(_serve, work, name, guests, todo)
+        pid, connection = start(serve, connections)
+        pids.append(pid)
+        connections.append(connection)
+    left = list(connections)
+    log = (out / "judged.jsonl").open("a") if out else None
+    while left:
+        for ready in wait(left):
+            assert isinstance(ready, Connection)
+            try:
+                item = ready.recv()
+            except EOFError:
+                left.remove(ready)
+                continue
+            if log is not None:
+                log.write(json.dumps(item) + "\n")
+                log.flush()
+            yield item
+    for pid in pids:
+        os.waitpid(pid, 0)
+
+
+def _serve(work: Any, name: int, of: int, todo: Sequence[int], parent: Connection) -> NoReturn:
+    try:
+        for item in work(name, of, todo):
+            parent.send(item)
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
+
+
+def _print(mutants: Sequence[Mutant], found: Sequence[Mapping[str, Any]]) -> None:
+    by_number = {each.number: each for each in mutants}
+    killed = [each for each in found if each["case"]]
+    quick = sum(each["quick"] for each in killed)
+    for each in found:
+        if not each["case"]:
+            tried = f"{each['tried']} of {each['reaching']} cases"
+            sys.stdout.write(f"survived ({tried}): {by_number[each['number']]}\n")
+    total = len(found)
+    seconds = sum(each["seconds"] for each in found) / max(total, 1)
+    sys.stdout.write(
+        f"mutation kernel=6.12 mutants={total} killed={len(killed)} quick={quick} "
+        f"seconds_per_mutant={seconds:.1f}\n"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
