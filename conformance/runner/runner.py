@@ -16,6 +16,8 @@ from conformance.client.executor import ModelExecutor
 from conformance.client.user_events import UserEvents
 from conformance.model.machine import Model
 from conformance.results.case_result import (
+    ENABLERS,
+    LEFTOVER,
     Blame,
     CaseResult,
     Contradiction,
@@ -41,6 +43,7 @@ from conformance.runner.switch_probes import Probe, SwitchMeasurement
 from conformance.runner.user_module import UserModule
 from conformance.runner.user_modules import ModuleNotLoaded, UserModules
 
+_KEPT_OF_PROBES = tuple(f".probe.{end}" for end in (LEFTOVER, ENABLERS))
 # The mark on the console after the last case.
 _END = "run.end"
 # Marks the allowed ones among the reports that appeared during the case with an id.
@@ -119,10 +122,12 @@ class Runner:
         """Results that belong to no case, each returned once.
 
         They are probes that lost their guest, kernel reports between cases, what the kernel kept of
-        cases that had ended, and user modules.
+        cases that had ended, and user modules.  What it kept of a probe is left to its case.
         """
         taken, self._other_results = self._other_results, []
-        return taken + self._lifecycle.take_results() + self._user_modules.take_results()
+        kept = self._lifecycle.take_results()
+        taken += [each for each in kept if not each.id.endswith(_KEPT_OF_PROBES)]
+        return taken + self._user_modules.take_results()
 
     def finish(self) -> None:
         """Run the remaining probes and unload user modules."""
