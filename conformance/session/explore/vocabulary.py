@@ -188,7 +188,8 @@ def _definition(scene: Scene) -> tuple[str, bytes]:
     else:
         fields, payload = choices.of(FIELDS)
     if choices.rarely(20):
-        name = choices.of(("", name + "/x", name + " ", name + "x" * 240, "1" + name, name + "-y"))
+        # All begin as names of this program, which tells them from those of others.
+        name += choices.of(("/x", " ", "x" * 240, "-y", ";"))
     return f"{name} {fields}" if fields else name, payload
 
 
