@@ -316,6 +316,8 @@ def _inherit(scene: Scene, parent: Any, child: Any) -> None:
     """The descriptors and registrations of a parent can be used by its child."""
     scene.processes.append(child)
     scene.started.add(child.actor)
+    if parent.actor in scene.executed:
+        scene.executed.add(child.actor)
     for each in [each for each in scene.files if each.process.actor == parent.actor]:
         scene.files.append(each.of(child))
     for one in [one for one in scene.registered if one.data.process.actor == parent.actor]:
@@ -339,7 +341,7 @@ def _exit(scene: Scene) -> None:
         case 2:
             process.kill()
         case 3 if process.actor not in scene.executed:
-            # The program of tasks can be executed once.
+            # The program of tasks can be executed once, by a task or its ancestors.
             scene.executed.add(process.actor)
             process.execute()
 
