@@ -34,6 +34,8 @@ LIMIT_S = 600
 EXAMPLES = {
     "- run: ": "github-actions.yml",
     "script:": "gitlab-ci.yml",
+    "parallel:": "gitlab-ci-shards.yml",
+    "when: always": "gitlab-ci-shards.yml",
     "Tests:": "autopkgtest/control",
 }
 
@@ -76,6 +78,30 @@ def test_example_command_writes_junit(tmp_path: Path, example: str) -> None:
     )
     assert done.returncode == 0
     assert (tmp_path / "uevt-results" / "junit.xml").is_file()
+
+
+@pytest.mark.parametrize(
+    ("example", "variables"),
+    [
+        ("gitlab-ci-shards.yml", {"$CI_NODE_INDEX": "{}", "$CI_NODE_TOTAL": "3"}),
+        ("github-actions-shards.yml", {"${{ matrix.shard }}": "{}"}),
+    ],
+)
+def test_example_joins_three_machines(
+    tmp_path: Path, example: str, variables: dict[str, str]
+) -> None:
+    """With the model instead of a kernel."""
+    text = (ROOT / "examples/ci" / example).read_text().replace("6.12", "model")
+    for name, value in variables.items():
+        text = text.replace(name, value)
+    shard, merge = re.findall(r"\.venv/bin/uevt (.*)", text)
+    shards = [shard.replace("{}", str(number)) + " -k status." for number in (1, 2, 3)]
+    for line in [*shards, merge]:
+        words = [str(ROOT / ".venv" / "bin" / "uevt"), *shlex.split(line)]
+        done = subprocess.run(words, cwd=tmp_path, check=False, timeout=LIMIT_S)
+        assert done.returncode == 0
+    found = json.loads((tmp_path / "uevt-results/results.json").read_text())["summary"]["shards"]
+    assert [each["part"] for each in found] == ["1/3", "2/3", "3/3"]
 
 
 def test_page_shows_every_form() -> None:

@@ -16,6 +16,7 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("uevt run --kernel 6.12 --patch fix.diff --against base", "what a patch changes"),
         ("uevt run --tree linux --ref my-branch", "a branch of a tree, which is only read"),
         ("uevt run --image bzImage --modules lib/modules/6.12.30", "an image built elsewhere"),
+        ("uevt run --kernel 6.12 --shard 1/3", "a third of the cases"),
         ("uevt run --resume results/6.12/latest", "continue a killed run"),
     ),
     "uevt shell": (
@@ -48,6 +49,7 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
     ),
     "uevt replay": (("uevt replay f.json --kernel 6.12 --kernel 7.3", "which kernels have it"),),
     "uevt compare": (("uevt compare results/6.12 results/6.12+fix", "two kernels"),),
+    "uevt merge": (("uevt merge shards --out results/6.12/merged", "of the runs below shards"),),
     "uevt report": (("uevt report results --html report.html", "all runs on one page"),),
     "uevt history": (("uevt history write.returns_all_bytes", "since when a case fails"),),
     "uevt export": (("uevt export results/6.12/latest --format junit", "for a CI system"),),

@@ -30,6 +30,7 @@ _COMMANDS = {
     "repro": "repro",
     "bundle": "bundle",
     "replay": "replay",
+    "merge": "merge",
     "report": "report",
     "history": "history",
     "export": "export",

@@ -22,6 +22,7 @@ from conformance.results.case_result import CaseResult, Contradiction
 from conformance.results.errors import ReportError
 from conformance.results.json_codec import encode
 from conformance.results.run import Functions, RunHead
+from conformance.results.shard import Shard
 from host import files
 
 NAME = "journal.jsonl"
@@ -87,9 +88,16 @@ class JournalWriter:
         """The run starts or resumes."""
         self._append({"event": "run", **encode(head)})
 
-    def plan(self, selected: int, functions: Functions | None = None) -> None:
+    def plan(
+        self,
+        selected: int,
+        functions: Functions | None = None,
+        shards: tuple[Shard, ...] = (),
+    ) -> None:
         """The number of selected cases, including those that ended before the run resumed."""
         more = {} if functions is None else {"functions": encode(functions)}
+        if shards:
+            more["shards"] = encode(shards)
         self._append({"event": "plan", "selected": selected, **more})
 
     def guests(self, how: str) -> None:

@@ -14,6 +14,7 @@ from conformance.results.errors import ReportError
 from conformance.results.journal import BEGINNING, CHECK, seal
 from conformance.results.json_codec import SchemaError, decode
 from conformance.results.run import Functions, RunHead
+from conformance.results.shard import Shard
 
 INTERRUPTED = "interrupted"
 """The note of a run that the user interrupted."""
@@ -22,6 +23,11 @@ _NO_ENTRY = "is not a journal entry"
 
 # An int may be too large for a float; no run is longer than this.
 _LONGEST_S = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    shards: tuple[Shard, ...] = ()
 
 
 class Running(NamedTuple):
@@ -49,6 +55,7 @@ class Journal:
     contradictions: dict[str, Contradiction] = field(default_factory=dict)
     selected: int | None = None
     functions: Functions | None = None
+    shards: tuple[Shard, ...] = ()
     deaths: Counter[Running] = field(default_factory=Counter)
     parts: int = 0
     elapsed_s: float = 0.0
@@ -161,6 +168,7 @@ class _Replay:
                 journal.selected = selected
                 if (found := entry.get("functions")) is not None:
                     journal.functions = decode(Functions, found, f"{where}.functions")
+                journal.shards = decode(_Plan, entry, where).shards
             case {"event": "guests", "how": str(how)}:
                 assert journal.head is not None
                 journal.head.host["guests"] = how

@@ -21,6 +21,7 @@ from conformance.results.case_result import (
 )
 from conformance.results.frozen import FrozenShare
 from conformance.results.json_codec import SCHEMA, SchemaError, decode, encode
+from conformance.results.shard import Shard
 
 ALWAYS_SHOWN = ("passed", "known bugs", "failed")
 """Words of a tally that are shown even if zero."""
@@ -29,7 +30,7 @@ _CHANGING = re.compile(r"\+|^tree-|^image-")
 # Words of `uevt run` that a run of a single case does without.
 _OF_A_WHOLE_RUN = (
     *("-k=", "--only=", "--frozen=", "--tier=", "--isolation=need", "--shuffle=", "--repeat="),
-    *("--exit-style=", "--require"),
+    *("--exit-style=", "--require", "--shard="),
 )
 
 
@@ -134,7 +135,8 @@ class RunRecord:
     A run with fewer results than ``selected`` cases has no verdict.  ``note`` is one line about the
     whole run, such as why it ended early.  ``not_built`` means that the kernel has no user_events
     and no case was judged; ``contradictions`` are the switches of the profile that the kernel
-    contradicts; ``frozen`` is the share of the list of --frozen.
+    contradicts; ``frozen`` is the share of the list of --frozen.  ``shards`` has one item for a run
+    of --shard, all of them for a merged run, none for others.
     """
 
     head: RunHead
@@ -146,6 +148,7 @@ class RunRecord:
     contradictions: tuple[Contradiction, ...] = ()
     functions: Functions | None = None
     frozen: FrozenShare | None = None
+    shards: tuple[Shard, ...] = ()
 
     @property
     def verdict(self) -> RunVerdict:
@@ -195,12 +198,15 @@ class RunRecord:
 
     @property
     def share(self) -> str:
-        """How much of the full tier a quick run selected, and how much of a frozen list."""
+        """How much of the full tier, of a frozen list or of all shards a run selected."""
         shares = []
-        quick = "--tier=quick" in self.head.asked
+        quick = "--tier=quick" in self.head.asked and len(self.shards) != 1
         if quick and self.functions is not None and self.functions.variants:
             selected = self.selected - sum(bool(case.aftermath_of) for case in self.cases)
             shares.append(f"quick: {selected:,} of {self.functions.variants:,}")
+        if len(self.shards) == 1:
+            shard = self.shards[0]
+            shares.append(f"shard {shard.part}: {len(shard.cases):,} of {shard.whole:,}")
         if self.frozen is not None:
             of = f"{self.frozen.judged:,} of {self.frozen.listed:,}"
             shares.append(f"list {self.frozen.list}: {of}")
@@ -248,6 +254,8 @@ class RunRecord:
             summary["functions"] = encode(self.functions)
         if self.frozen is not None:
             summary["frozen"] = encode(self.frozen)
+        if self.shards:
+            summary["shards"] = encode(self.shards)
         return {
             **encode(self.head),
             "cases": [case.to_json() for case in self.cases],
@@ -276,6 +284,7 @@ class RunRecord:
             contradictions=body.summary.contradictions,
             functions=body.summary.functions,
             frozen=body.summary.frozen,
+            shards=body.summary.shards,
         )
         if not head.self_check and record.verdict is not verdict:
             what = f"has verdict {verdict}, but the cases give {record.verdict}"
@@ -292,6 +301,7 @@ class _Summary:
     contradictions: tuple[Contradiction, ...] = ()
     functions: Functions | None = None
     frozen: FrozenShare | None = None
+    shards: tuple[Shard, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from conformance.results.case_result import CASE_ID, CaseResult, Contradiction, 
 from conformance.results.frozen import FrozenShare
 from conformance.results.json_codec import SCHEMA
 from conformance.results.run import Functions, RunHead
+from conformance.results.shard import Shard
 from conformance.results.summary import Summary
 
 Schema = dict[str, Any]
@@ -36,6 +37,7 @@ _MORE: Mapping[tuple[str, str], Schema] = {
     ("CaseResult", "id"): _CASE_ID,
     ("CaseResult", "duration_s"): _SECONDS,
     ("PatchFacts", "sha256"): _SHA256,
+    ("Shard", "sha256"): _SHA256,
     ("Summary", "cases"): {"propertyNames": _CASE_ID},
 }
 _RECORDED_CASE = {
@@ -81,6 +83,7 @@ def _summary(found: dict[str, Schema]) -> Schema:
         "contradictions": {"type": "array", "items": _kind(Contradiction, found)},
         "functions": _kind(Functions, found),
         "frozen": _kind(FrozenShare, found),
+        "shards": {"type": "array", "items": _kind(Shard, found)},
     }
     verdicts = {
         "verdict": _kind(RunVerdict, found),

@@ -14,12 +14,13 @@ from conformance.results.case_result import Level
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import ExitStyle
 from conformance.results.frozen import located
+from conformance.results.shard import path
 
 # Options with one value, with several, and without.
 _VALUES = (
     *("image", "modules", "tree", "ref", "abi", "flavour"),
     *("tier", "isolation", "repeat", "shuffle", "deadline", "out", "exit_style", "ktap", "resume"),
-    *("fail_on", "frozen"),
+    *("fail_on", "frozen", "shard"),
 )
 _LISTS = ("only", "patch", "config", "module", "append")
 _FLAGS = ("force", "require", "here", "even_so")
@@ -53,6 +54,7 @@ _FAIL_ON = (
 )
 _ONLY = "only this case, by its whole id (default tier: full)"
 _FROZEN = "only the cases of a frozen list: a version in docs/frozen, or a file"
+_SHARD = "only part I of N of the cases; uevt merge joins the parts"
 _REPEAT = "run each case up to N times, until one run deviates (with -k CASE: find flakes)"
 
 
@@ -78,6 +80,7 @@ def declare(group: Groups) -> None:
     add("--tier", choices=["quick", "full"], help=_TIER)
     add("--only", metavar="ID", action="append", default=[], help=_ONLY)
     add("--frozen", metavar="LIST", help=_FROZEN)
+    add("--shard", type=_part, metavar="I/N", help=_SHARD)
     add("--isolation", choices=["need", "case"], help=_ISOLATION)
     add("--repeat", type=_count, metavar="N", help=_REPEAT)
     add("--shuffle", type=int, metavar="SEED", help="run the cases in random order")
@@ -177,6 +180,15 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ArgumentTypeError(f"{text!r} is no number of 1 or more")
     return int(text)
+
+
+def _part(text: str) -> str:
+    """The name of a shard.  Raises ArgumentTypeError."""
+    try:
+        path(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
+    return text
 
 
 def seconds(text: str) -> float:

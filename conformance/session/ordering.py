@@ -18,8 +18,8 @@ from host.files import write_atomically
 
 Item = TypeVar("Item")
 
-# Assumed duration of a case that never ran, in seconds.
-_UNKNOWN = 0.05
+#: Assumed duration of a case that never ran, in seconds.
+UNKNOWN_S = 0.05
 # Seconds to restore another guest.  A longer case that ends its guest runs early, so that no worker
 # waits for it at the end.
 _RENEWAL = 1.0
@@ -82,7 +82,7 @@ def ordered(
         suspected = case_id in last
         if seed is not None:
             return suspected, (0, False), False, False, 0.0
-        seconds = history.seconds.get(case_id, _UNKNOWN)
+        seconds = history.seconds.get(case_id, UNKNOWN_S)
         ending = case.isolation is Isolation.FATAL and seconds < _RENEWAL
         return suspected, case.guest, ending, case.isolation not in _SHARED, -seconds
 

@@ -132,6 +132,8 @@ def _check(config: pytest.Config) -> None:
     for name in (CONTROLLER, _SELECTION, _CASE_HOOKS, POOL):
         if config.pluginmanager.is_blocked(name):
             raise UserMistake(f"nothing is judged without {name}", f"leave out -p no:{name}")
+    if config.option.shard is not None and config.option.flavour == "gcov":
+        raise UserMistake("--shard: coverage of shards cannot be joined", "leave out --shard")
     expression(config.option.keyword)
     named_ids(config)
     _allowed()

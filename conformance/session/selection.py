@@ -16,12 +16,15 @@ from conformance.cases.case import FULL_MARK, VARIANTS_MARK, Case, Tier, declare
 from conformance.client.user_events import UserEvents
 from conformance.results.exit_codes import Ending
 from conformance.results.run import Functions
+from conformance.results.shard import Shard
 from conformance.runner.switch_probes import Probe
 from conformance.session.case_list import named_ids
 from conformance.session.ordering import CaseHistory, ordered
 from conformance.session.refusal import nothing_selected, refuse
+from conformance.session.shards import shard
 from conformance.session.target.target import Target
 from host.text import closest
+from kernels.errors import UserMistake
 
 # The directory of the cases.
 CASES = Path(conformance.cases.__file__).resolve().parent
@@ -65,10 +68,10 @@ class CaseSelection:
         self,
         target: Target,
         history: CaseHistory,
-        on_selected: Callable[[int, Sequence[str], Functions], None],
+        on_selected: Callable[[int, Sequence[str], Functions, Shard | None], None],
     ) -> None:
-        """``on_selected`` gets the number of cases to run, the files that were not collected, and
-        the functions that apply.
+        """``on_selected`` gets the number of cases to run, the files that were not collected,
+        the functions that apply, and the shard.
         """
         self._target = target
         self._earlier = history
@@ -119,25 +122,29 @@ class CaseSelection:
         named = named_ids(config)
         tier = Tier(config.option.tier)
         cases = [item for item in items if case_of(item) is not None]
-        dropped = [item for item in cases if not self._selects(item, tier, wanted, named)]
+        kept = [item for item in cases if self._selects(item, tier, wanted, named)]
         self._require_known(config, {case_and_id(item)[1] for item in cases})
-        if self._variants and len(dropped) == len(cases):
+        if self._variants and not kept:
             refuse(config, nothing_selected(config, self._target.profile.name))
         # pytest itself would match file and function names.
         config.option.keyword = ""
-        if dropped:
-            config.hook.pytest_deselected(items=dropped)
-        gone = set(dropped)
-        kept = [item for item in cases if item not in gone]
         self.probes = _probes(cases)
+        # The case about a switch may be in another shard.
         self.switches = {case_and_id(item)[0].switch for item in kept}
+        part = _shard(config, kept)
+        if part is not None:
+            ids = frozenset(part.cases)
+            kept = [item for item in kept if case_and_id(item)[1] in ids]
+        remaining = set(kept)
+        if dropped := [item for item in cases if item not in remaining]:
+            config.hook.pytest_deselected(items=dropped)
         others = [item for item in items if case_of(item) is None]
         left = ordered(kept, case_and_id, self._earlier, config.option.shuffle)
         # Cases that ended before the run was resumed do not count as missing.
         lost = sorted(Path(path).name for path in _files(config) - self._files)
         applying = [number for number in self._variants if number]
         functions = Functions(len(applying), len(self._variants), sum(applying))
-        self._on_selected(len(left), lost, functions)
+        self._on_selected(len(left), lost, functions, part)
         items[:] = others + left
 
     def _require_known(self, config: pytest.Config, ids: set[str]) -> None:
@@ -164,6 +171,17 @@ class CaseSelection:
         if tier_of(case, item) is Tier.FULL and tier is Tier.QUICK:
             return False
         return matches(wanted, id) and (named is None or id in named)
+
+
+def _shard(config: pytest.Config, items: Sequence[pytest.Item]) -> Shard | None:
+    """The shard of --shard, None without it."""
+    part = config.option.shard
+    if part is None:
+        return None
+    try:
+        return shard(part, [case_and_id(item)[1] for item in items])
+    except UserMistake as error:
+        refuse(config, f"{error}; {error.hint}")
 
 
 def _variants_of(function: object) -> int:

@@ -32,6 +32,7 @@ SECTIONS = {
     "rerun": "Rerun",
     "summary": "Summary",
     "functions": "Functions",
+    "shards": "Shard",
     "frozen": "FrozenShare",
     "contradictions": "Contradiction",
 }

@@ -19,6 +19,7 @@ from conformance.results.exit_codes import Ending, ExitStyle, ending_of, exit_co
 from conformance.results.json_codec import decode
 from conformance.results.replay import INTERRUPTED, Running
 from conformance.results.run import Functions, RunRecord
+from conformance.results.shard import Shard
 from conformance.runner.case_location import described
 from conformance.session.case_list import frozen_list
 from conformance.session.controller.outputs import outputs
@@ -97,6 +98,7 @@ class Controller:
         # Their number as selected, and case files that were not collected.
         self._selected_now: int | None = None
         self._functions = Functions(0, 0)
+        self._shards: tuple[Shard, ...] = ()
         self._missing_files: tuple[str, ...] = ()
         #: Files of cases that cannot be imported.
         self.unloadable: list[str] = []
@@ -136,10 +138,13 @@ class Controller:
         self._abandoned = True
         self._recorder.discard()
 
-    def note_selection(self, selected: int, lost: Sequence[str], functions: Functions) -> None:
+    def note_selection(
+        self, selected: int, lost: Sequence[str], functions: Functions, shard: Shard | None
+    ) -> None:
         """Record how many cases were selected of which functions, and the files not collected."""
         self._selected_now, self._missing_files = selected, tuple(lost)
         self._functions = functions
+        self._shards = () if shard is None else (shard,)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Begin the run; pytest calls this after a failed collection, too."""
@@ -152,7 +157,7 @@ class Controller:
             # pytest_sessionfinish reports a run without cases.
             return
         try:
-            self._selected = self._recorder.plan(left, self._functions)
+            self._selected = self._recorder.plan(left, self._functions, self._shards)
         except ReportError as error:
             refuse(self._config, f"{error}; {error.hint}")
         self._remaining = left

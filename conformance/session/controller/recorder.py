@@ -11,17 +11,16 @@ from pathlib import Path
 
 from conformance.abi import calibration
 from conformance.cases.surfaces import listed
-from conformance.report.export.junit import write_junit
-from conformance.report.export.ktap import write_ktap
-from conformance.results import journal, kernel_config, results_json
+from conformance.results import journal, kernel_config
 from conformance.results.case_result import CaseResult, Contradiction, Level, Outcome
-from conformance.results.directory import COVERAGE, JUNIT, KTAP, REPORT
+from conformance.results.directory import COVERAGE
 from conformance.results.errors import ReportError
 from conformance.results.frozen import FrozenList
 from conformance.results.journal import JournalWriter
 from conformance.results.replay import read_journal
 from conformance.results.run import Functions, RunHead, RunRecord
-from conformance.session.controller.reproducers import write_reproducers
+from conformance.results.shard import Shard
+from conformance.session.controller.record_files import write_page, write_record_files
 from conformance.session.controller.resume import require_same_run
 from conformance.session.controller.run_head import run_head
 from conformance.session.target.gcov import COUNTERS, CountedObject, Coverage, NoCoverage, coverage
@@ -73,6 +72,7 @@ class Recorder:
         self._cases = dict(self.before.results)
         self._contradictions = dict(self.before.contradictions)
         self._functions = self.before.functions
+        self._shards = self.before.shards
         self._not_built = ""
         if any(each.not_built for each in self._cases.values()):
             self.not_built(target.without_user_events)
@@ -98,15 +98,16 @@ class Recorder:
         """The ids of the selected cases with a result."""
         return [name for name in self._cases if name not in self.before.extra]
 
-    def plan(self, left: int, functions: Functions) -> int:
-        """Record that ``left`` cases remain; the number of all.
+    def plan(self, left: int, functions: Functions, shards: tuple[Shard, ...] = ()) -> int:
+        """Record that ``left`` cases remain, of these shards; the number of all.
 
         Raises ReportError if the journal has another number.
         """
         selected = len(self.ended) + left
         self._functions = self.before.functions or functions
+        self._shards = self.before.shards or shards
         if self.before.selected is None:
-            self._journal.plan(selected, functions)
+            self._journal.plan(selected, functions, shards)
         elif self.before.selected != selected:
             what = f"selected {self.before.selected} cases, and would select {selected}"
             raise ReportError(self.directory, what, "start a new run: another --out")
@@ -191,15 +192,7 @@ class Recorder:
 
     def write_page(self, record: RunRecord) -> None:
         """Write report.html of this run, with its coverage."""
-        # Imported late: workers do not need it.
-        from conformance.report.matrix.findings import read_findings
-        from conformance.report.matrix.html import render_html
-        from conformance.report.matrix.table import matrix
-        from conformance.results.stored_runs import Run, read_covered
-
-        run = Run(record, covered=read_covered(self.directory))
-        page = render_html(matrix([run]), read_findings())
-        write_atomically(self.directory / REPORT, page)
+        write_page(record, self.directory)
 
     def join_consoles(self) -> None:
         """Append the consoles of all guests to console.log, one after another.
@@ -246,16 +239,14 @@ class Recorder:
             contradictions=tuple(each for _, each in sorted(self._contradictions.items())),
             functions=self._functions,
             frozen=None if frozen is None else frozen.share(cases),
+            shards=self._shards,
         )
         if not self.already_complete:
             self._journal.end(note)
         if self._config is not None:
             kernel_config.keep(self._config, self.directory)
         # Unlocked last: until then no other process resumes this run.
-        results_json.write_results(record, self.directory / results_json.NAME)
-        write_reproducers(record, self.directory)
-        write_junit(record, self.directory / JUNIT)
-        write_ktap(record, self.directory / KTAP)
+        write_record_files(record, self.directory)
         self._journal.close()
         return record
 

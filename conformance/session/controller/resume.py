@@ -18,7 +18,7 @@ MOST_DEATHS = 2
 # Options besides the kernel that determine which cases run and how.
 _SELECTING = (
     *("-k", "--only", "--frozen", "--tier"),
-    *("--isolation", "--repeat", "--shuffle", "--append"),
+    *("--isolation", "--repeat", "--shuffle", "--append", "--shard"),
 )
 _NEW_RUN = "start a new run: another --out, or --out with --force"
 

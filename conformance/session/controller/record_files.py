@@ -1,0 +1,33 @@
+"""Write the files that derive from the record of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conformance.report.export.junit import write_junit
+from conformance.report.export.ktap import write_ktap
+from conformance.results import results_json
+from conformance.results.directory import JUNIT, KTAP, REPORT
+from conformance.results.run import RunRecord
+from conformance.session.controller.reproducers import write_reproducers
+from host.files import write_atomically
+
+
+def write_record_files(record: RunRecord, directory: Path) -> None:
+    """Write results.json, reproducers, JUnit and KTAP.  Raises OSError."""
+    results_json.write_results(record, directory / results_json.NAME)
+    write_reproducers(record, directory)
+    write_junit(record, directory / JUNIT)
+    write_ktap(record, directory / KTAP)
+
+
+def write_page(record: RunRecord, directory: Path) -> None:
+    """Write report.html, with the coverage in the directory.  Raises OSError, ImportError."""
+    # Imported late: workers do not need it.
+    from conformance.report.matrix.findings import read_findings
+    from conformance.report.matrix.html import render_html
+    from conformance.report.matrix.table import matrix
+    from conformance.results.stored_runs import Run, read_covered
+
+    run = Run(record, covered=read_covered(directory))
+    write_atomically(directory / REPORT, render_html(matrix([run]), read_findings()))
