@@ -50,6 +50,11 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "uevt replay": (("uevt replay f.json --kernel 6.12 --kernel 7.3", "which kernels have it"),),
     "uevt compare": (("uevt compare results/6.12 results/6.12+fix", "two kernels"),),
     "uevt merge": (("uevt merge shards --out results/6.12/merged", "of the runs below shards"),),
+    "uevt matrix": (
+        ("uevt matrix 6.1 6.12 7.3 --out results/matrix", "on the processors of this machine"),
+        ("uevt matrix --resume results/matrix", "continue after a crash"),
+    ),
+    "uevt worker": (("uevt worker tcp://127.0.0.1:8786", "for a scheduler on this machine"),),
     "uevt report": (("uevt report results --html report.html", "all runs on one page"),),
     "uevt history": (("uevt history write.returns_all_bytes", "since when a case fails"),),
     "uevt export": (("uevt export results/6.12/latest --format junit", "for a CI system"),),

@@ -31,6 +31,8 @@ _COMMANDS = {
     "bundle": "bundle",
     "replay": "replay",
     "merge": "merge",
+    "matrix": "matrix.command",
+    "worker": "worker",
     "report": "report",
     "history": "history",
     "export": "export",

@@ -1,0 +1,1 @@
+"""`uevt matrix`: many kernels on many machines, by dask.distributed."""

@@ -1,0 +1,151 @@
+"""The workers of a matrix: on this machine, or those of a scheduler."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import multiprocessing
+import os
+import socket
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from host.temporary_directories import scratch
+from kernels.errors import HostTrouble, UserMistake
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_TLS = ("tls_ca", "tls_cert", "tls_key")
+# A task that was running when so many workers died is not tried again, but halved.
+_DEATHS = 2
+# A worker without a heartbeat for so long is given up, and its task runs elsewhere.
+SILENT_S = 30
+_CONNECT_S = 30
+# Seconds for a cluster without processes to close.
+_CLOSE_S = 10
+RESOURCE = "vm"
+"""The resource of a worker that a shard takes one of."""
+
+
+def declare_security(parser: Any) -> None:
+    """Declare the options of an encrypted connection."""
+    parser.add_argument("--tls-ca", metavar="FILE", help="certificate authority of the scheduler")
+    parser.add_argument("--tls-cert", metavar="FILE", help="certificate of this end")
+    parser.add_argument("--tls-key", metavar="FILE", help="key of the certificate")
+
+
+def settings(directory: Path) -> dict[str, Any]:
+    """Settings of dask for schedulers and workers of ours, with a directory for its files."""
+    return {
+        "temporary-directory": str(directory),
+        "distributed.scheduler.allowed-failures": _DEATHS - 1,
+        "distributed.scheduler.worker-ttl": f"{SILENT_S}s",
+        "distributed.worker.daemon": True,
+    }
+
+
+def silence() -> None:
+    """Keep dask, which is not imported yet, from logging, in this process and its workers."""
+    os.environ["DASK_LOGGING__DISTRIBUTED"] = "critical"
+    for name in ("distributed", "asyncio", "tornado"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def security_of(address: str, options: Namespace) -> Any:
+    """The security of a connection; None on the own machine without certificates.
+
+    Raises UserMistake for an address off the machine without TLS.
+    """
+    from distributed import Security
+
+    given = {name: getattr(options, name) for name in _TLS if getattr(options, name) is not None}
+    if given and len(given) < len(_TLS):
+        raise UserMistake("TLS needs three files", "give --tls-ca, --tls-cert and --tls-key")
+    if address.startswith("tls://") and not given:
+        raise UserMistake(f"{address} needs TLS", "give --tls-ca, --tls-cert and --tls-key")
+    if given:
+        if not address.startswith("tls://"):
+            raise UserMistake(f"{address} is not encrypted", "write tls://HOST:PORT")
+        own = {f"tls_client_{name[4:]}": file for name, file in given.items() if name != "tls_ca"}
+        own |= {f"tls_worker_{name[4:]}": file for name, file in given.items() if name != "tls_ca"}
+        return Security(tls_ca_file=given["tls_ca"], require_encryption=True, **own)
+    if not is_loopback(address):
+        what = f"{address} is another machine: a worker runs what it is sent"
+        raise UserMistake(what, "use TLS: tls://HOST:PORT with --tls-ca, --tls-cert, --tls-key")
+    return None
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address is of this machine only.  Raises UserMistake if it is none."""
+    parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if host is None or port is None:
+        raise UserMistake(f"{address!r} is no address", "write tcp://127.0.0.1:8786")
+    try:
+        found = {each[4][0] for each in socket.getaddrinfo(host, port)}
+    except OSError as error:
+        raise UserMistake(f"{address}: {error.strerror}", "name the scheduler") from error
+    return all(ipaddress.ip_address(each).is_loopback for each in found)
+
+
+@contextmanager
+def connected(options: Namespace, workers: int) -> Iterator[Client]:
+    """A client of the scheduler of ``options``, or of a cluster of so many workers here.
+
+    Raises UserMistake, HostTrouble.
+    """
+    silence()
+    import dask
+    from distributed import Client, LocalCluster
+
+    if options.scheduler is not None:
+        security = security_of(options.scheduler, options)
+        try:
+            client = Client(options.scheduler, security=security, timeout=_CONNECT_S)
+        except OSError as error:
+            what = f"no scheduler at {options.scheduler}: {error}"
+            raise HostTrouble(what, "start one: dask scheduler --host 127.0.0.1") from error
+        with client:
+            yield client
+        return
+    with scratch() as directory, dask.config.set(settings(directory)):
+        cluster = LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+            resources={RESOURCE: 1},
+            # Other users of this machine can reach its ports: encrypted, with a key of this run.
+            security=True,
+            memory_limit=None,
+            silence_logs=logging.CRITICAL,
+            # What workers leave when they are killed is removed with the directory.
+            env={"TMPDIR": str(directory)},
+        )
+        try:
+            with Client(cluster) as client:
+                yield client
+        finally:
+            _end(cluster)
+
+
+def _end(cluster: Any) -> None:
+    """End a cluster, also workers that are stopped or starting."""
+    for nanny in cluster.workers.values():
+        nanny.auto_restart = False
+    for child in multiprocessing.active_children():
+        child.kill()
+    with suppress(TimeoutError):
+        cluster.close(timeout=_CLOSE_S)
+    # One that was just started again.
+    for child in multiprocessing.active_children():
+        child.kill()
+        child.join(_CLOSE_S)

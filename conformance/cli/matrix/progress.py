@@ -1,0 +1,80 @@
+"""The state of a matrix, and one screen that shows it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from conformance.results.stored_runs import Run
+
+DONE = "done"
+_INTERVAL_S = 0.5
+
+
+@dataclass(slots=True)
+class Column:
+    """One kernel: ``state`` is a word for people, ``left_s`` seconds of its cases on one guest."""
+
+    kernel: str
+    state: str = "waiting"
+    cases: int = 0
+    done: int = 0
+    unexpected: int = 0
+    left_s: float = 0.0
+    runs: dict[str, Run] = field(default_factory=dict)
+
+    def add(self, part: str, run: Run) -> None:
+        """A shard was judged."""
+        record = run.record
+        self.runs[part] = run
+        self.done += len(record.shards[0].cases)
+        self.unexpected += sum(record.head.fails(case.outcome) for case in record.cases)
+
+    @property
+    def line(self) -> str:
+        """One line for people."""
+        parts = [f"{self.kernel:20} {self.state}"]
+        if self.cases:
+            parts.append(f"{self.done}/{self.cases} cases")
+        if self.unexpected:
+            parts.append(f"{self.unexpected} unexpected")
+        return ", ".join(parts)
+
+
+class Screen:
+    """Prints the columns: in place on a terminal, else a line for each change."""
+
+    def __init__(self, stream: TextIO, columns: Sequence[Column], *, moving: bool) -> None:
+        self._stream = stream
+        self._columns = columns
+        self._moving = moving
+        self._shown: list[str] = []
+        self._last = float("-inf")
+
+    def show(self, workers: int, *, final: bool = False) -> None:
+        """Show the present state."""
+        now = time.monotonic()
+        lines = [column.line for column in self._columns]
+        if lines == self._shown or (self._moving and not final and now - self._last < _INTERVAL_S):
+            return
+        self._last = now
+        if self._moving:
+            up = f"\x1b[{len(self._shown) + 1}A" if self._shown else ""
+            self._write([up + _left(self._columns, workers), *lines])
+        else:
+            self._write(line for line in lines if line not in self._shown)
+        self._shown = lines
+
+    def _write(self, lines: Iterable[str]) -> None:
+        end = "\x1b[K\n" if self._moving else "\n"
+        self._stream.write("".join(f"{line}{end}" for line in lines))
+        self._stream.flush()
+
+
+def _left(columns: Sequence[Column], workers: int) -> str:
+    done = sum(column.state == DONE for column in columns)
+    minutes = sum(column.left_s for column in columns) / max(1, workers) / 60
+    left = f", about {minutes:.0f} min left for built ones" if minutes >= 1 else ""
+    return f"{done} of {len(columns)} kernels, {workers} workers{left}"

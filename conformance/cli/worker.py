@@ -1,0 +1,69 @@
+"""`uevt worker`: judge what a scheduler sends."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import platform
+import sys
+
+from conformance.cli.matrix.cluster import (
+    RESOURCE,
+    declare_security,
+    security_of,
+    settings,
+    silence,
+)
+from conformance.cli.matrix.command import require_distributed
+from conformance.results.exit_codes import Ending, exit_code
+from host.temporary_directories import scratch
+from kernels.errors import HostTrouble, UserMistake
+
+_CONNECT_S = 30
+
+
+def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    about = "judge kernels for a scheduler (uevt matrix --scheduler), until it ends"
+    worker = commands.add_parser("worker", help=about, description=about)
+    add = worker.add_argument
+    add("address", metavar="ADDRESS", help="of the scheduler: tls://HOST:PORT")
+    add("--vms", type=int, default=1, metavar="N", help="guests at a time (default: 1)")
+    add("--name", metavar="NAME", help="name in reports (default: that of the machine)")
+    declare_security(worker)
+    worker.set_defaults(perform=_perform)
+
+
+def _perform(arguments: argparse.Namespace) -> int:
+    """Run a worker; 0 when the scheduler has ended.  Raises UserMistake, HostTrouble."""
+    silence()
+    require_distributed()
+    if arguments.vms < 1:
+        raise UserMistake("--vms needs a number", "give 1 or more")
+    security = security_of(arguments.address, arguments)
+    asyncio.run(_serve(arguments, security))
+    return exit_code(Ending.PASS)
+
+
+async def _serve(arguments: argparse.Namespace, security: object) -> None:
+    import dask
+    from distributed import Nanny
+
+    with scratch() as directory, dask.config.set(settings(directory)):
+        try:
+            # The nanny replaces a worker that dies.
+            async with Nanny(
+                arguments.address,
+                nthreads=arguments.vms,
+                name=arguments.name or platform.node(),
+                resources={RESOURCE: arguments.vms},
+                security=security,
+                memory_limit=None,
+                dashboard=False,
+                death_timeout=_CONNECT_S,
+            ) as nanny:
+                sys.stderr.write(f"uevt: worker {nanny.name} of {arguments.address}\n")
+                await nanny.finished()
+        except (TimeoutError, OSError) as error:
+            what = f"no scheduler at {arguments.address}"
+            raise HostTrouble(what, "start it: dask scheduler --host 127.0.0.1") from error
