@@ -7,11 +7,13 @@ import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -87,13 +89,14 @@ def test_dead_and_stopped_workers_lose_nothing(built_kernel: BuiltKernel, tmp_pa
         os.kill(chance.choice(workers(place)), number)
     output = ended(process)
     assert output.count("self-check ok: 16 cases") == output.count("PASS: 15 passed") == 1
+    local = tmp_path / "local"
+    few = (f"--kernel={kernels[0]}", f"-k={EXPRESSION}", "--guests=1", f"--out={local}")
+    assert place.run(*few) == (0, "")
+    assert digests(out / kernels[0]) == digests(local)
     for kernel in kernels:
-        local = tmp_path / "local" / kernel
-        few = (f"--kernel={kernel}", f"-k={EXPRESSION}", "--tier=quick", f"--out={local}")
-        assert place.run(*few, "--guests=1") == (0, "")
-        assert digests(out / kernel) == digests(local)
         shards = results(out / kernel)["summary"]["shards"]
         assert all("worker" in each["node"] for each in shards)
+        assert len(digests(out / kernel)) == CASES
     assert "status.totals.one_idle" in (out / "report.html").read_text()
     assert not (out / ".shards" / built_kernel.kernel_id).exists()
     assert place.left() == []
@@ -142,9 +145,9 @@ def judged(directory: Path, judging: Any) -> Matrix:
 
     # Workers cannot import this module by its name.
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    words = ("--tier=quick", "-k=status.", "--guests=1")
+    words = ("--tier=quick", "-k=status.file_mode or status.write", "--guests=1")
     with connected(Namespace(scheduler=None), 2) as client:
-        matrix = Matrix(client, directory, ["model"], words, 3, judging=judging)
+        matrix = Matrix(client, directory, ["model"], words, 1, judging=judging)
         matrix.run(lambda _: None)
     return matrix
 
@@ -154,7 +157,7 @@ def test_case_that_kills_workers_is_found(tmp_path: Path) -> None:
     matrix = judged(tmp_path, deadly)
     assert matrix.errors == {}
     found = {case["id"]: case for case in results(tmp_path / "model")["cases"]}
-    assert len(found) > 3
+    assert len(found) == 2
     culprit = found.pop("status.file_mode")
     assert (culprit["outcome"], culprit["blame"]) == ("ERROR", "host")
     assert "the workers that ran it died" in culprit["reason"]
@@ -165,7 +168,7 @@ def test_case_that_kills_workers_is_found(tmp_path: Path) -> None:
 def test_task_that_fails_is_not_tried_for_ever(tmp_path: Path) -> None:
     matrix = judged(tmp_path, broken)
     assert "no room" in matrix.errors["model"]
-    assert matrix.records == {}
+    assert matrix.judged == []
 
 
 def certificates(directory: Path) -> dict[str, str]:
@@ -181,6 +184,22 @@ def certificates(directory: Path) -> dict[str, str]:
     ):
         (directory / name).write_text(text)
         found[name] = str(directory / name)
+    return found
+
+
+def listening(pid: int) -> set[str]:
+    """The addresses at which a process accepts connections, in dotted or colon form."""
+    sockets = set()
+    for file in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            sockets.add(str(file.readlink()).removeprefix("socket:[").rstrip("]"))
+    found = set()
+    for table, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and words[9] in sockets:
+                packed = bytes.fromhex(words[1].partition(":")[0])
+                found.add(socket.inet_ntop(family, packed[::-1]))
     return found
 
 
@@ -210,6 +229,10 @@ def test_workers_of_a_scheduler(tmp_path: Path) -> None:
         worker = start(place, "worker", at, "--name=first", *tls)
         words = ["matrix", "model", f"--out={out}", f"-k={EXPRESSION}", "--shards=2"]
         assert "self-check ok" in ended(start(place, *words, f"--scheduler={at}", *tls))
+        ours = [
+            pid for pid, command in place.processes().items() if "dask scheduler" not in command
+        ]
+        assert {host for pid in ours for host in listening(pid)} == {"127.0.0.1"}
         shards = results(out / "model")["summary"]["shards"]
         assert [each["node"].rpartition(", ")[2] for each in shards] == ["worker first"] * 2
     finally:

@@ -10,6 +10,7 @@ import sys
 from conformance.cli.matrix.cluster import (
     RESOURCE,
     declare_security,
+    is_loopback,
     security_of,
     settings,
     silence,
@@ -60,6 +61,8 @@ async def _serve(arguments: argparse.Namespace, security: object) -> None:
                 security=security,
                 memory_limit=None,
                 dashboard=False,
+                # Without a host it listens on every interface.
+                host="127.0.0.1" if is_loopback(arguments.address) else None,
                 death_timeout=_CONNECT_S,
             ) as nanny:
                 sys.stderr.write(f"uevt: worker {nanny.name} of {arguments.address}\n")

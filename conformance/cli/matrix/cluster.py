@@ -46,6 +46,9 @@ def settings(directory: Path) -> dict[str, Any]:
         "distributed.scheduler.allowed-failures": _DEATHS - 1,
         "distributed.scheduler.worker-ttl": f"{SILENT_S}s",
         "distributed.worker.daemon": True,
+        # Their pages are not encrypted.
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
     }
 
 
@@ -121,7 +124,8 @@ def connected(options: Namespace, workers: int) -> Iterator[Client]:
             n_workers=workers,
             threads_per_worker=1,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
             resources={RESOURCE: 1},
             # Other users of this machine can reach its ports: encrypted, with a key of this run.
             security=True,

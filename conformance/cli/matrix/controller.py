@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -20,7 +21,7 @@ from conformance.cli.matrix.progress import DONE, Column
 from conformance.cli.matrix.shard_store import ShardStore
 from conformance.cli.matrix.tasks import Judged, TaskHung, build, ids_of, judge
 from conformance.results.case_result import Blame, CaseResult, Outcome
-from conformance.results.run import RunRecord
+from conformance.results.errors import ReportError
 from conformance.results.shard import SEPARATOR
 from conformance.session.merge import write_merged
 from conformance.session.shards import seconds_of, shard
@@ -35,6 +36,8 @@ _SLOW = 20.0
 _LEAST_S = 900.0
 # Attempts at a task that fails without ending its worker.
 _ATTEMPTS = 3
+# The report of all kernels is written when so many times its last duration have passed.
+_OVERVIEW = 20.0
 # Seconds between looks at the number of workers.
 _TICK_S = 1.0
 # Seconds without any worker after which the matrix is given up.
@@ -57,7 +60,7 @@ class _Kernel:
     ids: tuple[str, ...] = ()
     left: set[str] = field(default_factory=set)
     blamed: dict[str, CaseResult] = field(default_factory=dict)
-    record: RunRecord | None = None
+    merged: bool = False
 
 
 class Matrix:
@@ -88,6 +91,8 @@ class Matrix:
         self._builds = list(reversed(kernels))
         self._queue: list[Task] = []
         self._running: dict[Future, tuple[str, str]] = {}
+        # Not before this time on the monotonic clock.
+        self._overview_at = 0.0
         self._attempts: Counter[tuple[str, str]] = Counter()
         #: Errors of kernels that could not be judged.
         self.errors: dict[str, str] = {}
@@ -98,9 +103,9 @@ class Matrix:
         return [each.column for each in self._kernels.values()]
 
     @property
-    def records(self) -> dict[str, RunRecord]:
-        """The merged runs by kernel."""
-        return {name: one.record for name, one in self._kernels.items() if one.record is not None}
+    def judged(self) -> list[str]:
+        """The kernels that are complete."""
+        return [name for name, each in self._kernels.items() if each.merged]
 
     def run(self, on_change: Callable[[int], None]) -> None:
         """Judge all kernels; ``on_change`` gets the number of workers.
@@ -122,6 +127,8 @@ class Matrix:
             for future in [each for each in self._running if each.done()]:
                 self._ended(future, *self._running.pop(future))
                 on_change(slots)
+        if self.judged:
+            write_overview(self._directory)
 
     def _slots(self) -> int:
         """How many shards the workers can judge at once."""
@@ -241,18 +248,28 @@ class Matrix:
         self._done(kernel, part)
 
     def _merge_if_complete(self, kernel: _Kernel) -> None:
-        if kernel.left or kernel.record is not None:
+        if kernel.left or kernel.merged:
             return
         name, runs = kernel.column.kernel, list(kernel.column.runs.values())
         if not runs:
             self.errors[name] = "every case ended its workers"
             kernel.column.state = "failed"
             return
-        kernel.record = write_merged(runs, self._directory / name, kernel.blamed, force=True)
+        try:
+            write_merged(runs, self._directory / name, kernel.blamed, force=True)
+        except ReportError as error:
+            # A worker with another suite, or another accelerator.
+            self.errors[name], kernel.column.state = str(error), "failed"
+            return
         kernel.store.remove()
+        # Thousands of results, and the kernel on its builder.
+        kernel.column.runs.clear()
         kernel.built = None
-        kernel.column.state = DONE
-        write_overview(self._directory)
+        kernel.merged, kernel.column.state = True, DONE
+        began = time.monotonic()
+        if began >= self._overview_at:
+            write_overview(self._directory)
+            self._overview_at = began + _OVERVIEW * (time.monotonic() - began)
 
 
 def write_overview(directory: Path) -> None:
