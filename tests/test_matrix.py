@@ -25,6 +25,7 @@ from conformance.cli.matrix.tasks import Built, Judged, build, judge
 from host.deadline import Deadline
 from kernels.errors import UserMistake
 from kernels.store.built_kernel import BuiltKernel
+from tests.bench import scaling
 from tests.conftest import Uevt
 from tests.enclosure import ROOT, Runs
 from tests.test_shards import digests, results
@@ -240,6 +241,13 @@ def test_workers_of_a_scheduler(tmp_path: Path) -> None:
         dask.wait(SECONDS)
     assert ended(worker) == f"uevt: worker first of {at}\n"
     assert place.left() == []
+
+
+def test_simulation_of_the_page_is_current() -> None:
+    found = [scaling.simulated(number) for number in scaling.WORKERS]
+    assert scaling.table(found) in (ROOT / "docs" / "scale.md").read_text()
+    assert scaling.PICTURE.read_text() == scaling.picture(found)
+    assert 0.8 < found[-1].efficiency < found[0].efficiency <= 1
 
 
 @pytest.mark.parametrize(

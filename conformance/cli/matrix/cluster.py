@@ -26,6 +26,8 @@ _DEATHS = 2
 # A worker without a heartbeat for so long is given up, and its task runs elsewhere.
 SILENT_S = 30
 _CONNECT_S = 30
+# How often a cluster is started whose workers die at once.
+_STARTS = 3
 # Seconds for a cluster without processes to close.
 _CLOSE_S = 10
 RESOURCE = "vm"
@@ -107,7 +109,7 @@ def connected(options: Namespace, workers: int) -> Iterator[Client]:
     """
     silence()
     import dask
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     if options.scheduler is not None:
         security = security_of(options.scheduler, options)
@@ -120,25 +122,43 @@ def connected(options: Namespace, workers: int) -> Iterator[Client]:
             yield client
         return
     with scratch() as directory, dask.config.set(settings(directory)):
-        cluster = LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            scheduler_kwargs={"dashboard": False},
-            resources={RESOURCE: 1},
-            # Other users of this machine can reach its ports: encrypted, with a key of this run.
-            security=True,
-            memory_limit=None,
-            silence_logs=logging.CRITICAL,
-            # What workers leave when they are killed is removed with the directory.
-            env={"TMPDIR": str(directory)},
-        )
+        cluster = _started(workers, directory)
         try:
             with Client(cluster) as client:
                 yield client
         finally:
             _end(cluster)
+
+
+def _started(workers: int, directory: Path) -> Any:
+    """A cluster on this machine.  Raises HostTrouble."""
+    from distributed import LocalCluster
+
+    why = ""
+    for _ in range(_STARTS):
+        try:
+            return LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
+                resources={RESOURCE: 1},
+                # Other users of this machine can reach its ports: encrypted, with a key of this
+                # run.
+                security=True,
+                memory_limit=None,
+                silence_logs=logging.CRITICAL,
+                death_timeout=_CONNECT_S,
+                # What workers leave when they are killed is removed with the directory.
+                env={"TMPDIR": str(directory)},
+            )
+        except (RuntimeError, TimeoutError) as error:
+            # A worker died, or did not start in time.
+            why = str(error)
+            for child in multiprocessing.active_children():
+                child.kill()
+    raise HostTrouble(f"workers do not start: {why}", "see uevt doctor, or give fewer --workers")
 
 
 def _end(cluster: Any) -> None:

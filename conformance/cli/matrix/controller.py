@@ -29,8 +29,8 @@ from conformance.session.shards import seconds_of, shard
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-# Seconds of cases that a shard has by default; to start a guest and collect cases takes a few.
-_SHARD_S = 60.0
+#: Seconds of cases that a shard has by default; to start a guest and collect cases takes a few.
+CASES_IN_SHARD_S = 60.0
 # A shard that takes so many times its estimate, and so many seconds, hangs.
 _SLOW = 20.0
 _LEAST_S = 900.0
@@ -204,7 +204,7 @@ class Matrix:
             self.errors[kernel.column.kernel] = "no case is selected"
             kernel.column.state = "failed"
             return
-        number = self._shards or math.ceil(seconds_of(ids) / _SHARD_S)
+        number = self._shards or math.ceil(seconds_of(ids) / CASES_IN_SHARD_S)
         number = min(number, len(ids))
         found = kernel.store.runs()
         pending = [f"{each}/{number}" for each in range(1, number + 1)]
