@@ -103,12 +103,22 @@ def test_dead_and_stopped_workers_lose_nothing(built_kernel: BuiltKernel, tmp_pa
     assert place.left() == []
 
 
-def test_killed_controller_is_resumed(uevt: Uevt, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, 130)]
+)
+def test_killed_controller_is_resumed(
+    uevt: Uevt, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
     place, out = Runs(tmp_path, "model"), tmp_path / "out"
     process = start(place, *matrix_words(out, ["model"]))
     wait_for(process, r"judging, [1-9]")
-    process.kill()
-    process.communicate(timeout=SECONDS)
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=SECONDS)
+    assert process.returncode == code
+    if code == 130:
+        assert f"to go on: uevt matrix --resume {out}" in output
+        assert place.left() == []
+        return
     assert list((out / ".shards" / "model").glob("*-of-3/results.json"))
     deadline = Deadline(20.0, "end of the workers")
     while place.processes():

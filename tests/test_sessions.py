@@ -71,12 +71,12 @@ def test_number_of_guests_respects_container_limits(
     host: Path, limit: str, flavour: str | None, guests: int
 ) -> None:
     host.write_text(f"{limit}\n")
-    assert launch._guests_that_fit(flavour) == guests
+    assert launch.guests_that_fit(flavour) == guests
 
 
 def test_unknown_flavour_is_refused(host: Path) -> None:
     with pytest.raises(UserMistake, match="unknown flavour 'debgu'"):
-        launch._guests_that_fit("debgu")
+        launch.guests_that_fit("debgu")
 
 
 def test_a_second_expression_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -151,7 +151,7 @@ def decisive_code(codes: Sequence[int], style: ExitStyle) -> int:
     return exit_code(worst([endings.get(code, Ending.HOST) for code in codes]), style)
 
 
-def _guests_that_fit(name: str | None) -> int:
+def guests_that_fit(name: str | None) -> int:
     """The number of guests of a flavour that cores and memory allow, at least one."""
     needed = (_GUEST_MIB if name is None else _memory_of(name)) + _BESIDE_MIB
     fitting = [mib // needed for mib in _memory_mib()]
@@ -204,6 +204,6 @@ def _words(arguments: Namespace, kernel: str | None, out: str | None) -> list[st
     options += words(Namespace(**{**vars(arguments), "out": out}))
     # The running kernel is one guest; another number is refused by the session.
     if arguments.guests or not arguments.here:
-        guests = arguments.guests or _guests_that_fit(arguments.flavour)
+        guests = arguments.guests or guests_that_fit(arguments.flavour)
         options.append(f"--guests={guests}")
     return options

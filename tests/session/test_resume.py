@@ -31,7 +31,17 @@ def options(*words: str) -> Namespace:
     found = Namespace(kernel=None, keyword="")
     for name in ("image", "modules", "tree", "ref", "abi", "flavour", "tier", "isolation"):
         setattr(found, name, None)
-    for name in ("repeat", "shuffle", "out", "exit_style", "fail_on", "ktap", "resume", "frozen"):
+    for name in (
+        "repeat",
+        "shuffle",
+        "out",
+        "exit_style",
+        "fail_on",
+        "ktap",
+        "resume",
+        "frozen",
+        "shard",
+    ):
         setattr(found, name, None)
     for name in ("patch", "config", "module", "append", "only"):
         setattr(found, name, [])

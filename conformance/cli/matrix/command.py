@@ -16,7 +16,7 @@ from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.results.files import read_json
 from conformance.results.results_json import NAME, read_results
 from conformance.results.verdict import verdict_line
-from conformance.session.launch import decisive_code
+from conformance.session.launch import decisive_code, guests_that_fit
 from host.files import write_atomically
 from host.text import is_terminal, one_line
 from kernels.errors import HostTrouble, UserMistake
@@ -34,7 +34,12 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     add("kernels", nargs="*", metavar="KERNEL", help="a kernel of the catalog, or model")
     about = "tls:// address of a scheduler of dask (default: workers on this machine)"
     add("--scheduler", metavar="ADDRESS", help=about)
-    add("--workers", type=int, metavar="N", help="workers on this machine (default: processors)")
+    add(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="workers on this machine (default: as cores and memory allow)",
+    )
     add("--shards", type=int, metavar="N", help="shards of a kernel (default: of about a minute)")
     add("-k", dest="keyword", metavar="EXPR", help="only cases with EXPR in their ids")
     add("--tier", choices=["quick", "full"], help="quick (the default) or full")
@@ -58,7 +63,7 @@ def _matrix(arguments: argparse.Namespace) -> int:
     require_distributed()
     directory, state = _begin(arguments)
     kernels, words = state["kernels"], state["words"]
-    workers = arguments.workers or len(os.sched_getaffinity(0))
+    workers = arguments.workers or guests_that_fit(None)
     done = {name for name in kernels if (directory / name / NAME).is_file()}
     errors: dict[str, str] = {}
     left = [name for name in kernels if name not in done]

@@ -281,9 +281,10 @@ class Controller:
         note = INTERRUPTED if self._interrupted else away
         record = self._recorder.finish(self._selected, note, frozen_list(self._config))
         self._durations.remember({case.id: case.duration_s for case in record.cases})
-        if self._config.option.out is None and self.directory.parents[1] == results_root(
-            self._config
-        ):
+        option = self._config.option
+        in_store = option.out is None and self.directory.parents[1] == results_root(self._config)
+        # A shard is no result of its kernel.
+        if in_store and option.shard is None:
             link_latest(self.directory)
         self._record = record
         code = exit_code(
