@@ -25,6 +25,7 @@ from conformance.results.errors import ReportError
 from conformance.results.shard import SEPARATOR
 from conformance.session.merge import write_merged
 from conformance.session.shards import seconds_of, shard
+from host.deadline import Deadline
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -115,8 +116,13 @@ class Matrix:
         from distributed import wait
 
         self._client.wait_for_workers(1, timeout=_ALONE_S)
+        alone = Deadline(_ALONE_S, "a worker")
         while self._builds or self._queue or self._running:
             slots = self._slots()
+            if slots:
+                alone = Deadline(_ALONE_S, "a worker")
+            elif alone.expired:
+                raise TimeoutError(f"none for {_ALONE_S:.0f} s")
             self._submit(slots)
             on_change(slots)
             if not self._running:
