@@ -24,7 +24,7 @@ CASES = {
     "tasks.vfork_child_registers_alone.exec": "",
     "enable.fork_follows.4": "",
     "perf.two_events": "",
-    "consumers.perf_filter": "",
+    "consumers.perf_many": "",
     "uring.short_payload": "",
     "compat.writev.index_split": "",
     "enable.rights_given_up.after_fork": "",

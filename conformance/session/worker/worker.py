@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from conformance.allowed_reports.condition import KernelContext
 from conformance.allowed_reports.rules import Allowed
-from conformance.cases.case import Case
+from conformance.cases.case import Case, Isolation
 from conformance.client.user_events import UserEvents
 from conformance.ops.digest import digest
 from conformance.results.case_result import (
@@ -229,8 +229,10 @@ class Worker:
 
         If it passes then, the difference that was seen still stands.
         """
-        # The model predicts no known bug, and what a misled case leaves in a shared kernel stays.
-        unpredictable = bool(case.bugs) or self._system is not None
+        # The model predicts no known bug and no crash, and what a misled case leaves in a shared
+        # kernel stays.
+        unpredictable = bool(case.bugs) or case.isolation is Isolation.FATAL
+        unpredictable |= self._system is not None
         self._ahead = not unpredictable and self._misled < _MOST_MISLED
         result = self._runner.end(case, case_id, attempt())
         if self._runner.misled:
