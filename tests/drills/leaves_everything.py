@@ -52,6 +52,7 @@ MODES = {ROOT: "40700 0:0", DATA: "100640 0:0", DYNAMIC_EVENTS: "100640 0:0"}
 
 def changed(ue: UserEvents) -> list[str]:
     """Differences from a new guest, read unseen by the model."""
+    ue.lockstep.catch_up()
     channel = behind(ue)
     calls: list[list[object]] = [["slurp", path, 1 << 16] for path in CLEAN]
     calls += [["list", f"{ROOT}/instances"], ["slurp", "/proc/self/mounts", 1 << 16]]
