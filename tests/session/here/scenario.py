@@ -144,8 +144,6 @@ def main() -> None:
         with_outcomes(finished("run", "--resume", "/tmp/killed", program=UEVT), "/tmp/killed"),
     )
     emit("client", finished("client", "--here", "--", "/host/parts", program=UEVT))
-    stays = ["--deadline", "2", "--", "/host/parts; sleep 99 & sleep 99"]
-    emit("client_stays", finished("client", "--here", *stays, program=UEVT))
     create_event("u:somebody u32 a")
     before = settings()
     emit("foreign", finished("-k", "write."))
