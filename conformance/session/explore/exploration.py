@@ -118,12 +118,13 @@ def _end(pids: Sequence[int]) -> None:
             os.kill(pid, signal.SIGTERM)
     deadline = Deadline(_END_S, "end of the explorers")
     left = list(pids)
-    while left:
-        left = [pid for pid in left if os.waitpid(pid, os.WNOHANG) == (0, 0)]
+    while left := [pid for pid in left if os.waitpid(pid, os.WNOHANG) == (0, 0)]:
         if deadline.expired:
             for pid in left:
                 os.kill(pid, signal.SIGKILL)
-        deadline.pause() if not deadline.expired else None
+                os.waitpid(pid, 0)
+            return
+        deadline.pause()
 
 
 def _serve(plan: Plan, directory: Path, number: int, of: int, parent: Connection) -> NoReturn:

@@ -45,6 +45,8 @@ _ERROR = re.compile(rf"{SOURCE}:(\d+):\d+: error")
 _ATTEMPTS = 8
 # Seconds in which the cases judge one mutant.
 _MUTANT_S = 60.0
+# Seconds without a result after which the processes are given up.
+_SILENT_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ def main() -> int:
     if options.sample:
         chosen = sorted(Random(options.seed).sample(chosen, options.sample))
     with scratch() as directory:
-        reaching = _reaching(target, directory, options.out)
+        reaching = _reaching(target, directory)
         judge = partial(_judge_all, target, directory, reaching)
         found = list(_side_by_side(judge, chosen, options.out))
     _print(mutants, found)
@@ -179,15 +181,12 @@ def _variants(target: Target) -> list[Variant]:
     return sorted(found, key=lambda each: (each.tier is not Tier.QUICK, each.case.processors))
 
 
-def _reaching(target: Target, directory: Path, out: Path) -> Mapping[int, list[Variant]]:
+def _reaching(target: Target, directory: Path) -> Mapping[int, list[Variant]]:
     """The variants that reach each mutant, the fastest of the quick tier first."""
     variants = _variants(target)
-    kept = out / "reached.json"
-    if not kept.exists():
-        pairs = list(_side_by_side(partial(_reach, target, directory), range(len(variants)), None))
-        kept.write_text(json.dumps(pairs))
+    pairs = _side_by_side(partial(_reach, target, directory), range(len(variants)), None)
     found: dict[int, list[tuple[float, int]]] = {}
-    for at, seconds, numbers in json.loads(kept.read_text()):
+    for at, seconds, numbers in pairs:
         for number in numbers:
             found.setdefault(number, []).append((seconds, at))
     return {
@@ -265,7 +264,9 @@ def _side_by_side(work: Any, todo: Sequence[int], out: Path | None) -> Iterator[
     left = list(connections)
     log = (out / "judged.jsonl").open("a") if out else None
     while left:
-        for ready in wait(left):
+        if not (some := wait(left, _SILENT_S)):
+            raise SystemExit(f"no mutant was judged for {_SILENT_S:g} s")
+        for ready in some:
             assert isinstance(ready, Connection)
             try:
                 item = ready.recv()
@@ -276,8 +277,9 @@ def _side_by_side(work: Any, todo: Sequence[int], out: Path | None) -> Iterator[
                 log.write(json.dumps(item) + "\n")
                 log.flush()
             yield item
-    for pid in pids:
-        os.waitpid(pid, 0)
+    ends = [os.waitpid(pid, 0)[1] for pid in pids]
+    if any(ends):
+        raise SystemExit("a process failed: the results are not all")
 
 
 def _serve(work: Any, name: int, of: int, todo: Sequence[int], parent: Connection) -> NoReturn:
