@@ -44,6 +44,7 @@ class Guest:
         self.actions = ""
         # CPU time per second of the processor's thread.
         self.busy = 1.0
+        self.waits = 0.0
         self.now = 0.0
         self.ended = False
 
@@ -55,7 +56,7 @@ class Guest:
 
     def cpu_time(self) -> CpuTime:
         self.now += 1.0
-        return CpuTime(self.now, {"1": (self.busy * self.now, 0.0)})
+        return CpuTime(self.now, {"1": (self.busy * self.now, self.waits * self.now)})
 
     def status(self, deadline: Deadline) -> str:
         if self._status == "silent":
@@ -141,6 +142,14 @@ def test_sleeping_system_call(tmp_path: Path, dump: str) -> None:
         "python3.11 sleeps in the kernel (state S), in hazard_write < proc_reg_write < vfs_write"
     )
     assert "task:kthreadd" not in found.seen
+
+
+def test_busy_host_is_no_busy_processor(tmp_path: Path) -> None:
+    """A processor is idle if it gets there once the host lets it run."""
+    guest = Guest(tmp_path / "log", [*[KERNEL] * 9, IDLE], "hang_tasks")
+    guest.busy, guest.waits = 0.001, 0.4
+    found = diagnosed(guest)
+    assert (guest.actions, found.party) == ("break", Party.KERNEL)
 
 
 def test_no_nmi_without_a_console(tmp_path: Path) -> None:

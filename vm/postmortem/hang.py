@@ -26,8 +26,11 @@ from vm.qemu.power_cycle import PowerCycle
 from vm.qemu.process import CpuTime
 from vm.qemu.qmp import MonitorTrouble
 
-#: Number of register samples, and seconds between them.
+#: Minimum number of register samples, and seconds between them.
 _SAMPLES, _INTERVAL_S = 4, 0.03
+#: A busy processor is sampled until its thread has run this long, in seconds on an idle host with
+#: KVM: while the host lets it wait it stays in the state it was in.
+_SAMPLED_S = 0.02
 #: Limits for the monitor and for the kernel's output, in seconds on an idle host with KVM.
 _ANSWER_S, _OUTPUT_S = 0.5, 2.0
 #: Maximum number of lines kept as evidence.
@@ -117,7 +120,9 @@ def _busiest(before: CpuTime, after: CpuTime) -> tuple[float, float]:
 
 def _diagnose_processors(power: PowerCycle, console: Console | None, slowness: float) -> Diagnosis:
     samples, busy = _busy_processors(power, slowness)
-    evidence = [f"registers: {', '.join(map(str, sample))}" for sample in samples]
+    evidence = list(
+        dict.fromkeys(f"registers: {', '.join(map(str, sample))}" for sample in samples)
+    )
     spinning = [cpu for cpu in busy if all(sample.in_kernel for sample in cpu)]
     if console is None:
         state = "spins" if spinning else "computes" if busy else "idles"
@@ -155,16 +160,25 @@ def _busy_processors(
 ) -> tuple[list[list[_Sample]], list[tuple[_Sample, ...]]]:
     """All samples, and those of the processors that were never idle."""
     before = power.qemu.cpu_time()
-    samples = []
-    for _ in range(_SAMPLES):
+    limit = Deadline(_OUTPUT_S * slowness, "samples of registers")
+    samples: list[list[_Sample]] = []
+    while True:
         samples.append(_sample(power, slowness))
         time.sleep(_INTERVAL_S)
-    after = power.qemu.cpu_time()
-    if after.threads and sum(_busiest(before, after)) < _BUSY * (after.when - before.when):
-        # KVM does not report halted processors, but they use no CPU time.
-        return samples, []
-    processors = zip(*samples, strict=False)
-    return samples, [cpu for cpu in processors if not any(sample.idle for sample in cpu)]
+        busy = [
+            cpu for cpu in zip(*samples, strict=False) if not any(sample.idle for sample in cpu)
+        ]
+        if not busy:
+            return samples, []
+        if len(samples) < _SAMPLES:
+            continue
+        after = power.qemu.cpu_time()
+        ran, waited = _busiest(before, after)
+        if after.threads and ran + waited < _BUSY * (after.when - before.when):
+            # KVM does not report halted processors, but they use no CPU time.
+            return samples, []
+        if not after.threads or ran >= _SAMPLED_S * slowness or limit.expired:
+            return samples, busy
 
 
 def _sample(power: PowerCycle, slowness: float) -> list[_Sample]:
