@@ -43,8 +43,6 @@ from tests.bench.mutation.mutants import PARAMETERS, Instrumented, Mutant
 SOURCE = Path("kernel/trace/trace_events_user.c")
 _ERROR = re.compile(rf"{SOURCE}:(\d+):\d+: error")
 _ATTEMPTS = 8
-# Seconds in which the cases judge one mutant.
-_MUTANT_S = 60.0
 # Seconds without a result after which the processes are given up.
 _SILENT_S = 600.0
 
@@ -114,15 +112,17 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, help="a directory for the results")
     parser.add_argument("--sample", type=int, default=0, help="so many mutants, chosen by chance")
     parser.add_argument("--seed", default="1")
+    parser.add_argument("--only", type=int, nargs="+", metavar="N", help="only these mutants")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds to judge one mutant")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     mutants, target = _built(options.out)
-    chosen = [each.number for each in mutants]
+    chosen = options.only or [each.number for each in mutants]
     if options.sample:
         chosen = sorted(Random(options.seed).sample(chosen, options.sample))
     with scratch() as directory:
         reaching = _reaching(target, directory)
-        judge = partial(_judge_all, target, directory, reaching)
+        judge = partial(_judge_all, target, directory, reaching, options.limit)
         found = list(_side_by_side(judge, chosen, options.out))
     _print(mutants, found)
     return 0
@@ -217,6 +217,7 @@ def _judge_all(
     target: Target,
     directory: Path,
     reaching: Mapping[int, list[Variant]],
+    limit_s: float,
     name: int,
     of: int,
     todo: Sequence[int],
@@ -224,17 +225,17 @@ def _judge_all(
     guest = Mutants(target, directory / f"judge-{name}")
     try:
         for number in todo[name::of]:
-            yield asdict(_judged(guest, number, reaching.get(number, [])))
+            yield asdict(_judged(guest, number, reaching.get(number, []), limit_s))
     finally:
         guest.worker.close()
 
 
-def _judged(guest: Mutants, number: int, variants: Sequence[Variant]) -> Judged:
+def _judged(guest: Mutants, number: int, variants: Sequence[Variant], limit_s: float) -> Judged:
     guest.fresh()
     began = time.monotonic()
     tried = 0
     for variant in variants:
-        if time.monotonic() - began > _MUTANT_S:
+        if time.monotonic() - began > limit_s:
             break
         tried += 1
         results = [guest.run(variant, number), *guest.worker.take_other_results()]
