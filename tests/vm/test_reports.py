@@ -190,6 +190,7 @@ HEADLINES = {
         "BUG: using smp_processor_id() in preemptible [00000000] code: sh/77",
         "BUG kmalloc-64 (Not tainted): Poison overwritten",
         "BUG user_event (Tainted: G    B      O      ): Object already free",
+        "BUG: Bad current_user_events",
     ),
     ReportKind.KASAN: (
         "BUG: KASAN: slab-use-after-free in user_event_mm_dup+0x1/0x2",

@@ -106,7 +106,9 @@ _PATTERNS: tuple[tuple[ReportKind, str], ...] = (
         r"BUG \S+ \((?:Not tainted|Tainted: [^)]*)\): "
         r"|BUG: (?:sleeping function called from|scheduling while atomic: |workqueue lockup - "
         r"|Bad (?:page (?:state|map)|rss-counter state) |spinlock |rwlock |using \w+\(\) in pre"
-        r"|non-zero pgtables_bytes|(?:TASK |stack )?stack guard page was hit|Dentry )",
+        r"|non-zero pgtables_bytes|(?:TASK |stack )?stack guard page was hit|Dentry "
+        # kernel/trace/trace_events_user.c
+        r"|Auto-delete engaged on persistent event|Bad current_user_events)",
     ),
     # Before 6.18 "WARNING: CPU: 0 PID: 1 at file:line func"; since then the location comes first.
     (ReportKind.WARN, r"WARNING: (?:CPU: \d+ PID: \d+ at |\S+:\d+ at |\S+ at \S+:\d+)"),
