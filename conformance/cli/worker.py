@@ -60,6 +60,8 @@ async def _serve(arguments: argparse.Namespace, security: object) -> None:
                 resources={RESOURCE: arguments.vms},
                 security=security,
                 memory_limit=None,
+                # What it leaves when it is killed is removed with the directory.
+                env={"TMPDIR": str(directory)},
                 dashboard=False,
                 # Without a host it listens on every interface.
                 host="127.0.0.1" if is_loopback(arguments.address) else None,
