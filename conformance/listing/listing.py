@@ -29,6 +29,7 @@ from conformance.listing.names import (
 from conformance.listing.structures import filled, reg_layout
 from conformance.model.answers import UNREADABLE, Difference
 from conformance.ops import race, tasks
+from conformance.ops.allocations import Unfreed
 from conformance.ops.c_text import literal
 from conformance.results.case_result import Mismatch
 
@@ -112,7 +113,8 @@ class Listing:
                 if allowed and allowed[0][name] != value:
                     return Mismatch(step.number, name, str(allowed[0][name]), str(value))
         texts = (plain_names(text) for text in (found.allowed, found.observed))
-        return Mismatch(step.number, found.field, *texts)
+        field = "unfreed" if isinstance(step.operation, Unfreed) else found.field
+        return Mismatch(step.number, field, *texts)
 
     def _memory_mismatch(self, step: Step, place: str, found: Difference) -> Mismatch:
         actor, _, number = place.partition(" ")

@@ -11,6 +11,7 @@ from conformance import ops
 from conformance.abi import uapi
 from conformance.abi.perf import PERF_FLAG_FD_CLOEXEC
 from conformance.ops import compat, credentials, tasks
+from conformance.ops.allocations import RecordAllocations, Unfreed
 from conformance.ops.c_text import flag_names
 from conformance.ops.calls import MAP_FIXED_NOREPLACE
 from conformance.ops.operation import Operation
@@ -76,8 +77,8 @@ def _request(number: int) -> str:
     return _REQUESTS.get(number, f"{number:#x}UL")
 
 
-def _kernel_memory(each: ops.KernelMemory, _: Descriptors, __: Names) -> str:
-    raise NotExpressible("a leak is judged by how /proc/meminfo grows, not by any answer")
+def _memory(each: ops.Operation, _: Descriptors, __: Names) -> str:
+    raise NotExpressible("a leak is judged by what the kernel counts or records, not by any answer")
 
 
 def _become(each: credentials.Become, _: Descriptors, __: Names) -> str:
@@ -231,7 +232,9 @@ _WRITERS: Mapping[type[Operation], _Writer] = {
     ops.StoreNumber: _plain("store_number({at}, {path})"),
     ops.Load: _plain("peek({at}, {each.length})"),
     ops.ReadFile: lambda each, _, __: read_file(each),
-    ops.KernelMemory: _kernel_memory,
+    ops.KernelMemory: _memory,
+    RecordAllocations: _memory,
+    Unfreed: _memory,
     ops.WriteFile: lambda each, _, __: (
         f"echo({c.path(each.path)}, {c.open_flags(each.flags)}, {c.data(each.data)})"
     ),

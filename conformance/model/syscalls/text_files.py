@@ -10,6 +10,7 @@ from conformance.model.state.world import World
 from conformance.model.syscalls import entry
 from conformance.model.tracefs import event_paths, files, format_file
 from conformance.ops import View
+from conformance.ops.allocations import RecordAllocations, Unfreed
 
 # What the model as an executor reads from an `id`.
 _SOME_ID = b"65000\n"
@@ -41,6 +42,16 @@ def _stat(world: World, operation: ops.Stat) -> Answer:
     return Answer(entry.attributes(world, operation.path).mode)
 
 
+def _record_allocations(world: World, operation: RecordAllocations) -> Answer:
+    world.process(operation.actor)
+    return Answer(1)
+
+
+def _unfreed(world: World, operation: Unfreed) -> Answer:
+    world.process(operation.actor)
+    return Answer(0, "", b"") if operation.last else Answer(None)
+
+
 def _kernel_memory(world: World, operation: ops.KernelMemory) -> Answer:
     world.process(operation.actor)
     return Answer(None)
@@ -59,4 +70,6 @@ HANDLERS: Handlers = {
     ops.Stat: _stat,
     ops.StoreNumber: _store_number,
     ops.KernelMemory: _kernel_memory,
+    RecordAllocations: _record_allocations,
+    Unfreed: _unfreed,
 }
