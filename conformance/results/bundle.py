@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.results.case_result import CaseResult
-from conformance.results.errors import ReportError
-from conformance.results.files import read_json
-from conformance.results.json_codec import SchemaError, decode, encode
+from conformance.results.files import read_json, reading
+from conformance.results.json_codec import decode, encode
 from conformance.results.run import RunHead
 from host.files import write_atomically
 
@@ -43,7 +42,5 @@ def write_bundle(bundle: Bundle, path: Path) -> None:
 
 def read_bundle(path: Path) -> Bundle:
     """Read and validate ``path``.  Raises ReportError, naming the place."""
-    try:
+    with reading(path):
         return decode(Bundle, read_json(path), "bundle")
-    except SchemaError as error:
-        raise ReportError.malformed(path, str(error)) from error

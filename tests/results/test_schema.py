@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from jsonschema import Draft202012Validator
 
+from conformance.results.frozen import DOCS
 from conformance.results.json_codec import SchemaError
 from conformance.results.run import RunRecord
-from conformance.results.schema import DOCS, documents, results_schema, summary_schema
+from conformance.results.schema import documents, results_schema, summary_schema
 from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
 
 # The section of docs/results.md that explains the keys of an object.

@@ -96,9 +96,7 @@ def _add_case(suite: Element, case: CaseResult, prefix: str, head: RunHead) -> N
         entry.set("line", str(case.line))
     tag = _tag(case.outcome, head)
     if tag:
-        message = one_line(case.difference)
-        if case.outcome is Outcome.SKIP:
-            message = f"{message}: {SkipReason(case.reason).sentence}"
+        message = one_line(case.explanation or case.difference)
         element = SubElement(entry, tag, {"type": case.outcome.value, "message": message})
         if tag != "skipped":
             element.text = "\n".join(render_failure(case, head))

@@ -115,10 +115,7 @@ def case_lines(number: int, case: CaseResult, head: RunHead) -> list[str]:
         lines = [f"# {line}" for line in render_failure(case, head)]
     if case.outcome in _WITHOUT_DIRECTIVE:
         return [*lines, result_line(number, case.id, ok=ok)]
-    reason = case.reason
-    if case.outcome is Outcome.SKIP:
-        reason = f"{reason}: {SkipReason(case.reason).sentence}"
-    return [*lines, result_line(number, case.id, case.outcome, detail(reason), ok=ok)]
+    return [*lines, result_line(number, case.id, case.outcome, detail(case.explanation), ok=ok)]
 
 
 def remarks(case: CaseResult) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from conformance.report.export.ktap import not_built_reason, remarks
-from conformance.results.case_result import CaseResult, Outcome, RunVerdict, SkipReason
+from conformance.results.case_result import CaseResult, Outcome, RunVerdict
 from conformance.results.run import RunHead, RunRecord, with_names
 from conformance.results.verdict import verdict_line
 from host.text import one_line
@@ -83,7 +83,7 @@ def _case(case: CaseResult, name: str, head: RunHead, place: str) -> dict[str, A
 def _notes(case: CaseResult, head: RunHead) -> list[str]:
     """What tmt shows beside a result, on one line: the evidence is in the log."""
     if case.outcome is Outcome.SKIP:
-        return [f"{case.reason}: {SkipReason(case.reason).sentence}"]
+        return [case.explanation]
     if head.fails(case.outcome):
         again = head.command_for(case)
         return [f"{case.outcome}: {case.difference}", *([f"rerun: {again}"] if again else [])]
