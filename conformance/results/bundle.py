@@ -10,7 +10,6 @@ from conformance.results.case_result import CaseResult
 from conformance.results.files import read_json, reading
 from conformance.results.json_codec import decode, encode
 from conformance.results.run import RunHead
-from host.files import write_atomically
 
 VERSION = 1
 
@@ -34,10 +33,10 @@ class Bundle:
         if not self.result.evidence.program:
             raise ValueError(f"{self.result.id} has no recorded program")
 
-
-def write_bundle(bundle: Bundle, path: Path) -> None:
-    """Write ``path`` atomically.  Raises OSError."""
-    write_atomically(path, json.dumps(encode(bundle), indent=1, allow_nan=False) + "\n")
+    @property
+    def text(self) -> str:
+        """The text of its file."""
+        return json.dumps(encode(self), indent=1, allow_nan=False) + "\n"
 
 
 def read_bundle(path: Path) -> Bundle:

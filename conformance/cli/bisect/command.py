@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from conformance.cli.one_kernel import clean_up_on_signals
 from conformance.results.case_result import Level
 from conformance.results.directory import claim, default_directory, link_latest, unused
 from conformance.session.launch import ROOT, make_directories_absolute, session
@@ -54,9 +54,7 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 def perform(arguments: Namespace) -> int:
     """0 if the commit was found, 1 if none or several were; raises what `uevt run` raises."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # Like Ctrl-C: clean up first.
-        signal.signal(number, signal.default_int_handler)
+    clean_up_on_signals()
     # Imported late: other commands do not need it.
     from conformance.cli.bisect.judge import Judge, SelectedCases, profile_of
     from conformance.cli.bisect.walk import Walk

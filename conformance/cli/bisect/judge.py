@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -24,7 +24,7 @@ from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.results.results_json import NAME, read_results
 from conformance.results.run import RunRecord
 from conformance.session.launch import Session
-from conformance.session.options import declare, groups_of
+from conformance.session.options import default_options
 from host.progress import silent
 from kernels.errors import HostTrouble, UserMistake
 from kernels.store.store import Store
@@ -149,11 +149,7 @@ class Judge:
 
     def _run(self, sha: str, ids: list[str], out: Path) -> int:
         """One session; its exit code."""
-        parser = ArgumentParser()
-        declare(groups_of(parser))
-        options = parser.parse_args([])
-        for name, value in vars(self._options).items():
-            setattr(options, name, value)
+        options = default_options(**vars(self._options))
         # The new kernel has no durations, and its guests cannot be shared.
         options.ref, options.tier, options.guests = sha, "full", 1
         options.exit_style = ExitStyle.BISECT.value
