@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -82,8 +81,3 @@ def _copy_loaded(source: Path, target: Path, *, executable: bool = False) -> Non
     """Copy an ELF file without symbols and debugging information."""
     target.write_bytes(elf.loaded(source))
     target.chmod(0o755 if executable else 0o644)
-
-
-def packages() -> Path:
-    """The directory of the installed packages."""
-    return Path(sysconfig.get_path("purelib"))
