@@ -42,23 +42,6 @@ def test_any_runs_are_valid(records: list[RunRecord]) -> None:
     assert len(data["tests"]) == sum(len(each.cases) + 1 for each in records)
 
 
-def test_each_outcome_has_a_status() -> None:
-    assert statuses(document(mixed())) == {
-        "user_events": "FAIL",
-        "registration.empty_name": "PASS",
-        "registration.size_short": "FAIL",
-        "enable.bit_63": "PASS",
-        "delete.busy": "FAIL",
-        "write.storm": "FAIL",
-        "status.text": "PASS",
-        "format.array_length": "FAIL",
-        "grammar.order": "PASS",
-        "filters.caret": "PASS",
-        "layouts.compat": "SKIP",
-        "lifetime.fork": "MISS",
-    }
-
-
 @pytest.mark.parametrize(
     ("outcome", "blame", "status"),
     [
