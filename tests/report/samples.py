@@ -136,6 +136,11 @@ def failure() -> CaseResult:
     )
 
 
+def evidence(text: str) -> Evidence:
+    """Evidence with the same text in every part."""
+    return Evidence((text,), text, text, text, text)
+
+
 def mixed() -> RunRecord:
     """A run with one of everything."""
     lost = case("enable.bit_63", Outcome.ERROR, reason="QEMU was ended by signal 9 (SIGKILL)")

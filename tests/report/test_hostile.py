@@ -24,7 +24,9 @@ from conformance.report.terminal.progress import Live
 from conformance.report.terminal.summary import render_summary
 from conformance.results.case_result import Evidence, Outcome
 from conformance.results.run import KernelFacts, RunRecord
+from tests.report.export import test_kcidb, test_tmt
 from tests.report.export.ktap_reader import read_ktap
+from tests.report.export.test_junit import SCHEMA
 from tests.report.samples import case, contradictions, head, results, run, tuples
 
 # Do not shrink: it takes longest, and each token is simple.
@@ -43,7 +45,19 @@ TOKENS = (
     *("\x85", "\x0b", "\x0c", "\r", "\x08", "\x00"),
     *("\nok 1 write.forged", "\nnot ok 2 x", "\n1..0 # SKIP", "\nBail out! no", "\n# Subtest: x"),
     *(" # SKIP", " # TODO", "KTAP version 1", "\n\nuevt: 6.12 PASS: 9 passed"),
-    *("]]>", "<!--", "&#27;", "<x>", "'\"", "\ud800", "\uffff", "\U000e0041", "%s%n", "plain"),
+    *(
+        "]]>",
+        "<![CDATA[",
+        "<!--",
+        "&#27;",
+        "<x>",
+        "'\"",
+        "\ud800",
+        "\uffff",
+        "\U000e0041",
+        "%s%n",
+        "plain",
+    ),
 )
 HOSTILE = st.lists(st.sampled_from(TOKENS), min_size=1, max_size=4).map("".join)
 JUDGED = [each for each in Outcome if each is not Outcome.SKIP]
@@ -123,11 +137,16 @@ def test_ktap_has_one_case_with_its_result(record: RunRecord) -> None:
 
 @QUICK
 @given(RECORDS)
-def test_junit_is_well_formed_and_has_one_case(record: RunRecord) -> None:
-    text = render_junit([record])
+def test_documents_are_valid_and_have_one_case(record: RunRecord) -> None:
+    text = render_junit([record, record])
     check(text)
+    SCHEMA.validate(text)
     entries = ElementTree.fromstring(text).findall("testsuite/testcase")
-    assert [each.get("name") for each in entries if each.get("name") != "uevt.run"] == ["write.a"]
+    assert [each.get("name") for each in entries] == ["write.a", "uevt.run"] * 2
+    dated = replace(record, head=replace(record.head, started=head().started))
+    tests = test_kcidb.document(dated)["tests"]
+    assert [each["path"] for each in tests] == ["user_events", "user_events.write.a"]
+    assert [each["name"] for each in test_tmt.document(record)] == ["/", "/write.a"]
 
 
 @QUICK

@@ -182,13 +182,3 @@ def test_evidence_is_bounded() -> None:
     assert shown.startswith("[    0.0]")
     assert len(test["log_excerpt"]) <= 16384
     assert test["log_excerpt"].startswith("CRASH write.a (0.00 s)\n")
-
-
-def test_texts_are_valid_for_the_database() -> None:
-    text = "\x00\ud800\udcff\t\x1b"
-    bad = case("write.a", Outcome.FAIL, reason=text, evidence=Evidence((text,), text, text))
-    facts = KernelFacts(text, text, text, config_sha256="0" * 64)
-    record = run(bad, head=head(kernel=facts, host={"accel": text, text: text}))
-    rendered = json.dumps(document(record), ensure_ascii=False)
-    assert rendered.encode("utf-8")
-    assert "\\u0000" not in rendered
