@@ -23,6 +23,7 @@ from conformance.results.case_result import (
     SkipReason,
 )
 from conformance.results.run import ALWAYS_SHOWN
+from host.text import first
 
 # Outcomes that fail every run, and the titles of the others.
 _FAILED = LOST | {Outcome.FAIL, Outcome.ERROR}
@@ -54,6 +55,15 @@ class GroupedResult:
     before: Outcome | None = None
     before_on: str = ""
     alike: tuple[Group, ...] = ()
+
+    def heading(self, arrow: str) -> tuple[str, str, str]:
+        """Outcome, number of variants and kernels, for a person."""
+        outcome, where = str(self.outcome), f"on {', '.join(one.label for one in self.columns)}"
+        if self.before is not None:
+            outcome = f"{self.before} {arrow} {self.outcome}"
+            where = f"({self.before} on {self.before_on})" if self.before_on else ""
+        variants = len(self.group.rows)
+        return outcome, f"({variants} variants)" if variants > 1 else "", where
 
     @property
     def cases(self) -> int:
@@ -163,9 +173,7 @@ def failure_text(found: GroupedResult) -> str:
 
 def also(found: GroupedResult) -> str:
     """The names of the other functions, most of them."""
-    names = [each.name for each in found.alike[:_MOST_ALIKE]]
-    more = len(found.alike) - len(names)
-    return ", ".join(names + ([f"and {more} more"] if more else []))
+    return ", ".join(first([each.name for each in found.alike], _MOST_ALIKE))
 
 
 def transitions(matrix: Matrix) -> list[Transition]:
