@@ -15,13 +15,7 @@ from conformance.abi.switches import SWITCHES
 from conformance.report.causes import symptom
 from conformance.report.failure import render_failure
 from conformance.report.matrix.table import Absence, Cell, Column, Group, Matrix, Row, grouped
-from conformance.results.case_result import (
-    LOST,
-    Contradiction,
-    Outcome,
-    RunVerdict,
-    SkipReason,
-)
+from conformance.results.case_result import LOST, Contradiction, Outcome, RunVerdict, SkipReason
 from conformance.results.run import ALWAYS_SHOWN
 from host.text import first
 
@@ -36,7 +30,6 @@ _SECTIONS = {
 _MOST_ALIKE = 30
 # Facts of a run that differ every time.
 _OF_A_RUN = frozenset({"guests", "began", "took", "results"})
-_SKIPPED = {reason.value: reason.sentence for reason in SkipReason}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +155,7 @@ def _failing(matrix: Matrix) -> frozenset[Outcome]:
 def failure_text(found: GroupedResult) -> str:
     """The first of these results as the terminal shows it, without heading and sentence."""
     column, row = found.columns[0], found.group.rows[0]
-    result = next(
-        cell.result
-        for cell in row.cells
-        if cell.result is not None and cell.result.outcome is found.outcome
-    )
+    result = next(each for each in row.results if each.outcome is found.outcome)
     heading = 1 + bool(result.sentence)
     return textwrap.dedent("\n".join(render_failure(result, column.record.head)[heading:]))
 
@@ -231,7 +220,7 @@ def run_trouble(column: Column) -> str:
     """A problem of a run that no case shows, "" if there is none."""
     record = column.record
     if record.verdict is RunVerdict.NOT_BUILT:
-        return record.note or _SKIPPED[SkipReason.NOT_BUILT]
+        return record.note or SkipReason.NOT_BUILT.sentence
     return record.trouble
 
 
@@ -301,7 +290,7 @@ def _reason(cell: Cell) -> str:
     if result is None:
         return ""
     if result.outcome is Outcome.SKIP:
-        return _SKIPPED[result.reason]
+        return SkipReason(result.reason).sentence
     return result.reason or "; ".join(str(each) for each in result.mismatches[:1])
 
 

@@ -17,7 +17,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -45,19 +45,6 @@ _ATTEMPTS = 8
 _MUTANT_S = 60.0
 # Seconds without a result after which the processes are given up.
 _SILENT_S = 600.0
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A mutant, the case that noticed it first or "", and how many were tried of how many."""
-
-    number: int
-    case: str
-    outcome: str
-    quick: bool
-    tried: int
-    reaching: int
-    seconds: float
 
 
 class Mutants:
@@ -193,13 +180,13 @@ def _reach(variants: Sequence[Variant], guest: Mutants, at: int) -> tuple[int, f
 
 
 def _judged(reaching: Mapping[int, list[Variant]], guest: Mutants, number: int) -> dict[str, Any]:
-    """A Judged as JSON."""
+    """The case that noticed a mutant first or "", and how many were tried of how many."""
     variants = reaching.get(number, [])
     guest.fresh()
     began = time.monotonic()
-    tried, noticed = 0, ("", "", False)
+    tried, noticed = 0, {"case": "", "outcome": "", "quick": False}
     for variant in variants:
-        if noticed[0] or time.monotonic() - began > _MUTANT_S:
+        if noticed["case"] or time.monotonic() - began > _MUTANT_S:
             break
         tried += 1
         results = [guest.run(variant, number), *guest.worker.take_other_results()]
@@ -207,9 +194,11 @@ def _judged(reaching: Mapping[int, list[Variant]], guest: Mutants, number: int) 
             results += guest.leftovers()
         found = next((each for each in results if each.outcome in UNEXPECTED), None)
         if found is not None:
-            noticed = found.id, found.outcome.value, variant.tier is Tier.QUICK
+            quick = variant.tier is Tier.QUICK
+            noticed = {"case": found.id, "outcome": found.outcome.value, "quick": quick}
     seconds = round(time.monotonic() - began, 2)
-    return asdict(Judged(number, *noticed, tried, len(variants), seconds))
+    counts = {"tried": tried, "reaching": len(variants), "seconds": seconds}
+    return {"number": number, **noticed, **counts}
 
 
 @dataclass(frozen=True, slots=True)
