@@ -41,23 +41,43 @@ SCHEMA = xmlschema.XMLSchema(GOLDEN / "junit-10.xsd")
 """That of Jenkins' xunit plugin, as pytest tests its own reports with it; licence in the file."""
 
 
+def document(*records: RunRecord) -> Element:
+    """The root of a valid document."""
+    text = render_junit(records)
+    SCHEMA.validate(text)
+    return ElementTree.fromstring(text)
+
+
+def entries(record: RunRecord) -> list[Element]:
+    """The entries of the cases."""
+    *found, last = document(record).findall(".//testcase")
+    assert last.get("name") == "uevt.run"
+    return found
+
+
+def attribute(root: Element, path: str, name: str) -> str | None:
+    """The attribute of an element that exists."""
+    found = root.find(path)
+    assert found is not None, path
+    return found.get(name)
+
+
+def deviation() -> CaseResult:
+    return wrong("a.b", outcome=Outcome.CHANGED, level=Level.BEHAVIOUR)
+
+
 @UNHURRIED
 @given(st.lists(runs(), min_size=1, max_size=2))
 def test_any_runs_are_valid_with_correct_counts(records: list[RunRecord]) -> None:
-    text = render_junit(records)
-    SCHEMA.validate(text)
-    root = ElementTree.fromstring(text)
+    root = document(*records)
     for suite, record in zip(root.findall("testsuite"), records, strict=True):
-        entries = suite.findall("testcase")
-        assert [each.get("name") for each in entries][: len(record.cases)] == [
-            each.id for each in record.cases
-        ]
-        for attribute, tag in COUNTED.items():
-            assert int(suite.attrib[attribute]) == len(suite.findall(f"testcase/{tag}"))
-        assert int(suite.attrib["tests"]) == len(entries)
-    for attribute in ("tests", "failures", "errors"):
-        counts = [int(suite.attrib[attribute]) for suite in root]
-        assert int(root.attrib[attribute]) == sum(counts)
+        names = [each.get("name") for each in suite.findall("testcase")]
+        assert names[: len(record.cases)] == [each.id for each in record.cases]
+        for counted, tag in COUNTED.items():
+            assert int(suite.attrib[counted]) == len(suite.findall(f"testcase/{tag}"))
+        assert int(suite.attrib["tests"]) == len(names)
+    for counted in ("tests", "failures", "errors"):
+        assert int(root.attrib[counted]) == sum(int(suite.attrib[counted]) for suite in root)
 
 
 def test_another_parser_finds_ids_and_outcomes(tmp_path: Path) -> None:
@@ -69,9 +89,8 @@ def test_another_parser_finds_ids_and_outcomes(tmp_path: Path) -> None:
     assert found["delete.busy"].classname == "delete"
     assert found["enable.bit_63"].is_passed
     assert (suite.tests, suite.failures, suite.errors, suite.skipped) == (12, 3, 1, 2)
-    release = ElementTree.parse(path).find(".//property[@name='kernel.release']")
-    assert release is not None
-    assert release.get("value") == "6.12.117"
+    root = ElementTree.parse(path).getroot()
+    assert attribute(root, ".//property[@name='kernel.release']", "value") == "6.12.117"
 
 
 def test_the_text_of_a_failure_is_its_evidence() -> None:
@@ -94,10 +113,7 @@ def test_an_entry_has_the_place_and_the_sentence_of_its_case() -> None:
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        (
-            run(case("write.a"), selected=3, note="interrupted"),
-            "1 of 3 cases ended: interrupted",
-        ),
+        (run(case("write.a"), selected=3, note="interrupted"), "1 of 3 cases ended: interrupted"),
         (
             run(case("write.a"), contradictions=(contradiction(),)),
             "the kernel contradicts its profile in: ebadf_when_disabled; see --abi",
@@ -106,21 +122,17 @@ def test_an_entry_has_the_place_and_the_sentence_of_its_case() -> None:
     ids=["incomplete", "contradicted"],
 )
 def test_a_problem_of_the_run_is_an_error_entry(record: RunRecord, message: str) -> None:
-    root = ElementTree.fromstring(render_junit([record]))
-    error = root.find(".//testcase[@name='uevt.run']/error")
-    assert error is not None
-    assert error.get("message") == message
+    path = ".//testcase[@name='uevt.run']/error"
+    assert attribute(document(record), path, "message") == message
 
 
 def test_measured_switches_are_shown_for_run_and_case() -> None:
-    root = ElementTree.fromstring(render_junit([contradicted()]))
-    found = root.find(".//property[@name='contradicted']")
-    assert found is not None
-    assert found.get("value") == "ebadf_when_disabled=no persist=yes"
+    root = document(contradicted())
+    switches = attribute(root, ".//property[@name='contradicted']", "value")
+    assert switches == "ebadf_when_disabled=no persist=yes"
     output = root.findtext(".//testcase[@name='write.a']/system-out")
-    assert output == (
-        "level: contract\njudged with measured switches: ebadf_when_disabled, persist"
-    )
+    shown = "judged with measured switches: ebadf_when_disabled, persist"
+    assert output == f"level: contract\n{shown}"
 
 
 def test_a_weak_deviation_passes_and_says_what_differs() -> None:
@@ -145,39 +157,22 @@ def test_a_fixed_bug_passes_and_is_named() -> None:
     assert entry.findtext("system-out") == f"level: contract\nFIXED: {reason}"
 
 
-def deviation() -> CaseResult:
-    return wrong("a.b", outcome=Outcome.CHANGED, level=Level.BEHAVIOUR)
-
-
-def entries(record: RunRecord) -> list[Element]:
-    """The entries of the cases."""
-    document = render_junit([record])
-    SCHEMA.validate(document)
-    *found, last = ElementTree.fromstring(document).findall(".//testcase")
-    assert last.get("name") == "uevt.run"
-    return found
-
-
 def test_a_kernel_without_user_events_is_skipped() -> None:
     unbuilt = case("write.a", Outcome.SKIP, reason=SkipReason.NOT_BUILT)
     for record, names in (
         (run(not_built=True), ["uevt.run"]),
         (run(unbuilt, not_built=True), ["write.a", "uevt.run"]),
     ):
-        root = ElementTree.fromstring(render_junit([record]))
-        found = root.findall(".//testcase")
-        assert [(each.get("name"), each[0].tag) for each in found] == [
-            (name, "skipped") for name in names
-        ]
-        verdict = root.find(".//property[@name='verdict']")
-        assert verdict is not None
-        assert verdict.get("value") == "NOT_BUILT"
+        root = document(record)
+        found = [(each.get("name"), each[0].tag) for each in root.findall(".//testcase")]
+        assert found == [(name, "skipped") for name in names]
+        assert attribute(root, ".//property[@name='verdict']", "value") == "NOT_BUILT"
 
 
 def test_classes_of_several_kernels_are_unique() -> None:
-    root = ElementTree.fromstring(render_junit([run(case("write.a")), run(case("write.a"))]))
-    entries = [(each.get("classname"), each.get("name")) for each in root.findall(".//testcase")]
-    assert entries == [
+    root = document(run(case("write.a")), run(case("write.a")))
+    found = [(each.get("classname"), each.get("name")) for each in root.findall(".//testcase")]
+    assert found == [
         *(("6.12.write", "write.a"), ("6.12.uevt", "uevt.run")),
         *(("6.12-2.write", "write.a"), ("6.12-2.uevt", "uevt.run")),
     ]
@@ -214,6 +209,5 @@ def test_the_other_run_of_a_case_has_its_element(
     ],
 )
 def test_a_skipped_entry_has_outcome_and_reason(result: CaseResult, message: str) -> None:
-    skipped = ElementTree.fromstring(render_junit([run(result)])).find(".//skipped")
-    assert skipped is not None
+    (skipped,) = document(run(result)).findall(".//skipped")
     assert skipped.attrib == {"type": result.outcome.value, "message": message}

@@ -77,9 +77,8 @@ def test_the_line_of_the_run_decides_the_status(outcome: Outcome, line: Level, s
 
 
 def test_a_known_bug_is_a_present_issue() -> None:
-    known = case(
-        "format.length", Outcome.XFAIL, reason="the length is garbage", bug="format-array-length"
-    )
+    texts = {"reason": "the length is garbage", "bug": "format-array-length"}
+    known = case("format.length", Outcome.XFAIL, **texts)
     data = document(run(case("write.a"), known))
     assert statuses(data) == {"user_events": "PASS", "write.a": "PASS", "format.length": "FAIL"}
     (incident,) = data["incidents"]
@@ -96,10 +95,8 @@ def test_a_fixed_bug_is_an_absent_issue() -> None:
     data = document(run(case("write.a"), gone))
     assert statuses(data)["format.length"] == statuses(data)["user_events"] == "PASS"
     assert [each["present"] for each in data["incidents"]] == [False, False]
-    assert [each["id"] for each in data["issues"]] == [
-        "mine:user_events.one",
-        "mine:user_events.two",
-    ]
+    issues = [each["id"] for each in data["issues"]]
+    assert issues == ["mine:user_events.one", "mine:user_events.two"]
 
 
 def test_two_kernels_with_one_bug_have_one_issue() -> None:
@@ -152,8 +149,7 @@ def test_the_source_of_a_kernel_may_be_unknown(kernel: str) -> None:
 
 def test_a_known_build_is_not_repeated() -> None:
     data = document(mixed(), sender=replace(SENDER, build="maestro:6565c0ffee"))
-    assert "builds" not in data
-    assert "checkouts" not in data
+    assert not {"builds", "checkouts"} & data.keys()
     assert {each["build_id"] for each in data["tests"]} == {"maestro:6565c0ffee"}
 
 

@@ -179,9 +179,8 @@ def test_durations_and_digests_are_kept() -> None:
     def result(digest: str, seconds: float) -> CaseResult:
         return case("a.b", digest=digest * 32, duration_s=seconds)
 
-    one = data(
-        page(kernel("6.1", result("ab", 0.5)), kernel("6.4"), kernel("6.12", result("ab", 2)))
-    )
+    alike = kernel("6.1", result("ab", 0.5)), kernel("6.4"), kernel("6.12", result("ab", 2))
+    one = data(page(*alike))
     assert one["rows"][0][4:7] == ["P-P", [500, 2000], "abababababab"]
     other = data(page(kernel("6.1", result("ab", 0.5)), kernel("6.12", result("cd", 2))))
     assert other["rows"][0][6] == ["abababababab", "cdcdcdcdcdcd"]
