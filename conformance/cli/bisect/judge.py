@@ -6,7 +6,6 @@ import time
 from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from conformance.abi.profile import Profile, ProfileError, profile_for
@@ -26,6 +25,7 @@ from conformance.results.run import RunRecord
 from conformance.session.launch import Session
 from conformance.session.options import default_options
 from host.progress import silent
+from host.text import closest
 from kernels.errors import HostTrouble, UserMistake
 from kernels.store.store import Store
 from kernels.trees.git_bisect import Answer
@@ -67,8 +67,8 @@ class SelectedCases:
             }
             if not found:
                 every = {case.id for case in known}.union(*known.values())
-                close = get_close_matches(name, sorted(every), n=1)
-                hint = f"did you mean {close[0]}?" if close else "docs/results lists all ids"
+                close = closest(name, sorted(every))
+                hint = f"did you mean {close}?" if close else "docs/results lists all ids"
                 raise UnknownCase(f"there is no case {name!r}", hint)
             for case, ids in found.items():
                 selected[case] = selected.get(case, frozenset()) | ids
