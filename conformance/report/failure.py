@@ -130,12 +130,10 @@ def _references(result: CaseResult) -> Iterator[str]:
         ("documents", docs),
         ("", documentation_link(docs)),
     ):
-        if text:
-            yield from wrapped(
-                f"{label:<{_COLUMN}}{one_line(text)}" if label else text,
-                indent=2 if label else 2 + _COLUMN,
-                hanging=_COLUMN,
-            )
+        if text and label:
+            yield from wrapped(f"{label:<{_COLUMN}}{one_line(text)}", indent=2, hanging=_COLUMN)
+        elif text:
+            yield from wrapped(text, indent=2 + _COLUMN, hanging=_COLUMN)
 
 
 def _content(text: str) -> list[str]:

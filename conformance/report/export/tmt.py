@@ -48,8 +48,7 @@ def render_tmt(records: Iterable[RunRecord], files: str = "") -> str:
     runs = with_names(records)
     found: list[dict[str, Any]] = []
     for name, record in runs:
-        several = len(runs) > 1
-        below = "/" + one_line(name).replace("/", "-") if several else ""
+        below = "/" + one_line(name).replace("/", "-") if len(runs) > 1 else ""
         place = f"{files}{below}" if files else ""
         found.append(_whole(record, below or "/", place))
         cases = () if record.not_built else record.cases
@@ -58,11 +57,8 @@ def render_tmt(records: Iterable[RunRecord], files: str = "") -> str:
 
 
 def _whole(record: RunRecord, name: str, place: str) -> dict[str, Any]:
-    notes = [verdict_line(record)]
-    if record.not_built:
-        notes.append(not_built_reason(record))
-    elif record.trouble:
-        notes.append(record.trouble)
+    trouble = not_built_reason(record) if record.not_built else record.trouble
+    notes = [verdict_line(record), *([trouble] if trouble else [])]
     entry = _entry(name, _WHOLE[record.verdict], record.duration_s, notes)
     if place:
         entry["log"] = [f"{place}/{file}" for file in FILES]
