@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TextIO
 
 WIDTH = 100
@@ -24,6 +24,17 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """``text`` printable and on one line, runs of white space replaced by one space."""
     return printable(" ".join(text.split()))
+
+
+def cut(text: str, width: int) -> str:
+    """A text of at most so many characters, with … for what is left out."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def first(items: Sequence[str], most: int, more: str = "and {} more") -> list[str]:
+    """At most so many items, and how many more there are."""
+    rest = len(items) - most
+    return [*items[:most], *([more.format(rest)] if rest > 0 else [])]
 
 
 def counted(number: int, noun: str) -> str:

@@ -126,6 +126,11 @@ USER_UNREG = Layout(
 # enum user_reg_flag: the uapi header defines the bits as enum constants.
 USER_EVENT_REG_PERSIST = 1 << 0
 USER_EVENT_REG_MULTI_FORMAT = 1 << 1
+REG_FLAGS = {
+    USER_EVENT_REG_PERSIST: "USER_EVENT_REG_PERSIST",
+    USER_EVENT_REG_MULTI_FORMAT: "USER_EVENT_REG_MULTI_FORMAT",
+}
+"""Names of the flags of struct user_reg."""
 
 # EVENT_BIT_*: the bits of a status byte of 5.18 to 6.0.
 EVENT_BIT_FTRACE = 0

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from conformance.cli.output import write
 from conformance.cli.repro import chosen
-from conformance.results.bundle import VERSION, Bundle, write_bundle
-from conformance.results.errors import ReportError
+from conformance.results.bundle import VERSION, Bundle
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.results.results_json import read_results
 from conformance.results.stored_runs import find_run
@@ -37,11 +37,9 @@ def _perform(arguments: argparse.Namespace) -> int:
     except NotExpressible:
         source = ""
     try:
-        write_bundle(Bundle(VERSION, record.head, result, source), arguments.out)
+        bundle = Bundle(VERSION, record.head, result, source)
     except ValueError as error:
         why = result.evidence.left_out or "only deviations and known bugs are recorded"
         raise UserMistake(f"{error}: {why}", "name a case that deviates with -k") from error
-    except OSError as error:
-        what = f"cannot be written: {error.strerror}"
-        raise ReportError(arguments.out, what, "name another file") from error
+    write(bundle.text, arguments.out)
     return exit_code(Ending.PASS)

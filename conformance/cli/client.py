@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.abi.profile import USER_REG_OF, ProfileError
+from conformance.abi.profile import USER_REG_OF
+from conformance.cli import one_kernel
 from conformance.results.exit_codes import Ending, exit_code
-from conformance.session.launch import make_directories_absolute
-from conformance.session.options import (
-    KERNEL,
-    declare_here,
-    declare_kernel,
-    groups_of,
-    make_absolute,
-)
+from conformance.session.options import declare_here
 from conformance.session.options import seconds as seconds_of
-from kernels.errors import HostTrouble, UserMistake
+from kernels.errors import UserMistake
 
 if TYPE_CHECKING:
     from conformance.session.target.target import Target
@@ -32,10 +25,7 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     """Declare the command."""
     about = "run a program and judge its user_events calls by the model"
     usage = "uevt client (--kernel K | --tree DIR | --image FILE | --here) [option …] -- COMMAND …"
-    client = commands.add_parser("client", help=about, usage=usage)
-    group = groups_of(client)
-    group(KERNEL)("--kernel", metavar="K", help="6.12 or 6.12@REVISION")
-    declare_kernel(group)
+    _, group = one_kernel.declare(commands, "client", about, usage, _perform)
     declare_here(group)
     add = group("program")
     about = "what enables each event as soon as it is registered (default: ftrace)"
@@ -46,9 +36,6 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     add("--recording", type=Path, metavar="FILE", help=about)
     about = "after --: a program and its arguments, or one word that sh parses"
     add("command", nargs="+", metavar="COMMAND", help=about)
-    # What the kernel's options of a run include.
-    others = dict.fromkeys(("abi", "out", "ktap", "resume", "isolation"))
-    client.set_defaults(perform=_perform, module=[], **others)
 
 
 def _perform(arguments: argparse.Namespace) -> int:
@@ -56,28 +43,13 @@ def _perform(arguments: argparse.Namespace) -> int:
 
     3 without any call.  Raises KernelsError.
     """
-    # Imported late: the parser does not need them.
-    from conformance.session.target.target import MODEL, resolve
-    from vm.errors import VmError
-
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # Like Ctrl-C: clean up first.
-        signal.signal(number, signal.default_int_handler)
-    if arguments.kernel == MODEL:
-        raise UserMistake(
-            "the model runs no programs", "name a kernel of the catalog: --kernel 6.12"
-        )
+    one_kernel.clean_up_on_signals()
+    hint = "name a kernel of the catalog: --kernel 6.12"
+    one_kernel.refuse_model(arguments, "the model runs no programs", hint)
     if arguments.recording is not None:
         arguments.recording = _writable(arguments.recording)
-    make_absolute(arguments)
-    make_directories_absolute()
-    try:
-        target = resolve(arguments)
+    with one_kernel.resolved(arguments, "run") as target:
         return _judged(arguments, target)
-    except ProfileError as error:
-        raise UserMistake(str(error), "only kernels with user_events can be run") from error
-    except VmError as error:
-        raise HostTrouble(str(error), error.hint) from error
 
 
 def _writable(file: Path) -> Path:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from conformance.report.compare.compare import Comparison, Options, compare
 from conformance.report.compare.markdown import render_markdown
@@ -41,24 +42,16 @@ class Side:
 def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Declare the command."""
     parser = commands.add_parser("compare", help="compare two runs")
+    add = parser.add_argument
     for name, text in (("base", "before"), ("new", "after")):
         about = f"{text}: a directory of results, or of several runs of one kernel"
-        parser.add_argument(name, type=Path, metavar=name.upper(), help=about)
-        parser.add_argument(
-            f"--{name}",
-            dest=f"more_{name}",
-            type=Path,
-            action="append",
-            default=[],
-            metavar="RUN",
-            help=f"another run of the kernel of {name.upper()} (repeatable)",
-        )
-    parser.add_argument(
-        "--fail-on",
-        choices=[level.value for level in Level],
-        default=Level.CONTRACT.value,
-        help="weakest level at which worse is a regression (default: contract)",
-    )
+        add(name, type=Path, metavar=name.upper(), help=about)
+        about = f"another run of the kernel of {name.upper()} (repeatable)"
+        several: dict[str, Any] = {"action": "append", "default": [], "dest": f"more_{name}"}
+        add(f"--{name}", type=Path, metavar="RUN", help=about, **several)
+    about = "weakest level at which worse is a regression (default: contract)"
+    levels = [level.value for level in Level]
+    add("--fail-on", choices=levels, default=Level.CONTRACT.value, help=about)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
     form.add_argument("--markdown", action="store_true", help="print Markdown, for a code review")
@@ -105,11 +98,8 @@ def side(path: Path, more: Sequence[Path] = ()) -> Side:
     require_kernel(record, main)
     kernel = record.head.kernel
     # Another revision of the suite may judge differently.
-    others = [
-        each
-        for each in stored
-        if same_kernel(each.head.kernel, kernel) and each.head.suite == record.head.suite
-    ]
+    alike = [each for each in stored if each.head.suite == record.head.suite]
+    others = [each for each in alike if same_kernel(each.head.kernel, kernel)]
     for another in more:
         outcomes = read_outcomes(find_run(another))
         if not same_kernel(outcomes.head.kernel, kernel):
@@ -137,13 +127,11 @@ def _stored_runs(path: Path) -> list[RunOutcomes]:
 
 def _main(path: Path, stored: Sequence[RunOutcomes]) -> Path:
     """The run to compare."""
-    kernels = [each.head.kernel for each in stored if each.verdict is not None]
-    one = bool(kernels) and all(same_kernel(kernels[0], each) for each in kernels)
-    if not one or (path / LATEST / NAME).is_file():
+    judged = [each for each in stored if each.verdict is not None]
+    one = all(same_kernel(judged[0].head.kernel, each.head.kernel) for each in judged)
+    if not judged or not one or (path / LATEST / NAME).is_file():
         return find_run(path)
-    return max(
-        (each for each in stored if each.verdict is not None), key=lambda each: each.head.started
-    ).path
+    return max(judged, key=lambda each: each.head.started).path
 
 
 def _options(base: Side, new: Side) -> Options | None:

@@ -10,17 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.abi.profile import ProfileError
+from conformance.cli import one_kernel
 from conformance.results.exit_codes import Ending, exit_code
-from conformance.session.launch import make_directories_absolute
-from conformance.session.options import KERNEL, declare_kernel, groups_of, make_absolute
+from conformance.session.options import KERNEL
 from conformance.session.options import seconds as seconds_of
 from host.deadline import Deadline
 from host.files import write_atomically
 from host.progress import Step, StreamProgress
 from host.temporary_directories import scratch
 from host.text import counted, one_line, wrapped
-from kernels.errors import HostTrouble, UserMistake
+from kernels.errors import UserMistake
 from kernels.store.store import Store
 
 if TYPE_CHECKING:
@@ -37,10 +36,7 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     """Declare the command."""
     about = "run random programs on a kernel, in lock step with the model"
     usage = "uevt explore (--kernel K | --tree DIR | --image FILE) [option …]"
-    explore = commands.add_parser("explore", help=about, usage=usage)
-    group = groups_of(explore)
-    group(KERNEL)("--kernel", metavar="K", help="6.12 or 6.12@REVISION")
-    declare_kernel(group)
+    _, group = one_kernel.declare(commands, "explore", about, usage, _perform)
     group(KERNEL)("--abi", metavar="A", help="judge by this ABI instead of the kernel's own")
     add = group("programs")
     about = f"explore for so long (default: {_SECONDS:g}, without limit with --count)"
@@ -50,7 +46,6 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     add("--seed", metavar="S", help=about)
     about = "write the programs that diverge to a new directory (default: results/explore/KERNEL)"
     group("output")("--out", metavar="DIR", help=about)
-    explore.set_defaults(perform=_perform, module=[], ktap=None, resume=None, isolation=None)
 
 
 def _positive(text: str) -> int:
@@ -62,19 +57,10 @@ def _positive(text: str) -> int:
 
 def _perform(arguments: argparse.Namespace) -> int:
     """0 if nothing diverges, 1 if something does.  Raises KernelsError."""
-    from conformance.session.target.target import MODEL, resolve
-    from vm.errors import VmError
-
-    if arguments.kernel == MODEL:
-        raise UserMistake("the model cannot diverge from itself", "name a kernel: --kernel 6.12")
-    make_absolute(arguments)
-    make_directories_absolute()
-    try:
-        return _explored(arguments, resolve(arguments))
-    except ProfileError as error:
-        raise UserMistake(str(error), "only kernels with user_events can be explored") from error
-    except VmError as error:
-        raise HostTrouble(str(error), error.hint) from error
+    hint = "name a kernel: --kernel 6.12"
+    one_kernel.refuse_model(arguments, "the model cannot diverge from itself", hint)
+    with one_kernel.resolved(arguments, "explored") as target:
+        return _explored(arguments, target)
 
 
 def _explored(arguments: argparse.Namespace, target: Target) -> int:

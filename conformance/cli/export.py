@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -11,19 +10,19 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from conformance.cli.output import unwritable, write
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.results.results_json import read_results
 from conformance.results.run import RunRecord
 from conformance.results.stored_runs import find_run, require_kernel
-from host.files import write_atomically
 
 if TYPE_CHECKING:
     from conformance.report.export.kcidb import Sender
 
 FORMATS = ("ktap", "kselftest", "junit", "kcidb", "github", "tmt")
 """The output formats."""
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
+_HINT = "name another --out"
 # Options of KCIDB.
 _SENDER = ("origin", "files", "build")
 # The formats that have an option.
@@ -55,25 +54,24 @@ def _export(arguments: argparse.Namespace) -> int:
     for name, forms in _ONLY_OF.items():
         if form not in forms and getattr(arguments, name) is not None:
             raise ReportError(Path(f"--{name}"), f"is not an option of {form}", "omit it")
-    match form:
-        case "kcidb":
-            _write(_kcidb(arguments), arguments.out)
-        case "tmt":
-            _write(_tmt(arguments), arguments.out)
-        case "github":
-            _annotate(_read(arguments.run), arguments.out)
-        case _:
-            _write(_rendered(form, _read(arguments.run)), arguments.out)
+    if form == "github":
+        _annotate(_read(arguments.run), arguments.out)
+    else:
+        write(_rendered(form, arguments), arguments.out, _HINT)
     return exit_code(Ending.PASS)
 
 
-def _rendered(form: str, records: Sequence[RunRecord]) -> str:
+def _rendered(form: str, arguments: argparse.Namespace) -> str:
+    if form == "kcidb":
+        return _kcidb(arguments)
+    if form == "tmt":
+        return _tmt(arguments)
     from conformance.report.export.junit import render_junit
     from conformance.report.export.kselftest import render_kselftest
     from conformance.report.export.ktap import render_ktap
 
     forms = {"ktap": render_ktap, "kselftest": render_kselftest, "junit": render_junit}
-    return forms[form](records)
+    return forms[form](_read(arguments.run))
 
 
 def _read(runs: Sequence[Path]) -> list[RunRecord]:
@@ -142,34 +140,12 @@ def _annotate(records: Sequence[RunRecord], out: Path | None) -> None:
     for line in github.annotate(records):
         print(line)
     if path is None:
-        variable = github.SUMMARY_FILE
-        print(f"uevt: no summary: set --out or {variable}", file=sys.stderr)
+        print(f"uevt: no summary: set --out or {github.SUMMARY_FILE}", file=sys.stderr)
         return
     try:
         omitted = github.append_summary(path, records)
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise unwritable(path, error, _HINT) from error
     for record in omitted:
-        kernel = record.head.kernel.id
-        print(f"uevt: {path}: the summary of {kernel} does not fit", file=sys.stderr)
-
-
-def _write(text: str, out: Path | None) -> None:
-    if out is None:
-        sys.stdout.write(text)
-        return
-    try:
-        if out.is_symlink() or (out.exists() and not out.is_file()):
-            # A pipe, or /dev/stdout, which must not be replaced by a file.
-            out.write_text(text, encoding="utf-8")
-        else:
-            write_atomically(out, text)
-    except OSError as error:
-        raise _unwritable(out, error) from error
-
-
-def _unwritable(path: Path, error: OSError) -> Exception:
-    """The error to raise: a full disk is not an error of the user."""
-    if error.errno in _FULL:
-        return error
-    return ReportError(path, f"cannot be written: {error.strerror or error}", "name another --out")
+        left_out = f"the summary of {record.head.kernel.id} does not fit"
+        print(f"uevt: {path}: {left_out}", file=sys.stderr)

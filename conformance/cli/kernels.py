@@ -39,11 +39,8 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         parser.set_defaults(perform=perform)
         if verb == "list":
             parser.add_argument("--json", action="store_true", help="print JSON")
-            parser.add_argument(
-                "--buildable",
-                action="store_true",
-                help="only names of kernels (all, or KERNEL…) that are built or buildable",
-            )
+            about = "only names of kernels (all, or KERNEL…) that are built or buildable"
+            parser.add_argument("--buildable", action="store_true", help=about)
         if verb == "build":
             parser.add_argument("--refresh", action="store_true", help="look for newer revisions")
     gc = verbs.add_parser("gc", help="garbage-collect the build store, least recently used first")

@@ -50,7 +50,7 @@ def render_manual() -> str:
 
 def _section(command: Command) -> Iterator[str]:
     yield f".SS {_plain(command.usage)}"
-    yield _plain(f"{command.about[:1].upper()}{command.about[1:]}.")
+    yield _plain(command.sentence)
     for title, actions in command.groups:
         if title:
             yield from (".PP", f".I {_plain(title)}")

@@ -39,7 +39,7 @@ def main() -> None:
 
 def _section(command: Command) -> str:
     """Usage, purpose, examples and a table of the arguments of one command."""
-    lines = [f"## {command.name}\n", f"`{command.usage}`\n", _sentence(command.about)]
+    lines = [f"## {command.name}\n", f"`{command.usage}`\n", f"{command.sentence}\n"]
     shown = EXAMPLES.get(command.name, ())
     if shown:
         width = max(len(line) for line, _ in shown)
@@ -56,10 +56,6 @@ def _rows(command: Command, *, titled: bool) -> Iterator[str]:
         if titled and title:
             yield f"| **{title}** | |"
         yield from (f"| {_names(a)} | {_cell(a.help or '')} |" for a in actions)
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}.\n"
 
 
 def _names(action: argparse.Action) -> str:

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from conformance.cli.output import write
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, exit_code
-from host.files import write_atomically
 
 if TYPE_CHECKING:
     from conformance.results.stored_runs import Run
@@ -24,13 +24,8 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     about = "show several runs side by side"
     report = commands.add_parser("report", help=about, description=about)
     add = report.add_argument
-    add(
-        "runs",
-        nargs="+",
-        type=Path,
-        metavar="RUN",
-        help="a directory of results, or of several runs",
-    )
+    about = "a directory of results, or of several runs"
+    add("runs", nargs="+", type=Path, metavar="RUN", help=about)
     add("--html", type=Path, metavar="FILE", help="write an HTML page (- for standard output)")
     add("--markdown", type=Path, metavar="FILE", help="write Markdown (- for standard output)")
     report.set_defaults(perform=_report)
@@ -51,11 +46,11 @@ def _report(arguments: argparse.Namespace) -> int:
     if arguments.html is not None:
         from conformance.report.matrix.html import render_html
 
-        _write(arguments.html, render_html(found, findings))
+        write(render_html(found, findings), _file(arguments.html))
     if arguments.markdown is not None:
         from conformance.report.matrix.markdown import render_markdown
 
-        _write(arguments.markdown, render_markdown(found, findings))
+        write(render_markdown(found, findings), _file(arguments.markdown))
     if arguments.html is None and arguments.markdown is None:
         from conformance.report.matrix.text import render_text
         from host.text import use_colour
@@ -74,13 +69,5 @@ def _options(run: Run) -> dict[str, str]:
     return values((Store().configuration(digest) if digest else None) or "")
 
 
-def _write(path: Path, text: str) -> None:
-    """Write to a file or standard output.  Raises ReportError."""
-    if path == STDOUT:
-        sys.stdout.write(text)
-        return
-    try:
-        write_atomically(path, text)
-    except OSError as error:
-        what = f"cannot be written: {error.strerror}"
-        raise ReportError(path, what, "name another file") from error
+def _file(given: Path) -> Path | None:
+    return None if given == STDOUT else given

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from conformance.abi.profile import Profile, ProfileError, profile_for
+from conformance.cli.output import write
 from conformance.results.case_result import CaseResult, Outcome
-from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.results.multi_format import from_zero
 from conformance.results.results_json import read_results
 from conformance.results.stored_runs import find_run
-from host.files import write_atomically
 from kernels.errors import UserMistake
 
 if TYPE_CHECKING:
@@ -53,14 +51,7 @@ def _perform(arguments: argparse.Namespace) -> int:
         text = shell_script(steps, about) if arguments.shell else c_program(steps, profile, about)
     except NotExpressible as error:
         raise UserMistake(f"{arguments.case or arguments.what}: {error}") from error
-    if arguments.out is None:
-        sys.stdout.write(text)
-        return exit_code(Ending.PASS)
-    try:
-        write_atomically(arguments.out, text)
-    except OSError as error:
-        what = f"cannot be written: {error.strerror}"
-        raise ReportError(arguments.out, what, "name another file") from error
+    write(text, arguments.out)
     return exit_code(Ending.PASS)
 
 
@@ -75,17 +66,15 @@ def _program(
     result = chosen(record.cases, arguments.case, arguments.what)
     if not result.evidence.program or arguments.abi:
         return _of_case(result.id, _profile(arguments.abi or record.head.kernel.profile))
-    return (
-        from_zero(result.evidence.program),
-        profile_of(record.head),
-        described(result, record.head),
-    )
+    steps = from_zero(result.evidence.program)
+    return steps, profile_of(record.head), described(result, record.head)
 
 
 def chosen(cases: tuple[CaseResult, ...], wanted: str, run: str) -> CaseResult:
     """The result of a case; without a name the only one that deviates."""
-    found = [each for each in cases if each.id == wanted] if wanted else []
-    if not wanted:
+    if wanted:
+        found = [each for each in cases if each.id == wanted]
+    else:
         found = [each for each in cases if each.unexpected]
         found = found or [each for each in cases if each.outcome is Outcome.XFAIL]
     if len(found) == 1:
@@ -106,17 +95,15 @@ def _of_case(
     from conformance.repro.source import Description
     from conformance.runner.model_program import program_of
 
-    variants = all_variants()
-    found = [each for each in variants if wanted in (each.id, each.case.id)]
-    if not found:
+    found = (each for each in all_variants() if wanted in (each.id, each.case.id))
+    variant = next(found, None)
+    if variant is None:
         raise UserMistake(f"no case is called {wanted}", "uevt cases lists them")
-    variant = found[0]
-    if not variant.case.applies(profile):
-        what = f"{variant.id} does not apply to {profile.name}"
-        raise UserMistake(what, f"--abi: {variant.case.profiles}")
     case = variant.case
-    abi = f"user_events of {profile.name}"
-    about = Description(variant.id, case.sentence, case.doc, abi)
+    if not case.applies(profile):
+        what = f"{variant.id} does not apply to {profile.name}"
+        raise UserMistake(what, f"--abi: {case.profiles}")
+    about = Description(variant.id, case.sentence, case.doc, f"user_events of {profile.name}")
     return program_of(variant, profile), profile, about
 
 

@@ -66,13 +66,8 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     group(OUTPUT)("-q", "--quiet", action="store_true", help=about)
     declare_options(group)
     # pytest has an option of this name.
-    group(VERDICT)(
-        "--strict",
-        dest="fail_on",
-        action="store_const",
-        const=Level.DETAIL.value,
-        help="the same as --fail-on detail",
-    )
+    detail = {"dest": "fail_on", "action": "store_const", "const": Level.DETAIL.value}
+    group(VERDICT)("--strict", help="the same as --fail-on detail", **detail)
     run.set_defaults(perform=_run)
 
 

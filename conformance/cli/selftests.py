@@ -6,24 +6,18 @@ import argparse
 import json
 import sys
 import tempfile
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from conformance.cli import one_kernel
 from conformance.results.case_result import CaseResult, Level, Outcome, failing
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.results.results_json import NAME, read_results
-from conformance.session.launch import make_directories_absolute, session
-from conformance.session.options import (
-    KERNEL,
-    apply_defaults,
-    declare_kernel,
-    groups_of,
-    make_absolute,
-)
-from conformance.session.options import declare as declare_options
+from conformance.session.launch import session
+from conformance.session.options import apply_defaults, default_options
 from host.progress import StreamProgress
 from host.temporary_directories import scratch
 from host.text import counted, wrapped
@@ -105,12 +99,8 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     """Declare the command."""
     usage = "uevt selftests (--kernel K | --tree DIR) [option …]"
     about = "run upstream's selftests of a kernel's own source beside our cases"
-    parser = commands.add_parser("selftests", help=about, usage=usage)
-    group = groups_of(parser)
-    group(KERNEL)("--kernel", metavar="K", help="6.12 or 6.12@REVISION")
-    declare_kernel(group)
+    parser, _ = one_kernel.declare(commands, "selftests", about, usage, _perform)
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(perform=_perform, abi=None, module=[], out=None, ktap=None, resume=None)
 
 
 def _perform(arguments: Namespace) -> int:
@@ -118,16 +108,13 @@ def _perform(arguments: Namespace) -> int:
     # Imported late: the parser does not need them.
     from conformance.session.selftests.programs import compile_selftests
     from conformance.session.selftests.run import run_selftests
-    from conformance.session.target.target import MODEL, resolve
     from vm.errors import VmError
 
-    if arguments.image is not None or arguments.kernel == MODEL:
-        what = "an image has" if arguments.image is not None else "the model has"
-        raise UserMistake(f"{what} no source with selftests", "name --kernel 6.12 or --tree DIR")
-    make_absolute(arguments)
-    make_directories_absolute()
-    target = resolve(arguments)
-    with scratch() as directory:
+    what, hint = "no source with selftests", "name --kernel 6.12 or --tree DIR"
+    if arguments.image is not None:
+        raise UserMistake(f"an image has {what}", hint)
+    one_kernel.refuse_model(arguments, f"the model has {what}", hint)
+    with one_kernel.resolved(arguments, "tested") as target, scratch() as directory:
         programs = compile_selftests(_tree(arguments), directory, ["-static"])
         try:
             ran = run_selftests(target, programs)
@@ -177,14 +164,8 @@ def _tree(arguments: Namespace) -> Path:
 
 def _results(arguments: Namespace, cases: Sequence[str]) -> tuple[CaseResult, ...]:
     """The results of a run of cases on the same kernel.  Raises HostTrouble."""
-    parser = ArgumentParser()
-    declare_options(groups_of(parser))
-    options = parser.parse_args([])
-    for name, value in vars(arguments).items():
-        if hasattr(options, name):
-            setattr(options, name, value)
-    options.quiet, options.guests, options.tier = True, None, "full"
-    options.keyword = " or ".join(cases)
+    given = {**vars(arguments), "tier": "full", "keyword": " or ".join(cases)}
+    options = default_options(**given, quiet=True, guests=None)
     apply_defaults(options)
     with scratch() as directory, tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         out = directory / "run"

@@ -5,23 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.abi.profile import ProfileError
+from conformance.cli import one_kernel
 from conformance.results.exit_codes import Ending, exit_code
-from conformance.session.launch import make_directories_absolute
-from conformance.session.options import KERNEL, declare_kernel, groups_of, make_absolute
 from conformance.session.options import seconds as seconds_of
 from host.deadline import Deadline
 from host.progress import StreamProgress
 from host.temporary_directories import scratch
 from host.text import one_line
-from kernels.errors import HostTrouble, UserMistake
 from kernels.store.store import Store
 
 if TYPE_CHECKING:
@@ -36,10 +30,7 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     """Declare the command."""
     about = "run a shell or a command in a guest; the working directory is /host there"
     usage = "uevt shell (--kernel K | --tree DIR | --image FILE) [option …] [-- COMMAND …]"
-    shell = commands.add_parser("shell", help=about, usage=usage)
-    group = groups_of(shell)
-    group(KERNEL)("--kernel", metavar="K", help="6.12 or 6.12@REVISION")
-    declare_kernel(group)
+    _, group = one_kernel.declare(commands, "shell", about, usage, _perform)
     add = group("guest")
     about = "end the command after this time, with exit code 124"
     add("--deadline", type=seconds_of, metavar="SECONDS", help=about)
@@ -47,8 +38,6 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     add("--gdb", action="store_true", help=about)
     about = "after --: a program and its arguments, or one word that sh parses (default: a shell)"
     add("command", nargs="*", metavar="COMMAND", help=about)
-    # What the kernel's options of a run include.
-    shell.set_defaults(perform=_perform, abi=None, module=[], out=None, ktap=None, resume=None)
 
 
 def _perform(arguments: argparse.Namespace) -> int:
@@ -58,33 +47,25 @@ def _perform(arguments: argparse.Namespace) -> int:
     """
     # Imported late: the parser does not need them.
     from conformance.session.program_guest import program_guest
-    from conformance.session.target.target import MODEL, resolve
-    from vm.errors import GuestCrashed, VmError
+    from vm.errors import GuestCrashed
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # Like Ctrl-C: clean up first.
-        signal.signal(number, signal.default_int_handler)
-    if arguments.kernel == MODEL:
-        raise UserMistake("the model has no shell", "name a kernel of the catalog: --kernel 6.12")
-    make_absolute(arguments)
-    make_directories_absolute()
-    try:
-        target = resolve(arguments)
-        with scratch() as directory:
-            gdb = directory / "gdb" if arguments.gdb else None
-            attach = _gdb_command(arguments, gdb) if gdb else ""
+    one_kernel.clean_up_on_signals()
+    hint = "name a kernel of the catalog: --kernel 6.12"
+    one_kernel.refuse_model(arguments, "the model has no shell", hint)
+    with one_kernel.resolved(arguments, "run") as target, scratch() as directory:
+        gdb = directory / "gdb" if arguments.gdb else None
+        attach = _gdb_command(arguments, gdb) if gdb else ""
+        try:
             with program_guest(target, Path.cwd(), gdb) as guest:
                 if attach:
                     _say(f"attach with: {attach}")
-                with _reporting(guest):
-                    return _run(guest, arguments)
-    except ProfileError as error:
-        raise UserMistake(str(error), "only kernels with user_events can be run") from error
-    except GuestCrashed as error:
-        _say(one_line(str(error)))
-        return exit_code(Ending.UNEXPECTED)
-    except VmError as error:
-        raise HostTrouble(str(error), error.hint) from error
+                code = _run(guest, arguments)
+                for each in guest.reports():
+                    _say(f"the kernel reported: {one_line(each.text)}")
+                return code
+        except GuestCrashed as error:
+            _say(one_line(str(error)))
+            return exit_code(Ending.UNEXPECTED)
 
 
 def _run(guest: ProgramGuest, arguments: argparse.Namespace) -> int:
@@ -117,14 +98,6 @@ def _program(words: list[str]) -> list[str]:
     found = next((name for name in _SHELLS if which(name)), _SHELLS[-1])
     # The startup files of the host's administrator are not meant for guests.
     return [found, "--norc", "--noprofile"] if found == "bash" else [found]
-
-
-@contextmanager
-def _reporting(guest: ProgramGuest) -> Iterator[None]:
-    """Name at the end what the kernel reported meanwhile."""
-    yield
-    for each in guest.reports():
-        _say(f"the kernel reported: {one_line(each.text)}")
 
 
 def _gdb_command(arguments: argparse.Namespace, socket: Path) -> str:

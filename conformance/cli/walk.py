@@ -20,6 +20,11 @@ class Command:
         return self.parser.prog
 
     @property
+    def sentence(self) -> str:
+        """Its purpose as a sentence."""
+        return f"{self.about[:1].upper()}{self.about[1:]}."
+
+    @property
     def actions(self) -> Sequence[argparse.Action]:
         """Its arguments, without --help, in the order of their declaration."""
         return [a for a in self.parser._actions if not isinstance(a, argparse._HelpAction)]

@@ -43,12 +43,11 @@ class Calls:
 
     def text(self, operation: ops.Operation) -> str:
         """The call, without actor and result."""
-        described = _DESCRIBED.get(type(operation))
-        if described is None:
-            return self._names.in_text(operation.actor, operation.c_text())
-        structures = Structures(self._memory, self._names, operation.actor)
-        text = described(operation, structures, self._names)
-        return self._names.in_text(operation.actor, text)
+        text, described = "", _DESCRIBED.get(type(operation))
+        if described is not None:
+            structures = Structures(self._memory, self._names, operation.actor)
+            text = described(operation, structures, self._names)
+        return self._names.in_text(operation.actor, text or operation.c_text())
 
     def _track(self, whole: race.Race, track: race.Track, tallies: Sequence[race.Tally]) -> str:
         texts = [
@@ -125,25 +124,20 @@ def _store(call: ops.Store, structures: Structures, names: Names) -> str:
 
 
 def _load(call: ops.Load, structures: Structures, names: Names) -> str:
-    pointer = names.pointer(call.address)
-    if kind := _TYPES.get(call.length):
-        word = pointer.startswith("&")
-        return (
-            pointer[1:] if word else f"*({kind} *){f'({pointer})' if ' ' in pointer else pointer}"
-        )
-    return call.c_text()
+    kind, pointer = _TYPES.get(call.length), names.pointer(call.address)
+    if kind is None:
+        return call.c_text()
+    if pointer.startswith("&"):
+        return pointer[1:]
+    return f"*({kind} *){f'({pointer})' if ' ' in pointer else pointer}"
 
 
 def _with_argument(call: Any, argument: str) -> str:
     """The C text of a call whose address is replaced."""
-    before, _, after = call.c_text().partition(_pointer(call))
-    return f"{before}{argument}{after}"
-
-
-def _pointer(call: Any) -> str:
-    found = re.search(rf"(?:\([\w ]+ \*\))?{call.address:#x}\b", call.c_text())
-    assert found is not None, call
-    return found[0]
+    pointer = rf"(?:\([\w ]+ \*\))?{call.address:#x}\b"
+    text, number = re.subn(pointer, lambda _: argument, call.c_text(), count=1)
+    assert number, call
+    return text
 
 
 _Describe = Callable[[Any, Structures, Names], str]

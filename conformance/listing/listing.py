@@ -36,22 +36,9 @@ from conformance.results.case_result import Mismatch
 _STORES = (ops.Store, ops.StoreNumber, ops.StoreDescriptor)
 # Calls whose result is in the line already, or says nothing if they succeed.
 _SILENT = (
-    ops.Open,
-    ops.Mmap,
-    ops.Mremap,
-    ops.Dup,
-    ops.Fork,
-    ops.Spawn,
-    ops.PerfEventOpen,
-    ops.MemoryFile,
-    ops.WriteFile,
-    ops.WritePid,
-    ops.Exit,
-    tasks.SpawnDriver,
-    tasks.Clone,
-    tasks.Exec,
-    tasks.ExitTask,
-    tasks.Die,
+    *(ops.Open, ops.Mmap, ops.Mremap, ops.Dup, ops.Fork, ops.Spawn, ops.PerfEventOpen),
+    *(ops.MemoryFile, ops.WriteFile, ops.WritePid, ops.Exit),
+    *(tasks.SpawnDriver, tasks.Clone, tasks.Exec, tasks.ExitTask, tasks.Die),
 )
 _PAGE = re.compile(r"\bpage\d*\b")
 # Stands for the answer of a call from which the kernel did not return.
@@ -133,7 +120,7 @@ class Listing:
         operation = step.operation
         if step.seen.ok and is_furniture(operation) and not step.differences:
             return
-        if isinstance(operation, ops.Load) and self._is_returned(step):
+        if self._is_returned(step):
             return
         if is_fresh_word(operation) and not step.differences:
             self._after(operation, step)
@@ -152,11 +139,8 @@ class Listing:
         load, line = step.operation, self._lines[-1] if self._lines else None
         if line is None or not isinstance(load, ops.Load):
             return False
-        call = line.step.operation
-        if not isinstance(call, ops.Ioctl) or (call.actor, call.argument) != (
-            load.actor,
-            load.address,
-        ):
+        call, place = line.step.operation, (load.actor, load.address)
+        if not isinstance(call, ops.Ioctl) or (call.actor, call.argument) != place:
             return False
         layout = reg_layout(self._memory, load.actor, load.address)
         if layout is None or layout.size != len(step.seen.data or b""):

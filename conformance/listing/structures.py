@@ -19,10 +19,6 @@ _USER_REG = {
 # Members that the kernel fills in.
 _FILLED = frozenset({"write_index", "status_index", "status_bit"})
 _ALWAYS = frozenset({"size", "enable_size", "enable_bit", "disable_bit"})
-_REG_FLAGS = {
-    uapi.USER_EVENT_REG_PERSIST: "USER_EVENT_REG_PERSIST",
-    uapi.USER_EVENT_REG_MULTI_FORMAT: "USER_EVENT_REG_MULTI_FORMAT",
-}
 _TYPES = {1: "PERF_TYPE_SOFTWARE", 2: "PERF_TYPE_TRACEPOINT"}
 _SAMPLES = {
     perf.PERF_SAMPLE_IP: "PERF_SAMPLE_IP",
@@ -59,7 +55,7 @@ class Structures:
         values, texts = self._members(layout, address)
         texts["name_args"] = self.string(values["name_args"])
         if "flags" in values:
-            texts["flags"] = _flags(values["flags"], _REG_FLAGS)
+            texts["flags"] = _flags(values["flags"], uapi.REG_FLAGS)
             texts["enable_addr"] = self._names.pointer(values["enable_addr"])
         return _initializer(values, texts)
 

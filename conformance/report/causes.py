@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from conformance.report.difference import call_at, is_text
+from conformance.report.difference import BYTES, call_at, is_text
 from conformance.results.case_result import CaseResult, Mismatch
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 # Event names of older results, console timestamps and addresses.
 _OF_A_RUN = re.compile(r"\b[tT]\d+_|0x[0-9a-f]+|\[ *\d+\.\d+\]")
-_BYTES = re.compile(r"[0-9a-f]{2}( [0-9a-f]{2})*")
 
 
 def symptom(result: CaseResult, first: Mismatch | None = None) -> tuple[object, ...]:
@@ -38,7 +37,7 @@ def _sides(found: Mismatch, case: str) -> tuple[object, ...]:
     sides = (found.allowed, found.observed)
     if found.field == "leftover":
         return ()
-    if found.field.startswith("memory") and all(map(_BYTES.fullmatch, sides)):
+    if found.field.startswith("memory") and all(map(BYTES.fullmatch, sides)):
         allowed, observed = (int.from_bytes(bytes.fromhex(side), "little") for side in sides)
         return bool(observed & ~allowed), bool(allowed & ~observed)
     if is_text(found):

@@ -15,7 +15,7 @@ SIDES = ("expected", "kernel")
 """Names of the two sides of a difference."""
 _IOCTL = re.compile(r"ioctl\(\w+, ([^,]+),")
 _CALL = re.compile(r"(?:\w+ = )?(?:/\*.*\*/ )?(\w+)\(")
-_BYTES = re.compile(r"[0-9a-f]{2}( [0-9a-f]{2})*")
+BYTES = re.compile(r"[0-9a-f]{2}( [0-9a-f]{2})*")
 # Bytes on one line.
 _ROW = 16
 # Sizes in bytes of enable words.
@@ -94,7 +94,7 @@ def _difference(mismatch: Mismatch, place: str) -> list[str]:
         legend = f"{field}: - {SIDES[0]}, + {SIDES[1]}"
         # The first three lines of a unified diff are file names and line numbers.
         return [*wrapped(legend, indent=4), *folded(elided(list(changes)[3:]), indent=6)]
-    if all(map(_BYTES.fullmatch, sides)):
+    if all(map(BYTES.fullmatch, sides)):
         return _byte_difference(field, *(bytes.fromhex(side) for side in sides))
     shown = [_side(field, side) for side in sides]
     title = [] if field in (*_PLAIN, place) else wrapped(field, indent=4)

@@ -18,7 +18,7 @@ from conformance.results.case_result import (
     Which,
 )
 from conformance.results.run import RunHead
-from host.text import counted, folded, one_line, wrapped
+from host.text import counted, first, folded, one_line, wrapped
 
 # Cases of one cause that are named.
 _MOST_ALIKE = 40
@@ -53,23 +53,21 @@ def render_failure(result: CaseResult, head: RunHead | None = None) -> list[str]
 
 
 def render_cause(
-    first: CaseResult, others: Sequence[CaseResult], head: RunHead | None = None
+    one: CaseResult, others: Sequence[CaseResult], head: RunHead | None = None
 ) -> list[str]:
-    """The first failure of a cause, and the names of the others."""
-    return [*render_failure(first, head), *alike_lines(first, others)]
+    """One failure of a cause, and the names of the others."""
+    return [*render_failure(one, head), *alike_lines(one, others)]
 
 
-def alike_lines(first: CaseResult, others: Sequence[CaseResult]) -> list[str]:
-    """Other cases of a cause; outcomes only where they are not that of the first."""
+def alike_lines(one: CaseResult, others: Sequence[CaseResult]) -> list[str]:
+    """Other cases of a cause; outcomes only where they are not that of the one shown."""
     if not others:
         return []
     ids = [
-        each.id if each.outcome is first.outcome else f"{each.id} ({each.outcome})"
-        for each in others[:_MOST_ALIKE]
+        each.id if each.outcome is one.outcome else f"{each.id} ({each.outcome})" for each in others
     ]
-    more = [f"and {len(others) - _MOST_ALIKE} more"] if len(others) > _MOST_ALIKE else []
     number = counted(len(others), "more case")
-    text = f"the same difference as {first.id} in {number}: {', '.join(ids + more)}"
+    text = f"the same difference as {one.id} in {number}: {', '.join(first(ids, _MOST_ALIKE))}"
     return wrapped(text, indent=2, hanging=2)
 
 
@@ -132,12 +130,10 @@ def _references(result: CaseResult) -> Iterator[str]:
         ("documents", docs),
         ("", documentation_link(docs)),
     ):
-        if text:
-            yield from wrapped(
-                f"{label:<{_COLUMN}}{one_line(text)}" if label else text,
-                indent=2 if label else 2 + _COLUMN,
-                hanging=_COLUMN,
-            )
+        if text and label:
+            yield from wrapped(f"{label:<{_COLUMN}}{one_line(text)}", indent=2, hanging=_COLUMN)
+        elif text:
+            yield from wrapped(text, indent=2 + _COLUMN, hanging=_COLUMN)
 
 
 def _content(text: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from host.text import one_line
 
@@ -18,6 +18,12 @@ def escaped(text: str) -> str:
     """One line without markup, HTML, links or mentions."""
     plain = _MARKUP.sub(r"\\\g<0>", one_line(text)).replace("://", ":&#47;/")
     return _MENTION.sub("\\g<0>\N{ZERO WIDTH SPACE}", plain)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of cells that are Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def fenced(lines: Iterable[str]) -> list[str]:

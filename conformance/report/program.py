@@ -73,7 +73,7 @@ def _kept(steps: Sequence[str], wrong: Sequence[int]) -> list[int]:
     subjects = set(_SUBJECT.findall(steps[last]))
     related = [each for each in range(last) if subjects & set(_SUBJECT.findall(steps[each]))]
     # Of lines that say the same of different objects the first is enough.
-    shapes = {_shape(steps[each]): each for each in reversed(related)}
+    shapes = {_VARYING.sub("*", steps[each]): each for each in reversed(related)}
     for found in (sorted(shapes.values(), reverse=True), reversed(related), range(last, 0, -1)):
         kept |= set(list(found)[: max(0, _MOST - len(kept))])
     return sorted(kept)
@@ -83,7 +83,3 @@ def _wrapped(step: str) -> list[str]:
     """The lines of a step; an answer is not split."""
     whole = _ANSWER.sub(lambda found: found[0].replace(" ", _SOLID), step)
     return [line.replace(_SOLID, " ") for line in wrapped(whole, indent=4, hanging=8)]
-
-
-def _shape(step: str) -> str:
-    return _VARYING.sub("*", step)

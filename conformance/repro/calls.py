@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from conformance import ops
@@ -12,7 +13,7 @@ from conformance.abi import uapi
 from conformance.abi.perf import PERF_FLAG_FD_CLOEXEC
 from conformance.ops import compat, credentials, tasks
 from conformance.ops.allocations import RecordAllocations, Unfreed
-from conformance.ops.c_text import flag_names
+from conformance.ops.c_text import flag_names, open_flags, protection
 from conformance.ops.calls import MAP_FIXED_NOREPLACE
 from conformance.ops.operation import Operation
 from conformance.repro import literals as c
@@ -36,9 +37,6 @@ _MOUNTS = {
     credentials.MS_REMOUNT: "MS_REMOUNT",
     credentials.MS_BIND: "MS_BIND",
 }
-# arch/x86/entry/syscalls/syscall_32.tbl
-_IOCTL_32, _WRITE_32, _WRITEV_32, _MMAP2_32 = 54, 4, 146, 192
-
 _REQUESTS = {
     uapi.DIAG_IOCSREG: "DIAG_IOCSREG",
     uapi.DIAG_IOCSDEL: "DIAG_IOCSDEL",
@@ -48,19 +46,55 @@ _REQUESTS = {
 Names = Mapping[str, str]
 """The name of each actor in C."""
 _Writer = Callable[[Any, Descriptors, Names], str]
+"""Makes a text of an operation."""
+
+# What a form may name, beside attributes of the operation: ``{each.count}``.
+_PARTS: Mapping[str, _Writer] = {
+    # Variables of descriptors, and of those that the call fills.
+    "fd": lambda each, fds, _: fds.get(each.actor, each.slot),
+    "argument_fd": lambda each, fds, _: fds.get(each.actor, each.argument_slot),
+    "passed_fd": lambda each, fds, _: fds.get(each.actor, each.passed),
+    "filled": lambda each, fds, _: fds.fill(each.actor, each.slot),
+    "new": lambda each, fds, _: fds.fill(each.actor, each.new_slot),
+    "other": lambda each, fds, _: fds.fill(each.actor, each.other_slot),
+    # Pointers, literals and names of constants.
+    "at": lambda each, _, __: c.address(each.address),
+    "new_at": lambda each, _, __: c.address(each.new_address),
+    "argument": lambda each, _, __: c.address(each.argument),
+    "path": lambda each, _, __: c.path(each.path),
+    "target": lambda each, _, __: c.path(each.target),
+    "id_path": lambda each, _, __: c.path(each.id_path),
+    "prefix": lambda each, _, __: c.string(each.prefix.encode()),
+    "data": lambda each, _, __: c.data(each.data),
+    "sizes": lambda each, _, __: sizes(each.sizes),
+    "flags": lambda each, _, __: open_flags(each.flags),
+    "protection": lambda each, _, __: protection(each.protection),
+    "request": lambda each, _, __: _REQUESTS.get(each.request, f"{each.request:#x}UL"),
+    "clones": lambda each, _, __: flag_names(each.flags, _CLONES),
+    "actor": lambda each, _, names: names[each.actor],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    """The fields of a form for one operation."""
+
+    each: Operation
+    fds: Descriptors
+    names: Names
+
+    def __getitem__(self, name: str) -> object:
+        return self.each if name == "each" else _PARTS[name](self.each, self.fds, self.names)
 
 
 def expression(operation: Operation, fds: Descriptors, names: Names) -> str:
     """The call in C.  Raises NotExpressible."""
-    writer = _WRITERS.get(type(operation))
-    if writer is None:
+    form = _FORMS.get(type(operation))
+    if form is None:
         raise NotExpressible(f"no C for the operation {type(operation).__name__}")
-    return writer(operation, fds, names)
-
-
-def _open(each: ops.Open, fds: Descriptors, _: Names) -> str:
-    flags = c.open_flags(each.flags | os.O_CLOEXEC)
-    return f"{fds.fill(each.actor, each.slot)} = open({c.path(each.path)}, {flags})"
+    if isinstance(form, str):
+        return form.format_map(_Fields(operation, fds, names))
+    return form(operation, fds, names)
 
 
 def _mmap(each: ops.Mmap, fds: Descriptors, _: Names) -> str:
@@ -69,12 +103,8 @@ def _mmap(each: ops.Mmap, fds: Descriptors, _: Names) -> str:
         flags |= mmap.MAP_ANONYMOUS
     else:
         descriptor, offset = fds.get(each.actor, each.slot), each.offset
-    where = f"{c.address(each.address)}, {each.length:#x}, {c.protection(each.protection)}"
+    where = f"{c.address(each.address)}, {each.length:#x}, {protection(each.protection)}"
     return f"mmap({where}, {c.flags_of_mmap(flags)}, {descriptor}, {offset})"
-
-
-def _request(number: int) -> str:
-    return _REQUESTS.get(number, f"{number:#x}UL")
 
 
 def _memory(each: ops.Operation, _: Descriptors, __: Names) -> str:
@@ -90,8 +120,7 @@ def _become(each: credentials.Become, _: Descriptors, __: Names) -> str:
 
 def _seccomp(each: credentials.Seccomp, _: Descriptors, __: Names) -> str:
     numbers = ", ".join(f"SYS_{name}" for name in each.refused)
-    count = len(each.refused)
-    return f"refuse({each.errno}, {count}, (const int[]){{ {numbers} }})"
+    return f"refuse({each.errno}, {len(each.refused)}, (const int[]){{ {numbers} }})"
 
 
 def _mount(each: credentials.Mount, _: Descriptors, __: Names) -> str:
@@ -125,180 +154,105 @@ def _submit(each: ops.SubmitWrite, fds: Descriptors, _: Names) -> str:
 
 def _mmap32(each: compat.Mmap32, fds: Descriptors, _: Names) -> str:
     flags = each.flags | MAP_FIXED_NOREPLACE
-    where = f"{each.address:#x}, {each.length:#x}, {c.protection(each.protection)}"
+    where = f"{each.address:#x}, {each.length:#x}, {protection(each.protection)}"
     file = f"(unsigned long){fds.get(each.actor, each.slot)}, {each.offset // mmap.PAGESIZE}"
     return f"int80({_MMAP2_32}, {where}, {c.flags_of_mmap(flags)}, {file})"
 
 
 def _bpf(each: ops.Bpf, fds: Descriptors, _: Names) -> str:
     call = f"syscall(SYS_bpf, {each.command}, {c.address(each.address)}, {each.size})"
-    if each.slot is None:
-        return call
-    return f"{fds.fill(each.actor, each.slot)} = (int){call}"
+    return call if each.slot is None else f"{fds.fill(each.actor, each.slot)} = (int){call}"
 
 
-def _perf(each: ops.PerfEventOpen, fds: Descriptors, _: Names) -> str:
-    call = (
-        f"syscall(SYS_perf_event_open, {c.address(each.address)}, {each.pid}, {each.cpu}, -1, "
-        f"{PERF_FLAG_FD_CLOEXEC})"
-    )
-    return f"{fds.fill(each.actor, each.slot)} = (int){call}"
-
-
-def _store(each: ops.Store, _: Descriptors, __: Names) -> str:
-    return f"poke({c.address(each.address)}, {c.data(each.data)})"
-
-
-def _int80(number: int) -> _Writer:
-    """A call of descriptor, address, count through the 32-bit entry."""
-
-    def write(each: Any, fds: Descriptors, _: Names) -> str:
-        slot = fds.get(each.actor, each.slot)
-        if isinstance(each, compat.Ioctl32):
-            rest = f"{each.request:#x}, {each.argument:#x}"
-        else:
-            rest = f"{each.address:#x}, {each.count}"
-        return f"int80({number}, (unsigned long){slot}, {rest}, 0, 0, 0)"
-
-    return write
-
-
-def _plain(form: str) -> _Writer:
-    """A call whose arguments are attributes: ``{fd}`` is the descriptor of ``slot``.
-
-    ``{at}`` is the address and ``{path}`` the path as C text.
-    """
-
-    def write(each: Any, fds: Descriptors, _: Names) -> str:
-        values: dict[str, str] = {}
-        if hasattr(each, "slot"):
-            values["fd"] = fds.get(each.actor, each.slot)
-        if hasattr(each, "address"):
-            values["at"] = c.address(each.address)
-        for text in ("path", "target"):
-            if hasattr(each, text):
-                values[text] = c.path(getattr(each, text))
-        return form.format(each=each, **values)
-
-    return write
-
-
-def _filled(form: str, *attributes: str) -> _Writer:
-    """A call that fills slots, whose variables replace ``{0}``, ``{1}``."""
-
-    def write(each: Any, fds: Descriptors, _: Names) -> str:
-        slot = fds.get(each.actor, each.slot) if hasattr(each, "slot") else ""
-        filled = [fds.fill(each.actor, getattr(each, name)) for name in attributes]
-        return form.format(*filled, fd=slot, each=each)
-
-    return write
-
-
-_WRITERS: Mapping[type[Operation], _Writer] = {
-    ops.Open: _open,
-    ops.Close: _plain("close({fd})"),
-    ops.Dup: _filled("{0} = fcntl({fd}, F_DUPFD_CLOEXEC, 0)", "new_slot"),
-    ops.StoreDescriptor: lambda each, fds, _: (
-        f"poke({c.address(each.address)}, &{fds.get(each.actor, each.slot)}, sizeof(int))"
+# Forms with fields, and functions where one form does not do.  The numbers of int80() are those of
+# arch/x86/entry/syscalls/syscall_32.tbl.
+_MMAP2_32 = 192
+_FORMS: Mapping[type[Operation], str | _Writer] = {
+    ops.Open: lambda each, fds, _: (
+        f"{fds.fill(each.actor, each.slot)} = open({c.path(each.path)}, "
+        f"{open_flags(each.flags | os.O_CLOEXEC)})"
     ),
-    ops.Ioctl: lambda each, fds, _: (
-        f"ioctl({fds.get(each.actor, each.slot)}, {_request(each.request)}, "
-        f"{c.address(each.argument)})"
-    ),
-    ops.IoctlDescriptor: lambda each, fds, _: (
-        f"ioctl({fds.get(each.actor, each.slot)}, {_request(each.request)}, "
-        f"{fds.get(each.actor, each.argument_slot)})"
-    ),
-    ops.Lseek: _plain("lseek({fd}, {each.offset}, {each.whence})"),
-    ops.Read: _plain("read({fd}, buffer, {each.count})"),
-    ops.Write: _plain("write({fd}, {at}, {each.count}UL)"),
-    ops.Pwrite: _plain("syscall(SYS_pwrite64, {fd}, {at}, {each.count}UL, {each.offset}L)"),
-    ops.Writev: _plain("syscall(SYS_writev, {fd}, {at}, {each.count}L)"),
-    ops.Pwritev: _plain("syscall(SYS_pwritev, {fd}, {at}, {each.count}L, {each.offset}L, 0L)"),
+    ops.Close: "close({fd})",
+    ops.Dup: "{new} = fcntl({fd}, F_DUPFD_CLOEXEC, 0)",
+    ops.StoreDescriptor: "poke({at}, &{fd}, sizeof(int))",
+    ops.Ioctl: "ioctl({fd}, {request}, {argument})",
+    ops.IoctlDescriptor: "ioctl({fd}, {request}, {argument_fd})",
+    ops.Lseek: "lseek({fd}, {each.offset}, {each.whence})",
+    ops.Read: "read({fd}, buffer, {each.count})",
+    ops.Write: "write({fd}, {at}, {each.count}UL)",
+    ops.Pwrite: "syscall(SYS_pwrite64, {fd}, {at}, {each.count}UL, {each.offset}L)",
+    ops.Writev: "syscall(SYS_writev, {fd}, {at}, {each.count}L)",
+    ops.Pwritev: "syscall(SYS_pwritev, {fd}, {at}, {each.count}L, {each.offset}L, 0L)",
     ops.SubmitWrite: _submit,
     ops.Mmap: _mmap,
-    ops.Munmap: _plain("munmap({at}, {each.length:#x})"),
-    ops.Mprotect: lambda each, _, __: (
-        f"mprotect({c.address(each.address)}, {each.length:#x}, {c.protection(each.protection)})"
+    ops.Munmap: "munmap({at}, {each.length:#x})",
+    ops.Mprotect: "mprotect({at}, {each.length:#x}, {protection})",
+    ops.Mremap: (
+        "mremap({at}, {each.length:#x}, {each.length:#x}, MREMAP_MAYMOVE | MREMAP_FIXED, {new_at})"
     ),
-    ops.Mremap: lambda each, _, __: (
-        f"mremap({c.address(each.address)}, {each.length:#x}, {each.length:#x}, "
-        f"MREMAP_MAYMOVE | MREMAP_FIXED, {c.address(each.new_address)})"
-    ),
-    ops.Discard: _plain("madvise({at}, {each.length:#x}, MADV_DONTNEED)"),
-    ops.MemoryFile: _filled('{0} = memfd_create("", MFD_CLOEXEC)', "slot"),
-    ops.Truncate: _plain("ftruncate({fd}, {each.length:#x})"),
-    ops.Store: _store,
-    ops.StoreNumber: _plain("store_number({at}, {path})"),
-    ops.Load: _plain("peek({at}, {each.length})"),
+    ops.Discard: "madvise({at}, {each.length:#x}, MADV_DONTNEED)",
+    ops.MemoryFile: '{filled} = memfd_create("", MFD_CLOEXEC)',
+    ops.Truncate: "ftruncate({fd}, {each.length:#x})",
+    ops.Store: "poke({at}, {data})",
+    ops.StoreNumber: "store_number({at}, {path})",
+    ops.Load: "peek({at}, {each.length})",
     ops.ReadFile: lambda each, _, __: read_file(each),
     ops.KernelMemory: _memory,
     RecordAllocations: _memory,
     Unfreed: _memory,
-    ops.WriteFile: lambda each, _, __: (
-        f"echo({c.path(each.path)}, {c.open_flags(each.flags)}, {c.data(each.data)})"
+    ops.WriteFile: "echo({path}, {flags}, {data})",
+    ops.WritePid: "echo_pid({path}, {flags})",
+    ops.Stat: "mode_of({path})",
+    ops.Ownership: "owner_of({path})",
+    ops.Getdents: "names_in({fd}, {prefix})",
+    ops.MakeDirectory: "mkdir({path}, 0755)",
+    ops.Mkdir: "mkdir({path}, 0755)",
+    ops.RemoveDirectory: "rmdir({path})",
+    ops.Mknod: "mknod({path}, S_IFREG | 0600, 0)",
+    ops.Chmod: "chmod({path}, 0{each.mode:o})",
+    ops.Chown: "chown({path}, (uid_t){each.uid}, (gid_t){each.gid})",
+    ops.PerfEventOpen: (
+        "{filled} = (int)syscall(SYS_perf_event_open, {at}, {each.pid}, {each.cpu}, -1, "
+        f"{PERF_FLAG_FD_CLOEXEC})"
     ),
-    ops.WritePid: lambda each, _, __: f"echo_pid({c.path(each.path)}, {c.open_flags(each.flags)})",
-    ops.Stat: _plain("mode_of({path})"),
-    ops.Ownership: _plain("owner_of({path})"),
-    ops.Getdents: lambda each, fds, _: (
-        f"names_in({fds.get(each.actor, each.slot)}, {c.string(each.prefix.encode())})"
-    ),
-    ops.MakeDirectory: _plain("mkdir({path}, 0755)"),
-    ops.Mkdir: _plain("mkdir({path}, 0755)"),
-    ops.RemoveDirectory: _plain("rmdir({path})"),
-    ops.Mknod: _plain("mknod({path}, S_IFREG | 0600, 0)"),
-    ops.Chmod: _plain("chmod({path}, 0{each.mode:o})"),
-    ops.Chown: _plain("chown({path}, (uid_t){each.uid}, (gid_t){each.gid})"),
-    ops.PerfEventOpen: _perf,
-    ops.ReadRing: _plain("perf_records({at}, {each.length}, {each.sample_type}UL)"),
-    ops.ReadPipe: lambda each, fds, _: (
-        f"records(read({fds.get(each.actor, each.slot)}, buffer, {each.count}), "
-        f"{sizes(each.sizes)})"
-    ),
-    ops.ReadPage: lambda each, fds, _: (
-        f"page_records({fds.get(each.actor, each.slot)}, {c.path(each.id_path)}, "
-        f"{sizes(each.sizes)})"
-    ),
+    ops.ReadRing: "perf_records({at}, {each.length}, {each.sample_type}UL)",
+    ops.ReadPipe: "records(read({fd}, buffer, {each.count}), {sizes})",
+    ops.ReadPage: "page_records({fd}, {id_path}, {sizes})",
     ops.Bpf: _bpf,
-    ops.Pin: _plain("pin({each.cpu})"),
-    ops.Fifo: _plain(
-        "sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){{ .sched_priority = 1 }})"
-    ),
+    ops.Pin: "pin({each.cpu})",
+    ops.Fifo: "sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){{ .sched_priority = 1 }})",
     ops.RunProgram: lambda each, _, __: f"run({c.string(f'exec 2>&1; {each.line}'.encode())})",
-    ops.Setuid: _plain("become({each.uid}, {each.uid}, 0, NULL)"),
-    ops.Exit: _plain("leave(me, SYS_exit_group, {each.status})"),
+    ops.Setuid: "become({each.uid}, {each.uid}, 0, NULL)",
+    ops.Exit: "leave(me, SYS_exit_group, {each.status})",
     ops.Fork: _fork,
-    ops.Socketpair: _filled("socket_pair(&{0}, &{1})", "slot", "other_slot"),
-    ops.Setsockopt: _plain("setsockopt({fd}, {each.level}, {each.option}, {at}, {each.length})"),
-    ops.SendDescriptor: lambda each, fds, _: (
-        f"send_descriptor({fds.get(each.actor, each.slot)}, {fds.get(each.actor, each.passed)})"
-    ),
-    ops.ReceiveDescriptor: _filled("receive_descriptor({fd}, &{0})", "new_slot"),
+    ops.Socketpair: "socket_pair(&{filled}, &{other})",
+    ops.Setsockopt: "setsockopt({fd}, {each.level}, {each.option}, {at}, {each.length})",
+    ops.SendDescriptor: "send_descriptor({fd}, {passed_fd})",
+    ops.ReceiveDescriptor: "receive_descriptor({fd}, &{new})",
     credentials.Become: _become,
-    credentials.Capset: _plain("set_capabilities({each.permitted:#x}, {each.effective:#x})"),
-    credentials.NoNewPrivileges: _plain("prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)"),
+    credentials.Capset: "set_capabilities({each.permitted:#x}, {each.effective:#x})",
+    credentials.NoNewPrivileges: "prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)",
     credentials.Seccomp: _seccomp,
-    credentials.Unshare: lambda each, _, __: f"unshare({flag_names(each.flags, _CLONES)})",
-    credentials.Chroot: _plain("chroot({path})"),
+    credentials.Unshare: "unshare({clones})",
+    credentials.Chroot: "chroot({path})",
     credentials.Mount: _mount,
-    credentials.Umount: _plain("umount2({target}, MNT_DETACH)"),
+    credentials.Umount: "umount2({target}, MNT_DETACH)",
     tasks.Clone: _clone,
     tasks.Exec: _exec,
-    tasks.ExitTask: _plain("leave(me, SYS_exit, {each.status})"),
-    tasks.Die: lambda each, _, names: f"die({names[each.actor]})",
-    tasks.KeepOverExec: _plain("fcntl({fd}, F_SETFD, 0)"),
-    tasks.LimitDescriptors: _plain(
-        "setrlimit(RLIMIT_NOFILE, &(struct rlimit){{ {each.most}, 4096 }})"
+    tasks.ExitTask: "leave(me, SYS_exit, {each.status})",
+    tasks.Die: "die({actor})",
+    tasks.KeepOverExec: "fcntl({fd}, F_SETFD, 0)",
+    tasks.LimitDescriptors: "setrlimit(RLIMIT_NOFILE, &(struct rlimit){{ {each.most}, 4096 }})",
+    compat.Ioctl32: (
+        "int80(54, (unsigned long){fd}, {each.request:#x}, {each.argument:#x}, 0, 0, 0)"
     ),
-    compat.Ioctl32: _int80(_IOCTL_32),
-    compat.Read32: _plain("read32({fd}, {each.count})"),
-    compat.Write32: _int80(_WRITE_32),
-    compat.Writev32: _int80(_WRITEV_32),
+    compat.Read32: "read32({fd}, {each.count})",
+    compat.Write32: "int80(4, (unsigned long){fd}, {each.address:#x}, {each.count}, 0, 0, 0)",
+    compat.Writev32: "int80(146, (unsigned long){fd}, {each.address:#x}, {each.count}, 0, 0, 0)",
     compat.Mmap32: _mmap32,
 }
 
 
 def is_known(kind: type[Operation]) -> bool:
     """Whether ``expression`` has the C of an operation."""
-    return kind in _WRITERS
+    return kind in _FORMS

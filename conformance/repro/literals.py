@@ -7,19 +7,7 @@ import mmap
 import os
 
 from conformance.client.addresses import FREE, GUARD, GUARD_LENGTH, SCRATCH, SCRATCH_LENGTH, WORDS
-from conformance.ops.c_text import flag_names, open_flags, protection
-
-__all__ = [
-    "AREAS",
-    "address",
-    "data",
-    "error",
-    "flags_of_mmap",
-    "open_flags",
-    "pointer",
-    "protection",
-    "string",
-]
+from conformance.ops.c_text import flag_names
 
 AREAS = {"SCRATCH": SCRATCH, "WORDS": WORDS, "ROOM": FREE}
 """Names of the places where programs map memory."""
@@ -81,12 +69,6 @@ def address(number: int) -> str:
     return f"(char *){number:#x}"
 
 
-def pointer(number: int) -> str:
-    """An address as an operand."""
-    text = address(number)
-    return f"({text})" if " " in text else text
-
-
 def error(name: str) -> str:
     """The number of an error: by name if C has one."""
     return name if hasattr(errno, name) else name.removeprefix("errno ")
@@ -95,11 +77,6 @@ def error(name: str) -> str:
 def flags_of_mmap(bits: int) -> str:
     """MAP_* names."""
     return flag_names(bits, _MAP_FLAGS)
-
-
-def octal(mode: int) -> str:
-    """A mode."""
-    return f"0{mode:o}"
 
 
 def path(name: str) -> str:

@@ -11,18 +11,8 @@ from pathlib import Path
 _DIRECTORY = Path(__file__).parent / "c"
 # Each may use those before it.
 _ORDER = (
-    *(
-        "guarded",
-        "single",
-        "lockstep",
-        "enter",
-        "start",
-        "conforms_not",
-        "conforms",
-        "answers",
-        "retry",
-    ),
-    *("settle", "ask", "steps", "shared_steps", "eventually", "shared_eventually"),
+    *("guarded", "single", "lockstep", "enter", "start", "conforms_not", "conforms", "answers"),
+    *("retry", "settle", "ask", "steps", "shared_steps", "eventually", "shared_eventually"),
     "shared_watch",
     *("peek", "poke", "store", "cat", "echo", "echo_pid", "number_in", "store_number"),
     *("mode_of", "owner_of", "names_in", "pin", "become", "set_capabilities", "refuse"),
@@ -35,16 +25,8 @@ _ORDER = (
 SINGLE = ("single", "steps", "eventually")
 """Snippets of programs of one process."""
 SHARED = (
-    *(
-        "lockstep",
-        "enter",
-        "start",
-        "settle",
-        "ask",
-        "shared_steps",
-        "shared_eventually",
-        "shared_watch",
-    ),
+    *("lockstep", "enter", "start", "settle", "ask", "shared_steps", "shared_eventually"),
+    "shared_watch",
 )
 """Snippets of programs of several processes."""
 _SYMBOL = re.compile(r"^(?:static [^;=\n]*?|#define )\*?(\w+)\(", re.MULTILINE)
@@ -70,12 +52,9 @@ def _snippets() -> tuple[Snippet, ...]:
         text = (_DIRECTORY / f"{name}.c").read_text()
         includes = frozenset(each.strip() for each in _INCLUDE.findall(text))
         body = _INCLUDE.sub("", text).strip("\n")
-        found.append(Snippet(name, body, _symbols(body), includes))
+        symbols = frozenset(_SYMBOL.findall(_ATTRIBUTE.sub("", body)))
+        found.append(Snippet(name, body, symbols, includes))
     return tuple(found)
-
-
-def _symbols(body: str) -> frozenset[str]:
-    return frozenset(_SYMBOL.findall(_ATTRIBUTE.sub("", body)))
 
 
 def needed(program: str, without: Sequence[str]) -> tuple[list[Snippet], set[str]]:
@@ -90,7 +69,4 @@ def needed(program: str, without: Sequence[str]) -> tuple[list[Snippet], set[str
         if snippet.symbols & called:
             chosen.insert(0, snippet)
             called |= set(_CALL.findall(snippet.text))
-    includes: set[str] = set()
-    for snippet in chosen:
-        includes |= snippet.includes
-    return chosen, includes
+    return chosen, set().union(*(snippet.includes for snippet in chosen))

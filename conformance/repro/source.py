@@ -77,12 +77,9 @@ class _Source:
     def text(self) -> str:
         code = "\n".join([*self._program(), *self._main()])
         races = any("counted" in line for line in self._body)
-        without = list(snippets.SHARED)
-        if not self._actors.single:
-            without = list(snippets.SINGLE)
-        chosen, includes = snippets.needed(
-            code, [*without, "conforms_not" if races else "conforms"]
-        )
+        without = [*(snippets.SHARED if self._actors.single else snippets.SINGLE)]
+        without.append("conforms_not" if races else "conforms")
+        chosen, includes = snippets.needed(code, without)
         code_words = set(re.findall(r"\w+(?=\()", "\n".join(self._body)))
         headers = [name for name, used in _HEADERS.items() if code_words.intersection(used)]
         includes |= {f"#include <{name}>" for name in ("unistd.h", "stdio.h", *headers)}
@@ -129,15 +126,11 @@ class _Source:
         if re.search(r"\bGUARD\b", code):
             areas.append(literals.GUARD_DEFINED)
         numbers = self._actors.numbered
-        named = sorted(
-            {self._statements.names[each]: n for each, n in numbers.items()}.items(),
-            key=lambda pair: pair[1],
-        )
-        if not self._actors.single and 0 not in numbers.values():
-            named.insert(0, ("MAIN", 0))
+        named = {number: self._statements.names[actor] for actor, number in numbers.items()}
+        if not self._actors.single:
+            named.setdefault(0, "MAIN")
         if not self._actors.single or "MAIN" in code:
-            listed = ", ".join(name for name, _ in named)
-            areas.append(f"enum {{ {listed} }};")
+            areas.append(f"enum {{ {', '.join(named[number] for number in sorted(named))} }};")
         declared += ["\n".join(areas)] if areas else []
         names = self._statements.descriptors.names
         if names and not self._executes:
@@ -172,23 +165,12 @@ class _Source:
         ]
 
     def _main(self) -> list[str]:
-        checks = [
-            "\tif (geteuid()) {",
-            '\t\tputs("needs root");',
-            "\t\treturn 4;",
-            "\t}",
-            '\tif (access("/sys/kernel/tracing/user_events_data", F_OK)) {',
-            '\t\tputs("no user_events here, or tracefs is not mounted");',
-            "\t\treturn 4;",
-            "\t}",
-        ]
+        data_file = 'access("/sys/kernel/tracing/user_events_data", F_OK)'
+        checks = _unable("geteuid()", "needs root")
+        checks += _unable(data_file, "no user_events here, or tracefs is not mounted")
         for module in sorted(set(_MODULE.findall("\n".join(self._body)))):
-            checks += [
-                f'\tif (access("/sys/module/{module}", F_OK)) {{',
-                f'\t\tputs("needs the kernel module {module}");',
-                "\t\treturn 4;",
-                "\t}",
-            ]
+            missing = f'access("/sys/module/{module}", F_OK)'
+            checks += _unable(missing, f"needs the kernel module {module}")
         checks += [f"\talarm({_SECONDS});"]
         if self._actors.single:
             body = _indented(self._body)
@@ -227,6 +209,11 @@ class _Source:
             "\tfinish(0);",
             "}",
         ]
+
+
+def _unable(condition: str, why: str) -> list[str]:
+    """End a program that cannot run here."""
+    return [f"\tif ({condition}) {{", f'\t\tputs("{why}");', "\t\treturn 4;", "\t}"]
 
 
 def _indented(lines: Sequence[str]) -> list[str]:

@@ -13,10 +13,6 @@ from conformance.ops.operation import Operation
 from conformance.repro import literals as c
 
 _ADDRESSES = ("name_args", "enable_addr", "disable_addr")
-_FLAGS = {
-    uapi.USER_EVENT_REG_PERSIST: "USER_EVENT_REG_PERSIST",
-    uapi.USER_EVENT_REG_MULTI_FORMAT: "USER_EVENT_REG_MULTI_FORMAT",
-}
 _TYPES = {1: "__u8", 2: "__u16", 4: "__u32", 8: "__u64"}
 
 
@@ -64,7 +60,10 @@ class Structures:
             lines += [f"}}{packed};", ""]
         return [
             *lines,
-            *(f"#define {name} (1U << {bit.bit_length() - 1})" for bit, name in _FLAGS.items()),
+            *(
+                f"#define {name} (1U << {bit.bit_length() - 1})"
+                for bit, name in uapi.REG_FLAGS.items()
+            ),
             f"#define DIAG_IOCSREG {uapi.DIAG_IOCSREG:#x}UL",
             f"#define DIAG_IOCSDEL {uapi.DIAG_IOCSDEL:#x}UL",
             f"#define DIAG_IOCSUNREG {uapi.DIAG_IOCSUNREG:#x}UL",
@@ -91,6 +90,6 @@ def _value(name: str, value: int, layout: Layout) -> str:
         return f"sizeof(struct {layout.name})"
     if name in _ADDRESSES and value:
         return f"(__u64)({c.address(value)})"
-    if name == "flags" and value in _FLAGS:
-        return _FLAGS[value]
+    if name == "flags" and value in uapi.REG_FLAGS:
+        return uapi.REG_FLAGS[value]
     return str(value) if value < 1 << 16 else f"{value:#x}"

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.results.case_result import CaseResult
-from conformance.results.errors import ReportError
-from conformance.results.files import read_json
-from conformance.results.json_codec import SchemaError, decode, encode
+from conformance.results.files import read_json, reading
+from conformance.results.json_codec import decode, encode
 from conformance.results.run import RunHead
-from host.files import write_atomically
 
 VERSION = 1
 
@@ -35,15 +33,13 @@ class Bundle:
         if not self.result.evidence.program:
             raise ValueError(f"{self.result.id} has no recorded program")
 
-
-def write_bundle(bundle: Bundle, path: Path) -> None:
-    """Write ``path`` atomically.  Raises OSError."""
-    write_atomically(path, json.dumps(encode(bundle), indent=1, allow_nan=False) + "\n")
+    @property
+    def text(self) -> str:
+        """The text of its file."""
+        return json.dumps(encode(self), indent=1, allow_nan=False) + "\n"
 
 
 def read_bundle(path: Path) -> Bundle:
     """Read and validate ``path``.  Raises ReportError, naming the place."""
-    try:
+    with reading(path):
         return decode(Bundle, read_json(path), "bundle")
-    except SchemaError as error:
-        raise ReportError.malformed(path, str(error)) from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -105,29 +105,22 @@ LEFTOVER, ENABLERS, AFTERWARDS = AFTERMATH = ("leftover", "enablers", "afterward
 class SkipReason(StrEnum):
     """Why a case that applies to the profile was not judged."""
 
-    NOT_BUILT = "not_built"  # the kernel was built without user_events
-    CONFIG = "config"  # the image lacks an option that the case needs
-    GUEST_SIZE = "guest_size"  # the guest has too few CPUs or too little memory
-    HOST_TOOL = "host_tool"  # the host lacks a program, such as a 32-bit compiler
-    MODULE = "module"  # no helper module fits the image, or one of the user's does not load
-    RUNNING_KERNEL = "running_kernel"  # the kernel that uevt itself runs on cannot show it
-    CONTRADICTED = "contradicted_switch"  # the kernel contradicts a switch that the case needs
+    sentence: str
+    """One clause for a report."""
 
-    @property
-    def sentence(self) -> str:
-        """One clause for a report."""
-        return _SENTENCES[self]
+    NOT_BUILT = "not_built", "the kernel was built without user_events"
+    CONFIG = "config", "the kernel lacks an option that these cases need"
+    GUEST_SIZE = "guest_size", "the guest has too few CPUs or too little memory"
+    HOST_TOOL = "host_tool", "a program that these cases need is missing on the host"
+    MODULE = "module", "no helper module was built for this kernel: it is none of the catalog's"
+    RUNNING_KERNEL = "running_kernel", "these cases need a kernel of their own, not the running one"
+    CONTRADICTED = "contradicted_switch", "the kernel lacks a switch of its profile"
 
-
-_SENTENCES = {
-    SkipReason.NOT_BUILT: "the kernel was built without user_events",
-    SkipReason.CONFIG: "the kernel lacks an option that these cases need",
-    SkipReason.GUEST_SIZE: "the guest has too few CPUs or too little memory",
-    SkipReason.HOST_TOOL: "a program that these cases need is missing on the host",
-    SkipReason.MODULE: "no helper module was built for this kernel: it is none of the catalog's",
-    SkipReason.RUNNING_KERNEL: "these cases need a kernel of their own, not the running one",
-    SkipReason.CONTRADICTED: "the kernel lacks a switch of its profile",
-}
+    def __new__(cls, value: str, sentence: str = "") -> SkipReason:
+        """A code with its clause."""
+        reason = str.__new__(cls, value)
+        reason._value_, reason.sentence = value, sentence
+        return reason
 
 
 class RunVerdict(StrEnum):
@@ -234,9 +227,9 @@ class CaseResult:
     program that ran, independent of names and addresses, ``course`` its beginning (see
     ``conformance.ops.digest``).  ``reports`` are the kernel's reports on the console;
     ``sentence`` is what the case proves.  ``file`` and ``line`` locate the failing line of the
-    case, else its function.  ``level`` is the kind of
-    promise, ``bug`` the ids of the known bugs of an XFAIL or FIXED, separated by spaces.  Raises
-    ValueError for an invalid id, a SKIP without a reason code, or an invalid duration.
+    case, else its function.  ``level`` is the kind of promise, ``bug`` the ids of the known bugs of
+    an XFAIL or FIXED, separated by spaces.  Raises ValueError for an invalid id, a SKIP without a
+    reason code, or an invalid duration.
     """
 
     id: str
@@ -291,6 +284,13 @@ class CaseResult:
         return self.reason or "; ".join(map(str, self.mismatches))
 
     @property
+    def explanation(self) -> str:
+        """The reason, that of a SKIP with its clause."""
+        if self.outcome is not Outcome.SKIP:
+            return self.reason
+        return f"{self.reason}: {SkipReason(self.reason).sentence}"
+
+    @property
     def has_unexcused_report(self) -> bool:
         """Whether the kernel reported something that no rule excuses."""
         return any(not each.allowed for each in self.reports)
@@ -311,7 +311,8 @@ class CaseResult:
 
     def to_json(self) -> dict[str, Any]:
         """One entry of ``cases`` in schema 1."""
-        return {each.name: encode(getattr(self, each.name)) for each in fields(self)}
+        document: dict[str, Any] = encode(self)
+        return document
 
     @classmethod
     def from_json(cls, data: object, where: str = "case") -> CaseResult:
@@ -367,7 +368,7 @@ def lost_guest(result: CaseResult) -> bool:
         # A kernel that crashed or hung during boot has reported it.
         unborn = result.blame is Blame.KERNEL and result.reports
         return bool(unborn) or result.blame in {Blame.HOST, Blame.GUEST}
-    return result.outcome in {Outcome.CRASH, Outcome.TIMEOUT}
+    return result.outcome in LOST
 
 
 def settle(first: CaseResult, second: CaseResult) -> CaseResult:

@@ -25,11 +25,8 @@ COVERAGE = "coverage.json"
 # Files of a guest: in the directory itself, or in one per guest.
 _GUEST_FILES = ("console.log", "qemu.log", "joined-at")
 _GUESTS = "gw[0-9]*"
-# Every file of a run; --force removes these and nothing else.
-FILES = (
-    *(journal.NAME, results_json.NAME, JUNIT, KTAP, REPORT, COVERAGE),
-    *(kernel_config.NAME, *_GUEST_FILES),
-)
+# The other files of a run; --force removes these and nothing else.
+_FILES = (journal.NAME, results_json.NAME, JUNIT, KTAP, REPORT, COVERAGE, kernel_config.NAME)
 # Errors of the user who named the directory; any other, such as ENOSPC, is the host's.
 _REFUSALS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.ENOENT}
 
@@ -110,7 +107,7 @@ def _refused(directory: Path, error: OSError) -> Exception:
 
 def _clear(directory: Path) -> None:
     """Remove the files of an earlier run, also of one that was killed."""
-    for name in FILES:
+    for name in (*_FILES, *_GUEST_FILES):
         (directory / name).unlink(missing_ok=True)
     sweep(directory)
     reproducers = directory / REPRODUCERS

@@ -38,70 +38,24 @@ class KernelOrigin(StrEnum):
     USER = "user"
 
 
-# NOT_BUILT in the default style depends on the origin of the kernel: see ``exit_code``.
-# A failed build gives no verdict; only git bisect can skip it.
-# 130 is what a shell reports for SIGINT; it also ends git bisect (128 and above).
-CODES: dict[ExitStyle, dict[Ending, int]] = {
-    ExitStyle.DEFAULT: {
-        Ending.PASS: 0,
-        Ending.UNEXPECTED: 1,
-        Ending.BUILD_FAILED: 3,
-        Ending.HOST: 3,
-        Ending.SKIPPED: 3,
-        Ending.USAGE: 2,
-        Ending.NOT_APPLICABLE: 2,
-        Ending.INTERRUPTED: 130,
-    },
+# The codes of every style: 130 is what a shell reports for SIGINT, and ends git bisect.
+_COMMON = {Ending.PASS: 0, Ending.UNEXPECTED: 1, Ending.INTERRUPTED: 130}
+# The code of the other endings by style, and those that differ from it.
+_STYLES: dict[ExitStyle, tuple[int, dict[Ending, int]]] = {
+    ExitStyle.DEFAULT: (3, {Ending.USAGE: 2, Ending.NOT_APPLICABLE: 2}),
     # tools/testing/selftests/kselftest.h: KSFT_PASS 0, KSFT_FAIL 1, KSFT_SKIP 4.
-    ExitStyle.KSELFTEST: {
-        Ending.PASS: 0,
-        Ending.UNEXPECTED: 1,
-        Ending.NOT_BUILT: 4,
-        Ending.BUILD_FAILED: 1,
-        Ending.HOST: 1,
-        Ending.SKIPPED: 1,
-        Ending.USAGE: 1,
-        Ending.NOT_APPLICABLE: 1,
-        Ending.INTERRUPTED: 130,
-    },
+    ExitStyle.KSELFTEST: (1, {Ending.NOT_BUILT: 4}),
     # autopkgtest, README.package-tests, restriction "skippable": 77 is a skipped test.
-    ExitStyle.AUTOPKGTEST: {
-        Ending.PASS: 0,
-        Ending.UNEXPECTED: 1,
-        Ending.NOT_BUILT: 77,
-        Ending.BUILD_FAILED: 1,
-        Ending.HOST: 1,
-        Ending.SKIPPED: 1,
-        Ending.USAGE: 1,
-        Ending.NOT_APPLICABLE: 1,
-        Ending.INTERRUPTED: 130,
-    },
-    # git-bisect(1), "Bisect run": 125 skips the commit, 128 and above ends the bisection.
-    ExitStyle.BISECT: {
-        Ending.PASS: 0,
-        Ending.UNEXPECTED: 1,
-        Ending.NOT_BUILT: 125,
-        Ending.BUILD_FAILED: 125,
-        Ending.HOST: 129,
-        Ending.SKIPPED: 129,
-        Ending.USAGE: 129,
-        Ending.NOT_APPLICABLE: 129,
-        Ending.INTERRUPTED: 130,
-    },
+    ExitStyle.AUTOPKGTEST: (1, {Ending.NOT_BUILT: 77}),
+    # git-bisect(1), "Bisect run": 125 skips the commit, 128 and above ends the bisection.  Only it
+    # can skip a failed build, which gives no verdict.
+    ExitStyle.BISECT: (129, {Ending.NOT_BUILT: 125, Ending.BUILD_FAILED: 125}),
     # tst_res_flags.h of LTP: TPASS 0, TFAIL 1, TBROK 2, TCONF 32.
-    ExitStyle.LTP: {
-        Ending.PASS: 0,
-        Ending.UNEXPECTED: 1,
-        Ending.NOT_BUILT: 32,
-        Ending.NOT_APPLICABLE: 32,
-        Ending.BUILD_FAILED: 2,
-        Ending.HOST: 2,
-        Ending.SKIPPED: 32,
-        Ending.USAGE: 2,
-        Ending.INTERRUPTED: 130,
-    },
+    ExitStyle.LTP: (
+        2,
+        dict.fromkeys((Ending.NOT_BUILT, Ending.NOT_APPLICABLE, Ending.SKIPPED), 32),
+    ),
 }
-_NOT_BUILT_BY_DEFAULT = {KernelOrigin.CATALOG: 3, KernelOrigin.USER: 0}
 _ENDINGS = {
     RunVerdict.PASS: Ending.PASS,
     RunVerdict.FAIL: Ending.UNEXPECTED,
@@ -135,6 +89,7 @@ def exit_code(
     """
     if ending is Ending.NOT_BUILT and require:
         ending = Ending.UNEXPECTED
-    if ending is Ending.NOT_BUILT and style is ExitStyle.DEFAULT:
-        return _NOT_BUILT_BY_DEFAULT[origin]
-    return CODES[style][ending]
+    if ending is Ending.NOT_BUILT and (style, origin) == (ExitStyle.DEFAULT, KernelOrigin.USER):
+        return 0
+    other, differing = _STYLES[style]
+    return {**_COMMON, **differing}.get(ending, other)

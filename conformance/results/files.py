@@ -1,19 +1,32 @@
-"""Read JSON files of results."""
+"""Read files of results."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from conformance.results.errors import ReportError
+from conformance.results.json_codec import SchemaError
+
+
+@contextmanager
+def reading(path: Path, what: str = "") -> Iterator[None]:
+    """Raise ReportError for a file that cannot be read or is malformed: ``what``, then why."""
+    try:
+        yield
+    except OSError as error:
+        raise ReportError.unreadable(path, error) from error
+    except SchemaError as error:
+        raise ReportError.malformed(path, f"{what}{error}") from error
 
 
 def read_json(path: Path) -> Any:
     """Raises ReportError for a file that cannot be read, or is not JSON."""
-    try:
-        return json.loads(path.read_bytes())
-    except OSError as error:
-        raise ReportError.unreadable(path, error) from error
-    except (ValueError, RecursionError) as error:
-        raise ReportError.malformed(path, f"is not JSON: {error}") from error
+    with reading(path):
+        try:
+            return json.loads(path.read_bytes())
+        except (ValueError, RecursionError) as error:
+            raise ReportError.malformed(path, f"is not JSON: {error}") from error

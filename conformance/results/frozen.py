@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.results.case_result import CASE_ID, CaseResult, Outcome
+from conformance.results.case_result import CASE_ID, NO_VERDICT, CaseResult, Outcome
 from conformance.results.errors import ReportError
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -23,8 +23,6 @@ PUBLISHED = DOCS / "frozen"
 _HEAD = re.compile(r"# uevt (\S+): (\d+) cases, each with the digests of its programs")
 _DIGEST = re.compile("[0-9a-f]{12}")
 _HINT = "write one with uevt cases --frozen, or name one of docs/frozen"
-# Results that judge no kernel.
-_UNJUDGED = {Outcome.SKIP, Outcome.ERROR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +97,7 @@ class FrozenList:
     def share(self, cases: Iterable[CaseResult]) -> FrozenShare:
         """How much of the list these results judge."""
         judged = [
-            case for case in cases if case.id in self.programs and case.outcome not in _UNJUDGED
+            case for case in cases if case.id in self.programs and case.outcome not in NO_VERDICT
         ]
         other = tuple(
             case.id

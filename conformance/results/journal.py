@@ -15,7 +15,6 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from conformance.results.case_result import CaseResult, Contradiction
@@ -67,11 +66,10 @@ class JournalWriter:
             self._require_name(path)
             self._end, self._check = _last(self._descriptor)
             files.sync(path.parent)
-        except BlockingIOError as error:
+        except BaseException as error:
             os.close(self._descriptor)
-            raise in_use(path) from error
-        except BaseException:
-            os.close(self._descriptor)
+            if isinstance(error, BlockingIOError):
+                raise in_use(path) from error
             raise
 
     def _require_name(self, path: Path) -> None:
@@ -89,16 +87,12 @@ class JournalWriter:
         self._append({"event": "run", **encode(head)})
 
     def plan(
-        self,
-        selected: int,
-        functions: Functions | None = None,
-        shards: tuple[Shard, ...] = (),
+        self, selected: int, functions: Functions | None = None, shards: tuple[Shard, ...] = ()
     ) -> None:
         """The number of selected cases, including those that ended before the run resumed."""
-        more = {} if functions is None else {"functions": encode(functions)}
-        if shards:
-            more["shards"] = encode(shards)
-        self._append({"event": "plan", "selected": selected, **more})
+        more = {"functions": functions, "shards": shards}
+        known = {name: encode(value) for name, value in more.items() if value}
+        self._append({"event": "plan", "selected": selected, **known})
 
     def guests(self, how: str) -> None:
         """How guests start, if there is anything unusual."""
@@ -137,12 +131,7 @@ class JournalWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _append(self, entry: dict[str, Any], *, sync: bool = True) -> None:

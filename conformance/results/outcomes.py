@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.results.case_result import CASE_ID, CaseResult, Outcome, RunVerdict
-from conformance.results.errors import ReportError
-from conformance.results.files import read_json
+from conformance.results.files import read_json, reading
 from conformance.results.json_codec import SchemaError, decode
 from conformance.results.run import RunHead
 
@@ -69,11 +68,9 @@ def read_outcomes(path: Path) -> RunOutcomes:
     Raises ReportError for a file that is unreadable, not JSON, or of another schema.
     """
     data = read_json(path)
-    try:
+    with reading(path):
         head = decode(RunHead, data, "run")
         return RunOutcomes(path, head, _verdict(data, head), dict(_cases(data)))
-    except SchemaError as error:
-        raise ReportError.malformed(path, str(error)) from error
 
 
 def _verdict(data: Mapping[str, Any], head: RunHead) -> RunVerdict | None:
@@ -91,14 +88,9 @@ def _cases(data: Mapping[str, Any]) -> Iterator[tuple[str, CaseOutcome]]:
         raise SchemaError("run.cases", "expected a list")
     for number, case in enumerate(cases):
         try:
-            outcome = Outcome(case["outcome"])
-            name, *texts = [
-                case["id"],
-                *(case.get(k) or "" for k in ("digest", "course", "reason")),
-            ]
-            if not all(isinstance(text, str) for text in (name, *texts)):
-                raise TypeError
-            if not CASE_ID.fullmatch(name):
+            outcome, name = Outcome(case["outcome"]), case["id"]
+            texts = [case.get(key) or "" for key in ("digest", "course", "reason")]
+            if not CASE_ID.fullmatch(name) or not all(isinstance(text, str) for text in texts):
                 raise ValueError
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise SchemaError(f"run.cases[{number}]", "is not the result of a case") from error

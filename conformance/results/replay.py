@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from conformance.results.case_result import CaseResult, Contradiction
-from conformance.results.errors import ReportError
+from conformance.results.files import reading
 from conformance.results.journal import BEGINNING, CHECK, seal
 from conformance.results.json_codec import SchemaError, decode
 from conformance.results.run import Functions, RunHead
@@ -27,6 +28,7 @@ _LONGEST_S = 1e9
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
+    functions: Functions | None = None
     shards: tuple[Shard, ...] = ()
 
 
@@ -80,16 +82,11 @@ def read_journal(path: Path) -> Journal:
     Raises ReportError, naming the line, for content that no run writes: an invalid or changed line,
     or one that contradicts earlier lines.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ReportError.unreadable(path, error) from error
     replay = _Replay()
-    try:
+    with reading(path):
+        data = path.read_bytes()
         for where, entry in _entries(data):
             replay.take(where, entry)
-    except SchemaError as error:
-        raise ReportError.malformed(path, str(error)) from error
     journal = replay.finish()
     journal.torn = not data.endswith(b"\n") and bool(data)
     return journal
@@ -97,17 +94,11 @@ def read_journal(path: Path) -> Journal:
 
 def read_head(path: Path) -> RunHead | None:
     """The head of a journal only; None if it is empty or missing.  Raises ReportError."""
-    try:
+    with reading(path), suppress(FileNotFoundError):
         with path.open("rb") as file:
             first = file.readline()
         for where, entry in _entries(first):
             return _head(where, entry)
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise ReportError.unreadable(path, error) from error
-    except SchemaError as error:
-        raise ReportError.malformed(path, str(error)) from error
     return None
 
 
@@ -166,9 +157,9 @@ class _Replay:
                 if journal.selected not in (None, selected):
                     raise self._wrong(f"{selected} cases are selected, {journal.selected} were")
                 journal.selected = selected
-                if (found := entry.get("functions")) is not None:
-                    journal.functions = decode(Functions, found, f"{where}.functions")
-                journal.shards = decode(_Plan, entry, where).shards
+                plan = decode(_Plan, entry, where)
+                journal.functions = plan.functions or journal.functions
+                journal.shards = plan.shards
             case {"event": "guests", "how": str(how)}:
                 assert journal.head is not None
                 journal.head.host["guests"] = how
@@ -195,10 +186,8 @@ class _Replay:
                 self._ended(note)
             case _:
                 raise self._wrong(_NO_ENTRY)
-        elapsed = entry.get("s")
-        if not isinstance(elapsed, int | float) or isinstance(elapsed, bool):
-            raise self._wrong("has no time")
-        if not 0 <= elapsed < _LONGEST_S:
+        elapsed = entry.get("s", -1)
+        if type(elapsed) not in (int, float) or not 0 <= elapsed < _LONGEST_S:
             raise self._wrong("has no time")
         self._part_s = float(elapsed)
 

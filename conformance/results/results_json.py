@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from conformance.results.errors import ReportError
-from conformance.results.files import read_json
-from conformance.results.json_codec import SCHEMA, SchemaError
+from conformance.results.files import read_json, reading
+from conformance.results.json_codec import SCHEMA
 from conformance.results.run import RunRecord
 from host.files import write_atomically
 
@@ -27,16 +27,13 @@ def read_results(path: Path) -> RunRecord:
     """
     data = read_json(path)
     _require_schema(path, data)
-    try:
+    with reading(path):
         return RunRecord.from_json(data)
-    except SchemaError as error:
-        raise ReportError.malformed(path, str(error)) from error
 
 
 def _require_schema(path: Path, data: object) -> None:
     """Raise ReportError for a document of another schema, or of none."""
-    found = data.get("schema") if isinstance(data, dict) else None
-    if isinstance(data, dict) and found != SCHEMA:
+    if isinstance(data, dict) and (found := data.get("schema")) != SCHEMA:
         what = "has no schema" if found is None else f"has schema {found!r}"
         newer = isinstance(found, int) and found > SCHEMA
         hint = "update uevt" if newer else "run again, or read it with the uevt that wrote it"

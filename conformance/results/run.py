@@ -6,7 +6,7 @@ import itertools
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from conformance.results.case_result import (
@@ -88,9 +88,8 @@ class RunHead:
 
     def __post_init__(self) -> None:
         if self.schema != SCHEMA:
-            raise ValueError(
-                f"schema {self.schema} is of another version of uevt: expected {SCHEMA}"
-            )
+            what = f"schema {self.schema} is of another version of uevt"
+            raise ValueError(f"{what}: expected {SCHEMA}")
         if "accel" not in self.host:
             raise ValueError("host.accel is missing")
 
@@ -250,17 +249,10 @@ class RunRecord:
             summary = {"verdict": self.verdict.value, **counts}
         summary |= {"selected": self.selected, "duration_s": self.duration_s, "note": self.note}
         summary["contradictions"] = encode(self.contradictions)
-        if self.functions is not None:
-            summary["functions"] = encode(self.functions)
-        if self.frozen is not None:
-            summary["frozen"] = encode(self.frozen)
-        if self.shards:
-            summary["shards"] = encode(self.shards)
-        return {
-            **encode(self.head),
-            "cases": [case.to_json() for case in self.cases],
-            "summary": summary,
-        }
+        for name in ("functions", "frozen", "shards"):
+            if found := getattr(self, name):
+                summary[name] = encode(found)
+        return {**encode(self.head), "cases": encode(self.cases), "summary": summary}
 
     @classmethod
     def from_json(cls, data: object, where: str = "run") -> RunRecord:
@@ -273,19 +265,9 @@ class RunRecord:
             raise SchemaError(f"{where}.schema", "is missing")
         head = decode(RunHead, data, where)
         body = decode(_Body, data, where)
-        verdict = body.summary.verdict
-        record = cls(
-            head,
-            body.cases,
-            body.summary.selected,
-            body.summary.duration_s,
-            body.summary.note,
-            not_built=verdict is RunVerdict.NOT_BUILT,
-            contradictions=body.summary.contradictions,
-            functions=body.summary.functions,
-            frozen=body.summary.frozen,
-            shards=body.summary.shards,
-        )
+        found = {each.name: getattr(body.summary, each.name) for each in fields(_Summary)}
+        verdict = found.pop("verdict")
+        record = cls(head, body.cases, not_built=verdict is RunVerdict.NOT_BUILT, **found)
         if not head.self_check and record.verdict is not verdict:
             what = f"has verdict {verdict}, but the cases give {record.verdict}"
             raise SchemaError(f"{where}.summary", what)

@@ -16,14 +16,13 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from conformance.results.case_result import CASE_ID, CaseResult, Contradiction, Outcome, RunVerdict
-from conformance.results.frozen import FrozenShare
+from conformance.results.frozen import DOCS, FrozenShare
 from conformance.results.json_codec import SCHEMA
 from conformance.results.run import Functions, RunHead
 from conformance.results.shard import Shard
 from conformance.results.summary import Summary
 
 Schema = dict[str, Any]
-DOCS = Path(__file__).parents[2] / "docs"
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
@@ -58,19 +57,18 @@ def results_schema() -> Schema:
     }
     run["required"] = ["schema", *run["required"], "cases", "summary"]
     found["Summary"] = _summary(found)
-    return {**_head("A run of uevt: results.json", found), **run}
+    return _head("A run of uevt: results.json", found) | run
 
 
 def summary_schema() -> Schema:
     """The schema of the summaries in docs/results."""
     found: dict[str, Schema] = {"RecordedCase": _RECORDED_CASE}
     summary = _object(Summary, found)
-    return {**_head("A published run of uevt", found), **summary}
+    return _head("A published run of uevt", found) | summary
 
 
 def _head(title: str, definitions: dict[str, Schema]) -> Schema:
-    ordered = dict(sorted(definitions.items()))
-    return {"$schema": _DIALECT, "title": title, "$defs": ordered}
+    return {"$schema": _DIALECT, "title": title, "$defs": dict(sorted(definitions.items()))}
 
 
 def _summary(found: dict[str, Schema]) -> Schema:
@@ -101,10 +99,7 @@ def _object(kind: Any, found: dict[str, Schema]) -> Schema:
     """The schema of a dataclass; those of the classes in it are added to ``found``."""
     hints = get_type_hints(kind)
     properties = {
-        each.name: {
-            **_kind(hints[each.name], found),
-            **_MORE.get((kind.__name__, each.name), {}),
-        }
+        each.name: _kind(hints[each.name], found) | _MORE.get((kind.__name__, each.name), {})
         for each in fields(kind)
     }
     needed = [each.name for each in fields(kind) if each.default is MISSING]

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from conformance.results.directory import COVERAGE, LATEST
 from conformance.results.errors import ReportError
-from conformance.results.files import read_json
-from conformance.results.json_codec import SchemaError, decode
+from conformance.results.files import read_json, reading
+from conformance.results.json_codec import decode
 from conformance.results.results_json import NAME, read_results
 from conformance.results.run import RunRecord
 
@@ -78,16 +78,9 @@ def latest_runs(path: Path) -> list[Path]:
 
     Raises ReportError.
     """
-    if path.is_dir() and _own(path) is None:
-        below = {
-            own if own.is_file() else latest
-            for directory in path.iterdir()
-            for own, latest in [(directory / NAME, directory / LATEST / NAME)]
-            if own.is_file() or latest.is_file()
-        }
-        if below:
-            return sorted(below)
-    return [find_run(path)]
+    alone = not path.is_dir() or _own(path)
+    below = () if alone else sorted(own for each in path.iterdir() if (own := _own(each)))
+    return list(below) or [find_run(path)]
 
 
 def runs_below(directory: Path, depth: int = _DEPTH) -> Iterator[Path]:
@@ -138,10 +131,8 @@ def read_covered(directory: Path) -> tuple[Covered, ...]:
     data = read_json(path)
     if not isinstance(data, list):
         raise ReportError.malformed(path, "is not a coverage file: expected a list")
-    try:
+    with reading(path, "is not a coverage file: "):
         return tuple(decode(Covered, each, f"file {n}") for n, each in enumerate(data, 1))
-    except SchemaError as error:
-        raise ReportError.malformed(path, f"is not a coverage file: {error}") from error
 
 
 def require_kernel(record: RunRecord, path: Path) -> None:

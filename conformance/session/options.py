@@ -100,6 +100,13 @@ def declare(group: Groups) -> None:
     add("--ktap", metavar="FILE", help="KTAP as cases end, to a file or - for standard output")
 
 
+def default_options(**given: object) -> Namespace:
+    """The options of a run to which only these were given."""
+    parser = ArgumentParser()
+    declare(groups_of(parser))
+    return Namespace(**{**vars(parser.parse_args([])), **given})
+
+
 def declare_kernel(group: Groups) -> None:
     """Declare the options that name and change the kernel."""
     several = {"action": "append", "default": []}

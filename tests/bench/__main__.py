@@ -10,12 +10,9 @@ from pathlib import Path
 
 from conformance.abi import uapi
 from conformance.client.user_events import UserEvents
-from conformance.session.options import declare, groups_of
+from conformance.session.options import default_options
 from conformance.session.target.target import Target, resolve
-from host.progress import silent
-from kernels.catalog.catalog import load_catalog
-from kernels.sources.unpacked import SourceTrees
-from kernels.store.store import Store
+from host.text import counted
 from tests.bench import guests
 from tests.bench.measure import Pair, pair, table
 
@@ -42,18 +39,13 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--keep", action="store_true", help="write docs/performance.md")
     arguments = parser.parse_args()
-    parser = argparse.ArgumentParser()
-    declare(groups_of(parser))
-    options = parser.parse_args([])
-    options.kernel = arguments.kernel
-    target = resolve(options)
+    target = resolve(default_options(kernel=arguments.kernel))
     found = []
     for each in _pairs(target, arguments.kernel, arguments.rounds):
         found.append(each)
         sys.stdout.write(f"{each.what}: {each.median:.3g} {each.unit}, {each.ratio:.3f}\n")
         sys.stdout.flush()
-    counted = "1 round" if arguments.rounds == 1 else f"{arguments.rounds} rounds"
-    text = f"{counted}:\n\n{table(found)}"
+    text = f"{counted(arguments.rounds, 'round')}:\n\n{table(found)}"
     sys.stdout.write(text)
     if arguments.keep:
         before, rest = FILE.read_text(encoding="utf-8").split(_BEGIN)
@@ -69,19 +61,14 @@ def _pairs(target: Target, kernel: str, rounds: int) -> Iterator[Pair]:
     # Warm up: save a snapshot and compile the cases.
     guests.run(kernel)
 
-    boots = partial(guests.vng, image, "true")
-
-    def first_result() -> float:
-        return guests.run(kernel)[0]
+    boots = "`vng … -- true`", partial(guests.vng, image, "true")
 
     def quick_run() -> float:
         return guests.run(kernel)[1]
 
-    yield compare(
-        "a guest's first answer", partial(guests.first_answer, target), "`vng … -- true`", boots
-    )
-    yield compare("`uevt run`: first result", first_result, "`vng … -- true`", boots)
-    with guests.selftests(tree_of(kernel)) as command:
+    yield compare("a guest's first answer", partial(guests.first_answer, target), *boots)
+    yield compare("`uevt run`: first result", lambda: guests.run(kernel)[0], *boots)
+    with guests.selftests(guests.tree_of(kernel)) as command:
         selftests = partial(guests.vng, image, command)
         yield compare("`uevt run`, quick tier", quick_run, "upstream's selftests in vng", selftests)
     yield compare(
@@ -91,37 +78,15 @@ def _pairs(target: Target, kernel: str, rounds: int) -> Iterator[Pair]:
         quick_run,
     )
     with guests.lockstep_guest(target) as (ue, getpid):
-        refused = _refused_ioctl(ue)
-        yield compare(
-            "a refused ioctl, in lock step",
-            lambda: guests.per_call(refused),
-            "a bare ping",
-            lambda: guests.per_call(getpid),
-            unit="ms",
-        )
+        refused = partial(guests.per_call, _refused_ioctl(ue))
+        ping = "a bare ping", partial(guests.per_call, getpid)
+        yield compare("a refused ioctl, in lock step", refused, *ping, unit="ms")
     with guests.lockstep_guest(target, ahead=True) as (ue, getpid):
-        refused, catch_up = _refused_ioctl(ue), ue.lockstep.catch_up
-        yield compare(
-            "a refused ioctl, predicted",
-            lambda: guests.amortised(refused, catch_up),
-            "a bare ping",
-            lambda: guests.per_call(getpid),
-            unit="ms",
-        )
-    yield compare(
-        "memory of a guest",
-        partial(guests.resident, target),
-        "512 MiB of a guest's own",
-        lambda: 537.0,
-        unit="MB",
-    )
-
-
-def tree_of(kernel: str) -> Path:
-    """The source tree that a kernel of the catalog was built from."""
-    tree = SourceTrees(Store(), silent).stored(load_catalog().find(kernel))
-    assert tree is not None
-    return tree
+        refused = partial(guests.amortised, _refused_ioctl(ue), ue.lockstep.catch_up)
+        ping = "a bare ping", partial(guests.per_call, getpid)
+        yield compare("a refused ioctl, predicted", refused, *ping, unit="ms")
+    own = "512 MiB of a guest's own", lambda: 537.0
+    yield compare("memory of a guest", partial(guests.resident, target), *own, unit="MB")
 
 
 if __name__ == "__main__":

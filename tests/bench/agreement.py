@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import json
 import shutil
 import subprocess
@@ -20,28 +21,29 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from virtme.cpiowriter import CpioWriter
+
 from conformance.abi.bugs import BUGS
 from conformance.abi.profile import Profile, profile_for
 from conformance.cases.variants import Variant, all_variants
 from conformance.repro.errors import NotExpressible
 from conformance.repro.source import Description, c_program
-from conformance.results.case_result import Outcome
+from conformance.results.case_result import CONFORMING, DEVIATIONS, Outcome
 from conformance.results.results_json import NAME, read_results
 from conformance.runner.model_program import program_of
 from conformance.session.selection import expression, matches
 from kernels.build.build import ensure
 from kernels.request import Request
 from kernels.store.store import Store
-from tests.bench.guests import ROOT
+from tests.bench.guests import finished_run
 
 INIT = Path(__file__).with_name("agreement_init.c")
 _STRICT = ("-Wall", "-Wextra", "-Werror", "-O1", "-static", "-s")
 _BATCH = 60
 _BOOT_S = 1500.0
-_RUN_S = 7200.0
 _LEFT = "crash"
-_EXPECTED = {Outcome.PASS: "0", Outcome.XFAIL: "0", Outcome.FIXED: "0"}
-_DEVIATES = {Outcome.FAIL, Outcome.CHANGED, Outcome.NOTE}
+# Outcomes of cases whose programs exit 0.
+_EXPECTED = CONFORMING | {Outcome.XFAIL}
 
 
 @dataclass(slots=True)
@@ -56,7 +58,7 @@ class Row:
     @property
     def agrees(self) -> bool:
         """Whether the program says what the case says."""
-        return self.ended == _wanted(self.outcome)
+        return self.ended == ("0" if self.outcome in _EXPECTED else "1")
 
     @property
     def undecided(self) -> bool:
@@ -100,7 +102,7 @@ class Bench:
         files = {"init": self.directory / "init"}
         files |= {f"programs/{number}": programs[case] for number, case in numbered.items()}
         initrd, console, answers = (self.directory / n for n in ("initrd", "console", "answers"))
-        initrd.write_bytes(b"".join(_archive(files)))
+        initrd.write_bytes(_archive(files))
         for file in (console, answers):
             file.unlink(missing_ok=True)
         words = "console=ttyS0,115200 ignore_loglevel panic=-1 oops=panic no_timer_check"
@@ -131,27 +133,19 @@ def _ends(text: str) -> Iterator[tuple[str, tuple[str, str]]]:
         yield running, (_LEFT, "\n".join(printed))
 
 
-def _archive(files: Mapping[str, Path]) -> Iterator[bytes]:
-    """A cpio archive (Documentation/driver-api/early-userspace/buffer-format.rst)."""
-    contents = [(name, 0o100755, path.read_bytes()) for name, path in files.items()]
-    every = [("programs", 0o040755, b""), *contents, ("TRAILER!!!", 0, b"")]
-    for inode, (name, mode, content) in enumerate(every, 1):
-        numbers = (inode, mode, 0, 0, 1, 0, len(content), 0, 0, 0, 0, len(name) + 1, 0)
-        head = b"070701" + b"".join(b"%08x" % number for number in numbers) + name.encode() + b"\0"
-        yield head + bytes(-len(head) % 4) + content + bytes(-len(content) % 4)
-
-
-def _wanted(outcome: str) -> str:
-    return _EXPECTED.get(Outcome(outcome), "1")
+def _archive(files: Mapping[str, Path]) -> bytes:
+    out = io.BytesIO()
+    writer = CpioWriter(out)
+    writer.mkdir(b"programs", 0o755)
+    for name, path in files.items():
+        writer.write_file(name.encode(), path.read_bytes(), 0o755)
+    writer.write_trailer()
+    return out.getvalue()
 
 
 def _compile(source: Path, program: Path) -> None:
-    done = subprocess.run(
-        ["gcc", *_STRICT, "-o", str(program), str(source)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = ["gcc", *_STRICT, "-o", str(program), str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{source} does not compile:\n{done.stderr}")
 
@@ -163,13 +157,9 @@ def _outcomes(arguments: argparse.Namespace) -> dict[str, str]:
         return {case: row[0] for case, row in json.loads(given.read_text())["cases"].items()}
     if given is not None:
         return _of_results(given if given.name == NAME else given / NAME)
-    with tempfile.TemporaryDirectory() as directory:
-        out = Path(directory) / "out"
-        command = [str(Path(sys.executable).parent / "uevt"), "run", "--kernel", arguments.kernel]
-        command += [f"--patch={patch}" for patch in arguments.patch]
-        command += [f"--abi={arguments.abi}"] if arguments.abi else []
-        command += ["--tier=full", "--quiet", "--out", str(out), "-k", arguments.keyword]
-        subprocess.run(command, cwd=ROOT, timeout=_RUN_S, check=False)
+    words = ["--kernel", arguments.kernel, *(f"--patch={patch}" for patch in arguments.patch)]
+    words += [f"--abi={arguments.abi}"] if arguments.abi else []
+    with finished_run(*words, "--tier=full", "--quiet", "-k", arguments.keyword) as (_, out):
         return _of_results(out / NAME)
 
 
@@ -177,10 +167,8 @@ def _of_results(path: Path) -> dict[str, str]:
     """Outcomes that are answers: a program sees no console, and no state after its end."""
     found = {}
     for case in read_results(path).cases:
-        answers = all(each.step for each in case.mismatches)
-        if case.outcome in _EXPECTED or (
-            case.outcome in _DEVIATES and answers and not case.reports
-        ):
+        answers = all(each.step for each in case.mismatches) and not case.reports
+        if case.outcome in _EXPECTED or (case.outcome in DEVIATIONS and answers):
             found[case.id] = case.outcome.value
     return found
 
@@ -232,11 +220,10 @@ def main() -> int:
         for each in all_variants()
         if each.case.applies(profile) and matches(wanted, each.id) and each.id in outcomes
     ][:: arguments.every]
-    chosen = [each for each in chosen if outcomes[each.id] in {*_EXPECTED, *_DEVIATES}]
+    chosen = [each for each in chosen if outcomes[each.id] in _EXPECTED | DEVIATIONS]
     if arguments.fixed:
-        fixed = profile_for(
-            ",".join([abi, *(f"{bug}=fixed" for bug in present)]), base=built.release
-        )
+        without = ",".join([abi, *(f"{bug}=fixed" for bug in present)])
+        fixed = profile_for(without, base=built.release)
         chosen = [each for each in chosen if _shows_bug(each, profile, fixed)]
         outcomes |= {each.id: Outcome.FAIL.value for each in chosen}
         profile = fixed

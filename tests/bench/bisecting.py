@@ -13,17 +13,14 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
-from tests.bench.__main__ import tree_of
+from tests.bench.guests import UEVT, tree_of
 
 KERNEL = "6.12"
 CASE = "write.nul_needed.data_loc.char_array"
 FILE = "kernel/trace/trace_events_user.c"
-UEVT = Path(__file__).parents[2] / ".venv" / "bin" / "uevt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,45 +76,30 @@ EDITS = (
 
 def make_history(source: Path, repository: Path) -> None:
     """Create a repository without work tree whose first commit is a source tree."""
-    subprocess.run(["git", "init", "-q", "-b", "main", str(repository)], check=True)
-    importing = ["git", "-C", str(repository), "fast-import", "--quiet"]
-    with subprocess.Popen(importing, stdin=subprocess.PIPE) as process:
-        assert process.stdin is not None
-        _commit(process.stdin, 0, f"Linux {KERNEL} as it was packaged")
-        for path, mode, content in _files(source):
-            _file(process.stdin, path, mode, content)
-        text = (source / FILE).read_text()
-        for number, edit in enumerate(EDITS, start=1):
-            assert text.count(edit.before) == 1, edit.title
-            text = text.replace(edit.before, edit.after)
-            _commit(process.stdin, number, edit.title)
-            _file(process.stdin, FILE, "100644", text.encode())
-    assert process.returncode == 0
+    environment = {
+        **os.environ,
+        **{f"GIT_{who}_NAME": "A U Thor" for who in ("AUTHOR", "COMMITTER")},
+        **{f"GIT_{who}_EMAIL": "author@example.org" for who in ("AUTHOR", "COMMITTER")},
+    }
 
+    def git(*words: str, text: str | None = None) -> str:
+        where = (f"--git-dir={repository}", f"--work-tree={source}")
+        command = ["git", "-c", "gc.auto=0", *where, *words]
+        done = subprocess.run(
+            command, input=text, env=environment, text=True, stdout=subprocess.PIPE, check=True
+        )
+        return done.stdout.strip()
 
-def _files(source: Path) -> Iterator[tuple[str, str, bytes]]:
-    for directory, _, names in os.walk(source):
-        for name in names:
-            path = Path(directory, name)
-            where = str(path.relative_to(source))
-            if path.is_symlink():
-                yield where, "120000", os.fsencode(path.readlink())
-            else:
-                executable = path.stat().st_mode & 0o100
-                yield where, "100755" if executable else "100644", path.read_bytes()
-
-
-def _commit(stream: IO[bytes], number: int, title: str) -> None:
-    day = 1_700_000_000 + number * 86_400
-    message = f"{title}\n".encode()
-    stream.write(b"commit refs/heads/main\n")
-    stream.write(f"committer A U Thor <author@example.org> {day} +0000\n".encode())
-    stream.write(b"data %d\n%s" % (len(message), message))
-
-
-def _file(stream: IO[bytes], path: str, mode: str, content: bytes) -> None:
-    stream.write(f"M {mode} inline {path}\n".encode())
-    stream.write(b"data %d\n%s\n" % (len(content), content))
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(repository)], check=True)
+    git("add", "--all", "--force")
+    git("commit", "-q", "-m", f"Linux {KERNEL} as it was packaged")
+    text = (source / FILE).read_text()
+    for edit in EDITS:
+        assert text.count(edit.before) == 1, edit.title
+        text = text.replace(edit.before, edit.after)
+        blob = git("hash-object", "-w", "--stdin", text=text)
+        git("update-index", "--cacheinfo", f"100644,{blob},{FILE}")
+        git("commit", "-q", "-m", edit.title)
 
 
 def main() -> int:
@@ -136,7 +118,7 @@ def main() -> int:
 def _bisect(source: Path, directory: Path) -> int:
     make_history(source, directory / "linux")
     environment = {"UEVT_CACHE": str(directory / "cache"), **os.environ}
-    command = [str(UEVT), "bisect", "--good", f"main~{len(EDITS)}", "--bad", "main"]
+    command = [UEVT, "bisect", "--good", f"main~{len(EDITS)}", "--bad", "main"]
     began = time.monotonic()
     with subprocess.Popen(
         [*command, "--case", CASE, "--out", str(directory / "out")],

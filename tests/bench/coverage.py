@@ -9,19 +9,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from conformance.results.directory import COVERAGE
-from conformance.session.options import declare, groups_of
+from conformance.session.options import default_options
 from conformance.session.target.gcov import COUNTERS, CountedObject, Coverage, coverage
 from conformance.session.target.target import Target, resolve
 from tests.bench import guests
-from tests.bench.__main__ import tree_of
-
-_RUN_S = 3600.0
 
 
 def main() -> int:
@@ -29,13 +25,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.coverage")
     parser.add_argument("kernel", nargs="?", default="6.12")
     kernel = parser.parse_args().kernel
-    parser = argparse.ArgumentParser()
-    declare(groups_of(parser))
-    options = parser.parse_args(["--flavour", "gcov"])
-    options.kernel = kernel
-    target = resolve(options)
+    target = resolve(default_options(kernel=kernel, flavour="gcov"))
     (counted,) = target.counted
-    code, ours = _cases(kernel)
+    words = ("--kernel", kernel, "--flavour", "gcov", "--tier", "full")
+    with guests.finished_run(*words) as (code, out):
+        (ours,) = json.loads((out / COVERAGE).read_text())
     theirs = _selftests(target, counted, kernel)
     sys.stdout.write(f"selftests: {theirs}\n")
     sys.stdout.write(
@@ -47,23 +41,11 @@ def main() -> int:
     return code
 
 
-def _cases(kernel: str) -> tuple[int, dict[str, float]]:
-    """The exit code and the coverage of a run of all cases."""
-    uevt = Path(sys.executable).parent / "uevt"
-    with tempfile.TemporaryDirectory() as directory:
-        out = Path(directory) / "out"
-        command = [str(uevt), "run", "--kernel", kernel, "--flavour", "gcov", "--tier", "full"]
-        command += ["--out", str(out)]
-        done = subprocess.run(command, cwd=guests.ROOT, timeout=_RUN_S, check=False)
-        (found,) = json.loads((out / COVERAGE).read_text())
-    return done.returncode, found
-
-
 def _selftests(target: Target, counted: CountedObject, kernel: str) -> Coverage:
     assert target.image is not None
     with (
         tempfile.TemporaryDirectory() as directory,
-        guests.selftests(tree_of(kernel)) as command,
+        guests.selftests(guests.tree_of(kernel)) as command,
     ):
         file = Path(directory) / f"selftests{COUNTERS}"
         # Some versions of virtme-ng have mounted it already.

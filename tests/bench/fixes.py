@@ -6,11 +6,8 @@ A kernel must pass a strict run of all cases, without exactly the bugs that its 
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 from conformance.results.case_result import Outcome
 from conformance.results.results_json import NAME, read_results
@@ -18,16 +15,14 @@ from conformance.results.run import RunRecord
 from tests.bench import guests
 
 PATCHES = guests.ROOT / "fixtures" / "fixes"
-_RUN_S = 7200.0
 
 
 def main() -> int:
     """Judge patches one by one, or all together; 1 if any does not fix exactly its bug."""
     names = sorted(patch.stem for patch in PATCHES.glob("*.patch"))
     parser = argparse.ArgumentParser(prog="python -m tests.bench.fixes")
-    parser.add_argument(
-        "bugs", nargs="*", metavar="BUG", help="one kernel each (default: all in one)"
-    )
+    about = "one kernel each (default: all in one)"
+    parser.add_argument("bugs", nargs="*", metavar="BUG", help=about)
     bugs = parser.parse_args().bugs
     unknown = sorted({*bugs} - {*names})
     if unknown:
@@ -37,13 +32,10 @@ def main() -> int:
 
 def _judge(bugs: Sequence[str]) -> bool:
     """Whether anything is wrong with a kernel with the patches of these bugs."""
-    with tempfile.TemporaryDirectory() as directory:
-        out = Path(directory) / "out"
-        patches = [f"--patch={PATCHES / bug}.patch" for bug in bugs]
-        command = [str(Path(sys.executable).parent / "uevt"), "run", "--kernel", "6.12", *patches]
-        command += ["--tier", "full", "--strict", "--quiet", "--out", str(out)]
-        done = subprocess.run(command, cwd=guests.ROOT, timeout=_RUN_S, check=False)
-        wrong = [f"uevt run ended with {done.returncode}"] if done.returncode else []
+    patches = [f"--patch={PATCHES / bug}.patch" for bug in bugs]
+    words = ("--kernel", "6.12", *patches, "--tier", "full", "--strict", "--quiet")
+    with guests.finished_run(*words) as (code, out):
+        wrong = [f"uevt run ended with {code}"] if code else []
         if (out / NAME).exists():
             wrong += wrong_about(read_results(out / NAME), bugs)
     what = bugs[0] if len(bugs) == 1 else f"{len(bugs)} fixes"

@@ -26,11 +26,17 @@ from conformance.runner.process_pool import ProcessPool
 from conformance.session.selftests.programs import compile_selftests
 from conformance.session.target.target import Target
 from conformance.session.worker.machine_guest import MachineGuest
+from host.progress import silent
+from kernels.catalog.catalog import load_catalog
+from kernels.sources.unpacked import SourceTrees
+from kernels.store.store import Store
 from vm.machine import Machine
 
 ROOT = Path(__file__).parents[2]
+UEVT = str(Path(sys.executable).parent / "uevt")
 _VNG_S = 300.0
 _RUN_S = 600.0
+_FULL_RUN_S = 7200.0
 # Signs that the script has ended, from virtme-ng and from the script: which one appears depends on
 # udev.
 _DONE = ("script exited with code", "uevt ran 42")
@@ -140,15 +146,30 @@ def amortised(call: Callable[[], object], finish: Callable[[], object]) -> float
     return (time.perf_counter() - began) / _CALLS * 1e3
 
 
+@contextmanager
+def finished_run(*words: str) -> Iterator[tuple[int, Path]]:
+    """The exit code of `uevt run` with these words, and the directory of its results."""
+    with tempfile.TemporaryDirectory() as directory:
+        out = Path(directory) / "out"
+        command = [UEVT, "run", *words, "--out", str(out)]
+        yield subprocess.run(command, cwd=ROOT, timeout=_FULL_RUN_S, check=False).returncode, out
+
+
+def tree_of(kernel: str) -> Path:
+    """The source tree that a kernel of the catalog was built from."""
+    tree = SourceTrees(Store(), silent).stored(load_catalog().find(kernel))
+    assert tree is not None, f"uevt kernels build {kernel}"
+    return tree
+
+
 def run(kernel: str, *options: str) -> tuple[float, float]:
     """Seconds until `uevt run` has its first result, and until it ends.
 
     Raises RuntimeError unless the verdict is PASS.
     """
-    uevt = Path(sys.executable).parent / "uevt"
     with tempfile.TemporaryDirectory() as directory:
         out = Path(directory) / "out"
-        command = [str(uevt), "run", "--kernel", kernel, "--out", str(out), *options]
+        command = [UEVT, "run", "--kernel", kernel, "--out", str(out), *options]
         began = time.perf_counter()
         with subprocess.Popen(
             command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -6,6 +6,8 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from conformance.report import markdown
+
 Measure = Callable[[], float]
 
 
@@ -49,17 +51,16 @@ def pair(
 
 def table(pairs: Sequence[Pair]) -> str:
     """A Markdown table of medians, spread and ratio."""
-    lines = [
-        "| measured | median | from … to | reference | median | ratio |",
-        "|---|---|---|---|---|---|",
-    ]
-    for each in pairs:
-        spread = f"{_number(min(each.samples))} … {_number(max(each.samples))}"
-        lines.append(
-            f"| {each.what} | {_number(each.median)} {each.unit} | {spread} "
-            f"| {each.reference} | {_number(each.other)} {each.unit} | {each.ratio:.3f} |"
+    rows = [
+        (
+            *(each.what, f"{_number(each.median)} {each.unit}"),
+            f"{_number(min(each.samples))} … {_number(max(each.samples))}",
+            *(each.reference, f"{_number(each.other)} {each.unit}", f"{each.ratio:.3f}"),
         )
-    return "\n".join(lines) + "\n"
+        for each in pairs
+    ]
+    head = ("measured", "median", "from … to", "reference", "median", "ratio")
+    return markdown.table(head, rows)
 
 
 def _number(value: float) -> str:

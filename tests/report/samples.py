@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -27,17 +28,13 @@ from conformance.results.recorded_program import RecordedAnswer, RecordedMemory,
 from conformance.results.results_json import NAME, write_results
 from conformance.results.run import Functions, KernelFacts, RunHead, RunRecord
 
+_T = TypeVar("_T")
 # A deadline per example would measure the host.
 UNHURRIED = settings(deadline=None, max_examples=60)
 
 BLAMES = {
-    Outcome.FAIL: Blame.KERNEL,
-    Outcome.CHANGED: Blame.KERNEL,
-    Outcome.NOTE: Blame.KERNEL,
-    Outcome.XFAIL: Blame.KERNEL,
-    Outcome.FIXED: Blame.KERNEL,
-    Outcome.CRASH: Blame.KERNEL,
-    Outcome.TIMEOUT: Blame.KERNEL,
+    **dict.fromkeys(Outcome, Blame.KERNEL),
+    **dict.fromkeys((Outcome.PASS, Outcome.SKIP), Blame.NONE),
     Outcome.ERROR: Blame.HOST,
 }
 
@@ -50,7 +47,7 @@ def case(case_id: str, outcome: Outcome = Outcome.PASS, **others: Any) -> CaseRe
             "surface": case_id.partition(".")[0],
             "tier": "quick",
             "outcome": outcome,
-            "blame": BLAMES.get(outcome, Blame.NONE),
+            "blame": BLAMES[outcome],
             "reason": SkipReason.HOST_TOOL if outcome is Outcome.SKIP else "",
             **others,
         }
@@ -139,6 +136,11 @@ def failure() -> CaseResult:
     )
 
 
+def evidence(text: str) -> Evidence:
+    """Evidence with the same text in every part."""
+    return Evidence((text,), text, text, text, text)
+
+
 def mixed() -> RunRecord:
     """A run with one of everything."""
     lost = case("enable.bit_63", Outcome.ERROR, reason="QEMU was ended by signal 9 (SIGKILL)")
@@ -210,47 +212,56 @@ def contradicted() -> RunRecord:
 
 TEXTS = st.text(max_size=60)
 IDS = st.from_regex(r"[a-z0-9_-]{1,8}(\.[a-z0-9_-]{1,8}){1,2}", fullmatch=True)
-RERUNS = st.builds(
-    Rerun, st.sampled_from(Outcome), st.sampled_from(Blame), TEXTS, st.sampled_from(Which)
-)
-MISMATCHES = st.builds(Mismatch, st.integers(0, 9), TEXTS, TEXTS, TEXTS)
-CONTRADICTIONS = st.builds(Contradiction, TEXTS, st.booleans(), TEXTS, TEXTS, IDS)
 RECORDED = RecordedStep(
     {"op": "Load", "actor": "p1", "address": 4096, "length": 4},
     (RecordedAnswer(None, memory=(RecordedMemory("p1", 4096, None),)),),
     RecordedAnswer(4, data="00000001"),
     waited_s=0.5,
 )
-EVIDENCE = st.builds(
-    Evidence,
-    st.lists(TEXTS, max_size=3).map(tuple),
-    *(TEXTS, TEXTS, TEXTS, TEXTS, TEXTS),
-    st.sampled_from([(), (RECORDED,)]),
-)
+
+
+def tuples(of: st.SearchStrategy[_T], most: int) -> st.SearchStrategy[tuple[_T, ...]]:
+    """Tuples of at most so many."""
+    return st.lists(of, max_size=most).map(tuple)
 
 
 @st.composite
-def results(draw: st.DrawFn) -> CaseResult:
+def results(
+    draw: st.DrawFn,
+    texts: st.SearchStrategy[str] = TEXTS,
+    ids: st.SearchStrategy[str] = IDS,
+    outcomes: Iterable[Outcome] = Outcome,
+) -> CaseResult:
     """Any result, with any text."""
-    case_id = draw(IDS)
-    outcome = draw(st.sampled_from(Outcome))
-    skipped = outcome is Outcome.SKIP
+    case_id, outcome = draw(ids), draw(st.sampled_from(list(outcomes)))
+    blames = st.sampled_from(Blame)
+    reasons = st.sampled_from(SkipReason) if outcome is Outcome.SKIP else texts
+    programs = st.sampled_from([(), (RECORDED,)])
+    evidence = st.builds(
+        Evidence, tuples(texts, 3), texts, texts, texts, texts, texts, program=programs
+    )
+    reruns = st.builds(Rerun, st.sampled_from(Outcome), blames, texts, st.sampled_from(Which))
     return CaseResult(
         id=case_id,
         surface=case_id.partition(".")[0],
         tier=draw(st.sampled_from(["quick", "full"])),
         outcome=outcome,
-        blame=draw(st.sampled_from(Blame)),
-        reason=draw(st.sampled_from(SkipReason)) if skipped else draw(TEXTS),
+        blame=draw(blames),
+        reason=draw(reasons),
         duration_s=draw(st.floats(0, 1e6)),
-        adapted=draw(st.lists(TEXTS, max_size=2).map(tuple)),
-        mismatches=draw(st.lists(MISMATCHES, max_size=2).map(tuple)),
-        evidence=draw(EVIDENCE),
-        rerun=draw(st.none() | RERUNS),
-        digest=draw(st.none() | TEXTS),
+        adapted=draw(tuples(texts, 2)),
+        mismatches=draw(tuples(st.builds(Mismatch, st.integers(0, 9), texts, texts, texts), 2)),
+        evidence=draw(evidence),
+        rerun=draw(st.none() | reruns),
+        digest=draw(st.none() | texts),
         level=draw(st.sampled_from(Level)),
         bug=draw(st.sampled_from(["", "one-bug", "one-bug another"])),
     )
+
+
+def contradictions(texts: st.SearchStrategy[str] = TEXTS) -> st.SearchStrategy[Contradiction]:
+    """Any contradicted switch."""
+    return st.builds(Contradiction, texts, st.booleans(), texts, texts, IDS)
 
 
 @st.composite
@@ -264,7 +275,7 @@ def runs(draw: st.DrawFn) -> RunRecord:
         len(cases) + draw(st.integers(0, 2)),
         draw(st.floats(0, 1e6)),
         draw(TEXTS),
-        contradictions=tuple(draw(st.lists(CONTRADICTIONS, max_size=2))),
+        contradictions=draw(tuples(contradictions(), 2)),
         functions=draw(st.none() | st.builds(Functions, st.integers(0, 9), st.integers(0, 9))),
     )
 

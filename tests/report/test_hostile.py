@@ -22,19 +22,12 @@ from conformance.report.export.ktap import render_ktap
 from conformance.report.export.ktap_stream import KtapRuns, KtapStream
 from conformance.report.terminal.progress import Live
 from conformance.report.terminal.summary import render_summary
-from conformance.results.case_result import (
-    Blame,
-    CaseResult,
-    Contradiction,
-    Evidence,
-    Mismatch,
-    Outcome,
-    Rerun,
-    Which,
-)
+from conformance.results.case_result import Evidence, Outcome
 from conformance.results.run import KernelFacts, RunRecord
+from tests.report.export import test_kcidb, test_tmt
 from tests.report.export.ktap_reader import read_ktap
-from tests.report.samples import case, head, run
+from tests.report.export.test_junit import SCHEMA
+from tests.report.samples import case, contradictions, head, results, run, tuples
 
 # Do not shrink: it takes longest, and each token is simple.
 QUICK = settings(
@@ -52,29 +45,22 @@ TOKENS = (
     *("\x85", "\x0b", "\x0c", "\r", "\x08", "\x00"),
     *("\nok 1 write.forged", "\nnot ok 2 x", "\n1..0 # SKIP", "\nBail out! no", "\n# Subtest: x"),
     *(" # SKIP", " # TODO", "KTAP version 1", "\n\nuevt: 6.12 PASS: 9 passed"),
-    *("]]>", "<!--", "&#27;", "<x>", "'\"", "\ud800", "\uffff", "\U000e0041", "%s%n", "plain"),
+    *(
+        "]]>",
+        "<![CDATA[",
+        "<!--",
+        "&#27;",
+        "<x>",
+        "'\"",
+        "\ud800",
+        "\uffff",
+        "\U000e0041",
+        "%s%n",
+        "plain",
+    ),
 )
 HOSTILE = st.lists(st.sampled_from(TOKENS), min_size=1, max_size=4).map("".join)
-MISMATCHES = st.builds(Mismatch, st.integers(0, 3), HOSTILE, HOSTILE, HOSTILE)
-RESULTS = st.builds(
-    CaseResult,
-    id=st.just("write.a"),
-    surface=st.just("write"),
-    tier=HOSTILE,
-    outcome=st.sampled_from([each for each in Outcome if each is not Outcome.SKIP]),
-    blame=st.sampled_from(Blame),
-    reason=HOSTILE,
-    adapted=st.lists(HOSTILE, max_size=2).map(tuple),
-    mismatches=st.lists(MISMATCHES, max_size=2).map(tuple),
-    evidence=st.builds(
-        Evidence, st.lists(HOSTILE, max_size=2).map(tuple), HOSTILE, HOSTILE, HOSTILE, HOSTILE
-    ),
-    rerun=st.none()
-    | st.builds(
-        Rerun, st.sampled_from(Outcome), st.sampled_from(Blame), HOSTILE, st.sampled_from(Which)
-    ),
-    digest=HOSTILE,
-)
+JUDGED = [each for each in Outcome if each is not Outcome.SKIP]
 RECORDS = st.builds(
     RunRecord,
     head=st.builds(
@@ -84,13 +70,11 @@ RECORDS = st.builds(
         started=HOSTILE,
         suite=HOSTILE,
     ),
-    cases=st.tuples(RESULTS),
+    cases=st.tuples(results(HOSTILE, st.just("write.a"), JUDGED)),
     selected=st.integers(1, 2),
     duration_s=st.just(1.0),
     note=HOSTILE,
-    contradictions=st.lists(
-        st.builds(Contradiction, HOSTILE, st.booleans(), HOSTILE, HOSTILE, HOSTILE), max_size=1
-    ).map(tuple),
+    contradictions=tuples(contradictions(HOSTILE), 1),
 )
 
 
@@ -153,11 +137,16 @@ def test_ktap_has_one_case_with_its_result(record: RunRecord) -> None:
 
 @QUICK
 @given(RECORDS)
-def test_junit_is_well_formed_and_has_one_case(record: RunRecord) -> None:
-    text = render_junit([record])
+def test_documents_are_valid_and_have_one_case(record: RunRecord) -> None:
+    text = render_junit([record, record])
     check(text)
+    SCHEMA.validate(text)
     entries = ElementTree.fromstring(text).findall("testsuite/testcase")
-    assert [each.get("name") for each in entries if each.get("name") != "uevt.run"] == ["write.a"]
+    assert [each.get("name") for each in entries] == ["write.a", "uevt.run"] * 2
+    dated = replace(record, head=replace(record.head, started=head().started))
+    tests = test_kcidb.document(dated)["tests"]
+    assert [each["path"] for each in tests] == ["user_events", "user_events.write.a"]
+    assert [each["name"] for each in test_tmt.document(record)] == ["/", "/write.a"]
 
 
 @QUICK

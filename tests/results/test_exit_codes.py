@@ -46,16 +46,17 @@ def test_require_makes_not_built_unexpected(style: ExitStyle, origin: KernelOrig
 
 
 @pytest.mark.parametrize(
-    ("verdict", "ending"),
-    [("PASS", "pass"), ("FAIL", "unexpected"), ("NOT_BUILT", "not_built"), ("ERROR", "host")],
+    ("verdict", "ending", "skipped"),
+    [
+        ("PASS", "pass", "pass"),
+        ("FAIL", "unexpected", "unexpected"),
+        ("NOT_BUILT", "not_built", "not_built"),
+        ("ERROR", "host", "skipped"),
+    ],
 )
-def test_each_verdict_has_an_ending(verdict: str, ending: str) -> None:
+def test_each_verdict_has_an_ending(verdict: str, ending: str, skipped: str) -> None:
     assert ending_of(RunVerdict(verdict)) == Ending(ending)
-
-
-def test_a_run_whose_cases_were_all_skipped_has_an_ending_of_its_own() -> None:
-    assert ending_of(RunVerdict.ERROR, all_skipped=True) is Ending.SKIPPED
-    assert ending_of(RunVerdict.NOT_BUILT, all_skipped=True) is Ending.NOT_BUILT
+    assert ending_of(RunVerdict(verdict), all_skipped=True) == Ending(skipped)
 
 
 def test_the_worst_ending_decides() -> None:

@@ -35,12 +35,6 @@ with JournalWriter(Path(sys.argv[1])) as journal:
 """
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """Path of the journal."""
-    return tmp_path / "journal.jsonl"
-
-
 def write(path: Path) -> None:
     """A short run with a second run, a failure, and its end."""
     with JournalWriter(path) as journal:

@@ -17,12 +17,6 @@ from conformance.results.run import Functions
 from tests.report.samples import case, contradiction, failure, head
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """Path of the journal."""
-    return tmp_path / "journal.jsonl"
-
-
 def part(path: Path, *names: str, running: str = "", end: str | None = None) -> None:
     """Start or resume the run: these cases pass, one more begins."""
     with JournalWriter(path) as journal:

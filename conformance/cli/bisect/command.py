@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from conformance.cli.one_kernel import clean_up_on_signals
 from conformance.results.case_result import Level
 from conformance.results.directory import claim, default_directory, link_latest, unused
 from conformance.session.launch import ROOT, make_directories_absolute, session
@@ -22,41 +22,26 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     add = parser.add_argument
     add("--good", required=True, metavar="A", help="a commit at which the cases pass")
     add("--bad", required=True, metavar="B", help="a later commit at which one of them fails")
-    add(
-        "--case",
-        action="append",
-        required=True,
-        metavar="ID",
-        help="a case id, or a function for all its variants; may be repeated",
-    )
-    add(
-        "--tree", default=".", metavar="DIR", help="the repository, which is only read (default: .)"
-    )
+    about = "a case id, or a function for all its variants; may be repeated"
+    add("--case", action="append", required=True, metavar="ID", help=about)
+    about = "the repository, which is only read (default: .)"
+    add("--tree", default=".", metavar="DIR", help=about)
     add("--abi", metavar="A", help="the ABI for all commits (default: that of each release)")
     add("--config", action="append", default=[], metavar="FILE", help="configuration to add")
     add("--flavour", metavar="F", help="debug, gcov or fault: kernels that check more")
     add("--append", action="append", default=[], metavar="ARGS", help="kernel arguments to add")
-    add(
-        "--fail-on",
-        choices=[level.value for level in Level],
-        default=Level.CONTRACT.value,
-        help="weakest level of a deviation that is bad (default: contract)",
-    )
+    about = "weakest level of a deviation that is bad (default: contract)"
+    levels = [level.value for level in Level]
+    add("--fail-on", choices=levels, default=Level.CONTRACT.value, help=about)
     add("--out", metavar="DIR", help="directory of log and results (default: below results/)")
-    add(
-        "path",
-        nargs="*",
-        metavar="PATH",
-        help="after --: only commits that touch one of these paths",
-    )
+    about = "after --: only commits that touch one of these paths"
+    add("path", nargs="*", metavar="PATH", help=about)
     parser.set_defaults(perform=perform)
 
 
 def perform(arguments: Namespace) -> int:
     """0 if the commit was found, 1 if none or several were; raises what `uevt run` raises."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # Like Ctrl-C: clean up first.
-        signal.signal(number, signal.default_int_handler)
+    clean_up_on_signals()
     # Imported late: other commands do not need it.
     from conformance.cli.bisect.judge import Judge, SelectedCases, profile_of
     from conformance.cli.bisect.walk import Walk

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from conformance.abi.profile import Profile, ProfileError, profile_for
@@ -24,8 +23,9 @@ from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.results.results_json import NAME, read_results
 from conformance.results.run import RunRecord
 from conformance.session.launch import Session
-from conformance.session.options import declare, groups_of
+from conformance.session.options import default_options
 from host.progress import silent
+from host.text import closest
 from kernels.errors import HostTrouble, UserMistake
 from kernels.store.store import Store
 from kernels.trees.git_bisect import Answer
@@ -67,8 +67,8 @@ class SelectedCases:
             }
             if not found:
                 every = {case.id for case in known}.union(*known.values())
-                close = get_close_matches(name, sorted(every), n=1)
-                hint = f"did you mean {close[0]}?" if close else "docs/results lists all ids"
+                close = closest(name, sorted(every))
+                hint = f"did you mean {close}?" if close else "docs/results lists all ids"
                 raise UnknownCase(f"there is no case {name!r}", hint)
             for case, ids in found.items():
                 selected[case] = selected.get(case, frozenset()) | ids
@@ -149,11 +149,7 @@ class Judge:
 
     def _run(self, sha: str, ids: list[str], out: Path) -> int:
         """One session; its exit code."""
-        parser = ArgumentParser()
-        declare(groups_of(parser))
-        options = parser.parse_args([])
-        for name, value in vars(self._options).items():
-            setattr(options, name, value)
+        options = default_options(**vars(self._options))
         # The new kernel has no durations, and its guests cannot be shared.
         options.ref, options.tier, options.guests = sha, "full", 1
         options.exit_style = ExitStyle.BISECT.value

@@ -12,7 +12,7 @@ from pathlib import Path
 from conformance.cli.bisect.judge import Judge, Judged, NoVerdict
 from conformance.report.failure import render_failure
 from conformance.results.exit_codes import Ending, exit_code
-from host.text import Outlet, is_terminal, one_line
+from host.text import Outlet, cut, is_terminal, one_line
 from kernels.errors import HostTrouble, UserMistake
 from kernels.trees.git_bisect import Answer, Bisection, Commit
 
@@ -111,7 +111,7 @@ class Walk:
         head = f"  {name:<4} {sha[:_DIGITS]}"
         began = time.monotonic()
         if self.moving:
-            self.outlet.write(_cut(f"{head}  ...          {title}"))
+            self.outlet.write(cut(f"{head}  ...          {title}", _WIDTH))
         judged = judge(sha)
         self.judged[sha] = judged
         minutes, seconds = divmod(round(time.monotonic() - began), 60)
@@ -120,9 +120,9 @@ class Walk:
         why = "" if judged.why in _PLAIN else f" ({one_line(judged.why)})"
         room = _WIDTH - len(line) - len(why)
         if room < _TITLE:
-            text = _cut(line + title) + f"\n      {why}"
+            text = cut(line + title, _WIDTH) + f"\n      {why}"
         else:
-            text = line + _cut(title, room) + why
+            text = line + cut(title, room) + why
         self.outlet.write(("\r\x1b[K" if self.moving else "") + text + "\n")
         return judged
 
@@ -130,15 +130,14 @@ class Walk:
         found = len(suspects) == 1
         skipped = {s: j for s, j in self.judged.items() if j.answer is Answer.SKIP}
         self._say("")
-        if found:
-            self._say("the first bad commit is")
-        else:
-            self._say("one of these is the first bad commit; those skipped could not be judged")
+        several = "one of these is the first bad commit; those skipped could not be judged"
+        self._say("the first bad commit is" if found else several)
         for sha in suspects:
             self._describe(self.bisection.commit(sha), skipped.pop(sha, None))
         for sha, judged in skipped.items():
             self._say(f"skipped on the way: {sha[:_DIGITS]} ({one_line(judged.why)})")
-        bad = next(sha for sha in suspects if self._is_bad(sha))
+        judged_bad = {sha for sha, each in self.judged.items() if each.answer is Answer.BAD}
+        bad = next(sha for sha in suspects if sha in judged_bad)
         self._evidence(self.judged[bad])
         minutes, seconds = divmod(round(time.monotonic() - self.began), 60)
         self._say(f"log       {_shown(self.out / LOG)} (git bisect replay reads it)")
@@ -146,14 +145,11 @@ class Walk:
         self._say(f"uevt: {last}, {len(self.judged)} commits judged in {minutes}:{seconds:02}")
         return exit_code(Ending.PASS) if found else _NOT_FOUND
 
-    def _is_bad(self, sha: str) -> bool:
-        return sha in self.judged and self.judged[sha].answer is Answer.BAD
-
     def _describe(self, commit: Commit, skipped: Judged | None) -> None:
         why = f" (skipped: {one_line(skipped.why)})" if skipped else ""
         self._say(f"  {commit.sha}{why}")
         for text in (commit.title, f"{commit.author}, {commit.day}", *commit.files[:_FILES]):
-            self._say(_cut(f"    {one_line(text)}"))
+            self._say(cut(f"    {one_line(text)}", _WIDTH))
         if commit.files[_FILES:]:
             self._say(f"    and {len(commit.files) - _FILES} files more")
 
@@ -175,7 +171,3 @@ def _shown(path: Path) -> Path:
     """A path relative to the working directory, if it is below it."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
-
-
-def _cut(text: str, width: int = _WIDTH) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"

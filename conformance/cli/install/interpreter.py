@@ -6,8 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from conformance.cli.install.modules import Module
@@ -18,7 +17,7 @@ from vm.qemu.root_archive import interpreter
 FILES = Path(__file__).parent / "files"
 VERSION = f"python{sys.version_info.major}.{sys.version_info.minor}"
 HINT = "run it with another Python, of glibc 2.33 or later"
-_LIST_S = 60.0
+_RUN_S = 300.0
 #: A line of `ld.so --list`: NAME => PATH (ADDRESS).
 _LIBRARY = re.compile(r"^\s+(\S+) => (/\S+) \(", re.MULTILINE)
 
@@ -63,27 +62,31 @@ def _libraries(loader: Path, programs: Iterable[Path]) -> dict[str, Path]:
     """The shared libraries of programs and libraries: the name by which they are loaded to file."""
     found: dict[str, Path] = {}
     for program in programs:
-        try:
-            done = subprocess.run(
-                [loader, "--list", program],
-                capture_output=True,
-                text=True,
-                check=True,
-                timeout=_LIST_S,
-            )
-        except (OSError, subprocess.SubprocessError) as error:
-            output = (getattr(error, "stderr", None) or str(error)).strip()
-            raise NotCopied(f"libraries of {program}: {output}", hint=HINT) from None
-        found |= {name: Path(file) for name, file in _LIBRARY.findall(done.stdout)}
+        listed = output_of([loader, "--list", program], f"libraries of {program}")
+        found |= {name: Path(file) for name, file in _LIBRARY.findall(listed)}
     return {name: file for name, file in found.items() if file.resolve() != loader.resolve()}
+
+
+def output_of(
+    command: Sequence[str | Path],
+    what: str,
+    hint: str = HINT,
+    env: Mapping[str, str] | None = None,
+    cwd: str | None = None,
+) -> str:
+    """The standard output of a program.  Raises NotCopied, with ``what`` was to be made of it."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=_RUN_S, env=env, cwd=cwd
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        streams = [getattr(error, name, None) for name in ("stdout", "stderr")]
+        said = "\n".join(filter(None, streams)).strip() or str(error)
+        raise NotCopied(f"{what}: {said}", hint=hint) from None
+    return done.stdout
 
 
 def _copy_loaded(source: Path, target: Path, *, executable: bool = False) -> None:
     """Copy an ELF file without symbols and debugging information."""
     target.write_bytes(elf.loaded(source))
     target.chmod(0o755 if executable else 0o644)
-
-
-def packages() -> Path:
-    """The directory of the installed packages."""
-    return Path(sysconfig.get_path("purelib"))

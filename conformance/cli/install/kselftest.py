@@ -6,7 +6,6 @@ import lzma
 import os
 import shutil
 import tarfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from conformance.cli.install.interpreter import FILES
@@ -59,13 +58,9 @@ def write_tarball(file: Path, preset: int = _PRESET) -> None:
             lzma.open(packed, "wb", preset=preset) as stream,
             tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT) as archive,
         ):
-            for path in _entries(tree):
+            for path in sorted(tree.rglob("*")):
                 archive.add(path, str(path.relative_to(tree)), recursive=False, filter=_plain)
         packed.replace(file)
-
-
-def _entries(tree: Path) -> Iterator[Path]:
-    yield from sorted(tree.rglob("*"))
 
 
 def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable
 from importlib.metadata import distribution
 from pathlib import Path
 
-from conformance.cli.install.interpreter import FILES, HINT, VERSION, NotCopied, copy_interpreter
+from conformance.cli.install.interpreter import FILES, VERSION, copy_interpreter, output_of
 from conformance.cli.install.modules import OURS, ROOT, Module, needed_modules
 from conformance.session.controller.run_head import REVISION, suite_revision
 from vm.guest import LIBRARY
 from vm.qemu.guest_files import compile_native
 
 COLLECTION = "uevt"
-_COMPILE_S = 300.0
 #: Files of ours that are read and are no modules.
 _DATA = (
     *("pyproject.toml", "COPYING", "conformance/allowed_reports/*.toml"),
@@ -84,32 +82,14 @@ def _compile(directory: Path, parts: Iterable[Path], *options: str) -> None:
     """Write byte-code that depends neither on times nor on this process.  Raises NotCopied."""
     command = [sys.executable, "-m", "compileall", "-q", "-f", "-s", str(directory)]
     command += ["--invalidation-mode", "unchecked-hash", *options, *map(str, parts)]
-    try:
-        subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=_COMPILE_S,
-            env={**os.environ, "PYTHONHASHSEED": "0"},
-        )
-    except subprocess.SubprocessError as error:
-        output = getattr(error, "stdout", None) or str(error)
-        raise NotCopied(f"no byte-code: {output.strip()}", hint="report it") from None
+    output_of(command, "no byte-code", "report it", {**os.environ, "PYTHONHASHSEED": "0"})
 
 
 def _check(directory: Path) -> None:
     """Raise NotCopied unless it starts where nothing of the system is found."""
-    try:
-        subprocess.run(
-            [directory / "run.sh", "--version"],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=_COMPILE_S,
-            cwd="/",
-            env={"PATH": os.defpath},
-        )
-    except subprocess.SubprocessError as error:
-        output = (getattr(error, "stderr", None) or str(error)).strip()
-        raise NotCopied(f"the copy does not start: {output}", hint=HINT) from None
+    output_of(
+        [directory / "run.sh", "--version"],
+        "the copy does not start",
+        env={"PATH": os.defpath},
+        cwd="/",
+    )

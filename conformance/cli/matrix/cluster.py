@@ -76,9 +76,10 @@ def security_of(address: str, options: Namespace) -> Any:
     if given:
         if not address.startswith("tls://"):
             raise UserMistake(f"{address} is not encrypted", "write tls://HOST:PORT")
-        own = {f"tls_client_{name[4:]}": file for name, file in given.items() if name != "tls_ca"}
-        own |= {f"tls_worker_{name[4:]}": file for name, file in given.items() if name != "tls_ca"}
-        return Security(tls_ca_file=given["tls_ca"], require_encryption=True, **own)
+        ca = given.pop("tls_ca")
+        ends = ("tls_client_", "tls_worker_")
+        own = {name.replace("tls_", end): file for name, file in given.items() for end in ends}
+        return Security(tls_ca_file=ca, require_encryption=True, **own)
     if not is_loopback(address):
         what = f"{address} is another machine: a worker runs what it is sent"
         raise UserMistake(what, "use TLS: tls://HOST:PORT with --tls-ca, --tls-cert, --tls-key")

@@ -34,12 +34,8 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     add("kernels", nargs="*", metavar="KERNEL", help="a kernel of the catalog, or model")
     about = "tls:// address of a scheduler of dask (default: workers on this machine)"
     add("--scheduler", metavar="ADDRESS", help=about)
-    add(
-        "--workers",
-        type=int,
-        metavar="N",
-        help="workers on this machine (default: as cores and memory allow)",
-    )
+    about = "workers on this machine (default: as cores and memory allow)"
+    add("--workers", type=int, metavar="N", help=about)
     add("--shards", type=int, metavar="N", help="shards of a kernel (default: of about a minute)")
     add("-k", dest="keyword", metavar="EXPR", help="only cases with EXPR in their ids")
     add("--tier", choices=["quick", "full"], help="quick (the default) or full")
@@ -62,34 +58,24 @@ def _matrix(arguments: argparse.Namespace) -> int:
     silence()
     require_distributed()
     directory, state = _begin(arguments)
-    kernels, words = state["kernels"], state["words"]
-    workers = arguments.workers or guests_that_fit(None)
-    done = {name for name in kernels if (directory / name / NAME).is_file()}
+    kernels: list[str] = state["kernels"]
     errors: dict[str, str] = {}
-    left = [name for name in kernels if name not in done]
-    if left:
+    if left := [name for name in kernels if not (directory / name / NAME).is_file()]:
         try:
-            errors = _judge(arguments, directory, left, words, state["shards"], workers)
+            errors = _judge(arguments, directory, {**state, "kernels": left})
         except KeyboardInterrupt:
             sys.stderr.write(f"uevt: to go on: uevt matrix --resume {directory}\n")
             raise
     return _conclude(directory, kernels, errors)
 
 
-def _judge(
-    arguments: argparse.Namespace,
-    directory: Path,
-    kernels: Sequence[str],
-    words: Sequence[str],
-    shards: int | None,
-    workers: int,
-) -> dict[str, str]:
+def _judge(arguments: argparse.Namespace, directory: Path, state: dict[str, Any]) -> dict[str, str]:
     """Judge kernels; the errors of those that were not."""
     from conformance.cli.matrix.controller import Matrix
     from conformance.cli.matrix.progress import Screen
 
-    with connected(arguments, workers) as client:
-        matrix = Matrix(client, directory, kernels, words, shards)
+    with connected(arguments, arguments.workers or guests_that_fit(None)) as client:
+        matrix = Matrix(client, directory, **state)
         moving = is_terminal(sys.stdout, os.environ)
         screen = Screen(sys.stdout, matrix.columns, moving=moving)
         try:

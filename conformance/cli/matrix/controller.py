@@ -193,8 +193,8 @@ class Matrix:
         if deadly and part:
             self._halve(kernel, part, error)
         elif self._attempts[name, part] >= _ATTEMPTS:
-            self.errors[name] = f"{part or 'build'}: {error or future.status}"
-            kernel.column.state, kernel.column.left_s = "failed", 0.0
+            self._fail(kernel, f"{part or 'build'}: {error or future.status}")
+            kernel.column.left_s = 0.0
             self._queue = [task for task in self._queue if task.kernel != name]
             heapq.heapify(self._queue)
         elif part:
@@ -202,13 +202,15 @@ class Matrix:
         else:
             self._builds.append(name)
 
+    def _fail(self, kernel: _Kernel, why: str) -> None:
+        self.errors[kernel.column.kernel], kernel.column.state = why, "failed"
+
     def _plan(self, kernel: _Kernel, ids: tuple[str, ...]) -> None:
         """A kernel is built: split its cases, and take what an earlier controller judged."""
         kernel.ids, kernel.column.cases = ids, len(ids)
         kernel.column.state = "judging"
         if not ids:
-            self.errors[kernel.column.kernel] = "no case is selected"
-            kernel.column.state = "failed"
+            self._fail(kernel, "no case is selected")
             return
         number = self._shards or math.ceil(seconds_of(ids) / CASES_IN_SHARD_S)
         number = min(number, len(ids))
@@ -258,14 +260,13 @@ class Matrix:
             return
         name, runs = kernel.column.kernel, list(kernel.column.runs.values())
         if not runs:
-            self.errors[name] = "every case ended its workers"
-            kernel.column.state = "failed"
+            self._fail(kernel, "every case ended its workers")
             return
         try:
             write_merged(runs, self._directory / name, kernel.blamed, force=True)
         except ReportError as error:
             # A worker with another suite, or another accelerator.
-            self.errors[name], kernel.column.state = str(error), "failed"
+            self._fail(kernel, str(error))
             return
         kernel.store.remove()
         # Thousands of results, and the kernel on its builder.

@@ -131,7 +131,8 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """The document of --json."""
-        base, new = ({**_head(each), "runs": number} for each, number in self._sides())
+        sides = zip((self.base, self.new), self.runs, strict=True)
+        base, new = ({**_head(each), "runs": number} for each, number in sides)
         return {
             "schema": SCHEMA,
             "base": base,
@@ -149,9 +150,6 @@ class Comparison:
             "same": self.same,
             "programs_changed": self.programs_changed,
         }
-
-    def _sides(self) -> Iterable[tuple[RunRecord, int]]:
-        return zip((self.base, self.new), self.runs, strict=True)
 
 
 def compare(
@@ -186,10 +184,8 @@ def compare(
         still_failing=_ordered(change for change in found if change.kind is Kind.STILL),
         flaky=flaky if judged else (),
         programs_changed=sum(_program_changed(before[id], after[id]) is True for id in both),
-        newly_contradicted=tuple(each for each in new.contradicted if each.switch not in in_base),
-        no_longer_contradicted=tuple(
-            each for each in base.contradicted if each.switch not in in_new
-        ),
+        newly_contradicted=tuple(e for e in new.contradicted if e.switch not in in_base),
+        no_longer_contradicted=tuple(e for e in base.contradicted if e.switch not in in_new),
         lost_user_events=lost,
         runs=(1 + len(more_base), 1 + len(more_new)),
         options=options,
@@ -251,8 +247,7 @@ def _extract(result: CaseResult) -> dict[str, Any]:
 
 
 def _flaky(found: Flaky) -> dict[str, Any]:
-    sides = {"base": found.base, "new": found.new}
-    counts = {name: {str(o): n for o, n in side.outcomes.items()} for name, side in sides.items()}
+    counts = {"base": found.base.to_json(), "new": found.new.to_json()}
     return {"case": found.id, "regression": found.regression, **counts}
 
 

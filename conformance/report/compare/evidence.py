@@ -9,7 +9,7 @@ from conformance.report.causes import symptom, without_run_specifics
 from conformance.report.difference import SIDES, is_text
 from conformance.report.program import line_at
 from conformance.results.case_result import CaseResult, Mismatch
-from host.text import counted, one_line
+from host.text import counted, cut, first, one_line
 
 # Lines of a text that are shown; results.json has all.
 _MOST = 8
@@ -48,20 +48,20 @@ def _key(mismatch: Mismatch) -> tuple[object, ...]:
 
 def _parts(result: CaseResult, found: Sequence[Mismatch]) -> Iterable[tuple[str, list[str]]]:
     if not found:
-        yield "reason", [cut(result.reason)]
-        yield "step", [cut(result.evidence.steps[-1])] if result.evidence.steps else []
-        yield "docs", [cut(result.evidence.reference)]
+        yield "reason", [brief(result.reason)]
+        yield "step", [brief(step) for step in result.evidence.steps[-1:]]
+        yield "docs", [brief(result.evidence.reference)]
         return
-    first = found[0]
-    if first.step:
-        line = line_at(result, first.step)
-        yield f"step {first.step}", [cut(line.partition(". ")[2] or line)]
-    if is_text(first):
-        yield first.field, [f"- {SIDES[0]}, + {SIDES[1]}", *_difference(first)]
+    shown = found[0]
+    if shown.step:
+        line = line_at(result, shown.step)
+        yield f"step {shown.step}", [brief(line.partition(". ")[2] or line)]
+    if is_text(shown):
+        yield shown.field, [f"- {SIDES[0]}, + {SIDES[1]}", *_difference(shown)]
     else:
-        for side, text in zip(SIDES, (first.allowed, first.observed), strict=True):
-            yield side, [f"{cut(first.field)}: {cut(text)}"]
-    yield "docs", [cut(result.evidence.reference)]
+        for side, text in zip(SIDES, (shown.allowed, shown.observed), strict=True):
+            yield side, [f"{brief(shown.field)}: {brief(text)}"]
+    yield "docs", [brief(result.evidence.reference)]
     rest = len(found) - 1
     yield "more", [f"{counted(rest, 'more difference')} in this case"] if rest else []
 
@@ -71,13 +71,10 @@ def _difference(mismatch: Mismatch) -> list[str]:
         mismatch.allowed.splitlines(), mismatch.observed.splitlines(), n=0, lineterm=""
     )
     # The first two lines of a unified diff are file names.
-    lines = [cut(line) for line in list(changes)[2:] if not line.startswith("@@")]
-    if len(lines) > _MOST:
-        return [*lines[:_MOST], f"[{len(lines) - _MOST} lines left out]"]
-    return lines
+    lines = [brief(line) for line in list(changes)[2:] if not line.startswith("@@")]
+    return first(lines, _MOST, "[{} lines left out]")
 
 
-def cut(text: str) -> str:
+def brief(text: str) -> str:
     """A text on one printable line, shortened."""
-    text = one_line(text)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return cut(one_line(text), _LONGEST)

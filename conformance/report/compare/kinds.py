@@ -87,11 +87,8 @@ def _wrong_in_both(base: CaseResult, new: CaseResult) -> Kind:
     if (base.outcome, base.blame) != (new.outcome, new.blame):
         return Kind.DIFFERENT
     if not base.mismatches and not new.mismatches:
-        return (
-            Kind.STILL
-            if without_run_specifics(base.reason) == without_run_specifics(new.reason)
-            else Kind.REWORDED
-        )
+        was, now = map(without_run_specifics, (base.reason, new.reason))
+        return Kind.STILL if was == now else Kind.REWORDED
     if _same_deviation(base, new):
         return Kind.STILL
     return Kind.REWORDED if _places(base) == _places(new) else Kind.DIFFERENT
@@ -109,7 +106,11 @@ def _same_deviation(base: CaseResult, new: CaseResult) -> bool:
 def _places(result: CaseResult) -> list[tuple[object, ...]]:
     """Steps and fields that deviate, with numbers and errno names, without texts."""
     return [
-        (each.step, *(() if _is_text(each) else _text_of(each)), without_run_specifics(each.field))
+        (
+            each.step,
+            without_run_specifics(each.field),
+            *(() if each.field.partition(" ")[0] in _TEXTS else _text_of(each)),
+        )
         for each in result.mismatches
     ]
 
@@ -120,7 +121,3 @@ def _texts(result: CaseResult) -> list[tuple[str, str]]:
 
 def _text_of(mismatch: Mismatch) -> tuple[str, str]:
     return without_run_specifics(mismatch.allowed), without_run_specifics(mismatch.observed)
-
-
-def _is_text(mismatch: Mismatch) -> bool:
-    return mismatch.field.partition(" ")[0] in _TEXTS

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from conformance.report.compare.compare import Change, Comparison
-from conformance.report.compare.evidence import Evidence, cut, evidence_of, symptom_of
+from conformance.report.compare.evidence import Evidence, brief, evidence_of, symptom_of
 from conformance.report.compare.kinds import REGRESSIONS, Kind
 from conformance.results.case_result import Level, Outcome
 from conformance.results.run import ALWAYS_SHOWN, RunRecord
-from host.text import counted, one_line
+from host.text import counted, first, one_line
 
+# Follows a list that is cut.
+_MORE = "and {} more (--json has all)"
 # Items of one section; a kernel that breaks everything needs a report of its own.
 _MOST = 20
 # Ids in a list without details.
@@ -149,27 +151,27 @@ def _section(kind: Kind, title: str, changes: Sequence[Change]) -> Section:
         return Section(title, ids=_ids([change.id for change in changes]))
     listed = [change for change in changes if _is_listed(change)]
     rest = [change for change in changes if change not in listed]
-    items = [Item(each.id, _summary(each)) for each in listed]
-    items = _grouped(listed) if kind in _WITH_EVIDENCE else items
+    if kind in _WITH_EVIDENCE:
+        items = _grouped(listed)
+    else:
+        items = [Item(each.id, _summary(each)) for each in listed]
     notes = _adapted(rest) if kind is Kind.OTHERWISE else _expected(rest)
     if len(items) > _MOST:
         left = sum(1 + len(item.alike) for item in items[_MOST:])
-        notes = [f"and {left} more (--json has all)", *notes]
+        notes = [_MORE.format(left), *notes]
     return Section(title, tuple(items[:_MOST]), notes=tuple(notes))
 
 
 def _flaky(comparison: Comparison) -> Section:
+    worse = {True: " (a regression: no guest of base crashed)", False: ""}
+    found = comparison.flaky
     items = [
-        Item(
-            each.id,
-            f"base: {each.base}; new: {each.new}"
-            + (" (a regression: no guest of base crashed)" if each.regression else ""),
-        )
-        for each in comparison.flaky
+        Item(each.id, f"base: {each.base}; new: {each.new}{worse[each.regression]}")
+        for each in found[:_MOST]
     ]
-    more = [f"and {len(items) - _MOST} more (--json has all)"] if len(items) > _MOST else []
-    title = f"flaky: runs of one kernel disagree ({len(items)})"
-    return Section(title, tuple(items[:_MOST]), notes=tuple(more))
+    more = [_MORE.format(len(found) - _MOST)] if len(found) > _MOST else []
+    title = f"flaky: runs of one kernel disagree ({len(found)})"
+    return Section(title, tuple(items), notes=tuple(more))
 
 
 def _grouped(changes: Sequence[Change]) -> list[Item]:
@@ -180,12 +182,12 @@ def _grouped(changes: Sequence[Change]) -> list[Item]:
         groups.setdefault((was, *symptom_of(change.result, change.base)), []).append(change)
     return [
         Item(
-            first.id,
-            _outcomes(first),
-            evidence_of(first.result, first.base),
+            change.id,
+            _outcomes(change),
+            evidence_of(change.result, change.base),
             _ids([each.id + _second_run(each) for each in others]),
         )
-        for first, *others in sorted(groups.values(), key=_severity)
+        for change, *others in sorted(groups.values(), key=_severity)
     ]
 
 
@@ -195,8 +197,7 @@ def _severity(group: Sequence[Change]) -> tuple[bool, int]:
 
 
 def _ids(ids: Sequence[str]) -> tuple[str, ...]:
-    more = [f"and {len(ids) - _MOST_IDS} more (--json has all)"] if len(ids) > _MOST_IDS else []
-    return (*ids[:_MOST_IDS], *more)
+    return tuple(first(ids, _MOST_IDS, _MORE))
 
 
 def _summary(change: Change) -> str:
@@ -227,10 +228,10 @@ def _reason(change: Change) -> str:
     """The reason of the outcome; for a fixed case, the reason of the failure."""
     base = change.base
     if change.kind is Kind.FIXED and base is not None and base.reason:
-        return f"was {cut(base.reason)}"
-    reason = cut(change.result.reason)
+        return f"was {brief(base.reason)}"
+    reason = brief(change.result.reason)
     if change.kind is Kind.DIFFERENT and base is not None and base.reason:
-        return f"{reason}; was {cut(base.reason)}"
+        return f"{reason}; was {brief(base.reason)}"
     return reason
 
 
@@ -241,20 +242,14 @@ def _is_listed(change: Change) -> bool:
 
 
 def _only_adapted(change: Change) -> bool:
-    return bool(
-        change.base
-        and change.new
-        and change.base.outcome is change.new.outcome
-        and change.new.outcome is not Outcome.SKIP
-    )
+    outcomes = {each.outcome for each in (change.base, change.new) if each is not None}
+    return len(outcomes) == 1 and Outcome.SKIP not in outcomes
 
 
 def _adapted(changes: Sequence[Change]) -> list[str]:
     """Counts of cases that differ only in measured switches."""
     numbers = Counter(
-        (change.base.adapted, change.new.adapted)
-        for change in changes
-        if change.base and change.new
+        (each.base.adapted, each.new.adapted) for each in changes if each.base and each.new
     )
     return [
         f"{number} judged with other measured switches: {_names(now)}; before: {_names(before)}"

@@ -120,15 +120,12 @@ def _message_of(case: CaseResult) -> str:
 
 
 def _command(kind: str, title: str, message: str) -> str:
-    return f"::{kind} title={_property(one_line(title)[:_TITLE])}::{_data(message[:_MESSAGE])}"
+    title = _escaped(one_line(title)[:_TITLE], "%\r\n:,")
+    return f"::{kind} title={title}::{_escaped(message[:_MESSAGE])}"
 
 
-def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+def _escaped(text: str, marks: str = "%\r\n") -> str:
+    return "".join(f"%{ord(each):02X}" if each in marks else each for each in text)
 
 
 def append_summary(path: Path, records: Iterable[RunRecord]) -> list[RunRecord]:
@@ -168,16 +165,13 @@ def _blocks(record: RunRecord) -> Iterator[str]:
     failures = (case for case in record.cases if record.head.fails(case.outcome))
     for first, others in by_cause(failures):
         more = f" and {counted(len(others), 'more case')}" if others else ""
-        yield _detail(_summary_of(first) + more, render_cause(first, others, record.head)[1:])
+        reason = f": {_text(first.reason)}" if first.reason else ""
+        summary = f"{first.outcome} <code>{first.id}</code>{reason}{more}"
+        yield _detail(summary, render_cause(first, others, record.head)[1:])
     for outcome, title in _LISTED.items():
         found = [case for case in record.cases if case.outcome is outcome]
         if found and not record.head.fails(outcome):
             yield _detail(f"{title}: {len(found)}", [case_line(case) for case in found])
-
-
-def _summary_of(case: CaseResult) -> str:
-    reason = f": {_text(case.reason)}" if case.reason else ""
-    return f"{case.outcome} <code>{case.id}</code>{reason}"
 
 
 def _detail(summary: str, lines: Iterable[str]) -> str:

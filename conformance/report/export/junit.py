@@ -94,11 +94,8 @@ def _add_case(suite: Element, case: CaseResult, prefix: str, head: RunHead) -> N
     if case.file:
         entry.set("file", case.file)
         entry.set("line", str(case.line))
-    tag = _tag(case.outcome, head)
-    if tag:
-        message = one_line(case.difference)
-        if case.outcome is Outcome.SKIP:
-            message = f"{message}: {SkipReason(case.reason).sentence}"
+    if tag := _TAGS.get(case.outcome, "failure" if head.fails(case.outcome) else ""):
+        message = one_line(case.explanation or case.difference)
         element = SubElement(entry, tag, {"type": case.outcome.value, "message": message})
         if tag != "skipped":
             element.text = "\n".join(render_failure(case, head))
@@ -111,22 +108,16 @@ def _add_case(suite: Element, case: CaseResult, prefix: str, head: RunHead) -> N
         SubElement(entry, other, attributes)
 
 
-def _tag(outcome: Outcome, head: RunHead) -> str:
-    """The element of an outcome, "" for a case that passed."""
-    return _TAGS.get(outcome, "failure" if head.fails(outcome) else "")
-
-
 def _tag_of_rerun(case: CaseResult, rerun: Rerun, head: RunHead) -> str:
     """The element for the other run of a case, as Surefire writes it; "" if it went well.
 
     "flaky" is for cases that finally passed; others have a failure or error, and a "rerun" for each
     further one.
     """
-    error = rerun.outcome is Outcome.ERROR
     if not head.fails(rerun.outcome):
         return ""
-    wrong = head.fails(case.outcome)
-    return f"{'rerun' if wrong else 'flaky'}{'Error' if error else 'Failure'}"
+    kind = "Error" if rerun.outcome is Outcome.ERROR else "Failure"
+    return f"{'rerun' if head.fails(case.outcome) else 'flaky'}{kind}"
 
 
 def _entry(suite: Element, surface: str, name: str, time: float) -> Element:

@@ -27,7 +27,7 @@ from urllib.parse import quote
 from conformance.abi.switches import BY_NAME
 from conformance.report.failure import remark, render_failure
 from conformance.results.case_result import (
-    UNEXPECTED,
+    NOT_OK,
     Blame,
     CaseResult,
     Outcome,
@@ -196,9 +196,8 @@ class _Run:
         if record.trouble:
             test["log_excerpt"] = _excerpt(record.trouble)
         if self._sender.files:
-            test["output_files"] = [
-                {"name": name, "url": self._address(name)} for name in _FILES[1:]
-            ]
+            links = [{"name": name, "url": self._address(name)} for name in _FILES[1:]]
+            test["output_files"] = links
         test["misc"] = {
             "uevt": {
                 "suite": record.head.suite,
@@ -212,18 +211,16 @@ class _Run:
         return test
 
     def _test(self, case: CaseResult) -> dict[str, Any]:
-        test = self._common(
-            f"{SUITE}.{case.id}", status_of(case, self._record.head), case.duration_s
-        )
+        head = self._record.head
+        test = self._common(f"{SUITE}.{case.id}", status_of(case, head), case.duration_s)
         facts = {key: value for key, value in case.to_json().items() if key != "evidence" and value}
         if case.outcome is Outcome.SKIP:
             test["comment"] = SkipReason(case.reason).sentence
         elif comment := remark(case) or case.reason:
             test["comment"] = comment
-        if case.outcome in UNEXPECTED | {Outcome.ERROR, Outcome.XFAIL}:
-            test["log_excerpt"] = _excerpt(
-                printable("\n".join(render_failure(case, self._record.head)))
-            )
+        if case.outcome in NOT_OK | {Outcome.XFAIL}:
+            shown = printable("\n".join(render_failure(case, head)))
+            test["log_excerpt"] = _excerpt(shown)
             parts = {**encode(case.evidence), "steps": "\n".join(case.evidence.steps)}
             del parts["program"]
             facts["evidence"] = {name: _excerpt(text) for name, text in parts.items() if text}

@@ -13,15 +13,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from conformance.report.export.ktap import (
-    RUN_ID,
-    by_surface,
-    head_lines,
-    not_built_reason,
-    remarks,
-)
+from conformance.report.export.ktap import RUN_ID, by_surface, head_lines, not_built_reason, remarks
 from conformance.report.failure import render_failure
-from conformance.results.case_result import DEVIATIONS, CaseResult, Outcome, SkipReason
+from conformance.results.case_result import DEVIATIONS, CaseResult, Outcome
 from conformance.results.run import RunHead, RunRecord, with_names
 from host.text import one_line
 
@@ -101,7 +95,5 @@ def _counted_as(case: CaseResult, head: RunHead) -> str:
 def _evidence(case: CaseResult, head: RunHead) -> list[str]:
     if head.fails(case.outcome):
         return render_failure(case, head)
-    lines = [one_line(case.reason)] if case.outcome is Outcome.XFAIL and case.reason else []
-    if case.outcome is Outcome.SKIP:
-        lines = [f"{case.reason}: {SkipReason(case.reason).sentence}"]
-    return lines + remarks(case)
+    explained = case.reason and case.outcome in {Outcome.XFAIL, Outcome.SKIP}
+    return ([one_line(case.explanation)] if explained else []) + remarks(case)

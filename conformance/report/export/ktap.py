@@ -11,12 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from conformance.report.failure import adapted_line, remark, render_failure
-from conformance.results.case_result import (
-    DEVIATIONS,
-    CaseResult,
-    Outcome,
-    SkipReason,
-)
+from conformance.results.case_result import DEVIATIONS, CaseResult, Outcome, SkipReason
 from conformance.results.run import RunHead, RunRecord, with_names
 from host.files import write_atomically
 from host.text import one_line
@@ -65,7 +60,9 @@ def _run(record: RunRecord, name: str = "") -> list[str]:
     if contradicted := " ".join(each.override for each in record.contradicted):
         lines.append(f"# contradicted: {one_line(contradicted)}")
     for number, (surface, cases) in enumerate(surfaces.items(), start=1):
-        lines += [f"  {line}" for line in _surface(surface, cases, record.head)]
+        lines += [f"  {VERSION}", f"  # Subtest: {surface}", f"  1..{len(cases)}"]
+        for at, case in enumerate(cases, start=1):
+            lines += [f"  {line}" for line in case_lines(at, case, record.head)]
         lines.append(_surface_result(number, surface, cases, record.head))
     last = len(surfaces) + 1
     if record.not_built:
@@ -98,13 +95,6 @@ def head_lines(head: RunHead) -> list[str]:
     return [f"# {name}: {one_line(value)}" for name, value in facts.items() if value]
 
 
-def _surface(surface: str, cases: list[CaseResult], head: RunHead) -> list[str]:
-    lines = [VERSION, f"# Subtest: {surface}", f"1..{len(cases)}"]
-    for number, case in enumerate(cases, start=1):
-        lines += case_lines(number, case, head)
-    return lines
-
-
 def case_lines(number: int, case: CaseResult, head: RunHead) -> list[str]:
     """The result line of a case after its diagnostic lines."""
     ok = not head.fails(case.outcome)
@@ -115,10 +105,7 @@ def case_lines(number: int, case: CaseResult, head: RunHead) -> list[str]:
         lines = [f"# {line}" for line in render_failure(case, head)]
     if case.outcome in _WITHOUT_DIRECTIVE:
         return [*lines, result_line(number, case.id, ok=ok)]
-    reason = case.reason
-    if case.outcome is Outcome.SKIP:
-        reason = f"{reason}: {SkipReason(case.reason).sentence}"
-    return [*lines, result_line(number, case.id, case.outcome, detail(reason), ok=ok)]
+    return [*lines, result_line(number, case.id, case.outcome, detail(case.explanation), ok=ok)]
 
 
 def remarks(case: CaseResult) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from conformance.report.export.ktap import not_built_reason, remarks
-from conformance.results.case_result import CaseResult, Outcome, RunVerdict, SkipReason
+from conformance.results.case_result import CaseResult, Outcome, RunVerdict
 from conformance.results.run import RunHead, RunRecord, with_names
 from conformance.results.verdict import verdict_line
 from host.text import one_line
@@ -48,8 +48,7 @@ def render_tmt(records: Iterable[RunRecord], files: str = "") -> str:
     runs = with_names(records)
     found: list[dict[str, Any]] = []
     for name, record in runs:
-        several = len(runs) > 1
-        below = "/" + one_line(name).replace("/", "-") if several else ""
+        below = "/" + one_line(name).replace("/", "-") if len(runs) > 1 else ""
         place = f"{files}{below}" if files else ""
         found.append(_whole(record, below or "/", place))
         cases = () if record.not_built else record.cases
@@ -58,11 +57,8 @@ def render_tmt(records: Iterable[RunRecord], files: str = "") -> str:
 
 
 def _whole(record: RunRecord, name: str, place: str) -> dict[str, Any]:
-    notes = [verdict_line(record)]
-    if record.not_built:
-        notes.append(not_built_reason(record))
-    elif record.trouble:
-        notes.append(record.trouble)
+    trouble = not_built_reason(record) if record.not_built else record.trouble
+    notes = [verdict_line(record), *([trouble] if trouble else [])]
     entry = _entry(name, _WHOLE[record.verdict], record.duration_s, notes)
     if place:
         entry["log"] = [f"{place}/{file}" for file in FILES]
@@ -83,7 +79,7 @@ def _case(case: CaseResult, name: str, head: RunHead, place: str) -> dict[str, A
 def _notes(case: CaseResult, head: RunHead) -> list[str]:
     """What tmt shows beside a result, on one line: the evidence is in the log."""
     if case.outcome is Outcome.SKIP:
-        return [f"{case.reason}: {SkipReason(case.reason).sentence}"]
+        return [case.explanation]
     if head.fails(case.outcome):
         again = head.command_for(case)
         return [f"{case.outcome}: {case.difference}", *([f"rerun: {again}"] if again else [])]

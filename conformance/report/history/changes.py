@@ -14,6 +14,7 @@ from itertools import groupby, pairwise
 
 from conformance.report.history.flaky import Tally
 from conformance.results.case_result import NO_VERDICT, Outcome
+from conformance.results.json_codec import encode
 from conformance.results.outcomes import RunOutcomes
 from conformance.results.run import KernelFacts, same_kernel
 from conformance.results.stored_runs import release_key
@@ -177,15 +178,7 @@ class RunChanges:
             "same_kernel": self.same_kernel,
             "same_suite": self.same_suite,
             "fresh": self.new_cases,
-            "changed": [
-                {
-                    "case": each.case,
-                    "was": str(each.was),
-                    "now": str(each.now),
-                    "flaky": each.flaky,
-                }
-                for each in self.changes
-            ],
+            "changed": encode(self.changes),
         }
 
 
@@ -205,18 +198,17 @@ def kernel_history(runs: Iterable[RunOutcomes]) -> list[RunChanges]:
     past: list[RunChanges] = []
     # The last run of each case.
     last: dict[str, RunOutcomes] = {}
-    for run in sorted(
-        runs, key=lambda run: (release_key(run.head.kernel.release), run.head.started)
-    ):
+    for run in sorted(runs, key=_age):
         before = past[-1].run if past else run
-        found = RunChanges(
-            run,
-            tuple(sorted(_changes(run, last), key=lambda each: each.case)),
-            new_cases=len(run.cases.keys() - last.keys()),
-            same_kernel=same_kernel(before.head.kernel, run.head.kernel),
-            same_suite=before.head.suite == run.head.suite,
+        past.append(
+            RunChanges(
+                run,
+                tuple(sorted(_changes(run, last), key=lambda each: each.case)),
+                new_cases=len(run.cases.keys() - last.keys()),
+                same_kernel=same_kernel(before.head.kernel, run.head.kernel),
+                same_suite=before.head.suite == run.head.suite,
+            )
         )
-        past.append(found)
         last.update(dict.fromkeys(run.cases, run))
     return past
 
@@ -264,9 +256,7 @@ def _kernel_json(past: KernelHistory) -> dict[str, object]:
         "profile": past.kernel.profile,
         "unchanged": past.plain,
         "state": past.state,
-        "flaky": {str(o): n for o, n in past.tally.outcomes.items()}
-        if past.tally.disagree
-        else None,
+        "flaky": past.tally.to_json() if past.tally.disagree else None,
         "stretches": [
             {
                 "outcome": each.outcome.value,

@@ -55,6 +55,10 @@ class Tally:
         """Whether the case crashed a guest at least once."""
         return Outcome.CRASH in self.outcomes
 
+    def to_json(self) -> dict[str, int]:
+        """The counts by outcome."""
+        return {outcome.value: number for outcome, number in self.outcomes.items()}
+
     def __str__(self) -> str:
         if not self.outcomes:
             return "not judged"

@@ -11,9 +11,8 @@ import json
 import sqlite3
 import zlib
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
-from itertools import islice
 from pathlib import Path
 
 from conformance.results.case_result import Outcome, RunVerdict
@@ -82,13 +81,14 @@ def refresh(
         with suppress(OSError):
             status = file.stat()
             found[path] = (status.st_mtime_ns, status.st_size)
-    known = _known(connection)
+    rows = connection.execute("SELECT path, changed, size FROM runs")
+    known = {path: (changed, size) for path, changed, size in rows}
     gone = [path for path in known if path not in found]
     stale = [path for path, stamp in found.items() if known.get(path) != stamp]
     if stale:
         progress(len(stale))
-    rest = iter(stale)
-    while batch := list(islice(rest, _BATCH)):
+    for start in range(0, len(stale), _BATCH):
+        batch = stale[start : start + _BATCH]
         # Read before taking the lock, which is then held for milliseconds.
         read = {path: _read(files[path]) for path in batch}
         with connection:
@@ -111,7 +111,10 @@ def unreadable(connection: sqlite3.Connection) -> list[tuple[str, str]]:
 def runs(connection: sqlite3.Connection) -> Iterator[RunOutcomes]:
     """The outcomes of all runs; ``path`` is the directory, relative to the store."""
     passed = {
-        id: {case: CaseOutcome(Outcome.PASS, Program(*each)) for case, each in _unpacked(content)}
+        id: {
+            case: CaseOutcome(Outcome.PASS, Program(*each))
+            for case, each in json.loads(zlib.decompress(content)).items()
+        }
         for id, content in connection.execute("SELECT id, programs FROM passed")
     }
     query = "SELECT path, head, verdict, passed, other FROM runs WHERE head IS NOT NULL"
@@ -160,11 +163,6 @@ def _layout(connection: sqlite3.Connection) -> int:
     return int(version)
 
 
-def _known(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
-    rows = connection.execute("SELECT path, changed, size FROM runs")
-    return {path: (changed, size) for path, changed, size in rows}
-
-
 def _text(text: str) -> str:
     """Text for SQLite, which refuses surrogates; file names and JSON may have some."""
     return text.encode("utf-8", "backslashreplace").decode()
@@ -186,8 +184,10 @@ def _forget(connection: sqlite3.Connection, path: str) -> None:
 def _add(
     connection: sqlite3.Connection, path: str, stamp: tuple[int, int], read: RunOutcomes | str
 ) -> None:
-    row: tuple[object, ...] = (_text(read) if isinstance(read, str) else "", *[None] * 4)
-    if not isinstance(read, str):
+    row: tuple[object, ...]
+    if isinstance(read, str):
+        row = (_text(read), *[None] * 4)
+    else:
         passed, other = {}, {}
         for case, each in sorted(read.cases.items()):
             program = (each.program.digest, each.program.course)
@@ -195,8 +195,8 @@ def _add(
                 passed[case] = program
             else:
                 other[case] = (each.outcome.value, program, each.reason[:_REASON])
-        row = ("", json.dumps(encode(read.head)), read.verdict, _number(connection, passed))
-        row += (json.dumps(other),)
+        head, number = json.dumps(encode(read.head)), _number(connection, passed)
+        row = ("", head, read.verdict, number, json.dumps(other))
     connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (path, *stamp, *row))
 
 
@@ -206,8 +206,3 @@ def _number(connection: sqlite3.Connection, passed: Mapping[str, tuple[str, str]
     connection.execute("INSERT OR IGNORE INTO passed VALUES (NULL, ?)", content)
     (number,) = connection.execute("SELECT id FROM passed WHERE programs = ?", content).fetchone()
     return int(number)
-
-
-def _unpacked(content: bytes) -> Iterable[tuple[str, tuple[str, str]]]:
-    programs: dict[str, tuple[str, str]] = json.loads(zlib.decompress(content))
-    return programs.items()

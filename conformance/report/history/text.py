@@ -7,7 +7,7 @@ from itertools import groupby
 
 from conformance.report.history.changes import CaseHistory, KernelHistory, OutcomeChange, RunChanges
 from conformance.results.case_result import Outcome
-from host.text import counted, one_line, wrapped
+from host.text import counted, first, one_line, wrapped
 
 WIDTH = 78
 # Cases that are named for one change.
@@ -24,37 +24,29 @@ _COLUMN = 28
 
 def render_case(past: CaseHistory) -> str:
     """The kernels that ran the case, unchanged ones first."""
-    lines: list[str] = []
     plain = [each for each in past.kernels if each.plain]
     others = [each for each in past.kernels if not each.plain]
-    for title, kernels in (
-        ("", plain),
-        ("changed kernels, or judged by another ABI: not evidence about their release", others),
-    ):
-        if kernels:
-            lines += [title] if title else []
-            lines += _table(kernels)
-            lines.append("")
+    lines = [*_table(plain), ""] if plain else []
+    if others:
+        about = "changed kernels, or judged by another ABI: not evidence about their release"
+        lines += [about, *_table(others), ""]
     for one, other in past.suite_differs:
         sides = [f"{past.named(each)} by suite {each.suite}" for each in (one, other)]
         lines += _wrapped(f"judged by two revisions of the suite: {one_line(', '.join(sides))}")
-    return "\n".join([*lines, *_wrapped(sentence_of(past))]) + "\n"
+    last = _wrapped(f"uevt: {past.case}: {one_line(past.sentence)}")
+    return "\n".join([*lines, *last]) + "\n"
 
 
 def render_variants(pasts: Sequence[CaseHistory]) -> str:
     """Several cases, grouped by conclusion."""
+    by_sentence: dict[str, list[str]] = {}
+    for past in pasts:
+        by_sentence.setdefault(past.sentence, []).append(past.case)
     lines: list[str] = []
-    ordered = sorted(pasts, key=lambda past: past.sentence)
-    for sentence, group in groupby(ordered, key=lambda past: past.sentence):
-        members = list(group)
-        lines += _wrapped(f"{one_line(sentence)} ({len(members)})")
-        lines += _wrapped(", ".join(past.case for past in members), 2, 0)
+    for sentence, cases in sorted(by_sentence.items()):
+        lines += _wrapped(f"{one_line(sentence)} ({len(cases)})")
+        lines += _wrapped(", ".join(cases), 2, 0)
     return "\n".join(lines) + "\n"
-
-
-def sentence_of(past: CaseHistory) -> str:
-    """The conclusion about a case."""
-    return f"uevt: {past.case}: {one_line(past.sentence)}"
 
 
 def render_kernel(name: str, past: Sequence[RunChanges]) -> str:
@@ -72,11 +64,11 @@ def render_kernel(name: str, past: Sequence[RunChanges]) -> str:
 def _table(kernels: Sequence[KernelHistory]) -> list[str]:
     """One line for each kernel, continued in its last column."""
     names = [(one_line(each.kernel.release), one_line(each.kernel.id)) for each in kernels]
-    first, second = (min(_COLUMN, max(map(len, column))) for column in zip(*names, strict=True))
+    left, right = (min(_COLUMN, max(map(len, column))) for column in zip(*names, strict=True))
     lines = []
     for (release, name), each in zip(names, kernels, strict=True):
-        text = f"{release:<{first}}  {name:<{second}}  {_outcome_of(each)}"
-        lines += wrapped(text, indent=2, hanging=first + 2, width=WIDTH)
+        text = f"{release:<{left}}  {name:<{right}}  {_outcome_of(each)}"
+        lines += wrapped(text, indent=2, hanging=left + 2, width=WIDTH)
     return lines
 
 
@@ -114,10 +106,9 @@ def _run(past: RunChanges) -> list[str]:
     lines += _wrapped("; ".join(news), _INDENT) if news else []
     changes = sorted(past.changes, key=_key_of)
     for (was, now, flaky), group in groupby(changes, key=_key_of):
-        names = [change.case for change in group]
-        more = [f"and {len(names) - _MOST} more (--json has all)"] if len(names) > _MOST else []
+        names = first([change.case for change in group], _MOST, "and {} more (--json has all)")
         why = f" (flaky: {_WHY[head.suite.endswith('-dirty')]})" if flaky else ""
-        lines += _wrapped(f"{was} -> {now}{why}: {', '.join([*names[:_MOST], *more])}", _INDENT)
+        lines += _wrapped(f"{was} -> {now}{why}: {', '.join(names)}", _INDENT)
     return lines
 
 

@@ -16,26 +16,16 @@ from markupsafe import Markup
 
 TEMPLATES = Path(__file__).parent / "templates"
 
-# On every page.
-_STYLE = "page.css"
-_SCRIPT = "page.js"
-
 
 def render_page(
     template: str, *, styles: tuple[str, ...] = (), scripts: tuple[str, ...] = (), **data: object
 ) -> str:
-    """Render a template with ``data``, inlining these styles and scripts."""
-    style = _joined((_STYLE, *styles))
-    script = _joined((_SCRIPT, *scripts))
-    policy = "; ".join(
-        (
-            "default-src 'none'",
-            "img-src data:",
-            f"style-src {_digest(style)}",
-            f"script-src {_digest(script)}",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
+    """Render a template with ``data``, inlining these styles and scripts after those of all."""
+    style = _joined(("page.css", *styles))
+    script = _joined(("page.js", *scripts))
+    policy = (
+        f"default-src 'none'; img-src data:; style-src {_digest(style)};"
+        f" script-src {_digest(script)}; base-uri 'none'; form-action 'none'"
     )
     found = _environment().get_template(template)
     return found.render(policy=policy, style=Markup(style), script=Markup(script), **data)

@@ -35,22 +35,18 @@ class Finding:
 
 def read_findings(*pages: Path) -> list[Finding]:
     """The sections of the pages in order, by default of both; empty if not installed."""
-    found = []
+    found: list[Finding] = []
     for page in pages or (FINDINGS, BEHAVIOURS):
         try:
             text = page.read_text(encoding="utf-8")
         except OSError:
             continue
         parts = _HEADING.split(text)[1:]
-        found += [_finding(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
+        found += map(_finding, parts[::2], parts[1::2])
     return found
 
 
 def _finding(title: str, text: str) -> Finding:
     named = _NAMED.findall(text)
-    return Finding(
-        title,
-        text.strip(),
-        frozenset(name for name, more in named if not more),
-        tuple(name for name, more in named if more),
-    )
+    cases = frozenset(name for name, more in named if not more)
+    return Finding(title, text.strip(), cases, tuple(name for name, more in named if more))

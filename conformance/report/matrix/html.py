@@ -7,7 +7,7 @@ and a number, equal evidence is stored once, and lines of operations are indexes
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,21 +101,15 @@ def title(matrix: Matrix) -> str:
     return f"user_events on {len(labels)} kernels, {labels[0]} to {labels[-1]}"
 
 
-@dataclass(frozen=True, slots=True)
-class _RenderedFinding:
-    """A finding as HTML with its number."""
-
-    number: int
-    title: Markup
-    text: Markup
-    names: Callable[[str], bool]
-
-
-def _rendered(findings: Sequence[Finding]) -> Iterator[_RenderedFinding]:
+def _rendered(findings: Sequence[Finding]) -> Iterator[dict[str, Any]]:
+    """Findings as HTML, with their numbers."""
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     for number, each in enumerate(findings):
-        title = Markup(markdown.renderInline(each.title))
-        yield _RenderedFinding(number, title, Markup(markdown.render(each.text)), each.names)
+        title, text = markdown.renderInline(each.title), markdown.render(each.text)
+        yield {
+            **{"number": number, "names": each.names},
+            **{"title": Markup(title), "text": Markup(text)},
+        }
 
 
 def payload(matrix: Matrix, findings: Sequence[Finding]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from conformance.report.markdown import escaped
+from conformance.report.markdown import escaped, table
 from conformance.report.matrix.findings import Finding
 from conformance.report.matrix.story import (
     GroupedResult,
@@ -19,7 +19,7 @@ from conformance.report.matrix.story import (
     transitions,
 )
 from conformance.report.matrix.table import Matrix
-from host.text import one_line
+from host.text import cut, first, one_line
 
 # GitHub refuses transition summaries above 1 MiB.
 _MOST = 30
@@ -29,7 +29,7 @@ _HEAD = ("kernel", "release", "judged as", "verdict")
 
 def render_markdown(matrix: Matrix, findings: Sequence[Finding] = ()) -> str:
     """Render kernels, results by outcome, and changes."""
-    lines = ["# user_events", "", *_kernels(matrix), ""]
+    lines = ["# user_events", "", _kernels(matrix)]
     for column in matrix.columns:
         if trouble := run_trouble(column):
             lines += [f"**{escaped(column.label)}**: {escaped(trouble)}", ""]
@@ -44,9 +44,8 @@ def render_markdown(matrix: Matrix, findings: Sequence[Finding] = ()) -> str:
     if contradicted := contradictions(matrix):
         lines += ["## Contradicted switches", ""]
         for column, found in contradicted:
-            lines.append(
-                f"- {_code(found.switch)} on {escaped(column.label)}: {escaped(found.says)}"
-            )
+            where = escaped(column.label)
+            lines.append(f"- {_code(found.switch)} on {where}: {escaped(found.says)}")
         lines.append("")
     changes = transitions(matrix)
     lines += ["## What changed", ""] if changes else []
@@ -55,15 +54,14 @@ def render_markdown(matrix: Matrix, findings: Sequence[Finding] = ()) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _kernels(matrix: Matrix) -> Iterator[str]:
+def _kernels(matrix: Matrix) -> str:
     counts = counted(matrix)
-    head = [*_HEAD, *(name for name, _ in counts)]
-    yield _row(head)
-    yield _row(["---"] * len(head))
+    rows = []
     for place, column in enumerate(matrix.columns):
         kernel = column.record.head.kernel
-        facts = [escaped(column.label), escaped(kernel.release), escaped(kernel.profile)]
-        yield _row([*facts, f"**{column.verdict}**", *(str(each[place]) for _, each in counts)])
+        facts = map(escaped, (column.label, kernel.release, kernel.profile))
+        rows.append([*facts, f"**{column.verdict}**", *(str(each[place]) for _, each in counts)])
+    return table([*_HEAD, *(name for name, _ in counts)], rows)
 
 
 def _transition(transition: Transition, findings: Sequence[Finding]) -> list[str]:
@@ -85,21 +83,13 @@ def _section(title: str, found: Sequence[GroupedResult], findings: Sequence[Find
 
 
 def _list(found: Sequence[GroupedResult], findings: Sequence[Finding]) -> list[str]:
-    lines = [line for each in found[:_MOST] for line in _item(each, findings)]
-    if len(found) > _MOST:
-        lines.append(f"- and {len(found) - _MOST} more")
-    return [*lines, ""] if lines else []
+    items = first(["\n".join(_item(each, findings)) for each in found], _MOST, "- and {} more")
+    return [*items, ""] if items else []
 
 
 def _item(each: GroupedResult, findings: Sequence[Finding]) -> Iterator[str]:
-    outcome, where = str(each.outcome), f"on {', '.join(one.label for one in each.columns)}"
-    if each.before is not None:
-        outcome = f"{each.before} → {each.outcome}"
-        where = f"({each.before} on {each.before_on})" if each.before_on else ""
-    often = f"({number} variants)" if (number := len(each.group.rows)) > 1 else ""
-    reason = one_line(each.reason)
-    if len(reason) > _REASON:
-        reason = f"{reason[: _REASON - 1]}…"
+    outcome, often, where = each.heading("→")
+    reason = cut(one_line(each.reason), _REASON)
     parts = [f"- **{outcome}**", _code(each.group.name), often, escaped(where)]
     yield " ".join(filter(None, parts)) + (f": {escaped(reason)}" if reason else "")
     row = each.group.rows[0]
@@ -110,10 +100,6 @@ def _item(each: GroupedResult, findings: Sequence[Finding]) -> Iterator[str]:
     for finding in findings:
         if finding.names(row.id):
             yield f"  <br>finding: {finding.title}"
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _code(name: str) -> str:

@@ -15,14 +15,9 @@ from conformance.abi.switches import SWITCHES
 from conformance.report.causes import symptom
 from conformance.report.failure import render_failure
 from conformance.report.matrix.table import Absence, Cell, Column, Group, Matrix, Row, grouped
-from conformance.results.case_result import (
-    LOST,
-    Contradiction,
-    Outcome,
-    RunVerdict,
-    SkipReason,
-)
+from conformance.results.case_result import LOST, Contradiction, Outcome, RunVerdict, SkipReason
 from conformance.results.run import ALWAYS_SHOWN
+from host.text import first
 
 # Outcomes that fail every run, and the titles of the others.
 _FAILED = LOST | {Outcome.FAIL, Outcome.ERROR}
@@ -35,7 +30,6 @@ _SECTIONS = {
 _MOST_ALIKE = 30
 # Facts of a run that differ every time.
 _OF_A_RUN = frozenset({"guests", "began", "took", "results"})
-_SKIPPED = {reason.value: reason.sentence for reason in SkipReason}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +48,15 @@ class GroupedResult:
     before: Outcome | None = None
     before_on: str = ""
     alike: tuple[Group, ...] = ()
+
+    def heading(self, arrow: str) -> tuple[str, str, str]:
+        """Outcome, number of variants and kernels, for a person."""
+        outcome, where = str(self.outcome), f"on {', '.join(one.label for one in self.columns)}"
+        if self.before is not None:
+            outcome = f"{self.before} {arrow} {self.outcome}"
+            where = f"({self.before} on {self.before_on})" if self.before_on else ""
+        variants = len(self.group.rows)
+        return outcome, f"({variants} variants)" if variants > 1 else "", where
 
     @property
     def cases(self) -> int:
@@ -152,20 +155,14 @@ def _failing(matrix: Matrix) -> frozenset[Outcome]:
 def failure_text(found: GroupedResult) -> str:
     """The first of these results as the terminal shows it, without heading and sentence."""
     column, row = found.columns[0], found.group.rows[0]
-    result = next(
-        cell.result
-        for cell in row.cells
-        if cell.result is not None and cell.result.outcome is found.outcome
-    )
+    result = next(each for each in row.results if each.outcome is found.outcome)
     heading = 1 + bool(result.sentence)
     return textwrap.dedent("\n".join(render_failure(result, column.record.head)[heading:]))
 
 
 def also(found: GroupedResult) -> str:
     """The names of the other functions, most of them."""
-    names = [each.name for each in found.alike[:_MOST_ALIKE]]
-    more = len(found.alike) - len(names)
-    return ", ".join(names + ([f"and {more} more"] if more else []))
+    return ", ".join(first([each.name for each in found.alike], _MOST_ALIKE))
 
 
 def transitions(matrix: Matrix) -> list[Transition]:
@@ -223,7 +220,7 @@ def run_trouble(column: Column) -> str:
     """A problem of a run that no case shows, "" if there is none."""
     record = column.record
     if record.verdict is RunVerdict.NOT_BUILT:
-        return record.note or _SKIPPED[SkipReason.NOT_BUILT]
+        return record.note or SkipReason.NOT_BUILT.sentence
     return record.trouble
 
 
@@ -293,7 +290,7 @@ def _reason(cell: Cell) -> str:
     if result is None:
         return ""
     if result.outcome is Outcome.SKIP:
-        return _SKIPPED[result.reason]
+        return SkipReason(result.reason).sentence
     return result.reason or "; ".join(str(each) for each in result.mismatches[:1])
 
 

@@ -20,7 +20,7 @@ from conformance.report.matrix.story import (
 )
 from conformance.report.matrix.table import Matrix
 from conformance.results.case_result import RunVerdict
-from host.text import WIDTH, coloured, one_line, wrapped
+from host.text import WIDTH, coloured, cut, one_line, wrapped
 
 # Entries of one section; the HTML page has all.
 _MOST = 30
@@ -112,11 +112,7 @@ def _listed(title: str, found: Sequence[GroupedResult]) -> list[str]:
 
 def _result(each: GroupedResult) -> Iterator[str]:
     """Outcome and id, then the reason."""
-    outcome, where = str(each.outcome), f"on {', '.join(one.label for one in each.columns)}"
-    if each.before is not None:
-        outcome = f"{each.before} -> {each.outcome}"
-        where = f"({each.before} on {each.before_on})" if each.before_on else ""
-    often = f"({number} variants)" if (number := len(each.group.rows)) > 1 else ""
+    outcome, often, where = each.heading("->")
     text = one_line(f"{outcome} {each.group.name} {often} {where}")
     yield from wrapped(text, indent=2, hanging=2)
     if each.reason:
@@ -126,5 +122,4 @@ def _result(each: GroupedResult) -> Iterator[str]:
 
 
 def _cut(text: str, most: int) -> str:
-    text = one_line(text)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return cut(one_line(text), most)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from conformance.abi.switch import Switch
 from conformance.abi.switches import DERIVED, SWITCHES
 from conformance.cases.case import Case
 from conformance.cases.discovery import all_cases
+from conformance.report.markdown import table
 
 FILE = Path(__file__).parents[3] / "docs" / "abi.md"
 
@@ -67,19 +68,19 @@ def render(cases: Sequence[Case]) -> str:
     parts = (
         _INTRODUCTION,
         _SWITCHES,
-        _table(
+        table(
             ("switch", "meaning", "kind", "since", "stable", "commit", "case", "needed by"),
             [_switch_row(switch, cases) for switch in SWITCHES],
         ),
         _GENERATIONS,
-        _table(
+        table(
             ("generation", "releases", "`--abi`", "status of the tracers", "`struct user_reg`"),
             _generation_rows(),
         ),
         _NAMES,
-        _table(("`--abi`", "like release", "but"), _name_rows()),
+        table(("`--abi`", "like release", "but"), _name_rows()),
         _DERIVED,
-        _table(
+        table(
             ("name", "meaning", "needed by"),
             [(_code(name), _text(says), _count(name, cases)) for name, says in DERIVED.items()],
         ),
@@ -88,15 +89,13 @@ def render(cases: Sequence[Case]) -> str:
 
 
 def _switch_row(switch: Switch, cases: Sequence[Case]) -> tuple[str, ...]:
-    stable = ", ".join(
-        f"{major}.{minor}.{sublevel}" for (major, minor), sublevel in switch.backports.items()
-    )
+    stable = ("{}.{}.{}".format(*series, last) for series, last in switch.backports.items())
     return (
         _code(switch.name),
         _text(switch.says),
         switch.kind.value,
         "" if switch.since is None else "{}.{}".format(*switch.since),
-        stable,
+        ", ".join(stable),
         _text(switch.commit),
         ", ".join(_code(case.id) for case in cases if case.switch == switch.name),
         _count(switch.name, cases),
@@ -144,11 +143,6 @@ def releases() -> Iterator[Profile]:
     for release in (f"{major}.{minor}" for major in range(5, 8) for minor in range(20)):
         with contextlib.suppress(ProfileError):
             yield profile_for(release)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def _code(name: str) -> str:

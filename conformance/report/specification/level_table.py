@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from conformance.cases.discovery import case_modules
+from conformance.report.markdown import table
 from conformance.report.specification.page import Sentence, Surface, surfaces
 from conformance.results.case_result import Level
 
@@ -33,14 +34,10 @@ cases.
 
 def render(found: Sequence[Surface]) -> str:
     """Render the file."""
-    chapters = [
-        (one.name, [each for part in one.chapters for each in part.sentences]) for one in found
-    ]
-    every = [each for _, sentences in chapters for each in sentences]
     head = ("surface", *Level, "all")
-    rows = [_row(f"`{name}`", sentences) for name, sentences in chapters]
-    lines = [head, ["---"] * len(head), *rows, _row("all", every)]
-    return _INTRODUCTION + "\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    every = [each for one in found for each in one.sentences]
+    rows = [_row(f"`{one.name}`", one.sentences) for one in found]
+    return f"{_INTRODUCTION}\n{table(head, [*rows, _row('all', every)])}"
 
 
 def _row(name: str, sentences: Sequence[Sentence]) -> list[str]:

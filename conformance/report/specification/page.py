@@ -63,9 +63,9 @@ class Surface:
     chapters: tuple[Chapter, ...]
 
     @property
-    def sentences(self) -> int:
-        """The number of sentences."""
-        return sum(len(chapter.sentences) for chapter in self.chapters)
+    def sentences(self) -> list[Sentence]:
+        """The sentences of its chapters."""
+        return [each for chapter in self.chapters for each in chapter.sentences]
 
 
 def surfaces(modules: Sequence[ModuleType]) -> list[Surface]:
@@ -82,8 +82,7 @@ def surfaces(modules: Sequence[ModuleType]) -> list[Surface]:
 
 def all_sentences() -> list[Sentence]:
     """The sentences of all cases, in the order of the page."""
-    found = surfaces(case_modules())
-    return [each for one in found for chapter in one.chapters for each in chapter.sentences]
+    return [each for one in surfaces(case_modules()) for each in one.sentences]
 
 
 def _sentences(module: ModuleType) -> Iterator[Sentence]:
@@ -103,9 +102,8 @@ def _docstring(documented: object) -> tuple[str, str]:
 
 def _variants(function: Callable[..., None]) -> Iterator[tuple[str, bool]]:
     """The variant parts of the ids of a case, and whether only the full tier has them."""
-    marks = [
-        each for each in getattr(function, "pytestmark", ()) if each.name == VARIANTS_MARK.name
-    ]
+    every = getattr(function, "pytestmark", ())
+    marks = [each for each in every if each.name == VARIANTS_MARK.name]
     for rows in itertools.product(*(mark.args[1] for mark in marks)) if marks else ():
         full = any(mark.name == FULL_MARK.name for row in rows for mark in row.marks)
         yield "-".join(str(row.id) for row in rows), full
@@ -124,7 +122,7 @@ def render(found: Sequence[Surface]) -> str:
         """The numbers of the ABIs that a case applies to."""
         return " ".join(str(place) for place, each in enumerate(known) if case.applies(each))
 
-    sentences = [each for one in found for chapter in one.chapters for each in chapter.sentences]
+    sentences = [each for one in found for each in one.sentences]
     return render_page(
         "specification.html",
         styles=("specification.css",),
@@ -137,15 +135,10 @@ def render(found: Sequence[Surface]) -> str:
     )
 
 
-def main() -> None:
-    """Write the page to the file of the first argument."""
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m conformance.report.specification.page")
     parser.add_argument("file", type=Path)
     file: Path = parser.parse_args().file
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(render(surfaces(case_modules())), encoding="utf-8")
     sys.stdout.write(f"{file}\n")
-
-
-if __name__ == "__main__":
-    main()

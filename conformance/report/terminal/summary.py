@@ -19,7 +19,7 @@ from conformance.results.case_result import (
 from conformance.results.directory import REPORT, REPRODUCERS
 from conformance.results.run import RunRecord
 from conformance.results.verdict import case_line, verdict_line
-from host.text import counted, one_line, wrapped
+from host.text import counted, first, one_line, wrapped
 
 DETAILED = 10
 """Causes with details; more would bury the summary."""
@@ -50,12 +50,12 @@ def render_summary(
     lines += _reruns(record)
     lines += _contradictions(record)
     if directory is not None:
-        if (directory / REPRODUCERS).is_dir():
-            programs = f"{one_line(str(directory / REPRODUCERS))}: the deviations as C programs"
-            lines.append(f"programs  {programs}")
+        report, programs = directory / REPORT, directory / REPRODUCERS
+        if programs.is_dir():
+            lines.append(f"programs  {one_line(str(programs))}: the deviations as C programs")
         lines.append(f"results   {one_line(str(directory))}")
-        if (directory / REPORT).exists():
-            lines.append(f"report    {one_line(str(directory / REPORT))}")
+        if report.exists():
+            lines.append(f"report    {one_line(str(report))}")
     lines.append(verdict_line(record, colour=colour))
     return "\n".join(lines) + "\n"
 
@@ -73,17 +73,17 @@ def _failures(record: RunRecord, shown: Collection[str]) -> list[str]:
     causes = by_cause(sorted(failures, key=rank))
     lines: list[str] = []
     detailed = 0
-    for first, others in causes:
-        if first.id in shown:
+    for case, others in causes:
+        if case.id in shown:
             if others:
-                lines += [*alike_lines(first, others), ""]
-        elif first.aftermath_of in failed:
-            lines += [*wrapped(case_line(first), hanging=2), *alike_lines(first, others), ""]
+                lines += [*alike_lines(case, others), ""]
+        elif case.aftermath_of in failed:
+            lines += [*wrapped(case_line(case), hanging=2), *alike_lines(case, others), ""]
         elif detailed < DETAILED:
             detailed += 1
-            lines += [*render_cause(first, others, record.head), ""]
+            lines += [*render_cause(case, others, record.head), ""]
         else:
-            lines += wrapped(case_line(first), hanging=2) + alike_lines(first, others)
+            lines += wrapped(case_line(case), hanging=2) + alike_lines(case, others)
     if len(causes) > DETAILED:
         lines += [f"{counted(len(causes), 'difference')}; results.json has the details", ""]
     return lines
@@ -91,43 +91,38 @@ def _failures(record: RunRecord, shown: Collection[str]) -> list[str]:
 
 def _facts(record: RunRecord) -> list[str]:
     kernel, host = record.head.kernel, record.head.host
-    lines = wrapped(f"kernel    {_kernel(record)}", hanging=10)
-    if kernel.source:
-        lines += wrapped(f"source    {one_line(kernel.source)}", hanging=10)
-    lines += wrapped(f"host      {_host(host)}", hanging=10)
+    facts = [("kernel", _kernel(record)), ("source", kernel.source or ""), ("host", _host(host))]
     if (guests := host.get("guests", "")).startswith("booted: "):
-        lines += wrapped(f"guests    {one_line(guests)}", hanging=10)
+        facts.append(("guests", guests))
     if record.functions is not None:
         applying, all_ = record.functions.applying, record.functions.all
         covered = f"{applying:,} of {all_:,} case functions; the others are for other releases"
-        lines += wrapped(f"covers    {covered}", hanging=10)
-    contradicted = {each.switch for each in record.contradicted}
+        facts.append(("covers", covered))
     for module in record.cases:
         if module.surface == MODULE_SURFACE and module.outcome is Outcome.PASS:
-            lines += wrapped(f"module    {one_line(module.reason)}", hanging=10)
+            facts.append(("module", module.reason))
+    contradicted = {each.switch for each in record.contradicted}
     if measured := ", ".join(name for name in record.adapted if name not in contradicted):
-        lines += wrapped(
-            f"adapted   measured, not of the profile: {one_line(measured)}", hanging=10
-        )
-    if record.trouble or (record.note and not record.not_built):
-        lines += wrapped(f"note      {one_line(record.trouble or record.note)}", hanging=10)
-    return lines
+        facts.append(("adapted", f"measured, not of the profile: {measured}"))
+    facts.append(("note", record.trouble or ("" if record.not_built else record.note)))
+    shown = [wrapped(f"{name:<9} {one_line(text)}", hanging=10) for name, text in facts if text]
+    return [line for lines in shown for line in lines]
 
 
 def _host(host: Mapping[str, str]) -> str:
     """The accelerator, and why KVM was not used."""
-    reason = one_line(host.get("accel_reason", ""))
+    reason = host.get("accel_reason", "")
     if "kvm" in host and host["accel"] == "tcg":
-        reason = f"KVM {one_line(host['kvm'])}, see uevt doctor"
-    return one_line(host["accel"]) + (f" ({reason})" if reason else "")
+        reason = f"KVM {host['kvm']}, see uevt doctor"
+    return host["accel"] + (f" ({reason})" if reason else "")
 
 
 def _kernel(record: RunRecord) -> str:
     kernel = record.head.kernel
-    variant = f", variant {one_line(kernel.variant)}" if kernel.variant else ""
-    config = f", config {one_line(kernel.config_sha256[:12])}" if kernel.config_sha256 else ""
-    release = f" ({one_line(kernel.release)})" if kernel.release else ""
-    return f"{one_line(kernel.id)}{release}, profile {one_line(kernel.profile)}{variant}{config}"
+    variant = f", variant {kernel.variant}" if kernel.variant else ""
+    config = f", config {kernel.config_sha256[:12]}" if kernel.config_sha256 else ""
+    release = f" ({kernel.release})" if kernel.release else ""
+    return f"{kernel.id}{release}, profile {kernel.profile}{variant}{config}"
 
 
 def _contradictions(record: RunRecord) -> list[str]:
@@ -154,11 +149,13 @@ def _weighed(record: RunRecord, outcome: Outcome, title: str) -> list[str]:
     """Deviations that are too weak to fail the run."""
     if record.head.fails(outcome):
         return []
-    cases = [case for case in record.cases if case.outcome is outcome]
-    lines = [f"{title}: {len(cases)}"] if cases else []
-    for case in cases[:_MANY]:
-        lines += wrapped(case_line(case), indent=2, hanging=2)
-    return lines + ([f"  and {len(cases) - _MANY} more"] if len(cases) > _MANY else [])
+    shown = [
+        "\n".join(wrapped(case_line(case), indent=2, hanging=2))
+        for case in record.cases
+        if case.outcome is outcome
+    ]
+    head = [f"{title}: {len(shown)}"] if shown else []
+    return head + first(shown, _MANY, "  and {} more")
 
 
 def _known_bugs(record: RunRecord) -> list[str]:
@@ -201,7 +198,6 @@ def _reruns(record: RunRecord) -> list[str]:
     for case in record.cases:
         # A failure has this line itself.
         if case.rerun and not record.head.fails(case.outcome):
-            lines += wrapped(
-                f"{case.id} {case.outcome}: {rerun_line(case.rerun)}", indent=2, hanging=2
-            )
+            text = f"{case.id} {case.outcome}: {rerun_line(case.rerun)}"
+            lines += wrapped(text, indent=2, hanging=2)
     return ["run twice", *lines] if lines else []

@@ -15,8 +15,9 @@ import re
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -28,16 +29,13 @@ from conformance.cases.variants import Variant, all_variants
 from conformance.client.user_events import UserEvents
 from conformance.results.case_result import UNEXPECTED, CaseResult
 from conformance.runner.guest_setup import ACTOR, text_of, write_file
-from conformance.session.options import apply_defaults, declare, groups_of
+from conformance.session.options import apply_defaults, default_options
 from conformance.session.pool.worker_process import start
 from conformance.session.target.target import Target, resolve
 from conformance.session.worker.worker import Worker
-from host.progress import silent
 from host.temporary_directories import scratch
-from kernels.catalog.catalog import load_catalog
 from kernels.errors import KernelTrouble
-from kernels.sources.unpacked import SourceTrees
-from kernels.store.store import Store
+from tests.bench.guests import tree_of
 from tests.bench.mutation.mutants import PARAMETERS, Instrumented, Mutant
 
 SOURCE = Path("kernel/trace/trace_events_user.c")
@@ -45,19 +43,6 @@ _ERROR = re.compile(rf"{SOURCE}:(\d+):\d+: error")
 _ATTEMPTS = 8
 # Seconds without a result after which the processes are given up.
 _SILENT_S = 600.0
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A mutant, the case that noticed it first or "", and how many were tried of how many."""
-
-    number: int
-    case: str
-    outcome: str
-    quick: bool
-    tried: int
-    reaching: int
-    seconds: float
 
 
 class Mutants:
@@ -121,20 +106,17 @@ def main() -> int:
     if options.sample:
         chosen = sorted(Random(options.seed).sample(chosen, options.sample))
     with scratch() as directory:
-        reaching = _reaching(target, directory)
-        judge = partial(_judge_all, target, directory, reaching, options.limit)
-        found = list(_side_by_side(judge, chosen, options.out))
+        reaching = _reaching(target, directory / "reach")
+        log = options.out / "judged.jsonl"
+        guests = _Guests(target, directory / "judge", partial(_judged, reaching, options.limit))
+        found = list(guests.work(chosen, log))
     _print(mutants, found)
     return 0
 
 
 def _built(out: Path) -> tuple[list[Mutant], Target]:
     """The mutants that compile, and the image that has them."""
-    store = Store()
-    tree = SourceTrees(store, silent).stored(load_catalog().find("6.12"))
-    if tree is None:
-        raise SystemExit("6.12 is not built: uevt kernels build 6.12")
-    text = (tree / SOURCE).read_text()
+    text = (tree_of("6.12") / SOURCE).read_text()
     without: frozenset[int] = frozenset()
     for _ in range(_ATTEMPTS):
         made = Instrumented(text, without)
@@ -143,7 +125,9 @@ def _built(out: Path) -> tuple[list[Mutant], Target]:
         lines = difflib.unified_diff(text.splitlines(True), made.text.splitlines(True), *names)
         patch.write_text("".join(lines))
         try:
-            target = resolve(_options(["--kernel=6.12", f"--patch={patch}"]))
+            options = default_options(kernel="6.12", patch=[str(patch)])
+            apply_defaults(options)
+            target = resolve(options)
         except KernelTrouble as error:
             bad = {int(line) for line in _ERROR.findall(str(error))}
             if not bad:
@@ -156,16 +140,6 @@ def _built(out: Path) -> tuple[list[Mutant], Target]:
         else:
             return made.mutants, target
     raise SystemExit("the mutants do not compile")
-
-
-def _options(words: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    declare(groups_of(parser))
-    parser.add_argument("--kernel")
-    parser.add_argument("-k", dest="keyword", default="")
-    options = parser.parse_args(words)
-    apply_defaults(options)
-    return options
 
 
 def _variants(target: Target) -> list[Variant]:
@@ -184,9 +158,9 @@ def _variants(target: Target) -> list[Variant]:
 def _reaching(target: Target, directory: Path) -> Mapping[int, list[Variant]]:
     """The variants that reach each mutant, the fastest of the quick tier first."""
     variants = _variants(target)
-    pairs = _side_by_side(partial(_reach, target, directory), range(len(variants)), None)
+    guests = _Guests(target, directory, partial(_reach, variants))
     found: dict[int, list[tuple[float, int]]] = {}
-    for at, seconds, numbers in pairs:
+    for at, seconds, numbers in guests.work(range(len(variants))):
         for number in numbers:
             found.setdefault(number, []).append((seconds, at))
     return {
@@ -198,100 +172,84 @@ def _reaching(target: Target, directory: Path) -> Mapping[int, list[Variant]]:
     }
 
 
-def _reach(
-    target: Target, directory: Path, name: int, of: int, todo: Sequence[int]
-) -> Iterator[tuple[int, float, list[int]]]:
-    variants = _variants(target)
-    guest = Mutants(target, directory / f"reach-{name}")
-    try:
-        for at in todo[name::of]:
-            result = guest.run(variants[at], 0)
-            if result.outcome in UNEXPECTED:
-                sys.stdout.write(f"without a mutant: {result.id} {result.reason}\n")
-            yield at, result.duration_s, guest.reached()
-    finally:
-        guest.worker.close()
+def _reach(variants: Sequence[Variant], guest: Mutants, at: int) -> tuple[int, float, list[int]]:
+    result = guest.run(variants[at], 0)
+    if result.outcome in UNEXPECTED:
+        sys.stdout.write(f"without a mutant: {result.id} {result.reason}\n")
+    return at, result.duration_s, guest.reached()
 
 
-def _judge_all(
-    target: Target,
-    directory: Path,
-    reaching: Mapping[int, list[Variant]],
-    limit_s: float,
-    name: int,
-    of: int,
-    todo: Sequence[int],
-) -> Iterator[dict[str, Any]]:
-    guest = Mutants(target, directory / f"judge-{name}")
-    try:
-        for number in todo[name::of]:
-            yield asdict(_judged(guest, number, reaching.get(number, []), limit_s))
-    finally:
-        guest.worker.close()
-
-
-def _judged(guest: Mutants, number: int, variants: Sequence[Variant], limit_s: float) -> Judged:
+def _judged(
+    reaching: Mapping[int, list[Variant]], limit_s: float, guest: Mutants, number: int
+) -> dict[str, Any]:
+    """The case that noticed a mutant first or "", and how many were tried of how many."""
+    variants = reaching.get(number, [])
     guest.fresh()
     began = time.monotonic()
-    tried = 0
+    tried, noticed = 0, {"case": "", "outcome": "", "quick": False}
     for variant in variants:
-        if time.monotonic() - began > limit_s:
+        if noticed["case"] or time.monotonic() - began > limit_s:
             break
         tried += 1
         results = [guest.run(variant, number), *guest.worker.take_other_results()]
         if tried == len(variants):
             results += guest.leftovers()
-        for result in results:
-            if result.outcome in UNEXPECTED:
-                quick = variant.tier is Tier.QUICK
-                seconds = round(time.monotonic() - began, 2)
-                return Judged(
-                    number, result.id, result.outcome.value, quick, tried, len(variants), seconds
-                )
+        found = next((each for each in results if each.outcome in UNEXPECTED), None)
+        if found is not None:
+            quick = variant.tier is Tier.QUICK
+            noticed = {"case": found.id, "outcome": found.outcome.value, "quick": quick}
     seconds = round(time.monotonic() - began, 2)
-    return Judged(number, "", "", False, tried, len(variants), seconds)
+    counts = {"tried": tried, "reaching": len(variants), "seconds": seconds}
+    return {"number": number, **noticed, **counts}
 
 
-def _side_by_side(work: Any, todo: Sequence[int], out: Path | None) -> Iterator[Any]:
-    """What a generator gives in two processes, each with its share."""
-    guests = os.cpu_count() or 1
-    connections: list[Connection] = []
-    pids = []
-    for name in range(guests):
-        serve = partial(_serve, work, name, guests, todo)
-        pid, connection = start(serve, connections)
-        pids.append(pid)
-        connections.append(connection)
-    left = list(connections)
-    log = (out / "judged.jsonl").open("a") if out else None
-    while left:
-        if not (some := wait(left, _SILENT_S)):
-            raise SystemExit(f"no mutant was judged for {_SILENT_S:g} s")
-        for ready in some:
-            assert isinstance(ready, Connection)
-            try:
-                item = ready.recv()
-            except EOFError:
-                left.remove(ready)
-                continue
-            if log is not None:
-                log.write(json.dumps(item) + "\n")
-                log.flush()
-            yield item
-    ends = [os.waitpid(pid, 0)[1] for pid in pids]
-    if any(ends):
-        raise SystemExit("a process failed: the results are not all")
+@dataclass(frozen=True, slots=True)
+class _Guests:
+    """Processes with a guest each, which do the same for a share of the items."""
 
+    target: Target
+    directory: Path
+    perform: Callable[[Mutants, int], Any]
 
-def _serve(work: Any, name: int, of: int, todo: Sequence[int], parent: Connection) -> NoReturn:
-    try:
-        for item in work(name, of, todo):
-            parent.send(item)
-        os._exit(0)
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(1)
+    def work(self, todo: Sequence[int], log: Path | None = None) -> Iterator[Any]:
+        """What ``perform`` returns for each item, as it comes, also appended to a file."""
+        guests = os.cpu_count() or 1
+        pids, left = [], list[Connection]()
+        for name in range(guests):
+            serve = partial(self._serve, self.directory / str(name), todo[name::guests])
+            pid, connection = start(serve, left)
+            pids.append(pid)
+            left.append(connection)
+        while left:
+            if not (some := wait(left, _SILENT_S)):
+                raise SystemExit(f"no mutant was judged for {_SILENT_S:g} s")
+            for ready in some:
+                assert isinstance(ready, Connection)
+                try:
+                    item = ready.recv()
+                except EOFError:
+                    left.remove(ready)
+                    continue
+                if log is not None:
+                    with log.open("a") as file:
+                        file.write(json.dumps(item) + "\n")
+                yield item
+        ends = [os.waitpid(pid, 0)[1] for pid in pids]
+        if any(ends):
+            raise SystemExit("a process failed: the results are not all")
+
+    def _serve(self, directory: Path, share: Sequence[int], parent: Connection) -> NoReturn:
+        try:
+            guest = Mutants(self.target, directory)
+            with closing(guest.worker):
+                for item in share:
+                    parent.send(self.perform(guest, item))
+            sys.stdout.flush()
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(1)
 
 
 def _print(mutants: Sequence[Mutant], found: Sequence[Mapping[str, Any]]) -> None:

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 
 from conformance.report.export.kselftest import render_kselftest
-from conformance.results.case_result import Blame, Evidence, Level, Outcome
+from conformance.results.case_result import Blame, Level, Outcome
 from conformance.results.run import RunRecord
 from tests.report.export.lkft_reader import read_kselftest, slug
-from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
+from tests.report.samples import UNHURRIED, case, contradicted, evidence, head, mixed, run, runs
 
 SUMMARIES = Path(__file__).resolve().parents[3] / "docs" / "results"
 
@@ -77,10 +77,6 @@ def test_kernel_output_is_not_a_result(line: str) -> None:
         "user_events_write_write_b": "skip",
         "user_events_write": "fail",
     }
-
-
-def evidence(text: str) -> Evidence:
-    return Evidence((text,), text, text, text, text)
 
 
 def test_several_kernels_are_collections_of_their_own() -> None:

@@ -28,34 +28,6 @@ def test_any_run_is_valid_and_complete(record: RunRecord) -> None:
     assert list(shown.items()) == list({**ordered, "uevt.run": not record.trouble}.items())
 
 
-def test_directives_are_documented_ones() -> None:
-    leaves = {each.name: each for each in read_ktap(render_ktap([mixed()])).leaves()}
-    shown = {name: (each.ok, each.directive) for name, each in leaves.items()}
-    assert shown == {
-        "registration.empty_name": (True, ""),
-        "registration.size_short": (False, ""),
-        "enable.bit_63": (True, ""),
-        "delete.busy": (False, "CRASH"),
-        "write.storm": (False, "TIMEOUT"),
-        "status.text": (True, ""),
-        "format.array_length": (True, "XFAIL"),
-        "grammar.order": (True, ""),
-        "filters.caret": (True, ""),
-        "layouts.compat": (True, "SKIP"),
-        "lifetime.fork": (False, "ERROR"),
-        "uevt.run": (True, ""),
-    }
-    assert leaves["layouts.compat"].detail == (
-        "host_tool: a program that these cases need is missing on the host"
-    )
-    assert "# FAIL registration.size_short (contract, 0.12 s)" in (
-        leaves["registration.size_short"].diagnostics
-    )
-    assert leaves["grammar.order"].diagnostics == [
-        "# CHANGED (undocumented behaviour): step 2, errno: allowed EINVAL, observed 0"
-    ]
-
-
 def test_the_line_of_the_run_makes_a_deviation_not_ok() -> None:
     weak = wrong("a.b", outcome=Outcome.NOTE, level=Level.DETAIL)
     strict = run(weak, head=head(fail_on=Level.DETAIL))

@@ -17,11 +17,11 @@ from conformance.report.export.kcidb import Sender, render_kcidb
 from conformance.report.export.kselftest import render_kselftest
 from conformance.report.export.ktap import render_ktap
 from conformance.report.export.tmt import render_tmt
-from conformance.results.case_result import Blame, Evidence, Level, Outcome, SkipReason
+from conformance.results.case_result import Blame, Level, Outcome, SkipReason
 from conformance.results.run import RunRecord
 from tests.report.conftest import Kunit
 from tests.report.export.lkft_reader import read_kselftest
-from tests.report.samples import case, contradicted, head, run
+from tests.report.samples import case, contradicted, evidence, head, run
 
 GREEN, GREY, RED = "green", "grey", "red"
 COLOURS = {
@@ -163,7 +163,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_kernel_output_turns_nothing_green(kunit: Kunit, text: str) -> None:
-    shown = {"reason": text, "evidence": Evidence((text,), text, text, text, text)}
+    shown = {"reason": text, "evidence": evidence(text)}
     record = run(
         case("write.a"),
         case("write.b", Outcome.CRASH, **shown),
@@ -185,8 +185,6 @@ def test_kernel_output_turns_nothing_green(kunit: Kunit, text: str) -> None:
 @pytest.mark.parametrize("last", [True, False])
 def test_words_that_end_a_kunit_log_hide_no_failure(kunit: Kunit, last: bool) -> None:
     # kunit takes these anywhere in a line for the end of a boot.
-    halted = case(
-        "write.b", Outcome.CRASH, evidence=Evidence(console="[9.0] reboot: System halted\n")
-    )
+    halted = case("write.b", Outcome.CRASH, evidence=evidence("[9.0] reboot: System halted\n"))
     cases = [case("write.a"), halted] if last else [halted, case("write.a")]
     assert by_kunit(kunit, [run(*cases)]) == RED

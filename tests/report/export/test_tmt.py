@@ -62,23 +62,6 @@ def test_any_runs_are_valid(records: list[RunRecord]) -> None:
         assert not any("\n" in note for note in each.get("note", ()))
 
 
-def test_each_outcome_has_a_result() -> None:
-    assert results(mixed()) == {
-        "/": "fail",
-        "/registration.empty_name": "pass",
-        "/registration.size_short": "fail",
-        "/enable.bit_63": "pass",
-        "/delete.busy": "fail",
-        "/write.storm": "fail",
-        "/status.text": "pass",
-        "/format.array_length": "pass",
-        "/grammar.order": "info",
-        "/filters.caret": "info",
-        "/layouts.compat": "skip",
-        "/lifetime.fork": "error",
-    }
-
-
 def test_the_line_of_the_run_makes_a_deviation_fail() -> None:
     odd = case("write.a", Outcome.NOTE, level=Level.DETAIL)
     assert results(run(odd, head=head(fail_on=Level.DETAIL)))["/write.a"] == "fail"

@@ -27,6 +27,7 @@ from tests.report.samples import (
     UNHURRIED,
     case,
     contradicted,
+    evidence,
     failure,
     head,
     kernel,
@@ -69,7 +70,7 @@ def hostile() -> RunRecord:
         reason=HOSTILE,
         sentence=HOSTILE,
         mismatches=(Mismatch(1, HOSTILE, HOSTILE, f"{HOSTILE}\n{HOSTILE}"),),
-        evidence=Evidence((f"1. {HOSTILE}",), HOSTILE, HOSTILE, HOSTILE, HOSTILE),
+        evidence=evidence(HOSTILE),
         adapted=(HOSTILE,),
     )
     facts = {"id": HOSTILE, "release": HOSTILE, "profile": HOSTILE, "source": HOSTILE}
@@ -139,8 +140,8 @@ def test_findings_of_cases_are_quoted() -> None:
 
 
 def test_shared_evidence_is_stored_once() -> None:
-    evidence = Evidence(tuple(f"{n}. open()" for n in range(100)), console="text")
-    failed = case("a.b", Outcome.FAIL, reason="it broke", evidence=evidence)
+    long = Evidence(tuple(f"{n}. open()" for n in range(100)), console="text")
+    failed = case("a.b", Outcome.FAIL, reason="it broke", evidence=long)
     shown = data(page(*(kernel(f"6.{n}", failed) for n in range(1, 9))))
     assert (len(shown["details"]), len(shown["lines"])) == (1, 112)
     assert shown["rows"][0][7] == {str(place): 0 for place in range(8)}
@@ -178,9 +179,8 @@ def test_durations_and_digests_are_kept() -> None:
     def result(digest: str, seconds: float) -> CaseResult:
         return case("a.b", digest=digest * 32, duration_s=seconds)
 
-    one = data(
-        page(kernel("6.1", result("ab", 0.5)), kernel("6.4"), kernel("6.12", result("ab", 2)))
-    )
+    alike = kernel("6.1", result("ab", 0.5)), kernel("6.4"), kernel("6.12", result("ab", 2))
+    one = data(page(*alike))
     assert one["rows"][0][4:7] == ["P-P", [500, 2000], "abababababab"]
     other = data(page(kernel("6.1", result("ab", 0.5)), kernel("6.12", result("cd", 2))))
     assert other["rows"][0][6] == ["abababababab", "cdcdcdcdcdcd"]

@@ -69,9 +69,8 @@ def test_after_ten_causes_details_are_left_out() -> None:
 
 
 def test_failures_of_one_cause_are_one_block_with_a_list() -> None:
-    text = shown(
-        run(wrong("write.a"), wrong("perf.b"), wrong("write.c", "EBUSY"), wrong("write.d"))
-    )
+    failed = wrong("write.a"), wrong("perf.b"), wrong("write.c", "EBUSY"), wrong("write.d")
+    text = shown(run(*failed))
     assert text.count("expected") == 2
     assert "\n  the same difference as write.a in 2 more cases: perf.b, write.d\n" in text
 

@@ -1,0 +1,70 @@
+"""What the commands share that run something of their own on one kernel."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from conformance.abi.profile import ProfileError
+from conformance.session.launch import make_directories_absolute
+from conformance.session.options import KERNEL, Groups, declare_kernel, groups_of, make_absolute
+from kernels.errors import HostTrouble, UserMistake
+
+if TYPE_CHECKING:
+    from conformance.session.target.target import Target
+
+
+def declare(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    about: str,
+    usage: str,
+    perform: Callable[[argparse.Namespace], int],
+) -> tuple[argparse.ArgumentParser, Groups]:
+    """Declare a command with the options of its kernel; its parser, and the groups of options."""
+    parser = commands.add_parser(name, help=about, usage=usage)
+    group = groups_of(parser)
+    group(KERNEL)("--kernel", metavar="K", help="6.12 or 6.12@REVISION")
+    declare_kernel(group)
+    # What else a run has that describes its kernel.
+    others = dict.fromkeys(("abi", "out", "ktap", "resume", "isolation"))
+    parser.set_defaults(perform=perform, module=[], **others)
+    return parser, group
+
+
+def refuse_model(arguments: argparse.Namespace, what: str, hint: str) -> None:
+    """Raise UserMistake for the model, which is no kernel."""
+    from conformance.session.target.target import MODEL
+
+    if arguments.kernel == MODEL:
+        raise UserMistake(what, hint)
+
+
+@contextmanager
+def resolved(arguments: argparse.Namespace, verb: str) -> Iterator[Target]:
+    """The target of the options, built.
+
+    Raises KernelsError, also for what goes wrong with the guest; ``verb`` is what is done to the
+    kernel.
+    """
+    # Imported late: the parser does not need them.
+    from conformance.session.target.target import resolve
+    from vm.errors import VmError
+
+    make_absolute(arguments)
+    make_directories_absolute()
+    try:
+        yield resolve(arguments)
+    except ProfileError as error:
+        raise UserMistake(str(error), f"only kernels with user_events can be {verb}") from error
+    except VmError as error:
+        raise HostTrouble(str(error), error.hint) from error
+
+
+def clean_up_on_signals() -> None:
+    """Let SIGTERM and SIGHUP end the command like Ctrl-C."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
