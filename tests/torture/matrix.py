@@ -23,6 +23,7 @@ from pathlib import Path
 from random import Random
 
 from host.deadline import Deadline
+from host.die_with_parent import __file__ as DIE_WITH_PARENT
 from tests.enclosure import ROOT, UEVT, Runs
 from tests.test_shards import digests
 
@@ -34,6 +35,8 @@ _ROUND_S = 600.0
 # The scheduler gives up a worker that is silent for so long.
 _SILENT_S = 8
 _CHUNK = 1 << 16
+# They end with this process, however it ends.
+_TIED = (sys.executable, "-I", "-S", DIE_WITH_PARENT)
 
 
 class Proxy:
@@ -85,7 +88,7 @@ def _scheduler(place: Runs) -> Iterator[int]:
     file = place.directory / "scheduler.json"
     words = ("dask", "scheduler", "--host=127.0.0.1", "--port=0", "--no-dashboard")
     process = subprocess.Popen(
-        [sys.executable, "-m", *words, f"--scheduler-file={file}"],
+        [*_TIED, str(os.getpid()), sys.executable, "-m", *words, f"--scheduler-file={file}"],
         env={
             **place.environment(),
             "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": f"{_SILENT_S}s",
@@ -150,7 +153,7 @@ def disturbed(place: Runs, kernels: Sequence[str], out: Path, chance: Random) ->
 
 def _start(place: Runs, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*UEVT, *words],
+        [*_TIED, str(os.getpid()), *UEVT, *words],
         cwd=ROOT,
         env=place.environment(),
         stdout=subprocess.PIPE,
