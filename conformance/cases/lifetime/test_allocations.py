@@ -22,12 +22,12 @@ case = surface(
 
 @case(spec="user_event_parse, destroy_user_event; trace_events_user.c:user_events_release")
 @variants(
-    ("scalars", "u32 a; u8 b", struct.pack("<IB", 1, 2)),
     (
         "strings",
         "__data_loc char[] a; __rel_loc char[] b",
         struct.pack("<IIH", 0x10010, 0x10001, 0),
     ),
+    ("scalars", "u32 a; u8 b", struct.pack("<IB", 1, 2)),
     ("packed", "u32 a;u8 b;struct pair c 8", bytes(13)),
     ("none", "", b""),
 )
@@ -61,7 +61,7 @@ def test_allocations_of_a_refused_event(ue: UserEvents, fields: str, errno: str)
     assert allocations.all_freed()
 
 
-@case(spec="user_field_match; trace_events_user.c:user_event_parse: the event exists")
+@case(spec="user_field_match; trace_events_user.c:user_event_parse: found", tier="full")
 def test_allocations_of_a_match(ue: UserEvents) -> None:
     """What the comparison with an existing event allocates is freed, whether it matches or not."""
     allocations, process = Allocations(ue), ue.new_process()
@@ -91,7 +91,11 @@ def test_allocations_of_commands(ue: UserEvents) -> None:
     assert allocations.all_freed()
 
 
-@case(spec="user_event_set_tp_name, destroy_user_event", needs="multi_format deferred_release")
+@case(
+    spec="user_event_set_tp_name, destroy_user_event",
+    needs="auto_delete deferred_release multi_format",
+    tier="full",
+)
 def test_allocations_of_multi_format_events(ue: UserEvents) -> None:
     """The names of events with several formats are freed, also when a definition is refused."""
     allocations, process = Allocations(ue), ue.new_process()
@@ -121,7 +125,7 @@ def test_allocations_of_a_fork(ue: UserEvents, then: str) -> None:
     assert allocations.all_freed()
 
 
-@case(spec="user_event_enabler_queue_fault, user_event_enabler_fault_fixup")
+@case(spec="user_event_enabler_queue_fault, user_event_enabler_fault_fixup", tier="full")
 def test_allocations_of_a_fault(ue: UserEvents) -> None:
     """What faulting in an enable word allocates is freed, whether the fault succeeds or not."""
     allocations, process = Allocations(ue), ue.new_process()
@@ -138,7 +142,7 @@ def test_allocations_of_a_fault(ue: UserEvents) -> None:
     assert allocations.all_freed()
 
 
-@case(spec="user_event_reg, user_event_perf")
+@case(spec="user_event_reg, user_event_perf", tier="full")
 def test_allocations_of_perf(ue: UserEvents) -> None:
     """What recording by perf allocates is freed."""
     allocations, process = Allocations(ue), ue.new_process()
