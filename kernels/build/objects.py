@@ -129,7 +129,7 @@ class ObjectsDirectory:
         tree = self.tree(entry, base)
         if tree == self.view and not tree.is_dir():
             make_view(base, tree, store, progress)
-        if self.path.exists() and self.last is None:
+        if self.path.exists() and (self.last is None or self._is_behind(recipe)):
             self._discard(store)
         if self.last is not None:
             _adjust(self.path, self.path, self.path, base, tree)
@@ -137,6 +137,16 @@ class ObjectsDirectory:
         seed = self._seeded(recipe, base, tree, store, progress) if recipe.patches else None
         self.path.mkdir(parents=True, exist_ok=True)
         return None if seed is None else f"the objects of {seed}"
+
+    def _is_behind(self, recipe: Recipe) -> bool:
+        """Whether a sibling of a patched kernel has its configuration, and its objects have not."""
+        last = self.last
+        return bool(
+            recipe.patches
+            and last is not None
+            and last.wanted != recipe.wanted
+            and self._sibling(recipe) is not None
+        )
 
     def _seeded(
         self, recipe: Recipe, base: Path, tree: Path, store: Store, progress: Progress

@@ -187,6 +187,19 @@ def test_objects_of_a_patched_kernel_are_seeded_from_its_base(store: Store, make
     assert steps[-1].phase == "9.9+ten: 1 file differs from the objects of 9.9 (Makefile)"
 
 
+def test_objects_of_an_older_configuration_are_seeded_again(store: Store, make: FakeMake) -> None:
+    """When the suite's configuration has changed and the base is built with it already."""
+    ensure(ENTRY, store)
+    ensure(patched(ENTRY), store)
+    (copy,) = store.objects.glob("*/9.9+ten")
+    (copy / "main.o").write_text("of the older configuration")
+    changed = replace(ENTRY, wanted=("CONFIG_C=y",))
+    ensure(changed, store)
+    phases = [step.phase for step in steps_of(patched(changed), store)]
+    assert "copying the objects of 9.9" in phases
+    assert not (copy / "main.o").exists()
+
+
 @pytest.mark.parametrize("why", ["other configuration", "unfinished", "never built"])
 def test_objects_that_do_not_fit_are_not_copied(store: Store, make: FakeMake, why: str) -> None:
     changed = patched(ENTRY)
