@@ -70,6 +70,14 @@ class Process:
             ops.Mmap(self.actor, WORDS, PAGE, READ_WRITE, mmap.MAP_PRIVATE),
         )
 
+    def set_apart(self, number: int) -> None:
+        """Use other slots and free memory than relatives of another ``number``.
+
+        By default siblings use the same, also if they share them.
+        """
+        self._slots += 1000 * number
+        self._free += number << 32
+
     def free_slot(self) -> int:
         """An unused slot."""
         self._slots += 1

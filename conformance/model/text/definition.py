@@ -30,6 +30,10 @@ class Field:
     offset: int
     size: int
 
+    def __reduce__(self) -> tuple[type[Field], tuple[str, str, int, int]]:
+        """The members: a third of the time that a frozen dataclass takes."""
+        return Field, (self.type, self.name, self.offset, self.size)
+
     @property
     def signed(self) -> bool:
         """Whether `format` shows the field as signed (user_event_parse_field: type[0] != 'u')."""
