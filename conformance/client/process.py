@@ -98,6 +98,11 @@ class Process:
         self.queue(ops.Open(self.actor, slot, DATA, flags))
         return DataFile(self, slot)
 
+    @property
+    def words_left(self) -> int:
+        """The number of words that ``word`` still has room for."""
+        return PAGE // WORD_SPACING - 2 - self._words
+
     def word(self, size: int = 4, *, value: int = 0, offset: int = 0) -> Word:
         """A fresh enable word in present memory, watched together with its guards.
 

@@ -10,13 +10,17 @@ import struct
 
 from conformance.session.explore.scene import Registered, Scene
 
+# Each has deferred work, of which the model allows only so much.
+_MOST_EVENTS, _MOST_BITS = 4, 5
+_AGAIN = 3
+
 
 def look_at_all(scene: Scene) -> None:
     """All that tracefs shows of the program's events."""
     tracefs = scene.ue.tracefs
     tracefs.status()
     tracefs.dynamic_events()
-    for event in scene.events[:4]:
+    for event in scene.events[:_MOST_EVENTS]:
         tracefs.enabled(event.tracepoint, system=event.system)
         tracefs.format(event.tracepoint, system=event.system)
 
@@ -24,14 +28,13 @@ def look_at_all(scene: Scene) -> None:
 def switch_all(scene: Scene) -> None:
     """Each event is written with ftrace on; then it is off, and every bit follows."""
     tracefs = scene.ue.tracefs
-    events = scene.events[:4]
-    for event in events:
+    for event in scene.events[:_MOST_EVENTS]:
         tracefs.enable(event.tracepoint, system=event.system)
         scene.settle()
     for one in _first_of_each(scene):
         one.data.write(struct.pack("<i", one.index) + one.payload)
     scene.records()
-    for event in events:
+    for event in scene.events[:_MOST_EVENTS]:
         for instance in sorted(event.tracers):
             files = scene.instance if instance else tracefs
             files.disable(event.tracepoint, system=event.system)
@@ -45,24 +48,28 @@ def _first_of_each(scene: Scene) -> list[Registered]:
 
 
 def unregister_all(scene: Scene) -> None:
-    """Each process unregisters all of its bits, twice the first one."""
-    for process in scene.running:
-        enablers = scene.enablers(process)
-        if not enablers:
-            continue
-        data = scene.file(process)
-        for address, bit in [*enablers[:6], enablers[0]]:
-            data.unregister(address, bit)
-        # Clear in this process, unchanged in the others.
+    """Each process unregisters its bits, and some that others have unregistered."""
+    for process in reversed(scene.running):
+        enablers = scene.enablers(process)[:_MOST_BITS]
+        again = [each for each in scene.gone if each not in enablers]
+        if enablers or again:
+            data = scene.file(process)
+            for address, bit in [*enablers, *again[-_AGAIN:]]:
+                data.unregister(address, bit)
+            scene.gone += [each for each in enablers if each not in scene.gone]
+            # Clear in this process, unchanged in the others.
+            scene.settle()
+
+
+def end_all(scene: Scene) -> None:
+    """All processes but the first end: one after another, since it may wake its parent."""
+    while running := [each for each in scene.running if each is not scene.processes[0]]:
+        running[-1].exit()
         scene.settle()
 
 
 def close_all(scene: Scene) -> None:
     """Nothing holds an event any more: those that do not persist go, the others can be deleted."""
-    # A child that ends may wake its parent.
-    while running := [each for each in scene.running if each is not scene.processes[0]]:
-        running[-1].exit()
-        scene.settle()
     for each in [*scene.perf, *scene.files]:
         known = scene.world.processes.get(each.process.actor)
         if known is not None and each.slot in known.slots:

@@ -44,8 +44,6 @@ ODD_FIELDS = (
 # All begin as names of this program, which tells them from those of others.
 _ODD_NAMES = ("/x", " ", "x" * 240, "x" * 505, "-y", ";", ":BPF_ITER", ":", " ;")
 _REG_SIZES = (27, 29, 32, 0, 4, PAGE, PAGE + 1)
-# A process has room for 62.
-_MOST_WORDS = 40
 _MANY = (3, 5, 9, 17, 33, 66, 260)
 
 
@@ -95,7 +93,7 @@ def _place(scene: Scene, process: Any) -> tuple[int, int, int]:
     size = choices.of((4, 4, 8))
     bit = choices.of((0, 31, 1, 5, 7, 8, 8 * size - 1))
     match choices.below(8):
-        case 0 | 1 if len(scene.words) < _MOST_WORDS:
+        case 0 | 1 if process.words_left > 0:
             word = process.word(size, offset=8 * choices.below(2))
             address = word.address
         case 2 | 3 | 4:
@@ -222,6 +220,7 @@ def unregister(scene: Scene) -> None:
     if choices.rarely(32):
         options[choices.of(("reserved", "reserved2"))] = 1
     scene.file(process).unregister(address, bit & 255, **options)
+    scene.gone.append((address, bit & 255))
 
 
 def delete(scene: Scene) -> None:

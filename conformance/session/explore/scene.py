@@ -52,6 +52,8 @@ class Scene:
     words: list[int] = field(default_factory=list)
     pages: list[int] = field(default_factory=list)
     instance: Any = None
+    # Address and bit of registrations that were undone.
+    gone: list[tuple[int, int]] = field(default_factory=list)
     # The process that waits for deferred work.
     waiting: Any = None
     started: set[str] = field(default_factory=set)

@@ -44,7 +44,11 @@ def end(scene: Scene) -> None:
     process = scene.process()
     scene.started.add(process.actor)
     if not is_task(process):
-        process.exit()
+        if scene.choices.rarely(3):
+            # It keeps its descriptors, and loses CAP_PERFMON.
+            process.setuid()
+        else:
+            process.exit()
         return
     match scene.choices.below(4):
         case 0:

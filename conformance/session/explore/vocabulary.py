@@ -38,6 +38,7 @@ _ACTIONS: tuple[tuple[int, Callable[[Scene], None]], ...] = (
     (1, ending.look_at_all),
     (1, ending.switch_all),
     (1, ending.unregister_all),
+    (0, ending.end_all),
     (0, ending.close_all),
 )
 # Pieces of deferred work that may still be pending when the next action begins.
@@ -47,6 +48,9 @@ _ENDING = (
     ending.switch_all,
     ending.look_at_all,
     ending.unregister_all,
+    ending.end_all,
+    ending.unregister_all,
+    ending.switch_all,
     ending.close_all,
 )
 #: The last actions of every new program.
