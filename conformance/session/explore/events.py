@@ -7,7 +7,7 @@ import struct
 from typing import Any
 
 from conformance.abi import uapi
-from conformance.client.addresses import KERNEL_HALF, PAGE, STRING, STRUCT, WORDS
+from conformance.client.addresses import KERNEL_HALF, PAGE, STRING, STRUCT
 from conformance.client.tracefs import SYSTEM
 from conformance.session.explore.scene import Registered, Scene, is_task
 
@@ -63,18 +63,32 @@ def definition(scene: Scene, name: str) -> tuple[str, bytes]:
 
 def register(scene: Scene) -> None:
     """DIAG_IOCSREG, seldom with arguments that the kernel refuses."""
-    data, choices = scene.file(), scene.choices
-    text, payload = definition(scene, scene.name())
+    _register(scene, scene.file(), scene.name())
+
+
+def again(scene: Scene) -> None:
+    """The event of a registration once more, through another descriptor or for another bit."""
+    found = scene.registration()
+    if found is None:
+        register(scene)
+    else:
+        data = found.data if scene.choices.rarely(2) else scene.file()
+        _register(scene, data, found.name, found.address)
+
+
+def _register(scene: Scene, data: Any, name: str, known: int | None = None) -> None:
+    choices = scene.choices
+    text, payload = definition(scene, name)
     options: dict[str, Any] = {}
     address = bit = 0
     if scene.remote:
         address, size, bit = _place(scene, data.process)
+        if known is not None and choices.rarely(3):
+            address, size, bit = known, 4, choices.of((0, 1, 8, 31))
         flags = choices.of((0, 0, 0, 1, 2, 0, 3))
         if choices.rarely(16):
             size, bit, flags = _odd_member(scene, size, bit, flags)
-        # Only words are watched: an address of no use has none.
-        at = address if address in scene.words else WORDS
-        options = {"word": data.process.word_at(at, value=None), "bit": bit, "flags": flags}
+        options = {"word": scene.watched(data.process, address, size), "bit": bit, "flags": flags}
         options |= {"enable_addr": address, "enable_size": size}
     if choices.rarely(24):
         options["struct_size"] = choices.of(_REG_SIZES)
@@ -103,8 +117,7 @@ def _place(scene: Scene, process: Any) -> tuple[int, int, int]:
         case _:
             address = choices.of((0, 2, PAGE, KERNEL_HALF, (1 << 64) - 4))
             return address, size, bit
-    if address not in scene.words:
-        scene.words.append(address)
+    scene.words.append(address)
     return address, size, bit
 
 
@@ -120,30 +133,6 @@ def _odd_member(scene: Scene, size: int, bit: int, flags: int) -> tuple[int, int
     return size, bit, flags
 
 
-def again(scene: Scene) -> None:
-    """The event of a registration once more, through another descriptor or for another bit."""
-    found, choices = scene.registration(), scene.choices
-    if found is None:
-        register(scene)
-        return
-    data = found.data if choices.rarely(2) else scene.file()
-    text, payload = definition(scene, found.name)
-    options: dict[str, Any] = {}
-    address, bit = found.address, found.bit
-    if scene.remote:
-        if choices.rarely(3):
-            bit = (bit + choices.of((1, 8))) % 32
-        else:
-            address, size, bit = _place(scene, data.process)
-            options["enable_size"] = size
-        at = address if address in scene.words else WORDS
-        options |= {"word": data.process.word_at(at, value=None), "enable_addr": address}
-        options |= {"bit": bit, "flags": choices.of((0, 0, 0, 1, 2))}
-    done = data.register(text, **options)
-    if not done.errno:
-        scene.registered.append(Registered(data, found.name, payload, done.index, address, bit))
-
-
 def many(scene: Scene) -> None:
     """Many events of one descriptor, whose arrays grow."""
     data, choices = scene.file(), scene.choices
@@ -152,7 +141,7 @@ def many(scene: Scene) -> None:
     for n in range(number):
         name = f"{stem}{n}"
         # One word is watched: each costs as much as a call.
-        word = {"word": data.process.word_at(page, value=None), "enable_addr": page + 4 * n}
+        word = {"word": scene.watched(data.process, page, 4), "enable_addr": page + 4 * n}
         done = data.register(f"{name} u32 a", **(word if scene.remote else {}))
         if done.errno:
             return
@@ -184,7 +173,7 @@ def write(scene: Scene) -> None:
             payload = payload[:-1] + choices.of((b"x", b"\0", b"\0x"))
     record = struct.pack("<i", index if index < 1 << 31 else -1) + payload
     match choices.below(16):
-        case 12 if not is_task(data.process):
+        case 12 if found and not is_task(data.process):
             data.submit(record)
         case 13:
             cut = choices.below(len(record) + 1)

@@ -202,6 +202,19 @@ class Scene:
 
     # Memory
 
+    def watched(self, process: Any, address: int, size: int) -> Any:
+        """An enable word that is compared from now on, unless its address is of no use.
+
+        Words that tasks share are read once: the kernel may write them between two reads.
+        """
+        at = address if address in self.words or address in self.pages else WORDS
+        known = self.world.processes
+        memory = known[process.actor].memory if process.actor in known else None
+        for each in self.running:
+            if each.actor in known and known[each.actor].memory is memory:
+                return each.word_at(at, max(4, min(size, 8)), value=None)
+        return process.word_at(at, value=None)
+
     def page(self, process: Any) -> int:
         """A page of anonymous memory, or one that was."""
         if self.pages and not self.choices.rarely(3):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -19,11 +20,15 @@ def fork(scene: Scene) -> None:
     if len(scene.running) >= MOST_PROCESSES:
         return
     parent = scene.process()
-    if is_task(parent):
-        child = getattr(parent, scene.choices.of(("fork_task", "thread", "vfork")))()
-    else:
-        child = scene.ue.fork(parent)
+    if not is_task(parent):
+        inherit(scene, parent, scene.ue.fork(parent))
+        return
+    way = scene.choices.of(("fork_task", "thread", "vfork"))
+    child = getattr(parent, way)()
     inherit(scene, parent, child)
+    if way != "fork_task":
+        # It shares the words of its parent, see Scene.watched.
+        child.unwatch(child.actor)
 
 
 def inherit(scene: Scene, parent: Any, child: Any) -> None:
@@ -88,31 +93,39 @@ def burst(scene: Scene) -> None:
     if not scene.remote:
         return
     task, choices = scene.task(), scene.choices
-    data, name, page = scene.file(task), scene.name(), task.map()
+    data, other, name, page = (
+        scene.open(os.O_RDWR, task),
+        scene.file(task),
+        scene.name(),
+        task.map(),
+    )
     scene.pages.append(page)
     fields, _ = scene.definitions.get(name, ("", b""))
     text = f"{name} {fields}" if fields else name
-    word = task.word_at(page, value=None)
+    word = scene.watched(task, page, 4)
     if data.register(text, word=word).errno:
         return
-    scene.ue.call(discard, task, page)
     calls = scene.ue.call(RaceCalls, task)
     path = f"{EVENTS}/{name}/enable"
-    steps = [calls.command(path, "1")]
     clones: list[Any] = []
+    if choices.rarely(3):
+        # Nothing but a descriptor holds the event.
+        data.unregister(word)
+        steps = [calls.close(data)]
+    else:
+        scene.ue.call(discard, task, page)
+        steps = [calls.command(path, "1")]
     for _ in range(1 + choices.below(3)):
         match choices.below(6):
             case 0 if not clones:
                 clones.append(task.cloning())
                 steps.append(clones[-1])
-            case 1:
-                steps.append(calls.unregister(data, word))
-            case 2:
-                steps.append(calls.command(path, "0"))
+            case 1 | 2:
+                steps.append(calls.unregister(other, word))
             case 3:
-                steps.append(calls.register(data, text, word=word))
+                steps.append(calls.command(path, "0"))
             case 4:
-                steps.append(calls.register(data, text, word=word, bit=5))
+                steps.append(calls.register(other, text, word=word, bit=choices.of((0, 5))))
             case _:
                 steps.append(scene.ue.call(Discard, task.actor, page, PAGE))
     task.fifo()

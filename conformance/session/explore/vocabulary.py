@@ -15,6 +15,17 @@ from conformance.session.explore.corpus import Feature, states
 from conformance.session.explore.scene import Scene
 from conformance.session.explore.spoken import Spoken
 
+
+def meanwhile(scene: Scene) -> None:
+    """Something happens while an event is enabled in ftrace."""
+    system, name = scene.event()
+    scene.ue.tracefs.enable(name, system=system)
+    scene.choices.of(_MEANWHILE)(scene)
+    scene.settle()
+    scene.ue.tracefs.disable(name, system=system)
+
+
+_MEANWHILE = (tasks.fork, tasks.memory, events.again, events.unregister, tasks.end, events.write)
 _ACTIONS: tuple[tuple[int, Callable[[Scene], None]], ...] = (
     (10, events.register),
     (5, events.again),
@@ -28,7 +39,8 @@ _ACTIONS: tuple[tuple[int, Callable[[Scene], None]], ...] = (
     (5, tasks.fork),
     (2, tasks.end),
     (6, tasks.memory),
-    (2, tasks.burst),
+    (4, tasks.burst),
+    (6, meanwhile),
     (3, listeners.perf),
     (1, listeners.filter_event),
     (2, events.command),
