@@ -20,10 +20,13 @@ from conformance.session.explore.corpus import Corpus, Feature, answers
 from conformance.session.explore.shrink import shrink
 from conformance.session.explore.vocabulary import ENDING, walk
 from conformance.session.worker.worker import Worker
+from host.deadline import Deadline
 
 #: Actions that a random program adds to its beginning, at most.
 LENGTH = 40
 _MOST_TRIES = 150
+#: Seconds of shrinking, after which the shortest program so far is reported.
+_SHRINKING_S = 120.0
 _CASE = Case(
     id="explore.program",
     spec="",
@@ -141,10 +144,13 @@ class Explorer:
     def _shrunk(self, played: Played) -> Played:
         """The shortest program with the same difference, on guests in their first state."""
         best = played
+        deadline = Deadline(_SHRINKING_S, "a shorter program")
         with closing(self._fresh(self._directory / "shrinking")) as worker:
 
             def shows(actions: Actions) -> bool:
                 nonlocal best
+                if deadline.expired:
+                    return False
                 again = play(worker, self._case, "explore.program", actions, 0, "")
                 if symptom(again.result) != symptom(played.result):
                     return False
