@@ -52,6 +52,8 @@ class Scene:
     words: list[int] = field(default_factory=list)
     pages: list[int] = field(default_factory=list)
     instance: Any = None
+    # Whether io_uring has written an event.
+    submitted: bool = False
     # Address and bit of registrations that were undone.
     gone: list[tuple[int, int]] = field(default_factory=list)
     # The process that waits for deferred work.
