@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance.client.perf import COUNTING, RAW, PerfAttr, open_stored, store_id
 from conformance.session.explore.choices import Choices
-from conformance.session.explore.scene import Scene
+from conformance.session.explore.scene import Scene, is_task
 
 _FILTERS = ("a == 1", "a > 1 && a < 9", 's == "hi"', 's ~ "*b*"', "a", "nothing == 1", "0", "")
 _TRIGGERS = ("traceoff:1", "hist:keys=a", "!traceoff:1", "!hist:keys=a", "snapshot", "nothing")
@@ -25,7 +25,7 @@ def perf(scene: Scene) -> None:
     files = [each for each in scene.perf if scene.runs(each.process)]
     if not files or choices.rarely(3):
         system, name = scene.event()
-        attr = PerfAttr(**_attr(choices))
+        attr = PerfAttr(**_attr(choices, follows=not is_task(process)))
         if scene.ue.call(store_id, process, name, attr, system).ok:
             opened = scene.ue.call(open_stored, process, attr)
             scene.perf += [] if opened.errno else [opened]
@@ -51,13 +51,14 @@ def perf(scene: Scene) -> None:
                     ring.records()
 
 
-def _attr(choices: Choices) -> dict[str, Any]:
+def _attr(choices: Choices, *, follows: bool) -> dict[str, Any]:
+    """Members of perf_event_attr; the model has no children of tasks that perf follows."""
     counting = choices.rarely(3)
     return {
         "period": COUNTING.period if counting else 1,
         "sample_type": COUNTING.sample_type if counting else RAW,
         "disabled": choices.rarely(4),
-        "inherit": choices.rarely(6),
+        "inherit": choices.rarely(6) and follows,
     }
 
 

@@ -221,9 +221,9 @@ def test_an_event_that_is_left_is_found_and_shrunk(tmp_path: Path) -> None:
 
 
 def test_explore_a_kernel(uevt: Any, built_kernel: Any, tmp_path: Path) -> None:
-    shown = uevt("explore", "--kernel", "6.12", "--count", "60", "--seed", "1", "--out", tmp_path)
-    programs, corpus, seed, verdict = shown.out.splitlines()
-    assert programs.startswith("programs  60 programs, ")
+    shown = uevt("explore", "--kernel", "6.12", "--count", "20", "--seed", "1", "--out", tmp_path)
+    programs, corpus, *_, seed, verdict = shown.out.splitlines()
+    assert programs.startswith("programs  20 programs, ")
     assert corpus.startswith("corpus    ")
     assert seed == "seed      1"
     assert verdict == "uevt: 6.12 explored: no divergence"
