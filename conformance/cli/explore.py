@@ -136,15 +136,20 @@ def _case(played: Played) -> str:
     """A case that makes the same calls, to be given a name, a sentence and a literal."""
     body = "".join(f"    {line}\n" for line in played.text)
     difference = one_line(played.result.difference)
-    return _CASE.format(body=body, difference=difference)
+    return _CASE.format(imports=IMPORTS, body=body, difference=difference)
 
 
-_CASE = """\
-from conformance.cases.case import surface
+IMPORTS = """\
 from conformance.client.memory import discard, memory_file
 from conformance.client.perf import PerfAttr, open_stored, store_id
+from conformance.client.races import RaceCalls, race, track
 from conformance.client.tasks import first_task
-from conformance.client.user_events import UserEvents
+from conformance.ops import Discard
+"""
+"""What the calls of any program need."""
+_CASE = """\
+from conformance.cases.case import surface
+{imports}from conformance.client.user_events import UserEvents
 
 case = surface("explored", spec="", doc="silent", level="behaviour")
 

@@ -70,6 +70,14 @@ class Process:
             ops.Mmap(self.actor, WORDS, PAGE, READ_WRITE, mmap.MAP_PRIVATE),
         )
 
+    def set_apart(self, number: int) -> None:
+        """Use other slots and free memory than relatives of another ``number``.
+
+        By default siblings use the same, also if they share them.
+        """
+        self._slots += 1000 * number
+        self._free += number << 32
+
     def free_slot(self) -> int:
         """An unused slot."""
         self._slots += 1
@@ -89,6 +97,11 @@ class Process:
         slot = self.free_slot()
         self.queue(ops.Open(self.actor, slot, DATA, flags))
         return DataFile(self, slot)
+
+    @property
+    def words_left(self) -> int:
+        """The number of words that ``word`` still has room for."""
+        return PAGE // WORD_SPACING - 2 - self._words
 
     def word(self, size: int = 4, *, value: int = 0, offset: int = 0) -> Word:
         """A fresh enable word in present memory, watched together with its guards.

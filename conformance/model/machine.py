@@ -60,6 +60,11 @@ class Model:
         """The possible state with the least pending work done."""
         return self._worlds[0]
 
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether more than one state is possible."""
+        return len(self._worlds) > 1
+
     def step(self, operation: ops.Operation, watches: Sequence[ops.Watch] = ()) -> list[Answer]:
         """All allowed answers to an operation, without duplicates.
 
@@ -69,10 +74,19 @@ class Model:
         self._candidates = _candidates(self._worlds, operation, watches)
         return _distinct([candidate.answer for candidate in self._candidates])
 
-    def foresee(self, operation: ops.Operation, watches: Sequence[ops.Watch] = ()) -> list[Answer]:
-        """The answers that ``step`` would return, without taking the step."""
-        copies = list(map(copied, self._worlds))
-        return _distinct([each.answer for each in _candidates(copies, operation, watches)])
+    def foresee(
+        self,
+        operation: ops.Operation,
+        watches: Sequence[ops.Watch] = (),
+        states: Sequence[bytes] | None = None,
+    ) -> list[Answer]:
+        """The answers that ``step`` would return, in ``states`` if given, without the step."""
+        worlds = list(map(thawed, self.states() if states is None else states))
+        return _distinct([each.answer for each in _candidates(worlds, operation, watches)])
+
+    def states(self) -> list[bytes]:
+        """The possible states, for ``foresee``."""
+        return list(map(frozen, self._worlds))
 
     def narrow(self, operation: ops.Operation, seen: ops.Observation) -> list[Difference]:
         """Keep the states that explain an observation.
@@ -199,7 +213,10 @@ def _reachable(
     waiting = list(reached.items())
     while waiting:
         state, world = waiting.pop()
-        for index in _distinct_pending(world, kinds, names):
+        pending = _distinct_pending(world, kinds, names)
+        if 1 << len(pending) > MAX_STATES:
+            raise TooManyStates("too much work is pending: settle first")
+        for index in pending:
             changed = thawed(state)
             changed.apply(changed.pending[index])
             key = frozen(changed)

@@ -9,30 +9,43 @@ from random import Random
 
 from conformance import ops
 from conformance.client.lockstep import Step
+from conformance.model.state.world import World
 from conformance.session.explore.choices import Actions
 from host.files import write_atomically
 
-_FORMAT = 1
+_FORMAT = 2
 # Operations that only prepare or look.
 _SILENT = (ops.Store, ops.Load, ops.Spawn, ops.StoreNumber)
 
 Feature = tuple[object, ...]
 
 
-def features(steps: Sequence[Step]) -> set[Feature]:
-    """What a program has reached: answers with their reasons, alone and after one another.
+def answers(steps: Sequence[Step]) -> set[Feature]:
+    """The answers that a program has got, with their reasons.
 
     The reasons are those of the model, which names one for each branch that refuses.
     """
     found: set[Feature] = set()
-    before: Feature = ()
     for step in steps:
-        if isinstance(step.operation, _SILENT):
-            continue
-        reason = next((a.reason for a in step.allowed if a.errno == step.seen.errno), "")
-        here = (*_kind(step.operation), step.seen.errno, reason, min(len(step.allowed), 3))
-        found |= {here, (before, here)}
-        before = here
+        if not isinstance(step.operation, _SILENT):
+            reason = next((a.reason for a in step.allowed if a.errno == step.seen.errno), "")
+            number = min(len(step.allowed), 3)
+            found.add((*_kind(step.operation), step.seen.errno, reason, number))
+    return found
+
+
+def states(action: str, world: World) -> set[Feature]:
+    """The states of events and processes that an action has reached."""
+    found: set[Feature] = set()
+    for event in world.table.events:
+        held = min(event.references, 4), min(event.perf_count, 2), len(event.tracers)
+        found.add((action, "event", event.flags, event.self_reference, *held))
+    for process in world.processes.values():
+        mine = process.enablers or []
+        sharing = [each for each in world.processes.values() if each.memory is process.memory]
+        sharers = sum(each.enablers is process.enablers for each in sharing)
+        bits = min(len(mine), 3), any(each.freeing for each in mine)
+        found.add((action, "process", len(sharing), sharers, *bits, min(len(process.slots), 3)))
     return found
 
 
@@ -80,7 +93,7 @@ class Corpus:
 
     @property
     def size(self) -> int:
-        """How many different things the programs have reached."""
+        """How many different answers and states the programs have reached."""
         return len(self._seen)
 
     def start_of_one(self, random: Random) -> Actions:

@@ -16,14 +16,17 @@ from conformance.client.lockstep import Lockstep
 from conformance.report.causes import symptom
 from conformance.results.case_result import UNEXPECTED, Blame, CaseResult, Outcome
 from conformance.session.explore.choices import Actions, Choices
-from conformance.session.explore.corpus import Corpus, Feature, features
+from conformance.session.explore.corpus import Corpus, Feature, answers
 from conformance.session.explore.shrink import shrink
-from conformance.session.explore.vocabulary import walk
+from conformance.session.explore.vocabulary import ENDING, walk
 from conformance.session.worker.worker import Worker
+from host.deadline import Deadline
 
 #: Actions that a random program adds to its beginning, at most.
-LENGTH = 24
+LENGTH = 40
 _MOST_TRIES = 150
+#: Seconds of shrinking, after which the shortest program so far is reported.
+_SHRINKING_S = 120.0
 _CASE = Case(
     id="explore.program",
     spec="",
@@ -141,10 +144,13 @@ class Explorer:
     def _shrunk(self, played: Played) -> Played:
         """The shortest program with the same difference, on guests in their first state."""
         best = played
+        deadline = Deadline(_SHRINKING_S, "a shorter program")
         with closing(self._fresh(self._directory / "shrinking")) as worker:
 
             def shows(actions: Actions) -> bool:
                 nonlocal best
+                if deadline.expired:
+                    return False
                 again = play(worker, self._case, "explore.program", actions, 0, "")
                 if symptom(again.result) != symptom(played.result):
                     return False
@@ -163,19 +169,20 @@ def case_for(profile: Profile) -> Case:
 
 def play(worker: Worker, case: Case, name: str, given: Actions, more: int, seed: str) -> Played:
     """Run a program: the given choices, then ``more`` random actions of a seed."""
-    choices = Choices(Random(seed), given, more)
+    choices = Choices(Random(seed), given, more, ENDING if more else ())
     lockstep: Lockstep | None = None
     lines: list[str] = []
+    reached: set[Feature] = set()
 
     def attempt() -> BaseException | None:
-        nonlocal choices, lockstep
+        nonlocal choices, lockstep, reached
         # A second run of a program that lost its guest makes the same choices.
-        choices = Choices(Random(seed), given, more)
+        choices = Choices(Random(seed), given, more, ENDING if more else ())
         lines.clear()
         try:
             user_events = worker.begin()
             lockstep = user_events.lockstep
-            walk(user_events, choices, lines)
+            reached = walk(user_events, choices, lines)
             lockstep.run()
         except Exception as error:
             return error
@@ -183,5 +190,5 @@ def play(worker: Worker, case: Case, name: str, given: Actions, more: int, seed:
 
     result, _ = worker.run(case, name, attempt)
     steps = lockstep.steps if lockstep else []
-    reached = frozenset(features(steps))
-    return Played(choices.actions, tuple(lines), result, len(steps), reached)
+    found = frozenset(reached | answers(steps))
+    return Played(choices.actions, tuple(lines), result, len(steps), found)
