@@ -20,14 +20,14 @@ class Allocations:
         self._pass_a_grace_period()
         ue.process.run(RecordAllocations(ue.process.actor, self._path))
 
-    def all_freed(self) -> bool:
-        """Whether nothing stays after deferred work; a difference names the functions."""
+    def unfreed(self) -> str:
+        """The functions whose allocations stay after deferred work: a line each."""
         process = self._ue.process
         for _ in range(_READINGS):
             if not process.run(Unfreed(process.actor, self._path)).data:
                 break
             self._pass_a_grace_period()
-        return not process.run(Unfreed(process.actor, self._path, last=True)).data
+        return process.run(Unfreed(process.actor, self._path, last=True)).text
 
     def _pass_a_grace_period(self) -> None:
         self._ue.tracefs.enable(self._ue.name("settled"))

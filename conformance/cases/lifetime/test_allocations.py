@@ -42,7 +42,7 @@ def test_allocations_of_an_event(ue: UserEvents, fields: str, payload: bytes) ->
     data.write_event(index)
     ue.tracefs.disable(ue.name())
     process.exit()
-    assert allocations.all_freed()
+    assert allocations.unfreed() == ""
 
 
 @case(spec="user_event_parse, user_event_create: errors")
@@ -58,7 +58,7 @@ def test_allocations_of_a_refused_event(ue: UserEvents, fields: str, errno: str)
     assert process.open_data().register(f"{ue.name()} {fields}").errno == errno
     assert ue.tracefs.command(f"u:{ue.name()} {fields}").errno == errno
     process.exit()
-    assert allocations.all_freed()
+    assert allocations.unfreed() == ""
 
 
 @case(spec="user_field_match; trace_events_user.c:user_event_parse: found", tier="full")
@@ -71,10 +71,13 @@ def test_allocations_of_a_match(ue: UserEvents) -> None:
     for other in ("u32 a", "u32 a; __rel_loc char[] b", "u32 a; __data_loc char[] b; u8 c"):
         assert data.register(f"{ue.name()} {other}").errno == "EADDRINUSE"
     process.exit()
-    assert allocations.all_freed()
+    assert allocations.unfreed() == ""
 
 
-@case(spec="user_event_create, user_event_free; trace_events_user.c:user_events_ioctl_del")
+@case(
+    spec="user_event_create, user_event_free; trace_events_user.c:user_events_ioctl_del",
+    needs="auto_delete deferred_release lasting_events",
+)
 def test_allocations_of_commands(ue: UserEvents) -> None:
     """What dynamic_events and DIAG_IOCSDEL allocate is freed, also when they are refused."""
     allocations, process = Allocations(ue), ue.new_process()
@@ -88,7 +91,7 @@ def test_allocations_of_commands(ue: UserEvents) -> None:
     assert data.delete(ue.name("nosuch")).errno == "ENOENT"
     assert data.delete(ue.name()).ok
     process.exit()
-    assert allocations.all_freed()
+    assert allocations.unfreed() == ""
 
 
 @case(
@@ -105,7 +108,7 @@ def test_allocations_of_multi_format_events(ue: UserEvents) -> None:
     data = process.open_data()
     assert data.register(f"{ue.name()} nosuch a", flags=2, word=process.word()).errno == "EINVAL"
     process.exit()
-    assert allocations.all_freed()
+    assert allocations.unfreed() == ""
 
 
 @case(spec="user_event_mm_dup, user_event_mm_remove, user_event_mm_destroy")
@@ -122,7 +125,7 @@ def test_allocations_of_a_fork(ue: UserEvents, then: str) -> None:
     first, last = (process, child) if then == "outlives" else (child, process)
     first.exit()
     last.exit()
-    assert allocations.all_freed()
+    assert allocations.unfreed() == ""
 
 
 @case(spec="user_event_enabler_queue_fault, user_event_enabler_fault_fixup", tier="full")
@@ -139,7 +142,7 @@ def test_allocations_of_a_fault(ue: UserEvents) -> None:
     assert there.wait() == 1
     ue.tracefs.disable(ue.name())
     process.exit()
-    assert allocations.all_freed()
+    assert allocations.unfreed() == ""
 
 
 @case(spec="user_event_reg, user_event_perf", tier="full")
@@ -152,4 +155,4 @@ def test_allocations_of_perf(ue: UserEvents) -> None:
     assert data.write_event(index, bytes(4)).value == 8
     assert perf.count == 1
     process.exit()
-    assert allocations.all_freed()
+    assert allocations.unfreed() == ""
