@@ -10,6 +10,7 @@ from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from conformance.ops import (
+    allocations,
     bpf,
     compat,
     credentials,
@@ -29,8 +30,8 @@ from conformance.ops import (
 from conformance.ops.operation import Operation
 
 _MODULES = (
-    *(bpf, compat, credentials, descriptors, file_attributes, files, memory, perf, processes),
-    *(programs, race, sockets, tasks, trace_pipe, transfers),
+    *(allocations, bpf, compat, credentials, descriptors, file_attributes, files, memory, perf),
+    *(processes, programs, race, sockets, tasks, trace_pipe, transfers),
 )
 _hints = cache(get_type_hints)
 

@@ -74,9 +74,10 @@ EXAMPLES: dict[str, Operation] = {
     "p1: sched_setaffinity(0, 8, &(long){1 << 1})": ops.Pin("p1", 1),
     "p1: sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){1})": ops.Fifo("p1"),
     "p1: cat /proc/meminfo /proc/vmstat": ops.KernelMemory("p1"),
-    (
-        "p1: mkdir /i; echo 1 > /i/events/kmem/{kmalloc,kmem_cache_alloc,kfree,kmem_cache_free}/enable"
-    ): RecordAllocations("p1", "/i"),
+    "p1: mkdir /i; "
+    "echo 1 > /i/events/kmem/{kmalloc,kmem_cache_alloc,kfree,kmem_cache_free}/enable": (
+        RecordAllocations("p1", "/i")
+    ),
     "p1: cat /i/trace; rmdir /i": Unfreed("p1", "/i", last=True),
     "d: /* new process */": tasks.SpawnDriver("d"),
     "p1: p2 = clone(CLONE_VM | CLONE_VFORK | SIGCHLD, 0, 0, 0, 0)": tasks.Clone(
