@@ -66,7 +66,7 @@ def _perform(arguments: argparse.Namespace) -> int:
 def _explored(arguments: argparse.Namespace, target: Target) -> int:
     from conformance.report.failure import render_failure
     from conformance.session.explore.corpus import Corpus
-    from conformance.session.explore.exploration import Plan, explore
+    from conformance.session.explore.exploration import Exploration, Plan, explore
 
     out = Path(arguments.out or Path("results", "explore", target.id))
     if arguments.out and out.exists() and any(out.iterdir()):
@@ -85,13 +85,17 @@ def _explored(arguments: argparse.Namespace, target: Target) -> int:
         number = so_far.counts.programs
         progress(Step(phase, deadline.elapsed, number, unit="programs", passing=True))
 
-    with scratch() as directory:
-        done = explore(plan, directory, corpus, guests, says)
-    corpus.write()
-    for number, played in enumerate(done.divergences, 1):
-        _write_files(played, target, out / str(number))
-        print(*render_failure(played.result), sep="\n")
-        print(f"  programs    {one_line(str(out / str(number)))}\n")
+    done = Exploration()
+    try:
+        with scratch() as directory:
+            explore(plan, directory, corpus, guests, done, says)
+    finally:
+        # Also after Ctrl-C.
+        corpus.write()
+        for number, played in enumerate(done.divergences, 1):
+            _write_files(played, target, out / str(number))
+            print(*render_failure(played.result), sep="\n")
+            print(f"  programs    {one_line(str(out / str(number)))}\n")
     print(*_summary(done, corpus, seed, deadline.elapsed), sep="\n")
     found = counted(len(done.divergences), "divergence") if done.divergences else "no divergence"
     print(f"uevt: {target.id} explored: {found}")

@@ -63,13 +63,17 @@ class Exploration:
 
 
 def explore(
-    plan: Plan, directory: Path, corpus: Corpus, guests: int, says: Callable[[Exploration], None]
-) -> Exploration:
-    """Explore with several guests; ``says`` is called after each message.
+    plan: Plan,
+    directory: Path,
+    corpus: Corpus,
+    guests: int,
+    done: Exploration,
+    says: Callable[[Exploration], None],
+) -> None:
+    """Explore with several guests and add to ``done``; ``says`` is called after each message.
 
     Raises HostTrouble if an explorer fails.  On an interruption, too, no guest is left.
     """
-    done = Exploration()
     running: dict[Connection, int] = {}
     symptoms: set[object] = set()
     try:
@@ -90,7 +94,6 @@ def explore(
             says(done)
     finally:
         _end(list(running.values()))
-    return done
 
 
 def _messages(running: dict[Connection, int]) -> Iterator[_Said]:
