@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from conformance.cases.case import surface, variants
 from conformance.client.addresses import PAGE
+from conformance.client.process import Process
 from conformance.client.races import RaceCalls, race, track
 from conformance.client.tasks import first_task
 from conformance.client.tracefs import DYNAMIC_EVENTS
@@ -72,3 +73,25 @@ def test_memory_of_calls(ue: UserEvents, of: str) -> None:
     repeated = track(task, *steps, passes=passes)
     assert race(task, repeated) == [answers]
     assert _growth(ue, lambda: race(task, repeated)) < 128
+
+
+@case(spec="user_events_ref_add, user_events_release")
+def test_memory_of_descriptors(ue: UserEvents) -> None:
+    """The arrays that list the events of a descriptor are freed, also those that were replaced."""
+    names = [ue.name(), *(ue.name(str(number)) for number in range(119))]
+
+    def register(process: Process) -> None:
+        data, words = process.open_data(), [process.word(8), process.word(8)]
+        for number, name in enumerate(names):
+            at, bit = divmod(number, 64)
+            data.register(name, word=words[at], bit=bit)
+
+    def repeat() -> None:
+        for _ in range(4):
+            process = ue.new_process()
+            register(process)
+            process.exit()
+
+    register(ue.process)
+    repeat()
+    assert _growth(ue, repeat) < 128
