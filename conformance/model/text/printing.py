@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 
+from conformance.abi.grammar import TRACE_ENTRY_SIZE
 from conformance.abi.profile import Profile
 from conformance.model.errors import NotModelled
 from conformance.model.text.definition import Field
@@ -134,6 +135,8 @@ def _located(field: Field, record: bytes, *, relative: bool) -> bytes | None:
     padded = (len(record) + 3) // 4 * 4
     if offset + size > padded:
         return None
+    if size > 0 and offset < TRACE_ENTRY_SIZE:
+        raise NotModelled("dynamic data in the common fields, which hold the event's ID")
     if size > 0 and offset + size > len(record):
         raise NotModelled("dynamic data that reaches into the padding of its record")
     return record[offset : offset + max(size, 0)]
