@@ -131,8 +131,10 @@ def parse_tallies(text: str) -> list[list[Tally]]:
 
 def conforms(may: str, text: str) -> bool:
     """Whether all answers are allowed ones, as many as there were passes."""
-    allowed_lines, lines = may.splitlines(), text.splitlines()
-    if len(allowed_lines) != len(lines):
+    # Only "\n" ends a line.
+    *allowed_lines, rest = may.split("\n")
+    *lines, other_rest = text.split("\n")
+    if (len(allowed_lines), rest) != (len(lines), other_rest):
         return False
     for one, other in zip(allowed_lines, lines, strict=True):
         (step, _, answers), (same, _, shown) = one.partition(": "), other.partition(": ")

@@ -9,6 +9,7 @@ import pytest
 from conformance.abi import uapi
 from conformance.abi.profile import Profile, profile_for
 from conformance.abi.uapi import Layout
+from conformance.cases.case import Tier
 from tests.cases.variants import all_variants, honest
 
 # Releases between which something changes, and generations by name.
@@ -31,6 +32,8 @@ ABIS = (
     "7.1",
     "7.3",
 )
+# Each differs from one before or behind it in a few switches: the quick tier does.
+BETWEEN = ("6.4.16", "6.5", "6.7", "6.9", "6.10", "7.1")
 STATUS_PAGE_ABIS = ("first-commit", "merge-window", "byte-status", "bit-status", "6.1.192")
 
 
@@ -45,7 +48,7 @@ def test_cases_pass_on_the_model(abi: str) -> None:
     wrong = {
         variant.id: repr(outcome.raised)
         for variant in all_variants()
-        if variant.case.applies(profile)
+        if variant.case.applies(profile) and (abi not in BETWEEN or variant.tier is Tier.QUICK)
         if (outcome := honest(variant, profile=profile)).raised or outcome.accused
     }
     assert wrong == {}

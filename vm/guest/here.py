@@ -45,10 +45,11 @@ def kill_members(session: int) -> None:
             pass
 
 
-def _isolate() -> None:
+def _isolate(kept: list[str]) -> None:
     """Private mounts, so that files and mounts of cases are gone with this process.
 
-    No namespace of process ids: the kernel records global ones.  Raises OSError.
+    Those of ``kept`` directories that they would hide stay where they are.  No namespace of process
+    ids: the kernel records global ones.  Raises OSError.
     """
     import ctypes
 
@@ -61,8 +62,19 @@ def _isolate() -> None:
     check(libc.unshare(_CLONE_NEWNS), "unshare(CLONE_NEWNS)")
     check(libc.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None), "private mounts")
     for kind, where, options in _PRIVATE:
+        hidden = [
+            (path, os.open(path, os.O_PATH | os.O_DIRECTORY))
+            for path in kept
+            if path.startswith(f"{where}/")
+        ]
         source, flags = kind.encode(), _MS_NOSUID | _MS_NODEV
         check(libc.mount(source, where.encode(), source, flags, options), f"mount of {where}")
+        for path, descriptor in hidden:
+            os.makedirs(path, exist_ok=True)
+            opened = f"/proc/self/fd/{descriptor}".encode()
+            bound = libc.mount(opened, path.encode(), None, _MS_BIND | _MS_REC, None)
+            check(bound, f"bind mount of {path}")
+            os.close(descriptor)
     # A remount by a case clears the flags of its mount; the mounts of others keep theirs.
     flags = _MS_REMOUNT | _MS_BIND
     if os.path.ismount(_TRACEFS):
@@ -80,11 +92,11 @@ def main(directory: str, *given: str) -> None:
 
     ports = {name: int(number) for name, _, number in (word.partition("=") for word in given)}
     port.inherit(ports)
-    # The private mounts may hide the checkout.
     import_all()
     os.chdir("/")
     os.umask(0o022)
-    _isolate()
+    # A lab unpacks the suite, and Python, where it likes.
+    _isolate([directory, sys.base_prefix, os.path.dirname(sys.executable)])
     session = os.getpid()
     try:
         Supervisor(port.Port.named(next(iter(ports))), lambda: kill_members(session)).serve()

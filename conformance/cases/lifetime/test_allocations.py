@@ -145,7 +145,11 @@ def test_allocations_of_a_fault(ue: UserEvents) -> None:
     assert allocations.unfreed() == ""
 
 
-@case(spec="user_event_reg, user_event_perf", tier="full")
+@case(
+    spec="user_event_reg, user_event_perf",
+    facilities="perf",
+    tier="full",
+)
 def test_allocations_of_perf(ue: UserEvents) -> None:
     """What recording by perf allocates is freed."""
     allocations, process = Allocations(ue), ue.new_process()
