@@ -39,6 +39,16 @@ def test_sigterm_is_forwarded_to_the_session(monkeypatch: pytest.MonkeyPatch, te
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+def test_sigterm_before_the_session_starts_is_forwarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def words(*_: object) -> list[str]:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return []
+
+    monkeypatch.setattr(launch, "_SESSION", ("-c", "import time; time.sleep(60)"))
+    monkeypatch.setattr(launch, "_words", words)
+    assert session(Namespace(ktap=None, exit_style="default"), "6.12", None) == 130
+
+
 @pytest.mark.parametrize("code", [-9, 137, 4, 5])
 def test_killed_session_decides_the_exit_code(code: int) -> None:
     """An unknown exit code is an error of the host."""

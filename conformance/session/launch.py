@@ -100,6 +100,7 @@ def session(
     leash = [sys.executable, "-I", "-S", LEASH, str(os.getpid())]
     passed = descriptors(arguments)
     with (
+        _signals_left_to_the_child() as signals,
         os.fdopen(ours, encoding="utf-8") as ktap,
         subprocess.Popen(
             [*leash, sys.executable, *_SESSION, *_words(arguments, kernel, out)],
@@ -111,29 +112,44 @@ def session(
         ) as child,
     ):
         os.close(theirs)
-        with _signals_left_to(child) as signals:
-            if runs is not None:
-                runs.run(str(kernel), ktap)
-            code = child.wait()
+        signals.forward_to(child)
+        if runs is not None:
+            runs.run(str(kernel), ktap)
+        code = child.wait()
     # A signal may kill a session before it installs its handlers.
-    return exit_code(Ending.INTERRUPTED, ExitStyle(arguments.exit_style)) if signals else code
+    terminated = exit_code(Ending.INTERRUPTED, ExitStyle(arguments.exit_style))
+    return terminated if signals.received else code
+
+
+class _Forwarded:
+    """SIGTERM for a child, which may not have started yet."""
+
+    def __init__(self) -> None:
+        self.received = False
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def handle(self, *_: object) -> None:
+        self.received = True
+        if self._child is not None:
+            self._child.terminate()
+
+    def forward_to(self, child: subprocess.Popen[bytes]) -> None:
+        self._child = child
+        if self.received:
+            child.terminate()
 
 
 @contextmanager
-def _signals_left_to(child: subprocess.Popen[bytes]) -> Iterator[list[int]]:
-    """Let a child decide how to end; yields the signals received meanwhile.
+def _signals_left_to_the_child() -> Iterator[_Forwarded]:
+    """Let a child decide how to end, from before it starts.
 
     A terminal sends SIGINT to both processes; SIGTERM arrives here only and is forwarded.
     """
-    signals: list[int] = []
-
-    def hand_on(number: int, _: object) -> None:
-        signals.append(number)
-        child.send_signal(number)
-
+    signals = _Forwarded()
     before = {
-        signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),
-        signal.SIGTERM: signal.signal(signal.SIGTERM, hand_on),
+        # Not SIG_IGN, which the child would inherit.
+        signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),
+        signal.SIGTERM: signal.signal(signal.SIGTERM, signals.handle),
     }
     try:
         yield signals
