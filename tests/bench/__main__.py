@@ -70,7 +70,11 @@ def _pairs(target: Target, kernel: str, rounds: int) -> Iterator[Pair]:
     yield compare("`uevt run`: first result", lambda: guests.run(kernel)[0], *boots)
     with guests.selftests(guests.tree_of(kernel)) as command:
         selftests = partial(guests.vng, image, command)
-        yield compare("`uevt run`, quick tier", quick_run, "upstream's selftests in vng", selftests)
+        upstream = "upstream's selftests in vng", selftests
+        yield compare("`uevt run`, quick tier", quick_run, *upstream)
+        full = "--tier", "full"
+        yield compare("`uevt run`, full tier", lambda: guests.run(kernel, *full)[1], *upstream)
+        yield compare("full tier on the model", lambda: guests.run("model", *full)[1], *upstream)
     yield compare(
         "`uevt run --isolation case`",
         lambda: guests.run(kernel, "--isolation", "case")[1],

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.cli.matrix.controller import CASES_IN_SHARD_S
+from tests.bench.plot import plot
 
 KERNELS = 200
 WORKERS = (1, 2, 4, 8, 16, 32, 64)
@@ -101,36 +102,11 @@ def table(found: Sequence[Costs]) -> str:
 
 
 def picture(found: Sequence[Costs]) -> str:
-    """Speed-up over one worker, and the ideal, as SVG with logarithmic axes."""
-    most = math.log2(found[-1].workers)
-
-    def place(workers: float, speedup: float) -> str:
-        across, up = math.log2(workers) / most, math.log2(speedup) / most
-        return f"{50 + 400 * across:.0f},{260 - 240 * up:.0f}"
-
-    one = found[0].seconds
-    points = [place(each.workers, one / each.seconds) for each in found]
-    ideal = [place(each.workers, each.workers) for each in (found[0], found[-1])]
-    marks = "".join(
-        f'<text x="{place(n, n).split(",")[0]}" y="278" text-anchor="middle">{n}</text>'
-        f'<text x="44" y="{int(place(n, n).split(",")[1]) + 4}" text-anchor="end">{n}</text>'
-        for n in (each.workers for each in found)
-    )
-    dots = "".join(f'<circle cx="{p.split(",")[0]}" cy="{p.split(",")[1]}" r="3"/>' for p in points)
-    return (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 480 310"'
-        ' font-family="sans-serif" font-size="11">\n'
-        "<title>Speed-up of uevt matrix by number of workers, simulated</title>\n"
-        '<rect width="480" height="310" fill="white"/>\n'
-        '<path d="M50,20 V260 H450" fill="none" stroke="black"/>\n'
-        f'<polyline points="{" ".join(ideal)}" fill="none" stroke="gray" stroke-dasharray="4"/>\n'
-        f'<polyline points="{" ".join(points)}" fill="none" stroke="black" stroke-width="2"/>'
-        f"{dots}\n"
-        f"{marks}\n"
-        '<text x="250" y="298" text-anchor="middle">workers</text>\n'
-        '<text x="50" y="12">times as fast as one worker (dashed: ideal)</text>\n'
-        "</svg>\n"
-    )
+    """Speed-up over one worker as SVG."""
+    points = [(each.workers, found[0].seconds / each.seconds) for each in found]
+    title = "Speed-up of uevt matrix by number of workers, simulated"
+    up = "times as fast as one worker (gray: ideal)"
+    return plot(title, "workers", up, {"simulated": points}, logarithmic=True)
 
 
 def main() -> None:
