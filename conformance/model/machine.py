@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -207,7 +208,7 @@ def _reachable(
 
     With ``names`` only work on events of these names is done.
     """
-    if not any(isinstance(each, kinds) for world in worlds for each in world.pending):
+    if not any(_distinct_pending(world, kinds, names) for world in worlds):
         return list(worlds)
     reached = {frozen(world): world for world in worlds}
     waiting = list(reached.items())
@@ -230,11 +231,11 @@ def _reachable(
 
 def _distinct_pending(world: World, kinds: Kinds, names: frozenset[str] | None) -> list[int]:
     """The indexes of pending work of some kinds, without duplicates."""
-    first = {each: index for index, each in reversed(list(enumerate(world.pending)))}
+    counts = Counter(each for each in reversed(world.pending) if isinstance(each, kinds))
     return [
-        index
-        for each, index in first.items()
-        if isinstance(each, kinds) and scope.concerns(world, each, names)
+        world.pending.index(each)
+        for each, count in counts.items()
+        if scope.concerns(world, each, count, names)
     ]
 
 

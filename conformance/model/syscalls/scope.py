@@ -38,14 +38,17 @@ def event_names(world: World, operation: ops.Operation) -> frozenset[str] | None
         return frozenset()
 
 
-def concerns(world: World, pending: Transition, names: frozenset[str] | None) -> bool:
-    """Whether pending work may change an answer, on events of some names or on any."""
+def concerns(world: World, pending: Transition, count: int, names: frozenset[str] | None) -> bool:
+    """Whether work that is pending ``count`` times may change an answer about events of some names.
+
+    Without names: about any event.
+    """
     if not isinstance(pending, (Release, Remove)):
         return True
     event = world.table.find(pending.event)
     if event is None:
         return True
-    if isinstance(pending, Release) and event.references > world.pending.count(pending):
+    if isinstance(pending, Release) and event.references > count:
         # The event stays referenced, whenever this reference is dropped.
         return False
     return names is None or event.name in names

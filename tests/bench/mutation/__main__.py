@@ -184,20 +184,22 @@ def _judged(
 ) -> dict[str, Any]:
     """The case that noticed a mutant first or "", and how many were tried of how many."""
     variants = reaching.get(number, [])
+    # What the kernel keeps is looked at when a tier ends.
+    ends = sum(each.tier is Tier.QUICK for each in variants), len(variants)
     guest.fresh()
     began = time.monotonic()
     tried, noticed = 0, {"case": "", "outcome": "", "quick": False}
-    for variant in variants:
-        if noticed["case"] or time.monotonic() - began > limit_s:
-            break
-        tried += 1
+    for tried, variant in enumerate(variants, 1):
+        late = time.monotonic() - began > limit_s
         results = [guest.run(variant, number), *guest.worker.take_other_results()]
-        if tried == len(variants):
+        if late or tried in ends:
             results += guest.leftovers()
         found = next((each for each in results if each.outcome in UNEXPECTED), None)
         if found is not None:
             quick = variant.tier is Tier.QUICK
             noticed = {"case": found.id, "outcome": found.outcome.value, "quick": quick}
+        if found is not None or late:
+            break
     seconds = round(time.monotonic() - began, 2)
     counts = {"tried": tried, "reaching": len(variants), "seconds": seconds}
     return {"number": number, **noticed, **counts}
