@@ -74,6 +74,8 @@ class Facility(StrEnum):
     SNAPSHOT = "snapshot"
     # Needs a guest with two CPUs.
     SMP = "smp"
+    # Memory of a device that a program can map.
+    DEVICE_MEMORY = "device_memory"
 
     @property
     def option(self) -> str:
@@ -91,6 +93,7 @@ _OPTION = {
     Facility.HIST: "CONFIG_HIST_TRIGGERS",
     Facility.SNAPSHOT: "CONFIG_TRACER_SNAPSHOT",
     Facility.SMP: "CONFIG_SMP",
+    Facility.DEVICE_MEMORY: "CONFIG_PCI",
 }
 
 

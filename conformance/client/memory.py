@@ -9,6 +9,7 @@ from conformance import ops
 from conformance.client.addresses import PAGE, READ_WRITE
 from conformance.client.process import Process
 from conformance.ops import Observation
+from conformance.ops.memory import MapDevice, MinorFaults
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,16 @@ def move(process: Process, address: int) -> int:
 def move_to(process: Process, address: int, where: int) -> Observation:
     """mremap(2) of a page to an unmapped page."""
     return process.run(ops.Mremap(process.actor, address, PAGE, where))
+
+
+def map_device(process: Process, address: int) -> Observation:
+    """Map a page of a device at a free address; do not access it."""
+    return process.run(MapDevice(process.actor, address, process.free_slot()))
+
+
+def minor_faults(process: Process) -> int:
+    """The page faults of a process so far that needed no I/O."""
+    return int(process.run(MinorFaults(process.actor)).text)
 
 
 def discard(process: Process, address: int) -> Observation:

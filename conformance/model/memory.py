@@ -15,6 +15,7 @@ from conformance.model.errors import Errno, NotModelled
 from conformance.model.pages import PAGE_SIZE, Content, Entry, Page, is_user_range, pages_of
 
 _READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
+_ATTEMPTS = 10
 
 
 @dataclass(slots=True)
@@ -27,6 +28,8 @@ class AddressSpace:
     entries: dict[int, Entry] = field(default_factory=dict)
     # (address, length) of bytes whose content the kernel chooses.
     unspecified: list[tuple[int, int]] = field(default_factory=list)
+    # Faults on words in memory of devices; the others are not counted.
+    device_faults: int = 0
 
     def fork(self) -> AddressSpace:
         """The address space of a child: private pages become copy-on-write on both sides."""
@@ -189,11 +192,20 @@ class AddressSpace:
     def pinned(self, address: int) -> Page | None:
         """The page of ``address`` if it is writable without a fault (FOLL_NOFAULT)."""
         entry = self.entries.get(address // PAGE_SIZE)
-        if entry is not None and entry.device is not None:
-            raise NotModelled("an enable word in a VM_PFNMAP mapping")
         if entry is None or not entry.exclusive or not entry.protection & mmap.PROT_WRITE:
             return None
-        return entry.page
+        return None if entry.page is entry.device else entry.page
+
+    def word_page(self, address: int) -> Page:
+        """The page of an enable word, faulted in if need be.  Raises Errno("EFAULT").
+
+        A page of a device comes in each time, but cannot be pinned (user_event_mm_fault_in()).
+        """
+        self.fault_in(address)
+        if (page := self.pinned(address)) is None:
+            self.device_faults += _ATTEMPTS
+            raise Errno("EFAULT")
+        return page
 
     def mark_unspecified(self, address: int, length: int) -> None:
         """Mark bytes whose content the kernel chooses."""

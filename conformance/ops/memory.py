@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import mmap
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from conformance.ops.c_text import literal, protection
-from conformance.ops.calls import MAP_FIXED_NOREPLACE, Call, bytes_in, fd, sys_call
-from conformance.ops.operation import Operation, Resources
+from conformance.ops.calls import (
+    AT_FDCWD,
+    MAP_FIXED_NOREPLACE,
+    Call,
+    bytes_in,
+    fd,
+    path_in,
+    sys_call,
+)
+from conformance.ops.operation import Operation, Reply, Resources
+
+# Memory of the virtio console of the suite's guests (its MSI-X table).
+DEVICE_MEMORY = "/sys/bus/pci/devices/0000:00:02.0/resource1"
 
 # include/uapi/linux/{mman,memfd}.h and include/uapi/asm-generic/mman-common.h
 _MREMAP_MAYMOVE, _MREMAP_FIXED = 1, 2
 _MADV_DONTNEED = 4
 _MFD_CLOEXEC = 1
+_STAT_LENGTH = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +105,56 @@ class Mmap(Operation):
 
     def record(self, resources: Resources) -> None:
         resources.ranges.append((self.address, self.length))
+
+
+@dataclass(frozen=True, slots=True)
+class MapDevice(Operation):
+    """mmap(2) of a page of a device at a fixed address that must be free.
+
+    get_user_pages() does not find such a page (VM_PFNMAP).  Programs do not access it: that would
+    reach the device.
+    """
+
+    address: int
+    slot: int
+
+    def c_text(self) -> str:
+        return (
+            f"mmap((void *){self.address:#x}, {mmap.PAGESIZE:#x}, PROT_READ | PROT_WRITE, "
+            f'MAP_FIXED_NOREPLACE | MAP_SHARED, open("{DEVICE_MEMORY}", O_RDWR), 0)'
+        )
+
+    def calls(self) -> list[Call]:
+        flags = MAP_FIXED_NOREPLACE | mmap.MAP_SHARED
+        where = (self.address, mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_WRITE)
+        opened = sys_call("openat", AT_FDCWD, path_in(DEVICE_MEMORY), os.O_RDWR, 0, slot=self.slot)
+        return [
+            opened,
+            sys_call("mmap", *where, flags, fd(self.slot), 0),
+            sys_call("close", fd(self.slot)),
+        ]
+
+    def decode(self, replies: Sequence[Reply]) -> tuple[int, bytes | None]:
+        return replies[1].value, None
+
+    def record(self, resources: Resources) -> None:
+        resources.ranges.append((self.address, mmap.PAGESIZE))
+
+
+@dataclass(frozen=True, slots=True)
+class MinorFaults(Operation):
+    """The page faults of the process so far that needed no I/O (proc(5): minflt); not compared."""
+
+    def c_text(self) -> str:
+        return "cat /proc/self/stat /* minflt */"
+
+    def calls(self) -> list[Call]:
+        return [["slurp", "/proc/self/stat", _STAT_LENGTH]]
+
+    def decode(self, replies: Sequence[Reply]) -> tuple[int, bytes | None]:
+        # After the name, which is in parentheses: state, ppid and five more, minflt.
+        fields = (replies[0].data or b"").rpartition(b")")[2].split()
+        return 0, fields[7]
 
 
 @dataclass(frozen=True, slots=True)

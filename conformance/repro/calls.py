@@ -15,6 +15,7 @@ from conformance.ops import compat, credentials, tasks
 from conformance.ops.allocations import RecordAllocations, Unfreed
 from conformance.ops.c_text import flag_names, open_flags, protection
 from conformance.ops.calls import MAP_FIXED_NOREPLACE
+from conformance.ops.memory import DEVICE_MEMORY, MapDevice, MinorFaults
 from conformance.ops.operation import Operation
 from conformance.repro import literals as c
 from conformance.repro.errors import NotExpressible
@@ -111,6 +112,10 @@ def _memory(each: ops.Operation, _: Descriptors, __: Names) -> str:
     raise NotExpressible("a leak is judged by what the kernel counts or records, not by any answer")
 
 
+def _faults(each: MinorFaults, _: Descriptors, __: Names) -> str:
+    raise NotExpressible("the program would count its own page faults, too")
+
+
 def _become(each: credentials.Become, _: Descriptors, __: Names) -> str:
     listed = ", ".join(map(str, each.groups))
     groups = f"(const gid_t[]){{ {listed} }}" if listed else "NULL"
@@ -200,6 +205,11 @@ _FORMS: Mapping[type[Operation], str | _Writer] = {
     ops.KernelMemory: _memory,
     RecordAllocations: _memory,
     Unfreed: _memory,
+    MinorFaults: _faults,
+    MapDevice: (
+        "mmap({at}, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, "
+        f'open("{DEVICE_MEMORY}", O_RDWR), 0)'
+    ),
     ops.WriteFile: "echo({path}, {flags}, {data})",
     ops.WritePid: "echo_pid({path}, {flags})",
     ops.Stat: "mode_of({path})",

@@ -16,12 +16,16 @@ from conformance.cases.case import Facility
 from conformance.client import tracefs
 from conformance.client.addresses import PAGE, READ_WRITE, SCRATCH
 from conformance.ops import bpf_assembler
-from conformance.ops.calls import Call, sys_call
+from conformance.ops.calls import AT_FDCWD, Call, fd, path_in, sys_call
+from conformance.ops.memory import DEVICE_MEMORY
 from conformance.runner.guest_executor import Channel
 
 _GAUGE = "uevt_facilities"
 # MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE.
 _FIXED = 0x100022
+# MAP_SHARED | MAP_FIXED_NOREPLACE.
+_SHARED = 0x100001
+_DEVICE = 1
 _CODE, _LICENSE = SCRATCH + 256, SCRATCH + 512
 _NO_COMMAND = 1000
 _PARANOID = "/proc/sys/kernel/perf_event_paranoid"
@@ -50,6 +54,7 @@ _PROMISES = {
     Facility.HIST: {"CONFIG_HIST_TRIGGERS=y"},
     Facility.SNAPSHOT: {"CONFIG_TRACER_SNAPSHOT=y"},
     Facility.SMP: {"CONFIG_SMP=y"},
+    Facility.DEVICE_MEMORY: {"CONFIG_PCI=y"},
 }
 
 
@@ -102,6 +107,11 @@ def _trials() -> list[tuple[Call, _Test | None]]:
         (["slurp", tracefs.SNAPSHOT, PAGE], (Facility.SNAPSHOT, _succeeds)),
         (sys_call("io_uring_setup", 1, 0), (Facility.IO_URING, _misses_its_buffer)),
         (["slurp", _LAST_PROCESSOR, PAGE], (Facility.SMP, _is_positive)),
+        (sys_call("openat", AT_FDCWD, path_in(DEVICE_MEMORY), os.O_RDWR, 0, slot=_DEVICE), None),
+        (
+            sys_call("mmap", SCRATCH + PAGE, PAGE, READ_WRITE, _SHARED, fd(_DEVICE), 0),
+            (Facility.DEVICE_MEMORY, _succeeds),
+        ),
     ]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from conformance import ops
 from conformance.model.syscalls import dispatch
-from conformance.ops import compat, credentials, race, tasks
+from conformance.ops import compat, credentials, memory, race, tasks
 from conformance.ops.allocations import RecordAllocations, Unfreed
 from conformance.ops.c_text import literal, request, statement
 from conformance.ops.credentials import Capability
@@ -113,6 +113,9 @@ EXAMPLES: dict[str, Operation] = {
     "p1: mremap((void *)0x1000, 0x1000, 0x1000, MREMAP_MAYMOVE | MREMAP_FIXED, 0x3000)": (
         ops.Mremap("p1", 0x1000, 0x1000, 0x3000)
     ),
+    "p1: mmap((void *)0x1000, 0x1000, PROT_READ | PROT_WRITE, MAP_FIXED_NOREPLACE | MAP_SHARED, "
+    f'open("{memory.DEVICE_MEMORY}", O_RDWR), 0)': memory.MapDevice("p1", 0x1000, 4),
+    "p1: cat /proc/self/stat /* minflt */": memory.MinorFaults("p1"),
     "p1: madvise((void *)0x1000, 0x1000, MADV_DONTNEED)": ops.Discard("p1", 0x1000, 0x1000),
     'p1: fd4 = memfd_create("", MFD_CLOEXEC)': ops.MemoryFile("p1", 4),
     "p1: ftruncate(fd4, 0x1000)": ops.Truncate("p1", 4, 0x1000),

@@ -15,6 +15,7 @@ from conformance.cases.case import Case, Facility, Isolation, Tier
 from conformance.client import tracefs
 from conformance.ops import SubmitWrite, View
 from conformance.ops.calls import Call
+from conformance.ops.memory import MapDevice
 from conformance.ops.race import Race
 from conformance.results.case_result import Outcome as Came
 from conformance.results.case_result import SkipReason
@@ -70,6 +71,8 @@ def used(program: Sequence[ops.Operation]) -> Iterator[Facility]:
                 yield Facility.KPROBES
             case Race(tracks=tracks) if len(tracks) > 1:
                 yield Facility.SMP
+            case MapDevice():
+                yield Facility.DEVICE_MEMORY
             case SubmitWrite():
                 yield Facility.IO_URING
             case ops.WriteFile(path=tracefs.DYNAMIC_EVENTS, data=data) if data.startswith(b"e:"):

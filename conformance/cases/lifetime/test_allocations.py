@@ -8,6 +8,7 @@ from conformance.cases.case import surface, variants
 from conformance.client.allocations import Allocations
 from conformance.client.memory import discard
 from conformance.client.perf import open_perf
+from conformance.client.tracefs import MAXIMUM
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -57,6 +58,37 @@ def test_allocations_of_a_refused_event(ue: UserEvents, fields: str, errno: str)
     allocations, process = Allocations(ue), ue.new_process()
     assert process.open_data().register(f"{ue.name()} {fields}").errno == errno
     assert ue.tracefs.command(f"u:{ue.name()} {fields}").errno == errno
+    process.exit()
+    assert allocations.unfreed() == ""
+
+
+@case(
+    spec="user_event_enabler_create: !write_result",
+    bug="enomem-for-bad-address",
+    tier="full",
+)
+def test_allocations_of_a_refused_word(ue: UserEvents) -> None:
+    """What the kernel allocates for a word that it cannot write is freed."""
+    allocations, process = Allocations(ue), ue.new_process()
+    missing = process.word_at(process.reserve(1), value=None)
+    errno = ue.bug("enomem-for-bad-address", fixed="EFAULT", present="ENOMEM")
+    assert process.open_data().register(ue.name(), word=missing).errno == errno
+    process.exit()
+    assert allocations.unfreed() == ""
+
+
+@case(
+    spec="user_event_parse: current_user_events >= max_user_events",
+    tier="full",
+    isolation="global",
+)
+def test_allocations_beyond_the_limit(ue: UserEvents) -> None:
+    """What the kernel allocates for an event beyond `user_events_max` is freed."""
+    allocations, process = Allocations(ue), ue.new_process()
+    data, definition = process.open_data(), f"{ue.name()} u32 a; __data_loc char[] b"
+    ue.tracefs.write(MAXIMUM, "0\n")
+    for flags in (0, 2) if ue.profile.has("multi_format") else (0,):
+        assert data.register(definition, flags=flags, word=process.word()).errno == "EMFILE"
     process.exit()
     assert allocations.unfreed() == ""
 

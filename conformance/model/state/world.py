@@ -254,7 +254,7 @@ class World:
             self.release(enabler.event)
             return
         try:
-            page = owner.memory.fault_in(enabler.address)
+            page = owner.memory.word_page(enabler.address)
         except Errno:
             return
         on = bool(self.event(enabler.event).status)

@@ -20,6 +20,7 @@ from conformance.model.state.world import World
 from conformance.model.syscalls import perf
 from conformance.model.tracefs import files
 from conformance.ops.compat import Mmap32
+from conformance.ops.memory import MapDevice, MinorFaults
 
 
 def mremap(world: World, operation: ops.Mremap) -> Answer:
@@ -95,6 +96,19 @@ def map_memory(world: World, operation: ops.Mmap) -> Answer:
     return Answer(operation.address)
 
 
+def _map_device(world: World, operation: MapDevice) -> Answer:
+    memory = world.process(operation.actor).memory
+    numbers = memory.free_pages(operation.address, PAGE_SIZE)
+    page = Page(unknown=frozenset(range(PAGE_SIZE)))
+    memory.map_frames(numbers, [page], Entry(mmap.PROT_READ | mmap.PROT_WRITE, shared=True))
+    return Answer(operation.address)
+
+
+def _minor_faults(world: World, operation: MinorFaults) -> Answer:
+    faults = world.process(operation.actor).memory.device_faults
+    return Answer(0, example=b"%d" % faults)
+
+
 def _file_mapping(file: OpenFile, operation: ops.Mmap, *, shared: bool) -> Entry:
     """do_mmap(): the mode of the descriptor bounds the protection."""
     access = file.flags & os.O_ACCMODE
@@ -141,6 +155,8 @@ HANDLERS: Handlers = {
     ops.Load: _load,
     ops.Mmap: map_memory,
     Mmap32: map_memory,
+    MapDevice: _map_device,
+    MinorFaults: _minor_faults,
     ops.Munmap: munmap,
     ops.Mprotect: mprotect,
     ops.Mremap: mremap,

@@ -162,7 +162,7 @@ def _create_enabler(world: World, process: Process, event: Event, address: int, 
     After a fault the event and its write index remain.
     """
     try:
-        page = process.memory.fault_in(address)
+        page = process.memory.word_page(address)
     except Errno:
         fixed = world.profile.fixed("enomem-for-bad-address")
         reason = f"enable_addr {address:#x} is not writable"
@@ -233,7 +233,7 @@ def _unregister(world: World, process: Process, argument: int) -> int:
             world.release(enabler.event)
     # The bit is cleared whatever the status of the event; a fault is an error.
     try:
-        page = process.memory.fault_in(address)
+        page = process.memory.word_page(address)
     except Errno as error:
         raise Errno(error.name, f"disable_addr {address:#x} is not writable") from None
     write_bit(page, address, bit, on=False)

@@ -1,0 +1,51 @@
+"""Enable words in memory of a device: the kernel can fault such a page in, but not pin it."""
+
+from __future__ import annotations
+
+from conformance.cases.case import surface
+from conformance.client.memory import map_device, minor_faults
+from conformance.client.user_events import UserEvents
+
+case = surface(
+    "enable",
+    spec="user_event_mm_fault_in: attempt > 10",
+    doc="Registering: enable_addr is where the status is reflected; silent about such memory",
+    level="detail",
+    profiles="6.4..",
+    tier="quick",
+    facilities="device_memory",
+    own_kernel="it maps memory of a device of its guest",
+)
+
+# Each attempt faults the page in once.
+ATTEMPTS = 10
+
+
+@case(bug="enomem-for-bad-address")
+def test_device_word(ue: UserEvents) -> None:
+    """A word in memory of a device is refused, after ten attempts to write it."""
+    data, address = ue.open_data(), ue.process.reserve(1)
+    map_device(ue.process, address)
+    errno = ue.bug("enomem-for-bad-address", fixed="EFAULT", present="ENOMEM")
+    for _ in range(2):
+        # The first call faults in memory of the program, too.
+        before = minor_faults(ue.process)
+        assert data.register(ue.name(), enable_addr=address).errno == errno
+        faults = minor_faults(ue.process) - before
+    assert faults == ATTEMPTS
+
+
+@case(spec="user_event_mm_clear_bit; trace_events_user.c:user_event_enabler_fault_fixup")
+def test_device_in_place_of_a_word(ue: UserEvents) -> None:
+    """If a word's page becomes memory of a device, unregistering is EFAULT after ten attempts."""
+    data, process = ue.open_data(), ue.process
+    word, other = process.map(), process.word()
+    process.store(word, bytes(4))
+    data.register(ue.name(), enable_addr=word)
+    process.unmap(word)
+    map_device(process, word)
+    ue.tracefs.enable(ue.name())
+    assert data.unregister(other).errno == "ENOENT"
+    before = minor_faults(process)
+    assert data.unregister(word).errno == "EFAULT"
+    assert minor_faults(process) - before == ATTEMPTS
