@@ -21,7 +21,9 @@ import pytest
 
 from conformance.cli.matrix.cluster import connected, is_loopback, security_of
 from conformance.cli.matrix.controller import Matrix
-from conformance.cli.matrix.tasks import Built, Judged, build, judge
+from conformance.cli.matrix.kernel_spec import KernelSpec, specified
+from conformance.cli.matrix.tasks import Built, Judged, judge
+from conformance.session.options import apply_defaults, default_options
 from host.deadline import Deadline
 from kernels.errors import UserMistake
 from kernels.store.built_kernel import BuiltKernel
@@ -69,6 +71,13 @@ def wait_for(process: subprocess.Popen[str], text: str) -> None:
     """Wait for a line that has a pattern."""
     assert process.stdout is not None
     assert any(re.search(text, line) for line in process.stdout), f"it ended without {text}"
+
+
+def kernel_spec(kernel: str, keyword: str, **others: Any) -> KernelSpec:
+    """A kernel with options of `uevt run`."""
+    options = default_options(kernel=kernel, keyword=keyword, **others)
+    apply_defaults(options)
+    return specified(options)
 
 
 def workers(place: Runs) -> list[int]:
@@ -131,21 +140,16 @@ def test_killed_controller_is_resumed(
     assert "self-check ok: 16 cases" in uevt("matrix", "--resume", out).out
 
 
-def listing(kernel: str, words: Sequence[str]) -> Built:
-    """Stands for a build."""
-    return build(kernel, words)
-
-
-def deadly(built: Built, kernel: str, words: Sequence[str], part: str, limit_s: float) -> Judged:
+def deadly(built: Built, spec: KernelSpec, part: str, *others: Any) -> Judged:
     """Judge a shard, and die if it has the culprit."""
     from conformance.session.shards import shard
 
     if "status.file_mode" in shard(part, built.ids).cases:
         os._exit(1)
-    return judge(built, kernel, words, part, limit_s)
+    return judge(built, spec, part, *others)
 
 
-def broken(built: Built, kernel: str, words: Sequence[str], part: str, limit_s: float) -> Judged:
+def broken(*_: object) -> Judged:
     """Fails without ending its worker."""
     raise OSError("no room")
 
@@ -156,9 +160,9 @@ def judged(directory: Path, judging: Any) -> Matrix:
 
     # Workers cannot import this module by its name.
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    words = ("--tier=quick", "-k=status.file_mode or status.write", "--guests=1")
+    spec = kernel_spec("model", "status.file_mode or status.write")
     with connected(Namespace(scheduler=None), 2) as client:
-        matrix = Matrix(client, directory, ["model"], words, 1, judging=judging)
+        matrix = Matrix(client, directory, [spec], 1, judging=judging)
         matrix.run(lambda _: None)
     return matrix
 

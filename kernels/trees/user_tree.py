@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from host.files import read_record, write_record
 from host.progress import Progress
 from kernels.catalog.catalog import load_catalog
 from kernels.catalog.entries import ABI_OF_RELEASE, TREE, KernelEntry, Source
@@ -14,6 +15,7 @@ from kernels.errors import UserMistake
 from kernels.store.store import Store
 from kernels.tools import toolchain
 from kernels.tools.git import TOOLS
+from kernels.trees.tree_snapshot import Snapshot
 from kernels.trees.worktrees import WorkTree
 
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]+")
@@ -28,15 +30,14 @@ def entry_of(directory: Path, ref: str | None, store: Store, progress: Progress)
     Its name is `tree-RELEASE` or `tree-RELEASE-COMMIT`, its revision the id of the content.
     Raises MissingTool, UserMistake if it is no kernel tree, too old, or has no such commit.
     """
-    toolchain.require(TOOLS)
-    directory = directory.resolve()
-    source = Source(TREE, _package(directory), tree=directory, ref=ref)
-    snapshot = WorkTree(source, store, progress).snapshot()
+    source = _source(directory, ref)
+    snapshot = snapshot_of(directory, ref, store, progress)
     catalog = load_catalog()
     template = catalog.like(snapshot.number)
     if template is None:
+        of = f"{source.tree} is Linux {snapshot.number}"
         raise UserMistake(
-            f"{directory} is Linux {snapshot.number}, but the catalog starts with {catalog.first}",
+            f"{of}, but the catalog starts with {catalog.first}",
             f"give a tree of Linux {catalog.first} or later, or a built image: --image FILE",
         )
     name = f"tree-{_NOT_IN_NAMES.sub('-', snapshot.number.lower())}"
@@ -51,6 +52,38 @@ def entry_of(directory: Path, ref: str | None, store: Store, progress: Progress)
         default=False,
         revision=snapshot.tree,
     )
+
+
+def snapshot_of(directory: Path, ref: str | None, store: Store, progress: Progress) -> Snapshot:
+    """The content of a tree, or what `note_snapshot` noted where the directory does not exist.
+
+    Raises what `entry_of` raises.
+    """
+    if not directory.exists():
+        noted = (read_record(_noted(directory, store)) or {}).get(ref or "")
+        if isinstance(noted, dict):
+            return Snapshot(**noted)
+    toolchain.require(TOOLS)
+    return WorkTree(_source(directory, ref), store, progress).snapshot()
+
+
+def note_snapshot(directory: Path, ref: str | None, store: Store, snapshot: Snapshot) -> None:
+    """Let a tree of another machine stand for a content whose kernels come from there.
+
+    Raises OSError.
+    """
+    file = _noted(directory, store)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_record(file, (read_record(file) or {}) | {ref or "": asdict(snapshot)})
+
+
+def _noted(directory: Path, store: Store) -> Path:
+    return store.trees / _source(directory, None).package / "noted.json"
+
+
+def _source(directory: Path, ref: str | None) -> Source:
+    directory = directory.resolve()
+    return Source(TREE, _package(directory), tree=directory, ref=ref)
 
 
 def _package(directory: Path) -> str:

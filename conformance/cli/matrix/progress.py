@@ -15,7 +15,10 @@ _INTERVAL_S = 0.5
 
 @dataclass(slots=True)
 class Column:
-    """One kernel: ``state`` is a word for people, ``left_s`` seconds of its cases on one guest."""
+    """One kernel: ``state`` is a word for people, ``left_s`` seconds of its cases on one guest.
+
+    ``running`` are the numbers of cases that have ended in shards that run.
+    """
 
     kernel: str
     state: str = "waiting"
@@ -24,6 +27,7 @@ class Column:
     unexpected: int = 0
     left_s: float = 0.0
     runs: dict[str, Run] = field(default_factory=dict)
+    running: dict[str, int] = field(default_factory=dict)
 
     def add(self, part: str, run: Run) -> None:
         """A shard was judged."""
@@ -32,12 +36,13 @@ class Column:
         self.done += len(record.shards[0].cases)
         self.unexpected += sum(record.head.fails(case.outcome) for case in record.cases)
 
-    @property
-    def line(self) -> str:
-        """One line for people."""
+    def line(self, *, moving: bool) -> str:
+        """One line for people; ``moving``: with shards that run."""
         parts = [f"{self.kernel:20} {self.state}"]
         if self.cases:
-            parts.append(f"{self.done}/{self.cases} cases")
+            # Another thread adds to it.
+            running = sum([*self.running.values()]) if moving else 0
+            parts.append(f"{self.done + running}/{self.cases} cases")
         if self.unexpected:
             parts.append(f"{self.unexpected} unexpected")
         return ", ".join(parts)
@@ -56,7 +61,7 @@ class Screen:
     def show(self, workers: int, *, final: bool = False) -> None:
         """Show the present state."""
         now = time.monotonic()
-        lines = [column.line for column in self._columns]
+        lines = [column.line(moving=self._moving) for column in self._columns]
         if lines == self._shown or (self._moving and not final and now - self._last < _INTERVAL_S):
             return
         self._last = now
