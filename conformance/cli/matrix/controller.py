@@ -46,6 +46,7 @@ _OVERVIEW = 20.0
 _TICK_S = 1.0
 # Seconds without any worker after which the matrix is given up, or a kernel that no worker can run.
 _ALONE_S = 120.0
+_TREES = "a tree is built on the machine of uevt matrix: start uevt worker there"
 # Workers that a kernel is fetched from besides its builder.
 _HOLDERS = 4
 
@@ -176,7 +177,8 @@ class Matrix:
                 kernel.given_up = _patience()
             elif kernel.given_up.expired and not kernel.merged and name not in self.errors:
                 needed = ", ".join(f"{name}={value:g}" for name, value in kernel.takes.items())
-                self._fail(kernel, f"no worker offers {needed}")
+                where = f"; {_TREES}" if kernel.spec.tree is not None else ""
+                self._fail(kernel, f"no worker offers {needed}{where}")
 
     def _submit(self, slots: int) -> None:
         """Start tasks for all slots: builds first, since shards wait for them."""

@@ -1,0 +1,49 @@
+"""Shards run where there is what they need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from conformance.cli.matrix import controller
+from conformance.cli.matrix.controller import Matrix
+from conformance.cli.matrix.kernel_spec import KernelSpec
+from conformance.cli.matrix.tasks import Built, build
+from kernels.store.built_kernel import BuiltKernel
+from tests.matrix.matrices import kernel_spec, offering
+from tests.test_shards import results
+
+pytest.importorskip("distributed")
+
+
+def built(spec: KernelSpec) -> Built:
+    """Builds the model only."""
+    return build(spec) if spec.is_model else Built(("status.file_mode",), "")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_shards_of_a_kernel_run_with_one_accelerator(
+    built_kernel: BuiltKernel, tmp_path: Path
+) -> None:
+    """That of most guests: one worker says that it has KVM."""
+    mixed = {"vm": 1, "cores": 1, "mib": 4000}
+    spec = kernel_spec(built_kernel.kernel_id, "status.write or status.file_mode")
+    with offering({**mixed, "kvm": 1}, {**mixed, "tcg": 1}, {**mixed, "tcg": 1}) as client:
+        matrix = Matrix(client, tmp_path, [spec], 2)
+        matrix.run(lambda _: None)
+    assert matrix.errors == {}
+    shards = results(tmp_path / spec.id)["summary"]["shards"]
+    assert {each["node"].rpartition(", ")[2] for each in shards} <= {"worker 1", "worker 2"}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_guests_need_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that no worker has the memory for is not judged, the others are."""
+    monkeypatch.setattr(controller, "_ALONE_S", 3.0)
+    specs = [kernel_spec("model", "status.write"), kernel_spec("6.12", "", flavour="debug")]
+    with offering({"vm": 4, "cores": 4, "tcg": 4, "mib": 1000}) as client:
+        matrix = Matrix(client, tmp_path, specs, 1, building=built)
+        matrix.run(lambda _: None)
+    assert matrix.judged == ["model"]
+    assert matrix.errors == {"6.12~debug": "no worker offers vm=1, cores=1, mib=1324, tcg=1"}
