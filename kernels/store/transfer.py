@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from host.files import sync, write_atomically
+from host.files import sync
 from host.progress import silent
 from kernels.catalog.entries import KernelEntry
 from kernels.errors import HostTrouble
@@ -48,10 +49,13 @@ def pack(store: Store, entry: KernelEntry) -> Package:
         raise HostTrouble(f"{entry.kernel_id} is not in {store.root}", "build it first")
     places = (kernel.image.parent, store.modules / kernel.interface)
     files = {
-        str(file.relative_to(store.root)): _digests(file.read_bytes())
+        str(file.relative_to(store.root)): tuple(
+            _digest(content[start : start + CHUNK]) for start in range(0, len(content), CHUNK)
+        )
         for place in places
         for file in sorted(place.rglob("*"))
         if file.is_file()
+        for content in [file.read_bytes()]
     }
     return Package(entry.kernel_id, kernel.key, files)
 
@@ -78,21 +82,24 @@ def receive(
         if _has(store, entry, package):
             return
         received = store.downloads / package.key
-        received.mkdir(parents=True, exist_ok=True)
-        for name, digests in package.files.items():
-            for number, digest in enumerate(digests):
-                if not _is_whole(received / digest, digest):
-                    content = _fetched(package, fetch, name, number)
-                    write_atomically(received / digest, content)
+        for name in package.files:
+            _complete(received / name, package, name, fetch)
         # Whole directories, in their order: the kernel is there when its modules are.
         places = {_place(name) for name in package.files}
         for place in sorted(places, key=lambda each: each.startswith("kernels/")):
-            _publish(package, place, store, received)
+            target = store.root / place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            # A build, or a transfer of a kernel with the same modules, may have been faster.
+            with suppress(OSError):
+                (received / place).rename(target)
+            if not target.exists():
+                raise Damaged(package.kernel)
+            sync(target.parent)
+        shutil.rmtree(received)
         kernel = store.load(entry, package.key)
         if kernel is None:
             raise Damaged(package.kernel)
         store.remember(entry, store.recipe(kernel), toolchain.stamp())
-        shutil.rmtree(received)
 
 
 def _has(store: Store, entry: KernelEntry, package: Package) -> bool:
@@ -100,35 +107,21 @@ def _has(store: Store, entry: KernelEntry, package: Package) -> bool:
     return known is not None and known.key == package.key
 
 
-def _fetched(package: Package, fetch: Callable[[str, int], bytes], name: str, number: int) -> bytes:
-    for _ in range(_ATTEMPTS):
-        content = fetch(name, number)
-        if hashlib.sha256(content).hexdigest() == package.files[name][number]:
-            return content
-    raise Damaged(package.kernel)
-
-
-def _publish(package: Package, place: str, store: Store, received: Path) -> None:
-    """Join the chunks of a directory."""
-    target = store.root / place
-    if target.exists():
-        return
-    with store.workspace() as work:
-        directory = work / "received"
-        for name, digests in package.files.items():
-            if _place(name) == place:
-                file = directory / Path(name).relative_to(place)
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(b"".join((received / each).read_bytes() for each in digests))
-                sync(file)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            directory.rename(target)
-        except OSError:
-            # A build, or a transfer of a kernel with the same modules, was faster.
-            if not target.exists():
-                raise
-    sync(target.parent)
+def _complete(path: Path, package: Package, name: str, fetch: Callable[[str, int], bytes]) -> None:
+    """Fetch what a file lacks.  Raises Damaged, and what ``fetch`` raises."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    with path.open("r+b") as file:
+        for number, digest in enumerate(package.files[name]):
+            content, attempts = file.read(CHUNK), 0
+            while _digest(content) != digest:
+                if attempts == _ATTEMPTS:
+                    raise Damaged(package.kernel)
+                content, attempts = fetch(name, number), attempts + 1
+                file.seek(number * CHUNK)
+                file.write(content)
+        file.truncate()
+    sync(path)
 
 
 def _place(name: str) -> str:
@@ -137,10 +130,5 @@ def _place(name: str) -> str:
     return str(Path(*parts[: 2 if parts[0] == "kernels" else 3]))
 
 
-def _digests(content: bytes) -> tuple[str, ...]:
-    parts = (content[start : start + CHUNK] for start in range(0, len(content), CHUNK))
-    return tuple(hashlib.sha256(part).hexdigest() for part in parts)
-
-
-def _is_whole(file: Path, digest: str) -> bool:
-    return file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == digest
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

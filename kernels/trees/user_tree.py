@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from host.files import read_record, write_record
@@ -19,6 +19,7 @@ from kernels.trees.tree_snapshot import Snapshot
 from kernels.trees.worktrees import WorkTree
 
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]+")
+_TREE = "tree-"
 _SHORT = 12
 # Digits that distinguish trees of the same name.
 _PLACE = 8
@@ -30,17 +31,20 @@ def entry_of(directory: Path, ref: str | None, store: Store, progress: Progress)
     Its name is `tree-RELEASE` or `tree-RELEASE-COMMIT`, its revision the id of the content.
     Raises MissingTool, UserMistake if it is no kernel tree, too old, or has no such commit.
     """
-    source = _source(directory, ref)
-    snapshot = snapshot_of(directory, ref, store, progress)
+    directory = directory.resolve()
+    source = Source(TREE, _package(directory), tree=directory, ref=ref)
+    snapshot = None if directory.exists() else _noted(source, store)
+    if snapshot is None:
+        toolchain.require(TOOLS)
+        snapshot = WorkTree(source, store, progress).snapshot()
     catalog = load_catalog()
     template = catalog.like(snapshot.number)
     if template is None:
-        of = f"{source.tree} is Linux {snapshot.number}"
         raise UserMistake(
-            f"{of}, but the catalog starts with {catalog.first}",
+            f"{directory} is Linux {snapshot.number}, but the catalog starts with {catalog.first}",
             f"give a tree of Linux {catalog.first} or later, or a built image: --image FILE",
         )
-    name = f"tree-{_NOT_IN_NAMES.sub('-', snapshot.number.lower())}"
+    name = f"{_TREE}{_NOT_IN_NAMES.sub('-', snapshot.number.lower())}"
     if snapshot.commit is not None:
         name += f"-{snapshot.commit[:_SHORT]}"
     return replace(
@@ -54,36 +58,26 @@ def entry_of(directory: Path, ref: str | None, store: Store, progress: Progress)
     )
 
 
-def snapshot_of(directory: Path, ref: str | None, store: Store, progress: Progress) -> Snapshot:
-    """The content of a tree, or what `note_snapshot` noted where the directory does not exist.
-
-    Raises what `entry_of` raises.
-    """
-    if not directory.exists():
-        noted = (read_record(_noted(directory, store)) or {}).get(ref or "")
-        if isinstance(noted, dict):
-            return Snapshot(**noted)
-    toolchain.require(TOOLS)
-    return WorkTree(_source(directory, ref), store, progress).snapshot()
-
-
-def note_snapshot(directory: Path, ref: str | None, store: Store, snapshot: Snapshot) -> None:
-    """Let a tree of another machine stand for a content whose kernels come from there.
-
-    Raises OSError.
-    """
-    file = _noted(directory, store)
+def note(entry: KernelEntry, store: Store) -> None:
+    """Let `entry_of` find an entry of another machine's tree.  Raises OSError."""
+    source = entry.source
+    if source.tree is None or source.tree.exists():
+        return
+    number = entry.name.removeprefix(_TREE).removesuffix(f"-{(source.ref or '')[:_SHORT]}")
+    file = _note(source, store)
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_record(file, (read_record(file) or {}) | {ref or "": asdict(snapshot)})
+    write_record(file, {"tree": entry.revision, "number": number})
 
 
-def _noted(directory: Path, store: Store) -> Path:
-    return store.trees / _source(directory, None).package / "noted.json"
+def _noted(source: Source, store: Store) -> Snapshot | None:
+    known = read_record(_note(source, store))
+    if known is None:
+        return None
+    return Snapshot(str(known["tree"]), str(known["number"]), source.ref)
 
 
-def _source(directory: Path, ref: str | None) -> Source:
-    directory = directory.resolve()
-    return Source(TREE, _package(directory), tree=directory, ref=ref)
+def _note(source: Source, store: Store) -> Path:
+    return store.trees / source.package / f"noted-{source.ref or 'files'}.json"
 
 
 def _package(directory: Path) -> str:

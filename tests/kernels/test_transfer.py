@@ -63,7 +63,7 @@ def test_a_kernel_arrives_with_its_modules(
     assert here.image.read_bytes() == there.image.read_bytes()
     assert replace(here, image=there.image, config=there.config) == there
     assert next(receiver.modules.rglob("*.ko")).read_bytes() == b"module"
-    assert [*(receiver.root / "work").iterdir(), *receiver.downloads.iterdir()] == []
+    assert list(receiver.downloads.iterdir()) == []
 
 
 def test_an_interrupted_transfer_goes_on(
@@ -72,14 +72,15 @@ def test_an_interrupted_transfer_goes_on(
     """In another process: only what is missing or damaged is sent again."""
     monkeypatch.setattr(transfer, "CHUNK", 4)
     package, receiver = pack(sender, ENTRY), Store(tmp_path / "receiver")
-    whole = sum(len(set(digests)) for digests in package.files.values())
+    whole = sum(map(len, package.files.values()))
     with pytest.raises(ConnectionResetError):
         receive(package, receiver, ENTRY, Link(sender, most=whole // 2))
     assert receiver.lookup(ENTRY) is None
-    next((receiver.downloads / package.key).iterdir()).write_bytes(b"torn")
+    next((receiver.downloads / package.key).rglob("bzImage")).write_bytes(b"torn, and longer")
     rest = Link(sender)
     receive(package, receiver, ENTRY, rest)
-    assert len(rest.fetched) <= whole - whole // 2 + 1
+    # The image has two chunks.
+    assert len(rest.fetched) == whole - whole // 2 + 2
     here, there = receiver.lookup(ENTRY), sender.load(ENTRY, package.key)
     assert here is not None
     assert there is not None

@@ -122,26 +122,28 @@ def test_kernel_reaches_another_store_through_a_cut_connection(
 
 def test_tree_is_not_built_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("conformance.cli.matrix.controller._ALONE_S", 2.0)
-    spec = KernelSpec("tree-6.13.0", (), {}, "", tree=tmp_path)
+    spec = kernel_spec("6.12", "")
+    assert spec.entry is not None
+    source = replace(spec.entry.source, tree=tmp_path)
+    spec = replace(spec, entry=replace(spec.entry, source=source))
     with offering(OFFER) as client:
         matrix = Matrix(client, tmp_path / "out", [spec], 1)
         matrix.run(lambda _: None)
-    assert "a tree is built on the machine of uevt matrix" in matrix.errors[spec.id]
+    assert matrix.errors[spec.id].startswith("no worker offers vm=1, machine-")
 
 
 def test_changed_patch_is_not_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, file = tmp_path / "out", patch(tmp_path)
     words = ["matrix", "6.12", f"--patch={file}", "--abi=6.12", f"--out={out}"]
-    plan = command._begun(build_parser(words).parse_args(words))
+    command._begun(build_parser(words).parse_args(words))
     words = ["matrix", f"--resume={out}"]
-    assert command._resumed(build_parser(words).parse_args(words)) == plan
-    (spec,) = plan.left
-    assert spec.id == "6.12+fix"
+    names, (spec,), shards = command._recalled(out, build_parser(words).parse_args(words))
+    assert (names, spec.id, shards) == (["6.12+fix"], "6.12+fix", None)
     # As uevt run: a patched kernel is judged by all cases.
     assert {"--tier=full", "--abi=6.12", "--fail-on=contract"} <= set(spec.words)
     patch(tmp_path, PATCH.replace("knife", "spoon"))
     assert main(words) == 2
-    assert "would resume with another 6.12+fix: its patch" in capsys.readouterr().err
+    assert "has 6.12+fix with another patch" in capsys.readouterr().err
 
 
 def test_files_travel_with_their_names(tmp_path: Path) -> None:
@@ -155,7 +157,7 @@ def test_files_travel_with_their_names(tmp_path: Path) -> None:
         moved = [word for word in words if word.startswith("--patch=")]
         assert [word.rpartition("/")[2] for word in moved] == ["fix.patch", "trace"]
         assert str(tmp_path) not in "".join(words)
-        assert spec.entry(words).kernel_id == spec.id == "6.12+fix+rename"
+        assert spec.id == "6.12+fix+rename"
 
 
 def slow(built: Built, spec: KernelSpec, part: str, *others: Any) -> Judged:

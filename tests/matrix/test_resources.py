@@ -19,7 +19,7 @@ pytest.importorskip("distributed")
 
 def built(spec: KernelSpec) -> Built:
     """Builds the model only."""
-    return build(spec) if spec.is_model else Built(("status.file_mode",), "")
+    return build(spec) if spec.entry is None else Built(("status.file_mode",), "")
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -46,4 +46,6 @@ def test_guests_need_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         matrix = Matrix(client, tmp_path, specs, 1, building=built)
         matrix.run(lambda _: None)
     assert matrix.judged == ["model"]
-    assert matrix.errors == {"6.12~debug": "no worker offers vm=1, cores=1, mib=1324, tcg=1"}
+    assert matrix.errors == {
+        "6.12~debug": "no worker offers vm=1, cores=1, mib=1324, tcg=1; see uevt worker"
+    }

@@ -7,7 +7,6 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,7 @@ from conformance.session.options import (
 )
 from host.files import write_atomically
 from host.text import is_terminal, one_line
-from kernels.errors import HostTrouble, UserMistake
+from kernels.errors import UserMistake
 
 if TYPE_CHECKING:
     from conformance.cli.matrix.kernel_spec import KernelSpec
@@ -75,16 +74,6 @@ def require_distributed() -> None:
         raise UserMistake(_MISSING, _INSTALL) from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """All kernels by name, those that are left, and the number of shards of each."""
-
-    directory: Path
-    kernels: tuple[str, ...]
-    left: tuple[KernelSpec, ...]
-    shards: int | None
-
-
 def _matrix(arguments: argparse.Namespace) -> int:
     """The exit code of the worst kernel.  Raises KernelsError, ReportError, OSError."""
     silence()
@@ -92,30 +81,33 @@ def _matrix(arguments: argparse.Namespace) -> int:
     for name in ("workers", "shards"):
         if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
             raise UserMistake(f"--{name} needs a number", "give 1 or more")
-    plan = _begun(arguments) if arguments.resume is None else _resumed(arguments)
+    directory = Path(arguments.resume or _begun(arguments)).absolute()
+    names, left, shards = _recalled(directory, arguments)
     try:
-        errors = _judge(arguments, plan) if plan.left else {}
+        errors = _judge(arguments, directory, left, shards) if left else {}
     except KeyboardInterrupt:
-        sys.stderr.write(f"uevt: to go on: uevt matrix --resume {plan.directory}\n")
+        sys.stderr.write(f"uevt: to go on: uevt matrix --resume {directory}\n")
         raise
-    return _conclude(plan.directory, plan.kernels, errors)
+    return _conclude(directory, names, errors)
 
 
-def _judge(arguments: argparse.Namespace, plan: _Plan) -> dict[str, str]:
+def _judge(
+    arguments: argparse.Namespace,
+    directory: Path,
+    specs: Sequence[KernelSpec],
+    shards: int | None,
+) -> dict[str, str]:
     """Judge kernels; the errors of those that were not."""
     from conformance.cli.matrix.controller import Matrix
     from conformance.cli.matrix.progress import Screen
 
-    flavour = plan.left[0].flavour
+    flavour = specs[0].flavour
     workers = arguments.workers or guests_that_fit(flavour)
     with connected(arguments, workers, guest_mib(flavour)) as client:
-        matrix = Matrix(client, plan.directory, plan.left, plan.shards)
+        matrix = Matrix(client, directory, specs, shards)
         moving = is_terminal(sys.stdout, os.environ)
         screen = Screen(sys.stdout, matrix.columns, moving=moving)
-        try:
-            matrix.run(screen.show)
-        except TimeoutError as error:
-            raise HostTrouble(f"no worker: {error}", "start one: uevt worker ADDRESS") from error
+        matrix.run(screen.show)
         screen.show(0, final=True)
     return matrix.errors
 
@@ -136,67 +128,56 @@ def _conclude(directory: Path, kernels: Sequence[str], errors: dict[str, str]) -
     return decisive_code(codes, ExitStyle.DEFAULT)
 
 
-def _begun(arguments: argparse.Namespace) -> _Plan:
-    """A new matrix.  Raises KernelsError, ReportError, OSError."""
+def _begun(arguments: argparse.Namespace) -> str:
+    """Write down what to judge; the directory.  Raises KernelsError, ReportError, OSError."""
+    from conformance.cli.matrix.kernel_spec import specified
+    from conformance.results.directory import require_empty
+
     if not arguments.kernels and arguments.tree is None:
         raise UserMistake("no kernel named", "name some: uevt matrix 6.1 6.12 --out DIR")
     if arguments.out is None:
         raise UserMistake("no --out", "name a directory: --out results/matrix")
-    from conformance.results.directory import require_empty
-
-    named = dict.fromkeys(arguments.kernels) or [None]
-    specs = {spec.id: spec for spec in (_specified(arguments, kernel) for kernel in named)}
-    directory = Path(arguments.out).absolute()
+    kernels = {}
+    for name in arguments.kernels or [None]:
+        given = {option: getattr(arguments, option) for option in _OF_RUN}
+        options = default_options(kernel=name, **given)
+        make_absolute(options)
+        apply_defaults(options)
+        spec = specified(options)
+        kernels[spec.id] = {"words": spec.words, "digest": spec.digest}
+    directory = Path(arguments.out)
     require_empty(directory)
     directory.mkdir(parents=True, exist_ok=True)
-    kernels = {name: {"words": spec.words, "digest": spec.digest} for name, spec in specs.items()}
     state = {"kernels": kernels, "shards": arguments.shards}
     write_atomically(directory / _STATE, json.dumps(state, indent=1) + "\n")
-    return _Plan(directory, tuple(specs), tuple(specs.values()), arguments.shards)
+    return str(arguments.out)
 
 
-def _specified(arguments: argparse.Namespace, kernel: str | None) -> KernelSpec:
-    """A kernel with the options of a run.  Raises KernelsError, OSError."""
-    from conformance.cli.matrix.kernel_spec import specified
+def _recalled(
+    directory: Path, arguments: argparse.Namespace
+) -> tuple[list[str], list[KernelSpec], int | None]:
+    """All kernels, those that are left, and the number of shards, as written down.
 
-    given = {name: getattr(arguments, name) for name in _OF_RUN}
-    options = default_options(kernel=kernel, **given)
-    make_absolute(options)
-    if options.tree is not None:
-        # Other machines do not have the links in its name.
-        options.tree = str(Path(options.tree).resolve())
-    apply_defaults(options)
-    return specified(options)
+    Raises KernelsError, ReportError, OSError.
+    """
+    from conformance.cli.matrix.kernel_spec import options_of, specified
 
-
-def _resumed(arguments: argparse.Namespace) -> _Plan:
-    """What an earlier controller left.  Raises KernelsError, ReportError, OSError."""
-    if any(getattr(arguments, name) for name in ("kernels", "out", "shards", *_OF_RUN)):
+    others = ("kernels", "out", "shards", *_OF_RUN)
+    if arguments.resume and any(getattr(arguments, name) for name in others):
         raise UserMistake("--resume takes kernels and options from DIR", "leave out the others")
-    directory = Path(arguments.resume).absolute()
     file = directory / _STATE
     if not file.is_file():
         raise ReportError(directory, "has no matrix to resume", "name the --out of uevt matrix")
-    state = read_json(file)
+    left = []
     try:
-        kernels, shards = state["kernels"], state["shards"]
-        words = {name: (known["words"], known["digest"]) for name, known in kernels.items()}
-    except (AttributeError, KeyError, TypeError) as error:
+        state = read_json(file)
+        kernels = dict(state["kernels"])
+        for name, known in kernels.items():
+            if not (directory / name / NAME).is_file():
+                left.append(specified(options_of(known["words"])))
+                if (left[-1].id, left[-1].digest) != (name, known["digest"]):
+                    what = f"has {name} with another patch, configuration or source"
+                    raise ReportError(directory, what, "restore that, or start a new matrix")
+        return list(kernels), left, state["shards"]
+    except (KeyError, TypeError, ValueError) as error:
         raise ReportError.malformed(file, "is not the state of a matrix") from error
-    left = [name for name in words if not (directory / name / NAME).is_file()]
-    specs = tuple(_recalled(directory, name, *words[name]) for name in left)
-    return _Plan(directory, tuple(words), specs, shards)
-
-
-def _recalled(directory: Path, name: str, words: Sequence[str], digest: str) -> KernelSpec:
-    """A kernel as it was named.  Raises KernelsError, ReportError, OSError."""
-    from conformance.cli.matrix.kernel_spec import options_of, specified
-
-    try:
-        spec = specified(options_of(words))
-    except (TypeError, ValueError) as error:
-        raise ReportError.malformed(directory / _STATE, f"{name}: {error}") from error
-    if (spec.id, spec.digest) != (name, digest):
-        what = f"would resume with another {name}: its patch, configuration or source has changed"
-        raise ReportError(directory, what, "restore that, or start a new matrix: another --out")
-    return spec

@@ -44,9 +44,8 @@ _ATTEMPTS = 3
 _OVERVIEW = 20.0
 # Seconds between looks at the number of workers.
 _TICK_S = 1.0
-# Seconds without any worker after which the matrix is given up, or a kernel that no worker can run.
+# Seconds without a worker for a kernel after which it is given up.
 _ALONE_S = 120.0
-_TREES = "a tree is built on the machine of uevt matrix: start uevt worker there"
 # Workers that a kernel is fetched from besides its builder.
 _HOLDERS = 4
 
@@ -59,6 +58,10 @@ class Task(NamedTuple):
     part: str
 
 
+def _patience() -> Deadline:
+    return Deadline(_ALONE_S, "a worker")
+
+
 @dataclass(slots=True)
 class _Kernel:
     """A kernel; ``takes`` are the resources of its tasks, until ``given_up``."""
@@ -67,7 +70,7 @@ class _Kernel:
     column: Column
     store: ShardStore
     takes: Resources
-    given_up: Deadline
+    given_up: Deadline = field(default_factory=_patience)
     built: Future | None = None
     holders: list[str] = field(default_factory=list)
     ids: tuple[str, ...] = ()
@@ -101,8 +104,7 @@ class Matrix:
                 spec,
                 Column(spec.id),
                 ShardStore(directory, spec.id),
-                resources.of_build(here=spec.tree is not None),
-                _patience(),
+                resources.of_build(here=spec.has_tree),
             )
             for spec in specs
         }
@@ -128,25 +130,19 @@ class Matrix:
     def run(self, on_change: Callable[[int], None]) -> None:
         """Judge all kernels; ``on_change`` gets the number of workers.
 
-        Raises ReportError, OSError, TimeoutError without workers.
+        Raises ReportError, OSError.
         """
         from distributed import wait
 
         self._client.subscribe_topic(TOPIC, self._progress)
-        self._client.wait_for_workers(1, timeout=_ALONE_S)
-        alone = _patience()
         while self._builds or self._queue or self._running:
             workers = self._workers()
             slots = sum(map(resources.slots, workers))
-            if slots:
-                alone = _patience()
-            elif alone.expired:
-                raise TimeoutError(f"none with vm, cores and mib for {_ALONE_S:.0f} s")
             self._give_up(workers)
             self._submit(slots)
             on_change(slots)
             if not self._running:
-                self._client.wait_for_workers(1, timeout=_ALONE_S)
+                time.sleep(_TICK_S)
                 continue
             with suppress(TimeoutError):
                 wait(list(self._running), timeout=_TICK_S, return_when="FIRST_COMPLETED")
@@ -177,8 +173,7 @@ class Matrix:
                 kernel.given_up = _patience()
             elif kernel.given_up.expired and not kernel.merged and name not in self.errors:
                 needed = ", ".join(f"{name}={value:g}" for name, value in kernel.takes.items())
-                where = f"; {_TREES}" if kernel.spec.tree is not None else ""
-                self._fail(kernel, f"no worker offers {needed}{where}")
+                self._fail(kernel, f"no worker offers {needed}; see uevt worker")
 
     def _submit(self, slots: int) -> None:
         """Start tasks for all slots: builds first, since shards wait for them."""
@@ -260,7 +255,7 @@ class Matrix:
         # All shards of a kernel run with one accelerator.
         was = [run.record.head.host["accel"] for run in found.values()]
         accelerator = was[0] if was else resources.most_offered(self._workers())
-        accelerated = None if kernel.spec.is_model else accelerator
+        accelerated = None if kernel.spec.entry is None else accelerator
         kernel.takes = resources.of_shard(guest_mib(kernel.spec.flavour), accelerated)
         pending = [f"{each}/{number}" for each in range(1, number + 1)]
         while pending:
@@ -360,7 +355,3 @@ def _blamed(id: str, error: BaseException | None) -> CaseResult:
 def _once(kernel: _Kernel) -> dict[str, Any]:
     """Options of a task."""
     return {"resources": dict(kernel.takes), "retries": 0, "pure": False}
-
-
-def _patience() -> Deadline:
-    return Deadline(_ALONE_S, "a worker")

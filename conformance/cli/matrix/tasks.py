@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,11 @@ from conformance.results import journal, kernel_config, results_json
 from conformance.results.journal import BEGINNING
 from host.deadline import Deadline
 from host.die_with_parent import __file__ as LEASH
-from host.progress import silent
 from host.temporary_directories import scratch
 from host.text import one_line
 from kernels.errors import KernelsError
 from kernels.store.store import Store
 from kernels.store.transfer import Damaged, Package, chunk, pack, receive
-from kernels.trees.tree_snapshot import Snapshot
-from kernels.trees.user_tree import note_snapshot, snapshot_of
 
 _ROOT = Path(__file__).parents[3]
 _MAIN = "import sys; from conformance.cli.main import main; sys.exit(main())"
@@ -59,15 +56,11 @@ class TaskHung(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A kernel in the store of a worker; the model has no ``package``.
-
-    ``worker`` is the address of the builder, ``snapshot`` the content of a tree.
-    """
+    """A kernel in the store of the worker with this address; the model has no ``package``."""
 
     ids: tuple[str, ...]
     worker: str
     package: Package | None = None
-    snapshot: Snapshot | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +79,8 @@ def build(spec: KernelSpec) -> Built:
         code, output, errors = _run([*argv, *words], _BUILD_S)
         if code:
             raise TaskFailed(errors or f"exit code {code}")
-        built = Built(tuple(json.loads(output)), _own_address())
-        if spec.is_model:
-            return built
-        store, snapshot = Store(), None
-        if spec.tree is not None:
-            snapshot = snapshot_of(spec.tree, spec.ref, store, silent)
-        return replace(built, package=pack(store, spec.entry(words)), snapshot=snapshot)
+        package = None if spec.entry is None else pack(Store(), spec.entry)
+    return Built(tuple(json.loads(output)), _worker().contact_address, package)
 
 
 def judge(
@@ -103,8 +91,13 @@ def judge(
     Raises TaskFailed, TaskHung.
     """
     with _failing(), spec.options() as words, scratch() as directory:
-        if built.package is not None:
-            _receive(built, built.package, spec, words, holders)
+        if built.package is not None and spec.entry is not None:
+            holders = [built.worker, *holders]
+            try:
+                receive(built.package, Store(), spec.entry, partial(_fetch, holders))
+            except (OSError, Damaged):
+                # The workers that had it are gone.
+                build(spec)
         out = directory / "run"
         argv = [sys.executable, "-c", _MAIN, "run", *words, "--guests=1", "--quiet"]
         report = partial(_report, out / journal.NAME, spec.id, part)
@@ -112,34 +105,23 @@ def judge(
         files = {name: (out / name).read_bytes() for name in _FILES if (out / name).is_file()}
     if results_json.NAME not in files:
         raise TaskFailed(errors or "the run left no results")
-    return Judged(_own_name(), _own_address(), files)
+    return Judged(str(_worker().name), _worker().contact_address, files)
 
 
-def _receive(
-    built: Built, package: Package, spec: KernelSpec, words: Sequence[str], holders: Sequence[str]
-) -> None:
-    """Get the kernel from a worker that has it; without any, build it."""
-    store = Store()
-    if built.snapshot is not None and spec.tree is not None and not spec.tree.exists():
-        note_snapshot(spec.tree, spec.ref, store, built.snapshot)
-    entry = spec.entry(words)
-    try:
-        receive(package, store, entry, partial(fetch, (built.worker, *holders)))
-    except (OSError, Damaged):
-        build(spec)
+def _fetch(holders: list[str], name: str, number: int) -> bytes:
+    """A chunk from the first of these workers that sends it, in an order that changes.
 
-
-def fetch(holders: Sequence[str], name: str, number: int) -> bytes:
-    """A chunk from the first of these workers that sends it.  Raises OSError."""
-    from distributed import get_worker
+    Raises OSError.
+    """
     from distributed.utils import sync
 
-    worker = get_worker()
-    others = [each for each in holders if each != worker.contact_address]
-    for holder in others * _ATTEMPTS:
-        with suppress(OSError, TimeoutError):
-            asked = partial(_ask, worker, holder, name, number)
-            return bytes(sync(worker.loop, asked, callback_timeout=_CHUNK_S))
+    worker = _worker()
+    for _ in range(_ATTEMPTS * len(holders)):
+        if holders[0] != worker.contact_address:
+            with suppress(OSError, TimeoutError):
+                asked = partial(_ask, worker, holders[0], name, number)
+                return bytes(sync(worker.loop, asked, callback_timeout=_CHUNK_S))
+        holders.append(holders.pop(0))
     raise OSError(f"no worker sends {name}")
 
 
@@ -166,25 +148,17 @@ def _failing() -> Iterator[None]:
         raise TaskFailed(str(error)) from None
 
 
-def _own_name() -> str:
+def _worker() -> Any:
     from distributed import get_worker
 
-    return str(get_worker().name)
-
-
-def _own_address() -> str:
-    from distributed import get_worker
-
-    return str(get_worker().contact_address)
+    return get_worker()
 
 
 def _report(file: Path, kernel: str, part: str) -> None:
     """Send the number of cases that have ended, by the journal of the run."""
-    from distributed import get_worker
-
     with suppress(OSError):
         done = file.read_bytes().count(_CASE)
-        get_worker().log_event(TOPIC, {"kernel": kernel, "part": part, "done": done})
+        _worker().log_event(TOPIC, {"kernel": kernel, "part": part, "done": done})
 
 
 def _run(
@@ -204,19 +178,12 @@ def _run(
         start_new_session=True,
     ) as child:
         try:
-            output, errors = _communicate(child, deadline, while_it_runs)
+            while not deadline.expired:
+                with suppress(subprocess.TimeoutExpired):
+                    output, errors = child.communicate(timeout=_REPORT_S)
+                    return child.returncode, output, one_line(errors.strip()[-_TAIL:])
+                while_it_runs()
+            raise TaskHung(f"it did not end in {limit_s:.0f} s")
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
-    return child.returncode, output, one_line(errors.strip()[-_TAIL:])
-
-
-def _communicate(
-    child: subprocess.Popen[str], deadline: Deadline, while_it_runs: Callable[[], None]
-) -> tuple[str, str]:
-    """Output and errors of a program.  Raises TaskHung."""
-    while not deadline.expired:
-        with suppress(subprocess.TimeoutExpired):
-            return child.communicate(timeout=min(_REPORT_S, deadline.remaining()))
-        while_it_runs()
-    raise TaskHung(f"it did not end in {deadline.seconds:.0f} s")
