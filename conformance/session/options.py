@@ -46,8 +46,7 @@ STDOUT = "-"
 # An inherited descriptor.  Opening it by this name fails for a socket and truncates a file.
 _DESCRIPTOR = re.compile(r"/dev/fd/(\d+)")
 
-#: About --tier.
-TIER = "quick or full (default: full with --patch, --tree, --ref, --image or --here, else quick)"
+_TIER = "quick or full (default: full with --patch, --tree, --ref, --image or --here, else quick)"
 _ISOLATION = "a new guest when a case needs one (the default), or before every case"
 _FAIL_ON = (
     "fail on deviations of this level or a stronger one: contract (the default), behaviour or "
@@ -78,7 +77,7 @@ def declare(group: Groups) -> None:
     about = "a module to load, its source or a .ko"
     group(KERNEL)("--module", metavar="DIR", action="append", default=[], help=about)
     add = group(CASES)
-    add("--tier", choices=["quick", "full"], help=TIER)
+    add("--tier", choices=["quick", "full"], help=_TIER)
     add("--only", metavar="ID", action="append", default=[], help=_ONLY)
     add("--frozen", metavar="LIST", help=_FROZEN)
     add("--shard", type=_part, metavar="I/N", help=_SHARD)

@@ -18,7 +18,6 @@ from conformance.results.results_json import NAME, read_results
 from conformance.results.verdict import verdict_line
 from conformance.session.launch import decisive_code, guest_mib, guests_that_fit
 from conformance.session.options import (
-    TIER,
     apply_defaults,
     declare_build,
     declare_verdict,
@@ -56,7 +55,8 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     add("--workers", type=int, metavar="N", help=about)
     add("--shards", type=int, metavar="N", help="shards of a kernel (default: of about a minute)")
     add("-k", dest="keyword", metavar="EXPR", help="only cases with EXPR in their ids")
-    add("--tier", choices=["quick", "full"], help=TIER)
+    about = "quick or full (default: full with --patch, --tree or --ref, else quick)"
+    add("--tier", choices=["quick", "full"], help=about)
     add("--out", metavar="DIR", help="a directory, which gets one of each kernel")
     add("--resume", metavar="DIR", help="continue the matrix in DIR, which was ended")
     declare_security(matrix)
