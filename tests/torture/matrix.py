@@ -121,10 +121,11 @@ def disturbed(place: Runs, kernels: Sequence[str], out: Path, chance: Random) ->
     with _scheduler(place) as port:
         proxy = Proxy(port)
         started = [
-            _start(place, "worker", f"tcp://127.0.0.1:{port}", f"--name={name}")
+            _start(place, "worker", f"tcp://127.0.0.1:{port}", "--vms=1", f"--name={name}")
             for name in ("first", "second")
         ]
-        started.append(_start(place, "worker", f"tcp://127.0.0.1:{proxy.port}", "--name=third"))
+        words = [f"tcp://127.0.0.1:{proxy.port}", "--vms=1", "--name=third"]
+        started.append(_start(place, "worker", *words))
         for process in started:
             assert process.stdout is not None
             process.stdout.readline()
