@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from conformance.cli.matrix import resources
 from conformance.cli.matrix.kernel_spec import KernelSpec
-from conformance.cli.matrix.progress import DONE, Column
+from conformance.cli.matrix.progress import DONE, Column, write_overview
 from conformance.cli.matrix.resources import Resources
 from conformance.cli.matrix.shard_store import ShardStore
 from conformance.cli.matrix.tasks import TOPIC, Built, Judged, TaskHung, build, judge
@@ -108,6 +108,8 @@ class Matrix:
             )
             for spec in specs
         }
+        # What a shard takes of any worker.
+        self._shard = resources.of_shard(max(guest_mib(spec.flavour) for spec in specs), None)
         self._builds = list(reversed(self._kernels))
         self._queue: list[Task] = []
         self._running: dict[Future, tuple[str, str]] = {}
@@ -137,9 +139,10 @@ class Matrix:
         self._client.subscribe_topic(TOPIC, self._progress)
         while self._builds or self._queue or self._running:
             workers = self._workers()
-            slots = sum(map(resources.slots, workers))
+            slots = sum(resources.room(self._shard, each) for each in workers)
             self._give_up(workers)
-            self._submit(slots)
+            # A build may run where no shard can.
+            self._submit(max(1, slots))
             on_change(slots)
             if not self._running:
                 time.sleep(_TICK_S)
@@ -169,7 +172,7 @@ class Matrix:
     def _give_up(self, workers: Sequence[Resources]) -> None:
         """Fail kernels that no worker could run for long enough."""
         for name, kernel in self._kernels.items():
-            if any(resources.fits(kernel.takes, each) for each in workers):
+            if any(resources.room(kernel.takes, each) for each in workers):
                 kernel.given_up = _patience()
             elif kernel.given_up.expired and not kernel.merged and name not in self.errors:
                 needed = ", ".join(f"{name}={value:g}" for name, value in kernel.takes.items())
@@ -322,23 +325,6 @@ class Matrix:
         if began >= self._overview_at:
             write_overview(self._directory)
             self._overview_at = began + _OVERVIEW * (time.monotonic() - began)
-
-
-def write_overview(directory: Path) -> None:
-    """Write report.html of the kernels so far.  Raises OSError, ReportError."""
-    from conformance.report.matrix.findings import read_findings
-    from conformance.report.matrix.html import render_html
-    from conformance.report.matrix.table import matrix
-    from conformance.results.directory import REPORT
-    from conformance.results.stored_runs import latest_runs, read_run
-    from host.files import write_atomically
-
-    found = [read_run(file) for file in latest_runs(directory)]
-    # A self-check is no column.
-    runs = [run for run in found if not run.record.head.self_check]
-    if not runs:
-        return
-    write_atomically(directory / REPORT, render_html(matrix(runs), read_findings()))
 
 
 def _halves(part: str) -> tuple[str, str]:

@@ -1,13 +1,16 @@
-"""The state of a matrix, and one screen that shows it."""
+"""The state of a matrix: on one screen, and in report.html of all kernels."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TextIO
 
-from conformance.results.stored_runs import Run
+from conformance.results.directory import REPORT
+from conformance.results.stored_runs import Run, latest_runs, read_run
+from host.files import write_atomically
 
 DONE = "done"
 _INTERVAL_S = 0.5
@@ -83,3 +86,17 @@ def _left(columns: Sequence[Column], workers: int) -> str:
     minutes = sum(column.left_s for column in columns) / max(1, workers) / 60
     left = f", about {minutes:.0f} min left for built ones" if minutes >= 1 else ""
     return f"{done} of {len(columns)} kernels, {workers} workers{left}"
+
+
+def write_overview(directory: Path) -> None:
+    """Write report.html of the kernels so far.  Raises OSError, ReportError."""
+    from conformance.report.matrix.findings import read_findings
+    from conformance.report.matrix.html import render_html
+    from conformance.report.matrix.table import matrix
+
+    found = [read_run(file) for file in latest_runs(directory)]
+    # A self-check is no column.
+    runs = [run for run in found if not run.record.head.self_check]
+    if not runs:
+        return
+    write_atomically(directory / REPORT, render_html(matrix(runs), read_findings()))

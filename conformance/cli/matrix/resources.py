@@ -55,14 +55,9 @@ def of_shard(memory_mib: int, accelerator: str | None) -> dict[str, float]:
     return {VM: 1, _CORES: 1, _MEMORY: memory_mib, **({accelerator: 1} if accelerator else {})}
 
 
-def slots(worker: Resources) -> int:
-    """How many guests a worker can run at a time, if they need little memory."""
-    return int(min(worker.get(VM, 0), worker.get(_CORES, 0)))
-
-
-def fits(task: Resources, worker: Resources) -> bool:
-    """Whether a worker can run a task."""
-    return all(worker.get(name, 0) >= needed for name, needed in task.items())
+def room(task: Resources, worker: Resources) -> int:
+    """How many tasks a worker can run at a time."""
+    return int(min(worker.get(name, 0) // needed for name, needed in task.items()))
 
 
 def most_offered(workers: Sequence[Resources]) -> str:

@@ -118,7 +118,7 @@ def _fetch(holders: list[str], name: str, number: int) -> bytes:
     worker = _worker()
     for _ in range(_ATTEMPTS * len(holders)):
         if holders[0] != worker.contact_address:
-            with suppress(OSError, TimeoutError):
+            with suppress(OSError):
                 asked = partial(_ask, worker, holders[0], name, number)
                 return bytes(sync(worker.loop, asked, callback_timeout=_CHUNK_S))
         holders.append(holders.pop(0))
