@@ -21,6 +21,7 @@ from conformance.cli.matrix.tasks import Built, Judged, _report, judge
 from conformance.session.options import apply_defaults, default_options
 from conformance.session.target.target import request_of
 from host.temporary_directories import scratch
+from kernels.errors import UserMistake
 from kernels.store.built_kernel import BuiltKernel, Product
 from kernels.store.store import Store
 from kernels.store.transfer import CHUNK
@@ -144,6 +145,20 @@ def test_changed_patch_is_not_resumed(tmp_path: Path, capsys: pytest.CaptureFixt
     patch(tmp_path, PATCH.replace("knife", "spoon"))
     assert main(words) == 2
     assert "has 6.12+fix with another patch" in capsys.readouterr().err
+
+
+def test_edited_tree_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UEVT_CACHE", str(tmp_path / "cache"))
+    tree = tmp_path / "linux"
+    write_sources(tree)
+    options = default_options(kernel=None, keyword=None, tree=str(tree))
+    apply_defaults(options)
+    spec = specified(options)
+    with spec.options() as words:
+        assert f"--tree={tree}" in words
+    (tree / "kernel" / "fork.c").write_text("knife\n")
+    with pytest.raises(UserMistake, match="another kernel than when the matrix began"):
+        spec.options().__enter__()
 
 
 def test_files_travel_with_their_names(tmp_path: Path) -> None:

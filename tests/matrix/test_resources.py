@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from conformance.cli.matrix import controller
+from conformance.cli.matrix import controller, resources
 from conformance.cli.matrix.controller import Matrix
 from conformance.cli.matrix.kernel_spec import KernelSpec
 from conformance.cli.matrix.tasks import Built, build
@@ -20,6 +21,20 @@ pytest.importorskip("distributed")
 def built(spec: KernelSpec) -> Built:
     """Builds the model only."""
     return build(spec) if spec.entry is None else Built(("status.file_mode",), "")
+
+
+def test_workers_of_a_machine_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "free_mib", lambda: 4000)
+    monkeypatch.setattr(resources, "_accelerator", lambda: "kvm")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(4)))
+    alone, third = resources.offered(8), resources.offered(1, share=3, least_mib=1324)
+    of_machine = {resources.machine(): 8}
+    assert alone == {"vm": 8, "kvm": 8, "cores": 4, "mib": 4000, **of_machine}
+    assert (third["cores"], third["mib"]) == (1, 1333)
+    plain, debug = (resources.of_shard(mib, "kvm") for mib in (812, 1324))
+    assert (resources.room(plain, alone), resources.room(debug, alone)) == (4, 3)
+    assert resources.room(resources.of_shard(812, "tcg"), alone) == 0
+    assert resources.room(plain, {"vm": 4}) == 0
 
 
 @pytest.mark.filterwarnings("ignore")
