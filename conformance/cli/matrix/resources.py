@@ -20,7 +20,7 @@ from vm.qemu.accelerator import KVM_DEVICE
 
 Resources = Mapping[str, float]
 
-VM = "vm"
+_VM = "vm"
 _ACCELERATORS = ("tcg", "kvm")
 _CORES, _MEMORY = "cores", "mib"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -37,7 +37,7 @@ def offered(vms: int, *, share: int = 1, least_mib: int = 0) -> dict[str, float]
     ``least_mib`` is memory that it offers in any case.
     """
     return {
-        VM: vms,
+        _VM: vms,
         _accelerator(): vms,
         machine(): vms,
         _CORES: max(1, len(os.sched_getaffinity(0)) // share),
@@ -47,12 +47,12 @@ def offered(vms: int, *, share: int = 1, least_mib: int = 0) -> dict[str, float]
 
 def of_build(*, here: bool) -> dict[str, float]:
     """What a build takes; ``here``: only on this machine."""
-    return {VM: 1, **({machine(): 1} if here else {})}
+    return {_VM: 1, **({machine(): 1} if here else {})}
 
 
 def of_shard(memory_mib: int, accelerator: str | None) -> dict[str, float]:
     """What a shard takes, on a guest with this accelerator."""
-    return {VM: 1, _CORES: 1, _MEMORY: memory_mib, **({accelerator: 1} if accelerator else {})}
+    return {_VM: 1, _CORES: 1, _MEMORY: memory_mib, **({accelerator: 1} if accelerator else {})}
 
 
 def room(task: Resources, worker: Resources) -> int:
