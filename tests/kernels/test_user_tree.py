@@ -78,7 +78,7 @@ def test_noted_tree_is_found_where_it_is_not(
     moved = checkout.rename(tmp_path / "moved")
     note(entry, there)
     assert entry_of(checkout, commit, there, silent) == entry
-    with pytest.raises(UserMistake, match="linux is no (git repository|kernel tree)"):
+    with pytest.raises(UserMistake, match=r"linux is no (git repository|kernel tree)"):
         entry_of(checkout, "v6.13-rc2" if ref is None else None, there, silent)
     moved.rename(checkout)
     (checkout / "kernel" / "fork.c").write_text("knife\n")
