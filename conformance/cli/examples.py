@@ -52,6 +52,7 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "uevt merge": (("uevt merge shards --out results/6.12/merged", "of the runs below shards"),),
     "uevt matrix": (
         ("uevt matrix 6.1 6.12 7.3 --out results/matrix", "on the processors of this machine"),
+        ("uevt matrix 6.1 6.12 --patch fix.patch --out results/fix", "each with a patch"),
         ("uevt matrix --resume results/matrix", "continue after a crash"),
     ),
     "uevt worker": (("uevt worker tcp://127.0.0.1:8786", "for a scheduler on this machine"),),

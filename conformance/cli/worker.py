@@ -8,7 +8,6 @@ import platform
 import sys
 
 from conformance.cli.matrix.cluster import (
-    RESOURCE,
     declare_security,
     is_loopback,
     security_of,
@@ -16,7 +15,9 @@ from conformance.cli.matrix.cluster import (
     silence,
 )
 from conformance.cli.matrix.command import require_distributed
+from conformance.cli.matrix.resources import offered
 from conformance.results.exit_codes import Ending, exit_code
+from conformance.session.launch import guests_that_fit
 from host.temporary_directories import scratch
 from kernels.errors import HostTrouble, UserMistake
 
@@ -29,7 +30,8 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     worker = commands.add_parser("worker", help=about, description=about)
     add = worker.add_argument
     add("address", metavar="ADDRESS", help="of the scheduler: tls://HOST:PORT")
-    add("--vms", type=int, default=1, metavar="N", help="guests at a time (default: 1)")
+    about = "guests at a time (default: as cores and memory allow)"
+    add("--vms", type=int, metavar="N", help=about)
     add("--name", metavar="NAME", help="name in reports (default: that of the machine)")
     declare_security(worker)
     worker.set_defaults(perform=_perform)
@@ -39,6 +41,8 @@ def _perform(arguments: argparse.Namespace) -> int:
     """Run a worker; 0 when the scheduler has ended.  Raises UserMistake, HostTrouble."""
     silence()
     require_distributed()
+    if arguments.vms is None:
+        arguments.vms = guests_that_fit(None)
     if arguments.vms < 1:
         raise UserMistake("--vms needs a number", "give 1 or more")
     security = security_of(arguments.address, arguments)
@@ -57,7 +61,7 @@ async def _serve(arguments: argparse.Namespace, security: object) -> None:
                 arguments.address,
                 nthreads=arguments.vms,
                 name=arguments.name or platform.node(),
-                resources={RESOURCE: arguments.vms},
+                resources=offered(arguments.vms),
                 security=security,
                 memory_limit=None,
                 # What it leaves when it is killed is removed with the directory.

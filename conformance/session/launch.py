@@ -169,16 +169,23 @@ def decisive_code(codes: Sequence[int], style: ExitStyle) -> int:
 
 def guests_that_fit(name: str | None) -> int:
     """The number of guests of a flavour that cores and memory allow, at least one."""
-    needed = (_GUEST_MIB if name is None else _memory_of(name)) + _BESIDE_MIB
-    fitting = [mib // needed for mib in _memory_mib()]
-    return max(1, min(len(os.sched_getaffinity(0)), _MOST_GUESTS, *fitting))
+    fitting = free_mib() // guest_mib(name)
+    return max(1, min(len(os.sched_getaffinity(0)), _MOST_GUESTS, fitting))
 
 
-def _memory_of(name: str) -> int:
+def guest_mib(name: str | None) -> int:
+    """Memory in MiB of a guest of a flavour and its worker.  Raises UserMistake."""
+    if name is None:
+        return _GUEST_MIB + _BESIDE_MIB
     # Imported late: most runs have no flavour.
     from kernels.catalog.flavours import flavour
 
-    return flavour(name).memory_mib
+    return flavour(name).memory_mib + _BESIDE_MIB
+
+
+def free_mib() -> int:
+    """Memory in MiB that is free here, within the limits of the container."""
+    return min(_memory_mib(), default=sys.maxsize)
 
 
 def _memory_mib() -> Iterator[int]:

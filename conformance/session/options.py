@@ -85,10 +85,8 @@ def declare(group: Groups) -> None:
     add("--repeat", type=_count, metavar="N", help=_REPEAT)
     add("--shuffle", type=int, metavar="SEED", help="run the cases in random order")
     add("--deadline", type=seconds, metavar="SECONDS", help="start no case after this time")
+    declare_verdict(group)
     add = group(VERDICT)
-    add("--abi", metavar="A", help="judge by another ABI: 6.8, byte-status or 6.8,SWITCH=no")
-    levels = [level.value for level in Level]
-    add("--fail-on", choices=levels, help=_FAIL_ON)
     add("--require", action="store_true", help="fail on a kernel without user_events")
     styles = [style.value for style in ExitStyle]
     about = "exit codes of kselftest, autopkgtest, git bisect or LTP"
@@ -100,6 +98,14 @@ def declare(group: Groups) -> None:
     add("--ktap", metavar="FILE", help="KTAP as cases end, to a file or - for standard output")
 
 
+def declare_verdict(group: Groups) -> None:
+    """Declare the options of what a kernel is judged by."""
+    add = group(VERDICT)
+    add("--abi", metavar="A", help="judge by another ABI: 6.8, byte-status or 6.8,SWITCH=no")
+    levels = [level.value for level in Level]
+    add("--fail-on", choices=levels, help=_FAIL_ON)
+
+
 def default_options(**given: object) -> Namespace:
     """The options of a run to which only these were given."""
     parser = ArgumentParser()
@@ -109,10 +115,16 @@ def default_options(**given: object) -> Namespace:
 
 def declare_kernel(group: Groups) -> None:
     """Declare the options that name and change the kernel."""
-    several = {"action": "append", "default": []}
     add = group(KERNEL)
     add("--image", metavar="FILE", help="a bzImage of your own, instead of --kernel")
     add("--modules", metavar="DIR", help="the modules of --image: lib/modules/RELEASE")
+    declare_build(group)
+
+
+def declare_build(group: Groups) -> None:
+    """Declare the options of a kernel that is built."""
+    several = {"action": "append", "default": []}
+    add = group(KERNEL)
     add("--tree", metavar="DIR", help="a kernel tree of your own, which is only read")
     add("--ref", metavar="REF", help="a commit of --tree's repository, instead of its files")
     add("--patch", metavar="FILE", help="a patch for the kernel source", **several)

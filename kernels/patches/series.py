@@ -33,10 +33,15 @@ class Series:
     notes: tuple[str, ...] = ()
 
 
+def file_of(given: str) -> str:
+    """The name of the file, without the places of a semantic patch."""
+    semantic = _SEMANTIC.fullmatch(given)
+    return semantic[1] if semantic else given
+
+
 def stem(given: Path) -> str:
     """The name that a file adds to a kernel id."""
-    semantic = _SEMANTIC.fullmatch(str(given))
-    path = Path(semantic[1]) if semantic else given
+    path = Path(file_of(str(given)))
     while path.suffix in _SUFFIXES and path.stem:
         path = path.with_suffix("")
     return path.name

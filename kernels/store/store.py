@@ -66,7 +66,7 @@ class Store:
         # Links to ccache by the compilers' names; the cache itself is the user's.
         self.ccache = self.root / "ccache"
         self.trees = self.root / "trees"
-        # Tarballs on their way, interrupted ones included.
+        # Tarballs and kernels on their way, interrupted ones included.
         self.downloads = self.root / "downloads"
         # Initial archives of images with modules, by the digest of their content.
         self.initramfs = self.root / "initramfs"

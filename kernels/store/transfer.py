@@ -1,17 +1,29 @@
-"""A built kernel on its way from one store to another, by its key and checked by its digest."""
+"""A built kernel on its way from one store to another: in chunks, each checked by its digest.
+
+What arrived stays in the store's `downloads/` until the kernel is whole: an interrupted transfer
+goes on, also in another process and from another sender.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from host.files import sync
+from host.progress import silent
 from kernels.catalog.entries import KernelEntry
 from kernels.errors import HostTrouble
 from kernels.store.store import Store
 from kernels.tools import toolchain
+
+#: Bytes of a chunk; the last one of a file has less.
+CHUNK = 1 << 20
+# How often a chunk is asked for that arrives damaged.
+_ATTEMPTS = 3
 
 
 class Damaged(HostTrouble):
@@ -23,17 +35,11 @@ class Damaged(HostTrouble):
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A kernel with its helper modules: content by path below the store's root."""
+    """A kernel with its helper modules: digests of the chunks by path below the store's root."""
 
     kernel: str
     key: str
-    files: Mapping[str, bytes]
-    sha256: str
-
-    @property
-    def size(self) -> int:
-        """In bytes."""
-        return sum(map(len, self.files.values()))
+    files: Mapping[str, tuple[str, ...]]
 
 
 def pack(store: Store, entry: KernelEntry) -> Package:
@@ -43,51 +49,79 @@ def pack(store: Store, entry: KernelEntry) -> Package:
         raise HostTrouble(f"{entry.kernel_id} is not in {store.root}", "build it first")
     places = (kernel.image.parent, store.modules / kernel.interface)
     files = {
-        str(file.relative_to(store.root)): file.read_bytes()
+        str(file.relative_to(store.root)): tuple(
+            _digest(content[start : start + CHUNK]) for start in range(0, len(content), CHUNK)
+        )
         for place in places
         for file in sorted(place.rglob("*"))
         if file.is_file()
+        for content in [file.read_bytes()]
     }
-    return Package(entry.kernel_id, kernel.key, files, _digest(files.items()))
+    return Package(entry.kernel_id, kernel.key, files)
 
 
-def unpack(package: Package, store: Store, entry: KernelEntry) -> None:
-    """Put a kernel into a store, unless it is there.
+def chunk(store: Store, name: str, number: int) -> bytes:
+    """One chunk of a file of a package, from 0.  Raises OSError."""
+    with (store.root / name).open("rb") as file:
+        file.seek(number * CHUNK)
+        return file.read(CHUNK)
+
+
+def receive(
+    package: Package, store: Store, entry: KernelEntry, fetch: Callable[[str, int], bytes]
+) -> None:
+    """Put a kernel into a store, unless it is there; ``fetch`` gets a chunk from another store.
 
     The entry stands for it from then on, whatever the compiler of this machine is.  Raises Damaged,
-    OSError.
+    OSError, what ``fetch`` and `Store.lock` raise.
     """
-    known = store.lookup(entry)
-    if known is not None and known.key == package.key:
+    if _has(store, entry, package):
         return
-    if _digest(package.files.items()) != package.sha256:
-        raise Damaged(package.kernel)
-    # Whole directories, in their order: the kernel is there when its modules are.
-    places = {_place(name) for name in package.files}
-    for place in sorted(places, key=lambda each: each.startswith("kernels/")):
-        target = store.root / place
-        if target.exists():
-            continue
-        with store.workspace() as work:
-            directory = work / "received"
-            for name, content in package.files.items():
-                if _place(name) == place:
-                    file = directory / Path(name).relative_to(place)
-                    file.parent.mkdir(parents=True, exist_ok=True)
-                    file.write_bytes(content)
-                    sync(file)
+    with store.lock(f"receive-{package.key}", f"receiving {package.kernel}", silent):
+        # Another process was faster.
+        if _has(store, entry, package):
+            return
+        received = store.downloads / package.key
+        for name in package.files:
+            _complete(received / name, package, name, fetch)
+        # Whole directories, in their order: the kernel is there when its modules are.
+        places = {_place(name) for name in package.files}
+        for place in sorted(places, key=lambda each: each.startswith("kernels/")):
+            target = store.root / place
             target.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                directory.rename(target)
-            except OSError:
-                # Another process was faster.
-                if not target.exists():
-                    raise
-        sync(target.parent)
-    kernel = store.load(entry, package.key)
-    if kernel is None:
-        raise Damaged(package.kernel)
-    store.remember(entry, store.recipe(kernel), toolchain.stamp())
+            # A build, or a transfer of a kernel with the same modules, may have been faster.
+            with suppress(OSError):
+                (received / place).rename(target)
+            if not target.exists():
+                raise Damaged(package.kernel)
+            sync(target.parent)
+        shutil.rmtree(received)
+        kernel = store.load(entry, package.key)
+        if kernel is None:
+            raise Damaged(package.kernel)
+        store.remember(entry, store.recipe(kernel), toolchain.stamp())
+
+
+def _has(store: Store, entry: KernelEntry, package: Package) -> bool:
+    known = store.lookup(entry)
+    return known is not None and known.key == package.key
+
+
+def _complete(path: Path, package: Package, name: str, fetch: Callable[[str, int], bytes]) -> None:
+    """Fetch what a file lacks.  Raises Damaged, and what ``fetch`` raises."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    with path.open("r+b") as file:
+        for number, digest in enumerate(package.files[name]):
+            content, attempts = file.read(CHUNK), 0
+            while _digest(content) != digest:
+                if attempts == _ATTEMPTS:
+                    raise Damaged(package.kernel)
+                content, attempts = fetch(name, number), attempts + 1
+                file.seek(number * CHUNK)
+                file.write(content)
+        file.truncate()
+    sync(path)
 
 
 def _place(name: str) -> str:
@@ -96,8 +130,5 @@ def _place(name: str) -> str:
     return str(Path(*parts[: 2 if parts[0] == "kernels" else 3]))
 
 
-def _digest(files: Iterable[tuple[str, bytes]]) -> str:
-    found = hashlib.sha256()
-    for name, content in sorted(files):
-        found.update(f"{name}\0{len(content)}\0".encode() + content)
-    return found.hexdigest()
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

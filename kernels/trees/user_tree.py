@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from host.files import read_record, write_record
 from host.progress import Progress
 from kernels.catalog.catalog import load_catalog
 from kernels.catalog.entries import ABI_OF_RELEASE, TREE, KernelEntry, Source
@@ -14,9 +15,11 @@ from kernels.errors import UserMistake
 from kernels.store.store import Store
 from kernels.tools import toolchain
 from kernels.tools.git import TOOLS
+from kernels.trees.tree_snapshot import Snapshot
 from kernels.trees.worktrees import WorkTree
 
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]+")
+_TREE = "tree-"
 _SHORT = 12
 # Digits that distinguish trees of the same name.
 _PLACE = 8
@@ -28,10 +31,12 @@ def entry_of(directory: Path, ref: str | None, store: Store, progress: Progress)
     Its name is `tree-RELEASE` or `tree-RELEASE-COMMIT`, its revision the id of the content.
     Raises MissingTool, UserMistake if it is no kernel tree, too old, or has no such commit.
     """
-    toolchain.require(TOOLS)
     directory = directory.resolve()
     source = Source(TREE, _package(directory), tree=directory, ref=ref)
-    snapshot = WorkTree(source, store, progress).snapshot()
+    snapshot = None if directory.exists() else _noted(source, store)
+    if snapshot is None:
+        toolchain.require(TOOLS)
+        snapshot = WorkTree(source, store, progress).snapshot()
     catalog = load_catalog()
     template = catalog.like(snapshot.number)
     if template is None:
@@ -39,7 +44,7 @@ def entry_of(directory: Path, ref: str | None, store: Store, progress: Progress)
             f"{directory} is Linux {snapshot.number}, but the catalog starts with {catalog.first}",
             f"give a tree of Linux {catalog.first} or later, or a built image: --image FILE",
         )
-    name = f"tree-{_NOT_IN_NAMES.sub('-', snapshot.number.lower())}"
+    name = f"{_TREE}{_NOT_IN_NAMES.sub('-', snapshot.number.lower())}"
     if snapshot.commit is not None:
         name += f"-{snapshot.commit[:_SHORT]}"
     return replace(
@@ -51,6 +56,28 @@ def entry_of(directory: Path, ref: str | None, store: Store, progress: Progress)
         default=False,
         revision=snapshot.tree,
     )
+
+
+def note(entry: KernelEntry, store: Store) -> None:
+    """Let `entry_of` find an entry of another machine's tree.  Raises OSError."""
+    source = entry.source
+    if source.tree is None or source.tree.exists():
+        return
+    number = entry.name.removeprefix(_TREE).removesuffix(f"-{(source.ref or '')[:_SHORT]}")
+    file = _note(source, store)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_record(file, {"tree": entry.revision, "number": number})
+
+
+def _noted(source: Source, store: Store) -> Snapshot | None:
+    known = read_record(_note(source, store))
+    if known is None:
+        return None
+    return Snapshot(str(known["tree"]), str(known["number"]), source.ref)
+
+
+def _note(source: Source, store: Store) -> Path:
+    return store.trees / source.package / f"noted-{source.ref or 'files'}.json"
 
 
 def _package(directory: Path) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Container
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from kernels.catalog.catalog import load_catalog
 from kernels.errors import HostTrouble
+from kernels.store import transfer
 from kernels.store.store import Store
-from kernels.store.transfer import Damaged, pack, unpack
+from kernels.store.transfer import Damaged, chunk, pack, receive
 from kernels.tools import toolchain
 from tests.kernels.fake_make import ENTRY, publish
 
@@ -28,31 +30,75 @@ def sender(tmp_path: Path) -> Store:
     return store
 
 
+@dataclass
+class Link:
+    """Gets chunks from a store; ends after so many, and damages those with these numbers."""
+
+    store: Store
+    fetched: list[tuple[str, int]] = field(default_factory=list)
+    most: int = 1000
+    damaged: Container[int] = ()
+
+    def __call__(self, name: str, number: int) -> bytes:
+        if len(self.fetched) == self.most:
+            raise ConnectionResetError
+        self.fetched.append((name, number))
+        return b"other" if len(self.fetched) in self.damaged else chunk(self.store, name, number)
+
+
 def test_a_kernel_arrives_with_its_modules(
     sender: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a machine with another compiler."""
-    package = pack(sender, ENTRY)
+    package, link = pack(sender, ENTRY), Link(sender)
     monkeypatch.setattr(toolchain, "stamp", lambda: "another")
     receiver = Store(tmp_path / "receiver")
-    unpack(package, receiver, ENTRY)
-    unpack(package, receiver, ENTRY)
+    receive(package, receiver, ENTRY, link)
+    number = len(link.fetched)
+    receive(package, receiver, ENTRY, link)
+    assert len(link.fetched) == number == len(package.files)
     here, there = receiver.lookup(ENTRY), sender.load(ENTRY, package.key)
     assert here is not None
     assert there is not None
     assert here.image.read_bytes() == there.image.read_bytes()
     assert replace(here, image=there.image, config=there.config) == there
     assert next(receiver.modules.rglob("*.ko")).read_bytes() == b"module"
-    assert list((receiver.root / "work").iterdir()) == []
+    assert list(receiver.downloads.iterdir()) == []
+
+
+def test_an_interrupted_transfer_goes_on(
+    sender: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In another process: only what is missing or damaged is sent again."""
+    monkeypatch.setattr(transfer, "CHUNK", 4)
+    package, receiver = pack(sender, ENTRY), Store(tmp_path / "receiver")
+    whole = sum(map(len, package.files.values()))
+    with pytest.raises(ConnectionResetError):
+        receive(package, receiver, ENTRY, Link(sender, most=whole // 2))
+    assert receiver.lookup(ENTRY) is None
+    next((receiver.downloads / package.key).rglob("bzImage")).write_bytes(b"torn, and longer")
+    rest = Link(sender)
+    receive(package, receiver, ENTRY, rest)
+    # The image has two chunks.
+    assert len(rest.fetched) == whole - whole // 2 + 2
+    here, there = receiver.lookup(ENTRY), sender.load(ENTRY, package.key)
+    assert here is not None
+    assert there is not None
+    assert here.image.read_bytes() == there.image.read_bytes()
+
+
+def test_a_damaged_chunk_is_fetched_again(sender: Store, tmp_path: Path) -> None:
+    package, receiver = pack(sender, ENTRY), Store(tmp_path / "receiver")
+    link = Link(sender, damaged={1, 2})
+    receive(package, receiver, ENTRY, link)
+    assert len(link.fetched) == len(package.files) + 2
+    assert receiver.lookup(ENTRY) is not None
 
 
 def test_a_damaged_kernel_is_refused(sender: Store, tmp_path: Path) -> None:
-    package = pack(sender, ENTRY)
-    name = next(iter(package.files))
-    damaged = replace(package, files={**package.files, name: b"other"})
     receiver = Store(tmp_path / "receiver")
     with pytest.raises(Damaged, match="was damaged on its way"):
-        unpack(damaged, receiver, ENTRY)
+        receive(pack(sender, ENTRY), receiver, ENTRY, Link(sender, damaged=range(1000)))
     assert receiver.lookup(ENTRY) is None
 
 

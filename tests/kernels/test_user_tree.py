@@ -14,7 +14,7 @@ from kernels.catalog.catalog import load_catalog
 from kernels.errors import UserMistake
 from kernels.request import Request
 from kernels.store.store import Store
-from kernels.trees.user_tree import entry_of
+from kernels.trees.user_tree import entry_of, note
 
 
 def test_entry_of_a_tree(tree: Path, store: Store) -> None:
@@ -64,6 +64,25 @@ def test_directory_that_is_no_kernel_tree_is_refused(
     subprocess.run(change, shell=True, cwd=tree.parent, check=True)
     with pytest.raises(UserMistake, match=message):
         entry_of(tree, None, store, silent)
+
+
+@pytest.mark.parametrize("ref", [None, "HEAD"])
+def test_noted_tree_is_found_where_it_is_not(
+    checkout: Path, store: Store, tmp_path: Path, ref: str | None
+) -> None:
+    """On another machine, which gets its kernels built; where it is, it is read."""
+    entry, there = entry_of(checkout, ref, store, silent), Store(tmp_path / "there")
+    commit = entry.source.ref
+    note(entry, there)
+    assert list(there.trees.rglob("noted-*")) == []
+    moved = checkout.rename(tmp_path / "moved")
+    note(entry, there)
+    assert entry_of(checkout, commit, there, silent) == entry
+    with pytest.raises(UserMistake, match=r"linux is no (git repository|kernel tree)"):
+        entry_of(checkout, "v6.13-rc2" if ref is None else None, there, silent)
+    moved.rename(checkout)
+    (checkout / "kernel" / "fork.c").write_text("knife\n")
+    assert (entry_of(checkout, commit, there, silent) == entry) is (ref is not None)
 
 
 def test_unknown_ref_is_refused(checkout: Path, store: Store, tmp_path: Path) -> None:

@@ -40,10 +40,15 @@ _TIED = (sys.executable, "-I", "-S", DIE_WITH_PARENT)
 
 
 class Proxy:
-    """Forwards connections to an address of this machine, until they are cut."""
+    """Forwards connections to a port of this machine, until they are cut.
 
-    def __init__(self, to: int) -> None:
+    They are cut once when ``cut_after`` bytes were ``forwarded``.
+    """
+
+    def __init__(self, to: int, cut_after: int | None = None) -> None:
         self._to = to
+        self._cut_after = cut_after
+        self.forwarded = 0
         self._ends: list[socket.socket] = []
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
@@ -70,16 +75,19 @@ class Proxy:
                 far = socket.create_connection(("127.0.0.1", self._to))
                 self._ends += [near, far]
                 for source, sink in ((near, far), (far, near)):
-                    threading.Thread(target=_forward, args=(source, sink), daemon=True).start()
+                    threading.Thread(target=self._forward, args=(source, sink), daemon=True).start()
 
-
-def _forward(source: socket.socket, sink: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(_CHUNK):
-            sink.sendall(data)
-    for end in (source, sink):
+    def _forward(self, source: socket.socket, sink: socket.socket) -> None:
         with suppress(OSError):
-            end.shutdown(socket.SHUT_RDWR)
+            while data := source.recv(_CHUNK):
+                sink.sendall(data)
+                self.forwarded += len(data)
+                if self._cut_after is not None and self.forwarded >= self._cut_after:
+                    self._cut_after = None
+                    self.cut()
+        for end in (source, sink):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager
@@ -113,10 +121,11 @@ def disturbed(place: Runs, kernels: Sequence[str], out: Path, chance: Random) ->
     with _scheduler(place) as port:
         proxy = Proxy(port)
         started = [
-            _start(place, "worker", f"tcp://127.0.0.1:{port}", f"--name={name}")
+            _start(place, "worker", f"tcp://127.0.0.1:{port}", "--vms=1", f"--name={name}")
             for name in ("first", "second")
         ]
-        started.append(_start(place, "worker", f"tcp://127.0.0.1:{proxy.port}", "--name=third"))
+        words = [f"tcp://127.0.0.1:{proxy.port}", "--vms=1", "--name=third"]
+        started.append(_start(place, "worker", *words))
         for process in started:
             assert process.stdout is not None
             process.stdout.readline()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from conformance.cli.matrix.resources import offered
 from host.temporary_directories import scratch
 from kernels.errors import HostTrouble, UserMistake
 
@@ -30,8 +31,6 @@ _CONNECT_S = 30
 _STARTS = 3
 # Seconds for a cluster without processes to close.
 _CLOSE_S = 10
-RESOURCE = "vm"
-"""The resource of a worker that a shard takes one of."""
 
 
 def declare_security(parser: Any) -> None:
@@ -103,10 +102,10 @@ def is_loopback(address: str) -> bool:
 
 
 @contextmanager
-def connected(options: Namespace, workers: int) -> Iterator[Client]:
+def connected(options: Namespace, workers: int, guest_mib: int = 0) -> Iterator[Client]:
     """A client of the scheduler of ``options``, or of a cluster of so many workers here.
 
-    Raises UserMistake, HostTrouble.
+    Each of those has the memory for one guest.  Raises UserMistake, HostTrouble.
     """
     silence()
     import dask
@@ -123,7 +122,7 @@ def connected(options: Namespace, workers: int) -> Iterator[Client]:
             yield client
         return
     with scratch() as directory, dask.config.set(settings(directory)):
-        cluster = _started(workers, directory)
+        cluster = _started(workers, directory, guest_mib)
         try:
             with Client(cluster) as client:
                 yield client
@@ -131,11 +130,11 @@ def connected(options: Namespace, workers: int) -> Iterator[Client]:
             _end(cluster)
 
 
-def _started(workers: int, directory: Path) -> Any:
+def _started(workers: int, directory: Path, guest_mib: int) -> Any:
     """A cluster on this machine.  Raises HostTrouble."""
     from distributed import LocalCluster
 
-    why = ""
+    why, offer = "", offered(1, share=workers, least_mib=guest_mib)
     for _ in range(_STARTS):
         try:
             return LocalCluster(
@@ -144,7 +143,7 @@ def _started(workers: int, directory: Path) -> Any:
                 host="127.0.0.1",
                 dashboard_address="127.0.0.1:0",
                 scheduler_kwargs={"dashboard": False},
-                resources={RESOURCE: 1},
+                resources=offer,
                 # Other users of this machine can reach its ports: encrypted, with a key of this
                 # run.
                 security=True,

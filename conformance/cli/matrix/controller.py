@@ -16,13 +16,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from conformance.cli.matrix.cluster import RESOURCE
-from conformance.cli.matrix.progress import DONE, Column
+from conformance.cli.matrix import resources
+from conformance.cli.matrix.kernel_spec import KernelSpec
+from conformance.cli.matrix.progress import DONE, Column, write_overview
+from conformance.cli.matrix.resources import Resources
 from conformance.cli.matrix.shard_store import ShardStore
-from conformance.cli.matrix.tasks import Judged, TaskHung, build, ids_of, judge
+from conformance.cli.matrix.tasks import TOPIC, Built, Judged, TaskHung, build, judge
 from conformance.results.case_result import Blame, CaseResult, Outcome
 from conformance.results.errors import ReportError
 from conformance.results.shard import SEPARATOR
+from conformance.session.launch import guest_mib
 from conformance.session.merge import write_merged
 from conformance.session.shards import seconds_of, shard
 from host.deadline import Deadline
@@ -41,8 +44,10 @@ _ATTEMPTS = 3
 _OVERVIEW = 20.0
 # Seconds between looks at the number of workers.
 _TICK_S = 1.0
-# Seconds without any worker after which the matrix is given up.
+# Seconds without a worker for a kernel after which it is given up.
 _ALONE_S = 120.0
+# Workers that a kernel is fetched from besides its builder.
+_HOLDERS = 4
 
 
 class Task(NamedTuple):
@@ -53,11 +58,21 @@ class Task(NamedTuple):
     part: str
 
 
+def _patience() -> Deadline:
+    return Deadline(_ALONE_S, "a worker")
+
+
 @dataclass(slots=True)
 class _Kernel:
+    """A kernel; ``takes`` are the resources of its tasks, until ``given_up``."""
+
+    spec: KernelSpec
     column: Column
     store: ShardStore
+    takes: Resources
+    given_up: Deadline = field(default_factory=_patience)
     built: Future | None = None
+    holders: list[str] = field(default_factory=list)
     ids: tuple[str, ...] = ()
     left: set[str] = field(default_factory=set)
     blamed: dict[str, CaseResult] = field(default_factory=dict)
@@ -65,7 +80,7 @@ class _Kernel:
 
 
 class Matrix:
-    """The kernels of a matrix, in a directory; ``words`` are options of `uevt run`.
+    """The kernels of a matrix, in a directory.
 
     ``shards`` is the number of shards of a kernel, None for one that suits.
     """
@@ -74,8 +89,7 @@ class Matrix:
         self,
         client: Client,
         directory: Path,
-        kernels: Sequence[str],
-        words: Sequence[str],
+        specs: Sequence[KernelSpec],
         shards: int | None = None,
         *,
         building: Callable[..., Any] = build,
@@ -83,13 +97,20 @@ class Matrix:
     ) -> None:
         self._client = client
         self._directory = directory
-        self._words = tuple(words)
         self._shards = shards
         self._building, self._judging = building, judging
         self._kernels = {
-            name: _Kernel(Column(name), ShardStore(directory, name)) for name in kernels
+            spec.id: _Kernel(
+                spec,
+                Column(spec.id),
+                ShardStore(directory, spec.id),
+                resources.of_build(here=spec.has_tree),
+            )
+            for spec in specs
         }
-        self._builds = list(reversed(kernels))
+        # What a shard takes of any worker.
+        self._shard = resources.of_shard(max(guest_mib(spec.flavour) for spec in specs), None)
+        self._builds = list(reversed(self._kernels))
         self._queue: list[Task] = []
         self._running: dict[Future, tuple[str, str]] = {}
         # Not before this time on the monotonic clock.
@@ -111,35 +132,51 @@ class Matrix:
     def run(self, on_change: Callable[[int], None]) -> None:
         """Judge all kernels; ``on_change`` gets the number of workers.
 
-        Raises ReportError, OSError, TimeoutError without workers.
+        Raises ReportError, OSError.
         """
         from distributed import wait
 
-        self._client.wait_for_workers(1, timeout=_ALONE_S)
-        alone = Deadline(_ALONE_S, "a worker")
+        self._client.subscribe_topic(TOPIC, self._progress)
         while self._builds or self._queue or self._running:
-            slots = self._slots()
-            if slots:
-                alone = Deadline(_ALONE_S, "a worker")
-            elif alone.expired:
-                raise TimeoutError(f"none for {_ALONE_S:.0f} s")
-            self._submit(slots)
+            workers = self._workers()
+            slots = sum(resources.room(self._shard, each) for each in workers)
+            self._give_up(workers)
+            # A build may run where no shard can.
+            self._submit(max(1, slots))
             on_change(slots)
             if not self._running:
-                self._client.wait_for_workers(1, timeout=_ALONE_S)
+                time.sleep(_TICK_S)
                 continue
             with suppress(TimeoutError):
                 wait(list(self._running), timeout=_TICK_S, return_when="FIRST_COMPLETED")
             for future in [each for each in self._running if each.done()]:
-                self._ended(future, *self._running.pop(future))
+                # Unless the kernel failed by another.
+                if future in self._running:
+                    self._ended(future, *self._running.pop(future))
                 on_change(slots)
         if self.judged:
             write_overview(self._directory)
 
-    def _slots(self) -> int:
-        """How many shards the workers can judge at once."""
+    def _progress(self, event: tuple[float, dict[str, Any]]) -> None:
+        """A message about a shard, in another thread."""
+        message = event[1]
+        kernel = self._kernels.get(message["kernel"])
+        if kernel is not None and message["part"] in kernel.left:
+            kernel.column.running[message["part"]] = message["done"]
+
+    def _workers(self) -> list[Resources]:
+        """What each worker offers."""
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
-        return int(sum(each.get("resources", {}).get(RESOURCE, 0) for each in workers))
+        return [each.get("resources", {}) for each in workers]
+
+    def _give_up(self, workers: Sequence[Resources]) -> None:
+        """Fail kernels that no worker could run for long enough."""
+        for name, kernel in self._kernels.items():
+            if any(resources.room(kernel.takes, each) for each in workers):
+                kernel.given_up = _patience()
+            elif kernel.given_up.expired and not kernel.merged and name not in self.errors:
+                needed = ", ".join(f"{name}={value:g}" for name, value in kernel.takes.items())
+                self._fail(kernel, f"no worker offers {needed}; see uevt worker")
 
     def _submit(self, slots: int) -> None:
         """Start tasks for all slots: builds first, since shards wait for them."""
@@ -155,19 +192,18 @@ class Matrix:
         kernel = self._kernels[name]
         kernel.column.state = "building"
         kernel.built = self._client.submit(
-            self._building, name, self._words, key=self._key("build", name), **_once()
+            self._building, kernel.spec, key=self._key("build", name), **_once(kernel)
         )
-        ids = self._client.submit(ids_of, kernel.built, key=self._key("cases", name), pure=False)
-        self._running[ids] = (name, "")
+        self._running[kernel.built] = (name, "")
 
     def _judge(self, task: Task) -> None:
         kernel = self._kernels[task.kernel]
         limit = max(_LEAST_S, -task.minus_seconds * _SLOW)
         future = self._client.submit(
             self._judging,
-            *(kernel.built, task.kernel, self._words, task.part, limit),
+            *(kernel.built, kernel.spec, task.part, limit, tuple(kernel.holders)),
             key=self._key("judge", task.kernel, task.part),
-            **_once(),
+            **_once(kernel),
         )
         self._running[future] = (task.kernel, task.part)
 
@@ -178,8 +214,7 @@ class Matrix:
 
     def _ended(self, future: Future, name: str, part: str) -> None:
         kernel = self._kernels[name]
-        if name in self.errors:
-            return
+        kernel.column.running.pop(part, None)
         if future.status == "finished":
             result = future.result()
             if part:
@@ -194,19 +229,24 @@ class Matrix:
             self._halve(kernel, part, error)
         elif self._attempts[name, part] >= _ATTEMPTS:
             self._fail(kernel, f"{part or 'build'}: {error or future.status}")
-            kernel.column.left_s = 0.0
-            self._queue = [task for task in self._queue if task.kernel != name]
-            heapq.heapify(self._queue)
         elif part:
             self._enqueue(kernel, part)
         else:
             self._builds.append(name)
 
     def _fail(self, kernel: _Kernel, why: str) -> None:
-        self.errors[kernel.column.kernel], kernel.column.state = why, "failed"
+        name = kernel.spec.id
+        self.errors[name], kernel.column.state, kernel.column.left_s = why, "failed", 0.0
+        self._builds = [each for each in self._builds if each != name]
+        self._queue = [task for task in self._queue if task.kernel != name]
+        heapq.heapify(self._queue)
+        for future in [each for each, (of, _) in self._running.items() if of == name]:
+            del self._running[future]
+            future.cancel()
 
-    def _plan(self, kernel: _Kernel, ids: tuple[str, ...]) -> None:
+    def _plan(self, kernel: _Kernel, built: Built) -> None:
         """A kernel is built: split its cases, and take what an earlier controller judged."""
+        ids = built.ids
         kernel.ids, kernel.column.cases = ids, len(ids)
         kernel.column.state = "judging"
         if not ids:
@@ -215,6 +255,11 @@ class Matrix:
         number = self._shards or math.ceil(seconds_of(ids) / CASES_IN_SHARD_S)
         number = min(number, len(ids))
         found = kernel.store.runs()
+        # All shards of a kernel run with one accelerator.
+        was = [run.record.head.host["accel"] for run in found.values()]
+        accelerator = was[0] if was else resources.most_offered(self._workers())
+        accelerated = None if kernel.spec.entry is None else accelerator
+        kernel.takes = resources.of_shard(guest_mib(kernel.spec.flavour), accelerated)
         pending = [f"{each}/{number}" for each in range(1, number + 1)]
         while pending:
             part = pending.pop()
@@ -234,7 +279,10 @@ class Matrix:
         heapq.heappush(self._queue, Task(-seconds, kernel.column.kernel, part))
 
     def _judged(self, kernel: _Kernel, part: str, result: Judged) -> None:
-        kernel.column.add(part, kernel.store.add(part, result.files, result.worker))
+        if result.worker not in kernel.holders:
+            kernel.holders = [result.worker, *kernel.holders][:_HOLDERS]
+        run = kernel.store.add(part, result.files, result.name, kernel.spec.words)
+        kernel.column.add(part, run)
         self._done(kernel, part)
 
     def _done(self, kernel: _Kernel, part: str) -> None:
@@ -279,23 +327,6 @@ class Matrix:
             self._overview_at = began + _OVERVIEW * (time.monotonic() - began)
 
 
-def write_overview(directory: Path) -> None:
-    """Write report.html of the kernels so far.  Raises OSError, ReportError."""
-    from conformance.report.matrix.findings import read_findings
-    from conformance.report.matrix.html import render_html
-    from conformance.report.matrix.table import matrix
-    from conformance.results.directory import REPORT
-    from conformance.results.stored_runs import latest_runs, read_run
-    from host.files import write_atomically
-
-    found = [read_run(file) for file in latest_runs(directory)]
-    # A self-check is no column.
-    runs = [run for run in found if not run.record.head.self_check]
-    if not runs:
-        return
-    write_atomically(directory / REPORT, render_html(matrix(runs), read_findings()))
-
-
 def _halves(part: str) -> tuple[str, str]:
     return f"{part}{SEPARATOR}1/2", f"{part}{SEPARATOR}2/2"
 
@@ -307,6 +338,6 @@ def _blamed(id: str, error: BaseException | None) -> CaseResult:
     return CaseResult(id, surface, "", Outcome.ERROR, Blame.HOST, reason)
 
 
-def _once() -> dict[str, Any]:
-    """Options of a task that takes a slot of a worker."""
-    return {"resources": {RESOURCE: 1}, "retries": 0, "pure": False}
+def _once(kernel: _Kernel) -> dict[str, Any]:
+    """Options of a task."""
+    return {"resources": dict(kernel.takes), "retries": 0, "pure": False}

@@ -1,6 +1,6 @@
 """Build a kernel and list its cases: a program of its own, which dies with its worker.
 
-``python -m conformance.cli.matrix.prepare WORD…`` takes the options of `uevt run`, and prints JSON.
+``python -m conformance.cli.matrix.prepare WORD…`` takes all options of a run, and prints JSON.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ import json
 import sys
 
 from conformance.cli.cases import select
-from conformance.cli.main import build_parser
-from conformance.session.options import apply_defaults
+from conformance.cli.matrix.kernel_spec import options_of
 from conformance.session.target.target import resolve
 from kernels.errors import KernelsError
 from vm.errors import VmError
@@ -18,9 +17,7 @@ from vm.errors import VmError
 
 def main(words: list[str]) -> int:
     """Print the ids of the cases that a run with these options selects."""
-    options = build_parser(["run", *words]).parse_args(["run", *words])
-    (options.kernel,) = options.kernel
-    apply_defaults(options)
+    options = options_of(words)
     try:
         profile = resolve(options).profile
     except (KernelsError, VmError) as error:

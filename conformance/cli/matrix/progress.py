@@ -1,13 +1,16 @@
-"""The state of a matrix, and one screen that shows it."""
+"""The state of a matrix: on one screen, and in report.html of all kernels."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TextIO
 
-from conformance.results.stored_runs import Run
+from conformance.results.directory import REPORT
+from conformance.results.stored_runs import Run, latest_runs, read_run
+from host.files import write_atomically
 
 DONE = "done"
 _INTERVAL_S = 0.5
@@ -15,7 +18,10 @@ _INTERVAL_S = 0.5
 
 @dataclass(slots=True)
 class Column:
-    """One kernel: ``state`` is a word for people, ``left_s`` seconds of its cases on one guest."""
+    """One kernel: ``state`` is a word for people, ``left_s`` seconds of its cases on one guest.
+
+    ``running`` are the numbers of cases that have ended in shards that run.
+    """
 
     kernel: str
     state: str = "waiting"
@@ -24,6 +30,7 @@ class Column:
     unexpected: int = 0
     left_s: float = 0.0
     runs: dict[str, Run] = field(default_factory=dict)
+    running: dict[str, int] = field(default_factory=dict)
 
     def add(self, part: str, run: Run) -> None:
         """A shard was judged."""
@@ -32,12 +39,13 @@ class Column:
         self.done += len(record.shards[0].cases)
         self.unexpected += sum(record.head.fails(case.outcome) for case in record.cases)
 
-    @property
-    def line(self) -> str:
-        """One line for people."""
+    def line(self, *, moving: bool) -> str:
+        """One line for people; ``moving``: with shards that run."""
         parts = [f"{self.kernel:20} {self.state}"]
         if self.cases:
-            parts.append(f"{self.done}/{self.cases} cases")
+            # Another thread adds to it.
+            running = sum([*self.running.values()]) if moving else 0
+            parts.append(f"{self.done + running}/{self.cases} cases")
         if self.unexpected:
             parts.append(f"{self.unexpected} unexpected")
         return ", ".join(parts)
@@ -56,7 +64,7 @@ class Screen:
     def show(self, workers: int, *, final: bool = False) -> None:
         """Show the present state."""
         now = time.monotonic()
-        lines = [column.line for column in self._columns]
+        lines = [column.line(moving=self._moving) for column in self._columns]
         if lines == self._shown or (self._moving and not final and now - self._last < _INTERVAL_S):
             return
         self._last = now
@@ -78,3 +86,17 @@ def _left(columns: Sequence[Column], workers: int) -> str:
     minutes = sum(column.left_s for column in columns) / max(1, workers) / 60
     left = f", about {minutes:.0f} min left for built ones" if minutes >= 1 else ""
     return f"{done} of {len(columns)} kernels, {workers} workers{left}"
+
+
+def write_overview(directory: Path) -> None:
+    """Write report.html of the kernels so far.  Raises OSError, ReportError."""
+    from conformance.report.matrix.findings import read_findings
+    from conformance.report.matrix.html import render_html
+    from conformance.report.matrix.table import matrix
+
+    found = [read_run(file) for file in latest_runs(directory)]
+    # A self-check is no column.
+    runs = [run for run in found if not run.record.head.self_check]
+    if not runs:
+        return
+    write_atomically(directory / REPORT, render_html(matrix(runs), read_findings()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,8 +22,8 @@ class ShardStore:
         """``directory`` is that of the matrix."""
         self._directory = directory / _SHARDS / kernel
 
-    def add(self, part: str, files: Mapping[str, bytes], worker: str) -> Run:
-        """Store the files of a shard's run, with the worker in it.
+    def add(self, part: str, files: Mapping[str, bytes], worker: str, words: Sequence[str]) -> Run:
+        """Store the files of a shard's run, with its worker, and its options as they were given.
 
         Raises ReportError for results that are none, OSError.
         """
@@ -37,7 +37,9 @@ class ShardStore:
         shards = tuple(
             replace(each, node=f"{each.node}, worker {worker}") for each in record.shards
         )
-        write_results(replace(record, shards=shards), temporary / NAME)
+        # The worker has copies of patches.
+        head = replace(record.head, asked=(*words, f"--shard={part}"))
+        write_results(replace(record, head=head, shards=shards), temporary / NAME)
         shutil.rmtree(place, ignore_errors=True)
         temporary.rename(place)
         return read_run(place / NAME)

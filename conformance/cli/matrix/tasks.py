@@ -10,20 +10,24 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from conformance.results import kernel_config, results_json
+from conformance.cli.matrix.kernel_spec import KernelSpec
+from conformance.results import journal, kernel_config, results_json
+from conformance.results.journal import BEGINNING
+from host.deadline import Deadline
 from host.die_with_parent import __file__ as LEASH
 from host.temporary_directories import scratch
 from host.text import one_line
-from kernels.request import Request
+from kernels.errors import KernelsError
 from kernels.store.store import Store
-from kernels.store.transfer import Package, pack, unpack
+from kernels.store.transfer import Damaged, Package, chunk, pack, receive
 
-MODEL = "model"
 _ROOT = Path(__file__).parents[3]
 _MAIN = "import sys; from conformance.cli.main import main; sys.exit(main())"
 _FILES = (results_json.NAME, kernel_config.NAME, "console.log")
@@ -31,6 +35,15 @@ _FILES = (results_json.NAME, kernel_config.NAME, "console.log")
 _BUILD_S = 3 * 3600.0
 # Characters of an error that are sent back.
 _TAIL = 2000
+# Seconds between messages about a shard that runs.
+_REPORT_S = 2.0
+TOPIC = "uevt"
+"""The topic of those messages: kernel, part, and number of cases done."""
+# A journal line of a case that has ended.
+_CASE = BEGINNING + b'case"'
+# Seconds for a chunk, and how often each worker that has it is asked.
+_CHUNK_S = 30.0
+_ATTEMPTS = 3
 
 
 class TaskFailed(Exception):
@@ -43,62 +56,116 @@ class TaskHung(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A kernel in the store of its builder; the model has no ``package``."""
+    """A kernel in the store of the worker with this address; the model has no ``package``."""
 
     ids: tuple[str, ...]
-    package: Package | None
+    worker: str
+    package: Package | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The files of a shard's run, by name; ``worker`` is the name of the worker."""
+    """The files of a shard's run, by name; the name and the address of the worker."""
 
+    name: str
     worker: str
     files: dict[str, bytes]
 
 
-def build(kernel: str, words: Sequence[str]) -> Built:
+def build(spec: KernelSpec) -> Built:
     """Build a kernel, or find it in the store, and list its cases.  Raises TaskFailed, TaskHung."""
     argv = [sys.executable, "-m", "conformance.cli.matrix.prepare"]
-    code, output, errors = _run([*argv, f"--kernel={kernel}", *words], _BUILD_S)
-    if code:
-        raise TaskFailed(errors or f"exit code {code}")
-    package = None if kernel == MODEL else pack(Store(), Request(kernel).entry())
-    return Built(tuple(json.loads(output)), package)
-
-
-def ids_of(built: Built) -> tuple[str, ...]:
-    """The cases of a kernel, without its package."""
-    return built.ids
+    with _failing(), spec.options() as words:
+        code, output, errors = _run([*argv, *words], _BUILD_S)
+        if code:
+            raise TaskFailed(errors or f"exit code {code}")
+        package = None if spec.entry is None else pack(Store(), spec.entry)
+    return Built(tuple(json.loads(output)), _worker().contact_address, package)
 
 
 def judge(
-    built: Built, kernel: str, words: Sequence[str], part: str, limit_s: float, worker: str = ""
+    built: Built, spec: KernelSpec, part: str, limit_s: float, holders: Sequence[str] = ()
 ) -> Judged:
-    """Run a shard of a kernel.
+    """Run a shard of a kernel; ``holders`` are the addresses of workers that may have it as well.
 
-    Raises TaskFailed, TaskHung, and what unpacking the kernel raises.
+    Raises TaskFailed, TaskHung.
     """
-    if built.package is not None:
-        unpack(built.package, Store(), Request(kernel).entry())
-    with scratch() as directory:
+    with _failing(), spec.options() as words, scratch() as directory:
+        if built.package is not None and spec.entry is not None:
+            holders = [built.worker, *holders]
+            try:
+                receive(built.package, Store(), spec.entry, partial(_fetch, holders))
+            except (OSError, Damaged):
+                # The workers that had it are gone.
+                build(spec)
         out = directory / "run"
-        argv = [sys.executable, "-c", _MAIN, "run", f"--kernel={kernel}", *words]
-        _, _, errors = _run([*argv, f"--shard={part}", f"--out={out}", "--quiet"], limit_s)
+        argv = [sys.executable, "-c", _MAIN, "run", *words, "--guests=1", "--quiet"]
+        report = partial(_report, out / journal.NAME, spec.id, part)
+        _, _, errors = _run([*argv, f"--shard={part}", f"--out={out}"], limit_s, report)
         files = {name: (out / name).read_bytes() for name in _FILES if (out / name).is_file()}
     if results_json.NAME not in files:
         raise TaskFailed(errors or "the run left no results")
-    return Judged(worker or _worker_name(), files)
+    return Judged(str(_worker().name), _worker().contact_address, files)
 
 
-def _worker_name() -> str:
+def _fetch(holders: list[str], name: str, number: int) -> bytes:
+    """A chunk from the first of these workers that sends it, in an order that changes.
+
+    Raises OSError.
+    """
+    from distributed.utils import sync
+
+    worker = _worker()
+    for _ in range(_ATTEMPTS * len(holders)):
+        if holders[0] != worker.contact_address:
+            with suppress(OSError):
+                asked = partial(_ask, worker, holders[0], name, number)
+                return bytes(sync(worker.loop, asked, callback_timeout=_CHUNK_S))
+        holders.append(holders.pop(0))
+    raise OSError(f"no worker sends {name}")
+
+
+async def _ask(worker: Any, holder: str, name: str, number: int) -> bytes:
+    """Let another worker read a chunk, beside its tasks.  Raises OSError."""
+    from distributed.protocol.pickle import dumps
+
+    answer = await worker.rpc(holder).run(function=dumps(_read), args=dumps((name, number)))
+    if answer["status"] != "OK":
+        raise OSError(f"{holder} cannot read {name}")
+    return bytes(answer["result"])
+
+
+def _read(name: str, number: int) -> bytes:
+    return chunk(Store(), name, number)
+
+
+@contextmanager
+def _failing() -> Iterator[None]:
+    """Turn errors into one that can be sent."""
+    try:
+        yield
+    except (KernelsError, OSError) as error:
+        raise TaskFailed(str(error)) from None
+
+
+def _worker() -> Any:
     from distributed import get_worker
 
-    return str(get_worker().name)
+    return get_worker()
 
 
-def _run(argv: Sequence[str], limit_s: float) -> tuple[int, str, str]:
+def _report(file: Path, kernel: str, part: str) -> None:
+    """Send the number of cases that have ended, by the journal of the run."""
+    with suppress(OSError):
+        done = file.read_bytes().count(_CASE)
+        _worker().log_event(TOPIC, {"kernel": kernel, "part": part, "done": done})
+
+
+def _run(
+    argv: Sequence[str], limit_s: float, while_it_runs: Callable[[], None] = lambda: None
+) -> tuple[int, str, str]:
     """Run a program that dies with this process: exit code, output, end of the errors."""
+    deadline = Deadline(limit_s, "the task")
     leash = [sys.executable, "-I", "-S", LEASH, str(os.getpid())]
     with subprocess.Popen(
         [*leash, *argv],
@@ -111,10 +178,12 @@ def _run(argv: Sequence[str], limit_s: float) -> tuple[int, str, str]:
         start_new_session=True,
     ) as child:
         try:
-            output, errors = child.communicate(timeout=limit_s)
-        except subprocess.TimeoutExpired:
-            raise TaskHung(f"it did not end in {limit_s:.0f} s") from None
+            while not deadline.expired:
+                with suppress(subprocess.TimeoutExpired):
+                    output, errors = child.communicate(timeout=_REPORT_S)
+                    return child.returncode, output, one_line(errors.strip()[-_TAIL:])
+                while_it_runs()
+            raise TaskHung(f"it did not end in {limit_s:.0f} s")
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
-    return child.returncode, output, one_line(errors.strip()[-_TAIL:])

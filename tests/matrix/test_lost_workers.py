@@ -1,0 +1,135 @@
+"""`uevt matrix`: nothing is lost and nothing counted twice when workers die."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import time
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.cli.matrix.cluster import connected
+from conformance.cli.matrix.controller import Matrix
+from conformance.cli.matrix.kernel_spec import KernelSpec
+from conformance.cli.matrix.tasks import Built, Judged, judge
+from host.deadline import Deadline
+from kernels.store.built_kernel import BuiltKernel
+from tests.conftest import Uevt
+from tests.enclosure import Runs
+from tests.matrix.matrices import (
+    CASES,
+    EXPRESSION,
+    SECONDS,
+    ended,
+    kernel_spec,
+    matrix_words,
+    start,
+    wait_for,
+    workers,
+)
+from tests.test_shards import digests, results
+
+pytest.importorskip("distributed")
+
+
+def test_dead_and_stopped_workers_lose_nothing(built_kernel: BuiltKernel, tmp_path: Path) -> None:
+    """Two kernels, three workers; one is killed, one stopped."""
+    place, out, chance = Runs(tmp_path, built_kernel.kernel_id), tmp_path / "out", random.Random(7)
+    kernels = [built_kernel.kernel_id, "model"]
+    process = start(place, *matrix_words(out, kernels))
+    wait_for(process, "judging, 0/")
+    for number in (signal.SIGKILL, signal.SIGSTOP):
+        time.sleep(chance.uniform(0, 2))
+        os.kill(chance.choice(workers(place)), number)
+    output = ended(process)
+    assert output.count("self-check ok: 16 cases") == output.count("PASS: 15 passed") == 1
+    local = tmp_path / "local"
+    few = (f"--kernel={kernels[0]}", f"-k={EXPRESSION}", "--guests=1", f"--out={local}")
+    assert place.run(*few) == (0, "")
+    assert digests(out / kernels[0]) == digests(local)
+    for kernel in kernels:
+        shards = results(out / kernel)["summary"]["shards"]
+        assert all("worker" in each["node"] for each in shards)
+        assert len(digests(out / kernel)) == CASES
+    assert "status.totals.one_idle" in (out / "report.html").read_text()
+    assert not (out / ".shards" / built_kernel.kernel_id).exists()
+    assert place.left() == []
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, 130)]
+)
+def test_killed_controller_is_resumed(
+    uevt: Uevt, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    place, out = Runs(tmp_path, "model"), tmp_path / "out"
+    process = start(place, *matrix_words(out, ["model"]))
+    wait_for(process, r"judging, [1-9]")
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=SECONDS)
+    assert process.returncode == code
+    if code == 130:
+        assert f"to go on: uevt matrix --resume {out}" in output
+        assert place.left() == []
+        return
+    assert list((out / ".shards" / "model").glob("*-of-3/results.json"))
+    deadline = Deadline(20.0, "end of the workers")
+    while place.processes():
+        deadline.pause(0.1)
+    output = ended(start(place, "matrix", f"--resume={out}", "--workers=2"))
+    assert "judging, 0/" not in output
+    assert "self-check ok: 16 cases" in output
+    assert len(digests(out / "model")) == CASES
+    # Nothing is left to do.
+    assert "self-check ok: 16 cases" in uevt("matrix", "--resume", out).out
+
+
+def deadly(built: Built, spec: KernelSpec, part: str, *others: Any) -> Judged:
+    """Judge a shard, and die if it has the culprit."""
+    from conformance.session.shards import shard
+
+    if "status.file_mode" in shard(part, built.ids).cases:
+        os._exit(1)
+    return judge(built, spec, part, *others)
+
+
+def broken(*_: object) -> Judged:
+    """Fails without ending its worker."""
+    raise OSError("no room")
+
+
+def judged(directory: Path, judging: Any) -> Matrix:
+    """A matrix of the model with this task."""
+    import cloudpickle
+
+    # Workers cannot import this module by its name.
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    spec = kernel_spec("model", "status.file_mode or status.write")
+    with connected(Namespace(scheduler=None), 2) as client:
+        matrix = Matrix(client, directory, [spec], 1, judging=judging)
+        matrix.run(lambda _: None)
+    return matrix
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_case_that_kills_workers_is_found(tmp_path: Path) -> None:
+    matrix = judged(tmp_path, deadly)
+    assert matrix.errors == {}
+    found = {case["id"]: case for case in results(tmp_path / "model")["cases"]}
+    assert len(found) == 2
+    culprit = found.pop("status.file_mode")
+    assert (culprit["outcome"], culprit["blame"]) == ("ERROR", "host")
+    assert "the workers that ran it died" in culprit["reason"]
+    assert {case["outcome"] for case in found.values()} <= {"PASS", "XFAIL"}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_task_that_fails_is_not_tried_for_ever(tmp_path: Path) -> None:
+    matrix = judged(tmp_path, broken)
+    assert "no room" in matrix.errors["model"]
+    assert matrix.judged == []

@@ -1,0 +1,147 @@
+"""Workers of a scheduler, the commands' mistakes, and the page of costs."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from argparse import Namespace
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from conformance.cli.matrix.cluster import is_loopback, security_of
+from host.deadline import Deadline
+from kernels.errors import UserMistake
+from tests.bench import scaling
+from tests.conftest import Uevt
+from tests.enclosure import ROOT, Runs
+from tests.matrix.matrices import EXPRESSION, SECONDS, ended, start
+from tests.test_shards import results
+
+pytest.importorskip("distributed")
+
+
+def certificates(directory: Path) -> dict[str, str]:
+    """The three files of TLS."""
+    from distributed import Security
+
+    made = Security.temporary()
+    found = {}
+    for name, text in (
+        ("ca", made.tls_ca_file),
+        ("cert", made.tls_client_cert),
+        ("key", made.tls_client_key),
+    ):
+        (directory / name).write_text(text)
+        found[name] = str(directory / name)
+    return found
+
+
+def listening(pid: int) -> set[str]:
+    """The addresses at which a process accepts connections, in dotted or colon form."""
+    sockets = set()
+    for file in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            sockets.add(str(file.readlink()).removeprefix("socket:[").rstrip("]"))
+    found = set()
+    for table, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and words[9] in sockets:
+                packed = bytes.fromhex(words[1].partition(":")[0])
+                found.add(socket.inet_ntop(family, packed[::-1]))
+    return found
+
+
+def test_workers_of_a_scheduler(tmp_path: Path) -> None:
+    """With TLS, as between machines."""
+    place, out = Runs(tmp_path, "model"), tmp_path / "out"
+    files = certificates(tmp_path)
+    tls = [f"--tls-{name}={file}" for name, file in files.items()]
+    address = tmp_path / "scheduler.json"
+    dask = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "dask", "scheduler", "--protocol=tls", "--host=127.0.0.1"),
+            *("--port=0", "--no-dashboard", f"--scheduler-file={address}"),
+            *(f"--tls-ca-file={files['ca']}", f"--tls-cert={files['cert']}"),
+            f"--tls-key={files['key']}",
+        ],
+        env={**place.environment(), "TMPDIR": str(tmp_path)},
+        cwd=tmp_path,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        deadline = Deadline(60.0, "the scheduler")
+        while not address.exists():
+            deadline.pause(0.1)
+        at = json.loads(address.read_text())["address"]
+        assert at.startswith("tls://")
+        worker = start(place, "worker", at, "--name=first", *tls)
+        words = ["matrix", "model", f"--out={out}", f"-k={EXPRESSION}", "--shards=2"]
+        assert "self-check ok" in ended(start(place, *words, f"--scheduler={at}", *tls))
+        ours = [
+            pid for pid, command in place.processes().items() if "dask scheduler" not in command
+        ]
+        assert {host for pid in ours for host in listening(pid)} == {"127.0.0.1"}
+        shards = results(out / "model")["summary"]["shards"]
+        assert [each["node"].rpartition(", ")[2] for each in shards] == ["worker first"] * 2
+    finally:
+        dask.terminate()
+        dask.wait(SECONDS)
+    assert ended(worker) == f"uevt: worker first of {at}\n"
+    assert place.left() == []
+
+
+def test_simulation_of_the_page_is_current() -> None:
+    found = [scaling.simulated(number) for number in scaling.WORKERS]
+    assert scaling.table(found) in (ROOT / "docs" / "scale.md").read_text()
+    assert scaling.PICTURE.read_text() == scaling.picture(found)
+    assert 0.8 < found[-1].efficiency < found[0].efficiency <= 1
+
+
+@pytest.mark.parametrize(
+    ("address", "loopback"),
+    [
+        ("tcp://127.0.0.1:8786", True),
+        ("127.0.0.1:8786", True),
+        ("tcp://[::1]:8786", True),
+        ("tcp://192.0.2.1:8786", False),
+        ("tcp://0.0.0.0:8786", False),
+    ],
+)
+def test_tls_is_required_off_the_machine(address: str, loopback: bool) -> None:
+    assert is_loopback(address) is loopback
+    none = Namespace(tls_ca=None, tls_cert=None, tls_key=None)
+    if loopback:
+        assert security_of(address, none) is None
+        return
+    with pytest.raises(UserMistake, match="a worker runs what it is sent"):
+        security_of(address, none)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("worker", "tcp://192.0.2.1:8786"), "is another machine"),
+        (("worker", "tls://192.0.2.1:8786"), "needs TLS"),
+        (("worker", "tcp://127.0.0.1:1", "--tls-ca=a"), "TLS needs three files"),
+        (("worker", "nonsense"), "is no address"),
+        (("matrix", "--out=here"), "no kernel named"),
+        (("matrix", "6.12"), "no --out"),
+        (("matrix", "6.12", "--resume=here"), "--resume takes kernels"),
+        (("matrix", "--abi=6.8", "--resume=here"), "--resume takes kernels"),
+        (("matrix", "6.12", "--tree=here", "--out=here"), "exclude each other"),
+        (("matrix", "model", "--patch=here", "--out=here"), "for kernels that are built"),
+        (("matrix", "6.12", "--patch=nowhere", "--out=here"), "nowhere: No such file"),
+        (("matrix", "6.12", "--abi=none", "--out=here"), "--abi none"),
+        (("matrix", "6.12", "--ref=HEAD", "--out=here"), "--ref goes with --tree"),
+        (("matrix", "5.4", "--out=here"), "5.4"),
+        (("matrix", "--resume=nowhere"), "has no matrix to resume"),
+        (("matrix", "6.12", "--out=here", "--shards=0"), "--shards needs a number"),
+    ],
+)
+def test_mistakes_are_refused(uevt: Uevt, words: tuple[str, ...], message: str) -> None:
+    assert message in uevt(*words, code=2).err
