@@ -106,7 +106,7 @@ def _map_device(world: World, operation: MapDevice) -> Answer:
 
 def _minor_faults(world: World, operation: MinorFaults) -> Answer:
     faults = world.process(operation.actor).memory.device_faults
-    return Answer(0, example=b"%d" % faults)
+    return Answer(None, example=b"%d" % faults)
 
 
 def _file_mapping(file: OpenFile, operation: ops.Mmap, *, shared: bool) -> Entry:

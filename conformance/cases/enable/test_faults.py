@@ -1,4 +1,7 @@
-"""Enable words in memory of a device: the kernel can fault such a page in, but not pin it."""
+"""How often the kernel faults in the page of an enable word.
+
+A page of a device can be faulted in, but not pinned.
+"""
 
 from __future__ import annotations
 
@@ -13,29 +16,44 @@ case = surface(
     level="detail",
     profiles="6.4..",
     tier="quick",
-    facilities="device_memory",
-    own_kernel="it maps memory of a device of its guest",
 )
 
 # Each attempt faults the page in once.
 ATTEMPTS = 10
+OWN_KERNEL = "it maps memory of a device of its guest"
 
 
-@case(bug="enomem-for-bad-address")
+@case(spec="user_event_enabler_write; trace_events_user.c:user_event_mm_clear_bit")
+def test_present_word(ue: UserEvents) -> None:
+    """A word in a page that is there is written without a fault, by registering and by its end."""
+    data, word = ue.open_data(), ue.process.word()
+    for _ in range(2):
+        # The first calls fault in memory of the program, too.
+        before = minor_faults(ue.process)
+        data.register(ue.name(), word=word)
+        assert data.unregister(word).ok
+        faults = minor_faults(ue.process) - before
+    assert faults == 0
+
+
+@case(bug="enomem-for-bad-address", facilities="device_memory", own_kernel=OWN_KERNEL)
 def test_device_word(ue: UserEvents) -> None:
     """A word in memory of a device is refused, after ten attempts to write it."""
     data, address = ue.open_data(), ue.process.reserve(1)
     map_device(ue.process, address)
     errno = ue.bug("enomem-for-bad-address", fixed="EFAULT", present="ENOMEM")
     for _ in range(2):
-        # The first call faults in memory of the program, too.
         before = minor_faults(ue.process)
         assert data.register(ue.name(), enable_addr=address).errno == errno
         faults = minor_faults(ue.process) - before
     assert faults == ATTEMPTS
 
 
-@case(spec="user_event_mm_clear_bit; trace_events_user.c:user_event_enabler_fault_fixup")
+@case(
+    spec="user_event_mm_clear_bit; trace_events_user.c:user_event_enabler_fault_fixup",
+    facilities="device_memory",
+    own_kernel=OWN_KERNEL,
+)
 def test_device_in_place_of_a_word(ue: UserEvents) -> None:
     """If a word's page becomes memory of a device, unregistering is EFAULT after ten attempts."""
     data, process = ue.open_data(), ue.process
