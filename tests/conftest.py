@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -64,6 +65,14 @@ def built_kernel(pytestconfig: pytest.Config) -> BuiltKernel:
 def kernel_without_user_events(pytestconfig: pytest.Config) -> BuiltKernel:
     """The same without CONFIG_USER_EVENTS; the first time it is built, which takes minutes."""
     return _built(pytestconfig, WITHOUT_USER_EVENTS)
+
+
+def tools_testing(release: str) -> Path:
+    """tools/testing of a source tree in the build store, read-only; skips if it has none."""
+    trees = sorted(Store().sources.glob(f"linux-source-{release}_*/tools/testing"))
+    if not trees:
+        pytest.skip(f"the build store has no source of Linux {release}: build that kernel")
+    return trees[-1]
 
 
 def _built(config: pytest.Config, name: str) -> BuiltKernel:

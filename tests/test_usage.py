@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from conformance.session import launch
 from tests.conftest import Uevt
 
 
@@ -29,3 +32,12 @@ def test_mistake_is_named(uevt: Uevt, words: str, message: str) -> None:
     assert message in printed.err
     assert printed.out == ""
     assert len(printed.err.splitlines()) == 1
+
+
+def test_an_installation_without_its_checkout(
+    uevt: Uevt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(launch, "ROOT", tmp_path)
+    printed = uevt("run", "--kernel", "model", code=2)
+    assert f"{tmp_path} has no pyproject.toml: uevt was installed without" in printed.err
+    assert "pip install -e CHECKOUT" in printed.err

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from conformance.client.tracefs import ROOT
+from conformance.client.tracefs import PROBE_ATTACH, ROOT
 from conformance.report.difference import difference_lines, elided
 from conformance.report.program import program_lines
 from conformance.results.case_result import (
@@ -20,6 +20,8 @@ from conformance.results.case_result import (
 from conformance.results.run import RunHead
 from host.text import counted, first, folded, one_line, wrapped
 
+# The helper module, by its directory in /sys/module.
+_HELPER = PROBE_ATTACH.split("/")[3]
 # Cases of one cause that are named.
 _MOST_ALIKE = 40
 # Column of the text after labels such as "case" and "decided by".
@@ -39,7 +41,7 @@ def render_failure(result: CaseResult, head: RunHead | None = None) -> list[str]
     if result.reason not in map(str, result.mismatches):
         lines += _paragraph(result.reason)
     lines += difference_lines(result)
-    lines += _block(f"program, paths below {ROOT}", program_lines(result))
+    lines += _program(result)
     lines += _block("the kernel reported", [line for r in result.reports for line in _report(r)])
     lines += _block("console", folded(elided(_content(result.evidence.console)), indent=4))
     if result.adapted:
@@ -112,6 +114,14 @@ def _paragraph(text: str) -> list[str]:
 
 def _block(title: str, lines: Sequence[str]) -> list[str]:
     return [f"  {title}", *lines] if lines else []
+
+
+def _program(result: CaseResult) -> list[str]:
+    lines = program_lines(result)
+    title = f"program, paths below {ROOT}"
+    if any(_HELPER in line for line in lines):
+        title += f"; {_HELPER} is a module of uevt"
+    return _block(title, lines)
 
 
 def _report(report: Report) -> Iterator[str]:

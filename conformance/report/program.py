@@ -72,11 +72,20 @@ def _kept(steps: Sequence[str], wrong: Sequence[int]) -> list[int]:
     kept = {*wrong[:_MOST_WRONG], *range(max(0, last - _BEFORE), last + 1)}
     subjects = set(_SUBJECT.findall(steps[last]))
     related = [each for each in range(last) if subjects & set(_SUBJECT.findall(steps[each]))]
-    # Of lines that say the same of different objects the first is enough.
-    shapes = {_VARYING.sub("*", steps[each]): each for each in reversed(related)}
-    for found in (sorted(shapes.values(), reverse=True), reversed(related), range(last, 0, -1)):
+    for found in (
+        _distinct(steps, related),
+        reversed(related),
+        _distinct(steps, range(last)),
+        range(last, 0, -1),
+    ):
         kept |= set(list(found)[: max(0, _MOST - len(kept))])
     return sorted(kept)
+
+
+def _distinct(steps: Sequence[str], places: Sequence[int]) -> list[int]:
+    """The first of the lines that say the same of different objects, or again; latest first."""
+    shapes = {_VARYING.sub("*", steps[each]): each for each in reversed(places)}
+    return sorted(shapes.values(), reverse=True)
 
 
 def _wrapped(step: str) -> list[str]:

@@ -1,8 +1,8 @@
 """Events that outlive the processes of their case: the kernel keeps a reference too many.
 
-An event without USER_EVENT_REG_PERSIST goes with its last reference, any other can be deleted then.
-References are dropped by work queues, after RCU grace periods.  Therefore dynamic_events is read
-after every case, in one request with the invariants, and only what stays is waited for.
+An event without USER_EVENT_REG_PERSIST is deleted with its last reference, any other can be deleted
+then.  References are dropped by work queues, after RCU grace periods.  Therefore dynamic_events is
+read after every case, in one request with the invariants, and only what stays is waited for.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def result_of(case_id: str, left: Left, waited_s: float) -> CaseResult:
         reason=f"{waited_s:.1f} s after the last process of {case_id} ended, dynamic_events still "
         f"lists {names[0]!r}{others}: something holds a reference",
         mismatches=tuple(Mismatch(0, "leftover", allowed, name) for name in names),
-        sentence="An event that does not persist goes with its last reference.",
+        sentence="An event that does not persist is deleted with its last reference.",
         evidence=Evidence(left.program(), docs=_DOC, spec="trace_events_user.c:user_event_put"),
     )
 

@@ -16,11 +16,13 @@ from typing import IO, TYPE_CHECKING, Protocol
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code, worst
 from conformance.session.options import descriptors, words
 from host.die_with_parent import __file__ as LEASH
+from kernels.errors import UserMistake
 
 if TYPE_CHECKING:
     from conformance.report.export.ktap_stream import KtapRuns
 
 ROOT = Path(__file__).parents[2]
+_CONFIGURATION = "pyproject.toml"
 _SESSION = ("-m", "conformance.session.__main__")
 
 # Default number of guests: each needs a core, and memory for itself and its worker.  Starting more
@@ -67,7 +69,7 @@ def make_directories_absolute() -> None:
 
 
 def run_here(arguments: Namespace, kernel: str | None, out: str | None) -> int:
-    """Run a session in this process; its exit code.  Raises OSError."""
+    """Run a session in this process; its exit code.  Raises OSError, UserMistake."""
     words, environment = _words(arguments, kernel, out), _environment()
     os.chdir(ROOT)
     if sys.flags.optimize or sys.dont_write_bytecode:
@@ -207,9 +209,12 @@ def _environment() -> dict[str, str]:
 
 
 def _words(arguments: Namespace, kernel: str | None, out: str | None) -> list[str]:
-    """The command line of one pytest session."""
+    """The command line of one pytest session.  Raises UserMistake."""
+    if not (ROOT / _CONFIGURATION).is_file():
+        what = f"{ROOT} has no {_CONFIGURATION}: uevt was installed without its checkout"
+        raise UserMistake(what, "install it with pip install -e CHECKOUT")
     # No conftest.py or other configuration of the user applies.
-    options = ["conformance/cases", "-c", "pyproject.toml", "--noconftest", "-p", "uevt"]
+    options = ["conformance/cases", "-c", _CONFIGURATION, "--noconftest", "-p", "uevt"]
     # See conformance.runner.assertion_text.
     options += ["--tb=no", "--assert=plain"]
     # Output comes from conformance.report.terminal.progress.

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,12 +15,14 @@ import pytest
 from conformance.cli.install import kselftest
 from conformance.cli.install.kselftest import install, write_tarball
 from kernels.store.built_kernel import BuiltKernel
+from tests.conftest import tools_testing
 from tests.install.booted import Ended, run_in_system
 
 CASE = "write.returns_all_bytes.u8"
 _AS_NOBODY = 'import os; os.setuid(65534); os.execv("uevt/run.sh", ["uevt/run.sh"])'
 # Of xz: quick.
 PRESET = 0
+RELEASES = ("6.1", "6.12", "7.3")
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +46,10 @@ def ended(*words: str | Path, cwd: str = "/") -> subprocess.CompletedProcess[str
     return subprocess.run(
         words, capture_output=True, text=True, timeout=120, cwd=cwd, env={"PATH": os.defpath}
     )
+
+
+def _command(release: str) -> str:
+    return f"kernel_{release.replace('.', '_')}"
 
 
 def test_same_bytes_again(tarball: Path, tmp_path: Path) -> None:
@@ -101,14 +109,35 @@ def test_runner_lists_and_refuses(lab: Path) -> None:
 
 
 @pytest.fixture(scope="module")
+def runners(lab: Path) -> list[str]:
+    """The releases of the build store, each with a directory that has its kernel's own runner."""
+    found = []
+    for release in RELEASES:
+        with suppress(pytest.skip.Exception):
+            tree = tools_testing(release) / "selftests"
+            directory = lab / release
+            shutil.copytree(tree / "kselftest", directory / "kselftest")
+            for file in (tree / "run_kselftest.sh", lab / "kselftest-list.txt"):
+                shutil.copy(file, directory)
+            found.append(release)
+    return found
+
+
+@pytest.fixture(scope="module")
 def booted(
-    built_kernel: BuiltKernel, lab: Path, tmp_path_factory: pytest.TempPathFactory
+    built_kernel: BuiltKernel,
+    lab: Path,
+    runners: list[str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Ended]:
     commands = {
         "direct": f"uevt/run.sh -k {CASE}",
         "runner": f"KSELFTEST_RUN_SH_ARGS='-k {CASE}' ./run_kselftest.sh -c uevt",
         "user": f"uevt/python/bin/python3 -I -S -c '{_AS_NOBODY}'",
     }
+    for release in runners:
+        run = f"KSELFTEST_RUN_SH_ARGS='-k {CASE}' sh ./run_kselftest.sh -c uevt"
+        commands[_command(release)] = f"(cd {release} && ln -s ../uevt uevt && {run})"
     return run_in_system(built_kernel.image, lab, commands, tmp_path_factory.mktemp("boot"))
 
 
@@ -130,6 +159,23 @@ def test_as_a_kselftest(booted: dict[str, Ended]) -> None:
     assert "# # timeout set to 1800" not in lines
     assert f"# ok 1 {CASE}" in lines
     assert lines[-1] == "ok 1 selftests: uevt: run.sh"
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_with_the_runner_of_a_kernel(
+    release: str, booted: dict[str, Ended], tmp_path: Path
+) -> None:
+    kunit = tools_testing(release) / "kunit/kunit.py"
+    out = booted[_command(release)].out
+    lines = out.splitlines()
+    assert f"# ok 1 {CASE}" in lines
+    assert "ok 1 selftests: uevt: run.sh" in lines
+    file = tmp_path / "output"
+    file.write_text(out)
+    # -B: the store compares mtimes of source trees.
+    parsed = ended(sys.executable, "-B", kunit, "parse", file)
+    assert parsed.returncode == 0, parsed
+    assert "Ran 1 tests: passed: 1" in parsed.stdout
 
 
 def test_a_user_skips(booted: dict[str, Ended]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kernels.store.store import Store
+from tests.conftest import tools_testing
 
 GOLDEN = Path(__file__).resolve().parents[2] / "fixtures" / "report"
 
@@ -38,10 +38,7 @@ Kunit = Callable[[str], Any]
 @pytest.fixture(scope="session", params=["6.1", "6.12", "7.3"])
 def kernel_testing(request: pytest.FixtureRequest) -> Path:
     """tools/testing of a source tree in the build store; read-only."""
-    trees = sorted(Store().sources.glob(f"linux-source-{request.param}_*/tools/testing"))
-    if not trees:
-        pytest.skip(f"the build store has no source of Linux {request.param}: build that kernel")
-    return trees[-1]
+    return tools_testing(str(request.param))
 
 
 @pytest.fixture(scope="session")

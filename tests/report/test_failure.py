@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
+from conformance.client.tracefs import PROBE_ATTACH
 from conformance.report.difference import difference_lines
 from conformance.report.failure import documentation_link, render_failure
 from conformance.report.program import program_lines
@@ -175,3 +176,14 @@ def test_a_difference_of_a_result_belongs_to_its_call() -> None:
         "  program, paths below /sys/kernel/tracing",
     ]
     assert program_lines(result)[0] == f"  > {steps[0]}"
+
+
+def test_polls_do_not_hide_the_program_and_the_helper_is_named() -> None:
+    steps = [f"{at}. p1: {name}()" for at, name in enumerate(("open", "ioctl", "write"), 1)]
+    steps += [f"4. root: echo e1 > {PROBE_ATTACH}"]
+    polls = ("echo 1 > enable", "cat trace")
+    steps += [f"{at}. root: {polls[at % 2]} = -1 ENOENT" for at in range(5, 40)]
+    evidence = Evidence(steps=tuple(steps))
+    shown = "\n".join(render_failure(replace(failure(), evidence=evidence, mismatches=())))
+    assert all(f"{step}\n" in shown for step in steps[1:4])
+    assert "tracing; uevt_probe is a module of uevt\n" in shown

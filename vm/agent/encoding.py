@@ -146,7 +146,7 @@ def _with_content(kind: int, where: int, content: str, path: bytes = b"") -> tup
 
 def _mark(text: str) -> tuple[int, bytes]:
     # printk holds back a record without a newline (printk.c: vprintk_store).
-    line = b"<5>" + text.encode("utf-8", "replace") + b"\n"
+    line = b"<7>" + text.encode("utf-8", "replace") + b"\n"
     return _with_content(_SPILL, os.O_WRONLY, line.hex(), _path("/dev/kmsg"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from itertools import groupby
 from pathlib import Path
 
 from conformance.report.causes import by_cause
@@ -12,6 +13,7 @@ from conformance.results.case_result import (
     MODULE_SURFACE,
     CaseResult,
     Contradiction,
+    Level,
     Outcome,
     SkipReason,
     abi_with,
@@ -42,8 +44,8 @@ def render_summary(
     """
     lines = _failures(record, shown or ())
     lines += _facts(record)
-    lines += _weighed(record, Outcome.CHANGED, "changed behaviour, undocumented")
-    lines += _weighed(record, Outcome.NOTE, "changed details")
+    lines += _weighed(record, Outcome.CHANGED, Level.BEHAVIOUR, "changed behaviour, undocumented")
+    lines += _weighed(record, Outcome.NOTE, Level.DETAIL, "changed details")
     lines += _known_bugs(record)
     lines += _fixed_bugs(record)
     lines += _skipped(record)
@@ -145,17 +147,27 @@ def _contradiction(record: RunRecord, found: Contradiction) -> str:
     )
 
 
-def _weighed(record: RunRecord, outcome: Outcome, title: str) -> list[str]:
-    """Deviations that are too weak to fail the run."""
+def _weighed(record: RunRecord, outcome: Outcome, level: Level, title: str) -> list[str]:
+    """Deviations that are too weak to fail the run, below the sentences that do not hold."""
     if record.head.fails(outcome):
         return []
-    shown = [
-        "\n".join(wrapped(case_line(case), indent=2, hanging=2))
-        for case in record.cases
-        if case.outcome is outcome
-    ]
-    head = [f"{title}: {len(shown)}"] if shown else []
-    return head + first(shown, _MANY, "  and {} more")
+    cases = [case for case in record.cases if case.outcome is outcome]
+    if not cases:
+        return []
+    shown = []
+    for promise, same in groupby(cases, key=_promise):
+        above = wrapped(one_line(promise), indent=2, hanging=2) if promise else []
+        for case in same:
+            shown.append("\n".join([*above, *wrapped(case_line(case), indent=4, hanging=4)]))
+            above = []
+    hint = f"  --fail-on {level} prints their programs, and fails"
+    return [f"{title}: {len(cases)}", *first(shown, _MANY, "  and {} more"), hint]
+
+
+def _promise(case: CaseResult) -> str:
+    """The sentence of a case, and the kernel function that decides."""
+    spec = case.evidence.spec
+    return f"{case.sentence} ({spec})" if case.sentence and spec else case.sentence
 
 
 def _known_bugs(record: RunRecord) -> list[str]:
