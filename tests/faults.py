@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from conformance.results.case_result import Blame, Outcome
+from conformance.results.outcome import Blame, Outcome
 
 Verdict = tuple[Outcome, Blame]
 

@@ -12,7 +12,7 @@ import pytest
 from conformance.cli import main, run_against
 from conformance.cli import run as run_command
 from conformance.report.export.ktap_stream import KtapRuns
-from conformance.results.case_result import Outcome
+from conformance.results.outcome import Outcome
 from conformance.results.results_json import NAME, write_results
 from conformance.results.run import RunRecord
 from conformance.session.target.target import kernel_id

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.results.case_result import Blame, CaseResult
+from conformance.results.case_result import CaseResult
+from conformance.results.outcome import Blame
 from conformance.results.results_json import NAME, read_results
 from tests.test_false_green import DRILLS, command
 

@@ -19,7 +19,7 @@ from conformance.report.export.kcidb import Sender, render_kcidb
 from conformance.report.export.kselftest import render_kselftest
 from conformance.report.export.ktap import render_ktap
 from conformance.report.export.tmt import render_tmt
-from conformance.results.case_result import OUTCOME_OF, Blame, Outcome, SkipReason
+from conformance.results.outcome import OUTCOME_OF, Blame, Outcome, SkipReason
 from conformance.results.results_json import write_results
 from tests.report.samples import case, mixed, run
 

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from conformance.results import kernel_config
-from conformance.results.case_result import CaseResult, Level, Outcome
+from conformance.results.case_result import CaseResult
 from conformance.results.directory import link_latest
+from conformance.results.outcome import Level, Outcome
 from conformance.results.results_json import NAME
 from conformance.results.run import KernelFacts, RunRecord
 from tests.conftest import Uevt

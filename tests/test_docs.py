@@ -11,8 +11,8 @@ import pytest
 
 from conformance.cli.main import build_parser
 from conformance.cli.reference import FILE, render
-from conformance.results.case_result import Blame, Outcome
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
+from conformance.results.outcome import Blame, Outcome
 from tests.test_architecture import FLOORS
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -14,8 +14,8 @@ import pytest
 
 from conformance.cli.main import build_parser
 from conformance.results import journal
-from conformance.results.case_result import Outcome, RunVerdict
 from conformance.results.errors import ReportError
+from conformance.results.outcome import Outcome, RunVerdict
 from conformance.results.results_json import NAME, read_results, write_results
 from conformance.results.run import RunRecord
 from conformance.session import launch

@@ -10,7 +10,7 @@ import pytest
 
 from conformance.abi.bugs import BUGS
 from conformance.report.matrix.findings import FINDINGS, Finding, read_findings
-from conformance.results.case_result import Outcome
+from conformance.results.outcome import Outcome
 from host.progress import StreamProgress
 from kernels.catalog.catalog import load_catalog
 from kernels.patches import applying, series

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.results.case_result import OUTCOME_OF
+from conformance.results.outcome import OUTCOME_OF
 from kernels.patches import series
 from kernels.store.built_kernel import BuiltKernel
 from tests.cases.variants import all_variants

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.results.case_result import Outcome
+from conformance.results.outcome import Outcome
 from tests.conftest import Uevt
 from tests.report.samples import case, kernel, stored
 

@@ -11,7 +11,8 @@ import pytest
 
 from conformance.cases.discovery import all_cases
 from conformance.cli.selftests import Row
-from conformance.results.case_result import CaseResult, Level, Outcome
+from conformance.results.case_result import CaseResult
+from conformance.results.outcome import Level, Outcome
 from conformance.session.selftests.counterparts import COUNTERPARTS, EXPLANATIONS
 from conformance.session.selftests.ktap import Result, Selftest, read_selftests
 from conformance.session.selftests.programs import compile_selftests

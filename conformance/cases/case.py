@@ -14,7 +14,8 @@ import pytest
 from conformance.abi.bugs import BUGS
 from conformance.abi.profile import Profile, in_range
 from conformance.abi.switches import BY_NAME, DERIVED
-from conformance.results.case_result import CASE_ID, Level
+from conformance.results.case_result import CASE_ID
+from conformance.results.outcome import Level
 
 CaseFunction = TypeVar("CaseFunction", bound=Callable[..., None])
 

@@ -15,13 +15,13 @@ from conformance.report.compare.compare import Comparison, Options, compare
 from conformance.report.compare.markdown import render_markdown
 from conformance.report.compare.text import render_page
 from conformance.results import kernel_config
-from conformance.results.case_result import Level
 from conformance.results.directory import LATEST
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, exit_code
-from conformance.results.outcomes import RunOutcomes, read_outcomes
+from conformance.results.outcome import Level
 from conformance.results.results_json import NAME, read_results
 from conformance.results.run import RunRecord, same_kernel
+from conformance.results.stored_outcomes import RunOutcomes, read_outcomes
 from conformance.results.stored_runs import find_run, require_kernel, runs_below
 from host.text import one_line, use_colour
 from kernels import kconfig

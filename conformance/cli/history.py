@@ -14,7 +14,7 @@ from conformance.report.history.store import Store
 from conformance.report.history.text import render_case, render_kernel, render_variants
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, exit_code
-from conformance.results.outcomes import RunOutcomes
+from conformance.results.stored_outcomes import RunOutcomes
 from host.text import one_line
 
 STORE = Path(__file__).parents[2] / "results"

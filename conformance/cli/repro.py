@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from conformance.abi.profile import Profile, ProfileError, profile_for
 from conformance.cli.output import write
-from conformance.results.case_result import CaseResult, Outcome
+from conformance.results.case_result import CaseResult
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.results.multi_format import from_zero
+from conformance.results.outcome import Outcome
 from conformance.results.results_json import read_results
 from conformance.results.stored_runs import find_run
 from kernels.errors import UserMistake

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.results.case_result import Level
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
+from conformance.results.outcome import Level
 from conformance.session.launch import (
     ROOT,
     decisive_code,

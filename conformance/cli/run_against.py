@@ -12,9 +12,9 @@ from conformance.cli.compare import compared, show, side
 from conformance.report.compare.compare import Comparison
 from conformance.report.compare.kinds import Kind
 from conformance.report.export.ktap_stream import KtapRuns
-from conformance.results.case_result import Outcome, RunVerdict
 from conformance.results.directory import default_directory, link_latest, unused
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
+from conformance.results.outcome import Outcome, RunVerdict
 from conformance.results.results_json import NAME
 from conformance.session.launch import Session
 from conformance.session.target.target import MODEL, ConflictingOptions, check, kernel_id

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conformance.cli import one_kernel
-from conformance.results.case_result import CaseResult, Level, Outcome, failing
+from conformance.results.case_result import CaseResult
 from conformance.results.exit_codes import Ending, exit_code
+from conformance.results.outcome import Level, Outcome, failing
 from conformance.results.results_json import NAME, read_results
 from conformance.session.launch import session
 from conformance.session.options import apply_defaults, default_options

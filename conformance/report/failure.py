@@ -8,15 +8,8 @@ from collections.abc import Iterator, Sequence
 from conformance.client.tracefs import PROBE_ATTACH, ROOT
 from conformance.report.difference import difference_lines, elided
 from conformance.report.program import program_lines
-from conformance.results.case_result import (
-    DEVIATIONS,
-    Blame,
-    CaseResult,
-    Outcome,
-    Report,
-    Rerun,
-    Which,
-)
+from conformance.results.case_result import CaseResult, Report, Rerun, Which
+from conformance.results.outcome import DEVIATIONS, Blame, Outcome
 from conformance.results.run import RunHead
 from host.text import counted, first, folded, one_line, wrapped
 

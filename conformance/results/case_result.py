@@ -1,4 +1,4 @@
-"""Result types shared by runner, reports and plugin.
+"""The result of a case: what differed, the evidence, and the kernel's reports.
 
 ``CaseResult.to_json`` gives one entry of ``cases`` in results.json (schema 1);
 ``CaseResult.from_json`` reads it back, and names an invalid key.
@@ -8,128 +8,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from conformance.results.json_codec import decode, encode
+from conformance.results.outcome import UNEXPECTED, Blame, Level, Outcome, SkipReason
 from conformance.results.recorded_program import RecordedStep
 
 CASE_ID = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 """``surface.name[.variant]``."""
 
 
-class Level(StrEnum):
-    """The kind of promise that a case tests, the strongest first."""
-
-    CONTRACT = "contract"  # the documentation or the uapi header states it
-    BEHAVIOUR = "behaviour"  # undocumented, but programs of user_events can depend on it
-    DETAIL = "detail"  # an accident of the implementation, or other tracing code
-
-    @property
-    def words(self) -> str:
-        """The level as a report names it."""
-        return "undocumented behaviour" if self is Level.BEHAVIOUR else self.value
-
-    def at_most(self, most: Level) -> Level:
-        """This level, or ``most`` if that is weaker."""
-        levels = list(Level)
-        return levels[max(levels.index(self), levels.index(most))]
-
-
-class Outcome(StrEnum):
-    """The outcome of a case.
-
-    A deviation is FAIL, CHANGED or NOTE, by the level of its case.  XFAIL is a known bug of the
-    kernel; FIXED is one that this kernel no longer has.
-    """
-
-    PASS = "PASS"
-    FAIL = "FAIL"
-    CHANGED = "CHANGED"
-    NOTE = "NOTE"
-    XFAIL = "XFAIL"
-    FIXED = "FIXED"
-    SKIP = "SKIP"
-    CRASH = "CRASH"
-    TIMEOUT = "TIMEOUT"
-    ERROR = "ERROR"
-
-
-CONFORMING = frozenset({Outcome.PASS, Outcome.FIXED})
-"""The kernel did as documented."""
-LOST = frozenset({Outcome.CRASH, Outcome.TIMEOUT})
-"""The kernel lost the guest: unexpected at every level."""
-OUTCOME_OF: Mapping[Level, Outcome] = {
-    Level.CONTRACT: Outcome.FAIL,
-    Level.BEHAVIOUR: Outcome.CHANGED,
-    Level.DETAIL: Outcome.NOTE,
-}
-"""The outcome of a deviation by the level of its case."""
-DEVIATIONS = frozenset(OUTCOME_OF.values())
-"""Answers that neither the model nor the case allows."""
-UNEXPECTED = LOST | DEVIATIONS
-"""The kernel did not do as documented, and no known bug explains it."""
-NOT_OK = UNEXPECTED | {Outcome.ERROR}
-"""Unexpected outcomes, and errors of the suite, the guest or the host."""
-NO_VERDICT = frozenset({Outcome.SKIP, Outcome.ERROR})
-"""Outcomes that say nothing about the kernel."""
-
-
-def failing(line: Level) -> frozenset[Outcome]:
-    """The outcomes that fail a run which tolerates deviations below a level."""
-    levels = list(Level)
-    return LOST | {OUTCOME_OF[level] for level in levels[: levels.index(line) + 1]}
-
-
-class Blame(StrEnum):
-    """Who must act on an outcome."""
-
-    KERNEL = "kernel"
-    MODEL = "model"
-    GUEST = "guest"
-    HOST = "host"
-    CASE = "case"
-    MODULE = "module"  # a module of the user, loaded for the run
-    HARNESS = "harness"  # two runs of one program contradict each other
-    NONE = "none"
-
-
 MODULE_SURFACE = "module"
 """Surface of results about modules of the user."""
 LEFTOVER, ENABLERS, AFTERWARDS = AFTERMATH = ("leftover", "enablers", "afterwards")
 """Last words of ids of results about what the kernel kept of a case, or did after it."""
-
-
-class SkipReason(StrEnum):
-    """Why a case that applies to the profile was not judged."""
-
-    sentence: str
-    """One clause for a report."""
-
-    NOT_BUILT = "not_built", "the kernel was built without user_events"
-    CONFIG = "config", "the kernel lacks an option that these cases need"
-    GUEST_SIZE = "guest_size", "the guest has too few CPUs or too little memory"
-    HOST_TOOL = "host_tool", "a program that these cases need is missing on the host"
-    MODULE = "module", "no helper module was built for this kernel: it is none of the catalog's"
-    RUNNING_KERNEL = "running_kernel", "these cases need a kernel of their own, not the running one"
-    CONTRADICTED = "contradicted_switch", "the kernel lacks a switch of its profile"
-
-    def __new__(cls, value: str, sentence: str = "") -> SkipReason:
-        """A code with its clause."""
-        reason = str.__new__(cls, value)
-        reason._value_, reason.sentence = value, sentence
-        return reason
-
-
-class RunVerdict(StrEnum):
-    """The verdict of a whole run about its kernel; ERROR is no verdict."""
-
-    PASS = "PASS"
-    FAIL = "FAIL"
-    NOT_BUILT = "NOT_BUILT"
-    ERROR = "ERROR"
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,100 +212,3 @@ class CaseResult:
     def from_json(cls, data: object, where: str = "case") -> CaseResult:
         """Read the output of ``to_json``.  Raises SchemaError naming the place."""
         return decode(cls, data, where)
-
-
-@dataclass(frozen=True, slots=True)
-class Contradiction:
-    """A dated switch that the kernel contradicts.
-
-    ``measured`` is whether the kernel behaves as the switch ``says``; its profile has the opposite.
-    ``commit`` is the title of the commit that dates the switch, ``case`` the id of its case,
-    ``outcome`` what the contradiction amounts to.  The switch of a ``bug`` is on where the bug is
-    fixed.
-    """
-
-    switch: str
-    measured: bool
-    says: str
-    commit: str
-    case: str
-    outcome: Outcome = Outcome.FAIL
-    bug: bool = False
-
-    @property
-    def override(self) -> str:
-        """The switch as measured, for ``--abi``."""
-        words = ("present", "fixed") if self.bug else ("no", "yes")
-        return f"{self.switch}={words[self.measured]}"
-
-
-def abi_with(profile: str, contradictions: Iterable[Contradiction]) -> str:
-    """The ``--abi`` that agrees with the kernel in all of these."""
-    found = {each.switch: each.override for each in contradictions}
-    name, *overrides = [part.strip() for part in profile.split(",")]
-    kept = [text for text in overrides if text.partition("=")[0] not in found]
-    return ",".join([name, *kept, *found.values()])
-
-
-def timed_out(*, answered_before: bool) -> tuple[Outcome, Blame]:
-    """Outcome and blame of a case that did not end in time.
-
-    The kernel is to blame only if the guest answered a health probe just before the case
-    (``answered_before``); otherwise the guest was already lost.
-    """
-    return (Outcome.TIMEOUT, Blame.KERNEL) if answered_before else (Outcome.ERROR, Blame.GUEST)
-
-
-def lost_guest(result: CaseResult) -> bool:
-    """Whether the guest was lost, so that the case has to run again."""
-    if result.outcome is Outcome.ERROR:
-        # A kernel that crashed or hung during boot has reported it.
-        unborn = result.blame is Blame.KERNEL and result.reports
-        return bool(unborn) or result.blame in {Blame.HOST, Blame.GUEST}
-    return result.outcome in LOST
-
-
-def settle(first: CaseResult, second: CaseResult) -> CaseResult:
-    """The final result of a case that ran twice, the second time on a new guest.
-
-    CRASH and TIMEOUT are final: a race must not hide a panic.  After an ERROR of host or guest the
-    second result is final, even if it is an ERROR again.  Otherwise the first result is final: the
-    kernel's report counts even if the second run does not repeat it.  Raises ValueError for results
-    of two cases, or a first result that needs no second run.
-    """
-    if first.id != second.id:
-        raise ValueError(f"a re-run of {first.id} cannot be settled with {second.id}")
-    if not (lost_guest(first) or first.has_unexcused_report):
-        raise ValueError(f"{first.id} ended with {first.outcome}: its first result stands alone")
-    if first.outcome is Outcome.ERROR:
-        return replace(second, rerun=_other(first, Which.FIRST))
-    return replace(first, rerun=_other(second, Which.SECOND))
-
-
-def verdict_of(
-    results: Iterable[CaseResult],
-    contradictions: Sequence[Contradiction] = (),
-    fail_on: Level = Level.CONTRACT,
-) -> RunVerdict:
-    """The verdict of a run with these results.
-
-    A deviation of level ``fail_on`` or stronger makes the run FAIL, even if other cases have no
-    result; a contradicted switch counts as the case about it would.  A run with errors, without a
-    judged case, or in which only some guests had user_events, has no verdict (ERROR).
-    """
-    results = tuple(results)
-    unbuilt = [each.not_built for each in results if each.had_a_guest]
-    if unbuilt and all(unbuilt):
-        return RunVerdict.NOT_BUILT
-    outcomes = [each.outcome for each in results] + [each.outcome for each in contradictions]
-    if not failing(fail_on).isdisjoint(outcomes):
-        return RunVerdict.FAIL
-    if any(unbuilt) or any(each.outcome is Outcome.ERROR for each in results):
-        return RunVerdict.ERROR
-    if all(each.outcome is Outcome.SKIP for each in results):
-        return RunVerdict.ERROR
-    return RunVerdict.PASS
-
-
-def _other(result: CaseResult, which: Which) -> Rerun:
-    return Rerun(result.outcome, result.blame, result.reason, which)

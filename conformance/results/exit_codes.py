@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from conformance.results.case_result import RunVerdict
+from conformance.results.outcome import RunVerdict
 
 
 class ExitStyle(StrEnum):

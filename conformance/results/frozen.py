@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.results.case_result import CASE_ID, NO_VERDICT, CaseResult, Outcome
+from conformance.results.case_result import CASE_ID, CaseResult
 from conformance.results.errors import ReportError
+from conformance.results.outcome import NO_VERDICT, Outcome
 
 DOCS = Path(__file__).parents[2] / "docs"
 PUBLISHED = DOCS / "frozen"

@@ -17,7 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from conformance.results.case_result import CaseResult, Contradiction
+from conformance.results.case_result import CaseResult
+from conformance.results.contradiction import Contradiction
 from conformance.results.errors import ReportError
 from conformance.results.json_codec import encode
 from conformance.results.run import Functions, RunHead

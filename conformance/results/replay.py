@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from conformance.results.case_result import CaseResult, Contradiction
+from conformance.results.case_result import CaseResult
+from conformance.results.contradiction import Contradiction
 from conformance.results.files import reading
 from conformance.results.journal import BEGINNING, CHECK, seal
 from conformance.results.json_codec import SchemaError, decode

@@ -9,18 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from conformance.results.case_result import (
-    MODULE_SURFACE,
-    CaseResult,
-    Contradiction,
-    Level,
-    Outcome,
-    RunVerdict,
-    failing,
-    verdict_of,
-)
+from conformance.results.case_result import MODULE_SURFACE, CaseResult
+from conformance.results.contradiction import Contradiction
 from conformance.results.frozen import FrozenShare
 from conformance.results.json_codec import SCHEMA, SchemaError, decode, encode
+from conformance.results.judging import verdict_of
+from conformance.results.outcome import Level, Outcome, RunVerdict, failing
 from conformance.results.shard import Shard
 
 ALWAYS_SHOWN = ("passed", "known bugs", "failed")

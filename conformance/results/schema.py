@@ -15,9 +15,11 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from conformance.results.case_result import CASE_ID, CaseResult, Contradiction, Outcome, RunVerdict
+from conformance.results.case_result import CASE_ID, CaseResult
+from conformance.results.contradiction import Contradiction
 from conformance.results.frozen import DOCS, FrozenShare
 from conformance.results.json_codec import SCHEMA
+from conformance.results.outcome import Outcome, RunVerdict
 from conformance.results.run import Functions, RunHead
 from conformance.results.shard import Shard
 from conformance.results.summary import Summary

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from conformance.results.case_result import Outcome, RunVerdict
 from conformance.results.errors import ReportError
 from conformance.results.files import read_json
+from conformance.results.outcome import Outcome, RunVerdict
 from conformance.results.results_json import NAME, read_results
 from conformance.results.run import RunRecord
 from host.files import write_atomically

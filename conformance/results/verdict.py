@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from conformance.results.case_result import CaseResult, Level, Outcome, RunVerdict
+from conformance.results.case_result import CaseResult
+from conformance.results.outcome import Level, Outcome, RunVerdict
 from conformance.results.run import ALWAYS_SHOWN, RunRecord, self_check_of
 from host.text import coloured, one_line
 

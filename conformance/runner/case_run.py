@@ -19,15 +19,8 @@ from conformance.model.machine import Model
 from conformance.model.state.process import Process
 from conformance.ops.calls import Call
 from conformance.ops.digest import digest_and_course
-from conformance.results.case_result import (
-    Blame,
-    CaseResult,
-    Evidence,
-    Mismatch,
-    Outcome,
-    Report,
-    SkipReason,
-)
+from conformance.results.case_result import CaseResult, Evidence, Mismatch, Report
+from conformance.results.outcome import Blame, Outcome, SkipReason
 from conformance.results.recorded_program import RecordedStep
 from conformance.runner.assertion_text import FailedAssertion, failed_assertion
 from conformance.runner.case_location import described

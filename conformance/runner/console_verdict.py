@@ -8,13 +8,12 @@ from dataclasses import replace
 from conformance.results.case_result import (
     AFTERWARDS,
     CASE_ID,
-    Blame,
     CaseResult,
     Evidence,
     Mismatch,
-    Outcome,
     Report,
 )
+from conformance.results.outcome import Blame, Outcome
 from host.kernel_reports import CRASHES, ReportKind
 
 

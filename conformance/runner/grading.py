@@ -9,16 +9,8 @@ from conformance.abi.profile import Profile
 from conformance.abi.switch import Kind, Switch
 from conformance.abi.switches import BY_NAME
 from conformance.cases.case import Case
-from conformance.results.case_result import (
-    LOST,
-    OUTCOME_OF,
-    Blame,
-    CaseResult,
-    Level,
-    Mismatch,
-    Outcome,
-    Report,
-)
+from conformance.results.case_result import CaseResult, Mismatch, Report
+from conformance.results.outcome import LOST, OUTCOME_OF, Blame, Level, Outcome
 
 # Fields of mismatches that are answers to the operations of a case.  A deviation elsewhere, such as
 # a kernel report, and memory that is overwritten are a FAIL at every level.

@@ -15,7 +15,8 @@ from conformance import ops
 from conformance.client import tracefs
 from conformance.ops import race
 from conformance.ops.calls import Call, Request
-from conformance.results.case_result import Blame, CaseResult, Evidence, Mismatch, Outcome
+from conformance.results.case_result import CaseResult, Evidence, Mismatch
+from conformance.results.outcome import Blame, Outcome
 from conformance.runner.guest_executor import Channel
 from conformance.runner.guest_setup import ACTOR
 

@@ -11,7 +11,8 @@ from typing import Protocol
 
 from conformance.cases.case import Case, Facility, Isolation
 from conformance.ops.calls import Call
-from conformance.results.case_result import CaseResult, Report, SkipReason
+from conformance.results.case_result import CaseResult, Report
+from conformance.results.outcome import SkipReason
 from conformance.runner import cleanup, guest_invariants, guest_setup
 from conformance.runner.case_run import CaseRun, ModuleRefused, NotInitialised, NotJudged
 from conformance.runner.cleanup import Cleanup

@@ -14,17 +14,8 @@ from conformance.client import tracefs
 from conformance.client.executor import Deadline
 from conformance.listing.names import plain_names
 from conformance.ops.calls import Call
-from conformance.results.case_result import (
-    ENABLERS,
-    LEFTOVER,
-    OUTCOME_OF,
-    Blame,
-    CaseResult,
-    Evidence,
-    Level,
-    Mismatch,
-    Outcome,
-)
+from conformance.results.case_result import ENABLERS, LEFTOVER, CaseResult, Evidence, Mismatch
+from conformance.results.outcome import OUTCOME_OF, Blame, Level, Outcome
 from conformance.runner.guest_executor import Channel
 from conformance.runner.guest_setup import LIMIT
 from conformance.runner.patience import Patience

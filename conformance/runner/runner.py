@@ -15,18 +15,10 @@ from conformance.cases.case import Case, Facility, Isolation
 from conformance.client.executor import ModelExecutor
 from conformance.client.user_events import UserEvents
 from conformance.model.machine import Model
-from conformance.results.case_result import (
-    ENABLERS,
-    LEFTOVER,
-    Blame,
-    CaseResult,
-    Contradiction,
-    Mismatch,
-    Outcome,
-    Report,
-    SkipReason,
-    lost_guest,
-)
+from conformance.results.case_result import ENABLERS, LEFTOVER, CaseResult, Mismatch, Report
+from conformance.results.contradiction import Contradiction
+from conformance.results.judging import lost_guest
+from conformance.results.outcome import Blame, Outcome, SkipReason
 from conformance.runner.case_run import CaseRun, Explain, NotInitialised, NotJudged
 from conformance.runner.console_verdict import judge_late_reports, judge_reports
 from conformance.runner.guest_invariants import Change

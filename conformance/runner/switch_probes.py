@@ -17,7 +17,9 @@ from conformance.abi.profile import Profile
 from conformance.abi.switches import BY_NAME, SWITCHES
 from conformance.cases.case import Case
 from conformance.client.user_events import UserEvents
-from conformance.results.case_result import Blame, CaseResult, Contradiction, Outcome, abi_with
+from conformance.results.case_result import CaseResult
+from conformance.results.contradiction import Contradiction, abi_with
+from conformance.results.outcome import Blame, Outcome
 from conformance.runner.grading import graded, outcome_of_switch, own_switches
 
 # Runs of one probe at most: two probes could invalidate each other forever.

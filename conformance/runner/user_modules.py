@@ -15,17 +15,8 @@ from errno import EAGAIN, errorcode
 from typing import Protocol
 
 from conformance.ops.calls import fd, path_in, sys_call
-from conformance.results.case_result import (
-    MODULE_SURFACE,
-    UNEXPECTED,
-    Blame,
-    CaseResult,
-    Evidence,
-    Mismatch,
-    Outcome,
-    Report,
-    SkipReason,
-)
+from conformance.results.case_result import MODULE_SURFACE, CaseResult, Evidence, Mismatch, Report
+from conformance.results.outcome import UNEXPECTED, Blame, Outcome, SkipReason
 from conformance.runner.case_run import Explain, Judgement, NotJudged
 from conformance.runner.guest_executor import Channel
 from conformance.runner.user_module import UserModule

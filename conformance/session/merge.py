@@ -11,11 +11,12 @@ from pathlib import Path
 
 from conformance.cases.surfaces import listed
 from conformance.results import journal, kernel_config
-from conformance.results.case_result import CaseResult, Outcome
+from conformance.results.case_result import CaseResult
 from conformance.results.directory import claim
 from conformance.results.errors import ReportError
 from conformance.results.frozen import FrozenShare
 from conformance.results.journal import JournalWriter
+from conformance.results.outcome import Outcome
 from conformance.results.run import RunHead, RunRecord
 from conformance.results.shard import digest_of_ids, path
 from conformance.results.stored_runs import Run

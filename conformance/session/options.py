@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from conformance.results.case_result import Level
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import ExitStyle
 from conformance.results.frozen import located
+from conformance.results.outcome import Level
 from conformance.results.shard import path
 
 # Options with one value, with several, and without.

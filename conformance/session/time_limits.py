@@ -6,7 +6,8 @@ import time
 from dataclasses import dataclass, field
 
 from conformance.cases.case import Case
-from conformance.results.case_result import Blame, CaseResult, Outcome
+from conformance.results.case_result import CaseResult
+from conformance.results.outcome import Blame, Outcome
 from host.deadline import Deadline
 from host.shared_count import SharedCount
 from vm.errors import GuestTrouble, HostTrouble

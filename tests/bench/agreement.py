@@ -28,7 +28,7 @@ from conformance.abi.profile import Profile, profile_for
 from conformance.cases.variants import Variant, all_variants
 from conformance.repro.errors import NotExpressible
 from conformance.repro.source import Description, c_program
-from conformance.results.case_result import CONFORMING, DEVIATIONS, Outcome
+from conformance.results.outcome import CONFORMING, DEVIATIONS, Outcome
 from conformance.results.results_json import NAME, read_results
 from conformance.runner.model_program import program_of
 from conformance.session.selection import expression, matches

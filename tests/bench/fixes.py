@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from conformance.results.case_result import Outcome
+from conformance.results.outcome import Outcome
 from conformance.results.results_json import NAME, read_results
 from conformance.results.run import RunRecord
 from tests.bench import guests

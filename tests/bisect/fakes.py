@@ -10,7 +10,8 @@ from typing import IO
 import pytest
 
 from conformance.cli.main import main
-from conformance.results.case_result import CaseResult, Outcome, SkipReason
+from conformance.results.case_result import CaseResult
+from conformance.results.outcome import Outcome, SkipReason
 from conformance.results.results_json import NAME, write_results
 from conformance.results.run import RunRecord
 from tests.kernels.user_trees import git

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.cli.bisect.judge import NoVerdict, SelectedCases, answer_of
-from conformance.results.case_result import Level, Outcome
+from conformance.results.outcome import Level, Outcome
 from kernels.errors import UserMistake
 from kernels.trees.git_bisect import Answer
 from tests.bisect.fakes import CASE, FUNCTION, OLD_CASE, record_of

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from conformance.report.matrix.findings import Finding
-from conformance.results.case_result import CaseResult, Evidence, Mismatch, Outcome
+from conformance.results.case_result import CaseResult, Evidence, Mismatch
+from conformance.results.outcome import Outcome
 from conformance.results.stored_runs import Run
 from tests.report.matrix import test_html
 from tests.report.samples import case, failure, kernel, mixed

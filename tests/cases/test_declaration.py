@@ -17,7 +17,7 @@ from conformance.cases.case import (
     surface,
     variants,
 )
-from conformance.results.case_result import Level
+from conformance.results.outcome import Level
 
 DOC = "Documentation/trace/user_events.rst@v6.12"
 case = surface("write", level="contract", tier="full", needs="persist")

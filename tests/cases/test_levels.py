@@ -12,7 +12,7 @@ import pytest
 
 from conformance.cases.case import Surface
 from conformance.cases.discovery import all_cases, case_modules
-from conformance.results.case_result import Level
+from conformance.results.outcome import Level
 
 # Only what these files decide is a promise of user_events.
 _OWN = ("trace_events_user.c:", "include/linux/user_events.h:", "include/uapi/linux/user_events.h:")

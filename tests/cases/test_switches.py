@@ -11,7 +11,8 @@ import pytest
 from conformance.abi.profile import Profile, ProfileError, in_range, profile_for
 from conformance.abi.switches import BY_NAME, SWITCHES
 from conformance.cases.case import Tier
-from conformance.results.case_result import Blame, CaseResult, Outcome, SkipReason
+from conformance.results.case_result import CaseResult
+from conformance.results.outcome import Blame, Outcome, SkipReason
 from conformance.runner.runner import Runner
 from conformance.runner.switch_probes import AdaptedProfile, Probe
 from tests.cases.variants import Variant, all_variants, judged

@@ -11,19 +11,10 @@ from typing import Any, TypeVar
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from conformance.results.case_result import (
-    Blame,
-    CaseResult,
-    Contradiction,
-    Evidence,
-    Level,
-    Mismatch,
-    Outcome,
-    Rerun,
-    SkipReason,
-    Which,
-    settle,
-)
+from conformance.results.case_result import CaseResult, Evidence, Mismatch, Rerun, Which
+from conformance.results.contradiction import Contradiction
+from conformance.results.judging import settle
+from conformance.results.outcome import Blame, Level, Outcome, SkipReason
 from conformance.results.recorded_program import RecordedAnswer, RecordedMemory, RecordedStep
 from conformance.results.results_json import NAME, write_results
 from conformance.results.run import Functions, KernelFacts, RunHead, RunRecord

@@ -12,7 +12,8 @@ from conformance.client.tracefs import PROBE_ATTACH
 from conformance.report.difference import difference_lines
 from conformance.report.failure import documentation_link, render_failure
 from conformance.report.program import program_lines
-from conformance.results.case_result import CaseResult, Evidence, Mismatch, Outcome
+from conformance.results.case_result import CaseResult, Evidence, Mismatch
+from conformance.results.outcome import Outcome
 from tests.report.samples import UNHURRIED, case, failure, head, results
 
 

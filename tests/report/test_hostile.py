@@ -22,7 +22,8 @@ from conformance.report.export.ktap import render_ktap
 from conformance.report.export.ktap_stream import KtapRuns, KtapStream
 from conformance.report.terminal.progress import Live
 from conformance.report.terminal.summary import render_summary
-from conformance.results.case_result import Evidence, Outcome
+from conformance.results.case_result import Evidence
+from conformance.results.outcome import Outcome
 from conformance.results.run import KernelFacts, RunRecord
 from tests.report.export import test_kcidb, test_tmt
 from tests.report.export.ktap_reader import read_ktap

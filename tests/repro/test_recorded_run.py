@@ -17,9 +17,10 @@ from conformance.model.machine import Model
 from conformance.ops import Observation, Operation, Watch
 from conformance.repro.source import Description, c_program
 from conformance.results.bundle import VERSION, Bundle, read_bundle
-from conformance.results.case_result import CaseResult, Evidence, Outcome
+from conformance.results.case_result import CaseResult, Evidence
 from conformance.results.errors import ReportError
 from conformance.results.multi_format import from_zero
+from conformance.results.outcome import Outcome
 from conformance.results.recorded_program import RecordedAnswer, RecordedStep
 from conformance.runner.model_program import program_of
 from conformance.runner.recorded_run import Diverged, run_recorded

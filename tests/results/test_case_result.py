@@ -8,22 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from conformance.results.case_result import (
-    OUTCOME_OF,
-    Blame,
-    CaseResult,
-    Level,
-    Outcome,
-    RunVerdict,
-    SkipReason,
-    Which,
-    abi_with,
-    lost_guest,
-    settle,
-    timed_out,
-    verdict_of,
-)
+from conformance.results.case_result import CaseResult, Which
+from conformance.results.contradiction import abi_with
 from conformance.results.json_codec import SchemaError
+from conformance.results.judging import lost_guest, settle, timed_out, verdict_of
+from conformance.results.outcome import OUTCOME_OF, Blame, Level, Outcome, RunVerdict, SkipReason
 from tests.report.samples import UNHURRIED, case, contradiction, failure, results
 
 ID = "write.short"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.results.case_result import RunVerdict
 from conformance.results.exit_codes import (
     Ending,
     ExitStyle,
@@ -13,6 +12,7 @@ from conformance.results.exit_codes import (
     exit_code,
     worst,
 )
+from conformance.results.outcome import RunVerdict
 
 COLUMNS = (
     *("pass", "unexpected", "not_built", "host", "usage", "build_failed", "interrupted"),

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.results.case_result import Outcome
 from conformance.results.errors import ReportError
 from conformance.results.frozen import PUBLISHED, FrozenList, located
+from conformance.results.outcome import Outcome
 from conformance.results.run import RunRecord
 from tests.report.samples import case, head, run
 

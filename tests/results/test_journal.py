@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.results.case_result import Outcome
 from conformance.results.errors import ReportError
 from conformance.results.journal import JournalWriter, is_in_use
 from conformance.results.json_codec import encode
+from conformance.results.outcome import Outcome
 from conformance.results.replay import read_journal
 from tests.report.samples import case, failure, head
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.results.case_result import Outcome
 from conformance.results.errors import ReportError
 from conformance.results.journal import JournalWriter, sealed
 from conformance.results.json_codec import encode
+from conformance.results.outcome import Outcome
 from conformance.results.replay import Running, read_head, read_journal
 from conformance.results.run import Functions
 from tests.report.samples import case, contradiction, failure, head

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from conformance.results.case_result import Outcome
 from conformance.results.errors import ReportError
+from conformance.results.outcome import Outcome
 from conformance.results.results_json import read_results, write_results
 from conformance.results.run import RunRecord
 from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from conformance.results import summary
-from conformance.results.case_result import Outcome
 from conformance.results.errors import ReportError
+from conformance.results.outcome import Outcome
 from conformance.results.summary import RecordedCase, Summary
 from tests.report.samples import case, head, run, stored
 

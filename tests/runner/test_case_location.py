@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from conformance.results.case_result import Outcome
+from conformance.results.outcome import Outcome
 from conformance.runner.case_location import failing_line, located
 from tests.report.samples import case
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.results.case_result import Blame, CaseResult, Evidence, Mismatch, Outcome, Report
+from conformance.results.case_result import CaseResult, Evidence, Mismatch, Report
+from conformance.results.outcome import Blame, Outcome
 from conformance.runner.console_verdict import judge_late_reports, judge_reports
 
 WARN = Report("warn", "WARNING: CPU: 0 PID: 1 at x.c:1 f", "warn:f")

@@ -8,7 +8,8 @@ import pytest
 
 from conformance.abi.profile import profile_for
 from conformance.cases.case import Case, Isolation, Tier
-from conformance.results.case_result import CaseResult, Level, Mismatch, Outcome, Report
+from conformance.results.case_result import CaseResult, Mismatch, Report
+from conformance.results.outcome import Level, Outcome
 from conformance.runner.grading import graded
 
 BUG = "eprobe-event-freed"

@@ -16,7 +16,8 @@ from conformance import ops
 from conformance.client.executor import ModelDeadline
 from conformance.ops.calls import Call
 from conformance.ops.programs import SEARCH_PATH
-from conformance.results.case_result import CaseResult, Outcome, SkipReason
+from conformance.results.case_result import CaseResult
+from conformance.results.outcome import Outcome, SkipReason
 from conformance.runner.guest_executor import run_to_end
 from conformance.runner.runner import Runner
 from tests.cases.variants import Outcome as Recorded

@@ -17,8 +17,8 @@ from conformance.ops import SubmitWrite, View
 from conformance.ops.calls import Call
 from conformance.ops.memory import MapDevice
 from conformance.ops.race import Race
-from conformance.results.case_result import Outcome as Came
-from conformance.results.case_result import SkipReason
+from conformance.results.outcome import Outcome as Came
+from conformance.results.outcome import SkipReason
 from conformance.runner.kernel_features import facilities_of, promised_by
 from conformance.runner.runner import Runner
 from tests.cases.variants import Outcome, all_variants, honest, judged

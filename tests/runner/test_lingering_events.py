@@ -12,7 +12,8 @@ from conformance.cases.case import Case, Isolation
 from conformance.client import tracefs
 from conformance.client.executor import Deadline, ModelDeadline
 from conformance.ops.calls import Call
-from conformance.results.case_result import Blame, CaseResult, Outcome
+from conformance.results.case_result import CaseResult
+from conformance.results.outcome import Blame, Outcome
 from conformance.runner.lingering_events import LingeringEvents, result_of
 from conformance.runner.patience import Patience
 from conformance.runner.runner import Runner

@@ -16,14 +16,8 @@ from conformance.cases.case import Case, Facility, Isolation, Tier
 from conformance.client import tracefs
 from conformance.client.executor import Deadline, ModelDeadline
 from conformance.ops.calls import Call, path_in
-from conformance.results.case_result import (
-    Blame,
-    CaseResult,
-    Outcome,
-    Report,
-    RunVerdict,
-    SkipReason,
-)
+from conformance.results.case_result import CaseResult, Report
+from conformance.results.outcome import Blame, Outcome, RunVerdict, SkipReason
 from conformance.runner.case_run import NotJudged
 from conformance.runner.guest_setup import GuestSetup
 from conformance.runner.runner import Runner

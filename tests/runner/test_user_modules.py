@@ -14,15 +14,8 @@ from conformance.abi.profile import profile_for
 from conformance.cases.case import Case, Isolation, Tier
 from conformance.client.executor import Deadline, ModelDeadline
 from conformance.ops.calls import Call
-from conformance.results.case_result import (
-    Blame,
-    CaseResult,
-    Evidence,
-    Outcome,
-    Report,
-    RunVerdict,
-    SkipReason,
-)
+from conformance.results.case_result import CaseResult, Evidence, Report
+from conformance.results.outcome import Blame, Outcome, RunVerdict, SkipReason
 from conformance.runner.case_run import Judgement
 from conformance.runner.runner import Runner
 from conformance.runner.user_module import UserModule

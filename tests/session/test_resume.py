@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.results.case_result import Blame, Outcome
 from conformance.results.errors import ReportError
 from conformance.results.journal import JournalWriter
+from conformance.results.outcome import Blame, Outcome
 from conformance.results.replay import Journal, Running
 from conformance.session.controller.resume import abandoned_cases, recall_options, require_same_run
 from conformance.session.options import apply_defaults, command_words, fill_missing

@@ -8,7 +8,7 @@ from argparse import ArgumentParser
 import pytest
 
 from conformance.cases.case import Case, Isolation, Tier
-from conformance.results.case_result import Blame, Outcome
+from conformance.results.outcome import Blame, Outcome
 from conformance.session.options import declare, groups_of
 from conformance.session.time_limits import CaseTooLong, Limits, RunLimit, RunOver
 from conformance.session.worker.blame import explain

@@ -15,7 +15,7 @@ from conformance.client.lockstep import Divergence
 from conformance.client.user_events import UserEvents
 from conformance.model.machine import Model
 from conformance.ops import Observation, Open, Operation, Watch
-from conformance.results.case_result import Outcome
+from conformance.results.outcome import Outcome
 from conformance.runner.case_run import CaseRun
 from conformance.session.target.target import Target
 from conformance.session.worker.worker import Worker

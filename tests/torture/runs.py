@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from conformance.results.case_result import Blame, Outcome
+from conformance.results.outcome import Blame, Outcome
 from conformance.results.replay import read_journal
 from tests.drills import provoke
 from tests.faults import Fault, Verdict

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from conformance.results.case_result import Outcome
+from conformance.results.outcome import Outcome
 from tests.drills import provoke
 from tests.enclosure import TAG
 from tests.faults import BY_NAME, CRASH, FAULTS, GUEST, HOST, PASS, Verdict

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from conformance.results.case_result import Blame, Outcome
+from conformance.results.outcome import Blame, Outcome
 from conformance.session.worker.blame import explain
 from host.deadline import Deadline
 from vm.errors import AgentStuck, ChannelBroken, VmError

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from conformance.cli.one_kernel import clean_up_on_signals
-from conformance.results.case_result import Level
 from conformance.results.directory import claim, default_directory, link_latest, unused
+from conformance.results.outcome import Level
 from conformance.session.launch import ROOT, make_directories_absolute, session
 from host.progress import StreamProgress
 from kernels.store.store import Store

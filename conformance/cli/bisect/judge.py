@@ -11,15 +11,9 @@ from pathlib import Path
 from conformance.abi.profile import Profile, ProfileError, profile_for
 from conformance.cases.case import Case
 from conformance.report.specification.page import all_sentences
-from conformance.results.case_result import (
-    CaseResult,
-    Level,
-    Outcome,
-    RunVerdict,
-    SkipReason,
-    failing,
-)
+from conformance.results.case_result import CaseResult
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
+from conformance.results.outcome import Level, Outcome, RunVerdict, SkipReason, failing
 from conformance.results.results_json import NAME, read_results
 from conformance.results.run import RunRecord
 from conformance.session.launch import Session

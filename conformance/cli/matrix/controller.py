@@ -22,8 +22,9 @@ from conformance.cli.matrix.progress import DONE, Column, write_overview
 from conformance.cli.matrix.resources import Resources
 from conformance.cli.matrix.shard_store import ShardStore
 from conformance.cli.matrix.tasks import TOPIC, Built, Judged, TaskHung, build, judge
-from conformance.results.case_result import Blame, CaseResult, Outcome
+from conformance.results.case_result import CaseResult
 from conformance.results.errors import ReportError
+from conformance.results.outcome import Blame, Outcome
 from conformance.results.shard import SEPARATOR
 from conformance.session.launch import guest_mib
 from conformance.session.merge import write_merged

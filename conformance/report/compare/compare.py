@@ -13,17 +13,12 @@ from typing import Any
 
 from conformance.report.compare.kinds import REGRESSIONS, Kind, kind_of, weight
 from conformance.report.history.flaky import Flaky, flaky_cases
-from conformance.results.case_result import (
-    OUTCOME_OF,
-    CaseResult,
-    Contradiction,
-    Level,
-    RunVerdict,
-    failing,
-)
+from conformance.results.case_result import CaseResult
+from conformance.results.contradiction import Contradiction
 from conformance.results.json_codec import encode
-from conformance.results.outcomes import CaseOutcome, RunOutcomes
+from conformance.results.outcome import OUTCOME_OF, Level, RunVerdict, failing
 from conformance.results.run import KernelFacts, RunRecord, same_kernel
+from conformance.results.stored_outcomes import CaseOutcome, RunOutcomes
 
 SCHEMA = 1
 """Version of the --json document."""

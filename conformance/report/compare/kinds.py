@@ -5,15 +5,14 @@ from __future__ import annotations
 from enum import StrEnum
 
 from conformance.report.causes import without_run_specifics
-from conformance.results.case_result import (
+from conformance.results.case_result import CaseResult, Mismatch
+from conformance.results.outcome import (
     CONFORMING,
     LOST,
     NO_VERDICT,
     OUTCOME_OF,
     UNEXPECTED,
-    CaseResult,
     Level,
-    Mismatch,
     Outcome,
 )
 

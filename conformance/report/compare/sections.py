@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from conformance.report.compare.compare import Change, Comparison
 from conformance.report.compare.evidence import Evidence, brief, evidence_of, symptom_of
 from conformance.report.compare.kinds import REGRESSIONS, Kind
-from conformance.results.case_result import Level, Outcome
+from conformance.results.outcome import Level, Outcome
 from conformance.results.run import ALWAYS_SHOWN, RunRecord
 from host.text import counted, first, one_line
 

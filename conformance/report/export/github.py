@@ -13,7 +13,8 @@ from pathlib import Path
 from conformance.report.causes import by_cause
 from conformance.report.export.ktap import RUN_ID, not_built_reason
 from conformance.report.failure import remark, render_cause, rerun_line
-from conformance.results.case_result import CaseResult, Outcome
+from conformance.results.case_result import CaseResult
+from conformance.results.outcome import Outcome
 from conformance.results.run import RunRecord
 from conformance.results.verdict import case_line, verdict_line
 from host.text import counted, one_line, printable

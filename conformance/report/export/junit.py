@@ -14,8 +14,9 @@ from xml.etree.ElementTree import Element, SubElement
 
 from conformance.report.export.ktap import remarks
 from conformance.report.failure import render_failure
-from conformance.results.case_result import CaseResult, Outcome, Rerun, SkipReason
+from conformance.results.case_result import CaseResult, Rerun
 from conformance.results.json_codec import encode
+from conformance.results.outcome import Outcome, SkipReason
 from conformance.results.run import RunHead, RunRecord, with_names
 from host.files import write_atomically
 from host.text import one_line

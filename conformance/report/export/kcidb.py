@@ -26,15 +26,9 @@ from urllib.parse import quote
 
 from conformance.abi.switches import BY_NAME
 from conformance.report.failure import remark, render_failure
-from conformance.results.case_result import (
-    NOT_OK,
-    Blame,
-    CaseResult,
-    Outcome,
-    RunVerdict,
-    SkipReason,
-)
+from conformance.results.case_result import CaseResult
 from conformance.results.json_codec import encode
+from conformance.results.outcome import NOT_OK, Blame, Outcome, RunVerdict, SkipReason
 from conformance.results.run import RunHead, RunRecord, with_names
 from conformance.results.verdict import verdict_line
 from host.arch import ARCH

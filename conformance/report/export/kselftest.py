@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from conformance.report.export.ktap import RUN_ID, by_surface, head_lines, not_built_reason, remarks
 from conformance.report.failure import render_failure
-from conformance.results.case_result import DEVIATIONS, CaseResult, Outcome
+from conformance.results.case_result import CaseResult
+from conformance.results.outcome import DEVIATIONS, Outcome
 from conformance.results.run import RunHead, RunRecord, with_names
 from host.text import one_line
 

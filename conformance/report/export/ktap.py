@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from conformance.report.failure import adapted_line, remark, render_failure
-from conformance.results.case_result import DEVIATIONS, CaseResult, Outcome, SkipReason
+from conformance.results.case_result import CaseResult
+from conformance.results.outcome import DEVIATIONS, Outcome, SkipReason
 from conformance.results.run import RunHead, RunRecord, with_names
 from host.files import write_atomically
 from host.text import one_line

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from conformance.report.export.ktap import not_built_reason, remarks
-from conformance.results.case_result import CaseResult, Outcome, RunVerdict
+from conformance.results.case_result import CaseResult
+from conformance.results.outcome import Outcome, RunVerdict
 from conformance.results.run import RunHead, RunRecord, with_names
 from conformance.results.verdict import verdict_line
 from host.text import one_line

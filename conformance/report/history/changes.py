@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from conformance.report.history.flaky import Tally
-from conformance.results.case_result import NO_VERDICT, Outcome
 from conformance.results.json_codec import encode
-from conformance.results.outcomes import RunOutcomes
+from conformance.results.outcome import NO_VERDICT, Outcome
 from conformance.results.run import KernelFacts, same_kernel
+from conformance.results.stored_outcomes import RunOutcomes
 from conformance.results.stored_runs import release_key
 
 SCHEMA = 1

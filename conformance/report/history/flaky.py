@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from conformance.results.case_result import Outcome
-from conformance.results.outcomes import CaseOutcome
+from conformance.results.outcome import Outcome
+from conformance.results.stored_outcomes import CaseOutcome
 
 # A known bug is a deviation all the same.
 _CLASSES = {

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 
-from conformance.results.case_result import Outcome, RunVerdict
 from conformance.results.errors import ReportError
 from conformance.results.json_codec import decode, encode
-from conformance.results.outcomes import CaseOutcome, Program, RunOutcomes, read_outcomes
+from conformance.results.outcome import Outcome, RunVerdict
 from conformance.results.run import RunHead
+from conformance.results.stored_outcomes import CaseOutcome, Program, RunOutcomes, read_outcomes
 from conformance.results.stored_runs import runs_below
 
 NAME = ".history.sqlite3"

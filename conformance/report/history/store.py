@@ -10,7 +10,7 @@ from pathlib import Path
 
 from conformance.report.history import index
 from conformance.results.errors import ReportError
-from conformance.results.outcomes import RunOutcomes
+from conformance.results.stored_outcomes import RunOutcomes
 
 
 @dataclass(frozen=True, slots=True)

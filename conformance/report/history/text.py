@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from conformance.report.history.changes import CaseHistory, KernelHistory, OutcomeChange, RunChanges
-from conformance.results.case_result import Outcome
+from conformance.results.outcome import Outcome
 from host.text import counted, first, one_line, wrapped
 
 WIDTH = 78

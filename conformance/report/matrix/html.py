@@ -37,7 +37,8 @@ from conformance.report.matrix.table import Absence, Cell, Column, Matrix, Row
 from conformance.report.program import is_folded, program_lines
 from conformance.repro.errors import NotExpressible
 from conformance.repro.of_result import program_of_result
-from conformance.results.case_result import NOT_OK, Blame, CaseResult, Outcome
+from conformance.results.case_result import CaseResult
+from conformance.results.outcome import NOT_OK, Blame, Outcome
 from conformance.results.run import RunHead
 from conformance.results.summary import short_digest
 

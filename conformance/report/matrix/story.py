@@ -15,7 +15,8 @@ from conformance.abi.switches import SWITCHES
 from conformance.report.causes import symptom
 from conformance.report.failure import render_failure
 from conformance.report.matrix.table import Absence, Cell, Column, Group, Matrix, Row, grouped
-from conformance.results.case_result import LOST, Contradiction, Outcome, RunVerdict, SkipReason
+from conformance.results.contradiction import Contradiction
+from conformance.results.outcome import LOST, Outcome, RunVerdict, SkipReason
 from conformance.results.run import ALWAYS_SHOWN
 from host.text import first
 

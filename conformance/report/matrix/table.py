@@ -16,7 +16,8 @@ from conformance.abi.profile import Profile, ProfileError, Release, profile_for
 from conformance.abi.switch import Kind
 from conformance.cases.case import Case
 from conformance.cases.surfaces import listed
-from conformance.results.case_result import CaseResult, Level, Outcome
+from conformance.results.case_result import CaseResult
+from conformance.results.outcome import Level, Outcome
 from conformance.results.run import KernelFacts, RunRecord, self_check_of
 from conformance.results.stored_runs import Run
 

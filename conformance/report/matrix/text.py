@@ -19,7 +19,7 @@ from conformance.report.matrix.story import (
     transitions,
 )
 from conformance.report.matrix.table import Matrix
-from conformance.results.case_result import RunVerdict
+from conformance.results.outcome import RunVerdict
 from host.text import WIDTH, coloured, cut, one_line, wrapped
 
 # Entries of one section; the HTML page has all.

@@ -11,7 +11,7 @@ from pathlib import Path
 from conformance.cases.discovery import case_modules
 from conformance.report.markdown import table
 from conformance.report.specification.page import Sentence, Surface, surfaces
-from conformance.results.case_result import Level
+from conformance.results.outcome import Level
 
 FILE = Path(__file__).parents[3] / "docs" / "cases.md"
 

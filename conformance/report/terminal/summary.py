@@ -9,16 +9,10 @@ from pathlib import Path
 
 from conformance.report.causes import by_cause
 from conformance.report.failure import alike_lines, render_cause, rerun_line
-from conformance.results.case_result import (
-    MODULE_SURFACE,
-    CaseResult,
-    Contradiction,
-    Level,
-    Outcome,
-    SkipReason,
-    abi_with,
-)
+from conformance.results.case_result import MODULE_SURFACE, CaseResult
+from conformance.results.contradiction import Contradiction, abi_with
 from conformance.results.directory import REPORT, REPRODUCERS
+from conformance.results.outcome import Level, Outcome, SkipReason
 from conformance.results.run import RunRecord
 from conformance.results.verdict import case_line, verdict_line
 from host.text import counted, first, one_line, wrapped

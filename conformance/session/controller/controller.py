@@ -12,11 +12,14 @@ from typing import TextIO
 
 import pytest
 
-from conformance.results.case_result import CaseResult, Contradiction, Level, settle
+from conformance.results.case_result import CaseResult
+from conformance.results.contradiction import Contradiction
 from conformance.results.directory import link_latest
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, ending_of, exit_code
 from conformance.results.json_codec import decode
+from conformance.results.judging import settle
+from conformance.results.outcome import Level
 from conformance.results.replay import INTERRUPTED, Running
 from conformance.results.run import Functions, RunRecord
 from conformance.results.shard import Shard

@@ -12,11 +12,13 @@ from pathlib import Path
 from conformance.abi import calibration
 from conformance.cases.surfaces import listed
 from conformance.results import journal, kernel_config
-from conformance.results.case_result import CaseResult, Contradiction, Level, Outcome
+from conformance.results.case_result import CaseResult
+from conformance.results.contradiction import Contradiction
 from conformance.results.directory import COVERAGE
 from conformance.results.errors import ReportError
 from conformance.results.frozen import FrozenList
 from conformance.results.journal import JournalWriter
+from conformance.results.outcome import Level, Outcome
 from conformance.results.replay import read_journal
 from conformance.results.run import Functions, RunHead, RunRecord
 from conformance.results.shard import Shard

@@ -7,8 +7,9 @@ from dataclasses import fields
 from pathlib import Path
 
 from conformance.results import journal
-from conformance.results.case_result import Blame, CaseResult, Outcome
+from conformance.results.case_result import CaseResult
 from conformance.results.errors import ReportError
+from conformance.results.outcome import Blame, Outcome
 from conformance.results.replay import Journal, Running, read_head
 from conformance.results.run import KernelFacts, RunHead
 from conformance.session.options import fill_missing, value_of

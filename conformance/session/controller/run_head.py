@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from conformance.results.case_result import Level
+from conformance.results.outcome import Level
 from conformance.results.run import KernelFacts, RunHead
 from conformance.session.options import value_of
 from conformance.session.target.target import Target

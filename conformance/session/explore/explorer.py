@@ -14,7 +14,8 @@ from conformance.abi.profile import Profile
 from conformance.cases.case import Case, Isolation, Tier
 from conformance.client.lockstep import Lockstep
 from conformance.report.causes import symptom
-from conformance.results.case_result import UNEXPECTED, Blame, CaseResult, Outcome
+from conformance.results.case_result import CaseResult
+from conformance.results.outcome import UNEXPECTED, Blame, Outcome
 from conformance.session.explore.choices import Actions, Choices
 from conformance.session.explore.corpus import Corpus, Feature, answers
 from conformance.session.explore.shrink import shrink

@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import re
 
-from conformance.results.case_result import Blame, Outcome, Report, timed_out
+from conformance.results.case_result import Report
+from conformance.results.judging import timed_out
+from conformance.results.outcome import Blame, Outcome
 from conformance.runner.case_run import Judgement
 from conformance.session.time_limits import CaseTooLong
 from host.kernel_reports import HARMLESS, ReportKind

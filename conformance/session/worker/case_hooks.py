@@ -12,8 +12,9 @@ from _pytest.runner import runtestprotocol
 
 from conformance.cases.case import Case
 from conformance.report.failure import render_failure
-from conformance.results.case_result import NOT_OK, CaseResult, Outcome
+from conformance.results.case_result import CaseResult
 from conformance.results.json_codec import encode
+from conformance.results.outcome import NOT_OK, Outcome
 from conformance.runner.case_location import failing_line, located
 from conformance.session.controller.controller import (
     CASE_STARTED,

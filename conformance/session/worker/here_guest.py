@@ -11,7 +11,7 @@ from typing import Any
 from conformance.cases.case import Case, Facility, Isolation
 from conformance.ops.calls import Call
 from conformance.ops.system_calls import MACHINE
-from conformance.results.case_result import SkipReason
+from conformance.results.outcome import SkipReason
 from conformance.runner.case_run import NotJudged
 from conformance.session.here.foreign_events import FILES, without_events
 from conformance.session.here.system import BorrowedSystem

@@ -12,16 +12,10 @@ from conformance.allowed_reports.rules import Allowed
 from conformance.cases.case import Case, Isolation
 from conformance.client.user_events import UserEvents
 from conformance.ops.digest import digest
-from conformance.results.case_result import (
-    CONFORMING,
-    Blame,
-    CaseResult,
-    Contradiction,
-    Outcome,
-    Report,
-    lost_guest,
-    settle,
-)
+from conformance.results.case_result import CaseResult, Report
+from conformance.results.contradiction import Contradiction
+from conformance.results.judging import lost_guest, settle
+from conformance.results.outcome import CONFORMING, Blame, Outcome
 from conformance.runner.guest_lifecycle import Guest
 from conformance.runner.kernel_features import promised_by
 from conformance.runner.patience import Patience

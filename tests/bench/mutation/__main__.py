@@ -27,7 +27,8 @@ from typing import Any, NoReturn
 from conformance.cases.case import Isolation, Tier
 from conformance.cases.variants import Variant, all_variants
 from conformance.client.user_events import UserEvents
-from conformance.results.case_result import UNEXPECTED, CaseResult
+from conformance.results.case_result import CaseResult
+from conformance.results.outcome import UNEXPECTED
 from conformance.runner.guest_setup import ACTOR, text_of, write_file
 from conformance.session.options import apply_defaults, default_options
 from conformance.session.pool.worker_process import start

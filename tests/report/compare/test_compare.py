@@ -10,14 +10,9 @@ from conformance.report.compare.compare import compare
 from conformance.report.compare.evidence import evidence_of
 from conformance.report.compare.kinds import REGRESSIONS, Kind
 from conformance.report.compare.text import render_page
-from conformance.results.case_result import (
-    CaseResult,
-    Contradiction,
-    Level,
-    Mismatch,
-    Outcome,
-    SkipReason,
-)
+from conformance.results.case_result import CaseResult, Mismatch
+from conformance.results.contradiction import Contradiction
+from conformance.results.outcome import Level, Outcome, SkipReason
 from tests.report.samples import case, head, run, wrong
 
 P, F, XF, XP = Outcome.PASS, Outcome.FAIL, Outcome.XFAIL, Outcome.FIXED

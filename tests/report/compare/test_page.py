@@ -12,16 +12,11 @@ from conformance.report.compare.compare import Comparison, compare
 from conformance.report.compare.kinds import Kind
 from conformance.report.compare.markdown import render_markdown
 from conformance.report.compare.text import render_page
-from conformance.results.case_result import (
-    Evidence,
-    Level,
-    Mismatch,
-    Outcome,
-    RunVerdict,
-    settle,
-)
-from conformance.results.outcomes import CaseOutcome, RunOutcomes
+from conformance.results.case_result import Evidence, Mismatch
+from conformance.results.judging import settle
+from conformance.results.outcome import Level, Outcome, RunVerdict
 from conformance.results.run import RunHead, RunRecord
+from conformance.results.stored_outcomes import CaseOutcome, RunOutcomes
 from tests.report.compare.test_compare import SWITCH
 from tests.report.samples import PATCHED, case, head, run, wrong
 

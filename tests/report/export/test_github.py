@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from conformance.report.export import github
 from conformance.report.export.ktap_stream import KtapStream
 from conformance.report.terminal.progress import Live
-from conformance.results.case_result import Evidence, Outcome
+from conformance.results.case_result import Evidence
+from conformance.results.outcome import Outcome
 from conformance.results.run import RunRecord
 from conformance.session.controller.outputs import WorkflowOutput
 from tests.report.samples import UNHURRIED, case, head, many_causes, mixed, run, runs, wrong

@@ -13,13 +13,9 @@ from hypothesis import strategies as st
 from junitparser import xunit2
 
 from conformance.report.export.junit import render_junit, write_junit
-from conformance.results.case_result import (
-    CaseResult,
-    Level,
-    Outcome,
-    SkipReason,
-    settle,
-)
+from conformance.results.case_result import CaseResult
+from conformance.results.judging import settle
+from conformance.results.outcome import Level, Outcome, SkipReason
 from conformance.results.run import RunRecord
 from tests.report.conftest import GOLDEN
 from tests.report.samples import (

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from kcidb_io.schema import V5_3
 
 from conformance.report.export.kcidb import Sender, Status, render_kcidb, status_of
-from conformance.results.case_result import Blame, Evidence, Level, Outcome, SkipReason
+from conformance.results.case_result import Evidence
+from conformance.results.outcome import Blame, Level, Outcome, SkipReason
 from conformance.results.run import KernelFacts, RunRecord
 from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs, wrong
 

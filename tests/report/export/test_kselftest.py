@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 
 from conformance.report.export.kselftest import render_kselftest
-from conformance.results.case_result import Blame, Level, Outcome
+from conformance.results.outcome import Blame, Level, Outcome
 from conformance.results.run import RunRecord
 from tests.report.export.lkft_reader import read_kselftest, slug
 from tests.report.samples import UNHURRIED, case, contradicted, evidence, head, mixed, run, runs

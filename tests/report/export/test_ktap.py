@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from conformance.report.export.ktap import render_ktap, write_ktap
-from conformance.results.case_result import Level, Outcome, SkipReason
+from conformance.results.outcome import Level, Outcome, SkipReason
 from conformance.results.run import KernelFacts, RunRecord
 from tests.report.export.ktap_reader import KtapError, read_ktap
 from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs, wrong

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from conformance.report.export.ktap_stream import KtapRuns, KtapStream
-from conformance.results.case_result import Outcome, SkipReason
+from conformance.results.outcome import Outcome, SkipReason
 from conformance.results.run import RunRecord
 from tests.report.conftest import Kunit
 from tests.report.export.ktap_reader import read_ktap

@@ -17,7 +17,7 @@ from conformance.report.export.kcidb import Sender, render_kcidb
 from conformance.report.export.kselftest import render_kselftest
 from conformance.report.export.ktap import render_ktap
 from conformance.report.export.tmt import render_tmt
-from conformance.results.case_result import Blame, Level, Outcome, SkipReason
+from conformance.results.outcome import Blame, Level, Outcome, SkipReason
 from conformance.results.run import RunRecord
 from tests.report.conftest import Kunit
 from tests.report.export.lkft_reader import read_kselftest

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from conformance.report.export.tmt import render_tmt
-from conformance.results.case_result import Evidence, Level, Outcome, SkipReason
+from conformance.results.case_result import Evidence
+from conformance.results.outcome import Level, Outcome, SkipReason
 from conformance.results.run import RunRecord
 from tests.report.samples import UNHURRIED, case, contradicted, head, mixed, run, runs
 

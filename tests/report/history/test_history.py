@@ -15,8 +15,8 @@ import pytest
 
 from conformance.report.history import index
 from conformance.report.history.store import Store
-from conformance.results.case_result import Outcome
 from conformance.results.directory import link_latest
+from conformance.results.outcome import Outcome
 from conformance.results.results_json import NAME
 from conformance.results.run import KernelFacts, RunRecord
 from conformance.results.stored_runs import release_key

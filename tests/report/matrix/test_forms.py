@@ -13,7 +13,7 @@ from conformance.report.matrix.findings import Finding
 from conformance.report.matrix.markdown import render_markdown
 from conformance.report.matrix.table import Matrix, matrix
 from conformance.report.matrix.text import render_text
-from conformance.results.case_result import Outcome
+from conformance.results.outcome import Outcome
 from conformance.results.run import RunRecord
 from conformance.results.stored_runs import Covered, Run
 from host.text import WIDTH

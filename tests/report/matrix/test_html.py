@@ -20,7 +20,8 @@ from conformance.report.matrix.findings import Finding
 from conformance.report.matrix.html import render_html
 from conformance.report.matrix.story import other_results
 from conformance.report.matrix.table import matrix
-from conformance.results.case_result import CaseResult, Evidence, Mismatch, Outcome
+from conformance.results.case_result import CaseResult, Evidence, Mismatch
+from conformance.results.outcome import Outcome
 from conformance.results.run import RunRecord
 from conformance.results.stored_runs import Covered, Run
 from tests.report.samples import (

@@ -16,7 +16,7 @@ from conformance.report.matrix.story import (
     transitions,
 )
 from conformance.report.matrix.table import Matrix, matrix
-from conformance.results.case_result import NOT_OK, Outcome, SkipReason
+from conformance.results.outcome import NOT_OK, Outcome, SkipReason
 from conformance.results.run import RunRecord
 from conformance.results.stored_runs import Run
 from tests.report.matrix.test_table import known

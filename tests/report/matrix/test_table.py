@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance.cases.case import Case, Isolation, Tier
 from conformance.report.matrix.table import Absence, Matrix, grouped, matrix
-from conformance.results.case_result import Outcome
+from conformance.results.outcome import Outcome
 from conformance.results.run import RunRecord
 from conformance.results.stored_runs import Run
 from tests.report.samples import case, kernel

@@ -12,7 +12,7 @@ import pytest
 
 from conformance.report.terminal.progress import Live
 from conformance.report.terminal.summary import render_summary
-from conformance.results.case_result import Outcome
+from conformance.results.outcome import Outcome
 from conformance.results.run import RunRecord
 from conformance.results.verdict import verdict_line
 from tests.report.samples import case, failure, head, many_causes, mixed, run, wrong

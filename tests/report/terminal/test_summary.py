@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from conformance.report.terminal.summary import render_summary
-from conformance.results.case_result import Level, Outcome, SkipReason
+from conformance.results.outcome import Level, Outcome, SkipReason
 from conformance.results.run import Functions, KernelFacts, RunRecord
 from conformance.results.verdict import verdict_line
 from tests.report.samples import (

@@ -21,13 +21,8 @@ from conformance.model.errors import ModelError
 from conformance.model.machine import Model
 from conformance.model.state.world import Release
 from conformance.ops import Ioctl, Observation, Operation, Watch
-from conformance.results.case_result import (
-    Blame,
-    CaseResult,
-    Evidence,
-    Mismatch,
-    Outcome,
-)
+from conformance.results.case_result import CaseResult, Evidence, Mismatch
+from conformance.results.outcome import Blame, Outcome
 from conformance.session.explore.choices import Actions, Choices
 from conformance.session.explore.corpus import Corpus, answers
 from conformance.session.explore.explorer import Explorer, Played

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.results.case_result import CASE_ID, CaseResult, Outcome, RunVerdict
+from conformance.results.case_result import CASE_ID, CaseResult
 from conformance.results.files import read_json, reading
 from conformance.results.json_codec import SchemaError, decode
+from conformance.results.outcome import Outcome, RunVerdict
 from conformance.results.run import RunHead
 
 
