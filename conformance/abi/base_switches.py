@@ -141,7 +141,7 @@ BASE: tuple[Switch, ...] = (
         "functions_in_filters",
         "filters compare an 8-byte field with the name of a function",
         "tracing: Add a way to filter function addresses to function names",
-        (6, 4),
+        (6, 3),
     ),
     _base(
         "eprobe_fields_parsed",

@@ -108,7 +108,7 @@ BASE_DATES = {
         ("7.2.6", "7.2.7"),
         ("7.2", "7.3"),
     ),
-    "functions_in_filters": (("6.3", "6.4"),),
+    "functions_in_filters": (("6.2", "6.3"),),
     "eprobe_fields_parsed": (("6.4", "6.5"),),
     "reading_histogram_busy": (
         ("6.1.39", "6.1.40"),
