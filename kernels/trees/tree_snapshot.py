@@ -27,6 +27,9 @@ _MAKEFILE = b"Makefile"
 # Linux has it; other projects that copied its Makefile do not.
 _LINUX = "init/main.c"
 _NUMBER = re.compile(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION) *= *(\S*)$", re.MULTILINE)
+# What a build in the tree leaves there, by which the kernel's Makefile refuses another build
+# (outputmakefile); some repositories track it.
+_BUILT = re.compile(rb"\.config|include/(config|generated)/.*|arch/[^/]+/include/generated/.*")
 # Lines by which .gitignore of a packaged source ignores the source itself.
 _IGNORE_ALL = frozenset({"*", "/*"})
 
@@ -189,8 +192,9 @@ class UsersTree:
 
 
 def _files(listing: bytes) -> set[bytes]:
-    """The paths of a listing without nested repositories, which end in a slash."""
-    return {path for path in listing.split(b"\0") if path and not path.endswith(b"/")}
+    """The paths of a listing without nested repositories, which end in a slash, and built files."""
+    found = {path for path in listing.split(b"\0") if path and not path.endswith(b"/")}
+    return {path for path in found if not _BUILT.fullmatch(path)}
 
 
 def _joined(paths: Iterable[bytes]) -> bytes:

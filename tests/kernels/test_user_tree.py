@@ -48,6 +48,16 @@ def test_the_same_content_is_the_same_kernel(checkout: Path, store: Store) -> No
     assert entry_of(checkout, "HEAD", store, silent).revision == as_it_is.revision
 
 
+def test_what_a_build_left_in_the_tree_is_no_source(tree: Path, store: Store) -> None:
+    before = entry_of(tree, None, store, silent).revision
+    for name in (".config", "include/config/auto.conf", "arch/x86/include/generated/asm/a.h"):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text("built\n")
+    assert entry_of(tree, None, store, silent).revision == before
+    (tree / "include" / "generated.h").write_text("source\n")
+    assert entry_of(tree, None, store, silent).revision != before
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
