@@ -42,7 +42,8 @@ _KPROBES = "CONFIG_KPROBE_EVENTS=y"
 _IO_URING = "CONFIG_IO_URING=y"
 _Result = dict[str, Any]
 _Test = tuple[Facility, Callable[[_Result], bool]]
-# Configuration lines that imply a feature; CONFIG_BPF_EVENTS cannot be set directly.
+# Configuration lines that imply a feature; CONFIG_BPF_EVENTS cannot be set directly.  None implies
+# that memory of a device may be mapped: CONFIG_IO_STRICT_DEVMEM forbids it.
 _PROMISES = {
     Facility.PERF: {_PERF},
     Facility.BPF: {_BPF},
@@ -54,7 +55,6 @@ _PROMISES = {
     Facility.HIST: {"CONFIG_HIST_TRIGGERS=y"},
     Facility.SNAPSHOT: {"CONFIG_TRACER_SNAPSHOT=y"},
     Facility.SMP: {"CONFIG_SMP=y"},
-    Facility.DEVICE_MEMORY: {"CONFIG_PCI=y"},
 }
 
 

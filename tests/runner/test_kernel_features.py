@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from errno import EFAULT, ENOENT, ENOSYS
+from errno import EBADF, EFAULT, ENOENT, ENOSYS
 from typing import Any
 
 from conformance import ops
@@ -14,7 +14,7 @@ from conformance.abi.profile import profile_for
 from conformance.cases.case import Case, Facility, Isolation, Tier
 from conformance.client import tracefs
 from conformance.ops import SubmitWrite, View
-from conformance.ops.calls import Call
+from conformance.ops.calls import NUMBERS, Call
 from conformance.ops.memory import MapDevice
 from conformance.ops.race import Race
 from conformance.results.outcome import Outcome as Came
@@ -154,6 +154,8 @@ class Bare(Guest):
             result["errno"] = ENOSYS
         if call[:2] == ["sys", IO_URING_SETUP]:
             result["errno"] = ENOSYS
+        if call[:2] == ["sys", NUMBERS["mmap"]] and "fd" in str(call[2]):
+            result["errno"] = EBADF
         if call[1:2] in MISSING or any(str(each).endswith("/hist") for each in call[1:2]):
             result["errno"] = ENOENT
         return result
@@ -196,5 +198,5 @@ def test_configuration_promises_features() -> None:
     lines += ["CONFIG_HIST_TRIGGERS=y", "CONFIG_TRACER_SNAPSHOT=y"]
     assert promised_by([*lines, "CONFIG_IO_URING=y"]) >= {*promised_by(lines), Facility.IO_URING}
     lines += ["CONFIG_IO_URING=y", "CONFIG_KPROBE_EVENTS=y", "CONFIG_SMP=y"]
-    assert promised_by(lines) == set(Facility)
+    assert promised_by(lines) == {*Facility} - {Facility.DEVICE_MEMORY}
     assert promised_by([]) == set()
