@@ -29,6 +29,8 @@ from conformance.ops.race import Race
 
 # Limit of states; programs settle long before.
 MAX_STATES = 256
+# Limit of the states after a race.
+_MAX_RACED = 4 * MAX_STATES
 
 # Operations that a generation handles differently.
 _HISTORICAL: Mapping[Generation, Handlers] = {
@@ -156,6 +158,8 @@ def _candidates(
             for raced, end in races.outcomes(world, operation, _step):
                 for after in _reachable([end], (FixUp,)) if watches else [end]:
                     candidates.append(_Candidate(_watching(raced, after, watches), after))
+                if len(candidates) > _MAX_RACED:
+                    raise TooManyStates("the race has too many outcomes: let fewer words wait")
             continue
         overtaken = _overtaken(world, operation)
         answer = perform(world, operation, _handlers(world.profile))
