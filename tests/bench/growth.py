@@ -1,6 +1,6 @@
 """`python -m tests.bench.growth`: time and memory of a run by cases, guests and kernels.
 
-It writes docs/growth-*.svg and prints the table of docs/performance.md.
+It writes docs/growth-*.svg and prints a table.
 """
 
 from __future__ import annotations
