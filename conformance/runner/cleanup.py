@@ -13,7 +13,7 @@ filters of systems and of kernel events     ``0``
 instances                                   rmdir(2), repeated while their users go away
 set_event_pid, set_event_notrace_pid        truncation
 snapshot                                    ``0``, which frees the spare buffer
-eprobes, synthetic events, kprobes          disabled and removed through dynamic_events
+eprobes, synthetic events, kprobes          disabled and removed, before their events go
 probe of the helper module                  its parameter ``detach``
 tracing_on, user_events_max                 ``1``, the kernel's default
 enabled events of the kernel                truncation of set_event
@@ -114,6 +114,16 @@ class Cleanup:
             results = self._channel.call(ACTOR, calls)
         return results[len(results) - len(then) :]
 
+    def remove_probes(self, left: Leftovers) -> None:
+        """Remove probes while their events exist; an eprobe may be in use by triggers.
+
+        To remove an eprobe of an event that was freed corrupts memory (bug eprobe-event-freed).
+        """
+        found, shown = self._read(left)
+        calls = _without_triggers(list(zip(left.triggers, shown, strict=True)))
+        calls += _without_probes(found[0], found[5])
+        self._channel.call(ACTOR, calls)
+
     def tidy(self) -> list[str]:
         """Remove what earlier programs left, and name it."""
         calls, left = self._calls(_EVERYTHING)
@@ -191,7 +201,9 @@ def _without_objects(
     *pid_lists: str,
 ) -> list[Call]:
     """Calls that remove what LOOK found, of events the ``lasting`` ones."""
-    calls = [_remove_instance(name) for name in instances.split()]
+    # Before the last reference to an event of an eprobe is dropped.
+    calls = _without_probes(definitions, instances)
+    calls += [_remove_instance(name) for name in instances.split()]
     calls += [
         write_file(path, "\n", os.O_TRUNC)
         for path, text in zip(_PID_LISTS, pid_lists, strict=True)
@@ -199,8 +211,6 @@ def _without_objects(
     ]
     if snapshot and _SPARE_FREED not in snapshot:
         calls.append(write_file(tracefs.SNAPSHOT, "0"))
-    # An eprobe is a trigger on its event, and triggers keep events in use.
-    calls += [write_file(f"{_EVENTS}/{name}/enable", "0") for name in _probes_in(definitions)]
     if probed.strip():
         calls.append(write_file(tracefs.PROBE_DETACH, "\n"))
     if tracing_on != "1\n":
@@ -214,22 +224,24 @@ def _without_objects(
             write_file(f"{_EVENTS}/{system}/enable", "0")
             for system in (tracefs.SYSTEM, tracefs.MULTI_SYSTEM)
         ]
-    # Sorted, probes come before the user events that they are attached to.
-    return calls + [
-        call for line in sorted(definitions.splitlines()) for call in _deletion(line, lasting)
+    names = sorted(map(_event_name, _user_events(definitions)))
+    return calls + [call for name in names if name in lasting for call in _deletion(name)]
+
+
+def _without_probes(definitions: str, instances: str) -> list[Call]:
+    """Calls that disable and remove the probes in dynamic_events, those on events first."""
+    places = [_EVENTS, *(f"{_INSTANCES}/{each}/events" for each in instances.split())]
+    # `e:GROUP/NAME SYSTEM.EVENT`, `p:GROUP/NAME FUNCTION` or `s:GROUP/NAME<TAB>FIELDS`.
+    names = [name for _, name in sorted(re.findall(r"^([eps]):(\S+)", definitions, re.MULTILINE))]
+    return [
+        *(write_file(f"{place}/{name}/enable", "0") for name in names for place in places),
+        *(write_file(tracefs.DYNAMIC_EVENTS, f"-:{name}", os.O_APPEND) for name in names),
     ]
 
 
-def _deletion(line: str, lasting: Collection[str]) -> list[Call]:
-    """Calls that delete the event of a line of dynamic_events."""
-    if line.startswith(_PROBES):
-        # `p:GROUP/NAME FUNCTION`, `e:GROUP/NAME SYSTEM.EVENT` or `s:GROUP/NAME<TAB>FIELDS`.
-        name = line.partition(":")[2].split()[0]
-        return [write_file(tracefs.DYNAMIC_EVENTS, f"-:{name}", os.O_APPEND)]
+def _deletion(name: str) -> list[Call]:
+    """Calls that delete a user event."""
     # By name: `-:` compares definitions, and some do not match their own text.
-    name = _event_name(line)
-    if name not in lasting:
-        return []
     return [
         ["poke", MEMORY, (name.encode("latin-1") + b"\0").hex()],
         sys_call("ioctl", fd(DATA_SLOT), uapi.DIAG_IOCSDEL, MEMORY),
@@ -252,11 +264,6 @@ def removal_of(line: str) -> str:
     """The name by which a line of `trigger` is removed: without count and condition."""
     head = re.sub(r":(unlimited|count=\d+)( .*)?$", "", line)
     return head.partition(" [")[0]
-
-
-def _probes_in(definitions: str) -> list[str]:
-    """GROUP/NAME of the probes and synthetic events in dynamic_events."""
-    return [str(name) for name in re.findall(r"^[eps]:(\S+)", definitions, re.MULTILINE)]
 
 
 def _user_events(definitions: str) -> list[str]:

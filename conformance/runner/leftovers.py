@@ -29,6 +29,8 @@ class Leftovers:
 
     #: Events, probes, instances, settings: what ``cleanup.LOOK`` finds.
     objects: bool = False
+    #: Eprobes: they must be removed while their events exist.
+    eprobes: bool = False
     #: Names of events that stay until they are deleted, None if unknown.
     events: tuple[str, ...] | None = ()
     #: Records in the buffer of the top instance.
@@ -63,6 +65,7 @@ def of_program(program: Sequence[ops.Operation], world: World | None) -> Leftove
     superblock = any(map(_reconfigures, operations))
     return Leftovers(
         objects=world is None or _objects(world),
+        eprobes=world is None or bool(world.eprobes),
         events=None if world is None else _lasting(world),
         records=world is None or bool(world.top.records),
         errors=world is None or bool(world.top.error_log) or world.top.error_log_unknown,

@@ -11,7 +11,7 @@ import pytest
 
 from conformance.client import tracefs
 from conformance.ops.calls import Call, path_in
-from conformance.runner.cleanup import Cleanup, _event_name, _probes_in, removal_of
+from conformance.runner.cleanup import Cleanup, _event_name, removal_of
 from conformance.runner.guest_invariants import SETTINGS, GuestInvariants
 from conformance.runner.leftovers import Leftovers
 from conformance.runner.patience import Patience
@@ -59,12 +59,6 @@ def test_name_of_a_definition(line: str, name: str) -> None:
 )
 def test_name_of_a_trigger(line: str, removed: str) -> None:
     assert removal_of(line) == removed
-
-
-def test_probes_among_definitions() -> None:
-    text = "u:a u32 a\ne:uevt/p user_events.a a=$a\np:uevt/k user_events_write\n"
-    found = _probes_in(f"{text}s:synthetic/m\tu32 a\n")
-    assert found == ["uevt/p", "uevt/k", "synthetic/m"]
 
 
 class DirtyGuest(Guest):
@@ -119,6 +113,24 @@ def test_synthetic_events_are_removed() -> None:
         (f"{EVENTS}/synthetic/m/enable", b"0"),
         (tracefs.DYNAMIC_EVENTS, b"-:synthetic/m"),
     ]
+
+
+def test_probes_are_removed_first_and_eprobes_before_other_probes() -> None:
+    """Disabled everywhere; to remove an eprobe of a freed event is a use after free."""
+    definitions = "u:a u32 x\np:uevt/k user_events_write\ne:uevt/p user_events.a x=$x\n"
+    texts = {tracefs.DYNAMIC_EVENTS: definitions, f"{tracefs.ROOT}/instances": "i\n"}
+    events = (EVENTS, f"{tracefs.ROOT}/instances/i/events")
+    expected = [
+        *((f"{place}/uevt/{name}/enable", b"0") for name in "pk" for place in events),
+        (tracefs.DYNAMIC_EVENTS, b"-:uevt/p"),
+        (tracefs.DYNAMIC_EVENTS, b"-:uevt/k"),
+    ]
+    assert written(restoring(texts, OBJECTS)[: len(expected)]) == expected
+    guest = DirtyGuest(texts)
+    cleanup = cleaning(guest)
+    guest.calls.clear()
+    cleanup.remove_probes(Leftovers(objects=True, eprobes=True))
+    assert written(guest.calls) == expected
 
 
 def test_instances_are_removed_once_they_are_not_in_use() -> None:

@@ -91,5 +91,5 @@ def test_trigger_files_come_last_written_first() -> None:
 def test_after_a_deviation_from_the_model_anything_may_be_left() -> None:
     left = of_program([], None)
     assert left == Leftovers(
-        objects=True, events=None, records=True, errors=True, kernel_events=True
+        objects=True, eprobes=True, events=None, records=True, errors=True, kernel_events=True
     )
