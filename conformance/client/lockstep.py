@@ -117,6 +117,19 @@ class Lockstep:
         """The watched ranges of an actor."""
         return [watch for watch in self._watches if watch.actor == actor]
 
+    def _compared(self) -> tuple[ops.Watch, ...]:
+        """The watched ranges; one of each that tasks share.
+
+        They are read one after the other, and an enable word can change between two reads of it.
+        """
+        processes = self.model.world.processes
+        ranges: dict[tuple[object, int], ops.Watch] = {}
+        for watch in self._watches:
+            process = processes.get(watch.actor)
+            memory = watch.actor if process is None else id(process.memory)
+            ranges.setdefault((memory, watch.address), watch)
+        return tuple(ranges.values())
+
     def queue(self, *program: ops.Operation) -> None:
         """Run operations in one batch with the next ones.
 
@@ -130,7 +143,7 @@ class Lockstep:
         Raises Divergence at the first operation that is not read-only and whose answer the model
         does not allow.
         """
-        watches = tuple(self._watches)
+        watches = self._compared()
         batch = [*self._queue, *program]
         self._queue.clear()
         if self._ahead:
@@ -192,7 +205,7 @@ class Lockstep:
         """
         self.run()
         self.catch_up()
-        watches = tuple(self._watches)
+        watches = self._compared()
         before = self.model.states()
         meanwhile: list[Answer] | None = None
         self.model.settle()
