@@ -72,7 +72,8 @@ def test_memory_of_calls(ue: UserEvents, of: str) -> None:
         answers = [{f"{len(line)}": 300} for line in lines]
     repeated = track(task, *steps, passes=passes)
     assert race(task, repeated) == [answers]
-    assert _growth(ue, lambda: race(task, repeated)) < 128
+    grown = _growth(ue, lambda: race(task, repeated))
+    assert grown < 128
 
 
 @case(spec="user_events_ref_add, user_events_release")
@@ -94,4 +95,5 @@ def test_memory_of_descriptors(ue: UserEvents) -> None:
 
     register(ue.process)
     repeat()
-    assert _growth(ue, repeat) < 128
+    grown = _growth(ue, repeat)
+    assert grown < 128
