@@ -8,7 +8,7 @@ state                                       restored by
 tracefs superblock: read-only, gid          remount read-write with ``gid=0``
 mode and owner of the files in ``GUARDED``  chown(2), chmod(2) to those before the first case
 the files in ``SETTINGS``                   the text they showed before the first case
-triggers and histograms                     truncation and ``!``, the last file written first
+triggers and histograms                     ``!`` and truncation, the last file written first
 filters of systems and of kernel events     ``0``
 instances                                   rmdir(2), repeated while their users go away
 set_event_pid, set_event_notrace_pid        truncation
@@ -34,7 +34,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from errno import EBUSY
 from typing import Any
 
@@ -101,7 +102,7 @@ class Cleanup:
         self._lasting: set[str] = set()
 
     def restore(self, left: Leftovers, then: Sequence[Call]) -> list[dict[str, Any]]:
-        """Restore what a case left, and perform the calls ``then``; their results."""
+        """Restore what is left after ``detach``, and perform the calls ``then``; their results."""
         self._lasting.update(left.events or ())
         calls = [*self._calls(left)[0], *then]
         results = self._channel.call(ACTOR, calls) if calls else []
@@ -114,15 +115,22 @@ class Cleanup:
             results = self._channel.call(ACTOR, calls)
         return results[len(results) - len(then) :]
 
-    def remove_probes(self, left: Leftovers) -> None:
-        """Remove probes while their events exist; an eprobe may be in use by triggers.
+    def detach(self, left: Leftovers) -> Leftovers:
+        """Remove triggers and probes while their events exist; what is left then.
 
-        To remove an eprobe of an event that was freed corrupts memory (bug eprobe-event-freed).
+        To remove an eprobe of an event that was freed corrupts memory (bug eprobe-event-freed), and
+        so does a write to the `trigger` of an event that is freed after open(2), in 6.9.0.
         """
-        found, shown = self._read(left)
+        if not (left.triggers or left.eprobes):
+            return left
+        shown = self._texts(["slurp", path, LIMIT] for path in left.triggers)
         calls = _without_triggers(list(zip(left.triggers, shown, strict=True)))
-        calls += _without_probes(found[0], found[5])
-        self._channel.call(ACTOR, calls)
+        if left.eprobes:
+            definitions, _, _, _, _, instances, *_ = self._texts(LOOK[1])
+            calls += _without_probes(definitions, instances)
+        if calls:
+            self._channel.call(ACTOR, calls)
+        return replace(left, triggers=(), eprobes=False)
 
     def tidy(self) -> list[str]:
         """Remove what earlier programs left, and name it."""
@@ -146,9 +154,8 @@ class Cleanup:
 
         That is definitions, instances, and files that do not show what they should.
         """
-        found, shown = self._read(left)
+        found = self._texts(LOOK[1]) if left.objects else []
         calls = [*self._superblock(left), *self._settings(left)]
-        calls += _without_triggers(list(zip(left.triggers, shown, strict=True)))
         calls += [write_file(path, "0") for path in left.filters]
         if left.kernel_events:
             calls.append(write_file(_SET_EVENT, "\n", os.O_TRUNC))
@@ -167,12 +174,9 @@ class Cleanup:
             calls.append(write_file(tracefs.TRACE, "", os.O_TRUNC))
         return calls, names
 
-    def _read(self, left: Leftovers) -> tuple[list[str], list[str]]:
-        """The texts of LOOK, if objects may be left, and those of the trigger files."""
-        looks = LOOK[1] if left.objects else ()
-        reads = [*looks, *(["slurp", path, LIMIT] for path in left.triggers)]
-        texts = list(map(text_of, self._channel.call(ACTOR, reads))) if reads else []
-        return texts[: len(looks)], texts[len(looks) :]
+    def _texts(self, reads: Iterable[Call]) -> list[str]:
+        calls = list(reads)
+        return list(map(text_of, self._channel.call(ACTOR, calls))) if calls else []
 
     def _superblock(self, left: Leftovers) -> list[Call]:
         operations: list[Operation] = []
@@ -251,13 +255,16 @@ def _deletion(name: str) -> list[Call]:
 def _without_triggers(files: Sequence[tuple[str, str]]) -> list[Call]:
     """Calls that remove the triggers of files, given with the texts they show."""
     calls: list[Call] = []
+    # Only histograms are removed by truncation; it comes last, since it may free the event.
+    truncations: list[Call] = []
     for path, text in files:
         lines = [line for line in text.splitlines() if not line.startswith("#")]
         if lines:
-            calls.append(write_file(path, "", os.O_TRUNC))
+            truncations.append(write_file(path, "", os.O_TRUNC))
             calls += [write_file(path, f"!{removal_of(line)}", os.O_APPEND) for line in lines]
+            calls.append(truncations[-1])
     # A histogram whose variable another one reads is refused until that is gone.
-    return calls * min(len(files), 2)
+    return calls + (truncations if len(truncations) > 1 else [])
 
 
 def removal_of(line: str) -> str:

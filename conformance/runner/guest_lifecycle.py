@@ -170,8 +170,7 @@ class PreparedGuest:
         began = run.mark >= 0
         checks = self._invariants.calls(run.program, passed=passed) if began else []
         checks += [LOOK] if began else []
-        if left.eprobes:
-            self._cleanup.remove_probes(left)
+        left = self._cleanup.detach(left)
         returned = Returned([])
         if passed:
             returned = run.give_back_processes(() if left else checks)
