@@ -21,10 +21,13 @@ from conformance.client.executor import Executor
 from conformance.model.answers import Answer, Difference, differences
 from conformance.model.errors import TooManyStates
 from conformance.model.machine import Model
+from conformance.ops import race
 from conformance.ops.c_text import literal, statement
-from conformance.ops.tasks import SpawnDriver
+from conformance.ops.tasks import Clone, SpawnDriver
 
 _LOOKING = (ops.ReadFile, ops.Load, ops.Stat, ops.Read, ops.ReadRing)
+# Operations that create tasks, whose memory can be read once their answers are known.
+_CREATES = (ops.Fork, Clone)
 # Operations of the harness, after which no memory is read.
 _SPAWNS = (ops.Spawn, SpawnDriver)
 # Most operations in one batch of a program that runs ahead: each may wait for a grace period.
@@ -274,7 +277,7 @@ def only_observation(operation: ops.Operation, allowed: Sequence[Answer]) -> ops
     """The observation that the model predicts; None if it leaves any part of it open."""
     answer, *others = allowed
     watched = tuple(answer.memory.items())
-    if others or answer.counted:
+    if others or answer.counted or any(isinstance(s, _CREATES) for s in race.steps_of(operation)):
         return None
     if answer.errno:
         return ops.Observation(-1, answer.errno, None, watched)

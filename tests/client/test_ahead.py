@@ -14,11 +14,13 @@ from conformance.client.tracefs import ROOT
 from conformance.client.user_events import UserEvents
 from conformance.model.answers import Answer
 from conformance.model.machine import Model
+from conformance.ops import race, tasks
 from tests.cases.variants import PROFILE, Attempt, Outcome, Variant
 from tests.runner.liar import Lie, lies, tell
 
 OPEN = ops.Open("p1", 3, "user_events_data", 0)
 LOAD = ops.Load("p1", 4096, 4)
+RACE = race.Race("p1", (race.Track("p1", (tasks.Clone("p1", "p2", 0),)),))
 
 
 class Batches(ModelExecutor):
@@ -49,6 +51,8 @@ class Batches(ModelExecutor):
         (OPEN, [Answer(0, counted=True)], None),
         (LOAD, [Answer(4, "", b"abcd")], ops.Observation(4, "", b"abcd")),
         (LOAD, [Answer(4)], None),
+        # The memory of the child can be read once its process id is known.
+        (RACE, [Answer(0, "", b"0")], None),
     ],
 )
 def test_only_an_answer_without_freedom_is_predicted(
