@@ -34,6 +34,8 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     add = group("guest")
     about = "end the command after this time, with exit code 124"
     add("--deadline", type=seconds_of, metavar="SECONDS", help=about)
+    about = "processors of the guest (default: 1); programs of races need 2"
+    add("--cpus", type=int, choices=(1, 2), default=1, help=about)
     about = "let gdb attach to the kernel; print the command"
     add("--gdb", action="store_true", help=about)
     about = "after --: a program and its arguments, or one word that sh parses (default: a shell)"
@@ -56,7 +58,7 @@ def _perform(arguments: argparse.Namespace) -> int:
         gdb = directory / "gdb" if arguments.gdb else None
         attach = _gdb_command(arguments, gdb) if gdb else ""
         try:
-            with program_guest(target, Path.cwd(), gdb) as guest:
+            with program_guest(target, Path.cwd(), gdb, cpus=arguments.cpus) as guest:
                 if attach:
                     _say(f"attach with: {attach}")
                 code = _run(guest, arguments)

@@ -16,7 +16,7 @@ class Allocations:
         self._ue = ue
         self._path = ue.instance("memory").root
         # Its own use of an event must not be the first one.
-        ue.event("settled")
+        ue.event(name="settled")
         self._pass_a_grace_period()
         ue.process.run(RecordAllocations(ue.process.actor, self._path))
 

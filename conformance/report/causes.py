@@ -37,6 +37,9 @@ def _sides(found: Mismatch, case: str) -> tuple[object, ...]:
     sides = (found.allowed, found.observed)
     if found.field == "leftover":
         return ()
+    if found.field == "unfreed":
+        # Lines of function and number: the number depends on the fields of the event.
+        return tuple(_NUMBER.sub("*", side) for side in sides)
     if found.field.startswith("memory") and all(map(BYTES.fullmatch, sides)):
         allowed, observed = (int.from_bytes(bytes.fromhex(side), "little") for side in sides)
         return bool(observed & ~allowed), bool(allowed & ~observed)

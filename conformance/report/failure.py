@@ -17,6 +17,8 @@ from host.text import counted, first, folded, one_line, wrapped
 _HELPER = PROBE_ATTACH.split("/")[3]
 # Cases of one cause that are named.
 _MOST_ALIKE = 40
+# Of so few the sentences are printed: the simplest case may be among them.
+_MOST_SENTENCES = 3
 # Column of the text after labels such as "case" and "decided by".
 _COLUMN = 12
 # Documentation/trace/user_events.rst@v6.12: a file of the kernel's tree at a tag.
@@ -62,8 +64,12 @@ def alike_lines(one: CaseResult, others: Sequence[CaseResult]) -> list[str]:
         each.id if each.outcome is one.outcome else f"{each.id} ({each.outcome})" for each in others
     ]
     number = counted(len(others), "more case")
-    text = f"the same difference as {one.id} in {number}: {', '.join(first(ids, _MOST_ALIKE))}"
-    return wrapped(text, indent=2, hanging=2)
+    text = f"the same difference as {one.id} in {number}:"
+    if len(others) > _MOST_SENTENCES or not all(each.sentence for each in others):
+        return wrapped(f"{text} {', '.join(first(ids, _MOST_ALIKE))}", indent=2, hanging=2)
+    sentences = [one_line(f"{id}: {each.sentence}") for id, each in zip(ids, others, strict=True)]
+    lines = [line for each in sentences for line in wrapped(each, indent=4, hanging=2)]
+    return [*wrapped(text, indent=2, hanging=2), *lines]
 
 
 def remark(result: CaseResult) -> str:

@@ -171,6 +171,9 @@ class _Source:
         for module in sorted(set(_MODULE.findall("\n".join(self._body)))):
             missing = f'access("/sys/module/{module}", F_OK)'
             checks += _unable(missing, f"needs the kernel module {module}")
+        if any("pin(1)" in line for line in self._body):
+            one = "sysconf(_SC_NPROCESSORS_ONLN) < 2"
+            checks += _unable(one, "needs two processors (uevt shell --cpus 2)")
         checks += [f"\talarm({_SECONDS});"]
         if self._actors.single:
             body = _indented(self._body)

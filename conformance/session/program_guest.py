@@ -63,6 +63,7 @@ def program_guest(
     gdb: Path | None = None,
     tools: Path | None = None,
     more: Sequence[Path] = (),
+    cpus: int = 1,
 ) -> Iterator[ProgramGuest]:
     """A guest with ``work`` as /host and ``tools`` as TOOLS.
 
@@ -73,6 +74,7 @@ def program_guest(
         spec, _ = machine_spec(target, relay.OPENING)
         spec = replace(
             spec,
+            cpus=cpus,
             actors=1,
             streams=1,
             exports=root.exports,

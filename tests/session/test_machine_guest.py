@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -38,6 +39,7 @@ class Machine:
         self.opened: list[object] = []
         self.asked: list[str] = []
         self.console = Console(console)
+        self.spec = SimpleNamespace(append=())
 
     def deadline(self, seconds: float, what: str) -> Deadline:
         return Deadline(seconds, what)
@@ -105,6 +107,8 @@ def test_guest_that_cannot_be_replaced_is_given_up(
         else:
             with pytest.raises(BootFailed):
                 guest.pristine()
+    # The directory of the guest is gone when the run has ended.
+    assert trouble.hint == "read console.log of this run"
     machine.trouble = trouble
     for _ in range(2):
         with pytest.raises(BootFailed):

@@ -32,10 +32,11 @@ def differences(comparison: Comparison) -> Iterator[str]:
     elif base.suite.endswith("-dirty"):
         yield f"suite is {one_line(base.suite)} in both, with uncommitted changes"
     if comparison.programs_changed:
-        why = "changed by the suite"
+        same = base.suite == new.suite
+        why = "they depend on the answers" if same else "changed by the suite"
         if base.kernel.profile != new.kernel.profile:
             why = "they depend on the profile"
-            why += ", or the suite changed" if base.suite != new.suite else ""
+            why += ", or the suite changed" if not same else ""
         yield f"programs differ in {counted(comparison.programs_changed, 'case')}: {why}"
     for what, key in (("accelerator", "accel"), ("machine", "machine"), ("host kernel", "kernel")):
         if base.host.get(key) != new.host.get(key):

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import shlex
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,15 +94,20 @@ class MachineGuest(ConsoleGuest):
 
         Raises what a failed boot raises, ConfigLost and AnotherKernel.
         """
-        try:
+        with self._joined_console():
             self._machine.wait_ready(Deadline(self._boot_s, "agent after the boot"))
+        self._begin()
+
+    @contextlib.contextmanager
+    def _joined_console(self) -> Iterator[None]:
+        """Name the console of the run in the hint: the run joins those of all guests."""
+        try:
+            yield
         except BootFailed as error:
-            # The run joins the consoles of all guests at its end.
             error.hint = f"read {CONSOLE} of this run"
             if self._machine.spec.append:
                 error.hint += ", or leave out --append " + shlex.join(self._machine.spec.append)
             raise
-        self._begin()
 
     def _begin(self) -> None:
         """Initialize after a boot or restore.  Raises as _check_kernel."""
@@ -160,7 +165,8 @@ class MachineGuest(ConsoleGuest):
             self._root = self._open.enter_context(root_of(None))
         exports = self._root.exports if programs and self._root else ()
         with self._boots.counted():
-            self._machine.pristine(processors, exports)
+            with self._joined_console():
+                self._machine.pristine(processors, exports)
             self._begin()
         self._current_mark = ""
 

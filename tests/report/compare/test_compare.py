@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from conformance.report.compare.compare import compare
+from conformance.report.compare.differences import differences
 from conformance.report.compare.evidence import evidence_of
 from conformance.report.compare.kinds import REGRESSIONS, Kind
 from conformance.report.compare.text import render_page
@@ -141,6 +142,13 @@ def test_a_program_changed_by_the_suite_is_no_regression(
     (found,) = compare(before, after).changes
     assert (found.kind, found.program_changed) == (expected, changed)
     assert compare(before, after).regression is (expected is Kind.BROKEN)
+
+
+def test_answers_change_programs_of_one_suite() -> None:
+    compared = compare(run(case("a.b", digest="aa")), run(wrong("a.b", digest="bb")))
+    assert [*differences(replace(compared, programs_changed=1))] == [
+        "programs differ in 1 case: they depend on the answers"
+    ]
 
 
 def test_evidence_begins_with_new_differences() -> None:

@@ -6,6 +6,7 @@ import io
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,8 @@ def test_failures_of_one_cause_are_one_block_with_a_list() -> None:
     text = shown(run(*failed))
     assert text.count("expected") == 2
     assert "\n  the same difference as write.a in 2 more cases: perf.b, write.d\n" in text
+    text = shown(run(*(replace(each, sentence=f"{each.id} holds.") for each in failed)))
+    assert "\n    perf.b: perf.b holds.\n    write.d: write.d holds.\n" in text
 
 
 @pytest.fixture
