@@ -1,1 +1,1 @@
-"""Is each rule of the model tested by a kernel?  Mutants of the model, judged by recorded answers."""
+"""Whether a kernel tests each rule of the model: mutants, judged by recorded answers."""

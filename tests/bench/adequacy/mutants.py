@@ -79,8 +79,7 @@ def _sites(node: ast.AST, function: str, lines: range) -> Iterator[_Site]:
                 place = index if isinstance(value, list) else None
                 text = f"{operator}: {before} -> {after}"
                 yield _Site(node, name, place, other, function, at, text)
-            inner = isinstance(child, ast.FunctionDef | ast.ClassDef)
-            below = f"{function}.{child.name}".lstrip(".") if inner else function
+            below = child.name if isinstance(child, ast.FunctionDef) else function
             yield from _sites(child, below, at)
 
 

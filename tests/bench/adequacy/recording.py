@@ -19,8 +19,8 @@ from conformance.session.options import apply_defaults, default_options
 from conformance.session.ordering import CaseHistory, ordered
 from conformance.session.target.target import Target, resolve
 from conformance.session.worker.worker import Worker
+from tests.bench.adequacy.replay import Answered, Recording, variants_by_id
 from tests.bench.fixes import PATCHES
-from tests.bench.adequacy.replay import Answered, Recording
 
 # 6.12 with all patches of fixtures/fixes.
 FIXED = "6.12+fixes"
@@ -119,11 +119,10 @@ def fails_on(
 ) -> CaseResult | None:
     """The result of the first of some cases that does not pass on a guest."""
     target = _target(kernel, switch)
-    variants = {each.id: each for each in all_variants()}
     directory.mkdir(parents=True)
     with closing(Worker(target, directory)) as worker:
         for case_id in case_ids:
-            result, _ = performed(worker, variants[case_id])
+            result, _ = performed(worker, variants_by_id()[case_id])
             if result.outcome not in (Outcome.PASS, Outcome.SKIP):
                 return result
     return None

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pickle
 import signal
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from math import inf
 from typing import Any
 
 from conformance.abi.profile import Profile, profile_for
@@ -18,8 +21,8 @@ from conformance.model.machine import Model
 from conformance.ops import Observation, Operation, Watch
 from conformance.runner.switch_probes import AdaptedProfile
 
-# Seconds after which a case of a mutant is stuck in a loop; the longest takes 2.
-_CASE_S = 30
+# Seconds after which SIGALRM ends the process: the longest case takes 2.
+CASE_S = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +45,6 @@ class Recording:
 
 class Strayed(Exception):
     """The program performs an operation that the kernel has not answered."""
-
-
-class Stuck(BaseException):
-    """A case does not end."""
 
 
 @dataclass(slots=True)
@@ -95,13 +94,20 @@ class Replayed:
         self._again = True
 
 
-def replayed(variant: Variant, recording: Recording, profile: Profile) -> Lockstep:
-    """Run a variant against recorded answers.  Raises Strayed, and whatever the case raises."""
+def replayed(variant: Variant, pickled: bytes, profile: Profile) -> Lockstep:
+    """Run a variant against its recording.  Raises Strayed, and whatever the case raises."""
+    recording: Recording = pickle.loads(pickled)
     lockstep = Lockstep(Model(profile), Replayed(recording.answers))
     lockstep.model.world.table.multi_id = recording.multi_id
     variant.function(UserEvents(lockstep, recording.serial), **variant.arguments)
     lockstep.run()
     return lockstep
+
+
+@cache
+def variants_by_id() -> Mapping[str, Variant]:
+    """All variants."""
+    return {each.id: each for each in all_variants()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,19 +121,26 @@ class Noticed:
 
 
 def noticed(
-    recordings: Mapping[str, Any], chosen: Iterable[tuple[str, str]], switch: str = ""
+    recordings: Mapping[str, Any],
+    chosen: Iterable[tuple[str, str]],
+    switch: str = "",
+    limit_s: float = inf,
 ) -> Noticed:
-    """Replay cases, named by kernel and id, with a switch flipped, until one does not pass."""
-    signal.signal(signal.SIGALRM, _stuck)
-    variants = {each.id: each for each in all_variants()}
+    """Replay cases, named by kernel and id, with a switch flipped, until one does not pass.
+
+    No case starts after ``limit_s`` of CPU time.
+    """
+    variants = variants_by_id()
     profiles = {kernel: _profile(each, switch) for kernel, each in recordings.items()}
     strayed, tried = [], 0
     for kernel, case_id in chosen:
-        variant, raw = variants[case_id], recordings[kernel].cases[case_id]
-        if not variant.case.applies(profiles[kernel]):
+        variant, profile = variants[case_id], profiles[kernel]
+        if not variant.case.applies(profile):
             continue
+        if time.process_time() > limit_s:
+            break
         tried += 1
-        how = ending(lambda: replayed(variant, pickle.loads(raw), profiles[kernel]))
+        how = _ending(variant, recordings[kernel].cases[case_id], profile)
         if how == Strayed.__name__:
             strayed.append((kernel, case_id))
         elif how:
@@ -135,21 +148,17 @@ def noticed(
     return Noticed("", tried=tried, strayed=tuple(strayed))
 
 
-def ending(run: Callable[[], Lockstep]) -> str:
-    """"" if a case passes; "differs", or the name of what it raised."""
-    signal.alarm(_CASE_S)
+def _ending(variant: Variant, pickled: bytes, profile: Profile) -> str:
+    """How a case does not pass: "differs", or the name of what it raised; "" if it passes."""
+    signal.alarm(CASE_S)
     try:
-        return "differs" if run().mismatches else ""
+        return "differs" if replayed(variant, pickled, profile).mismatches else ""
     except AssertionError:
         return "differs"
-    except (Exception, Stuck) as error:
+    except Exception as error:
         return type(error).__name__
     finally:
         signal.alarm(0)
-
-
-def _stuck(*_: object) -> None:
-    raise Stuck
 
 
 def _profile(recordings: Any, switch: str) -> Profile:
@@ -164,16 +173,13 @@ def survey(
 
     ``enter`` is called with "kernel id" before each.
     """
-    signal.signal(signal.SIGALRM, _stuck)
-    variants = {each.id: each for each in all_variants()}
+    variants = variants_by_id()
     asked, wrong = {}, dict[str, list[str]]()
     for kernel, each in recordings.items():
-        for case_id, raw in each.cases.items():
+        for case_id, pickled in each.cases.items():
             profile = AdaptedProfile.of(_profile(each, ""), frozenset(BY_NAME))
-            recording = pickle.loads(raw)
             enter(f"{kernel} {case_id}")
-            how = ending(lambda: replayed(variants[case_id], recording, profile))
-            enter("")
+            how = _ending(variants[case_id], pickled, profile)
             asked[kernel, case_id] = frozenset(profile.used)
             if how:
                 wrong.setdefault(kernel, []).append(f"{case_id}: {how}")
