@@ -9,7 +9,7 @@ PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup conformance matrix test lint format clean distclean docs spec coverage \
-	install-tests tarball fixes agreement mutation bisect-example bench fuzz browser example \
+	install-tests tarball fixes agreement mutation adequacy bisect-example bench fuzz browser example \
 	torture
 
 help: ## list the targets
@@ -80,6 +80,10 @@ agreement: setup ## compare each case with its program (uevt repro) on KERNEL; O
 mutation: setup ## judge 1,200 machine-made wrong kernels by the cases; OPTIONS='--sample 100'
 	@$(BIN)/uevt kernels build 6.12 >/dev/null
 	@$(BIN)/python -m tests.bench.mutation --out build/mutation $(OPTIONS)
+
+adequacy: setup ## test each rule of the model against recorded kernels; OPTIONS='--recorded --only TEXT'
+	@$(BIN)/uevt kernels build 6.12 6.1 7.3 6.1-byte-status 6.1-bpf-iter 6.1-two-pages >/dev/null
+	@$(BIN)/python -m tests.bench.adequacy $(OPTIONS)
 
 bisect-example: setup ## create the history of docs/bisect.md and bisect it
 	@$(BIN)/uevt kernels build 6.12 >/dev/null

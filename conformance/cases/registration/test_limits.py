@@ -49,6 +49,13 @@ def test_accepted(ue: UserEvents, text: str, errno: str, shown: str) -> None:
     assert ue.tracefs.read(MAXIMUM).text == shown
 
 
+@case(spec="trace_events_user.c:max_user_events", profiles="5.18..6.3", tier="quick")
+def test_no_sysctl(ue: UserEvents) -> None:
+    """A kernel with a status page has no kernel.user_events_max: its page is the limit."""
+    assert ue.tracefs.read(MAXIMUM).errno == "ENOENT"
+    assert ue.tracefs.write(MAXIMUM, "1\n").errno == "ENOENT"
+
+
 @case(spec="user_event_parse (current_user_events)")
 def test_shared(ue: UserEvents) -> None:
     """There is one limit for all users: events of one user leave no room for another's."""

@@ -72,7 +72,9 @@ def write(
     world: World, process: Process, file: OpenFile, segment: Segment, position: int = 0
 ) -> int:
     """write(2) and pwrite64(2): the whole buffer is payload."""
-    writing.check_call(file, position)
+    if position < 0:
+        raise Errno("EINVAL")
+    writing.check_call(file)
     address, count = segment
     writing.check_range(address, count)
     return _write_one(world, process, file, (address, min(count, _MAX_RW_COUNT)), position)
@@ -85,7 +87,9 @@ def writev(
 
     Empty segments after the first are skipped.
     """
-    writing.check_call(file, position)
+    if position < 0:
+        raise Errno("EINVAL")
+    writing.check_call(file)
     segments = writing.import_vector(process, *vector)
     if sum(length for _, length in segments) == 0:
         return 0

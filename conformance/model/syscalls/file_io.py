@@ -130,12 +130,11 @@ def _pwrite(world: World, operation: ops.Pwrite) -> Answer:
 
 
 def _writev(world: World, operation: ops.Writev | ops.Pwritev) -> Answer:
-    position = operation.offset if isinstance(operation, ops.Pwritev) else 0
-    if position < 0:
+    if isinstance(operation, ops.Pwritev) and operation.offset < 0:
         raise Errno("EINVAL")
     process, file = _data_file(world, operation.actor, operation.slot)
     vector = (operation.address, operation.count)
-    return Answer(writing.writev(world, process, file, vector, position))
+    return Answer(writing.writev(world, process, file, vector))
 
 
 def _data_file(world: World, actor: str, slot: int) -> tuple[Process, OpenFile]:

@@ -148,8 +148,6 @@ def read(world: World, process: Process, path: str) -> bytes | None:
             return _encode(trace_file.text(world, instance))
         case _ if local == control_files.SNAPSHOT:
             return _encode(trace_file.snapshot_text(world, instance))
-        case _ if path == helper_module.ATTACH:
-            return _encode(helper_module.attach_text(world))
     stats = _STATS.fullmatch(local)
     if stats is not None:
         return _encode(instance.stats_text(int(stats[1])))

@@ -18,7 +18,7 @@ from conformance.abi.uapi import (
     USER_BPF_ITER,
 )
 from conformance.model import pages
-from conformance.model.errors import Errno
+from conformance.model.errors import NotModelled
 from conformance.model.pages import PAGE_SIZE
 from conformance.model.state.events import Event
 from conformance.model.state.process import Process
@@ -67,11 +67,11 @@ class Context:
     kernel: dict[int, bytes] = field(default_factory=dict)
 
     def read(self, address: int, length: int) -> bytes:
-        """Read kernel memory.  Raises Errno("EFAULT") outside of it."""
+        """Read kernel memory.  Raises NotModelled outside of it."""
         for start, content in self.kernel.items():
             if start <= address and address + length <= start + len(content):
                 return content[address - start :][:length]
-        raise Errno("EFAULT")
+        raise NotModelled("kernel memory outside of the context of a program")
 
 
 def run_programs(

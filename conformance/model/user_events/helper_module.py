@@ -6,7 +6,7 @@ Source: fixtures/modules/uevt_probe/uevt_probe.c, which documents the parameters
 from __future__ import annotations
 
 from conformance.abi import grammar
-from conformance.model.errors import Errno
+from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.events import Event
 from conformance.model.state.world import World
 
@@ -22,10 +22,9 @@ def attached_event(world: World) -> Event | None:
 
 def attach(world: World, text: str) -> None:
     """uevt_attach(): the status stays, but a write finds the tracepoint enabled."""
+    if attached_event(world) is not None:
+        raise NotModelled("the probe is attached already")
     name = text.removesuffix("\n")
-    before = attached_event(world)
-    if before is not None:
-        raise Errno("EEXIST" if before.tracepoint == name else "EBUSY")
     world.table.tracepoint(grammar.SYSTEM, name).other_attached = True
 
 
@@ -35,9 +34,3 @@ def detach(world: World) -> None:
     if event is None:
         raise Errno("ENOENT")
     event.other_attached = False
-
-
-def attach_text(world: World) -> str:
-    """The text of the parameter `attach`."""
-    event = attached_event(world)
-    return f"{event.tracepoint if event is not None else ''}\n"

@@ -38,7 +38,7 @@ def write(
     world: World, process: Process, file: OpenFile, segment: Segment, position: int = 0
 ) -> int:
     """write(2) and pwrite64(2) of one buffer."""
-    check_call(file, position)
+    check_call(file)
     address, count = segment
     check_range(address, count)
     kprobes.hit(world, process, address, count)
@@ -47,26 +47,22 @@ def write(
     return write_core(world, process, file, [segment])
 
 
-def writev(
-    world: World, process: Process, file: OpenFile, vector: Segment, position: int = 0
-) -> int:
+def writev(world: World, process: Process, file: OpenFile, vector: Segment) -> int:
     """writev(2) and pwritev(2); ``vector`` is (address, number of iovecs)."""
-    segments = _import_checked(process, file, position, vector)
+    segments = _import_checked(process, file, vector)
     if sum(length for _, length in segments) == 0:
         return 0
     # user_events_write_iter() ignores the position: pwritev() works at any offset.
     return write_core(world, process, file, segments)
 
 
-def _import_checked(
-    process: Process, file: OpenFile, position: int, vector: Segment
-) -> list[Segment]:
+def _import_checked(process: Process, file: OpenFile, vector: Segment) -> list[Segment]:
     """Check the descriptor and import the iovecs.
 
     The order of the two checks belongs to fs/read_write.c and has changed.
     """
     try:
-        check_call(file, position)
+        check_call(file)
     except Errno as refused:
         try:
             import_vector(process, *vector)
@@ -76,10 +72,8 @@ def _import_checked(
     return import_vector(process, *vector)
 
 
-def check_call(file: OpenFile, position: int) -> None:
-    """The checks of vfs_write() before the iterator: position and mode."""
-    if position < 0:
-        raise Errno("EINVAL")
+def check_call(file: OpenFile) -> None:
+    """The check of vfs_write() before the iterator: the mode."""
     if file.flags & os.O_ACCMODE == os.O_RDONLY:
         raise Errno("EBADF", "the descriptor was opened for reading only")
 
@@ -92,7 +86,7 @@ def check_range(address: int, length: int) -> None:
 
 def writev32(world: World, process: Process, file: OpenFile, vector: Segment) -> int:
     """writev(2) of a 32-bit task (copy_compat_iovec_from_user)."""
-    check_call(file, 0)
+    check_call(file)
     address, count = vector
     if count < 0 or count > _MAX_IOVECS:
         raise Errno("EINVAL")

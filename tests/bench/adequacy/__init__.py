@@ -1,0 +1,1 @@
+"""Whether a kernel tests each rule of the model: mutants, judged by recorded answers."""

@@ -1,0 +1,252 @@
+"""`python -m tests.bench.adequacy`: does a real kernel test each rule of the model?
+
+The operations and answers of all cases are recorded on some kernels.  Each mutant of the model, and
+each dated switch flipped, must contradict a recorded answer.  Where the program of a changed model
+strays from what was recorded, its cases run on the kernel itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import io
+import json
+import pickle
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from fnmatch import fnmatch
+from itertools import chain, product
+from math import inf
+from multiprocessing import Pipe, get_context
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import coverage
+
+from conformance.abi.switches import SWITCHES
+from tests.bench.adequacy import recording, replay
+from tests.bench.adequacy.changing import ROOT, Change
+from tests.bench.adequacy.mutants import mutants
+
+KERNELS = (
+    *(recording.FIXED, "6.12", "6.1", "7.3"),
+    *("6.1-byte-status", "6.1-bpf-iter", "6.1-two-pages"),
+)
+MODEL = "conformance/model"
+# Not profile.py, which reads what users write, nor its tables: those are the switches.
+FILES = (
+    *(f"{MODEL}/user_events/{name}.py" for name in ("registration", "writing", "status_file")),
+    *(f"{MODEL}/user_events/{name}.py" for name in ("limits", "bpf_context", "helper_module")),
+    *(f"conformance/abi/{name}.py" for name in ("grammar", "uapi", "perf", "bpf")),
+)
+WITHOUT_EFFECT = Path(__file__).with_name("without_effect.toml")
+# Cases of a program that strays which run on a kernel.
+_MOST_LIVE = 8
+_COLUMNS = ("noticed", "exception", "no effect", "open")
+
+Case = tuple[str, str]
+Answer = TypeVar("Answer")
+Judged = tuple[Change, replay.Noticed, float]
+
+# Inherited by forked processes.
+_recordings: dict[str, recording.Recordings] = {}
+
+
+def _replay(change: Change, limit_s: float) -> tuple[replay.Noticed, float]:
+    """Judge a change by recorded answers; CPU time in seconds."""
+    began = time.process_time()
+    try:
+        change.act()
+        module = importlib.import_module(replay.__name__)
+        found = module.noticed(_recordings, change.cases, change.switch, limit_s)
+    except Exception as error:
+        found = replay.Noticed(type(error).__name__)
+    return found, time.process_time() - began
+
+
+def _live(change: Change, strayed: Sequence[Case]) -> Case:
+    """The first case that strays and does not pass on its kernel, ("", "") for none."""
+    change.act()
+    module = importlib.import_module(recording.__name__)
+    for kernel in dict.fromkeys(kernel for kernel, _ in strayed):
+        chosen = [case for other, case in strayed if other == kernel][:_MOST_LIVE]
+        with tempfile.TemporaryDirectory() as directory:
+            result = module.fails_on(kernel, chosen, change.switch, Path(directory) / "guest")
+        if result is not None:
+            return kernel, result.id
+    return "", ""
+
+
+def _survey() -> tuple[Any, Any, dict[str, Any], str]:
+    """See ``replay.survey``; by file and line, the cases that reach it; the coverage as text."""
+    measured = coverage.Coverage(data_file=None, branch=True, include=[f"{ROOT}/{MODEL}/*"])
+    measured.start()
+    for name in [each for each in sys.modules if each.startswith(("conformance", replay.__name__))]:
+        del sys.modules[name]
+    module = importlib.import_module(replay.__name__)
+    asked, wrong = module.survey(_recordings, measured.switch_context)
+    measured.stop()
+    data = measured.get_data()
+    lines = {file: data.contexts_by_lineno(str(ROOT / file)) for file in FILES}
+    text = io.StringIO()
+    measured.report(include=[f"{ROOT}/{MODEL}/user_events/*"], file=text, show_missing=True)
+    total = measured.report(include=[f"{ROOT}/{MODEL}/*"], file=io.StringIO())
+    return asked, wrong, lines, f"{text.getvalue()}{MODEL}: {total:.0f} %\n"
+
+
+def _spread(cases: Iterable[Case]) -> list[Case]:
+    """One variant of every case first, on each kernel in turn, then the second ones."""
+    seen = Counter[Case]()
+    numbers, keys = dict[str, int](), {}
+    for kernel, case_id in cases:
+        case = ".".join(case_id.split(".")[:2])
+        seen[kernel, case] += 1
+        number = numbers.setdefault(case, len(numbers))
+        keys[kernel, case_id] = seen[kernel, case], number, KERNELS.index(kernel)
+    return sorted(keys, key=keys.__getitem__)
+
+
+def _mutants(
+    lines: Mapping[str, Mapping[int, list[str]]], every: Iterable[Case]
+) -> Iterator[Change]:
+    """The mutants of all files; one at import concerns all cases, others those that reach it."""
+    all_cases = _spread(every)
+    for file in FILES:
+        for mutant in mutants((ROOT / file).read_text()):
+            reached = {each for line in mutant.lines for each in lines[file].get(line, [])}
+            cases = [(each.split()[0], each.split()[1]) for each in sorted(reached - {""})]
+            yield Change(file, mutant, _spread(cases) if mutant.function else all_cases)
+
+
+def _flips(asked: Mapping[Case, frozenset[str]]) -> Iterator[Change]:
+    """Each switch, flipped on each kernel, with the cases that ask for it."""
+    for kernel, switch in product(KERNELS, (each.name for each in SWITCHES)):
+        cases = [case for case, names in asked.items() if switch in names and case[0] == kernel]
+        yield Change(kernel, None, _spread(cases), switch)
+
+
+def _judged(changes: Iterable[Change], limit_s: float) -> Iterator[Judged]:
+    """By recorded answers; where a program strayed and nothing else was noticed, on the kernel."""
+    for change in changes:
+        found, seconds = _forked(_replay, change, limit_s) or (
+            replay.Noticed("dies"),
+            float(replay.CASE_S),
+        )
+        if not found.how and found.strayed:
+            where = _forked(_live, change, found.strayed) or ("", "")
+            found = replace(found, how="live" if all(where) else "", where=where)
+        yield change, found, seconds
+
+
+def _forked(function: Callable[..., Answer], *arguments: object) -> Answer | None:
+    """The result of a function that runs in a forked process, None if that dies."""
+
+    def send() -> None:
+        sender.send(function(*arguments))
+
+    receiver, sender = Pipe(duplex=False)
+    with receiver:
+        process = get_context("fork").Process(target=send)
+        process.start()
+        sender.close()
+        try:
+            return cast(Answer, receiver.recv())
+        except EOFError:
+            return None
+        finally:
+            process.join()
+
+
+def main() -> int:
+    """Print the table; 1 if a change is neither noticed nor known to be without effect."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.adequacy")
+    parser.add_argument("--out", type=Path, default=ROOT / "build/adequacy")
+    parser.add_argument("--recorded", action="store_true", help="use the answers of the last run")
+    parser.add_argument("--only", default="", help="only mutants and switches with this text")
+    about = "seconds of CPU time to judge one change (default: until all cases are tried)"
+    parser.add_argument("--limit", type=float, default=inf, help=about)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    for kernel in KERNELS:
+        _recordings[kernel] = _recorded(kernel, options.out, again=not options.recorded)
+    replay.variants_by_id()
+    surveyed = _forked(_survey)
+    assert surveyed is not None, "it has printed why"
+    asked, wrong, lines, covered = surveyed
+    for kernel, each in _recordings.items():
+        bad = wrong.get(kernel, [])
+        sys.stdout.write(f"{kernel}: {len(each.cases) - len(bad)} cases replay as recorded\n")
+        sys.stdout.writelines(f"  not as recorded: {text}\n" for text in bad)
+        sys.stdout.writelines(f"  not recorded: {i}: {why}\n" for i, why in each.without.items())
+    sys.stdout.write(covered)
+    changes = chain(_mutants(lines, asked), _flips(asked))
+    chosen = (each for each in changes if options.only in str(each))
+    judged = []
+    with (options.out / "judged.jsonl").open("w") as log:
+        for change, found, seconds in _judged(chosen, options.limit):
+            judged.append((change, found, seconds))
+            log.write(json.dumps({"change": str(change), **asdict(found), "s": seconds}) + "\n")
+            log.flush()
+    return int(_report(judged) or bool(wrong))
+
+
+def _recorded(kernel: str, out: Path, *, again: bool) -> recording.Recordings:
+    file = out / f"{kernel}.pickle"
+    if again or not file.exists():
+        with tempfile.TemporaryDirectory() as directory:
+            made = recording.record(kernel, Path(directory) / "guest")
+            file.write_bytes(pickle.dumps(made))
+    found = pickle.loads(file.read_bytes())
+    assert isinstance(found, recording.Recordings)
+    return found
+
+
+def _report(judged: Sequence[Judged]) -> bool:
+    """Print what was not noticed and the table; whether anything is open."""
+    rules = tomllib.loads(WITHOUT_EFFECT.read_text())["without_effect"]
+    used = set()
+    # A switch counts once, by the kernel that tells most.
+    best = dict[tuple[str, str], tuple[int, str]]()
+    for change, found, _ in judged:
+        how = _COLUMNS.index("noticed" if found.how in ("differs", "live") else "exception")
+        if not found.how:
+            rule = next((n for n, each in enumerate(rules) if _covers(each, change)), None)
+            used |= {rule} - {None}
+            how = _COLUMNS.index("open" if rule is None else "no effect")
+        key = ("switches", change.switch) if change.switch else (change.where, str(change))
+        tried = f"{found.tried} cases, {len(found.strayed)} stray"
+        best[key] = min(best.get(key, (how, tried)), (how, tried))
+    table = {where: Counter[str]() for where, _ in best}
+    for (where, what), (how, tried) in best.items():
+        table[where][_COLUMNS[how]] += 1
+        if _COLUMNS[how] == "open":
+            sys.stdout.write(f"not noticed ({tried}): {what}\n")
+    table["all"] = sum(table.values(), Counter())
+    sys.stdout.write(f"{'':<46} changes{''.join(f'{each:>10}' for each in _COLUMNS)}\n")
+    for where, counts in table.items():
+        numbers = "".join(f"{counts[each]:>10}" for each in _COLUMNS)
+        sys.stdout.write(f"{where:<46} {counts.total():>7}{numbers}\n")
+    for number in {*range(len(rules))} - used:
+        sys.stdout.write(f"explains nothing: {rules[number]}\n")
+    sys.stdout.write(f"{sum(seconds for *_, seconds in judged):.0f} s of CPU time\n")
+    return bool(table["all"]["open"])
+
+
+def _covers(rule: Mapping[str, str], change: Change) -> bool:
+    """Whether a rule of without_effect.toml is about a change."""
+    if change.mutant is None:
+        return rule.get("switch") == change.switch
+    return (
+        change.where.endswith(rule.get("file", "-"))
+        and fnmatch(change.mutant.function, rule.get("function", "*"))
+        and rule.get("text", "") in change.mutant.text
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
