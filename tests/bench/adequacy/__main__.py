@@ -99,15 +99,14 @@ def _survey() -> tuple[Any, Any, dict[str, Any], str]:
     return asked, wrong, lines, f"{text.getvalue()}{MODEL}: {total:.0f} %\n"
 
 
-def _spread(cases: Iterable[Case]) -> list[Case]:
-    """One variant of every case first, on each kernel in turn, then the second ones."""
+def _spread(cases: Iterable[Case], rarity: Mapping[Case, int]) -> list[Case]:
+    """One variant of every case first, the one that reaches the rarest line, on each kernel."""
     seen = Counter[Case]()
-    numbers, keys = dict[str, int](), {}
-    for kernel, case_id in cases:
-        case = ".".join(case_id.split(".")[:2])
-        seen[kernel, case] += 1
-        number = numbers.setdefault(case, len(numbers))
-        keys[kernel, case_id] = seen[kernel, case], number, KERNELS.index(kernel)
+    keys = dict[Case, tuple[int, int]]()
+    for kernel, case_id in sorted(cases, key=lambda each: (rarity.get(each, sys.maxsize), each)):
+        case = kernel, ".".join(case_id.split(".")[:2])
+        seen[case] += 1
+        keys[kernel, case_id] = seen[case], len(keys)
     return sorted(keys, key=keys.__getitem__)
 
 
@@ -115,19 +114,27 @@ def _mutants(
     lines: Mapping[str, Mapping[int, list[str]]], every: Iterable[Case]
 ) -> Iterator[Change]:
     """The mutants of all files; one at import concerns all cases, others those that reach it."""
-    all_cases = _spread(every)
     for file in FILES:
+        reaching = {line: set(map(_case, filter(None, each))) for line, each in lines[file].items()}
+        rarity: dict[Case, int] = {}
+        for cases in sorted(reaching.values(), key=len):
+            for case in cases:
+                rarity.setdefault(case, len(cases))
         for mutant in mutants((ROOT / file).read_text()):
-            reached = {each for line in mutant.lines for each in lines[file].get(line, [])}
-            cases = [(each.split()[0], each.split()[1]) for each in sorted(reached - {""})]
-            yield Change(file, mutant, _spread(cases) if mutant.function else all_cases)
+            reached = set[Case]().union(*(reaching.get(line, ()) for line in mutant.lines))
+            yield Change(file, mutant, _spread(reached if mutant.function else every, rarity))
+
+
+def _case(context: str) -> Case:
+    kernel, case_id = context.split()
+    return kernel, case_id
 
 
 def _flips(asked: Mapping[Case, frozenset[str]]) -> Iterator[Change]:
     """Each switch, flipped on each kernel, with the cases that ask for it."""
     for kernel, switch in product(KERNELS, (each.name for each in SWITCHES)):
         cases = [case for case, names in asked.items() if switch in names and case[0] == kernel]
-        yield Change(kernel, None, _spread(cases), switch)
+        yield Change(kernel, None, _spread(cases, {}), switch)
 
 
 def _judged(changes: Iterable[Change], limit_s: float) -> Iterator[Judged]:
