@@ -75,8 +75,7 @@ USER_REG = Layout(
     ),
 )
 
-# struct user_reg of 5.18 to 6.0, not packed: 20 bytes on i386, where a 64-bit number is
-# aligned to 4.
+# struct user_reg of 5.18 to 6.0, not packed.
 USER_REG_BYTE_STATUS = Layout(
     "user_reg",
     24,
@@ -85,16 +84,6 @@ USER_REG_BYTE_STATUS = Layout(
         Member("name_args", 8, 8),
         Member("status_index", 16, 4),
         Member("write_index", 20, 4),
-    ),
-)
-USER_REG_BYTE_STATUS_I386 = Layout(
-    "user_reg",
-    20,
-    (
-        Member("size", 0, 4),
-        Member("name_args", 4, 8),
-        Member("status_index", 12, 4),
-        Member("write_index", 16, 4),
     ),
 )
 
@@ -167,11 +156,6 @@ USER_BPF_DATA_ITER = 2
 DIAG_IOCSREG = 0xC0082A00
 DIAG_IOCSDEL = 0x40082A01
 DIAG_IOCSUNREG = 0x40082A02
-# The same macros in a 32-bit program.  No kernel has a compat_ioctl for user_events_data
-# (trace_events_user.c:user_data_fops).
-COMPAT_DIAG_IOCSREG = 0xC0042A00
-COMPAT_DIAG_IOCSDEL = 0x40042A01
-COMPAT_DIAG_IOCSUNREG = 0x40042A02
 
 
 def dyn_loc(offset: int, size: int) -> int:

@@ -73,8 +73,9 @@ def headers_of_the_architecture() -> list[str]:
 
 def facts(*, compat: bool) -> dict[str, int]:
     """C expression to the value in the tables."""
-    prefix = "COMPAT_" if compat else ""
-    numbers = {number: getattr(uapi, f"{prefix}{number}") for number in NUMBERS}
+    # The numbers carry the size of a pointer: 4 in a 32-bit program, for 8.
+    smaller = 4 << 16 if compat else 0
+    numbers = {number: getattr(uapi, number) - smaller for number in NUMBERS}
     numbers |= {flag: getattr(uapi, flag) for flag in FLAGS}
     for layout in LAYOUTS:
         numbers[f"sizeof(struct {layout.name})"] = layout.size

@@ -80,7 +80,6 @@ PACKED = "__attribute__((__packed__))"
     ("layout", "bits", "attribute"),
     [
         pytest.param(uapi.USER_REG_BYTE_STATUS, 64, "", id="5.18"),
-        pytest.param(uapi.USER_REG_BYTE_STATUS_I386, 32, "", id="5.18-i386"),
         pytest.param(uapi.USER_REG_BIT_STATUS, 64, PACKED, id="6.1"),
         pytest.param(uapi.USER_REG_BIT_STATUS, 32, PACKED, id="6.1-i386"),
         pytest.param(uapi.USER_BPF_CONTEXT, 64, "", id="bpf-context"),

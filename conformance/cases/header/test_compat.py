@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from conformance.cases.case import surface, variants
 from conformance.cases.support.status_page import PROT_READ, StatusPage, length_of
 from conformance.cases.support.status_text import without_maximum
@@ -222,7 +224,9 @@ def test_writev(ue: UserEvents, parts: list[bytes]) -> None:
 )
 @variants(
     ("length_negative", bytes([0, 0x10, 0, 0x10, 0, 0, 0, 0x80]), 1, "EINVAL"),
+    ("length_largest", bytes([0, 0x1F, 0, 0x10, 0xFF, 0xFF, 0xFF, 0x7F]), 1, "ENOENT"),
     ("count_too_large", b"", 1025, "EINVAL"),
+    ("count_negative", b"", -1, "EINVAL"),
     ("unreadable", bytes([0, 0, 0, 0x40, 8, 0, 0, 0]), 1, "EFAULT"),
     ("index_missing", bytes([0, 0x10, 0, 0x10, 3, 0, 0, 0]), 1, "EFAULT"),
     ("index_unknown", bytes([0, 0x1F, 0, 0x10, 8, 0, 0, 0]), 1, "ENOENT"),
@@ -242,7 +246,7 @@ def test_writev_refused(ue: UserEvents, vector: bytes, count: int, error: str) -
     doc="Writing Data: silent about programs of 32 bits on a 64-bit kernel",
     level="detail",
 )
-@variants({"none": [], "empty": [b""], "empty_twice": [b"", b""]})
+@variants({"none": [], "empty": [b""], "empty_twice": [b"", b""], "most": [b""] * 1024})
 def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
     """writev of zero bytes from a 32-bit task returns 0 without reading an index."""
     task, file = prepared(ue)
@@ -255,8 +259,10 @@ def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
     level="detail",
 )
 def test_writev_vector_unreadable(ue: UserEvents) -> None:
-    """An iovec array that a 32-bit task has not mapped is EFAULT."""
+    """An iovec array that a 32-bit task has not mapped is EFAULT; a read-only descriptor, EBADF."""
     task, file = prepared(ue)
+    read_only = task.open_data(os.O_RDONLY).slot
+    assert task.writev32(read_only, [b"\0\0\0\0"]).errno == "EBADF"
     task.unmap(LOW, 2)
     assert task.writev32_at(file, b"", 1).errno == "EFAULT"
 

@@ -110,6 +110,14 @@ def test_lockdown_shows_formats(ue: UserEvents, level: str, errno: str) -> None:
     assert ue.tracefs.write(ue.tracefs.path("set_event"), f"{ue.name()}\n").errno == errno
 
 
+@case(spec="security/lockdown/lockdown.c:lockdown_is_locked_down (LOCKDOWN_TRACEFS)")
+def test_integrity_shows_new_events(ue: UserEvents) -> None:
+    """Integrity lockdown leaves tracefs alone: an event created later has its directory."""
+    lock_down(ue.new_process(), "integrity")
+    assert ue.open_data().register(f"{ue.name()} u8 a").errno == ""
+    assert "\tfield:u8 a;\toffset:8;\tsize:1;\tsigned:0;\n" in ue.tracefs.format(ue.name())
+
+
 @case(spec="fs/tracefs/event_inode.c:eventfs_create_dir", needs="directories_of_any_name")
 def test_lockdown_shows_new_events(ue: UserEvents) -> None:
     """An event created later has its directory, whose files are equally locked."""

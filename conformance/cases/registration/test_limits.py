@@ -30,6 +30,7 @@ DEFAULT = "32768\n"
     ("too-much", "4294967296\n", "EINVAL", DEFAULT),
     ("no-newline", "5", "", "5\n"),
     ("hexadecimal", "0x10\n", "", "16\n"),
+    ("hexadecimal-capital", "0X10\n", "", "16\n"),
     ("octal", "010\n", "", "8\n"),
     ("no-octal", "08\n", "EINVAL", DEFAULT),
     ("prefix-alone", "0x\n", "EINVAL", DEFAULT),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 
+from conformance import ops
 from conformance.cases.case import surface, variants
 from conformance.cases.support.writing import INDEX, RECORD
-from conformance.client.addresses import PAGE, SCRATCH
+from conformance.client.addresses import PAGE, SCRATCH, STRUCT
 from conformance.client.files import File
 from conformance.client.tracefs import DATA, TRACING_ON
 from conformance.client.user_events import UserEvents
@@ -192,13 +193,15 @@ def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
     tier="full",
 )
 def test_iovec_limits(ue: UserEvents) -> None:
-    """1024 iovecs are accepted; 1025, or one of negative length, are EINVAL."""
+    """1024 iovecs are accepted; 1025, -1, or one of negative length, are EINVAL."""
     data = ue.event("u32 a", enabled=True).data
     ue.process.store(SCRATCH + PAGE * 40, RECORD)
     whole, empty = (SCRATCH + PAGE * 40, 8), (SCRATCH, 0)
     assert data.writev_at([empty] * 1023 + [whole]).value == 8
     assert data.writev_at([empty] * 1024 + [whole]).errno == "EINVAL"
+    assert ue.process.run(ops.Writev(ue.process.actor, data.slot, STRUCT, -1)).errno == "EINVAL"
     assert data.writev_at([whole, (SCRATCH, 1 << 63)]).errno == "EINVAL"
+    assert data.writev_at([whole, (SCRATCH, (1 << 63) - 1)]).errno == "EFAULT"
     assert len(ue.tracefs.records()) == 1
 
 

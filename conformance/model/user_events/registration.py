@@ -60,8 +60,6 @@ def copy_struct(process: Process, address: int, layout: Layout, size: int) -> di
 def copy_string(process: Process, address: int) -> str:
     """strndup_user() with the limit of 512 bytes, NUL included."""
     limit = grammar.MAX_EVENT_DESC
-    if not pages.is_user_range(address, 1):
-        raise Errno("EFAULT", f"the string at {address:#x} is not in user space")
     reach = process.memory.readable(address, limit)
     text, nul, _ = process.memory.read(address, reach).partition(b"\0")
     if not nul:
@@ -108,7 +106,7 @@ def _register(world: World, process: Process, file: OpenFile, argument: int) -> 
         # current_user_event_enabler_exists() creates user_event_mm, even if a later check fails.
         process.enablers = []
         sharers = [each for each in world.processes.values() if each.memory is process.memory]
-        if len(sharers) > 1 and world.profile.fixed("registration-of-a-thread"):
+        if world.profile.fixed("registration-of-a-thread"):
             for each in sharers:
                 each.enablers = process.enablers
     if any((e.address, e.bit) == (address, bit) for e in process.enablers):

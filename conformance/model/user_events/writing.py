@@ -174,8 +174,7 @@ def _copy_from(
     for base, length in segments:
         part = min(length, count - len(taken))
         taken += process.memory.read(base, part)
-        if length > part:
-            rest.append((base + part, length - part))
+        rest.append((base + part, length - part))
     if len(taken) < count:
         raise Errno("EFAULT", f"{count} bytes are needed, {len(taken)} were written")
     return taken, rest

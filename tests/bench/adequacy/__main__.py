@@ -19,7 +19,6 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from fnmatch import fnmatch
 from itertools import chain, product
 from math import inf
 from multiprocessing import Pipe, get_context
@@ -44,14 +43,20 @@ FILES = (
     *(f"{MODEL}/user_events/{name}.py" for name in ("limits", "bpf_context", "helper_module")),
     *(f"conformance/abi/{name}.py" for name in ("grammar", "uapi", "perf", "bpf")),
 )
-WITHOUT_EFFECT = Path(__file__).with_name("without_effect.toml")
+EXPLAINED = Path(__file__).with_name("explained.toml")
 # Cases of a program that strays which run on a kernel.
 _MOST_LIVE = 8
-_COLUMNS = ("noticed", "exception", "no effect", "open")
+# Seconds of CPU time to look for a case that notices an explained change.
+_EXPLAINED_S = 5.0
+# Cases that noticed other changes are tried first, so many of them.
+_MOST_FIRST = 60
+_COLUMNS = ("noticed", "exception", "no effect", "no kernel", "open")
 
 Case = tuple[str, str]
 Answer = TypeVar("Answer")
-Judged = tuple[Change, replay.Noticed, float]
+Rule = Mapping[str, Any]
+# A change, how it was noticed, the rule that explains why not, and CPU time in seconds.
+Judged = tuple[Change, replay.Noticed, Rule | None, float]
 
 # Inherited by forked processes.
 _recordings: dict[str, recording.Recordings] = {}
@@ -85,6 +90,7 @@ def _live(change: Change, strayed: Sequence[Case]) -> Case:
 def _survey() -> tuple[Any, Any, dict[str, Any], str]:
     """See ``replay.survey``; by file and line, the cases that reach it; the coverage as text."""
     measured = coverage.Coverage(data_file=None, branch=True, include=[f"{ROOT}/{MODEL}/*"])
+    measured.exclude("raise NotModelled")
     measured.start()
     for name in [each for each in sys.modules if each.startswith(("conformance", replay.__name__))]:
         del sys.modules[name]
@@ -99,15 +105,14 @@ def _survey() -> tuple[Any, Any, dict[str, Any], str]:
     return asked, wrong, lines, f"{text.getvalue()}{MODEL}: {total:.0f} %\n"
 
 
-def _spread(cases: Iterable[Case]) -> list[Case]:
-    """One variant of every case first, on each kernel in turn, then the second ones."""
+def _spread(cases: Iterable[Case], rarity: Mapping[Case, int]) -> list[Case]:
+    """One variant of every case first, the one that reaches the rarest line, on each kernel."""
     seen = Counter[Case]()
-    numbers, keys = dict[str, int](), {}
-    for kernel, case_id in cases:
-        case = ".".join(case_id.split(".")[:2])
-        seen[kernel, case] += 1
-        number = numbers.setdefault(case, len(numbers))
-        keys[kernel, case_id] = seen[kernel, case], number, KERNELS.index(kernel)
+    keys = dict[Case, tuple[int, int]]()
+    for kernel, case_id in sorted(cases, key=lambda each: (rarity.get(each, sys.maxsize), each)):
+        case = kernel, ".".join(case_id.split(".")[:2])
+        seen[case] += 1
+        keys[kernel, case_id] = seen[case], len(keys)
     return sorted(keys, key=keys.__getitem__)
 
 
@@ -115,32 +120,47 @@ def _mutants(
     lines: Mapping[str, Mapping[int, list[str]]], every: Iterable[Case]
 ) -> Iterator[Change]:
     """The mutants of all files; one at import concerns all cases, others those that reach it."""
-    all_cases = _spread(every)
     for file in FILES:
+        reaching = {line: set(map(_case, filter(None, each))) for line, each in lines[file].items()}
+        rarity: dict[Case, int] = {}
+        for cases in sorted(reaching.values(), key=len):
+            for case in cases:
+                rarity.setdefault(case, len(cases))
         for mutant in mutants((ROOT / file).read_text()):
-            reached = {each for line in mutant.lines for each in lines[file].get(line, [])}
-            cases = [(each.split()[0], each.split()[1]) for each in sorted(reached - {""})]
-            yield Change(file, mutant, _spread(cases) if mutant.function else all_cases)
+            reached = set[Case]().union(*(reaching.get(line, ()) for line in mutant.lines))
+            yield Change(file, mutant, _spread(reached if mutant.function else every, rarity))
+
+
+def _case(context: str) -> Case:
+    kernel, case_id = context.split()
+    return kernel, case_id
 
 
 def _flips(asked: Mapping[Case, frozenset[str]]) -> Iterator[Change]:
     """Each switch, flipped on each kernel, with the cases that ask for it."""
     for kernel, switch in product(KERNELS, (each.name for each in SWITCHES)):
         cases = [case for case, names in asked.items() if switch in names and case[0] == kernel]
-        yield Change(kernel, None, _spread(cases), switch)
+        yield Change(kernel, None, _spread(cases, {}), switch)
 
 
-def _judged(changes: Iterable[Change], limit_s: float) -> Iterator[Judged]:
+def _judged(changes: Iterable[Change], rules: Sequence[Rule]) -> Iterator[Judged]:
     """By recorded answers; where a program strayed and nothing else was noticed, on the kernel."""
+    first = list[Case]()
     for change in changes:
-        found, seconds = _forked(_replay, change, limit_s) or (
+        rule = next((each for each in rules if _covers(each, change)), None)
+        limit_s = inf if rule is None else _EXPLAINED_S
+        applicable = {*change.cases}
+        cases = [*(each for each in first if each in applicable), *change.cases]
+        found, seconds = _forked(_replay, replace(change, cases=cases), limit_s) or (
             replay.Noticed("dies"),
             float(replay.CASE_S),
         )
+        if found.how and found.where in applicable:
+            first = [found.where, *(each for each in first if each != found.where)][:_MOST_FIRST]
         if not found.how and found.strayed:
             where = _forked(_live, change, found.strayed) or ("", "")
             found = replace(found, how="live" if all(where) else "", where=where)
-        yield change, found, seconds
+        yield change, found, rule, seconds
 
 
 def _forked(function: Callable[..., Answer], *arguments: object) -> Answer | None:
@@ -168,8 +188,6 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "build/adequacy")
     parser.add_argument("--recorded", action="store_true", help="use the answers of the last run")
     parser.add_argument("--only", default="", help="only mutants and switches with this text")
-    about = "seconds of CPU time to judge one change (default: until all cases are tried)"
-    parser.add_argument("--limit", type=float, default=inf, help=about)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     for kernel in KERNELS:
@@ -186,12 +204,15 @@ def main() -> int:
     sys.stdout.write(covered)
     changes = chain(_mutants(lines, asked), _flips(asked))
     chosen = (each for each in changes if options.only in str(each))
-    judged = []
+    rules = tomllib.loads(EXPLAINED.read_text())["explained"]
+    judged = list[Judged]()
     with (options.out / "judged.jsonl").open("w") as log:
-        for change, found, seconds in _judged(chosen, options.limit):
-            judged.append((change, found, seconds))
+        for change, found, rule, seconds in _judged(chosen, rules):
+            judged.append((change, found, rule, seconds))
             log.write(json.dumps({"change": str(change), **asdict(found), "s": seconds}) + "\n")
             log.flush()
+    used = [rule for _, found, rule, _ in judged if not found.how]
+    sys.stdout.writelines(f"explains nothing: {rule}\n" for rule in rules if rule not in used)
     return int(_report(judged) or bool(wrong))
 
 
@@ -208,44 +229,36 @@ def _recorded(kernel: str, out: Path, *, again: bool) -> recording.Recordings:
 
 def _report(judged: Sequence[Judged]) -> bool:
     """Print what was not noticed and the table; whether anything is open."""
-    rules = tomllib.loads(WITHOUT_EFFECT.read_text())["without_effect"]
-    used = set()
     # A switch counts once, by the kernel that tells most.
-    best = dict[tuple[str, str], tuple[int, str]]()
-    for change, found, _ in judged:
-        how = _COLUMNS.index("noticed" if found.how in ("differs", "live") else "exception")
+    best = dict[tuple[str, str], int]()
+    for change, found, rule, _ in judged:
+        how = "noticed" if found.how in ("differs", "live") else "exception"
         if not found.how:
-            rule = next((n for n, each in enumerate(rules) if _covers(each, change)), None)
-            used |= {rule} - {None}
-            how = _COLUMNS.index("open" if rule is None else "no effect")
+            how = rule["kind"] if rule is not None else "open"
         key = ("switches", change.switch) if change.switch else (change.where, str(change))
-        tried = f"{found.tried} cases, {len(found.strayed)} stray"
-        best[key] = min(best.get(key, (how, tried)), (how, tried))
+        best[key] = min(best.get(key, len(_COLUMNS)), _COLUMNS.index(how))
     table = {where: Counter[str]() for where, _ in best}
-    for (where, what), (how, tried) in best.items():
-        table[where][_COLUMNS[how]] += 1
-        if _COLUMNS[how] == "open":
-            sys.stdout.write(f"not noticed ({tried}): {what}\n")
+    for (where, what), column in best.items():
+        table[where][_COLUMNS[column]] += 1
+        if _COLUMNS[column] == "open":
+            sys.stdout.write(f"not noticed: {what}\n")
     table["all"] = sum(table.values(), Counter())
     sys.stdout.write(f"{'':<46} changes{''.join(f'{each:>10}' for each in _COLUMNS)}\n")
     for where, counts in table.items():
         numbers = "".join(f"{counts[each]:>10}" for each in _COLUMNS)
         sys.stdout.write(f"{where:<46} {counts.total():>7}{numbers}\n")
-    for number in {*range(len(rules))} - used:
-        sys.stdout.write(f"explains nothing: {rules[number]}\n")
     sys.stdout.write(f"{sum(seconds for *_, seconds in judged):.0f} s of CPU time\n")
     return bool(table["all"]["open"])
 
 
-def _covers(rule: Mapping[str, str], change: Change) -> bool:
-    """Whether a rule of without_effect.toml is about a change."""
+def _covers(rule: Rule, change: Change) -> bool:
+    """Whether a rule is about a change."""
     if change.mutant is None:
-        return rule.get("switch") == change.switch
-    return (
-        change.where.endswith(rule.get("file", "-"))
-        and fnmatch(change.mutant.function, rule.get("function", "*"))
-        and rule.get("text", "") in change.mutant.text
+        return bool(rule.get("switch") == change.switch)
+    place = (
+        change.where.endswith(rule.get("file", "-")) and rule["function"] == change.mutant.function
     )
+    return place and any(each in change.mutant.text for each in rule.get("text", ("",)))
 
 
 if __name__ == "__main__":

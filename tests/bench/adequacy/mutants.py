@@ -147,10 +147,10 @@ def _others(parent: ast.AST, field: str, child: ast.AST) -> Iterator[tuple[str, 
         case ast.Constant(str() as value):
             yield "literal", ast.Constant(_other_text(parent, value))
         case ast.Constant(bytes() as value):
-            yield "literal", ast.Constant(value + b"~")
+            yield "literal", ast.Constant(value + b"x")
 
 
 def _other_text(parent: ast.AST, text: str) -> str:
     if isinstance(parent, ast.Call | ast.IfExp) and text.isupper() and text.startswith("E"):
         return "EINVAL" if text != "EINVAL" else "EFAULT"
-    return f"{text}~"
+    return f"{text}x"
