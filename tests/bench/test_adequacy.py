@@ -11,12 +11,14 @@ import pytest
 from conformance.abi.profile import profile_for
 from conformance.cases.variants import all_variants
 from conformance.client.executor import ModelExecutor
-from conformance.client.lockstep import Divergence, Lockstep
+from conformance.client.lockstep import Lockstep
 from conformance.client.user_events import UserEvents
 from conformance.model.machine import Model
+from tests.bench.adequacy import __main__ as bench
+from tests.bench.adequacy.changing import ROOT, Change
 from tests.bench.adequacy.mutants import mutants, mutated
-from tests.bench.adequacy.recording import Recorder
-from tests.bench.adequacy.replay import Recording, Strayed, replayed
+from tests.bench.adequacy.recording import Recorder, Recordings
+from tests.bench.adequacy.replay import Noticed, Recording, Strayed, replayed
 
 SOURCE = '''\
 """A module."""
@@ -79,11 +81,26 @@ def test_replay_of_the_same_model_agrees() -> None:
     assert replayed(VARIANT, recorded(), profile_for("6.12")).mismatches == []
 
 
-def test_replay_notices_another_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    recording = recorded()
-    monkeypatch.setattr("conformance.model.user_events.writing._INDEX_SIZE", 8)
-    with pytest.raises(Divergence):
-        replayed(VARIANT, recording, profile_for("6.12"))
+@pytest.mark.parametrize(
+    ("function", "text", "how"),
+    [
+        ("write_core", "delete: record(world, process, event, payload) -> pass", "differs"),
+        ("write_core", "literal: 'EBADF' -> 'EINVAL'", ""),
+        # At import.
+        ("", "literal: 4 -> 5", "differs"),
+    ],
+)
+def test_change_is_noticed_by_the_answers(
+    monkeypatch: pytest.MonkeyPatch, function: str, text: str, how: str
+) -> None:
+    file = "conformance/model/user_events/writing.py"
+    found = mutants((ROOT / file).read_text())
+    mutant = next(each for each in found if (each.function, each.text) == (function, text))
+    recordings = Recordings("6.12", "6.12", {VARIANT.id: recorded()}, {})
+    monkeypatch.setitem(bench._recordings, "6.12", recordings)
+    change = Change(file, mutant, [("6.12", VARIANT.id)])
+    noticed, _ = bench._forked(bench._replay, change, 10.0) or (Noticed("dies"), 0.0)
+    assert (noticed.how, noticed.tried) == (how, 1)
 
 
 def test_replay_notices_another_program() -> None:
