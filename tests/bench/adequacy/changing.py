@@ -14,7 +14,7 @@ from types import CodeType, FunctionType, ModuleType
 from tests.bench.adequacy.mutants import Mutant, mutated
 
 ROOT = Path(__file__).parents[3]
-# What is imported anew where a value at import is changed.
+# Imported again where a value at import is changed.
 _ANEW = ("conformance", "tests.bench.adequacy.re")
 
 

@@ -115,7 +115,7 @@ def _refuses(node: ast.AST) -> bool:
 
 
 def _others(parent: ast.AST, field: str, child: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """What may stand in the place of a node, each with the name of the operator."""
+    """The replacements of a node, each with the name of the operator."""
     if field in ("test", "ifs"):
         yield "always", ast.Constant(True)
         body = getattr(parent, "body", None)
