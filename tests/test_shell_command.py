@@ -91,6 +91,11 @@ def test_a_compiled_program_runs(shell: Shell, tmp_path: Path) -> None:
         assert shell(f"./{name}").returncode == 42
 
 
+def test_two_processors(shell: Shell) -> None:
+    assert shell("nproc").stdout == b"1\n"
+    assert shell("nproc", options=("--cpus", "2")).stdout == b"2\n"
+
+
 def test_deadline(shell: Shell, tmp_path: Path) -> None:
     done = shell("echo begun; sleep 1000", options=("--deadline", "3"))
     assert (done.returncode, done.stdout) == (124, b"begun\n")

@@ -96,7 +96,8 @@ def _explored(arguments: argparse.Namespace, target: Target) -> int:
             _write_files(played, target, out / str(number))
             print(*render_failure(played.result), sep="\n")
             print(f"  programs    {one_line(str(out / str(number)))}\n")
-        print(*_summary(done, corpus, seed, deadline.elapsed), sep="\n")
+        if done.counts.programs:
+            print(*_summary(done, corpus, seed, deadline.elapsed), sep="\n")
     found = counted(len(done.divergences), "divergence") if done.divergences else "no divergence"
     print(f"uevt: {target.id} explored: {found}")
     return exit_code(Ending.UNEXPECTED if done.divergences else Ending.PASS)

@@ -130,7 +130,9 @@ class Lockstep:
         for watch in self._watches:
             process = processes.get(watch.actor)
             memory = watch.actor if process is None else id(process.memory)
-            ranges.setdefault((memory, watch.address), watch)
+            known = ranges.setdefault((memory, watch.address), watch)
+            if known.length < watch.length:
+                ranges[memory, watch.address] = watch
         return tuple(ranges.values())
 
     def queue(self, *program: ops.Operation) -> None:

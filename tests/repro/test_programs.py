@@ -53,6 +53,12 @@ def test_a_program_compiles_without_a_warning(case: str, abi: str, tmp_path: Pat
     assert done.stderr == ""
 
 
+def test_only_a_race_on_two_processors_needs_both() -> None:
+    needed = "needs two processors (uevt shell --cpus 2)"
+    assert needed in program("smp.neighbours.high", "")
+    assert needed not in program("write.returns_all_bytes.u8", "")
+
+
 def test_every_operation_has_its_c() -> None:
     missing = {type(each).__name__ for each in EXAMPLES.values() if not is_known(type(each))}
     assert missing <= PERFORMED_OTHERWISE

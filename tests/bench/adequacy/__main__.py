@@ -50,6 +50,8 @@ _MOST_LIVE = 8
 _EXPLAINED_S = 5.0
 # Cases that noticed other changes are tried first, so many of them.
 _MOST_FIRST = 60
+# Seconds for a forked process: all recordings, on a busy machine.
+_LONGEST_S = 1800.0
 _COLUMNS = ("noticed", "exception", "no effect", "no kernel", "open")
 
 Case = tuple[str, str]
@@ -164,7 +166,7 @@ def _judged(changes: Iterable[Change], rules: Sequence[Rule]) -> Iterator[Judged
 
 
 def _forked(function: Callable[..., Answer], *arguments: object) -> Answer | None:
-    """The result of a function that runs in a forked process, None if that dies."""
+    """The result of a function that runs in a forked process, None if that dies or hangs."""
 
     def send() -> None:
         sender.send(function(*arguments))
@@ -175,10 +177,13 @@ def _forked(function: Callable[..., Answer], *arguments: object) -> Answer | Non
         process.start()
         sender.close()
         try:
-            return cast(Answer, receiver.recv())
+            return cast(Answer, receiver.recv()) if receiver.poll(_LONGEST_S) else None
         except EOFError:
             return None
         finally:
+            # It has answered, died, or runs for ever.
+            process.join(1.0)
+            process.kill()
             process.join()
 
 
