@@ -182,6 +182,17 @@ BUGS: tuple[Switch, ...] = (
         backports={(6, 12): 90, (6, 18): 30, (7, 0): 7},
     ),
     _bug(
+        "tracefs-inode-leak",
+        "tracefs never frees the inode of a file, and stays writable once an instance is removed",
+        kind=Kind.BASE,
+        # With "tracefs: Reset permissions on remount if permissions are options", which 6.6.31 and
+        # 6.8.10 have as well.
+        introduced=(6, 9),
+        fix="tracefs: Clear EVENT_INODE flag in tracefs_drop_inode()",
+        fixed=(6, 10),
+        backports={(6, 9): 5},
+    ),
+    _bug(
         "hist-signed",
         "a histogram shows signed keys as unsigned",
         kind=Kind.BASE,

@@ -25,7 +25,7 @@ from conformance.results.recorded_program import RecordedStep
 from conformance.runner.assertion_text import FailedAssertion, failed_assertion
 from conformance.runner.case_location import described
 from conformance.runner.guest_executor import GuestExecutor
-from conformance.runner.leftovers import Leftovers, of_program
+from conformance.runner.leftovers import Leftovers, makes_instance, of_program
 from conformance.runner.literal_values import compared_values
 from conformance.runner.process_pool import Enablers, Returned
 from conformance.runner.switch_probes import AdaptedProfile
@@ -151,6 +151,12 @@ class CaseRun:
     def leftovers(self, *, passed: bool) -> Leftovers:
         """What the case may have left changed in its guest."""
         return of_program(self.program, self._model.world if passed else None)
+
+    @property
+    def leaks_inodes(self) -> bool:
+        """Whether an instance of the program keeps tracefs writable until reboot."""
+        program = self.program
+        return makes_instance(program) and not self._model.profile.fixed("tracefs-inode-leak")
 
     def judge(
         self, case: Case, case_id: str, error: BaseException | None, explain: Explain

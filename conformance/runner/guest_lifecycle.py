@@ -120,6 +120,8 @@ class PreparedGuest:
         self._lingering = LingeringEvents(guest, patience)
         self._loaded: set[str] = set()
         self._programs = HostPrograms(guest)
+        #: Whether tracefs cannot become read-only any more, see bug tracefs-inode-leak.
+        self.stays_writable = False
         # The system-wide counter of multi-format events; None after a deviation from the model.
         self._multi_id: int | None = None if shared else 0
 
@@ -166,6 +168,7 @@ class PreparedGuest:
         A case that touched nothing shared costs one request: its processes are given back, and
         invariants and events are read at once.
         """
+        self.stays_writable |= run.leaks_inodes
         left = run.leftovers(passed=passed)
         began = run.mark >= 0
         checks = self._invariants.calls(run.program, passed=passed) if began else []
@@ -283,7 +286,8 @@ class GuestLifecycle:
             self._kind = case.guest
         guest, prepared = self.ready(), self._prepared
         assert prepared is not None
-        if case.isolation in (Isolation.GLOBAL, Isolation.FATAL) and self._left_anything(prepared):
+        if case.isolation in (Isolation.GLOBAL, Isolation.FATAL):
+            self.must_replace |= prepared.stays_writable or self._left_anything(prepared)
             guest, prepared = self.ready(), self._prepared
             assert prepared is not None
         return guest, prepared

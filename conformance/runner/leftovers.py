@@ -78,6 +78,12 @@ def of_program(program: Sequence[ops.Operation], world: World | None) -> Leftove
     )
 
 
+def makes_instance(program: Sequence[ops.Operation]) -> bool:
+    """Whether a program tried to create a tracefs instance."""
+    steps = (step for operation in program for step in race.steps_of(operation))
+    return any(isinstance(step, ops.MakeDirectory) for step in steps)
+
+
 def _objects(world: World) -> bool:
     """Whether anything remains that does not disappear with its processes."""
     top, events = world.top, world.table.events

@@ -83,6 +83,16 @@ def test_superblock_of_a_listener(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
 
 
+@case(spec="fs/namespace.c:sb_prepare_remount_readonly", switch="tracefs-inode-leak")
+def test_superblock_after_an_instance(ue: UserEvents) -> None:
+    """An instance that is gone does not keep tracefs writable."""
+    instance = ue.instance("i")
+    instance.make()
+    assert instance.remove().value == 0
+    errno = ue.bug("tracefs-inode-leak", fixed="", present="EBUSY")
+    assert administrator(ue).remount(ROOT, read_only=True).errno == errno
+
+
 @case(spec="user_events_ioctl", level="behaviour")
 def test_superblock_registers(ue: UserEvents) -> None:
     """A read-only descriptor of the data file still registers events, which cannot be written."""

@@ -87,6 +87,8 @@ class World:
     lockdown: int = 0
     # SB_RDONLY of tracefs.
     tracefs_readonly: bool = False
+    # Whether tracefs has removed inodes that were not freed (s_remove_count).
+    inodes_leaked: bool = False
     eprobes: dict[str, Eprobe] = field(default_factory=dict)
     synthetic_events: dict[str, SyntheticEvent] = field(default_factory=dict)
 

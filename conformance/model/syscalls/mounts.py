@@ -100,13 +100,13 @@ def _reconfigure(
 ) -> None:
     """do_remount(), reconfigure_super(): applies to every mount of the file system.
 
-    Raises Errno: EPERM, or EBUSY while a file is open for writing.
+    Raises Errno: EPERM, or EBUSY while a file is open for writing or removed but not freed.
     """
     if root != TRACEFS:
         raise NotModelled(f"reconfiguring {root}")
     if not process.credentials.has(Capability.SYS_ADMIN):
         raise Errno("EPERM")
-    if readonly and not world.tracefs_readonly and _is_written(world):
+    if readonly and not world.tracefs_readonly and (_is_written(world) or world.inodes_leaked):
         raise Errno("EBUSY")
     _apply_options(world, root, options)
     world.tracefs_readonly = readonly
