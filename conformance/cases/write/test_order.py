@@ -44,11 +44,12 @@ def test_order_position_before_index(ue: UserEvents, index: int) -> None:
 
 @case(spec="vfs_write: access_ok; lib/iov_iter.c:__import_iovec", needs="negative_index_refused")
 def test_order_address_before_index(ue: UserEvents) -> None:
-    """A payload iovec at a kernel address is EFAULT before a bad index is detected."""
+    """A payload iovec that reaches a kernel address is EFAULT before a bad index is detected."""
     data = ue.event("u32 a").data
     address = SCRATCH + PAGE * 40
     ue.process.store(address, b"\1\0\0\0")
     assert data.writev_at([(address, 4), (KERNEL_HALF, 4)]).errno == "EFAULT"
+    assert data.writev_at([(address, 4), (PAGE, (1 << 63) - 1)]).errno == "EFAULT"
     assert data.writev_at([(address, 4), (PAGE, 4)]).errno == "ENOENT"
 
 
