@@ -22,12 +22,12 @@ from conformance.model.user_events.bpf_context import Context, IovIter
     ],
 )
 def test_iterator_after_the_write_index(lengths: list[int], left: list[int], offset: int) -> None:
-    parts = IovIter(tuple((0x1000 * number, length) for number, length in enumerate(lengths)))
-    rest = parts.advanced(4)
+    segments = [(0x1000 * number, length) for number, length in enumerate(lengths)]
+    rest = IovIter.after(4, segments)
     assert [length for _, length in rest.segments] == left
     assert rest.offset == offset
     # The remaining segments are the last ones.
-    assert rest.segments == parts.segments[len(lengths) - len(left) :]
+    assert rest.segments == tuple(segments[len(lengths) - len(left) :])
 
 
 def test_kernel_memory_is_limited_to_the_context() -> None:

@@ -42,21 +42,18 @@ class IovIter:
     """
 
     segments: tuple[Segment, ...]
-    offset: int = 0
+    offset: int
 
-    def advanced(self, consumed: int) -> IovIter:
-        """The iterator after ``consumed`` more bytes.
+    @classmethod
+    def after(cls, consumed: int, segments: Sequence[Segment]) -> IovIter:
+        """The iterator after the first ``consumed`` bytes.
 
         The iterator leaves a segment as soon as it is used up, and does not skip empty ones.
         """
-        segments, offset = self.segments, self.offset
-        while consumed:
-            part = min(consumed, segments[0][1] - offset)
-            consumed -= part
-            offset += part
-            if offset == segments[0][1]:
-                segments, offset = segments[1:], 0
-        return IovIter(segments, offset)
+        while consumed and consumed >= segments[0][1]:
+            consumed -= segments[0][1]
+            segments = segments[1:]
+        return cls(tuple(segments), consumed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +106,7 @@ def build_context(
     event: Event, segments: Sequence[Segment], consumed: int, payload: bytes
 ) -> Context:
     """The context of a write that begins with ``consumed`` bytes of write index."""
-    parts = IovIter(tuple(segments)).advanced(consumed)
+    parts = IovIter.after(consumed, segments)
     if event.bpf_iter:
         return _iterator(parts, len(payload))
     if len(parts.segments) == 1:
