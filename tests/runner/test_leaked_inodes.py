@@ -1,0 +1,40 @@
+"""Guests whose tracefs cannot become read-only once an instance was removed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from conformance.abi.profile import profile_for
+from conformance.cases.case import Isolation
+from conformance.client.user_events import UserEvents
+from conformance.runner.runner import Runner
+from tests.runner.test_lingering_events import Keeping
+from tests.runner.test_runner import needing
+
+
+@pytest.mark.parametrize(
+    ("release", "instances", "renewed"), [("6.9", 1, 1), ("6.9", 0, 0), ("6.9.5", 1, 0)]
+)
+def test_case_that_needs_a_clean_system_has_a_new_guest(
+    release: str, instances: int, renewed: int
+) -> None:
+    guest = Keeping()
+    runner = Runner(profile_for(release), lambda: guest, lambda error, before: None)
+
+    def perform(isolation: Isolation, instances: int) -> None:
+        case = replace(needing(""), isolation=isolation)
+        ue = runner.begin(case, case.id)
+        assert isinstance(ue, UserEvents)
+        for number in range(instances):
+            ue.instance(f"i{number}").make()
+            ue.instance(f"i{number}").remove()
+        runner.end(case, case.id, None)
+
+    perform(Isolation.EVENTS, instances)
+    assert guest.renewed == 0
+    perform(Isolation.GLOBAL, 0)
+    assert guest.renewed == renewed
+    perform(Isolation.GLOBAL, 0)
+    assert guest.renewed == renewed
