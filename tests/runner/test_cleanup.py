@@ -15,7 +15,7 @@ from conformance.runner.cleanup import Cleanup, _event_name, removal_of
 from conformance.runner.guest_invariants import SETTINGS, GuestInvariants
 from conformance.runner.leftovers import Leftovers
 from conformance.runner.patience import Patience
-from tests.runner.test_runner import Guest
+from tests.runner.fake_guest import Guest
 
 EVENTS = f"{tracefs.ROOT}/events"
 RMDIR, CHMOD, CHOWN, MOUNT = 84, 90, 92, 165

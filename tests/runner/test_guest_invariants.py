@@ -13,7 +13,7 @@ from conformance.client import tracefs
 from conformance.ops.calls import Call
 from conformance.runner.guest_invariants import Change, GuestInvariants
 from conformance.runner.guest_setup import ACTOR
-from tests.runner.test_runner import Guest
+from tests.runner.fake_guest import Guest
 
 PATH = f"{tracefs.ROOT}/events/user_events/e/enable"
 

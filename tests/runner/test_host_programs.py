@@ -22,7 +22,7 @@ from conformance.runner.guest_executor import run_to_end
 from conformance.runner.runner import Runner
 from tests.cases.variants import Outcome as Recorded
 from tests.cases.variants import all_variants, judged
-from tests.runner.test_runner import PROFILE, Guest, needing
+from tests.runner.fake_guest import PROFILE, Guest, needing
 
 CASE = replace(needing(""), programs=("perf",))
 _PROGRAM = re.compile(r"\b(perf|trace-cmd|bpftrace) (?:record|stat|-e)")

@@ -22,7 +22,7 @@ from conformance.results.outcome import SkipReason
 from conformance.runner.kernel_features import facilities_of, promised_by
 from conformance.runner.runner import Runner
 from tests.cases.variants import Outcome, all_variants, honest, judged
-from tests.runner.test_runner import Guest
+from tests.runner.fake_guest import Guest
 
 # Profiles for the cases that do not apply to 6.12.
 PROFILES = [

@@ -10,8 +10,8 @@ from conformance.abi.profile import profile_for
 from conformance.cases.case import Isolation
 from conformance.client.user_events import UserEvents
 from conformance.runner.runner import Runner
+from tests.runner.fake_guest import needing
 from tests.runner.test_lingering_events import Keeping
-from tests.runner.test_runner import needing
 
 
 @pytest.mark.parametrize(

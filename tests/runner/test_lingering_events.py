@@ -17,7 +17,7 @@ from conformance.results.outcome import Blame, Outcome
 from conformance.runner.lingering_events import LingeringEvents, result_of
 from conformance.runner.patience import Patience
 from conformance.runner.runner import Runner
-from tests.runner.test_runner import PROFILE, Guest, needing
+from tests.runner.fake_guest import PROFILE, Guest, needing
 
 PLAIN = needing("")
 GLOBAL = replace(PLAIN, isolation=Isolation.GLOBAL)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
 from dataclasses import replace
 from errno import EIO, EKEYREJECTED, ENOENT
 from pathlib import Path
@@ -11,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from conformance.abi.profile import profile_for
 from conformance.cases.case import Case, Facility, Isolation, Tier
 from conformance.client import tracefs
-from conformance.client.executor import Deadline, ModelDeadline
-from conformance.ops.calls import Call, path_in
-from conformance.results.case_result import CaseResult, Report
+from conformance.ops.calls import Call
+from conformance.results.case_result import CaseResult
 from conformance.results.outcome import Blame, Outcome, RunVerdict, SkipReason
 from conformance.runner.case_run import NotJudged
 from conformance.runner.guest_setup import GuestSetup
@@ -28,82 +24,8 @@ from conformance.session.worker import machine_guest
 from conformance.session.worker.boot_attempts import BootAttempts
 from conformance.session.worker.worker import Worker
 from tests.cases.variants import judged
+from tests.runner.fake_guest import INIT_MODULE, PROFILE, Guest, needing, outcome
 from vm.errors import BootFailed, HostTrouble
-
-PROFILE = profile_for("6.12.117")
-INIT_MODULE, RMDIR = 175, 84
-
-
-class Guest:
-    """A guest in which every call succeeds except the refused ones.
-
-    ``complaints`` are the lines of its console, with the marks among them.
-    """
-
-    def __init__(self, refused: dict[object, int], *, complaining: bool = False) -> None:
-        self._refused = refused
-        self._complaining = complaining
-        self._console = ["WARNING: of an earlier case"]
-
-    def call(
-        self,
-        actor: str,
-        calls: Sequence[Call],
-        watch: Sequence[tuple[str, int, int]] = (),
-    ) -> list[dict[str, Any]]:
-        return [self._result(call) for call in calls]
-
-    def _result(self, call: Call) -> dict[str, Any]:
-        errno = self._refused.get(call[1] if len(call) > 1 else "", 0)
-        if call[:2] == ["sys", INIT_MODULE] and self._complaining:
-            self._console.append("WARNING: of the module")
-        text = {tracefs.TRACING_ON: "1\n"}.get(str(call[1]) if len(call) > 1 else "", "")
-        memory = bytes(int(str(call[2]))) if call[0] == "peek" else b""
-        return {
-            "value": -1 if errno else 0,
-            "errno": errno,
-            "data": (memory or text.encode()).hex(),
-            "watch": [],
-        }
-
-    def deadline(self, seconds: float, what: str) -> Deadline:
-        return ModelDeadline()
-
-    def pause(self, deadline: Deadline) -> None:
-        time.sleep(0)
-
-    def mark(self, text: str) -> int:
-        return len(self._console)
-
-    def console(self, since: int) -> str:
-        return "\n".join(self._console[self._from(since) :])
-
-    def reports(self, since: int) -> list[Report]:
-        return [Report("warn", line, f"warn:{line}") for line in self._console[self._from(since) :]]
-
-    def configured(self, option: str) -> bool | None:
-        return True
-
-    def mounting(self) -> Call:
-        return ["mount_programs", [], []]
-
-    def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
-        self._console.append("booting")
-
-    @staticmethod
-    def _from(since: int) -> int:
-        assert since >= 0, "a console has no text before its beginning"
-        return since
-
-
-def needing(module: str) -> Case:
-    return Case("other.case", "", "", "6.4..", (), Tier.QUICK, Isolation.EVENTS, module=module)
-
-
-def outcome(guest: Guest, case: Case) -> CaseResult:
-    """The result of a case without operations."""
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None, lambda name: b"module")
-    return judged(runner, case)
 
 
 def test_refused_helper_module_is_no_verdict() -> None:
@@ -271,148 +193,6 @@ def test_guests_that_disagree_give_no_verdict(tmp_path: Path) -> None:
             recorder.case(case)
         verdicts.append(recorder.finish(len(cases), "").verdict)
     assert verdicts == [RunVerdict.NOT_BUILT, RunVerdict.ERROR, RunVerdict.FAIL]
-
-
-TAINTED = "/proc/sys/kernel/tainted"
-
-
-class Taintable(Guest):
-    """A guest with given taint flags."""
-
-    tainted = "0\n"
-    renewed = 0
-
-    def _result(self, call: Call) -> dict[str, Any]:
-        result = super()._result(call)
-        if call[:2] == ["slurp", TAINTED]:
-            result["data"] = self.tainted.encode().hex()
-        return result
-
-    def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
-        self.renewed += 1
-
-
-def _run(runner: Runner, guest: Taintable, tainted: str, error: Exception | None) -> CaseResult:
-    case = needing("")
-    runner.begin(case, case.id)
-    guest.tainted = tainted
-    return runner.end(case, case.id, error)
-
-
-def test_case_that_changes_its_guest_does_not_pass() -> None:
-    guest = Taintable({})
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
-    result = _run(runner, guest, "512\n", None)
-    assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.CASE)
-    assert result.reason == f"it left its guest changed: {TAINTED} was '0' and is '512'"
-    # The next case has a new guest, whose taint is its own.
-    assert _run(runner, guest, "512\n", None).outcome is Outcome.PASS
-    assert guest.renewed == 1
-
-
-class Opened(Guest):
-    """A guest with a given mode of user_events_data."""
-
-    mode = "100640 0:0"
-
-    def _result(self, call: Call) -> dict[str, Any]:
-        result = super()._result(call)
-        if call == ["status", tracefs.DATA]:
-            result["data"] = self.mode.encode().hex()
-        return result
-
-
-def test_kernel_that_opens_the_data_file_to_everybody_fails() -> None:
-    guest = Opened({})
-    guest.mode = "100666 0:0"
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
-    # The second case has a new guest of the same kernel.
-    for isolation in (Isolation.FATAL, Isolation.EVENTS):
-        case = replace(needing(""), isolation=isolation)
-        runner.begin(case, case.id)
-        runner.end(case, case.id, None)
-    (result,) = runner.take_other_results()
-    assert (result.id, result.outcome) == ("rights.closed_to_others", Outcome.FAIL)
-
-
-def test_kernel_that_changes_its_guest_fails() -> None:
-    """Nothing that a program does changes the mode; else the cleanup would have restored it."""
-    guest = Opened({})
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
-    case = needing("")
-    runner.begin(case, case.id).instance().make()
-    guest.mode = "100666 0:0"
-    result = runner.end(case, case.id, None)
-    assert (result.outcome, result.blame) == (Outcome.FAIL, Blame.KERNEL)
-    what = f"guest the mode of {tracefs.DATA}"
-    assert result.reason.startswith(f"{what} changed from '100640 0:0' to '100666 0:0', ")
-    assert [each.field for each in result.mismatches] == [what]
-
-
-def test_warning_during_cleanup_is_blamed_on_the_kernel() -> None:
-    class Warning(Taintable):
-        def _result(self, call: Call) -> dict[str, Any]:
-            if call[:2] == ["slurp", TAINTED] and self.tainted != "0\n":
-                self._console.append("WARNING: late")
-            return super()._result(call)
-
-    guest = Warning({})
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
-    result = _run(runner, guest, "512\n", None)
-    assert (result.outcome, result.blame) == (Outcome.FAIL, Blame.KERNEL)
-    assert result.reason == "the kernel complained: WARNING: late"
-
-
-def test_case_that_leaves_nothing_ends_in_one_request() -> None:
-    class Counting(Guest):
-        requests = 0
-
-        def call(self, *arguments: Any, **more: Any) -> list[dict[str, Any]]:
-            self.requests += 1
-            return super().call(*arguments, **more)
-
-    guest = Counting({})
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
-    case = needing("")
-    runner.begin(case, case.id)
-    before = guest.requests
-    assert runner.end(case, case.id, None).outcome is Outcome.PASS
-    assert guest.requests == before + 1
-
-
-def test_failure_on_a_changed_guest_stays_a_failure() -> None:
-    guest = Taintable({})
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
-    assert _run(runner, guest, "512\n", AssertionError("wrong")).outcome is Outcome.FAIL
-    assert _run(runner, guest, "512\n", None).outcome is Outcome.PASS
-    assert guest.renewed == 1
-
-
-def test_instance_that_a_case_leaves_is_removed() -> None:
-    """A case need not remove it, and still passes."""
-
-    class Recording(Guest):
-        def __init__(self) -> None:
-            super().__init__({})
-            self.removed: list[object] = []
-
-        def _result(self, call: Call) -> dict[str, Any]:
-            result = super()._result(call)
-            if call[:2] == ["list", f"{tracefs.ROOT}/instances"] and not self.removed:
-                result["data"] = b"t00001_i".hex() if self.made else ""
-            if call[:2] == ["sys", RMDIR]:
-                self.removed.append(call[2])
-            return result
-
-        made = False
-
-    guest = Recording()
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
-    case = needing("")
-    runner.begin(case, case.id).instance().make()
-    guest.made = True
-    assert runner.end(case, case.id, None).outcome is Outcome.PASS
-    assert guest.removed == [[path_in(f"{tracefs.ROOT}/instances/t00001_i")]]
 
 
 class Counting(Guest):

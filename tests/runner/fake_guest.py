@@ -1,0 +1,91 @@
+"""A guest without a kernel, and cases without operations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from conformance.abi.profile import profile_for
+from conformance.cases.case import Case, Isolation, Tier
+from conformance.client import tracefs
+from conformance.client.executor import Deadline, ModelDeadline
+from conformance.ops.calls import Call
+from conformance.results.case_result import CaseResult, Report
+from conformance.runner.runner import Runner
+from tests.cases.variants import judged
+
+PROFILE = profile_for("6.12.117")
+INIT_MODULE, RMDIR = 175, 84
+
+
+class Guest:
+    """A guest in which every call succeeds except the refused ones.
+
+    ``complaints`` are the lines of its console, with the marks among them.
+    """
+
+    def __init__(self, refused: dict[object, int], *, complaining: bool = False) -> None:
+        self._refused = refused
+        self._complaining = complaining
+        self._console = ["WARNING: of an earlier case"]
+
+    def call(
+        self,
+        actor: str,
+        calls: Sequence[Call],
+        watch: Sequence[tuple[str, int, int]] = (),
+    ) -> list[dict[str, Any]]:
+        return [self._result(call) for call in calls]
+
+    def _result(self, call: Call) -> dict[str, Any]:
+        errno = self._refused.get(call[1] if len(call) > 1 else "", 0)
+        if call[:2] == ["sys", INIT_MODULE] and self._complaining:
+            self._console.append("WARNING: of the module")
+        text = {tracefs.TRACING_ON: "1\n"}.get(str(call[1]) if len(call) > 1 else "", "")
+        memory = bytes(int(str(call[2]))) if call[0] == "peek" else b""
+        return {
+            "value": -1 if errno else 0,
+            "errno": errno,
+            "data": (memory or text.encode()).hex(),
+            "watch": [],
+        }
+
+    def deadline(self, seconds: float, what: str) -> Deadline:
+        return ModelDeadline()
+
+    def pause(self, deadline: Deadline) -> None:
+        time.sleep(0)
+
+    def mark(self, text: str) -> int:
+        return len(self._console)
+
+    def console(self, since: int) -> str:
+        return "\n".join(self._console[self._from(since) :])
+
+    def reports(self, since: int) -> list[Report]:
+        return [Report("warn", line, f"warn:{line}") for line in self._console[self._from(since) :]]
+
+    def configured(self, option: str) -> bool | None:
+        return True
+
+    def mounting(self) -> Call:
+        return ["mount_programs", [], []]
+
+    def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
+        self._console.append("booting")
+
+    @staticmethod
+    def _from(since: int) -> int:
+        assert since >= 0, "a console has no text before its beginning"
+        return since
+
+
+def needing(module: str) -> Case:
+    return Case("other.case", "", "", "6.4..", (), Tier.QUICK, Isolation.EVENTS, module=module)
+
+
+def outcome(guest: Guest, case: Case) -> CaseResult:
+    """The result of a case without operations."""
+    runner = Runner(PROFILE, lambda: guest, lambda error, before: None, lambda name: b"module")
+    return judged(runner, case)
