@@ -80,6 +80,23 @@ def test_listing_left_out(ue: UserEvents, name: str) -> None:
     assert directory.next().errno == ""
 
 
+@case(
+    spec="fs/libfs.c:simple_lookup",
+    profiles="5.18..6.7",
+    without="directories_of_any_name",
+    tier="full",
+)
+def test_listing_too_long(ue: UserEvents) -> None:
+    """The files of an event whose name exceeds NAME_MAX cannot be opened: ENAMETOOLONG."""
+    name = "y" * 256
+    data = ue.open_data()
+    assert data.register(f"{name} u8 a").errno == ""
+    assert ue.tracefs.enable(name).errno == "ENAMETOOLONG"
+    assert ue.tracefs.enabled(name).errno == "ENAMETOOLONG"
+    assert data.register(f"{name[1:]} u8 a", word=ue.process.word()).errno == ""
+    assert ue.tracefs.enable(name[1:]).errno == ""
+
+
 @case(needs="directories_of_any_name", tier="full", bug="event-name-slash")
 @variants(
     ("enable", "enable", [".", "..", "enable", "enable", "filter"]),

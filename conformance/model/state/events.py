@@ -25,6 +25,7 @@ from conformance.model.text.jhash import bucket, bucket_bits
 
 DEFAULT_MAX_EVENTS = 32768
 _FIRST_ID = 1 << 32
+_NAME_MAX = 255
 # TRACE_EVENT_TYPE_MAX
 _LAST_ID = 65535
 
@@ -152,7 +153,12 @@ class EventTable:
         return self._by_serial.get(serial)
 
     def tracepoint(self, system: str, name: str) -> Event:
-        """The event of a directory in events/.  Raises Errno("ENOENT")."""
+        """The event of a directory in events/.
+
+        Raises Errno: ENOENT, or ENAMETOOLONG where simple_lookup() looks for it.
+        """
+        if len(name) > _NAME_MAX and not self.profile.has("directories_of_any_name"):
+            raise Errno("ENAMETOOLONG")
         for event in self._by_serial.values():
             if event.system == system and event.tracepoint == name and "/" not in name:
                 if not event.has_directory:
