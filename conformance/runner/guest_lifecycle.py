@@ -287,7 +287,8 @@ class GuestLifecycle:
         guest, prepared = self.ready(), self._prepared
         assert prepared is not None
         if case.isolation in (Isolation.GLOBAL, Isolation.FATAL):
-            self.must_replace |= prepared.stays_writable or self._left_anything(prepared)
+            self._judge_leftovers(prepared)
+            self.must_replace |= prepared.stays_writable
             guest, prepared = self.ready(), self._prepared
             assert prepared is not None
         return guest, prepared
@@ -301,22 +302,21 @@ class GuestLifecycle:
         """Judge what earlier cases left in the guest, if it serves on."""
         prepared = self._prepared
         if prepared is not None and not self.must_replace and prepared.unsettled:
-            self._left_anything(prepared)
+            self._judge_leftovers(prepared)
 
     def take_results(self) -> list[CaseResult]:
         """Results about what the kernel kept of earlier cases, each returned once."""
         taken, self._results = self._results, []
         return taken
 
-    def _left_anything(self, prepared: PreparedGuest) -> bool:
-        """Whether earlier cases left anything; such a guest is replaced."""
+    def _judge_leftovers(self, prepared: PreparedGuest) -> None:
+        """Fail the earlier cases that left anything, and replace such a guest."""
         found = prepared.settle(0 if self._left >= _MOST_LEFT else _CLEAN)
         if found:
             self.must_replace = True
         if self._left < _MOST_LEFT:
             self._results += found
             self._left += len(found)
-        return bool(found)
 
     def load(self, prepared: PreparedGuest, case: Case) -> None:
         """Load the helper module of a case, and mount its programs.
@@ -333,7 +333,7 @@ class GuestLifecycle:
         found = self._prepared.clean_up(run, case_id, passed=passed)
         self._results += found.wrong
         if self._prepared.overdue and self._left < _MOST_LEFT:
-            self._left_anything(self._prepared)
+            self._judge_leftovers(self._prepared)
         return found.changed
 
     def _prepare(self, guest: Guest) -> PreparedGuest:

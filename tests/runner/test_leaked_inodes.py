@@ -38,3 +38,17 @@ def test_case_that_needs_a_clean_system_has_a_new_guest(
     assert guest.renewed == renewed
     perform(Isolation.GLOBAL, 0)
     assert guest.renewed == renewed
+
+
+def test_an_event_left_in_such_a_guest_is_a_failure_too() -> None:
+    guest = Keeping()
+    runner = Runner(profile_for("6.9"), lambda: guest, lambda error, before: None)
+    case = needing("")
+    ue = runner.begin(case, "other.one")
+    assert isinstance(ue, UserEvents)
+    ue.instance("i").make()
+    guest.show("u:t00001_e\n")
+    runner.end(case, "other.one", None)
+    runner.begin(replace(case, isolation=Isolation.GLOBAL), "other.two")
+    assert [each.id for each in runner.take_other_results()] == ["other.one.leftover"]
+    assert guest.renewed == 1
