@@ -6,9 +6,7 @@ import pytest
 
 from conformance.abi.base_switches import BASE
 from conformance.abi.bugs import BUGS
-from conformance.abi.profile import (
-    profile_for,
-)
+from conformance.abi.profile import profile_for
 from conformance.abi.switches import CHANGES
 from tests.abi.releases import (
     BACKPORTED_TO_61,

@@ -82,7 +82,8 @@ def test_listing_left_out(ue: UserEvents, name: str) -> None:
 
 @case(
     spec="fs/libfs.c:simple_lookup",
-    profiles="5.18..6.7",
+    # Not 6.6 and 6.7: their first eventfs looks names up by itself.
+    profiles="5.18..6.5",
     without="directories_of_any_name",
     tier="full",
 )
