@@ -22,7 +22,7 @@ def switch(scene: Scene) -> None:
 def perf(scene: Scene) -> None:
     """Open a perf event, or use one."""
     process, choices = scene.process(), scene.choices
-    files = [each for each in scene.perf if scene.runs(each.process)]
+    files = [each for each in scene.perf if scene.usable(each)]
     if not files or choices.rarely(3):
         system, name = scene.event()
         attr = PerfAttr(**_attr(choices, follows=not is_task(process)))
