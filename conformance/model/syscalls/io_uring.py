@@ -39,6 +39,8 @@ def submit_write(world: World, operation: ops.SubmitWrite) -> Answer:
         raise Errno("EBADF")
     if operation.offset < 0 and operation.offset != _HERE:
         raise Errno("EINVAL")
+    if any(event.inherit and process in event.tasks for event in world.perf_events):
+        raise NotModelled("a worker of io_uring, which is a thread of a task that perf follows")
     # A worker thread of io_uring writes to a regular file, on any processor.
     worker = replace(process, cpu=None)
     return Answer(writing.write_core(world, worker, file, segments))
