@@ -6,6 +6,7 @@ from conformance.cases.case import surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
+from conformance.ops import View
 from conformance.ops.tasks import CLONE_FILES, CLONE_VM
 
 case = surface(
@@ -139,6 +140,24 @@ def test_exec_ends_threads(ue: UserEvents, by_thread: bool) -> None:
     (older if by_thread else leader).execute()
     passing.exit()
     assert ue.tracefs.status(eventually=True) == ""
+
+
+@case(spec="fs/exec.c:de_thread", level="detail")
+def test_exec_takes_the_thread_id(ue: UserEvents) -> None:
+    """A thread that calls execve writes its records with the thread id of its leader."""
+    leader = first_task(ue)
+    thread = leader.thread()
+    data = leader.open_data()
+    data.register(f"{ue.name()} u8 a")
+    leader.keep_over_exec(data)
+    ue.tracefs.enable(ue.name())
+    data.write_event(0, b"\1")
+    data.of(thread).write_event(0, b"\2")
+    thread.execute()
+    data.of(thread).write_event(0, b"\3")
+    shown = ue.tracefs.read(ue.tracefs.path("trace"), View.RECORDS).text.splitlines()
+    tasks = [line.split(": ")[0] for line in shown if ue.prefix in line]
+    assert tasks == ["task 1", "task 2", "task 1"]
 
 
 @case(spec="user_event_mm_remove", needs="auto_delete")

@@ -57,12 +57,14 @@ class PidNamespace:
 class Process:
     """A task.  ``enablers`` is None until it registers (no struct user_event_mm).
 
-    ``cpu`` is the processor that the task is bound to, None for any.  A thread has a ``leader``.
+    ``tid`` is the thread id, given as the name of the actor that was created with it.  ``cpu`` is
+    the processor that the task is bound to, None for any.  A thread has a ``leader``.
     ``kept_over_exec`` are slots without close-on-exec.  Tasks that share memory, slots or enablers
     hold the same objects.  ``namespace`` is None for the initial mount namespace and ``root`` a
     path in it.  ``seccomp_errors`` are errno names by system call.
     """
 
+    tid: str = ""
     memory: AddressSpace = field(default_factory=AddressSpace)
     slots: dict[int, OpenFile] = field(default_factory=dict)
     credentials: Credentials = field(default_factory=Credentials)
@@ -85,9 +87,10 @@ class Process:
     # The memory that a fork(2) on its way to user_events_fork() has copied.
     copied_memory: AddressSpace | None = None
 
-    def task_with(self, memory: AddressSpace, slots: dict[int, OpenFile]) -> Process:
+    def task_with(self, tid: str, memory: AddressSpace, slots: dict[int, OpenFile]) -> Process:
         """A child with the given memory and descriptors; everything else is inherited."""
         return Process(
+            tid,
             memory,
             slots,
             replace(self.credentials),

@@ -33,7 +33,7 @@ class Record:
 
     id: int
     raw: bytes
-    actor: str
+    tid: str
     cpu: int | None
     text: str = ""
 
@@ -61,11 +61,11 @@ class Instance:
     stuck_cpus: set[int] = field(default_factory=set)
     # How many records are invisible; the kernel counts them as entries (rb_commit).
     invisible: int = 0
-    # The actor whose write is recorded at present.
+    # The thread id of the write that is recorded at present.
     writer: str = ""
     # Whether the next deletion through dynamic_events resets the buffer; None if unknown.
     clear_trace: bool | None = False
-    # Actors in set_event_pid and in set_event_notrace_pid.
+    # Thread ids in set_event_pid and in set_event_notrace_pid.
     pids: tuple[str, ...] = ()
     no_pids: tuple[str, ...] = ()
     # The serial of the first event created after the instance.
@@ -98,9 +98,9 @@ class Instance:
             raise NotModelled(f"the processors {mask}")
         self.cpu_traced = mask == "1"
 
-    def ignores(self, actor: str) -> bool:
+    def ignores(self, tid: str) -> bool:
         """Whether the pid lists exclude a process (trace_ignore_this_task)."""
-        return actor in self.no_pids or (bool(self.pids) and actor not in self.pids)
+        return tid in self.no_pids or (bool(self.pids) and tid not in self.pids)
 
     def append_text(self, text: str) -> None:
         """Append a record that is not of a user event."""

@@ -42,7 +42,7 @@ def submit_write(world: World, operation: ops.SubmitWrite) -> Answer:
     if any(event.inherit and process in event.tasks for event in world.perf_events):
         raise NotModelled("a worker of io_uring, which is a thread of a task that perf follows")
     # A worker thread of io_uring writes to a regular file, on any processor.
-    worker = replace(process, cpu=None)
+    worker = replace(process, tid="", cpu=None)
     return Answer(writing.write_core(world, worker, file, segments))
 
 

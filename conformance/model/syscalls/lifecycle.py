@@ -31,7 +31,7 @@ _REFUSED = {
 
 def spawn(world: World, operation: ops.Spawn | tasks.SpawnDriver) -> Answer:
     """A new process of root."""
-    world.processes[operation.actor] = Process()
+    world.processes[operation.actor] = Process(tid=operation.actor)
     return Answer(0)
 
 
@@ -40,7 +40,7 @@ def fork(world: World, operation: ops.Fork) -> Answer:
     parent = world.process(operation.actor)
     if parent.pid_namespace_for_children is not parent.pid_namespace:
         raise NotModelled("fork(2) into another PID namespace")
-    child = parent.task_with(parent.memory.fork(), dict(parent.slots))
+    child = parent.task_with(operation.child, parent.memory.fork(), dict(parent.slots))
     child.enablers = _copied_enablers(world, parent)
     for event in world.perf_events:
         if event.inherit and parent in event.tasks:
@@ -58,7 +58,7 @@ def clone(world: World, operation: tasks.Clone) -> Answer:
     copied, parent.copied_memory = parent.copied_memory, None
     memory = parent.memory if flags & tasks.CLONE_VM else copied or parent.memory.fork()
     slots = parent.slots if flags & tasks.CLONE_FILES else dict(parent.slots)
-    child = parent.task_with(memory, slots)
+    child = parent.task_with(operation.child, memory, slots)
     if flags & tasks.CLONE_FILES:
         child.closed_slots, child.kept_over_exec = parent.closed_slots, parent.kept_over_exec
     child.driver = parent.driver or parent
@@ -103,7 +103,10 @@ def execute(world: World, operation: tasks.Exec) -> Answer:
     _wake(world, process)
     before = list(dict.fromkeys(process.slots.values()))
     owners = process.memory.owners()
-    process.leader = None
+    if process.leader is not None:
+        # de_thread(): the thread takes over the id of its leader.
+        process.tid = process.leader.tid
+        process.leader = None
     process.memory = AddressSpace()
     process.slots = {
         slot: process.slots[slot] for slot in process.kept_over_exec & set(process.slots)

@@ -218,11 +218,10 @@ def write_pid(world: World, operation: ops.WritePid) -> Answer:
     check_open(world, operation.path, operation.flags)
     name, local = instances.locate(world, operation.path)
     instance = world.instances[name]
-    actor = operation.actor
     if local == _PIDS:
-        instance.pids = (*instance.pids, actor)
+        instance.pids += (process.tid,)
     elif local == _NO_PIDS:
-        instance.no_pids = (*instance.no_pids, actor)
+        instance.no_pids += (process.tid,)
     else:
         raise NotModelled(f"a pid written to {operation.path}")
     return Answer(None)

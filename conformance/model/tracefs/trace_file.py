@@ -30,13 +30,13 @@ def snapshot_text(world: World, instance: Instance) -> str:
 
 
 def lines(world: World, instance: Instance, records: Sequence[Record]) -> str:
-    """The lines of records; the pid of a line stands for the actor."""
+    """The lines of records; the pid of a line stands for the thread id."""
     if instance.unknown_because:
         raise NotModelled(f"the trace buffer: {instance.unknown_because}; clear it first")
-    actors = dict.fromkeys(each.actor for each in records)
-    pids = {actor: pid for pid, actor in enumerate(actors)}
+    tids = dict.fromkeys(each.tid for each in records)
+    pids = {tid: pid for pid, tid in enumerate(tids)}
     return "".join(
-        f"model-{pids[each.actor]} [000] ..... 0.0: {_body(world, each)}" for each in records
+        f"model-{pids[each.tid]} [000] ..... 0.0: {_body(world, each)}" for each in records
     )
 
 

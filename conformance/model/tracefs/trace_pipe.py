@@ -54,7 +54,7 @@ def read_page(world: World, operation: ops.ReadPage) -> Answer:
     shown = [
         trace_page.PageRecord(
             own_type=record.id == event.id,
-            own_pid=record.actor == operation.actor,
+            own_pid=record.tid == process.tid,
             record=record.raw,
         )
         for record in taken

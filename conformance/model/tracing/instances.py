@@ -13,7 +13,6 @@ from conformance.model.answers import Answer
 from conformance.model.errors import Errno
 from conformance.model.handlers import Handlers
 from conformance.model.state.namespaces import CONFIDENTIALITY, TRACEFS
-from conformance.model.state.process import Process
 from conformance.model.state.trace_instance import TOP, Instance
 from conformance.model.state.world import World
 
@@ -117,11 +116,6 @@ def _has_variables(world: World, name: str) -> bool:
     found = [trigger.histogram for file in files if file is not None for trigger in file.triggers]
     reading = world.profile.has("reading_histogram_busy")
     return any(each is not None and each.is_listed(reading=reading) for each in found)
-
-
-def actor_of(world: World, process: Process) -> str:
-    """The actor of a process, "" for a kernel thread of it."""
-    return next((actor for actor, each in world.processes.items() if each is process), "")
 
 
 HANDLERS: Handlers = {

@@ -15,7 +15,6 @@ from conformance.model.state.process import Process
 from conformance.model.state.trace_instance import Instance, Record
 from conformance.model.state.world import World
 from conformance.model.tracing import triggers
-from conformance.model.tracing.instances import actor_of
 
 # The longest record that ring_buffer.c takes, common fields included: a sub-buffer of one page less
 # its header and an event header of 8 bytes.  Longer records are dropped.
@@ -46,11 +45,10 @@ def reserve(world: World, process: Process, event: Event, size: int) -> list[Res
 
     Triggers that need no record act here.
     """
-    actor = actor_of(world, process)
     for instance in world.instances.values():
-        instance.writer = actor
+        instance.writer = process.tid
     files = [event.file_in(name) for name in sorted(event.tracers)]
-    found = [_reserve_in(world, file, size, actor) for file in files]
+    found = [_reserve_in(world, file, size, process.tid) for file in files]
     return [reservation for reservation in found if reservation is not None]
 
 
@@ -66,14 +64,14 @@ def _fits(world: World, instance: Instance, size: int) -> bool:
     return size <= MAX_RECORD
 
 
-def _reserve_in(world: World, file: EventFile, size: int, actor: str) -> Reservation | None:
+def _reserve_in(world: World, file: EventFile, size: int, tid: str) -> Reservation | None:
     instance = world.instances[file.instance]
     if file.triggers and not file.conditional:
         for trigger in list(file.triggers):
             triggers.run(world, file, trigger, None)
     if file.soft_disabled and not file.conditional:
         return None
-    if instance.ignores(actor):
+    if instance.ignores(tid):
         return None
     if (file.soft_disabled or file.filter is not None) and size <= _MAX_BUFFERED:
         return Reservation(instance, file, instance.records, buffered=True)

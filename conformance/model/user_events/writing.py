@@ -21,7 +21,6 @@ from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.trace_instance import Instance, Record
 from conformance.model.state.world import World
 from conformance.model.tracing import kprobes, recording
-from conformance.model.tracing.instances import actor_of
 from conformance.model.user_events import bpf_context
 
 Segment = tuple[int, int]
@@ -195,7 +194,7 @@ def record(world: World, process: Process, event: Event, payload: bytes) -> None
         raise Errno("EFAULT")
     if world.profile.has("dynamic_fields_validated"):
         _validate(event, raw, world.profile)
-    entry = Record(event.id, raw, actor_of(world, process), process.cpu)
+    entry = Record(event.id, raw, process.tid, process.cpu)
     for reservation in reservations:
         recording.commit(world, reservation, entry, stuck=_is_stuck(reservation.instance, process))
     for listener in listeners:
