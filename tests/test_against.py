@@ -104,6 +104,33 @@ def test_exit_codes(
     assert run_against.judge(options(tmp_path), "6.12", session, tmp_path) == expected
 
 
+@pytest.mark.parametrize(
+    ("earlier", "again"),
+    [
+        (run(case("a.b")), False),
+        (run(case("a.b"), head=head(asked=("-k=a",))), True),
+        (run(case("a.b"), head=head(suite_sha256="ab")), True),
+        (run(case("a.b"), selected=2), True),
+        (run(case("a.b", Outcome.ERROR)), True),
+        (None, True),
+    ],
+    ids=["same", "other-cases", "edited-suite", "cut-off", "error", "damaged"],
+)
+def test_a_base_that_was_judged_before_is_not_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, earlier: RunRecord | None, again: bool
+) -> None:
+    monkeypatch.setattr(run_against, "_head", lambda _: head())
+    kept = tmp_path / "6.12" / "20261101T000000Z"
+    kept.mkdir(parents=True)
+    if earlier is None:
+        (kept / NAME).write_text("{")
+    else:
+        write_results(earlier, kept / NAME)
+    session = FakeSession(*[GOOD] * again, BAD, codes=(*[0] * again, 1))
+    assert run_against.judge(options(tmp_path, out=None), "6.12", session, tmp_path)[-1] == 1
+    assert [patches for patches, _, _ in session.calls] == [*[[]] * again, [str(DIFF)]]
+
+
 def test_base_without_results_ends_the_comparison(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from argparse import Namespace
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,11 +14,22 @@ from conformance.report.compare.compare import Comparison
 from conformance.report.compare.kinds import Kind
 from conformance.report.export.ktap_stream import KtapRuns
 from conformance.results.directory import default_directory, link_latest, unused
+from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
-from conformance.results.outcome import Outcome, RunVerdict
-from conformance.results.results_json import NAME
+from conformance.results.outcome import Level, Outcome, RunVerdict
+from conformance.results.results_json import NAME, read_results
+from conformance.results.run import RunHead
+from conformance.session.controller.resume import differences
+from conformance.session.controller.run_head import run_head
 from conformance.session.launch import Session
-from conformance.session.target.target import MODEL, ConflictingOptions, check, kernel_id
+from conformance.session.options import command_words
+from conformance.session.target.target import (
+    MODEL,
+    ConflictingOptions,
+    check,
+    kernel_id,
+    resolve,
+)
 
 
 def require_patches(options: Namespace, kernel: str | None) -> None:
@@ -45,18 +57,23 @@ def judge(
     style = ExitStyle(options.exit_style)
     # KTAP reports the patched kernel only.
     plain = _with(options, patch=[], ktap=None)
-    base, new = (_directory(each, root) for each in (plain, options))
-    sys.stderr.write(f"uevt: without patches first, into {base}\n")
+    new = _directory(options, root)
     interrupted = exit_code(Ending.INTERRUPTED, style)
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as stdout:
-        before = _identity(base / NAME)
-        code = session(plain, kernel, str(base), stdout=stdout)
-        if code == interrupted or _identity(base / NAME) in (None, before):
-            stdout.seek(0)
-            sys.stdout.write(stdout.read())
-            if runs is not None and code != interrupted:
-                runs.run(str(kernel), [])
-            return [code]
+    base = _judged_before(plain, root)
+    if base is not None:
+        sys.stderr.write(f"uevt: without patches: {base}, judged before\n")
+    else:
+        base = _directory(plain, root)
+        sys.stderr.write(f"uevt: without patches first, into {base}\n")
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as stdout:
+            before = _identity(base / NAME)
+            code = session(plain, kernel, str(base), stdout=stdout)
+            if code == interrupted or _identity(base / NAME) in (None, before):
+                stdout.seek(0)
+                sys.stdout.write(stdout.read())
+                if runs is not None and code != interrupted:
+                    runs.run(str(kernel), [])
+                return [code]
     before = _identity(new / NAME)
     code = session(options, kernel, str(new), runs=runs)
     if code == interrupted or _identity(new / NAME) in (None, before):
@@ -83,6 +100,28 @@ def _fails_as_base(comparison: Comparison) -> bool:
         for change in comparison.changes
         if change.kind not in (Kind.DIFFERENT, Kind.REWORDED)
     )
+
+
+def _judged_before(plain: Namespace, root: Path) -> Path | None:
+    """The newest run that judged the same build by the same suite, cases and options.
+
+    Without --out only: its runs are all below one directory.
+    """
+    found = sorted((root / kernel_id(plain)).glob(f"[0-9]*/{NAME}"), reverse=True)
+    if plain.out is not None or not found:
+        return None
+    now = _head(plain)
+    for results in found:
+        with suppress(ReportError):
+            record = read_results(results)
+            same = record.head.asked == now.asked and not differences(record.head, now)
+            if same and not (record.missing or record.count(Outcome.ERROR)):
+                return results.parent
+    return None
+
+
+def _head(options: Namespace) -> RunHead:
+    return run_head(resolve(options), command_words(options), Level(options.fail_on))
 
 
 def _identity(results: Path) -> tuple[int, int] | None:

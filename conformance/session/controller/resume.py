@@ -52,6 +52,13 @@ def _hint(directory: Path) -> str:
 
 def require_same_run(was: RunHead, now: RunHead, directory: Path) -> None:
     """Raise ReportError naming every difference from the run to resume."""
+    if found := differences(was, now):
+        what = f"would resume as another run: {'; '.join(found)}"
+        raise ReportError(directory, what, f"restore that, or {_NEW_RUN}")
+
+
+def differences(was: RunHead, now: RunHead) -> list[str]:
+    """What differs between two runs in the kernel, the cases, the suite, or how they were run."""
     found = [
         f"kernel {each.name} was {_short(before)} and is {_short(after)}"
         for each in fields(KernelFacts)
@@ -69,9 +76,7 @@ def require_same_run(was: RunHead, now: RunHead, directory: Path) -> None:
         found.append(f"suite was {was.suite} and is {now.suite}")
     elif was.suite_sha256 != now.suite_sha256:
         found.append(f"suite {now.suite} has been edited")
-    if found:
-        what = f"would resume as another run: {'; '.join(found)}"
-        raise ReportError(directory, what, f"restore that, or {_NEW_RUN}")
+    return found
 
 
 def _short(value: object) -> str:
