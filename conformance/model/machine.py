@@ -143,11 +143,7 @@ def _candidates(
     candidates = []
     before: Kinds = (Release, Remove) if operation.depends_on_events else ()
     before = (*before, FixUp) if fixing else before
-    started = [
-        each
-        for world in worlds
-        for each in _reachable([world], before, scope.event_names(world, operation))
-    ]
+    started = [each for world in worlds for each in _before(world, operation, before)]
     if len(started) > len(worlds):
         started = _unique(started)
     if len(started) > MAX_STATES:
@@ -169,6 +165,13 @@ def _candidates(
         for after in _reachable([world], (FixUp,)) if watches else [world]:
             candidates.append(_Candidate(_watching(answer, after, watches), after))
     return candidates
+
+
+def _before(world: World, operation: ops.Operation, kinds: Kinds) -> list[World]:
+    """The states in which an operation may start."""
+    if not world.pending:
+        return [world]
+    return _reachable([world], kinds, scope.event_names(world, operation))
 
 
 def _handlers(profile: Profile) -> Handlers:
@@ -235,6 +238,8 @@ def _reachable(
 
 def _distinct_pending(world: World, kinds: Kinds, names: frozenset[str] | None) -> list[int]:
     """The indexes of pending work of some kinds, without duplicates."""
+    if not world.pending:
+        return []
     counts = Counter(each for each in reversed(world.pending) if isinstance(each, kinds))
     return [
         world.pending.index(each)

@@ -231,7 +231,7 @@ def _words(arguments: Namespace, kernel: str | None, out: str | None) -> list[st
         options.append(f"-k{arguments.keyword}")
     options += words(Namespace(**{**vars(arguments), "out": out}))
     # The running kernel is one guest; another number is refused by the session.
-    if kernel != "model" and (arguments.guests or not arguments.here):
+    if arguments.guests or not arguments.here:
         guests = arguments.guests or guests_that_fit(arguments.flavour)
         options.append(f"--guests={guests}")
     return options

@@ -157,6 +157,8 @@ def _orders(race: Race) -> Iterator[list[list[tuple[int, int, Operation]]]]:
         for number, track in enumerate(race.tracks)
     ]
     yield [[step for one in row if one for step in one] for row in zip_longest(*passes)]
+    if len(passes) == 1:
+        return
     yield [one for track in passes for one in track]
     yield [one for track in reversed(passes) for one in track]
 
