@@ -82,8 +82,7 @@ def test_listing_left_out(ue: UserEvents, name: str) -> None:
 
 @case(
     spec="fs/libfs.c:simple_lookup",
-    # Not 6.6 and 6.7: their first eventfs looks names up by itself.
-    profiles="5.18..6.5",
+    profiles="5.18..",
     without="directories_of_any_name",
     tier="full",
 )
