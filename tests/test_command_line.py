@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from conformance.cli.command_tree import commands_of
 from conformance.cli.completion import SHELLS
 from conformance.cli.examples import EXAMPLES
 from conformance.cli.main import build_parser
 from conformance.cli.manual import render_manual
 from conformance.cli.reference import MANUAL
-from conformance.cli.walk import commands_of
 from tests.conftest import Uevt
 
 ASK = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from conformance.cli.walk import commands_of
+from conformance.cli.command_tree import commands_of
 from conformance.results.exit_codes import Ending, exit_code
 from kernels.catalog.catalog import load_catalog
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from conformance.cli.command_parser import CommandParser
+from conformance.cli.command_tree import commands_of
 from conformance.cli.examples import epilog
-from conformance.cli.walk import commands_of
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from kernels.errors import KernelsError, KernelTrouble, UserMistake

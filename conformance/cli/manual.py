@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from conformance.cli.command_tree import Command, commands_of, names_of
 from conformance.cli.examples import EXAMPLES
 from conformance.cli.main import build_parser, version
-from conformance.cli.walk import Command, commands_of, names_of
 
 _SUMMARY = "conformance suite for the Linux user_events ABI"
 _EXIT_CODES = (

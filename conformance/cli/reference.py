@@ -9,10 +9,10 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
+from conformance.cli.command_tree import Command, commands_of, names_of
 from conformance.cli.examples import EXAMPLES
 from conformance.cli.main import build_parser
 from conformance.cli.manual import render_manual
-from conformance.cli.walk import Command, commands_of, names_of
 
 _DOCS = Path(__file__).parents[2] / "docs"
 FILE, MANUAL = _DOCS / "cli.md", _DOCS / "uevt.1"

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 from conformance.client.user_events import UserEvents
 from conformance.session.explore import ending, events, listeners, tasks
+from conformance.session.explore.call_log import LoggedObject
 from conformance.session.explore.choices import Actions, Choices
 from conformance.session.explore.corpus import Feature, states
 from conformance.session.explore.scene import Scene
-from conformance.session.explore.spoken import Spoken
 
 
 def meanwhile(scene: Scene) -> None:
@@ -75,7 +75,7 @@ def walk(user_events: UserEvents, choices: Choices, lines: list[str]) -> set[Fea
     Returns the states that the actions have reached.
     Raises what the client raises: Divergence, and NotModelled.
     """
-    scene = Scene(Spoken(user_events, "ue", lines, user_events.prefix), choices)
+    scene = Scene(LoggedObject(user_events, "ue", lines, user_events.prefix), choices)
     weights = choices.mixed(_WEIGHTS)
     reached: set[Feature] = set()
     while choices.next_action():

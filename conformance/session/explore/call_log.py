@@ -1,4 +1,4 @@
-"""The program of a random walk as the text of a case: calls of the client, as they were made."""
+"""Log the client calls of a random program as the text of a case."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 _PLAIN = (str, bytes, int, bool, type(None))
 
 
-class Spoken:
-    """An object of the client that notes each call, and what it returns.
+class LoggedObject:
+    """A client object that appends each call to a log, as a line of Python.
 
-    Plain values pass unchanged; objects that calls return are noted as variables.
+    Plain values pass unchanged; an object that a call returns becomes a variable of the log.
     """
 
     def __init__(self, subject: Any, name: str, lines: list[str], prefix: str) -> None:
@@ -24,21 +24,21 @@ class Spoken:
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._subject, name)
         if callable(value):
-            return self._noting(f"{self._name}.{name}", value)
+            return self._logging(f"{self._name}.{name}", value)
         if isinstance(value, _PLAIN):
             return value
-        return Spoken(value, f"{self._name}.{name}", self._lines, self._prefix)
+        return LoggedObject(value, f"{self._name}.{name}", self._lines, self._prefix)
 
     def call(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """Call a function of the client that takes objects."""
-        return self._noting(function.__name__, function)(*arguments, **named)
+        return self._logging(function.__name__, function)(*arguments, **named)
 
     @property
     def subject(self) -> Any:
         """The object itself."""
         return self._subject
 
-    def _noting(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _logging(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
             words = [self._text(each) for each in arguments]
             words += [f"{key}={self._text(each)}" for key, each in named.items()]
@@ -50,12 +50,12 @@ class Spoken:
             )
             if isinstance(value, _PLAIN):
                 return value
-            return Spoken(value, variable, self._lines, self._prefix)
+            return LoggedObject(value, variable, self._lines, self._prefix)
 
         return call
 
     def _text(self, value: Any) -> str:
-        if isinstance(value, Spoken):
+        if isinstance(value, LoggedObject):
             return value._name
         if isinstance(value, Enum):
             return str(value)
@@ -66,4 +66,4 @@ class Spoken:
 
 
 def _bare(value: Any) -> Any:
-    return value._subject if isinstance(value, Spoken) else value
+    return value._subject if isinstance(value, LoggedObject) else value

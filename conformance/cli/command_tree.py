@@ -1,4 +1,4 @@
-"""The commands of the argument parser, for what is generated from it."""
+"""Walk the argument parser: completion, manual page and docs/cli.md are generated from it."""
 
 from __future__ import annotations
 
