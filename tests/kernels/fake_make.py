@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from host.progress import silent
 from kernels.catalog.entries import KernelEntry, Needs, Source
+from kernels.catalog.patch import Patch
 from kernels.store.built_kernel import Product, Recipe
 from kernels.store.store import Store
 from kernels.tools import toolchain
@@ -29,6 +31,15 @@ RECIPE = Recipe(
     patches="",
     compiler="gcc 1; ld 1",
 )
+
+# A patch of the source tree of ENTRY.
+TEN = "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"
+
+
+def patched(entry: KernelEntry, text: str = TEN) -> KernelEntry:
+    """The entry with a patch of the user."""
+    return replace(entry, patches=(Patch("ten", text, Path("ten.diff")),), label="+ten")
+
 
 # "olddefconfig" keeps what was appended, except what `drop` names; "bzImage" compiles two objects.
 MAKE = """\

@@ -79,8 +79,9 @@ class FakeApt:
         stanzas = [f"Package: {PACKAGE}\nVersion: {v}\nSize: 1048576\n" for v in versions]
         (self.directory / which).write_text("\n".join(stanzas))
 
-    def archive(self, *versions: str) -> None:
-        """Make these versions available for download."""
+    def offer(self, which: str, *versions: str) -> None:
+        """The same, and let these versions be downloaded."""
+        self.lists(which, *versions)
         lines = [f"{PACKAGE}={version}\n" for version in versions]
         (self.directory / "archive").write_text("".join(lines))
 

@@ -17,8 +17,7 @@ from tests.kernels.fake_sources import PACKAGE, FakeApt, obtained, tarball
 
 
 def test_candidate_of_the_hosts_lists_is_used(store: Store, apt: FakeApt) -> None:
-    apt.lists("host", "9.9.3-1~deb12u1", "9.9.2-1")
-    apt.archive("9.9.3-1~deb12u1", "9.9.2-1")
+    apt.offer("host", "9.9.3-1~deb12u1", "9.9.2-1")
     tree = obtained(ENTRY, store)
     assert tree == store.sources / "linux-source-9.9_9.9.3-1~deb12u1"
     assert (tree / "Makefile").read_text() == "VERSION = 9\n"
@@ -61,8 +60,7 @@ def test_full_disk_is_no_missing_offer(
 
 
 def test_absent_lists_are_replaced_by_private_ones(store: Store, apt: FakeApt) -> None:
-    apt.lists("upstream", "9.9.4-1")
-    apt.archive("9.9.4-1")
+    apt.offer("upstream", "9.9.4-1")
     assert obtained(ENTRY, store).name == "linux-source-9.9_9.9.4-1"
     assert apt.diary == ["update", f"{PACKAGE}=9.9.4-1"]
     options = (apt.directory / "diary").read_text()
@@ -78,8 +76,7 @@ def test_suite_is_queried_in_the_hosts_archive(
     monkeypatch.setattr(apt_suites, "_files", lambda: [sources])
     release = {"VERSION_CODENAME": "bookworm"}
     monkeypatch.setattr(platform, "freedesktop_os_release", lambda: release)
-    apt.lists("upstream", "9.9.4-1~bpo1")
-    apt.archive("9.9.4-1~bpo1")
+    apt.offer("upstream", "9.9.4-1~bpo1")
     source = replace(ENTRY.source, suite="other-backports")
     assert obtained(replace(ENTRY, source=source), store).name == "linux-source-9.9_9.9.4-1~bpo1"
     state = store.apt / "suites/other-backports"
@@ -119,8 +116,7 @@ def test_unoffered_package_is_unavailable(store: Store, apt: FakeApt, status: st
 
 
 def test_broken_archive_leaves_no_tree(store: Store, apt: FakeApt) -> None:
-    apt.lists("host", "9.9.3-1")
-    apt.archive("9.9.3-1")
+    apt.offer("host", "9.9.3-1")
     (apt.directory / "source.tar.xz").write_bytes(b"torn")
     with pytest.raises(SourceUnavailable, match=r"unpacking linux-source-9\.9"):
         obtained(ENTRY, store)
@@ -137,8 +133,7 @@ def test_space_is_checked_before_the_download(store: Store, apt: FakeApt) -> Non
 
 
 def test_every_step_is_reported(store: Store, apt: FakeApt) -> None:
-    apt.lists("upstream", "9.9.4-1")
-    apt.archive("9.9.4-1")
+    apt.offer("upstream", "9.9.4-1")
     steps: list[Step] = []
     obtained(ENTRY, store, steps)
     phases = list(dict.fromkeys(step.phase for step in steps))
@@ -161,14 +156,12 @@ def test_tarball_in_a_directory_of_the_package(
         f'cp {apt.directory}/source "$3{listing}"\n'
         f'ln -s {PACKAGE}/{PACKAGE}.tar.{compression} "$3/usr/src/{PACKAGE}.tar.{compression}"\n'
     )
-    apt.lists("host", "9.9.3-1")
-    apt.archive("9.9.3-1")
+    apt.offer("host", "9.9.3-1")
     assert (obtained(ENTRY, store) / "Makefile").read_text() == "VERSION = 9\n"
 
 
 def test_package_without_a_tarball_is_refused(store: Store, apt: FakeApt) -> None:
     (apt.directory / "dpkg-deb").write_text('#!/bin/sh\nmkdir -p "$3/usr/src"\n')
-    apt.lists("host", "9.9.3-1")
-    apt.archive("9.9.3-1")
+    apt.offer("host", "9.9.3-1")
     with pytest.raises(SourceUnavailable, match=f"package {PACKAGE} has no {PACKAGE}"):
         obtained(ENTRY, store)

@@ -25,9 +25,8 @@ from kernels.errors import (
 )
 from kernels.store.store import Store
 from kernels.tools import child_process
-from tests.kernels.fake_make import ENTRY, FakeMake
+from tests.kernels.fake_make import ENTRY, TEN, FakeMake, patched
 
-TEN = (Patch("ten", "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"),)
 SOURCE = "--- /dev/null\n+++ b/fork.c\n@@ -0,0 +1 @@\n+B\n"
 
 
@@ -93,7 +92,7 @@ def test_missing_source_tree_is_resolved_again(store: Store, make: FakeMake) -> 
 
 def test_a_variant_is_made_from_the_patched_tree_of_its_base(store: Store, make: FakeMake) -> None:
     plain = ensure(ENTRY, store)
-    variant = replace(ENTRY, name="9.9-ten", patches=TEN, of="9.9")
+    variant = replace(ENTRY, name="9.9-ten", patches=(Patch("ten", TEN),), of="9.9")
     kernel = ensure(variant, store)
     assert (make.directory / "seen").read_text() == "VERSION = 10\n"
     assert kernel.image != plain.image
@@ -138,33 +137,7 @@ def test_builds_of_other_patches_do_not_wait(store: Store, make: FakeMake) -> No
 def test_wrong_patch_is_refused_before_any_lock(store: Store, make: FakeMake) -> None:
     ensure(ENTRY, store)
     with store.locked("a test", silent), pytest.raises(PatchRefused):
-        ensure(patched(ENTRY, TEN[0].text.replace("= 9", "= 8")), store)
-
-
-def test_ctrl_c_keeps_the_objects(
-    store: Store, make: FakeMake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ensure(ENTRY, store)
-    (objects(store) / ".main.o.cmd").touch()
-
-    def interrupted(*_: object, **__: object) -> int:
-        raise child_process.Interrupted
-
-    changed = replace(ENTRY, wanted=("CONFIG_A=y",))
-    steps: list[Step] = []
-    with monkeypatch.context() as patch:
-        patch.setattr("kernels.build.kbuild.child_process.run", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            ensure(changed, store, progress=steps.append)
-    kept = "interrupted; the next build of 9.9 goes on with the 1 object compiled"
-    assert steps[-1].phase == kept
-    ensure(changed, store)
-    assert (objects(store) / ".main.o.cmd").exists()
-
-
-def patched(entry: KernelEntry, text: str = TEN[0].text) -> KernelEntry:
-    """The entry with a patch of the user."""
-    return replace(entry, patches=(Patch("ten", text, Path("ten.diff")),), label="+ten")
+        ensure(patched(ENTRY, TEN.replace("= 9", "= 8")), store)
 
 
 def test_objects_of_a_patched_kernel_are_seeded_from_its_base(store: Store, make: FakeMake) -> None:
@@ -237,7 +210,7 @@ def test_patch_of_kconfig_configures_again(store: Store, make: FakeMake, file: s
     calls = len(make.diary)
     text = f"--- /dev/null\n+++ b/{file}\n@@ -0,0 +1 @@\n+new\n"
     if file == "Makefile":
-        text = TEN[0].text
+        text = TEN
     ensure(patched(ENTRY, text), store)
     assert any("olddefconfig" in line for line in make.diary[calls:])
 
@@ -272,30 +245,42 @@ def test_objects_of_a_failed_build_are_kept(store: Store, make: FakeMake) -> Non
     assert steps[-1].phase.startswith("9.9+ten: 1 file and 1 option differ from the last build")
 
 
-@pytest.mark.parametrize("end", ["Ctrl-C", "signal"])
+@pytest.mark.parametrize(
+    ("end", "kept"),
+    [(child_process.Interrupted(), True), (KeyboardInterrupt(), False), (-9, False)],
+    ids=["Ctrl-C, ended by itself", "Ctrl-C, killed", "signal"],
+)
 def test_objects_of_a_killed_make_are_not_trusted(
-    store: Store, make: FakeMake, end: str, monkeypatch: pytest.MonkeyPatch
+    store: Store,
+    make: FakeMake,
+    monkeypatch: pytest.MonkeyPatch,
+    end: BaseException | int,
+    kept: bool,
 ) -> None:
+    """Only a make that ended by itself has removed its unfinished files."""
     ensure(ENTRY, store)
-    (objects(store) / "half.o").write_text("half an object")
+    (objects(store) / ".main.o.cmd").touch()
 
-    def killed(*_: object, **__: object) -> int:
-        if end == "Ctrl-C":
-            raise KeyboardInterrupt
-        return -9
+    def interrupted(*_: object, **__: object) -> int:
+        if isinstance(end, BaseException):
+            raise end
+        return end
 
     changed = replace(ENTRY, wanted=("CONFIG_A=y",))
+    steps: list[Step] = []
     with monkeypatch.context() as patch:
-        patch.setattr("kernels.build.kbuild.child_process.run", killed)
+        patch.setattr("kernels.build.kbuild.child_process.run", interrupted)
         with pytest.raises((KeyboardInterrupt, Killed)):
-            ensure(changed, store)
+            ensure(changed, store, progress=steps.append)
+    continued = "interrupted; the next build of 9.9 goes on with the 1 object compiled"
+    assert ([step.phase for step in steps[-1:]] == [continued]) is kept
     ensure(changed, store)
-    assert not (objects(store) / "half.o").exists()
+    assert (objects(store) / ".main.o.cmd").exists() is kept
 
 
 def test_failing_patch_of_the_user_is_a_user_mistake(store: Store, make: FakeMake) -> None:
     with pytest.raises(PatchRefused, match=r"ten does not apply to linux-source-9\.9_9\.9\.3-1"):
-        ensure(patched(ENTRY, TEN[0].text.replace("= 9", "= 8")), store)
+        ensure(patched(ENTRY, TEN.replace("= 9", "= 8")), store)
     # Reported before anything is copied.
     assert list(store.objects.glob("*/*")) == []
     assert make.diary == []

@@ -7,20 +7,16 @@ import subprocess
 from dataclasses import replace
 from errno import EROFS
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from host.progress import Step
 from kernels.build.build import ensure
 from kernels.build.out_of_tree_modules import ensure_module
-from kernels.catalog.entries import KernelEntry
 from kernels.catalog.patch import Patch
 from kernels.errors import BuildFailed, StoreUnusable, UserMistake
 from kernels.store.store import Store
-from tests.kernels.fake_make import ENTRY, FakeMake
-
-TEN = (Patch("ten", "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"),)
+from tests.kernels.fake_make import ENTRY, TEN, FakeMake, patched
 
 
 @pytest.fixture
@@ -83,7 +79,9 @@ def test_changed_module_is_built_again(
 def test_module_of_a_variant_is_built_in_the_patched_tree(
     store: Store, make: FakeMake, probe: Path
 ) -> None:
-    ensure_module(replace(ENTRY, name="9.9-ten", patches=TEN, of="9.9"), probe, store)
+    ensure_module(
+        replace(ENTRY, name="9.9-ten", patches=(Patch("ten", TEN),), of="9.9"), probe, store
+    )
     assert (make.directory / "seen").read_text() == "VERSION = 10\n"
     assert f"O={store.objects}" in module_makes(make)[0]
     assert "/9.9-ten " in module_makes(make)[0]
@@ -144,11 +142,6 @@ def test_unusable_directory_is_refused(store: Store, make: FakeMake, probe: Path
     assert make.diary == []
 
 
-def patched(entry: KernelEntry, text: str, **others: Any) -> KernelEntry:
-    """The entry with a patch of the user."""
-    return replace(entry, patches=(Patch("p", text, Path("p.diff")),), label="+p", **others)
-
-
 @pytest.mark.parametrize(
     ("file", "seen"),
     [("fork.c", False), ("bounds.c", True), ("sched.h", True), ("tools/fork.c", True)],
@@ -160,7 +153,7 @@ def test_patch_of_a_header_rebuilds_modules(
     text = f"--- /dev/null\n+++ b/{file}\n@@ -0,0 +1 @@\n+B\n"
     entry = replace(ENTRY, wanted=("CONFIG_MODULES=y",))
     ensure(patched(entry, text), store)
-    (objects,) = store.objects.glob("*/9.9+p")
+    (objects,) = store.objects.glob("*/9.9+ten")
     (objects / "tools").mkdir()
     for name in ("fork.o", "tools/fork.o"):
         (objects / name).touch()
@@ -175,18 +168,17 @@ def test_module_is_bound_to_an_image_with_btf(
     store: Store, make: FakeMake, probe: Path, option: str
 ) -> None:
     text = "--- /dev/null\n+++ b/fork.c\n@@ -0,0 +1 @@\n+B\n"
-    wanted = ("CONFIG_MODULES=y", f"{option}=y")
-    ensure(patched(ENTRY, text, wanted=wanted), store)
-    (objects,) = store.objects.glob("*/9.9+p")
+    entry = replace(ENTRY, wanted=("CONFIG_MODULES=y", f"{option}=y"))
+    ensure(patched(entry, text), store)
+    (objects,) = store.objects.glob("*/9.9+ten")
     (objects / "fork.o").touch()
     for edit in "CD":
-        entry = patched(ENTRY, text.replace("B", edit), wanted=wanted)
-        ensure_module(entry, probe, store)
+        ensure_module(patched(entry, text.replace("B", edit)), probe, store)
     assert len(module_makes(make)) == 2
 
 
 def test_earlier_patch_finds_its_module(store: Store, make: FakeMake, probe: Path) -> None:
-    first, second = (patched(ENTRY, TEN[0].text.replace("10", n)) for n in ("11", "12"))
+    first, second = (patched(ENTRY, TEN.replace("10", n)) for n in ("11", "12"))
     ensure(first, store)
     ensure(second, store)
     ensure_module(first, probe, store)

@@ -14,9 +14,7 @@ from kernels.errors import BadCatalogEntry, BrokenFile, LostOptions, UnknownKern
 from kernels.kconfig import LostOption
 from kernels.request import Request, label_of
 from kernels.store.built_kernel import Recipe
-from tests.kernels.fake_make import ENTRY
-
-PATCH = "--- a/Makefile\n+++ b/Makefile\n@@ -1 +1 @@\n-VERSION = 9\n+VERSION = 10\n"
+from tests.kernels.fake_make import ENTRY, TEN
 
 
 @pytest.fixture
@@ -33,7 +31,7 @@ def test_kernel_without_additions_is_the_catalog_entry() -> None:
 
 def test_id_names_all_additions(tmp_path: Path, fragment: Path) -> None:
     patch = tmp_path / "fix.patch"
-    patch.write_text(PATCH)
+    patch.write_text(TEN)
     entry = Request("6.12@6.12.115-2", (patch,), (fragment,), "fault").entry()
     assert entry.kernel_id == "6.12@6.12.115-2+fix+my-options~fault"
     assert entry.name == "6.12"
@@ -44,7 +42,7 @@ def test_id_is_a_valid_file_name(tmp_path: Path) -> None:
     """Five names of git format-patch are longer than a file name may be."""
     patches = [tmp_path / f"000{number}-{'tracing-user_events-' * 3}.patch" for number in range(5)]
     for patch in patches:
-        patch.write_text(PATCH)
+        patch.write_text(TEN)
     name = Request("6.12", tuple(patches), flavour="debug").entry().kernel_id
     assert re.fullmatch(
         r"6\.12\+0000-(tracing-user_events-)+[a-z_]*\+4-more-[0-9a-f]{8}~debug", name
@@ -110,33 +108,37 @@ def test_unknown_kernel_and_flavour_are_refused() -> None:
 # Lost options
 
 
-def lost(*names: str) -> LostOptions:
-    return LostOptions([LostOption(name, "y", None) for name in names])
+OTHER = LostOption("CONFIG_OTHER", "y", None)
 
 
-def test_lost_option_is_blamed_on_its_fragment(tmp_path: Path, fragment: Path) -> None:
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (OTHER, "this kernel drops options that it sets: CONFIG_OTHER (wanted y) is absent"),
+        (
+            LostOption("CONFIG_9P_FS", "y", None),
+            "it disables what guests and cases need: CONFIG_9P_FS",
+        ),
+        (
+            LostOption("CONFIG_INPUT", "n", "y"),
+            "it selects what guests are built without: CONFIG_INPUT (wanted n)",
+        ),
+    ],
+    ids=["set by a fragment", "disabled dependency", "selected"],
+)
+def test_lost_option_is_blamed_on_its_fragment(
+    tmp_path: Path, fragment: Path, option: LostOption, message: str
+) -> None:
     other = tmp_path / "other.config"
     other.write_text("CONFIG_OTHER=y\n")
-    blamed = Request("6.12", configs=(fragment, other)).blame(lost("CONFIG_OTHER"))
+    configs = (fragment, other) if option is OTHER else (fragment,)
+    blamed = Request("6.12", configs=configs).blame(LostOptions([option]))
     assert isinstance(blamed, BrokenFile)
-    assert str(blamed).startswith(f"{other}: this kernel drops options that it sets")
-    assert "CONFIG_OTHER (wanted y) is absent" in str(blamed)
-
-
-def test_fragment_that_disables_a_dependency_is_blamed(fragment: Path) -> None:
-    blamed = Request("6.12", configs=(fragment,)).blame(lost("CONFIG_9P_FS"))
-    assert isinstance(blamed, BrokenFile)
-    assert f"{fragment}: it disables what guests and cases need: CONFIG_9P_FS" in str(blamed)
-
-
-def test_fragment_that_selects_what_is_left_out_is_blamed(fragment: Path) -> None:
-    error = LostOptions([LostOption("CONFIG_INPUT", "n", "y")])
-    blamed = Request("6.12", configs=(fragment,)).blame(error)
-    assert "it selects what guests are built without: CONFIG_INPUT (wanted n)" in str(blamed)
+    assert str(blamed).startswith(f"{configs[-1]}: {message}")
 
 
 def test_lost_options_without_fragments_are_kernel_trouble() -> None:
-    error = lost("CONFIG_A")
+    error = LostOptions([OTHER])
     assert Request("6.12", flavour="debug").blame(error) is error
 
 
