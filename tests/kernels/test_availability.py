@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli import kernels, main
+from conformance.cli import kernels
 from host import packages
 from host.text import WIDTH
 from kernels.build import build
@@ -20,6 +20,7 @@ from kernels.catalog.patch import Patch
 from kernels.errors import SourceUnavailable
 from kernels.store.built_kernel import BuiltKernel
 from kernels.store.store import Store
+from tests.conftest import Uevt
 from tests.kernels.cpu_time import run_measured
 from tests.kernels.fake_make import ENTRY, publish
 from tests.kernels.fake_sources import FakeApt
@@ -168,10 +169,8 @@ def command(store: Store, apt: FakeApt, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.usefixtures("command")
-def test_list_prints_each_reason_once(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(["kernels", "list"]) == 0
-    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert lines == [
+def test_list_prints_each_reason_once(uevt: Uevt) -> None:
+    assert [" ".join(line.split()) for line in uevt("kernels", "list").out.splitlines()] == [
         "9.9 linux-source-9.9 built, 9.9.3-test (9.9.3-1)",
         "9.9-x variant of 9.9 can be built",
         "9.8 linux-source-9.8 cannot be built here [1]",
@@ -182,31 +181,26 @@ def test_list_prints_each_reason_once(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.usefixtures("command")
-def test_source_of_a_kernel_and_of_its_variant(
-    store: Store, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main.main(["kernels", "source", "9.9"]) == 3
-    assert "is not in the store; uevt kernels build 9.9" in capsys.readouterr().err
+def test_source_of_a_kernel_and_of_its_variant(store: Store, uevt: Uevt) -> None:
+    absent = uevt("kernels", "source", "9.9", code=3)
+    assert "is not in the store; uevt kernels build 9.9" in absent.err
     tree = store.sources / "linux-source-9.9_9.9.3-1"
     tree.mkdir(parents=True)
-    assert main.main(["kernels", "source", "9.9", "9.9-x"]) == 0
-    output = capsys.readouterr()
+    output = uevt("kernels", "source", "9.9", "9.9-x")
     assert output.out.split() == [str(tree), str(tree)]
     assert "9.9-x is this tree with x" in output.err
 
 
 @pytest.mark.usefixtures("command")
-def test_buildable_prints_names_only(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(["kernels", "list", "--buildable"]) == 0
-    assert capsys.readouterr().out.split() == ["9.9", "9.9-x"]
-    assert main.main(["kernels", "list", "--buildable", "9.7", "9.8"]) == 0
-    assert capsys.readouterr().out.split() == ["9.7"]
+def test_buildable_prints_names_only(uevt: Uevt) -> None:
+    assert uevt("kernels", "list", "--buildable").out.split() == ["9.9", "9.9-x"]
+    assert uevt("kernels", "list", "--buildable", "9.7", "9.8").out.split() == ["9.7"]
 
 
 @pytest.mark.usefixtures("command")
-def test_list_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(["kernels", "list", "--json", "9.9-x", "9.9", "9.8"]) == 0
-    variant, built, absent = json.loads(capsys.readouterr().out)
+def test_list_as_json(uevt: Uevt) -> None:
+    printed = uevt("kernels", "list", "--json", "9.9-x", "9.9", "9.8")
+    variant, built, absent = json.loads(printed.out)
     assert (variant["kernel"], variant["of"], variant["state"]) == ("9.9-x", "9.9", "can be built")
     assert (built["release"], built["revision"], built["of"]) == ("9.9.3-test", "9.9.3-1", None)
     assert Path(built["image"]).is_file()
@@ -216,7 +210,7 @@ def test_list_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.usefixtures("command")
 def test_build_of_all_skips_unavailable_kernels(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, uevt: Uevt
 ) -> None:
     found = Store().lookup(ENTRY)
     assert found is not None
@@ -227,12 +221,11 @@ def test_build_of_all_skips_unavailable_kernels(
         return found
 
     monkeypatch.setattr(build, "ensure", ensure)
-    assert main.main(["kernels", "build"]) == 0
-    output = capsys.readouterr()
+    output = uevt("kernels", "build")
     assert len(output.out.splitlines()) == 2
     assert output.err == "uevt: 9.8 is left out: no package sources offer it; add one\n"
-    assert main.main(["kernels", "build", "9.9", "9.8"]) == 3
-    assert capsys.readouterr().err == "uevt: no package sources offer it; add one\n"
+    named = uevt("kernels", "build", "9.9", "9.8", code=3)
+    assert named.err == "uevt: no package sources offer it; add one\n"
 
 
 def test_list_takes_less_than_a_second(store: Store, apt: FakeApt) -> None:

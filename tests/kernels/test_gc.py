@@ -14,23 +14,24 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.kernels import size
-from conformance.cli.main import main
 from host.progress import silent
 from kernels.build.build import ensure
 from kernels.build.gc import GRACE_S, Bound, Item, collect, survey, usage
 from kernels.build.out_of_tree_modules import ensure_module
 from kernels.errors import StoreBusy
 from kernels.store.store import Store
+from tests.conftest import Uevt
 from tests.kernels.fake_make import ENTRY, FakeMake
 
 DAY = 24 * 3600.0
+MINE = replace(ENTRY, label="+mine", wanted=("CONFIG_C=y",))
 
 
 @pytest.fixture
 def filled(store: Store, make: FakeMake) -> Store:
     """A store with a kernel in use, and one that a user requested; everything is two days old."""
     ensure(ENTRY, store)
-    ensure(replace(ENTRY, label="+mine", wanted=("CONFIG_C=y",)), store)
+    ensure(MINE, store)
     age(store, 2 * DAY)
     return store
 
@@ -82,8 +83,7 @@ def test_recently_used_items_stay(filled: Store) -> None:
 
 
 def test_run_stamps_what_it_uses(filled: Store) -> None:
-    mine = replace(ENTRY, label="+mine", wanted=("CONFIG_C=y",))
-    kernel = ensure(mine, filled)
+    kernel = ensure(MINE, filled)
     done = collect(filled, [ENTRY], Bound(keep=0))
     assert kinds(done.gone) == ["objects 9.9+mine"]
     assert kernel.image.is_file()
@@ -217,14 +217,12 @@ def test_malformed_size_is_refused(text: str) -> None:
 
 
 def test_command_prints_what_would_go(
-    filled: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    filled: Store, monkeypatch: pytest.MonkeyPatch, uevt: Uevt
 ) -> None:
     monkeypatch.setenv("UEVT_CACHE", str(filled.root))
-    assert main(["kernels", "gc", "--keep", "0", "--dry-run"]) == 0
-    text = capsys.readouterr().out
+    text = uevt("kernels", "gc", "--keep", "0", "--dry-run").out
     assert "9.9+mine" in text
     assert "would be removed" in text.splitlines()[-1]
-    assert main(["kernels", "gc", "--older", "1", "--json"]) == 0
-    output = json.loads(capsys.readouterr().out)
+    output = json.loads(uevt("kernels", "gc", "--older", "1", "--json").out)
     assert output["freed"] == sum(item["bytes"] for item in output["gone"]) > 0
     assert output["kept"] == 0
