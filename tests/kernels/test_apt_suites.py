@@ -49,29 +49,20 @@ deb http://mirror.example/debian-security bookworm-security main
 """
 
 
-class FakeEtc:
-    """A sources.list, a sources.list.d, and an apt-config that prints their places."""
-
-    def __init__(self, directory: Path) -> None:
-        self.list = directory / "sources.list"
-        self.parts = directory / "sources.list.d"
-        self.parts.mkdir(parents=True)
-        program = directory / "bin" / "apt-config"
-        program.parent.mkdir()
-        program.write_text(
-            f"#!/bin/sh\necho \"LIST='{self.list}'\"\necho \"PARTS='{self.parts}/'\"\n"
-        )
-        program.chmod(0o755)
-        self.programs = program.parent
-
-
 @pytest.fixture
-def etc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEtc:
-    etc = FakeEtc(tmp_path / "etc")
-    monkeypatch.setenv("PATH", str(etc.programs), prepend=":")
-    monkeypatch.setattr(
-        platform, "freedesktop_os_release", lambda: {"VERSION_CODENAME": "bookworm"}
+def etc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of a sources.list and a sources.list.d, which apt-config prints."""
+    etc = tmp_path / "etc"
+    (etc / "sources.list.d").mkdir(parents=True)
+    program = etc / "bin" / "apt-config"
+    program.parent.mkdir()
+    program.write_text(
+        f"#!/bin/sh\necho \"LIST='{etc}/sources.list'\"\necho \"PARTS='{etc}/sources.list.d/'\"\n"
     )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    release = {"VERSION_CODENAME": "bookworm"}
+    monkeypatch.setattr(platform, "freedesktop_os_release", lambda: release)
     return etc
 
 
@@ -81,30 +72,33 @@ def written(tmp_path: Path) -> str:
     return apt_suites.path(tmp_path).read_text()
 
 
-def test_a_stanza_keeps_all_but_its_suite(etc: FakeEtc, tmp_path: Path) -> None:
-    (etc.parts / "debian.sources").write_text(STANZAS)
+@pytest.mark.parametrize(
+    ("name", "text", "kept"),
+    [
+        (
+            "sources.list.d/debian.sources",
+            STANZAS,
+            "components: main contrib\n"
+            "signed-by: \n"
+            " -----BEGIN PGP PUBLIC KEY BLOCK-----\n"
+            " .\n"
+            " mQINBF\n"
+            " -----END PGP PUBLIC KEY BLOCK-----\n",
+        ),
+        (
+            "sources.list",
+            LINES,
+            "components: main\nsigned-by: /keys/a.gpg\ncheck-valid-until: no\n",
+        ),
+    ],
+    ids=["stanza", "line"],
+)
+def test_a_source_keeps_all_but_its_suite(
+    etc: Path, tmp_path: Path, name: str, text: str, kept: str
+) -> None:
+    (etc / name).write_text(text)
     assert written(tmp_path) == (
-        "types: deb\n"
-        "uris: http://mirror.example/debian\n"
-        "suites: trixie-backports\n"
-        "components: main contrib\n"
-        "signed-by: \n"
-        " -----BEGIN PGP PUBLIC KEY BLOCK-----\n"
-        " .\n"
-        " mQINBF\n"
-        " -----END PGP PUBLIC KEY BLOCK-----\n"
-    )
-
-
-def test_a_line_keeps_all_but_its_suite(etc: FakeEtc, tmp_path: Path) -> None:
-    etc.list.write_text(LINES)
-    assert written(tmp_path) == (
-        "types: deb\n"
-        "uris: http://mirror.example/debian\n"
-        "suites: trixie-backports\n"
-        "components: main\n"
-        "signed-by: /keys/a.gpg\n"
-        "check-valid-until: no\n"
+        f"types: deb\nuris: http://mirror.example/debian\nsuites: trixie-backports\n{kept}"
     )
 
 
@@ -115,21 +109,22 @@ def test_options_of_a_line_as_fields(tmp_path: Path) -> None:
     assert tool["signed-by"] == "/usr/share/keyrings/tool.gpg"
 
 
-def test_third_party_source_is_not_the_distribution(etc: FakeEtc, tmp_path: Path) -> None:
-    (etc.parts / "a.list").write_text("deb http://party.example bookworm main\n")
-    (etc.parts / "b.list.disabled").write_text("deb http://off.example bookworm main\n")
-    (etc.parts / "debian.sources").write_text(STANZAS)
+def test_third_party_source_is_not_the_distribution(etc: Path, tmp_path: Path) -> None:
+    parts = etc / "sources.list.d"
+    (parts / "a.list").write_text("deb http://party.example bookworm main\n")
+    (parts / "b.list.disabled").write_text("deb http://off.example bookworm main\n")
+    (parts / "debian.sources").write_text(STANZAS)
     assert "uris: http://mirror.example/debian\n" in written(tmp_path)
 
 
-def test_first_main_archive_is_used_without_updates(etc: FakeEtc, tmp_path: Path) -> None:
-    etc.list.write_text("deb http://mirror.example/debian bookworm main\n")
+def test_first_main_archive_is_used_without_updates(etc: Path, tmp_path: Path) -> None:
+    (etc / "sources.list").write_text("deb http://mirror.example/debian bookworm main\n")
     assert "uris: http://mirror.example/debian\n" in written(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "deb http://mirror.example/debian bullseye main\n"])
-def test_missing_main_archive_is_an_error(etc: FakeEtc, tmp_path: Path, text: str) -> None:
-    etc.list.write_text(text)
+def test_missing_main_archive_is_an_error(etc: Path, tmp_path: Path, text: str) -> None:
+    (etc / "sources.list").write_text(text)
     with pytest.raises(SourceUnavailable, match="has the suite bookworm") as caught:
         written(tmp_path)
     assert "add trixie-backports to this host's apt sources" in caught.value.hint

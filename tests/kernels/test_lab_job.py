@@ -130,27 +130,30 @@ def test_a_download_stays_in_its_directory(tmp_path: Path, left: Deadline) -> No
         assert fetched(job(tmp_path), f"{mirror.base}/a/..", left) == tmp_path / "kernel/kernel"
 
 
-@pytest.mark.parametrize("address", ["/dev/zero", "file:///dev", "a\0b"])
-def test_only_files_are_read(tmp_path: Path, left: Deadline, address: str) -> None:
-    with pytest.raises(BrokenFile, match=r"artifacts\.kernel: .*(is no file|null byte)"):
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        ("/dev/zero", "is no file"),
+        ("file:///dev", "is no file"),
+        ("a\0b", "null byte"),
+        ("nowhere", "nowhere: No such file"),
+        ("ftp://x/y", ""),
+        ("data:,x", ""),
+        ("http://[x/y", ""),
+    ],
+)
+def test_only_files_are_read(tmp_path: Path, left: Deadline, address: str, says: str) -> None:
+    with pytest.raises(BrokenFile, match=rf"artifacts\.kernel: .*{says}"):
         fetched(job(tmp_path), address, left)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path, left: Deadline) -> None:
+def test_a_download_that_is_not_there_is_named(tmp_path: Path, left: Deadline) -> None:
     with serving() as mirror:
         address = f"{mirror.base}/bzImage"
         with pytest.raises(BrokenFile, match=r"artifacts\.kernel: http://.*404"):
             fetched(job(tmp_path), address, left)
     (tmp_path / "kernel").rmdir()
     with pytest.raises(SourceUnavailable, match="Connection refused"):
-        fetched(job(tmp_path), address, left)
-    with pytest.raises(BrokenFile, match="nowhere: No such file"):
-        fetched(job(tmp_path), "nowhere", left)
-
-
-@pytest.mark.parametrize("address", ["ftp://x/y", "data:,x", "http://[x/y"])
-def test_another_address_is_refused(tmp_path: Path, left: Deadline, address: str) -> None:
-    with pytest.raises(BrokenFile, match=r"artifacts\.kernel: "):
         fetched(job(tmp_path), address, left)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -131,23 +132,19 @@ def test_interrupted_download_resumes_in_the_next_run(store: Store, mirror: Mirr
     assert list(store.downloads.iterdir()) == []
 
 
-def test_part_of_another_version_is_not_resumed(mirror: Mirror, tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", ["another version", "longer than the file"])
+def test_unusable_part_is_not_resumed(mirror: Mirror, tmp_path: Path, damage: str) -> None:
     mirror.add(NAME, CONTENT)
     mirror.breaks = [30_000, 0]
     with pytest.raises(Broken):
         fetching(mirror, tmp_path).run()
-    mirror.files[f"/v5.x/{NAME}"] = CONTENT[::-1]
-    assert fetching(mirror, tmp_path).run().read_bytes() == CONTENT[::-1]
-
-
-def test_part_longer_than_the_file_is_discarded(mirror: Mirror, tmp_path: Path) -> None:
-    mirror.add(NAME, CONTENT)
-    mirror.breaks = [30_000, 0]
-    with pytest.raises(Broken):
-        fetching(mirror, tmp_path).run()
-    with fetching(mirror, tmp_path).part.open("ab") as file:
-        file.write(CONTENT)
-    assert fetching(mirror, tmp_path).run().read_bytes() == CONTENT
+    content = CONTENT
+    if damage == "another version":
+        content = mirror.files[f"/v5.x/{NAME}"] = CONTENT[::-1]
+    else:
+        with fetching(mirror, tmp_path).part.open("ab") as file:
+            file.write(CONTENT)
+    assert fetching(mirror, tmp_path).run().read_bytes() == content
 
 
 def test_silent_server_times_out(mirror: Mirror, tmp_path: Path) -> None:
@@ -184,14 +181,14 @@ def test_directory_as_a_mirror(
         obtained(other, store)
 
 
+@pytest.mark.parametrize(
+    ("address", "why"), [("http://127.0.0.1:1", "C"), ("nonsense", "unknown url type")]
+)
 def test_mirror_that_does_not_answer_is_an_error(
-    store: Store, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
+    store: Store, mirror: Mirror, monkeypatch: pytest.MonkeyPatch, address: str, why: str
 ) -> None:
-    monkeypatch.setenv("UEVT_MIRROR", "http://127.0.0.1:1")
-    with pytest.raises(SourceUnavailable, match=r"http://127\.0\.0\.1:1 does not answer: C"):
-        obtained(OF_SERIES, store)
-    monkeypatch.setenv("UEVT_MIRROR", "nonsense")
-    with pytest.raises(SourceUnavailable, match="nonsense does not answer: unknown url type"):
+    monkeypatch.setenv("UEVT_MIRROR", address)
+    with pytest.raises(SourceUnavailable, match=f"{re.escape(address)} does not answer: {why}"):
         obtained(OF_SERIES, store)
 
 
