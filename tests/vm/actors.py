@@ -87,14 +87,8 @@ class Host:
 
 def plain(results: list[dict[str, Any]]) -> list[tuple[int, int, bytes | None]]:
     """Value, errno and data of each."""
-    return [
-        (
-            each["value"],
-            each["errno"],
-            None if each["data"] is None else bytes.fromhex(each["data"]),
-        )
-        for each in results
-    ]
+    data = (None if each["data"] is None else bytes.fromhex(each["data"]) for each in results)
+    return [(each["value"], each["errno"], some) for each, some in zip(results, data, strict=True)]
 
 
 def page_of(host: Host, length: int = mmap.PAGESIZE) -> int:

@@ -152,7 +152,6 @@ def test_supervisor_reads_memory_of_actors(host: Host) -> None:
     (where,) = host.call("a", ["sys", 9, [0, 4096, 3, 0x22, -1, 0], None])
     host.call("a", ["poke", where["value"], "abcd"])
     (pid,) = host.call("a", GETPID)
-    seen, missing = host.call(
-        "", ["look", pid["value"], where["value"], 2], ["look", pid["value"], 16, 2]
-    )
+    looks = [["look", pid["value"], address, 2] for address in (where["value"], 16)]
+    seen, missing = host.call("", *looks)
     assert (seen["data"], missing["errno"]) == ("abcd", errno.EFAULT)

@@ -104,8 +104,7 @@ def test_root_archive(spec: MachineSpec, tmp_path: Path) -> None:
 
 
 def test_initramfs(spec: MachineSpec, tmp_path: Path) -> None:
-    with_modules = replace(spec, initramfs=tmp_path / "i.cpio")
-    argv = _argv(with_modules)
+    argv = _argv(replace(spec, initramfs=tmp_path / "i.cpio"))
     assert _value(argv, "-initrd") == str(tmp_path / "i.cpio")
 
 

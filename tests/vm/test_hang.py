@@ -153,9 +153,8 @@ def test_busy_host_is_no_busy_processor(tmp_path: Path) -> None:
 
 
 def test_no_nmi_without_a_console(tmp_path: Path) -> None:
-    found = diagnose(
-        cast(PowerCycle, Guest(tmp_path / "log", [KERNEL])), None, CpuTime(0.0, {}), 1.0
-    )
+    guest = cast(PowerCycle, Guest(tmp_path / "log", [KERNEL]))
+    found = diagnose(guest, None, CpuTime(0.0, {}), 1.0)
     assert found.where == "a processor spins"
 
 

@@ -95,9 +95,8 @@ def guest(built_kernel: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         patch.setattr(root_archive, "_CHECKOUT", checkout)
         patch.setattr(root_archive, "_NEEDS", checkout / "vm/guest/needed_files.py")
         patch.setattr(command_line, "_INIT", checkout / "vm/guest/init.py")
-        archive = root_archive.root_archive(
-            root_archive.interpreter(), tmp_path_factory.mktemp("root")
-        )
+        python = root_archive.interpreter()
+        archive = root_archive.root_archive(python, tmp_path_factory.mktemp("root"))
         spec = MachineSpec(built_kernel.image, root=archive)
         directory = tmp_path_factory.mktemp("guest")
         deadline = Deadline(BOOT_SECONDS, "boot")

@@ -25,7 +25,7 @@ def test_slot_holds_a_descriptor(host: Host, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"content")
     name = {"in": (bytes(file) + b"\0").hex()}
-    opened, read, beyond, end, closed, again, never = host.call(
+    results = host.call(
         ["sys", OPEN, [AT_FDCWD, name, os.O_RDONLY, 0], 5],
         ["sys", READ, [{"fd": 5}, {"out": 4}, 4], None],
         ["sys", READ, [{"fd": 5}, {"out": 100}, 100], None],
@@ -34,13 +34,11 @@ def test_slot_holds_a_descriptor(host: Host, tmp_path: Path) -> None:
         ["sys", CLOSE, [{"fd": 5}], None],
         ["sys", CLOSE, [{"fd": 6}], None],
     )
-    assert plain([opened, read, beyond, end]) == [
+    assert plain(results) == [
         (0, 0, None),
         (4, 0, b"cont"),
         (3, 0, b"ent"),
         (0, 0, None),
-    ]
-    assert plain([closed, again, never]) == [
         (0, 0, None),
         (-1, errno.EBADF, None),
         (-1, errno.EBADF, None),
@@ -66,11 +64,8 @@ def test_slurp(host: Host, tmp_path: Path, size: int) -> None:
     content = os.urandom(size)
     (tmp_path / "file").write_bytes(content)
     path = str(tmp_path / "file")
-    whole, part = host.call(["slurp", path, 4 << 20], ["slurp", path, 4096])
-    assert plain([whole, part]) == [
-        (size, 0, content),
-        (min(size, 4096), 0, content[:4096]),
-    ]
+    results = host.call(["slurp", path, 4 << 20], ["slurp", path, 4096])
+    assert plain(results) == [(size, 0, content), (min(size, 4096), 0, content[:4096])]
 
 
 def test_file_errors(host: Host, tmp_path: Path) -> None:
@@ -106,23 +101,22 @@ def test_spill(host: Host, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "number"),
-    [("0", 0), ("65535\n", 65535), (str((1 << 64) - 1), (1 << 64) - 1)],
+    ("text", "stored", "held"),
+    [
+        ("0", (8, 0), 0),
+        ("65535\n", (8, 0), 65535),
+        (str((1 << 64) - 1), (8, 0), (1 << 64) - 1),
+        *((text, (-1, errno.EINVAL), 0) for text in ("", "\n", "-1", "1 2", "0x10", "none")),
+    ],
 )
-def test_number_is_stored(host: Host, tmp_path: Path, text: str, number: int) -> None:
+def test_only_valid_number_is_stored(
+    host: Host, tmp_path: Path, text: str, stored: tuple[int, int], held: int
+) -> None:
     (tmp_path / "number").write_text(text)
     where = page_of(host)
-    stored, held = host.call(["number", str(tmp_path / "number"), where], ["peek", where, 9])
-    assert stored["value"] == 8
-    assert bytes.fromhex(held["data"]) == number.to_bytes(8, "little") + b"\0"
-
-
-@pytest.mark.parametrize("text", ["", "\n", "-1", "1 2", "0x10", "none"])
-def test_invalid_number_is_not_stored(host: Host, tmp_path: Path, text: str) -> None:
-    (tmp_path / "number").write_text(text)
-    where = page_of(host)
-    stored, held = host.call(["number", str(tmp_path / "number"), where], ["peek", where, 8])
-    assert (stored["errno"], held["data"]) == (errno.EINVAL, bytes(8).hex())
+    results = host.call(["number", str(tmp_path / "number"), where], ["peek", where, 9])
+    content = held.to_bytes(9, "little")
+    assert plain(results) == [(*stored, None), (9, 0, content)]
 
 
 def test_list_and_status(host: Host, tmp_path: Path) -> None:
@@ -146,9 +140,8 @@ def test_list_and_status(host: Host, tmp_path: Path) -> None:
 
 
 def test_calls_in_python_keep_their_order(host: Host) -> None:
-    pid, ended, again = host.call(
-        ["sys", GETPID, [], None], ["end_tasks"], ["sys", GETPID, [], None]
-    )
+    getpid = ["sys", GETPID, [], None]
+    pid, ended, again = host.call(getpid, ["end_tasks"], getpid)
     assert pid == again
     assert plain([ended]) == [(0, 0, None)]
 

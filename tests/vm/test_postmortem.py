@@ -70,9 +70,6 @@ def read(log: str) -> str:
     return (LOGS / f"{log}.log").read_text()
 
 
-OFF = "[    9.000000] reboot: Power down\n"
-
-
 @pytest.mark.parametrize(
     ("log", "qemu", "trouble", "kind", "message"),
     [
@@ -100,13 +97,12 @@ def test_cause_of_a_failed_call(
     assert read(log).splitlines()[0] in found.console
 
 
-def test_regular_power_off_is_no_crash(tmp_path: Path) -> None:
-    found = post_mortem(tmp_path, OFF, Qemu(0)).explain_call(ENDED, 0)
-    assert type(found) is ChannelBroken
-    forged = post_mortem(tmp_path, "[    9.000000] Comm: reboot: x\n", Qemu(0)).explain_call(
-        ENDED, 0
-    )
-    assert type(forged) is GuestCrashed
+@pytest.mark.parametrize(
+    ("line", "kind"), [("reboot: Power down", ChannelBroken), ("Comm: reboot: x", GuestCrashed)]
+)
+def test_regular_power_off_is_no_crash(tmp_path: Path, line: str, kind: type[VmError]) -> None:
+    examined = post_mortem(tmp_path, f"[    9.000000] {line}\n", Qemu(0))
+    assert type(examined.explain_call(ENDED, 0)) is kind
 
 
 def test_output_between_calls_counts(tmp_path: Path) -> None:

@@ -75,15 +75,10 @@ def test_the_end_of_a_guest_cuts_the_last_line() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "exit 7 0\n",
-        "call 7 6 16 0 3\n",
-        "memory 1000\n",
-        "memory 1000 4 0\n",
-        "start x\n",
-        "surprise 1\n",
-        "page 0\n",
+        *("exit 7 0", "call 7 6 16 0 3", "memory 1000", "memory 1000 4 0"),
+        *("start x", "surprise 1", "page 0"),
     ],
 )
 def test_a_line_that_no_recorder_writes_is_named(line: str) -> None:
     with pytest.raises(BadRecording, match="line 2 of the recording"):
-        list(groups(["start 5\n", line]))
+        list(groups(["start 5\n", f"{line}\n"]))

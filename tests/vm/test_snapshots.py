@@ -80,9 +80,15 @@ def test_clean_up(snapshots: Snapshots, tmp_path: Path) -> None:
     Snapshots(tmp_path / "absent").clean_up()
 
 
-def test_truncated_state(snapshots: Snapshots, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [(STATE, "sta"), *((RECORD, text) for text in ("", "{}", "[]", '{"schema": 99}', "\0"))],
+)
+def test_damaged_snapshot_is_saved_again(
+    snapshots: Snapshots, tmp_path: Path, file: str, content: str
+) -> None:
     _make(snapshots, "key")
-    os.truncate(tmp_path / "key" / STATE, 3)
+    (tmp_path / "key" / file).write_text(content)
     assert snapshots.find("key") is None
     _make(snapshots, "key", b"again")
     assert _intact(snapshots, "key")
@@ -116,13 +122,6 @@ def test_digest_is_cached_until_the_file_changes(
     # Some kernels have a coarse mtime.
     os.utime(tmp_path / "key" / STATE, ns=(0, 0))
     assert not _intact(snapshots, "key")
-
-
-@pytest.mark.parametrize("record", ["", "{}", "[]", '{"schema": 99}', "\0"])
-def test_malformed_record(snapshots: Snapshots, tmp_path: Path, record: str) -> None:
-    _make(snapshots, "key")
-    (tmp_path / "key" / RECORD).write_text(record)
-    assert snapshots.find("key") is None
 
 
 def test_renamed_snapshot_is_not_used(snapshots: Snapshots, tmp_path: Path) -> None:

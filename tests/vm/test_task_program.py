@@ -83,11 +83,7 @@ def test_constants_in_the_code_match() -> None:
 
 def test_thread_shares_its_process() -> None:
     (made, *_), (thread, *_), (pid, *_), (tid, *_), closed, written = driven(
-        *TWO_THREADS,
-        ["b", *GETPID],
-        ["b", *GETTID],
-        ["b", *CLOSE],
-        ["a", *WRITE],
+        *TWO_THREADS, ["b", *GETPID], ["b", *GETTID], ["b", *CLOSE], ["a", *WRITE]
     )
     assert (pid, tid) == (made, thread)
     assert made != thread
@@ -147,6 +143,11 @@ MEMORY = 0x2000_0000
 MAP = ["sys", 9, [MEMORY, 4096, 3, 0x22, (1 << 64) - 1, 0], None]
 
 
+def race(*tracks: list[Any]) -> list[Any]:
+    """A step in which tasks perform calls at once."""
+    return ["", "race", list(tracks)]
+
+
 def raced(seen: list[Any]) -> Any:
     """Counts of return values by track and call."""
     return json.loads(bytes.fromhex(seen[2]))
@@ -156,14 +157,10 @@ def test_race_counts_return_values() -> None:
     *_, seen, memory = driven(
         *TWO_THREADS,
         ["a", *MAP],
-        [
-            "",
-            "race",
-            [
-                ["a", 5000, [["add", MEMORY, 1, 1], CLOSE_NOTHING]],
-                ["b", 3000, [["add", MEMORY, 65536, 2]]],
-            ],
-        ],
+        race(
+            ["a", 5000, [["add", MEMORY, 1, 1], CLOSE_NOTHING]],
+            ["b", 3000, [["add", MEMORY, 65536, 2]]],
+        ),
         ["a", "peek", MEMORY, 8],
     )
     assert raced(seen) == [[[[5000, 0]], [[5000, -9]]], [[[3000, 0]]]]
@@ -173,7 +170,7 @@ def test_race_counts_return_values() -> None:
 def test_race_distinguishes_four_values() -> None:
     # Every dup returns another number.
     dup = ["sys", 32, [{"fd": 1}], None]
-    *_, seen = driven(["a", "task", None, 0], ["", "race", [["a", 9, [dup]]]])
+    *_, seen = driven(["a", "task", None, 0], race(["a", 9, [dup]]))
     ((tally,),) = raced(seen)
     assert [count for count, _ in tally] == [1, 1, 1, 1, 5]
     assert tally[-1][1] is None
@@ -183,7 +180,7 @@ def test_race_fills_slots() -> None:
     dup = ["sys", 32, [{"fd": 1}], 7]
     *_, seen, written = driven(
         ["a", "task", None, 0],
-        ["", "race", [["a", 1, [dup, ["sys", 3, [{"fd": 9}], None]]]]],
+        race(["a", 1, [dup, ["sys", 3, [{"fd": 9}], None]]]),
         ["a", "sys", 1, [{"fd": 7}, {"in": "4142"}, 2], None],
     )
     # Slot 9 is empty.
@@ -195,14 +192,10 @@ def test_race_creates_and_ends_tasks() -> None:
     (first, *_), _, _, seen, (pid, *_), written = driven(
         *TWO_THREADS,
         ["a", *MAP],
-        [
-            "",
-            "race",
-            [
-                ["a", 1, [["task", "c", "a", 0], ["task", "d", "a", THREAD]]],
-                ["b", 1, [["add", MEMORY, 1, 1], ["exit_task", 0]]],
-            ],
-        ],
+        race(
+            ["a", 1, [["task", "c", "a", 0], ["task", "d", "a", THREAD]]],
+            ["b", 1, [["add", MEMORY, 1, 1], ["exit_task", 0]]],
+        ),
         ["c", *GETPID],
         ["d", *WRITE],
     )
