@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.abi.profile import profile_for
+from conformance.abi.profile import Profile, profile_for
 from conformance.cases.case import Case, Isolation, Tier
 from conformance.client import tracefs
 from conformance.client.executor import Deadline, ModelDeadline
@@ -22,12 +22,25 @@ INIT_MODULE, RMDIR = 175, 84
 class Guest:
     """A guest in which every call succeeds except the refused ones.
 
-    ``complaints`` are the lines of its console, with the marks among them.
+    ``texts`` are what its files, directories and modes show, by path; those that only some calls
+    refuse or change are up to subclasses.  ``calls`` and ``requests`` are what it was asked for,
+    ``booted`` the numbers of processors of each new start.
     """
 
-    def __init__(self, refused: dict[object, int], *, complaining: bool = False) -> None:
-        self._refused = refused
+    def __init__(
+        self,
+        refused: dict[object, int] | None = None,
+        texts: dict[str, str] | None = None,
+        *,
+        complaining: bool = False,
+    ) -> None:
+        self._refused = refused or {}
+        self.texts = {tracefs.TRACING_ON: "1\n", **(texts or {})}
+        self.calls: list[Call] = []
+        self.requests = 0
+        self.booted: list[int] = []
         self._complaining = complaining
+        # With the marks among its lines.
         self._console = ["WARNING: of an earlier case"]
 
     def call(
@@ -36,13 +49,16 @@ class Guest:
         calls: Sequence[Call],
         watch: Sequence[tuple[str, int, int]] = (),
     ) -> list[dict[str, Any]]:
+        self.requests += 1
+        self.calls += calls
         return [self._result(call) for call in calls]
 
     def _result(self, call: Call) -> dict[str, Any]:
-        errno = self._refused.get(call[1] if len(call) > 1 else "", 0)
+        about = call[1] if len(call) > 1 else ""
+        errno = self._refused.get(about, 0)
         if call[:2] == ["sys", INIT_MODULE] and self._complaining:
             self._console.append("WARNING: of the module")
-        text = {tracefs.TRACING_ON: "1\n"}.get(str(call[1]) if len(call) > 1 else "", "")
+        text = self.texts.get(str(about), "") if call[0] in ("slurp", "list", "status") else ""
         memory = bytes(int(str(call[2]))) if call[0] == "peek" else b""
         return {
             "value": -1 if errno else 0,
@@ -73,6 +89,7 @@ class Guest:
         return ["mount_programs", [], []]
 
     def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
+        self.booted.append(processors)
         self._console.append("booting")
 
     @staticmethod
@@ -85,7 +102,14 @@ def needing(module: str) -> Case:
     return Case("other.case", "", "", "6.4..", (), Tier.QUICK, Isolation.EVENTS, module=module)
 
 
+PLAIN = needing("")
+
+
+def running(guest: Guest, profile: Profile = PROFILE, **options: Any) -> Runner:
+    """A runner on a guest, whose errors are never explained."""
+    return Runner(profile, lambda: guest, lambda error, before: None, **options)
+
+
 def outcome(guest: Guest, case: Case) -> CaseResult:
     """The result of a case without operations."""
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None, lambda name: b"module")
-    return judged(runner, case)
+    return judged(running(guest, modules=lambda name: b"module"), case)

@@ -7,149 +7,101 @@ from typing import Any
 
 from conformance.cases.case import Isolation
 from conformance.client import tracefs
+from conformance.client.user_events import UserEvents
 from conformance.ops.calls import Call, path_in
-from conformance.results.case_result import CaseResult
 from conformance.results.outcome import Blame, Outcome
-from conformance.runner.runner import Runner
-from tests.runner.fake_guest import PROFILE, RMDIR, Guest, needing
+from tests.cases.variants import judged
+from tests.runner.fake_guest import PLAIN, RMDIR, Guest, running
 
 TAINTED = "/proc/sys/kernel/tainted"
-
-
-class Taintable(Guest):
-    """A guest with given taint flags."""
-
-    tainted = "0\n"
-    renewed = 0
-
-    def _result(self, call: Call) -> dict[str, Any]:
-        result = super()._result(call)
-        if call[:2] == ["slurp", TAINTED]:
-            result["data"] = self.tainted.encode().hex()
-        return result
-
-    def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
-        self.renewed += 1
-
-
-def _run(runner: Runner, guest: Taintable, tainted: str, error: Exception | None) -> CaseResult:
-    case = needing("")
-    runner.begin(case, case.id)
-    guest.tainted = tainted
-    return runner.end(case, case.id, error)
+CLOSED, OPEN = "100640 0:0", "100666 0:0"
 
 
 def test_case_that_changes_its_guest_does_not_pass() -> None:
-    guest = Taintable({})
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
-    result = _run(runner, guest, "512\n", None)
+    guest = Guest(texts={TAINTED: "0\n"})
+    runner = running(guest)
+    result = judged(runner, PLAIN, lambda ue: guest.texts.update({TAINTED: "512\n"}))
     assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.CASE)
     assert result.reason == f"it left its guest changed: {TAINTED} was '0' and is '512'"
     # The next case has a new guest, whose taint is its own.
-    assert _run(runner, guest, "512\n", None).outcome is Outcome.PASS
-    assert guest.renewed == 1
-
-
-class Opened(Guest):
-    """A guest with a given mode of user_events_data."""
-
-    mode = "100640 0:0"
-
-    def _result(self, call: Call) -> dict[str, Any]:
-        result = super()._result(call)
-        if call == ["status", tracefs.DATA]:
-            result["data"] = self.mode.encode().hex()
-        return result
+    assert judged(runner, PLAIN).outcome is Outcome.PASS
+    assert len(guest.booted) == 1
 
 
 def test_kernel_that_opens_the_data_file_to_everybody_fails() -> None:
-    guest = Opened({})
-    guest.mode = "100666 0:0"
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
+    runner = running(Guest(texts={tracefs.DATA: OPEN}))
     # The second case has a new guest of the same kernel.
     for isolation in (Isolation.FATAL, Isolation.EVENTS):
-        case = replace(needing(""), isolation=isolation)
-        runner.begin(case, case.id)
-        runner.end(case, case.id, None)
+        judged(runner, replace(PLAIN, isolation=isolation))
     (result,) = runner.take_other_results()
     assert (result.id, result.outcome) == ("rights.closed_to_others", Outcome.FAIL)
 
 
 def test_kernel_that_changes_its_guest_fails() -> None:
     """Nothing that a program does changes the mode; else the cleanup would have restored it."""
-    guest = Opened({})
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
-    case = needing("")
-    runner.begin(case, case.id).instance().make()
-    guest.mode = "100666 0:0"
-    result = runner.end(case, case.id, None)
+    guest = Guest(texts={tracefs.DATA: CLOSED})
+
+    def perform(ue: UserEvents) -> None:
+        ue.instance().make()
+        guest.texts[tracefs.DATA] = OPEN
+
+    result = judged(running(guest), PLAIN, perform)
     assert (result.outcome, result.blame) == (Outcome.FAIL, Blame.KERNEL)
     what = f"guest the mode of {tracefs.DATA}"
-    assert result.reason.startswith(f"{what} changed from '100640 0:0' to '100666 0:0', ")
+    assert result.reason.startswith(f"{what} changed from '{CLOSED}' to '{OPEN}', ")
     assert [each.field for each in result.mismatches] == [what]
 
 
 def test_warning_during_cleanup_is_blamed_on_the_kernel() -> None:
-    class Warning(Taintable):
+    class Warning(Guest):
         def _result(self, call: Call) -> dict[str, Any]:
-            if call[:2] == ["slurp", TAINTED] and self.tainted != "0\n":
+            if call[:2] == ["slurp", TAINTED] and self.texts[TAINTED] != "0\n":
                 self._console.append("WARNING: late")
             return super()._result(call)
 
-    guest = Warning({})
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
-    result = _run(runner, guest, "512\n", None)
+    guest = Warning(texts={TAINTED: "0\n"})
+    result = judged(running(guest), PLAIN, lambda ue: guest.texts.update({TAINTED: "512\n"}))
     assert (result.outcome, result.blame) == (Outcome.FAIL, Blame.KERNEL)
     assert result.reason == "the kernel complained: WARNING: late"
 
 
 def test_case_that_leaves_nothing_ends_in_one_request() -> None:
-    class Counting(Guest):
-        requests = 0
-
-        def call(self, *arguments: Any, **more: Any) -> list[dict[str, Any]]:
-            self.requests += 1
-            return super().call(*arguments, **more)
-
-    guest = Counting({})
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
-    case = needing("")
-    runner.begin(case, case.id)
-    before = guest.requests
-    assert runner.end(case, case.id, None).outcome is Outcome.PASS
-    assert guest.requests == before + 1
+    guest = Guest()
+    before: list[int] = []
+    result = judged(running(guest), PLAIN, lambda ue: before.append(guest.requests))
+    assert result.outcome is Outcome.PASS
+    assert guest.requests == before[0] + 1
 
 
 def test_failure_on_a_changed_guest_stays_a_failure() -> None:
-    guest = Taintable({})
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
-    assert _run(runner, guest, "512\n", AssertionError("wrong")).outcome is Outcome.FAIL
-    assert _run(runner, guest, "512\n", None).outcome is Outcome.PASS
-    assert guest.renewed == 1
+    guest = Guest(texts={TAINTED: "0\n"})
+    runner = running(guest)
+
+    def perform(ue: UserEvents) -> None:
+        guest.texts[TAINTED] = "512\n"
+        raise AssertionError("wrong")
+
+    assert judged(runner, PLAIN, perform).outcome is Outcome.FAIL
+    assert judged(runner, PLAIN).outcome is Outcome.PASS
+    assert len(guest.booted) == 1
 
 
 def test_instance_that_a_case_leaves_is_removed() -> None:
     """A case need not remove it, and still passes."""
+    instances = f"{tracefs.ROOT}/instances"
 
-    class Recording(Guest):
-        def __init__(self) -> None:
-            super().__init__({})
-            self.removed: list[object] = []
-
+    class Removing(Guest):
         def _result(self, call: Call) -> dict[str, Any]:
-            result = super()._result(call)
-            if call[:2] == ["list", f"{tracefs.ROOT}/instances"] and not self.removed:
-                result["data"] = b"t00001_i".hex() if self.made else ""
             if call[:2] == ["sys", RMDIR]:
-                self.removed.append(call[2])
-            return result
+                del self.texts[instances]
+            return super()._result(call)
 
-        made = False
+    guest = Removing()
 
-    guest = Recording()
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
-    case = needing("")
-    runner.begin(case, case.id).instance().make()
-    guest.made = True
-    assert runner.end(case, case.id, None).outcome is Outcome.PASS
-    assert guest.removed == [[path_in(f"{tracefs.ROOT}/instances/t00001_i")]]
+    def perform(ue: UserEvents) -> None:
+        ue.instance().make()
+        guest.texts[instances] = "t00001_i"
+
+    assert judged(running(guest), PLAIN, perform).outcome is Outcome.PASS
+    removed = [call[2] for call in guest.calls if call[:2] == ["sys", RMDIR]]
+    assert removed == [[path_in(f"{instances}/t00001_i")]]

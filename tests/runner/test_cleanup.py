@@ -15,10 +15,10 @@ from conformance.runner.cleanup import Cleanup, _event_name, removal_of
 from conformance.runner.guest_invariants import SETTINGS, GuestInvariants
 from conformance.runner.leftovers import Leftovers
 from conformance.runner.patience import Patience
-from tests.runner.fake_guest import Guest
+from tests.runner.fake_guest import RMDIR, Guest
 
 EVENTS = f"{tracefs.ROOT}/events"
-RMDIR, CHMOD, CHOWN, MOUNT = 84, 90, 92, 165
+CHMOD, CHOWN, MOUNT = 90, 92, 165
 
 
 @pytest.mark.parametrize(
@@ -61,25 +61,13 @@ def test_name_of_a_trigger(line: str, removed: str) -> None:
     assert removal_of(line) == removed
 
 
-class DirtyGuest(Guest):
-    """A guest whose files show given texts, and in which some calls fail for a while."""
+class BusyGuest(Guest):
+    """A guest whose instances are in use for some calls."""
 
-    def __init__(self, texts: dict[str, str], busy: int = 0) -> None:
-        super().__init__({})
-        self.texts = texts
-        self.busy = busy
-        self.calls: list[Call] = []
-
-    def call(
-        self, actor: str, calls: Sequence[Call], watch: Sequence[tuple[str, int, int]] = ()
-    ) -> list[dict[str, Any]]:
-        self.calls += calls
-        return super().call(actor, calls, watch)
+    busy = 0
 
     def _result(self, call: Call) -> dict[str, Any]:
         result = super()._result(call)
-        if call[0] in ("slurp", "list", "status") and call[1] in self.texts:
-            result["data"] = self.texts[str(call[1])].encode().hex()
         if call[:2] == ["sys", RMDIR] and self.busy:
             self.busy -= 1
             result["errno"] = EBUSY
@@ -92,7 +80,8 @@ def cleaning(guest: Guest) -> Cleanup:
 
 def restoring(texts: dict[str, str], left: Leftovers, busy: int = 0) -> list[Call]:
     """The calls of a cleanup that do more than read."""
-    guest = DirtyGuest(texts, busy)
+    guest = BusyGuest(texts=texts)
+    guest.busy = busy
     cleanup = cleaning(guest)
     guest.calls.clear()
     cleanup.restore(left, [])
@@ -126,7 +115,7 @@ def test_probes_are_removed_first_and_eprobes_before_other_probes() -> None:
         (tracefs.DYNAMIC_EVENTS, b"-:uevt/k"),
     ]
     assert written(restoring(texts, OBJECTS)[: len(expected)]) == expected
-    guest = DirtyGuest(texts)
+    guest = Guest(texts=texts)
     cleanup = cleaning(guest)
     guest.calls.clear()
     assert cleanup.detach(Leftovers(objects=True, eprobes=True)) == OBJECTS
@@ -149,7 +138,7 @@ def test_pid_lists_are_emptied(file: str) -> None:
 def test_histograms_are_removed_twice_where_one_may_refer_to_another() -> None:
     second, first = f"{EVENTS}/user_events/b/trigger", f"{EVENTS}/user_events/a/trigger"
     texts = {second: "# help\nhist:keys=x:v=$y [active]\n", first: "hist:keys=x:y=z [active]\n"}
-    guest = DirtyGuest(texts)
+    guest = Guest(texts=texts)
     cleanup = cleaning(guest)
     guest.calls.clear()
     assert cleanup.detach(Leftovers(triggers=(second, first))) == Leftovers()
@@ -169,7 +158,7 @@ def test_what_a_program_wrote_is_restored_without_reading() -> None:
     left = Leftovers(
         settings=(cpumask,), filters=(system,), kernel_events=True, errors=True, records=True
     )
-    guest = DirtyGuest({cpumask: "3\n"})
+    guest = Guest(texts={cpumask: "3\n"})
     cleanup = cleaning(guest)
     guest.calls.clear()
     cleanup.restore(left, [])
@@ -222,13 +211,13 @@ def test_only_events_that_persist_are_deleted(
 
 
 def test_events_that_persist_are_deleted_until_they_are_gone() -> None:
-    guest = DirtyGuest(EVENTS_LEFT)
+    guest = Guest(texts=EVENTS_LEFT)
     cleanup = cleaning(guest)
     cleanup.restore(Leftovers(objects=True, events=("lasting",)), [])
     guest.calls.clear()
     assert cleanup.wait_until_clean(1) == ["u:lasting u32 a", "u:other"]
     assert deleted(guest.calls) == [b"lasting"] * 3
-    guest.texts.clear()
+    del guest.texts[tracefs.DYNAMIC_EVENTS]
     assert cleanup.wait_until_clean(1) == []
     guest.texts.update(EVENTS_LEFT)
     guest.calls.clear()
@@ -238,6 +227,6 @@ def test_events_that_persist_are_deleted_until_they_are_gone() -> None:
 
 
 def test_clean_guest_is_left_alone() -> None:
-    guest = DirtyGuest({})
+    guest = Guest()
     assert cleaning(guest).tidy() == []
     assert restoring({}, OBJECTS) == []

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
 from conformance import ops
 from conformance.client import tracefs
-from conformance.ops.calls import Call
 from conformance.runner.guest_invariants import Change, GuestInvariants
 from conformance.runner.guest_setup import ACTOR
 from tests.runner.fake_guest import Guest
@@ -18,25 +16,12 @@ from tests.runner.fake_guest import Guest
 PATH = f"{tracefs.ROOT}/events/user_events/e/enable"
 
 
-class Kept(Guest):
-    """A guest with a given mode and owner of the data file, and taint flags."""
+TAINTED = "/proc/sys/kernel/tainted"
 
-    status = "100640 0:0"
-    tainted = "0"
 
-    def __init__(self, *words: Any) -> None:
-        super().__init__(*words)
-        self.written: list[object] = []
-
-    def _result(self, call: Call) -> dict[str, Any]:
-        result = super()._result(call)
-        if call == ["status", tracefs.DATA]:
-            result["data"] = self.status.encode().hex()
-        if call[:2] == ["spill", f"{tracefs.ROOT}/set_event"]:
-            self.written.append(call[2])
-        if call[:2] == ["slurp", "/proc/sys/kernel/tainted"]:
-            result["data"] = self.tainted.encode().hex()
-        return result
+@pytest.fixture
+def guest() -> Guest:
+    return Guest(texts={tracefs.DATA: "100640 0:0", TAINTED: "0"})
 
 
 def changed(
@@ -47,11 +32,10 @@ def changed(
 
 
 @pytest.mark.parametrize("status", ["100666 0:0", "100640 7:8"])
-def test_changed_mode_or_owner_is_found(status: str) -> None:
-    guest = Kept({})
+def test_changed_mode_or_owner_is_found(guest: Guest, status: str) -> None:
     around = GuestInvariants(guest)
     assert changed(around, guest, [], passed=False) == []
-    guest.status = status
+    guest.texts[tracefs.DATA] = status
     what = f"the mode of {tracefs.DATA}"
     expected = [Change(what, "'100640 0:0'", f"'{status}'", by_kernel=True)]
     assert changed(around, guest, [], passed=False) == expected
@@ -74,22 +58,22 @@ def test_changed_mode_or_owner_is_found(status: str) -> None:
     ],
     ids=str,
 )
-def test_invariants_are_read_after_shared_writes(operation: ops.Operation, expected: bool) -> None:
-    guest = Kept({})
+def test_invariants_are_read_after_shared_writes(
+    guest: Guest, operation: ops.Operation, expected: bool
+) -> None:
     around = GuestInvariants(guest)
-    guest.status = "100666 0:0"
+    guest.texts[tracefs.DATA] = "100666 0:0"
     assert bool(changed(around, guest, [operation], passed=True)) is expected
 
 
-def test_taint_is_always_read() -> None:
-    guest = Kept({})
+def test_taint_is_always_read(guest: Guest) -> None:
     around = GuestInvariants(guest)
-    guest.tainted = "512"
-    expected = [Change("/proc/sys/kernel/tainted", "'0'", "'512'", by_kernel=False)]
+    guest.texts[TAINTED] = "512"
+    expected = [Change(TAINTED, "'0'", "'512'", by_kernel=False)]
     assert changed(around, guest, [], passed=True) == expected
 
 
-def test_new_guest_has_an_expanded_buffer() -> None:
-    guest = Kept({})
+def test_new_guest_has_an_expanded_buffer(guest: Guest) -> None:
     GuestInvariants(guest)
-    assert guest.written == ["0a"]
+    writes = [call[2] for call in guest.calls if call[:2] == ["spill", f"{tracefs.ROOT}/set_event"]]
+    assert writes == ["0a"]

@@ -13,18 +13,16 @@ from typing import Any
 import pytest
 
 from conformance import ops
-from conformance.client.executor import ModelDeadline
 from conformance.ops.calls import Call
 from conformance.ops.programs import SEARCH_PATH
 from conformance.results.case_result import CaseResult
 from conformance.results.outcome import Outcome, SkipReason
 from conformance.runner.guest_executor import run_to_end
-from conformance.runner.runner import Runner
 from tests.cases.variants import Outcome as Recorded
 from tests.cases.variants import all_variants, judged
-from tests.runner.fake_guest import PROFILE, Guest, needing
+from tests.runner.fake_guest import PLAIN, Guest, running
 
-CASE = replace(needing(""), programs=("perf",))
+CASE = replace(PLAIN, programs=("perf",))
 _PROGRAM = re.compile(r"\b(perf|trace-cmd|bpftrace) (?:record|stat|-e)")
 
 
@@ -32,14 +30,12 @@ class Programs(Guest):
     """A guest in which a program prints a text after some polls, and 9p may be missing."""
 
     def __init__(self, says: str, polls: int = 0, mounting: int = 0) -> None:
-        super().__init__({})
+        super().__init__()
         self._says, self._polls, self._errno = says, polls, mounting
-        self.booted_with: list[bool] = []
-        self.asked: list[object] = []
+        self.with_programs: list[bool] = []
 
     def _result(self, call: Call) -> dict[str, Any]:
         result = super()._result(call[:1])
-        self.asked.append(call[0])
         if call[0] == "mount_programs":
             result["errno"] = self._errno
         if call[0] == "end_program":
@@ -48,15 +44,9 @@ class Programs(Guest):
             result["errno"] = EAGAIN if self._polls >= 0 else 0
         return result
 
-    def deadline(self, seconds: float, what: str) -> ModelDeadline:
-        return ModelDeadline()
-
-    def pause(self, deadline: object) -> None:
-        pass
-
     def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
         super().pristine(processors)
-        self.booted_with.append(programs)
+        self.with_programs.append(programs)
 
 
 @pytest.fixture(autouse=True)
@@ -72,20 +62,17 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 
 def outcomes(guest: Guest, *cases: Any) -> list[CaseResult]:
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
+    runner = running(guest)
     return [judged(runner, case) for case in cases]
 
 
 def test_a_guest_with_programs_serves_cases_that_need_them() -> None:
     guest = Programs("perf version 6.1", polls=1)
-    plain = needing("")
-    results = outcomes(guest, plain, CASE, CASE, plain)
+    results = outcomes(guest, PLAIN, CASE, CASE, PLAIN)
     assert {each.outcome for each in results} == {Outcome.PASS}
-    assert guest.booted_with == [True, False]
-    assert [each for each in guest.asked if each in ("mount_programs", "start_program")] == [
-        "mount_programs",
-        "start_program",
-    ]
+    assert guest.with_programs == [True, False]
+    asked = [call[0] for call in guest.calls if call[0] in ("mount_programs", "start_program")]
+    assert asked == ["mount_programs", "start_program"]
 
 
 def test_a_missing_program_is_named_with_its_package(installed: set[str]) -> None:
@@ -93,7 +80,7 @@ def test_a_missing_program_is_named_with_its_package(installed: set[str]) -> Non
     (result,) = outcomes(guest := Programs(""), CASE)
     assert (result.outcome, result.reason) == (Outcome.SKIP, SkipReason.HOST_TOOL)
     assert result.evidence.docs.startswith("the host has no perf; install with")
-    assert guest.booted_with == []
+    assert guest.with_programs == []
 
 
 def test_a_program_that_does_not_run_on_the_kernel_is_skipped() -> None:

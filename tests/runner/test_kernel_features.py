@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from errno import EBADF, EFAULT, ENOENT, ENOSYS
 from typing import Any
 
 from conformance import ops
 from conformance.abi.bpf import PROG_LOAD, Command, ProgramType
 from conformance.abi.profile import profile_for
-from conformance.cases.case import Case, Facility, Isolation, Tier
+from conformance.cases.case import Facility
 from conformance.client import tracefs
 from conformance.ops import SubmitWrite, View
 from conformance.ops.calls import NUMBERS, Call
@@ -22,7 +23,7 @@ from conformance.results.outcome import SkipReason
 from conformance.runner.kernel_features import facilities_of, promised_by
 from conformance.runner.runner import Runner
 from tests.cases.variants import Outcome, all_variants, honest, judged
-from tests.runner.fake_guest import Guest
+from tests.runner.fake_guest import PLAIN, Guest, running
 
 # Profiles for the cases that do not apply to 6.12.
 PROFILES = [
@@ -120,76 +121,57 @@ def test_implied_features_are_not_declared() -> None:
     assert twice == []
 
 
-LAST_PROCESSOR = "/sys/devices/system/cpu/kernel_max"
-# Files that exist with an optional feature only.
-MISSING = (
-    [PARANOID],
-    [tracefs.KPROBE_EVENTS],
-    [tracefs.DYNAMIC_EVENTS],
-    [tracefs.SNAPSHOT],
-)
-
-
-class Full(Guest):
-    """A guest with every optional feature."""
-
-    def _result(self, call: Call) -> dict[str, Any]:
-        result = super()._result(call)
-        if call[:2] == ["sys", IO_URING_SETUP]:
-            result["errno"] = EFAULT
-        if call[1:2] == [LAST_PROCESSOR]:
-            result["data"] = b"63\n".hex()
-        return result
+# A guest with every optional feature.
+FULL = Guest({IO_URING_SETUP: EFAULT}, {"/sys/devices/system/cpu/kernel_max": "63\n"})
 
 
 class Bare(Guest):
     """A guest without optional features."""
 
-    asked = 0
+    def __init__(self) -> None:
+        files = (PARANOID, tracefs.KPROBE_EVENTS, tracefs.DYNAMIC_EVENTS, tracefs.SNAPSHOT)
+        refused: dict[object, int] = {BPF: ENOSYS, IO_URING_SETUP: ENOSYS}
+        super().__init__(refused | dict.fromkeys(files, ENOENT))
 
     def _result(self, call: Call) -> dict[str, Any]:
         result = super()._result(call)
-        if call[:2] == ["sys", BPF]:
-            type(self).asked += 1
-            result["errno"] = ENOSYS
-        if call[:2] == ["sys", IO_URING_SETUP]:
-            result["errno"] = ENOSYS
         if call[:2] == ["sys", NUMBERS["mmap"]] and "fd" in str(call[2]):
             result["errno"] = EBADF
-        if call[1:2] in MISSING or any(str(each).endswith("/hist") for each in call[1:2]):
+        if any(str(each).endswith("/hist") for each in call[1:2]):
             result["errno"] = ENOENT
         return result
+
+    @property
+    def asked(self) -> int:
+        """The number of calls of bpf(2)."""
+        return sum(call[:2] == ["sys", BPF] for call in self.calls)
 
 
 def begun(runner: Runner, *facilities: Facility) -> tuple[Came, str, str]:
     """Outcome, reason and text of a case that only begins."""
-    case = Case("a.b", "", "", "6.4..", (), Tier.QUICK, Isolation.EVENTS, facilities=facilities)
-    result = judged(runner, case)
+    result = judged(runner, replace(PLAIN, facilities=facilities))
     return result.outcome, result.reason, result.evidence.docs
 
 
 def test_features_are_detected_by_trying() -> None:
-    assert facilities_of(Full({})) == set(Facility)
-    assert facilities_of(Bare({})) == set()
+    assert facilities_of(FULL) == set(Facility)
+    assert facilities_of(Bare()) == set()
 
 
 def test_case_without_its_feature_is_not_judged() -> None:
-    guest = Bare({})
-    Bare.asked = 0
-    nothing: frozenset[Facility] = frozenset()
-    runner = Runner(PROFILES[-1], lambda: guest, lambda *_: None, promised=nothing)
+    guest = Bare()
+    runner = running(guest, promised=frozenset())
     assert begun(runner)[0] is Came.PASS
-    assert Bare.asked == 0
+    assert guest.asked == 0
     missing = "the kernel has no CONFIG_BPF_EVENTS and no CONFIG_KPROBE_EVENTS"
     for _ in range(2):
         went = begun(runner, Facility.BPF_TRACING, Facility.KPROBES)
         assert went == (Came.SKIP, SkipReason.CONFIG, missing)
-    assert Bare.asked == 2
+    assert guest.asked == 2
 
 
 def test_promised_features_are_not_probed() -> None:
-    runner = Runner(PROFILES[-1], lambda: Bare({}), lambda *_: None)
-    assert begun(runner, Facility.PERF)[0] is Came.PASS
+    assert begun(running(Bare()), Facility.PERF)[0] is Came.PASS
 
 
 def test_configuration_promises_features() -> None:

@@ -9,8 +9,8 @@ import pytest
 from conformance.abi.profile import profile_for
 from conformance.cases.case import Isolation
 from conformance.client.user_events import UserEvents
-from conformance.runner.runner import Runner
-from tests.runner.fake_guest import needing
+from tests.cases.variants import judged
+from tests.runner.fake_guest import PLAIN, running
 from tests.runner.test_lingering_events import Keeping
 
 
@@ -21,34 +21,29 @@ def test_case_that_needs_a_clean_system_has_a_new_guest(
     release: str, instances: int, renewed: int
 ) -> None:
     guest = Keeping()
-    runner = Runner(profile_for(release), lambda: guest, lambda error, before: None)
+    runner = running(guest, profile_for(release))
 
-    def perform(isolation: Isolation, instances: int) -> None:
-        case = replace(needing(""), isolation=isolation)
-        ue = runner.begin(case, case.id)
-        assert isinstance(ue, UserEvents)
+    def make_and_remove(ue: UserEvents) -> None:
         for number in range(instances):
             ue.instance(f"i{number}").make()
             ue.instance(f"i{number}").remove()
-        runner.end(case, case.id, None)
 
-    perform(Isolation.EVENTS, instances)
-    assert guest.renewed == 0
-    perform(Isolation.GLOBAL, 0)
-    assert guest.renewed == renewed
-    perform(Isolation.GLOBAL, 0)
-    assert guest.renewed == renewed
+    judged(runner, PLAIN, make_and_remove)
+    assert guest.booted == []
+    for _ in range(2):
+        judged(runner, replace(PLAIN, isolation=Isolation.GLOBAL))
+        assert len(guest.booted) == renewed
 
 
 def test_an_event_left_in_such_a_guest_is_a_failure_too() -> None:
     guest = Keeping()
-    runner = Runner(profile_for("6.9"), lambda: guest, lambda error, before: None)
-    case = needing("")
-    ue = runner.begin(case, "other.one")
-    assert isinstance(ue, UserEvents)
-    ue.instance("i").make()
-    guest.show("u:t00001_e\n")
-    runner.end(case, "other.one", None)
-    runner.begin(replace(case, isolation=Isolation.GLOBAL), "other.two")
+    runner = running(guest, profile_for("6.9"))
+
+    def leave_event(ue: UserEvents) -> None:
+        ue.instance("i").make()
+        guest.show("u:t00001_e\n")
+
+    judged(runner, PLAIN, leave_event, "other.one")
+    runner.begin(replace(PLAIN, isolation=Isolation.GLOBAL), "other.two")
     assert [each.id for each in runner.take_other_results()] == ["other.one.leftover"]
-    assert guest.renewed == 1
+    assert len(guest.booted) == 1

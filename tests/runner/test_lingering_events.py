@@ -17,9 +17,9 @@ from conformance.results.outcome import Blame, Outcome
 from conformance.runner.lingering_events import LingeringEvents, result_of
 from conformance.runner.patience import Patience
 from conformance.runner.runner import Runner
-from tests.runner.fake_guest import PROFILE, Guest, needing
+from tests.cases.variants import judged
+from tests.runner.fake_guest import PLAIN, Guest, running
 
-PLAIN = needing("")
 GLOBAL = replace(PLAIN, isolation=Isolation.GLOBAL)
 
 
@@ -41,10 +41,9 @@ class Keeping(Guest):
     """A guest whose dynamic_events shows a text, until a number of reads."""
 
     def __init__(self, text: str = "", reads: int = 1 << 30) -> None:
-        super().__init__({})
+        super().__init__()
         self.show(text, reads)
         self.waits: list[float] = []
-        self.renewed = 0
         self.aged = False
 
     def show(self, text: str, reads: int = 1 << 30) -> None:
@@ -65,24 +64,17 @@ class Keeping(Guest):
 
     def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
         super().pristine(processors)
-        self.renewed += 1
         self.show("")
 
     def reports(self, since: int) -> list[Any]:
         return []
 
 
-def running(guest: Keeping, **options: Any) -> Runner:
-    return Runner(PROFILE, lambda: guest, lambda error, before: None, **options)
-
-
 def perform(
     runner: Runner, case_id: str, *, case: Case = PLAIN, then: Callable[[], None] = lambda: None
 ) -> CaseResult:
     """The result of a case without operations."""
-    runner.begin(case, case_id)
-    then()
-    return runner.end(replace(case, id=case_id), case_id, None)
+    return judged(runner, replace(case, id=case_id), lambda ue: then())
 
 
 def test_event_that_goes_soon_is_no_result() -> None:
@@ -92,7 +84,7 @@ def test_event_that_goes_soon_is_no_result() -> None:
     for name in ("a.one", "a.two", "a.three", "a.four"):
         assert perform(runner, name).outcome is Outcome.PASS
     runner.finish()
-    assert (runner.take_other_results(), guest.renewed) == ([], 0)
+    assert (runner.take_other_results(), len(guest.booted)) == ([], 0)
 
 
 @pytest.mark.parametrize("isolation", [Isolation.GLOBAL, Isolation.FATAL])
@@ -117,7 +109,7 @@ def test_event_that_stays_is_a_failure_before_a_case_that_needs_a_clean_system(
     assert "'u:e1' and 1 more: something holds" in three.reason
     assert [each.observed for each in three.mismatches] == ["u:e1", "u:f"]
     # The case that needed a clean system has a new guest.
-    assert guest.renewed == 1
+    assert len(guest.booted) == 1
     assert runner.take_other_results() == []
 
 
@@ -140,7 +132,7 @@ def test_event_that_stays_for_long_is_a_failure_after_any_case() -> None:
     perform(runner, "a.two")
     assert [each.id for each in runner.take_other_results()] == ["a.one.leftover"]
     perform(runner, "a.three")
-    assert guest.renewed == 1
+    assert len(guest.booted) == 1
 
 
 def test_event_is_waited_for_before_its_guest_is_replaced() -> None:
@@ -172,7 +164,7 @@ def test_kernel_that_keeps_everything_is_not_waited_for_forever() -> None:
         perform(runner, "a.global", case=GLOBAL)
     assert len(runner.take_other_results()) == 5
     assert guest.waits[5:] == [0.0] * 5
-    assert guest.renewed == 10
+    assert len(guest.booted) == 10
 
 
 def test_what_is_left_is_shown_with_the_program_that_left_it() -> None:

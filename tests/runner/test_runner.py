@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from errno import EIO, EKEYREJECTED, ENOENT
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from conformance.cases.case import Case, Facility, Isolation, Tier
+from conformance.cases.case import Facility, Isolation
 from conformance.client import tracefs
-from conformance.ops.calls import Call
 from conformance.results.case_result import CaseResult
 from conformance.results.outcome import Blame, Outcome, RunVerdict, SkipReason
 from conformance.runner.case_run import NotJudged
 from conformance.runner.guest_setup import GuestSetup
-from conformance.runner.runner import Runner
 from conformance.runner.switch_probes import Probe
 from conformance.session.controller.recorder import Recorder
 from conformance.session.target.target import Target
@@ -24,7 +21,7 @@ from conformance.session.worker import machine_guest
 from conformance.session.worker.boot_attempts import BootAttempts
 from conformance.session.worker.worker import Worker
 from tests.cases.variants import judged
-from tests.runner.fake_guest import INIT_MODULE, PROFILE, Guest, needing, outcome
+from tests.runner.fake_guest import INIT_MODULE, PLAIN, Guest, needing, outcome, running
 from vm.errors import BootFailed, HostTrouble
 
 
@@ -35,7 +32,7 @@ def test_refused_helper_module_is_no_verdict() -> None:
 
 
 def test_report_while_loading_a_helper_module_counts() -> None:
-    result = outcome(Guest({}, complaining=True), needing("uevt_probe"))
+    result = outcome(Guest(complaining=True), needing("uevt_probe"))
     assert (result.outcome, result.blame) == (Outcome.FAIL, Blame.KERNEL)
     assert [str(each.observed) for each in result.mismatches] == ["WARNING: of the module"]
 
@@ -45,7 +42,7 @@ def test_case_that_never_began_is_not_blamed_for_the_console() -> None:
         def mark(self, text: str) -> int:
             raise OSError("no mark")
 
-    result = outcome(Unwell({}), needing(""))
+    result = outcome(Unwell(), PLAIN)
     assert (result.outcome, result.reason) == (Outcome.ERROR, "OSError: no mark")
 
 
@@ -55,21 +52,13 @@ def test_case_that_never_began_is_not_blamed_for_the_console() -> None:
 )
 def test_guest_to_be_replaced_is_not_cleaned_up(isolation: Isolation, tidied: bool) -> None:
     """A cleanup could fail on a guest that a case has broken."""
-
-    class Noting(Guest):
-        calls = 0
-
-        def call(self, *arguments: Any, **more: Any) -> list[dict[str, Any]]:
-            self.calls += 1
-            return super().call(*arguments, **more)
-
-    guest = Noting({})
-    case = replace(needing(""), isolation=isolation)
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
+    guest = Guest()
+    case = replace(PLAIN, isolation=isolation)
+    runner = running(guest)
     runner.begin(case, case.id)
-    begun = guest.calls
+    before = guest.requests
     runner.end(case, case.id, AssertionError("wrong"))
-    assert (guest.calls > begun) is tidied
+    assert (guest.requests > before) is tidied
 
 
 @pytest.mark.parametrize(
@@ -92,25 +81,20 @@ class Empty(Guest):
     """A guest without a file of user_events: its configuration, and a symbol of its kernel."""
 
     def __init__(self, config: bool | None, symbol: str) -> None:
-        super().__init__({tracefs.STATUS: ENOENT, tracefs.DATA: ENOENT})
-        self._config, self._symbol = config, symbol
+        symbols = {"/proc/kallsyms": f"0 t {symbol}\n" if symbol else ""}
+        super().__init__({tracefs.STATUS: ENOENT, tracefs.DATA: ENOENT}, symbols)
+        self._config = config
 
     def configured(self, option: str) -> bool | None:
         assert option == "CONFIG_USER_EVENTS"
         return self._config
-
-    def _result(self, call: Call) -> dict[str, Any]:
-        result = super()._result(call)
-        if call[:2] == ["slurp", "/proc/kallsyms"] and self._symbol:
-            result["data"] = f"0 t {self._symbol}\n".encode().hex()
-        return result
 
 
 @pytest.mark.parametrize(
     ("config", "symbol"), [(False, ""), (False, "user_events_ioctl"), (None, "vfs_ioctl")]
 )
 def test_kernel_built_without_user_events_is_not_built(config: bool | None, symbol: str) -> None:
-    result = outcome(Empty(config, symbol), needing(""))
+    result = outcome(Empty(config, symbol), PLAIN)
     assert (result.outcome, result.reason) == (Outcome.SKIP, SkipReason.NOT_BUILT)
 
 
@@ -125,12 +109,11 @@ def test_kernel_built_without_user_events_is_not_built(config: bool | None, symb
 def test_kernel_whose_user_events_fail_to_initialise_fails(
     config: bool | None, symbol: str, why: str
 ) -> None:
-    guest = Empty(config, symbol)
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
-    probe = Probe(replace(needing(""), switch="persist"), lambda ue: None)
+    runner = running(Empty(config, symbol))
+    probe = Probe(replace(PLAIN, switch="persist"), lambda ue: None)
     runner.measure_with([probe])
     for _ in range(2):
-        result = judged(runner, needing(""))
+        result = judged(runner, PLAIN)
         assert (result.outcome, result.blame) == (Outcome.FAIL, Blame.KERNEL)
         assert result.reason.startswith(
             f"the kernel has neither user_events_data nor user_events_status: {why}"
@@ -169,12 +152,11 @@ def test_kernel_that_does_not_boot_is_booted_twice(
             return error
         return None
 
-    some = Case("a.b", "x", "x", "5.18..", (), Tier.QUICK, Isolation.EVENTS)
-    first, before = worker.run(some, "a.b", attempt)
+    first, before = worker.run(PLAIN, "other.case", attempt)
     assert before is not None
     assert (first.outcome, first.blame, len(boots)) == (Outcome.ERROR, Blame.HOST, 2)
     assert "Linux version" in first.evidence.console
-    second, _ = worker.run(some, "a.c", attempt)
+    second, _ = worker.run(PLAIN, "other.again", attempt)
     assert (second.outcome, len(boots)) == (Outcome.ERROR, 2)
     assert second.reason == "not booted again: no agent; read it"
     assert second.evidence.console == ""
@@ -195,35 +177,20 @@ def test_guests_that_disagree_give_no_verdict(tmp_path: Path) -> None:
     assert verdicts == [RunVerdict.NOT_BUILT, RunVerdict.ERROR, RunVerdict.FAIL]
 
 
-class Counting(Guest):
-    """A guest that records its numbers of processors."""
-
-    def __init__(self) -> None:
-        super().__init__({})
-        self.given: list[int] = []
-
-    def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
-        self.given.append(processors)
-
-
 def test_case_gets_the_processors_it_needs() -> None:
-    guest = Counting()
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None)
-    plain = needing("")
-    both = replace(plain, facilities=(Facility.SMP,))
+    guest = Guest()
+    runner = running(guest)
+    both = replace(PLAIN, facilities=(Facility.SMP,))
     alone = replace(both, isolation=Isolation.FATAL)
-    for case in (plain, both, both, plain, alone, both):
-        runner.begin(case, case.id)
-        assert runner.end(case, case.id, None).outcome is Outcome.PASS
+    for case in (PLAIN, both, both, PLAIN, alone, both):
+        assert judged(runner, case).outcome is Outcome.PASS
     # The last case follows a fatal one.
-    assert guest.given == [2, 1, 2, 2]
+    assert guest.booted == [2, 1, 2, 2]
 
 
 def test_kernel_without_smp_never_gets_two_processors() -> None:
-    guest = Counting()
-    nothing: frozenset[Facility] = frozenset()
-    runner = Runner(PROFILE, lambda: guest, lambda error, before: None, promised=nothing)
-    case = replace(needing(""), facilities=(Facility.SMP,))
+    guest = Guest()
+    case = replace(PLAIN, facilities=(Facility.SMP,))
     with pytest.raises(NotJudged, match="the kernel has no CONFIG_SMP"):
-        runner.begin(case, case.id)
-    assert guest.given == []
+        running(guest, promised=frozenset()).begin(case, case.id)
+    assert guest.booted == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from errno import EAGAIN, EBUSY, ENODEV
 from pathlib import Path
@@ -10,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.abi.profile import profile_for
-from conformance.cases.case import Case, Isolation, Tier
-from conformance.client.executor import Deadline, ModelDeadline
+from conformance.cases.case import Case
 from conformance.ops.calls import Call
 from conformance.results.case_result import CaseResult, Evidence, Report
 from conformance.results.outcome import Blame, Outcome, RunVerdict, SkipReason
@@ -23,10 +20,9 @@ from conformance.runner.user_modules import ModuleNotLoaded, UserModules
 from conformance.session.controller.recorder import Recorder
 from conformance.session.target.target import Target
 from tests.cases.variants import judged
+from tests.runner.fake_guest import PLAIN, PROFILE, Guest
 from vm.kernel_log.lines import MARK_PREFIX
 
-PROFILE = profile_for("6.12.117")
-CASE = Case("write.case", "", "", "6.4..", (), Tier.QUICK, Isolation.EVENTS)
 FINIT_MODULE, DELETE_MODULE = 313, 176
 
 
@@ -46,67 +42,46 @@ def explain(error: BaseException, before: bool) -> Judgement | None:
     return None
 
 
-class Guest:
+class ModuleGuest(Guest):
     """A guest that answers module calls with given errors, each once, then with success."""
 
     def __init__(self, **answers: list[int | Exception]) -> None:
+        super().__init__(texts={"/sys/module/Mine/taint": "OE\n"})
         self._answers = {int(name.lstrip("_")): list(each) for name, each in answers.items()}
         self.says: dict[int, str] = {}
-        self.written = b""
-        self.asked: list[int] = []
-        self.boots = 0
-        self._console: list[str] = []
-
-    def call(
-        self, actor: str, calls: Sequence[Call], watch: Sequence[tuple[str, int, int]] = ()
-    ) -> list[dict[str, Any]]:
-        return [self._result(call) for call in calls]
+        self._console = []
 
     def _result(self, call: Call) -> dict[str, Any]:
-        number = call[1] if call[0] == "sys" else None
-        errno, data = 0, ""
-        if isinstance(number, int) and number in (FINIT_MODULE, DELETE_MODULE):
-            self.asked.append(number)
+        result = super()._result(call)
+        number = call[1]
+        if call[0] == "sys" and number in (FINIT_MODULE, DELETE_MODULE):
             if number in self.says:
                 self._console.append(self.says[number])
             answers = self._answers.get(number, [])
             answer = answers.pop(0) if answers else 0
             if isinstance(answer, Exception):
                 raise answer
-            errno = answer
-        if call[0] == "spill" and str(call[1]).endswith(".ko"):
-            self.written += bytes.fromhex(str(call[2]))
-        if call[0] == "slurp" and str(call[1]).endswith("/taint"):
-            data = b"OE\n".hex()
-        if call[0] == "peek":
-            data = bytes(int(str(call[2]))).hex()
-        return {"value": -1 if errno else 0, "errno": errno, "data": data, "watch": []}
+            result["errno"] = answer
+        return result
 
-    def deadline(self, seconds: float, what: str) -> Deadline:
-        return ModelDeadline()
+    @property
+    def asked(self) -> list[object]:
+        """The loads and unloads."""
+        called = [call[1] for call in self.calls if call[0] == "sys"]
+        return [number for number in called if number in (FINIT_MODULE, DELETE_MODULE)]
 
-    def pause(self, deadline: Deadline) -> None:
-        pass
+    @property
+    def written(self) -> bytes:
+        """The files of modules."""
+        spilt = [call for call in self.calls if call[0] == "spill" and str(call[1]).endswith(".ko")]
+        return b"".join(bytes.fromhex(str(call[2])) for call in spilt)
 
     def mark(self, text: str) -> int:
         self._console.append(f"[    1.000000] {MARK_PREFIX}{text}")
         return len(self._console) - 1
 
-    def console(self, since: int) -> str:
-        return "\n".join(self._console[since:])
-
     def reports(self, since: int) -> list[Report]:
-        found = [line for line in self._console[since:] if line.startswith("WARNING: ")]
-        return [Report("warn", line, f"warn:{line}") for line in found]
-
-    def configured(self, option: str) -> bool | None:
-        return True
-
-    def mounting(self) -> Call:
-        return ["mount_programs", [], []]
-
-    def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
-        self.boots += 1
+        return [each for each in super().reports(since) if each.title.startswith("WARNING: ")]
 
 
 @pytest.fixture
@@ -118,7 +93,7 @@ def module(tmp_path: Path) -> UserModule:
 
 
 def run(
-    guest: Guest, *modules: UserModule, case: Case = CASE
+    guest: ModuleGuest, *modules: UserModule, case: Case = PLAIN
 ) -> tuple[CaseResult, dict[str, CaseResult]]:
     """Run one case without operations, and unload; its result, and the others."""
     runner = Runner(PROFILE, lambda: guest, explain, user_modules=modules)
@@ -128,7 +103,7 @@ def run(
 
 
 def test_module_is_loaded_and_unloaded(module: UserModule) -> None:
-    guest = Guest()
+    guest = ModuleGuest()
     result, beside = run(guest, module)
     assert result.outcome is Outcome.PASS
     assert {id: each.outcome for id, each in beside.items()} == {
@@ -141,14 +116,14 @@ def test_module_is_loaded_and_unloaded(module: UserModule) -> None:
 
 
 def test_modules_are_unloaded_in_the_opposite_order(module: UserModule) -> None:
-    _, beside = run(Guest(), module, replace(module, name="Other"))
+    _, beside = run(ModuleGuest(), module, replace(module, name="Other"))
     assert list(beside) == [
         "module.mine.load", "module.other.load", "module.other.unload", "module.mine.unload",
     ]  # fmt: skip
 
 
 def test_refused_module_leaves_nothing_to_judge(module: UserModule) -> None:
-    guest = Guest(_313=[ENODEV, ENODEV])
+    guest = ModuleGuest(_313=[ENODEV, ENODEV])
     guest.says[FINIT_MODULE] = "[    2.000000] mine: no such device here"
     result, beside = run(guest, module)
     assert (result.outcome, result.reason) == (Outcome.SKIP, SkipReason.MODULE)
@@ -161,17 +136,17 @@ def test_refused_module_leaves_nothing_to_judge(module: UserModule) -> None:
 
 
 def test_refused_module_is_tried_once(module: UserModule) -> None:
-    guest = Guest(_313=[ENODEV])
+    guest = ModuleGuest(_313=[ENODEV])
     runner = Runner(PROFILE, lambda: guest, explain, user_modules=[module])
     for _ in range(3):
         with pytest.raises(Exception, match="Mine is not in the kernel"):
-            runner.begin(CASE, CASE.id)
-        runner.end(CASE, CASE.id, ModuleNotLoaded(module))
+            runner.begin(PLAIN, PLAIN.id)
+        runner.end(PLAIN, PLAIN.id, ModuleNotLoaded(module))
     assert guest.asked == [FINIT_MODULE]
 
 
 def test_report_while_loading_is_blamed_on_the_module(module: UserModule) -> None:
-    guest = Guest()
+    guest = ModuleGuest()
     guest.says[FINIT_MODULE] = "WARNING: CPU: 0 PID: 1 at mine.c:1"
     result, beside = run(guest, module)
     load = beside["module.mine.load"]
@@ -182,7 +157,7 @@ def test_report_while_loading_is_blamed_on_the_module(module: UserModule) -> Non
 
 
 def test_module_that_panics_is_not_tried_again(module: UserModule) -> None:
-    guest = Guest(_313=[Panic(), Panic()])
+    guest = ModuleGuest(_313=[Panic(), Panic()])
     result, beside = run(guest, module)
     assert result.outcome is Outcome.SKIP
     (load,) = beside.values()
@@ -192,34 +167,34 @@ def test_module_that_panics_is_not_tried_again(module: UserModule) -> None:
 
 
 def test_error_of_the_host_is_not_blamed_on_the_module(module: UserModule) -> None:
-    result, beside = run(Guest(_313=[Unplugged()]), module)
+    result, beside = run(ModuleGuest(_313=[Unplugged()]), module)
     assert (result.outcome, result.blame) == (Outcome.ERROR, Blame.HOST)
     # At the end the guest was replaced, and the module loaded and unloaded there.
     assert {each.outcome for each in beside.values()} == {Outcome.PASS}
 
 
 def test_busy_module_is_unloaded_later(module: UserModule) -> None:
-    guest = Guest(_176=[EAGAIN, EAGAIN])
+    guest = ModuleGuest(_176=[EAGAIN, EAGAIN])
     _, beside = run(guest, module)
     assert beside["module.mine.unload"].outcome is Outcome.PASS
     assert guest.asked.count(DELETE_MODULE) == 3
 
 
 def test_module_that_stays_is_a_failure(module: UserModule) -> None:
-    _, beside = run(Guest(_176=[EBUSY]), module)
+    _, beside = run(ModuleGuest(_176=[EBUSY]), module)
     unload = beside["module.mine.unload"]
     assert (unload.outcome, unload.blame) == (Outcome.FAIL, Blame.MODULE)
     assert unload.reason == "the kernel does not unload Mine: EBUSY (Device or resource busy)"
 
 
 def test_new_guest_gets_its_modules_again(module: UserModule) -> None:
-    guest = Guest()
+    guest = ModuleGuest()
     runner = Runner(PROFILE, lambda: guest, explain, user_modules=[module])
-    runner.begin(CASE, CASE.id)
-    assert runner.end(CASE, CASE.id, Panic()).outcome is Outcome.CRASH
-    runner.begin(CASE, CASE.id)
-    runner.end(CASE, CASE.id, None)
-    assert (guest.boots, guest.asked) == (1, [FINIT_MODULE, FINIT_MODULE])
+    runner.begin(PLAIN, PLAIN.id)
+    assert runner.end(PLAIN, PLAIN.id, Panic()).outcome is Outcome.CRASH
+    runner.begin(PLAIN, PLAIN.id)
+    runner.end(PLAIN, PLAIN.id, None)
+    assert (len(guest.booted), guest.asked) == (1, [FINIT_MODULE, FINIT_MODULE])
 
 
 @pytest.mark.parametrize(
