@@ -9,32 +9,13 @@ from typing import Any
 
 import pytest
 
-import vm.machine
 from conformance.session.target.target import Target, prove_accelerator
 from conformance.session.worker.machine_guest import AnotherKernel, ConfigLost, MachineGuest
 from kernels.store.built_kernel import BuiltKernel
-from vm.qemu import root_archive as archives
+from tests.session.conftest import Machine
 from vm.qemu.accelerator import TCG
-from vm.qemu.console import Console
 
 CONFIG = "CONFIG_USER_EVENTS=y\nCONFIG_NET=y\n"
-
-
-class Machine:
-    """A booted machine with given facts."""
-
-    start = "booted"
-    console = Console(Path("there is none"))
-    ready_at, opened = 0, ()
-
-    def __init__(self, info: dict[str, Any]) -> None:
-        self.info = info
-
-    def wait_ready(self, deadline: object) -> None:
-        pass
-
-    def pristine(self, *words: object) -> None:
-        pass
 
 
 @pytest.fixture
@@ -50,14 +31,11 @@ def target(tmp_path: Path) -> Target:
     )
 
 
-def guest_of(
-    monkeypatch: pytest.MonkeyPatch, target: Target, directory: Path, **info: Any
-) -> tuple[MachineGuest, Machine]:
-    """A guest whose machine has the right facts, except for ``info``."""
-    machine = Machine({"release": target.release, "config": CONFIG, **info})
-    monkeypatch.setattr(vm.machine.Machine, "launch", lambda *words, **named: machine)
-    monkeypatch.setattr(archives, "root_archive", lambda python, cache: Path("root.cpio"))
-    return MachineGuest(target, directory), machine
+@pytest.fixture
+def guest(machine: Machine, target: Target, tmp_path: Path) -> MachineGuest:
+    """A guest whose machine has the right facts."""
+    machine.info = {"release": target.release, "config": CONFIG}
+    return MachineGuest(target, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -72,34 +50,32 @@ def guest_of(
     ],
 )
 def test_guest_with_another_kernel_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-    target: Target,
-    tmp_path: Path,
+    machine: Machine,
+    guest: MachineGuest,
     info: dict[str, Any],
     refusal: type[Exception],
     said: str,
 ) -> None:
-    guest, _ = guest_of(monkeypatch, target, tmp_path, **info)
+    machine.info |= info
     with pytest.raises(refusal, match=said):
         guest.wait_ready()
 
 
 def test_replaced_guest_with_another_kernel_is_refused(
-    monkeypatch: pytest.MonkeyPatch, target: Target, tmp_path: Path
+    machine: Machine, guest: MachineGuest
 ) -> None:
-    guest, machine = guest_of(monkeypatch, target, tmp_path)
     guest.wait_ready()
     guest.pristine()
-    machine.info = {**machine.info, "release": "6.1.192"}
+    machine.info |= {"release": "6.1.192"}
     with pytest.raises(AnotherKernel):
         guest.pristine()
 
 
 def test_image_is_identified_by_its_release(
-    monkeypatch: pytest.MonkeyPatch, target: Target, tmp_path: Path
+    machine: Machine, target: Target, tmp_path: Path
 ) -> None:
-    image = replace(target, wanted=(), config_sha256=None)
-    guest_of(monkeypatch, image, tmp_path, config=None)[0].wait_ready()
+    machine.info = {"release": target.release, "config": None}
+    MachineGuest(replace(target, wanted=(), config_sha256=None), tmp_path).wait_ready()
 
 
 def test_real_guest_is_identified(tmp_path: Path, built_kernel: BuiltKernel) -> None:

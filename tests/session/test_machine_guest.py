@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,52 +16,11 @@ from conformance.session.preflight import trial_boot
 from conformance.session.target.machine import machine_spec
 from conformance.session.target.target import Target
 from conformance.session.worker.machine_guest import MachineGuest
-from host.deadline import Deadline
+from tests.session.conftest import LOGS, Machine
 from vm.errors import BootFailed, HostTrouble, NoRoot, VmError
-from vm.kernel_log.lines import Mark
 from vm.machine import MachineSpec
 from vm.qemu import root_archive as archives
 from vm.qemu.accelerator import TCG
-from vm.qemu.console import Console
-
-LOGS = Path(__file__).parents[2] / "fixtures" / "console"
-
-
-class Machine:
-    """A machine that starts in a given way."""
-
-    start = "booted"
-
-    def __init__(self, console: Path) -> None:
-        self.trouble: VmError | None = None
-        self.boots = self.ready_at = 0
-        self.opened: list[object] = []
-        self.asked: list[str] = []
-        self.console = Console(console)
-        self.spec = SimpleNamespace(append=())
-
-    def deadline(self, seconds: float, what: str) -> Deadline:
-        return Deadline(seconds, what)
-
-    def call_deadline(self, actor: str) -> Deadline:
-        return Deadline(1.0, actor)
-
-    def call(self, actor: str, *words: Any, deadline: Deadline) -> list[dict[str, Any]]:
-        self.asked.append(actor)
-        return []
-
-    def mark(self, text: str) -> Mark:
-        return Mark(text, self.console.position())
-
-    def check(self, mark: Mark) -> None:
-        pass
-
-    def pristine(self, processors: int = 1, exports: object = ()) -> None:
-        self.boots += 1
-        self.console.append((LOGS / "warn_6.12.log").read_text())
-        self.ready_at = self.console.position()
-        if self.trouble is not None:
-            raise self.trouble
 
 
 @pytest.fixture
@@ -71,14 +29,6 @@ def target(tmp_path: Path) -> Target:
     return Target(
         "image-6.12.117", "6.12.117", image=image, accelerator=TCG, origin=KernelOrigin.USER
     )
-
-
-@pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
-    made = Machine(tmp_path / "console.log")
-    monkeypatch.setattr(vm.machine.Machine, "launch", lambda *words, **named: made)
-    monkeypatch.setattr(archives, "root_archive", lambda python, cache: Path("root.cpio"))
-    return made
 
 
 def test_read_only_store_falls_back_to_the_host_root(

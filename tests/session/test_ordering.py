@@ -8,21 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cases.case import Case, Facility, Isolation, Tier
+from conformance.cases.case import Case, Facility, Isolation
 from conformance.session.ordering import CaseHistory, Durations, ordered
+from tests.runner.fake_guest import PLAIN
 
 
 def _case(name: str, isolation: Isolation = Isolation.EVENTS) -> tuple[Case, str]:
-    case = Case(
-        id=name,
-        spec="",
-        doc="",
-        profiles="6.4..",
-        needs=(),
-        tier=Tier.QUICK,
-        isolation=isolation,
-    )
-    return case, name
+    return replace(PLAIN, id=name, isolation=isolation), name
 
 
 CASES = [

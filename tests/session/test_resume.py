@@ -17,35 +17,21 @@ from conformance.session.options import apply_defaults, command_words, fill_miss
 from tests.report.samples import case, head
 
 WORDS = (
-    "--kernel=6.12",
-    "-k=write and not writev",
-    "--tier=full",
-    "--patch=/a b/fix.diff",
-    "--append=a=1 b=2",
-    "--require",
+    *("--kernel=6.12", "-k=write and not writev", "--tier=full", "--patch=/a b/fix.diff"),
+    *("--append=a=1 b=2", "--require"),
 )
 
 
-def options(*words: str) -> Namespace:
+def options(*words: str, resume: Path | None = None) -> Namespace:
     """The options of a command line."""
-    found = Namespace(kernel=None, keyword="")
-    for name in ("image", "modules", "tree", "ref", "abi", "flavour", "tier", "isolation"):
-        setattr(found, name, None)
-    for name in (
-        "repeat",
-        "shuffle",
-        "out",
-        "exit_style",
-        "fail_on",
-        "ktap",
-        "resume",
-        "frozen",
-        "shard",
-    ):
-        setattr(found, name, None)
+    names = (
+        *("kernel", "image", "modules", "tree", "ref", "abi", "flavour", "tier", "isolation"),
+        *("repeat", "shuffle", "out", "exit_style", "fail_on", "ktap", "frozen", "shard"),
+    )
+    found = Namespace(**dict.fromkeys(names), keyword="", force=False, require=False)
     for name in ("patch", "config", "module", "append", "only"):
         setattr(found, name, [])
-    found.force = found.require = False
+    found.resume = str(resume) if resume else None
     fill_missing(found, words)
     return found
 
@@ -54,13 +40,8 @@ def test_command_words_are_parsed_again() -> None:
     assert command_words(options(*WORDS)) == WORDS
     settled = options(*WORDS)
     apply_defaults(settled)
-    assert command_words(settled) == (
-        *WORDS[:3],
-        "--isolation=need",
-        "--exit-style=default",
-        "--fail-on=contract",
-        *WORDS[3:],
-    )
+    defaults = ("--isolation=need", "--exit-style=default", "--fail-on=contract")
+    assert command_words(settled) == (*WORDS[:3], *defaults, *WORDS[3:])
 
 
 def test_output_options_are_not_recorded() -> None:
@@ -80,8 +61,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_missing_options_are_filled(run: Path) -> None:
-    given = options("--tier=quick", "--append=c=3")
-    given.resume = str(run)
+    given = options("--tier=quick", "--append=c=3", resume=run)
     recall_options(given)
     assert given.kernel == "6.12"
     assert given.keyword == "write and not writev"
@@ -89,45 +69,36 @@ def test_missing_options_are_filled(run: Path) -> None:
 
 
 def test_given_kernel_replaces_the_recorded_one(run: Path) -> None:
-    given = options("--image=/bzImage")
-    given.resume = str(run)
+    given = options("--image=/bzImage", resume=run)
     recall_options(given)
     assert (given.image, given.kernel) == ("/bzImage", None)
 
 
 @pytest.mark.parametrize("name", ["out", "force"])
 def test_run_resumes_in_its_directory(run: Path, name: str) -> None:
-    given = options()
-    given.resume = str(run)
+    given = options(resume=run)
     setattr(given, name, True)
     with pytest.raises(ReportError, match=f"--resume and --{name} exclude each other"):
         recall_options(given)
 
 
 def test_empty_directory_needs_a_kernel(run: Path) -> None:
-    given = options()
-    given.resume = str(run / "new")
-    with pytest.raises(ReportError, match="has no run to resume") as caught:
-        recall_options(given)
-    assert "a kernel to begin one there" in caught.value.hint
-    given.resume = str(run.parent)
-    with pytest.raises(ReportError, match="has no run to resume") as caught:
-        recall_options(given)
-    assert caught.value.hint == f"name one below it: {run.name}"
-    given.kernel = "6.12"
-    recall_options(given)
+    for directory, hint in (
+        (run / "new", "name the directory of a run, or a kernel to begin one there"),
+        (run.parent, f"name one below it: {run.name}"),
+    ):
+        with pytest.raises(ReportError, match="has no run to resume") as caught:
+            recall_options(options(resume=directory))
+        assert caught.value.hint == hint
+    recall_options(options("--kernel=6.12", resume=run.parent))
 
 
-def test_unknown_recorded_options_are_refused(tmp_path: Path) -> None:
-    for words in (("--speed=high",), ("--tier=slow",)):
-        path = tmp_path / "journal.jsonl"
-        path.unlink(missing_ok=True)
-        with JournalWriter(path) as journal:
-            journal.begin(head(asked=words))
-        given = options()
-        given.resume = str(tmp_path)
-        with pytest.raises(ReportError, match=r"journal\.jsonl: line 1: "):
-            recall_options(given)
+@pytest.mark.parametrize("word", ["--speed=high", "--tier=slow"])
+def test_unknown_recorded_options_are_refused(tmp_path: Path, word: str) -> None:
+    with JournalWriter(tmp_path / "journal.jsonl") as journal:
+        journal.begin(head(asked=(word,)))
+    with pytest.raises(ReportError, match=r"journal\.jsonl: line 1: "):
+        recall_options(options(resume=tmp_path))
 
 
 def test_same_run_is_accepted() -> None:
