@@ -130,14 +130,6 @@ def test_memory_that_is_watched_and_loaded_is_shown_once() -> None:
     assert len(shown) == 5
 
 
-def test_a_long_console_keeps_its_beginning_and_end() -> None:
-    console = "\n".join(f"line {number}" for number in range(1000))
-    lines = render_failure(case("write.a", Outcome.CRASH, evidence=Evidence(console=console)))
-    assert "    line 0" in lines
-    assert "    line 999" in lines
-    assert "    [952 lines left out; results.json has them]" in lines
-
-
 def test_a_long_program_keeps_what_explains_the_difference() -> None:
     steps = (
         '1. p1: fd = open("user_events_data", O_RDWR)',

@@ -46,19 +46,8 @@ TOKENS = (
     *("\x85", "\x0b", "\x0c", "\r", "\x08", "\x00"),
     *("\nok 1 write.forged", "\nnot ok 2 x", "\n1..0 # SKIP", "\nBail out! no", "\n# Subtest: x"),
     *(" # SKIP", " # TODO", "KTAP version 1", "\n\nuevt: 6.12 PASS: 9 passed"),
-    *(
-        "]]>",
-        "<![CDATA[",
-        "<!--",
-        "&#27;",
-        "<x>",
-        "'\"",
-        "\ud800",
-        "\uffff",
-        "\U000e0041",
-        "%s%n",
-        "plain",
-    ),
+    *("]]>", "<![CDATA[", "<!--", "&#27;", "<x>", "'\""),
+    *("\ud800", "\uffff", "\U000e0041", "%s%n", "plain"),
 )
 HOSTILE = st.lists(st.sampled_from(TOKENS), min_size=1, max_size=4).map("".join)
 JUDGED = [each for each in Outcome if each is not Outcome.SKIP]
