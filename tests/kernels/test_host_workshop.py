@@ -27,6 +27,9 @@ from kernels.store.store import Store
 from kernels.tools import child_process
 from tests.kernels.fake_make import ENTRY, TEN, FakeMake, patched
 
+# The fake make is first on PATH, and the store has a source tree.
+pytestmark = pytest.mark.usefixtures("make")
+
 SOURCE = "--- /dev/null\n+++ b/fork.c\n@@ -0,0 +1 @@\n+B\n"
 
 
@@ -84,7 +87,7 @@ def test_a_failed_make_shows_its_last_lines_and_keeps_the_whole_log(
     assert store.lookup(ENTRY) is None
 
 
-def test_missing_source_tree_is_resolved_again(store: Store, make: FakeMake) -> None:
+def test_missing_source_tree_is_resolved_again(store: Store) -> None:
     shop = HostWorkshop(store, silent)
     assert shop.prepare(ENTRY, "9.9.3-1").revision == "9.9.3-1"
     assert shop.prepare(ENTRY, "9.9.2-1").revision == "9.9.4-1"
@@ -106,7 +109,7 @@ def test_a_variant_is_made_from_the_patched_tree_of_its_base(store: Store, make:
     assert all(line.endswith("1970") for line in make.diary)
 
 
-def test_moved_store_keeps_its_objects(store: Store, make: FakeMake, tmp_path: Path) -> None:
+def test_moved_store_keeps_its_objects(store: Store, tmp_path: Path) -> None:
     ensure(patched(ENTRY, SOURCE), store)
     (view,) = store.views.glob("*/9.9+ten")
     (built,) = store.objects.glob("*/9.9+ten")
@@ -123,7 +126,7 @@ def test_moved_store_keeps_its_objects(store: Store, make: FakeMake, tmp_path: P
     assert steps[-1].phase == "9.9+ten: 1 file differs from the last build (fork.c)"
 
 
-def test_builds_of_other_patches_do_not_wait(store: Store, make: FakeMake) -> None:
+def test_builds_of_other_patches_do_not_wait(store: Store) -> None:
     ensure(ENTRY, store)
     held = store.objects.glob("*/9.9")
     name = ObjectsDirectory.named(store, next(held).parent.name, "9.9+other").lock_name
@@ -134,13 +137,7 @@ def test_builds_of_other_patches_do_not_wait(store: Store, make: FakeMake) -> No
     assert (tree / "Makefile").read_text() == "VERSION = 9\n"
 
 
-def test_wrong_patch_is_refused_before_any_lock(store: Store, make: FakeMake) -> None:
-    ensure(ENTRY, store)
-    with store.locked("a test", silent), pytest.raises(PatchRefused):
-        ensure(patched(ENTRY, TEN.replace("= 9", "= 8")), store)
-
-
-def test_objects_of_a_patched_kernel_are_seeded_from_its_base(store: Store, make: FakeMake) -> None:
+def test_objects_of_a_patched_kernel_are_seeded_from_its_base(store: Store) -> None:
     ensure(ENTRY, store)
     base = objects(store)
     (base / "main.o").write_text("object")
@@ -160,7 +157,7 @@ def test_objects_of_a_patched_kernel_are_seeded_from_its_base(store: Store, make
     assert steps[-1].phase == "9.9+ten: 1 file differs from the objects of 9.9 (Makefile)"
 
 
-def test_objects_of_an_older_configuration_are_seeded_again(store: Store, make: FakeMake) -> None:
+def test_objects_of_an_older_configuration_are_seeded_again(store: Store) -> None:
     """When the suite's configuration has changed and the base is built with it already."""
     ensure(ENTRY, store)
     ensure(patched(ENTRY), store)
@@ -174,7 +171,7 @@ def test_objects_of_an_older_configuration_are_seeded_again(store: Store, make: 
 
 
 @pytest.mark.parametrize("why", ["other configuration", "unfinished", "never built"])
-def test_objects_that_do_not_fit_are_not_copied(store: Store, make: FakeMake, why: str) -> None:
+def test_objects_that_do_not_fit_are_not_copied(store: Store, why: str) -> None:
     changed = patched(ENTRY)
     if why != "never built":
         ensure(ENTRY, store)
@@ -215,7 +212,7 @@ def test_patch_of_kconfig_configures_again(store: Store, make: FakeMake, file: s
     assert any("olddefconfig" in line for line in make.diary[calls:])
 
 
-def test_changed_options_are_counted_and_named(store: Store, make: FakeMake) -> None:
+def test_changed_options_are_counted_and_named(store: Store) -> None:
     ensure(ENTRY, store)
     (objects(store) / "main.o").write_text("object")
     wanted = ("CONFIG_A=m", "# CONFIG_B is not set", *(f"CONFIG_C{n}=y" for n in range(3)))
@@ -252,7 +249,6 @@ def test_objects_of_a_failed_build_are_kept(store: Store, make: FakeMake) -> Non
 )
 def test_objects_of_a_killed_make_are_not_trusted(
     store: Store,
-    make: FakeMake,
     monkeypatch: pytest.MonkeyPatch,
     end: BaseException | int,
     kept: bool,
@@ -279,9 +275,12 @@ def test_objects_of_a_killed_make_are_not_trusted(
 
 
 def test_failing_patch_of_the_user_is_a_user_mistake(store: Store, make: FakeMake) -> None:
-    with pytest.raises(PatchRefused, match=r"ten does not apply to linux-source-9\.9_9\.9\.3-1"):
+    refused = pytest.raises(
+        PatchRefused, match=r"ten does not apply to linux-source-9\.9_9\.9\.3-1"
+    )
+    with store.locked("a test", silent), refused:
         ensure(patched(ENTRY, TEN.replace("= 9", "= 8")), store)
-    # Reported before anything is copied.
+    # Reported before a lock is taken and anything is copied.
     assert list(store.objects.glob("*/*")) == []
     assert make.diary == []
 

@@ -115,19 +115,16 @@ def test_local_artifacts_stay_where_they_are(tmp_path: Path, left: Deadline) -> 
         assert fetched(file, address, left) == image
 
 
-def test_an_artifact_is_downloaded(tmp_path: Path, left: Deadline) -> None:
+@pytest.mark.parametrize(("name", "path"), [("bzImage", "bzImage"), ("..", "kernel")])
+def test_a_download_stays_in_its_directory(
+    tmp_path: Path, left: Deadline, name: str, path: str
+) -> None:
     digest = hashlib.sha256(IMAGE).hexdigest()
     with serving() as mirror:
-        mirror.files["/a/bzImage"] = IMAGE
-        path = fetched(job(tmp_path), f"{mirror.base}/a/bzImage", left, digest)
-    assert path == tmp_path / "kernel" / "bzImage"
-    assert path.read_bytes() == IMAGE
-
-
-def test_a_download_stays_in_its_directory(tmp_path: Path, left: Deadline) -> None:
-    with serving() as mirror:
-        mirror.files["/a/.."] = IMAGE
-        assert fetched(job(tmp_path), f"{mirror.base}/a/..", left) == tmp_path / "kernel/kernel"
+        mirror.files[f"/a/{name}"] = IMAGE
+        found = fetched(job(tmp_path), f"{mirror.base}/a/{name}", left, digest)
+    assert found == tmp_path / "kernel" / path
+    assert found.read_bytes() == IMAGE
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,9 @@ from kernels.errors import BuildFailed, StoreUnusable, UserMistake
 from kernels.store.store import Store
 from tests.kernels.fake_make import ENTRY, TEN, FakeMake, patched
 
+# The fake make is first on PATH, and the store has a source tree.
+pytestmark = pytest.mark.usefixtures("make")
+
 
 @pytest.fixture
 def probe(tmp_path: Path) -> Path:
@@ -47,9 +50,7 @@ def test_a_module_is_built_against_its_kernel(store: Store, make: FakeMake, prob
     assert not any((store.root / "work").iterdir())
 
 
-def test_a_module_is_built_once(
-    store: Store, make: FakeMake, probe: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_module_is_built_once(store: Store, probe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = ensure_module(ENTRY, probe, store)
 
     def no_process(*_: object, **__: object) -> None:
@@ -89,15 +90,13 @@ def test_module_of_a_variant_is_built_in_the_patched_tree(
     assert (tree / "Makefile").read_text() == "VERSION = 9\n"
 
 
-def test_missing_log_directory_is_created(store: Store, make: FakeMake, probe: Path) -> None:
+def test_missing_log_directory_is_created(store: Store, probe: Path) -> None:
     ensure(ENTRY, store)
     shutil.rmtree(store.logs)
     assert ensure_module(ENTRY, probe, store).is_file()
 
 
-def test_objects_of_another_configuration_are_not_used(
-    store: Store, make: FakeMake, probe: Path
-) -> None:
+def test_objects_of_another_configuration_are_not_used(store: Store, probe: Path) -> None:
     ensure(ENTRY, store)
     ensure(replace(ENTRY, wanted=("CONFIG_C=y",)), store)
     module = ensure_module(ENTRY, probe, store)
@@ -125,7 +124,7 @@ def test_failure_names_the_module_and_shows_the_last_lines(
     ("kbuild", "found"), [("obj-y := probe.o\n", "no module"), ("obj-m := a.o b.o\n", "a.ko, b.ko")]
 )
 def test_directory_with_two_modules_is_refused(
-    store: Store, make: FakeMake, probe: Path, kbuild: str, found: str
+    store: Store, probe: Path, kbuild: str, found: str
 ) -> None:
     (probe / "Kbuild").write_text(kbuild)
     with pytest.raises(BuildFailed, match=rf"probe for 9\.9 failed\n    it made {found}"):
@@ -185,9 +184,7 @@ def test_earlier_patch_finds_its_module(store: Store, make: FakeMake, probe: Pat
     assert (make.directory / "seen").read_text() == "VERSION = 11\n"
 
 
-def test_products_of_a_build_in_place_are_no_sources(
-    store: Store, make: FakeMake, probe: Path
-) -> None:
+def test_products_of_a_build_in_place_are_no_sources(store: Store, probe: Path) -> None:
     first = ensure_module(ENTRY, probe, store)
     (probe / ".git").mkdir()
     (probe / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
@@ -214,7 +211,7 @@ def test_module_uses_symbols_of_earlier_modules(
 
 @pytest.mark.parametrize("built", [True, False])
 def test_read_only_store_serves_modules(
-    store: Store, make: FakeMake, probe: Path, monkeypatch: pytest.MonkeyPatch, built: bool
+    store: Store, probe: Path, monkeypatch: pytest.MonkeyPatch, built: bool
 ) -> None:
     ensure(ENTRY, store)
     first = ensure_module(ENTRY, probe, store) if built else None

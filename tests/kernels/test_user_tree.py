@@ -95,7 +95,7 @@ def test_noted_tree_is_found_where_it_is_not(
     assert (entry_of(checkout, commit, there, silent) == entry) is (ref is not None)
 
 
-def test_unknown_ref_is_refused(checkout: Path, store: Store, tmp_path: Path) -> None:
+def test_unknown_ref_is_refused(checkout: Path, store: Store) -> None:
     with pytest.raises(UserMistake, match=r"has no commit 'v6\.13-rc3'") as caught:
         entry_of(checkout, "v6.13-rc3", store, silent)
     assert caught.value.hint == "did you mean v6.13-rc2?"

@@ -251,7 +251,7 @@ def test_the_index_follows_the_files(store: Path) -> None:
     assert kernels == {"6.9", "6.12", "6.12+fix", "7.3"}
 
 
-def test_only_new_files_are_read(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_new_files_are_read(store: Path) -> None:
     read: list[int] = []
     Store.read(store, read.append)
     keep(store, record("6.1", 10, P))
