@@ -7,6 +7,7 @@ import pytest
 from conformance.results.case_result import CaseResult, Evidence, Mismatch, Report
 from conformance.results.outcome import Blame, Outcome
 from conformance.runner.console_verdict import judge_late_reports, judge_reports
+from tests.report.samples import case
 
 WARN = Report("warn", "WARNING: CPU: 0 PID: 1 at x.c:1 f", "warn:f")
 OOPS = Report("oops", "BUG: kernel NULL pointer dereference, address: 10", "oops:g")
@@ -17,11 +18,9 @@ ALLOWED = Report("warn", "WARNING: known", "warn:k", allowed="known [url] until 
 
 def result(outcome: Outcome = Outcome.PASS, blame: Blame = Blame.NONE) -> CaseResult:
     wrong = (Mismatch(1, "errno", "0", "EBADF"),) if outcome is Outcome.FAIL else ()
-    reason = str(wrong[0]) if wrong else ""
-    return CaseResult(
-        "write.x", "write", "quick", outcome, blame, reason, mismatches=wrong,
-        evidence=Evidence(docs="what the documentation says"),
-    )  # fmt: skip
+    evidence = Evidence(docs="what the documentation says")
+    facts = {"reason": "".join(map(str, wrong)), "mismatches": wrong, "evidence": evidence}
+    return case("write.x", outcome, blame=blame, **facts)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from conformance.session.explore.explorer import Explorer, Played
 from conformance.session.explore.shrink import shrink
 from conformance.session.explore.vocabulary import ENDING, walk
 from conformance.session.worker.worker import Worker
+from tests.report.samples import case as sample
 
 PROFILE = profile_for("6.12.117")
 LENGTH = 20
@@ -154,28 +155,18 @@ class ModelWorker:
     ) -> tuple[CaseResult, None]:
         error = attempt()
         assert self._lockstep is not None
-        outcome, blame = Outcome.PASS, Blame.NONE
-        mismatches: tuple[Mismatch, ...] = ()
+        evidence = Evidence(tuple(map(str, range(len(self._lockstep.steps)))))
+        facts: dict[str, Any] = {"reason": str(error or ""), "evidence": evidence}
         if isinstance(error, ModelError):
-            outcome, blame = Outcome.ERROR, Blame.MODEL
-        elif self._lockstep.mismatches:
+            return sample(case_id, Outcome.ERROR, blame=Blame.MODEL, **facts), None
+        if self._lockstep.mismatches:
             step = self._lockstep.mismatches[0]
             found = step.differences[0]
-            outcome, blame = Outcome.FAIL, Blame.KERNEL
-            mismatches = (Mismatch(step.number, found.field, found.allowed, found.observed),)
-        elif error is not None:
+            mismatch = Mismatch(step.number, found.field, found.allowed, found.observed)
+            return sample(case_id, Outcome.FAIL, mismatches=(mismatch,), **facts), None
+        if error is not None:
             raise error
-        result = CaseResult(
-            id=case_id,
-            surface=case.surface,
-            tier="quick",
-            outcome=outcome,
-            blame=blame,
-            reason=str(error or ""),
-            mismatches=mismatches,
-            evidence=Evidence(tuple(str(n) for n in range(len(self._lockstep.steps)))),
-        )
-        return result, None
+        return sample(case_id, **facts), None
 
     def take_other_results(self) -> list[CaseResult]:
         return []
