@@ -7,8 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import pytest
 from kernels.store.built_kernel import BuiltKernel
 from tests.drills.leaves_everything import LEAVES
 from tests.drills.provoke import hazard_module, small_disk
+from tests.processes import children, gone, wait_for
 
 ROOT = Path(__file__).resolve().parent.parent
 DRILLS = Path(__file__).parent / "drills"
@@ -194,27 +193,8 @@ def test_no_qemu_outlives_a_killed_run(tmp_path: Path, built_kernel: BuiltKernel
     command = [sys.executable, "-m", "pytest", str(DRILLS / "panic.py"), "-q"]
     command += [f"--image={built_kernel.image}", f"--out={tmp_path / 'out'}", "-k", "drill.before"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as run:
-        _wait_for(lambda: bool(_children_named("qemu", run.pid)))
-        qemu = _children_named("qemu", run.pid)
+        wait_for(lambda: children(run.pid, "qemu"), "start of QEMU")
+        qemu = children(run.pid, "qemu")
         run.kill()
     assert qemu
-    _wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in qemu))
-
-
-def _wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end, "waited a minute in vain"
-        time.sleep(0.02)
-
-
-def _children_named(name: str, parent: int) -> list[int]:
-    found = []
-    for directory in Path("/proc").glob("[0-9]*"):
-        try:
-            head, _, tail = (directory / "stat").read_text().rpartition(")")
-        except OSError:
-            continue
-        if int(tail.split()[1]) == parent and name in head:
-            found.append(int(directory.name))
-    return found
+    wait_for(lambda: all(map(gone, qemu)), "end of QEMU")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import time
-from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,6 +14,7 @@ from conformance.cases.surfaces import listed
 from conformance.results.journal import JournalWriter
 from conformance.results.replay import read_journal
 from tests.enclosure import Runs, comparable
+from tests.processes import wait_for
 from tests.results.test_schema import WRITTEN
 
 # One process, so that the lines of the journal have one order.
@@ -86,7 +85,7 @@ def test_killed_run_leaves_only_its_results(place: Runs) -> None:
     out = place.directory / "out"
     what = ("--kernel=model", "-k", "write")
     with place.start(*what, f"--out={out}") as process:
-        _wait_for(lambda: _count(out) > 3)
+        wait_for(lambda: _count(out) > 3, "result of a case", PATIENCE)
         process.kill()
         _, said = process.communicate(timeout=PATIENCE)
     assert said == b""
@@ -179,10 +178,3 @@ def test_several_kernels_are_resumed_separately(
 def _count(out: Path) -> int:
     path = out / "journal.jsonl"
     return read_journal(path).count if path.exists() else 0
-
-
-def _wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.01)

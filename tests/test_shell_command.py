@@ -15,6 +15,7 @@ import pytest
 from kernels.store.built_kernel import BuiltKernel
 from tests.conftest import Uevt
 from tests.enclosure import UEVT
+from tests.processes import naming
 
 SHELL = (*UEVT, "shell", "--kernel", "6.12")
 SECONDS = 60
@@ -38,19 +39,6 @@ def shell(built_kernel: BuiltKernel, tmp_path: Path) -> Shell:
         )
 
     return run  # type: ignore[return-value]
-
-
-def processes_below(directory: Path) -> list[str]:
-    """The command lines of processes that name a directory."""
-    found = []
-    for file in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            line = file.read_bytes().replace(b"\0", b" ").decode()
-        except OSError:
-            continue
-        if str(directory) in line:
-            found.append(line)
-    return found
 
 
 @pytest.mark.parametrize(
@@ -100,7 +88,7 @@ def test_deadline(shell: Shell, tmp_path: Path) -> None:
     done = shell("echo begun; sleep 1000", options=("--deadline", "3"))
     assert (done.returncode, done.stdout) == (124, b"begun\n")
     assert b"did not end within 3 s" in done.stderr
-    assert processes_below(tmp_path) == []
+    assert naming(str(tmp_path)) == []
     assert shell("yes", options=("--deadline", "3")).returncode == 124
 
 
@@ -114,11 +102,11 @@ def test_interrupt_leaves_nothing(built_kernel: BuiltKernel, tmp_path: Path) -> 
     command = [*SHELL, "--", "echo begun; sleep 1000"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        begun, alive = process.stdout.readline(), processes_below(tmp_path)
+        begun, alive = process.stdout.readline(), naming(str(tmp_path))
         process.send_signal(signal.SIGINT)
         assert process.wait(SECONDS) == 130
     assert (begun, alive != []) == (b"begun\n", True)
-    assert processes_below(tmp_path) == []
+    assert naming(str(tmp_path)) == []
 
 
 def test_terminal(built_kernel: BuiltKernel, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
 from tests.drills import provoke
 from tests.drills.provoke import Channel, behind, insert
+from tests.processes import children
 
 case = surface("drill", level="contract")
 #: Time limit of an answer, in seconds of an idle machine.
@@ -125,7 +126,7 @@ def test_qemu_stopped(ue: UserEvents) -> None:
     """QEMU is stopped by a signal, once."""
     channel = hazardous(ue)
     if first("qemu_stopped"):
-        os.kill(provoke.qemu_below(os.getpid()), signal.SIGSTOP)
+        os.kill(children(os.getpid(), "qemu")[0], signal.SIGSTOP)
         provoke.provoke(channel, "say", "hello")
 
 

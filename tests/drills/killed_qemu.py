@@ -8,7 +8,7 @@ from pathlib import Path
 
 from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
-from tests.drills.provoke import qemu_below
+from tests.processes import children
 
 case = surface("drill", level="contract")
 
@@ -20,7 +20,7 @@ def test_killed(ue: UserEvents) -> None:
     once = Path(os.environ["UEVT_DRILL_ONCE"])
     if not once.exists():
         once.touch()
-        os.kill(qemu_below(os.getpid()), signal.SIGKILL)
+        os.kill(children(os.getpid(), "qemu")[0], signal.SIGKILL)
     assert data.register(ue.name()).index == 0
 
 

@@ -89,18 +89,6 @@ def pause_machine(channel: Channel) -> None:
     monitor._run(monitor._execute("stop"), Deadline(10, "stop"))
 
 
-def qemu_below(process: int) -> int:
-    """The pid of the QEMU below a process.  Raises LookupError."""
-    for directory in Path("/proc").glob("[0-9]*"):
-        try:
-            head, _, tail = (directory / "stat").read_text().rpartition(")")
-        except OSError:
-            continue
-        if int(tail.split()[1]) == process and "qemu" in head:
-            return int(directory.name)
-    raise LookupError(f"no QEMU below process {process}")
-
-
 @contextlib.contextmanager
 def small_disk(directory: Path, kib: int) -> Iterator[Path]:
     """Mount a file system of so many KiB.

@@ -10,7 +10,6 @@ from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from host.deadline import Deadline
 from kernels.build.build import Toolset, ensure
 from kernels.catalog.catalog import load_catalog
 from kernels.catalog.entries import KernelEntry
@@ -19,6 +18,7 @@ from kernels.store.store import Store
 from kernels.tools import toolchain
 from kernels.tools.toolchain import Toolchain
 from tests.kernels.fake_make import ENTRY
+from tests.processes import wait_for
 
 
 @dataclass
@@ -77,10 +77,7 @@ def makes(directory: Path) -> list[str]:
 
 
 def wait_for_make(directory: Path) -> None:
-    deadline = Deadline(30, "a builder at work")
-    while not makes(directory) and not deadline.expired:
-        time.sleep(0.02)
-    assert makes(directory)
+    wait_for(lambda: makes(directory), "a builder at work")
 
 
 def test_a_kernel_is_built_once(store: Store, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from host.deadline import Deadline
 from kernels.errors import TookTooLong
 from kernels.tools import child_process
+from tests.processes import gone, wait_for
 
 MAKEFILE = """\
 all: a b
@@ -24,19 +25,8 @@ sleep-%:
 """
 
 
-def alive(pid: int) -> bool:
-    """Whether a process runs (a zombie does not)."""
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
-
-
 def wait_until_gone(pids: list[int]) -> None:
-    deadline = Deadline(20, "the end of a make")
-    while any(map(alive, pids)) and not deadline.expired:
-        time.sleep(0.05)
-    assert not [pid for pid in pids if alive(pid)]
+    wait_for(lambda: all(map(gone, pids)), "the end of a make")
 
 
 def processes_in(directory: Path) -> list[int]:
@@ -149,12 +139,8 @@ def test_make_dies_with_its_parent(tmp_path: Path, way: signal.Signals) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", script, str(tmp_path)], stderr=subprocess.DEVNULL
     ) as builder:
-        deadline = Deadline(30, "two sleeping recipes")
         pids = tmp_path / "pids"
-        while not deadline.expired:
-            if pids.exists() and len(pids.read_text().splitlines()) == 2:
-                break
-            time.sleep(0.05)
+        wait_for(lambda: pids.exists() and pids.read_text().count("\n") == 2, "sleeping recipes")
         family = processes_in(tmp_path)
         assert len(family) >= 5  # make, two makes of its own, two recipes
         builder.send_signal(way)

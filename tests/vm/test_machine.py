@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import signal
@@ -13,6 +12,7 @@ import pytest
 
 from host.deadline import Deadline
 from host.kernel_reports import ReportKind
+from tests.processes import naming
 from vm.errors import BootFailed, CallRefused, ChannelBroken, GuestCrashed, QemuDied
 from vm.machine import Machine, MachineSpec
 
@@ -93,10 +93,7 @@ def test_boot_timeout_leaves_no_qemu(spec: MachineSpec, tmp_path: Path) -> None:
     with pytest.raises(BootFailed, match=r"within 0\.3 s"):
         Machine.boot(spec, directory=tmp_path, deadline=Deadline(0.3, "agent"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["console.log", "qemu.log"]
-    named = str(tmp_path).encode()
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            assert named not in process.read_bytes()
+    assert naming(str(tmp_path)) == []
 
 
 def test_close_is_final(spec: MachineSpec, tmp_path: Path) -> None:

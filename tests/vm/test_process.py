@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from host.deadline import Deadline
+from tests.processes import gone, wait_for
 from vm.qemu.process import Qemu
 
 #: A parent process that starts a "QEMU", which writes its pid and waits.
@@ -27,40 +27,26 @@ time.sleep(60)
 """
 
 
-def _gone(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-    return state == "Z"
-
-
-def _wait(condition: Callable[[], bool], what: str) -> None:
-    deadline = Deadline(30, what)
-    while not condition():
-        deadline.pause()
-
-
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_qemu_dies_with_the_host_process(tmp_path: Path, end: signal.Signals) -> None:
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     with subprocess.Popen(
         [sys.executable, "-c", HOST], cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL
     ) as host:
-        _wait((tmp_path / "pid").exists, "start of the program")
+        wait_for((tmp_path / "pid").exists, "start of the program")
         pid = int((tmp_path / "pid").read_text())
         host.send_signal(end)
-    _wait(lambda: _gone(pid), "end of the program")
+    wait_for(lambda: gone(pid), "end of the program")
 
 
 def test_kill_is_complete_and_idempotent(tmp_path: Path) -> None:
     qemu = Qemu(["/bin/sh", "-c", "sleep 600 & echo $!; wait"], tmp_path / "log")
-    _wait(lambda: bool(qemu.output()), "start of the program")
+    wait_for(qemu.output, "start of the program")
     qemu.kill()
     qemu.kill()
     assert not qemu.alive()
     child = int(qemu.output())
-    _wait(lambda: _gone(child), "end of the group")
+    wait_for(lambda: gone(child), "end of the group")
 
 
 def test_status_and_output(tmp_path: Path) -> None:

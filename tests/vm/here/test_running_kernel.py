@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from errno import EAGAIN, EPIPE
 from pathlib import Path
 
 import pytest
 
 from host.deadline import Deadline
+from tests.processes import wait_for
 from vm.errors import AgentStuck, NoAnswer
 from vm.guest import here
 from vm.here import kernel_log
@@ -69,10 +69,8 @@ def test_lost_records_are_an_error(
 
 def test_a_session_is_killed_with_its_orphans() -> None:
     shell = subprocess.Popen(["sh", "-c", "sleep 99 & sleep 99"], start_new_session=True)
-    limit = time.monotonic() + 10
-    while len(members := here.members(shell.pid)) < 2:
-        assert time.monotonic() < limit
-        time.sleep(0.01)
+    wait_for(lambda: len(here.members(shell.pid)) >= 2, "a second process")
+    members = here.members(shell.pid)
     assert end_session(shell.pid, Deadline(10, "end")) == []
     assert shell.wait(10) == -9
     # Whatever adopts the orphans may leave them zombies.
