@@ -97,13 +97,8 @@ def test_refresh_resolves_the_revision_again(store: Store, tmp_path: Path) -> No
     assert ensure(ENTRY, store, workshop=shop).revision == "6.12.1-1"
     assert ensure(ENTRY, store, workshop=shop, refresh=True).revision == "6.12.2-1"
     assert ensure(ENTRY, store, workshop=shop).revision == "6.12.2-1"
-    assert shop.diary == [
-        "prepare 9.9 None",
-        "make 6.12.1-1",
-        "prepare 9.9 None",
-        "prepare 9.9 None",
-        "make 6.12.2-1",
-    ]
+    prepare = "prepare 9.9 None"
+    assert shop.diary == [prepare, "make 6.12.1-1", prepare, prepare, "make 6.12.2-1"]
 
 
 def test_changed_configuration_keeps_the_revision(store: Store, tmp_path: Path) -> None:

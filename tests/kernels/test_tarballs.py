@@ -18,17 +18,9 @@ from tests.kernels.fake_make import ENTRY
 from tests.kernels.fake_sources import MTIME, obtained, tarball
 
 FILES = (
-    "linux-6.1.tar.xz",
-    "linux-6.1.9.tar.gz",
-    "linux-6.1.10.tar.xz",
-    "linux-6.10.2.tar.xz",
-    "linux-6.18-rc7.tar.gz",
-    "linux-6.19-rc1.tar.gz",
-    "linux-6.19-rc10.tar.gz",
-    "linux-6.18.tar.gz",
-    "patch-6.20.xz",
-    "linux-6.20.tar.sign",
-    "linux-next-7.tar.gz",
+    *("linux-6.1.tar.xz", "linux-6.1.9.tar.gz", "linux-6.1.10.tar.xz", "linux-6.10.2.tar.xz"),
+    *("linux-6.18-rc7.tar.gz", "linux-6.19-rc1.tar.gz", "linux-6.19-rc10.tar.gz"),
+    *("linux-6.18.tar.gz", "patch-6.20.xz", "linux-6.20.tar.sign", "linux-next-7.tar.gz"),
 )
 
 

@@ -15,43 +15,23 @@ from tests.runner.liar import Lie, lies, tell
 # later (fork, unregistering, auto-delete, pages to be faulted in), and with open answers (hash
 # order, the verifier's log).
 EXHAUSTED = (
-    "unregister.child_for_itself",
-    "unregister.clears_at_any_place.u64-bit32",
-    "unregister.last_reference",
-    "unregister.size.17-nonzero",
-    "unregister.memory_replaced",
-    "write.equals_writev",
-    "dynamic_events.delete_when_idle",
-    "status.used_by_ftrace",
-    "bpf.walk_hash_again",
-    "bpf.helpers_together",
-    "bpf.log_names_register.unset",
-    "bpf.map_kept_by_program",
-    "perf.lost",
-    "perf.two_events",
+    *("unregister.child_for_itself", "unregister.clears_at_any_place.u64-bit32"),
+    *("unregister.last_reference", "unregister.size.17-nonzero", "unregister.memory_replaced"),
+    *("write.equals_writev", "dynamic_events.delete_when_idle", "status.used_by_ftrace"),
+    *("bpf.walk_hash_again", "bpf.helpers_together", "bpf.log_names_register.unset"),
+    *("bpf.map_kept_by_program", "perf.lost", "perf.two_events"),
 )
 KINDS = {
-    "errno",
-    "success",
-    "value",
-    "text, a byte changed",
-    "text, the first byte changed",
-    "text, a line missing",
-    "text, a line twice",
-    "text, cut short",
-    "text, something behind it",
-    "memory, not readable",
-    "memory, the guard before",
-    "memory, the guard behind",
-    "memory, the word",
-    "memory, inside the word",
+    *("errno", "success", "value"),
+    *("text, a byte changed", "text, the first byte changed", "text, a line missing"),
+    *("text, a line twice", "text, cut short", "text, something behind it"),
+    *("memory, not readable", "memory, the guard before", "memory, the guard behind"),
+    *("memory, the word", "memory, inside the word"),
 }
 # While kernel work is pending an older answer may be right, but not one of these.
 NEVER_TRUE_FOR_A_WHILE = {
-    "errno",
-    "text, something behind it",
-    "memory, the guard before",
-    "memory, the guard behind",
+    *("errno", "text, something behind it"),
+    *("memory, the guard before", "memory, the guard behind"),
 }
 SEED = 6_12
 
