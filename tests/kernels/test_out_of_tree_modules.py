@@ -142,15 +142,23 @@ def test_unusable_directory_is_refused(store: Store, make: FakeMake, probe: Path
 
 
 @pytest.mark.parametrize(
-    ("file", "seen"),
-    [("fork.c", False), ("bounds.c", True), ("sched.h", True), ("tools/fork.c", True)],
+    ("file", "option", "seen"),
+    [
+        # fork.c has an object of its own; bounds.c generates a header, tools/fork.c builds modules.
+        ("fork.c", "CONFIG_MODULES", False),
+        ("bounds.c", "CONFIG_MODULES", True),
+        ("sched.h", "CONFIG_MODULES", True),
+        ("tools/fork.c", "CONFIG_MODULES", True),
+        # The module is bound to the image.
+        ("fork.c", "CONFIG_RANDSTRUCT", True),
+        ("fork.c", "CONFIG_DEBUG_INFO_BTF_MODULES", True),
+    ],
 )
-def test_patch_of_a_header_rebuilds_modules(
-    store: Store, make: FakeMake, probe: Path, file: str, seen: bool
+def test_patch_that_a_module_can_see_rebuilds_it(
+    store: Store, make: FakeMake, probe: Path, file: str, option: str, seen: bool
 ) -> None:
-    """fork.c has an object of its own; bounds.c generates a header, tools/fork.c builds modules."""
     text = f"--- /dev/null\n+++ b/{file}\n@@ -0,0 +1 @@\n+B\n"
-    entry = replace(ENTRY, wanted=("CONFIG_MODULES=y",))
+    entry = replace(ENTRY, wanted=("CONFIG_MODULES=y", f"{option}=y"))
     ensure(patched(entry, text), store)
     (objects,) = store.objects.glob("*/9.9+ten")
     (objects / "tools").mkdir()
@@ -160,20 +168,6 @@ def test_patch_of_a_header_rebuilds_modules(
     second = ensure_module(patched(entry, text.replace("B", "D")), probe, store)
     assert (second != first) is seen
     assert len(module_makes(make)) == (2 if seen else 1)
-
-
-@pytest.mark.parametrize("option", ["CONFIG_RANDSTRUCT", "CONFIG_DEBUG_INFO_BTF_MODULES"])
-def test_module_is_bound_to_an_image_with_btf(
-    store: Store, make: FakeMake, probe: Path, option: str
-) -> None:
-    text = "--- /dev/null\n+++ b/fork.c\n@@ -0,0 +1 @@\n+B\n"
-    entry = replace(ENTRY, wanted=("CONFIG_MODULES=y", f"{option}=y"))
-    ensure(patched(entry, text), store)
-    (objects,) = store.objects.glob("*/9.9+ten")
-    (objects / "fork.o").touch()
-    for edit in "CD":
-        ensure_module(patched(entry, text.replace("B", edit)), probe, store)
-    assert len(module_makes(make)) == 2
 
 
 def test_earlier_patch_finds_its_module(store: Store, make: FakeMake, probe: Path) -> None:

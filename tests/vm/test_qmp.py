@@ -89,38 +89,29 @@ def test_save(descriptor: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("progress", "message"),
+    ("progress", "silent", "kind", "message"),
     [
-        ({"status": "active"}, "no saved state within 0.3 s"),
-        ({"status": "failed", "error-desc": "disk full"}, "disk full"),
+        ({"status": "active"}, "", MonitorTrouble, "no saved state within 0.3 s"),
+        ({"status": "failed", "error-desc": "disk full"}, "", MonitorTrouble, "disk full"),
+        ({"status": "completed"}, "stop", MonitorTrouble, ""),
+        ({"status": "completed"}, "cont", StillStopped, ""),
     ],
+    ids=["too slow", "failed", "stop hangs", "cont hangs"],
 )
 def test_failed_save_resumes_the_guest(
-    descriptor: int, progress: dict[str, str], message: str
+    descriptor: int, progress: dict[str, str], silent: str, kind: type[Exception], message: str
 ) -> None:
-    def answer(command: str, commands: list[str]) -> dict[str, Any]:
+    def answer(command: str, commands: list[str]) -> dict[str, Any] | None:
+        if command == silent:
+            return None
         cancelled = {"status": "cancelled"} if "migrate_cancel" in commands else progress
         return cancelled if command == "query-migrate" else {}
 
     commands, trouble = _save(answer, descriptor)
-    assert type(trouble) is MonitorTrouble
+    assert type(trouble) is kind
     assert message in str(trouble)
     assert ("migrate_cancel" in commands) is (progress["status"] == "active")
     assert commands[-1] == "cont"
-
-
-@pytest.mark.parametrize("silent", ["stop", "cont"])
-def test_unanswered_command(descriptor: int, silent: str) -> None:
-    """If stop or cont hangs, the guest resumes or StillStopped is raised."""
-
-    def answer(command: str, commands: list[str]) -> dict[str, Any] | None:
-        if command == silent:
-            return None
-        return {"status": "completed"} if command == "query-migrate" else {}
-
-    commands, trouble = _save(answer, descriptor)
-    assert commands[-1] == "cont"
-    assert type(trouble) is (StillStopped if silent == "cont" else MonitorTrouble)
 
 
 def test_qemu_is_killed_before_channels_close() -> None:
