@@ -128,51 +128,34 @@ def test_a_file_that_is_not_a_journal_is_refused(path: Path, data: bytes, messag
     assert path.read_bytes() == data
 
 
+ENDED = "line 5: write.a has already ended"
+ANOTHER = "line 5: continues another run"
+RESULT = {"event": "case", "case": case("write.e").to_json()}
+
+
 @pytest.mark.parametrize(
-    ("entry", "message"),
+    ("names", "end", "entry", "message"),
     [
-        ({"event": "party"}, "is not a journal entry"),
-        ({"event": "case", "case": {}}, r"case\.id: is missing"),
+        ("a", None, {"event": "party"}, "line 5: is not a journal entry"),
+        ("a", None, {"event": "case", "case": {}}, r"line 5\.case\.id: is missing"),
         *(
-            ({"event": event, "case": case("write.a").to_json()}, "write.a has already ended")
+            ("a", None, {"event": event, "case": case("write.a").to_json()}, ENDED)
             for event in ("case", "attempt", "extra")
         ),
-        ({"event": "running", "id": "write.a", "tier": "quick"}, "write.a has already ended"),
-        ({"event": "plan", "selected": 5}, "5 cases are selected, 4 were"),
+        ("a", None, {"event": "running", "id": "write.a", "tier": "quick"}, ENDED),
+        ("a", None, {"event": "plan", "selected": 5}, "line 5: 5 cases are selected, 4 were"),
+        ("a", None, {"event": "run", **encode(replace(head(), suite="0.2.0"))}, ANOTHER),
+        ("abcd", None, RESULT, "line 11: more cases ended than the 4 selected"),
+        ("a", "interrupted", RESULT, "line 6: follows the end of the run"),
     ],
 )
 def test_an_inconsistent_entry_is_refused(
-    path: Path, entry: dict[str, object], message: str
-) -> None:
-    part(path, "write.a")
-    with JournalWriter(path) as journal:
-        journal._append(dict(entry))
-    with pytest.raises(ReportError, match=rf"line 5[.:] ?{message}"):
-        read_journal(path)
-
-
-@pytest.mark.parametrize(
-    ("names", "end", "message"),
-    [
-        ("abcd", None, "line 11: more cases ended than the 4 selected"),
-        ("a", "interrupted", "line 6: follows the end of the run"),
-    ],
-)
-def test_a_result_beyond_the_run_is_refused(
-    path: Path, names: str, end: str | None, message: str
+    path: Path, names: str, end: str | None, entry: dict[str, object], message: str
 ) -> None:
     part(path, *(f"write.{name}" for name in names), end=end)
     with JournalWriter(path) as journal:
-        journal.case(case("write.e"))
+        journal._append(dict(entry))
     with pytest.raises(ReportError, match=message):
-        read_journal(path)
-
-
-def test_another_run_cannot_resume_it(path: Path) -> None:
-    part(path, "write.a")
-    with JournalWriter(path) as journal:
-        journal.begin(replace(head(), suite="0.2.0"))
-    with pytest.raises(ReportError, match="line 5: continues another run"):
         read_journal(path)
 
 

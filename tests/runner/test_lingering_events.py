@@ -145,25 +145,16 @@ def test_event_is_waited_for_before_its_guest_is_replaced() -> None:
     assert [each.id for each in runner.take_other_results()] == ["a.three.leftover"]
 
 
-def test_second_wait_is_short() -> None:
-    guest = Keeping()
-    runner = running(guest)
-    for name in ("a.one", "a.two"):
-        perform(runner, name, then=lambda: guest.show("u:e\n"))
-        perform(runner, "a.global", case=GLOBAL)
-    first, second = runner.take_other_results()
-    assert (first.id, second.id) == ("a.one.leftover", "a.two.leftover")
-    assert guest.waits == [5.0, 0.5]
-
-
-def test_kernel_that_keeps_everything_is_not_waited_for_forever() -> None:
+def test_waits_get_shorter_and_end() -> None:
+    """A kernel that keeps everything is not waited for forever."""
     guest = Keeping()
     runner = running(guest)
     for number in range(10):
         perform(runner, f"a.c{number}", then=lambda: guest.show("u:e\n"))
         perform(runner, "a.global", case=GLOBAL)
-    assert len(runner.take_other_results()) == 5
-    assert guest.waits[5:] == [0.0] * 5
+    found = [each.id for each in runner.take_other_results()]
+    assert found == [f"a.c{number}.leftover" for number in range(5)]
+    assert (guest.waits[:2], guest.waits[5:]) == ([5.0, 0.5], [0.0] * 5)
     assert len(guest.booted) == 10
 
 

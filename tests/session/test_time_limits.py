@@ -42,22 +42,22 @@ def test_calls_that_hang_shorten_later_ones() -> None:
     assert left == [20, 10, 5, 5]
 
 
-def test_case_that_does_not_end_is_blamed() -> None:
-    with pytest.raises(
-        CaseTooLong, match=r"no end of write.x within 0 s \(60 s x 5 for tcg\)"
-    ) as e:
-        clipped(20, 0, None)
-    trouble = explain(e.value, True)
-    assert trouble is not None
-    assert (trouble.outcome, trouble.blame) == (Outcome.ERROR, Blame.CASE)
-
-
-def test_run_past_its_deadline_is_an_error_of_the_host() -> None:
-    with pytest.raises(RunOver, match="the run's deadline of 1e-09 s has passed") as caught:
-        clipped(20, 300, 1e-9)
+@pytest.mark.parametrize(
+    ("case", "run", "error", "message", "blame"),
+    [
+        (0, None, CaseTooLong, r"no end of write.x within 0 s \(60 s x 5 for tcg\)", Blame.CASE),
+        (300, 1e-9, RunOver, "the run's deadline of 1e-09 s has passed", Blame.HOST),
+    ],
+    ids=["case", "run"],
+)
+def test_passed_limit_is_no_verdict(
+    case: float, run: float | None, error: type[Exception], message: str, blame: Blame
+) -> None:
+    with pytest.raises(error, match=message) as caught:
+        clipped(20, case, run)
     trouble = explain(caught.value, True)
     assert trouble is not None
-    assert (trouble.outcome, trouble.blame) == (Outcome.ERROR, Blame.HOST)
+    assert (trouble.outcome, trouble.blame) == (Outcome.ERROR, blame)
 
 
 def test_case_after_the_deadline_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
