@@ -48,17 +48,19 @@ def _perform(arguments: argparse.Namespace) -> int:
     Raises KernelsError.
     """
     # Imported late: the parser does not need them.
-    from conformance.session.program_guest import program_guest
+    from conformance.session.program_guest import directories_named, program_guest
     from vm.errors import GuestCrashed
 
     one_kernel.clean_up_on_signals()
     hint = "name a kernel of the catalog: --kernel 6.12"
     one_kernel.refuse_model(arguments, "the model has no shell", hint)
+    more = directories_named(arguments.command or [""], Path.cwd())
     with one_kernel.resolved(arguments, "run") as target, scratch() as directory:
         gdb = directory / "gdb" if arguments.gdb else None
         attach = _gdb_command(arguments, gdb) if gdb else ""
         try:
-            with program_guest(target, Path.cwd(), gdb, cpus=arguments.cpus) as guest:
+            work = Path.cwd()
+            with program_guest(target, work, gdb, more=more, cpus=arguments.cpus) as guest:
                 if attach:
                     _say(f"attach with: {attach}")
                 code = _run(guest, arguments)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,16 +14,45 @@ from conformance.session.target.target import Target
 from host.deadline import Deadline
 from host.kernel_reports import HARMLESS
 from host.temporary_directories import scratch
+from kernels.errors import UserMistake
 from vm.kernel_log.reports import Finding
 from vm.machine import Machine
 from vm.shell import relay
-from vm.shell.root import Root, root_of
+from vm.shell.root import PROGRAMS, Root, root_of
 
+# Directories below / that guests have, of the host or of their own.
+_IN_GUESTS = (*PROGRAMS, "dev", "etc", "host", "proc", "run", "sys", "uevt")
 _SEARCH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # Variables of the user that programs in the guest see.
 _HANDED_ON = ("TERM", "LANG", "LC_ALL", "COLORTERM", "NO_COLOR")
 # A kernel with a random base has symbols at other addresses than vmlinux.
 _FIXED_BASE = "nokaslr"
+
+
+def directories_named(command: Sequence[str], work: Path) -> tuple[Path, ...]:
+    """The directories of files that a command names by absolute paths, if guests lack them.
+
+    ``command`` is a program and its arguments, or one word for sh.  Guests have the host's
+    programs, and ``work`` as /host.  Raises UserMistake for a program above ``work``.
+    """
+    words = list(command) if len(command) > 1 else _words_of(command[0])
+    program = Path(os.path.normpath(work / words[0])) if words else work
+    if words and words[0].startswith(".") and not program.is_relative_to(work):
+        what = f"{words[0]}: the guest has the working directory as /host, and not what is above"
+        raise UserMistake(what, f"name the program by its absolute path: {program}")
+    named = [Path(word) for word in words if word.startswith("/")]
+    missing = [each for each in named if each.parts[2:] and each.parts[1] not in _IN_GUESTS]
+    # In the order of the words, each once.
+    return tuple(dict.fromkeys(each.parent for each in missing if each.is_file()))
+
+
+def _words_of(line: str) -> list[str]:
+    """The words of a line for sh; [] for one that shlex does not understand."""
+    with suppress(ValueError):
+        words = shlex.shlex(line, posix=True, punctuation_chars=True)
+        words.whitespace_split = True
+        return list(words)
+    return []
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.session.here.system import BorrowedSystem
-from conformance.session.program_guest import ProgramGuest, program_guest
+from conformance.session.program_guest import (
+    ProgramGuest,
+    directories_named,
+    program_guest,
+)
 from conformance.session.target.target import Target
 from host.deadline import Deadline
 from host.kernel_reports import HARMLESS
@@ -60,14 +64,15 @@ class RecordedProgram:
     def run(self, target: Target, work: Path, limit: float | None) -> Ended:
         """Run it in a guest with ``work`` as /host, at most ``limit`` seconds.
 
-        Raises VmError, OSError.
+        Raises UserMistake, VmError, OSError.
         """
+        more = directories_named(self.words, work)
         with scratch() as tools:
             compile_recorder(tools / _PROGRAM)
             remarks: list[str] = []
             crashed = False
             try:
-                with program_guest(target, work, tools=tools) as guest:
+                with program_guest(target, work, tools=tools, more=more) as guest:
                     remarks.append(self._run(guest, limit))
                     reports = [f"the kernel reported: {r.text}" for r in guest.reports()]
                     crashed = bool(reports)
@@ -144,5 +149,5 @@ def _said(code: int) -> str:
     """How the program ended, "" if well; as a shell says it."""
     ended = f"the program ended with exit code {code}" if code else ""
     if code == _SIGILL:
-        ended += ": the guest's processor lacks an instruction; compile for any x86-64"
+        ended += ": the guest's processor lacks an instruction; compile without -march=native"
     return ended

@@ -15,8 +15,8 @@ from pathlib import Path
 from host.temporary_directories import scratch
 from vm.qemu.command_line import Export
 
-#: Where programs are; those that are links lead to others.
-_PROGRAMS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu")
+#: Where programs are, below /; those that are links lead to others.
+PROGRAMS = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu")
 #: What programs read in /etc, and what is no secret.
 _SETTINGS = (
     *("alternatives", "bash.bashrc", "bashrc", "group", "inputrc", "ld.so.cache", "ld.so.conf"),
@@ -53,7 +53,7 @@ def root_of(
     where they are on the host.  Without ``work`` all of it is read-only.
     Raises OSError.
     """
-    found = [host / name for name in _PROGRAMS if (host / name).is_dir()]
+    found = [host / name for name in PROGRAMS if (host / name).is_dir()]
     programs = [path for path in found if not path.is_symlink()]
     links = tuple((f"/{p.name}", str(p.readlink())) for p in found if p.is_symlink())
     with scratch() as directory:
