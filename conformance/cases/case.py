@@ -28,6 +28,7 @@ _NAMES_DOCUMENT = re.compile(r"[\w/.-]+\.(rst|c|h)(:\w+)?@")
 _DIRECTORY = "Documentation/trace/"
 _OF_DIRECTORY = re.compile(r"[\w-]+\.rst@")
 _ATTRIBUTE = "uevt_case"
+_KEYWORDS = "uevt_keywords"
 
 
 # Variants of a case that have the tier of the case; the others are full.
@@ -202,7 +203,8 @@ def surface(name: str, **defaults: Unpack[Declaration]) -> Surface:
     several words by spaces.  ``level`` is the kind of promise (``Level``).  ``own_kernel`` is why
     ``--here`` skips a case.  A ``spec`` or ``doc`` that names no file is about that of the surface,
     which is trace_events_user.c and user_events.rst@v6.12 if the surface names none.  Documents of
-    Documentation/trace need no directory.
+    Documentation/trace need no directory.  ``@spec`` and ``@doc`` below ``@case`` replace its
+    keywords where they do not fit on one line.
     """
     return Surface(name, defaults)
 
@@ -225,8 +227,10 @@ class Surface:
 
         def mark(function: CaseFunction) -> CaseFunction:
             id = f"{self.name}.{function.__name__.removeprefix('test_')}"
+            below = _keywords_below(function)
             try:
-                declared = self._case(id, own, function.__doc__ or "")
+                _check_once(own, below)
+                declared = self._case(id, {**own, **below}, function.__doc__ or "")
             except ValueError as error:
                 raise ValueError(f"case {id}: {error}") from None
             setattr(function, _ATTRIBUTE, declared)
@@ -273,6 +277,12 @@ class Surface:
         )
 
 
+def _check_once(own: Declaration, below: Declaration) -> None:
+    """Raise ValueError for a keyword in both."""
+    for keyword in own.keys() & below.keys():
+        raise ValueError(f"write {keyword}= or @{keyword}, not both")
+
+
 def _check_words(kind: str, words: Iterable[str], allowed: Iterable[str]) -> None:
     """Raise ValueError for the first word that is not allowed."""
     allowed = list(allowed)
@@ -295,6 +305,33 @@ def _doc(of_surface: str, own: str) -> str:
     for text in filter(None, (of_surface, own)):
         doc = text if _NAMES_DOCUMENT.match(text) else f"{doc.partition(': ')[0]}: {text}"
     return _DIRECTORY + doc if _OF_DIRECTORY.match(doc) else doc
+
+
+def spec(text: str) -> Callable[[CaseFunction], CaseFunction]:
+    """The keyword ``spec`` of a case on a line of its own, below ``@case``."""
+    return _keyword(spec=text)
+
+
+def doc(text: str) -> Callable[[CaseFunction], CaseFunction]:
+    """The keyword ``doc`` of a case on a line of its own, below ``@case``."""
+    return _keyword(doc=text)
+
+
+def _keyword(**keyword: Unpack[Declaration]) -> Callable[[CaseFunction], CaseFunction]:
+    def mark(function: CaseFunction) -> CaseFunction:
+        if declared(function):
+            raise ValueError(f"{function.__name__}: write @{', @'.join(keyword)} below @case")
+        below: Declaration = {**_keywords_below(function), **keyword}
+        setattr(function, _KEYWORDS, below)
+        return function
+
+    return mark
+
+
+def _keywords_below(function: object) -> Declaration:
+    """What ``@spec`` and ``@doc`` stated about a function."""
+    below: Declaration = getattr(function, _KEYWORDS, Declaration())
+    return below
 
 
 def declared(function: object) -> Case | None:

@@ -23,6 +23,8 @@ _CHOICES = frozenset({"bug", "dated", "line", "status_line"})
 _FILLING = frozenset({"add", "append", "extend", "insert", "update"})
 _BUILT_IN = "bytes dict enumerate frozenset int len list max min range reversed set sorted str sum"
 _PURE = frozenset([*_BUILT_IN.split(), "tuple", "zip"])
+# Decorators of a case that fill no parameter.
+_DECLARING = frozenset({"case", "spec", "doc"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +242,7 @@ def _table_names(function: ast.FunctionDef) -> Iterator[str]:
     """The parameters that tables of variants fill: all but ``ue``."""
     for decorator in function.decorator_list:
         match decorator:
-            case ast.Call(func=ast.Name(id=name)) | ast.Name(id=name) if name != "case":
+            case ast.Call(func=ast.Name(id=name)) | ast.Name(id=name) if name not in _DECLARING:
                 yield from (argument.arg for argument in function.args.args[1:])
 
 

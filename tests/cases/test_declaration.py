@@ -14,6 +14,8 @@ from conformance.cases.case import (
     Isolation,
     Tier,
     declared,
+    doc,
+    spec,
     surface,
     variants,
 )
@@ -91,6 +93,36 @@ def test_doc_without_a_document_is_about_that_of_the_surface(
     def test_short() -> None: ...
 
     assert case_of(test_short).doc == doc
+
+
+def test_spec_and_doc_may_be_decorators() -> None:
+    @case(tier="quick")
+    @spec("user_reg_get")
+    @doc("Registering: a size")
+    def test_short() -> None: ...
+
+    found = case_of(test_short)
+    assert found.tier is Tier.QUICK
+    assert (found.spec, found.doc) == (
+        "trace_events_user.c:user_reg_get",
+        f"{DOC}: Registering: a size",
+    )
+
+
+def test_a_keyword_that_is_a_decorator_too_is_refused() -> None:
+    with pytest.raises(ValueError, match="write doc= or @doc, not both"):
+
+        @case(doc="Status")
+        @doc("Deleting")
+        def test_short() -> None: ...
+
+
+def test_a_decorator_above_the_declaration_is_refused() -> None:
+    with pytest.raises(ValueError, match="test_short: write @spec below @case"):
+
+        @spec("user_reg_get")
+        @case
+        def test_short() -> None: ...
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ Operands come from a map, so that the verifier cannot fold them.
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.bpf_arithmetic_programs import Computer, keep
 from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import (
@@ -143,9 +143,8 @@ def test_shift_by_number(ue: UserEvents) -> None:
     assert Computer(ue, *program).run(0xFEDC_BA98_F654_3211)[:7] == expected
 
 
-@case(
-    spec="kernel/bpf/verifier.c:do_misc_fixups", doc="silent; a program is not ended by it any more"
-)
+@case(spec="kernel/bpf/verifier.c:do_misc_fixups")
+@doc("silent; a program is not ended by it any more")
 def test_division_by_zero(ue: UserEvents) -> None:
     """Division by zero is zero, modulo zero is the dividend; in 32 bits its low half."""
     program = []

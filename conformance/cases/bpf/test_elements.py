@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.client.bpf import Bpf
 from conformance.client.tracefs import DATA
 from conformance.client.user_events import UserEvents
@@ -92,10 +92,8 @@ def test_update_full(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    spec="kernel/bpf/arraymap.c:array_map_update_elem",
-    doc="BPF_ANY, BPF_NOEXIST and BPF_EXIST are 0, 1 and 2; the rest is reserved",
-)
+@case(spec="kernel/bpf/arraymap.c:array_map_update_elem")
+@doc("BPF_ANY, BPF_NOEXIST and BPF_EXIST are 0, 1 and 2; the rest is reserved")
 def test_update_array(ue: UserEvents) -> None:
     """All elements of an array exist: NOEXIST is EEXIST, EXIST and ANY replace."""
     map_ = Bpf(ue.process).array()

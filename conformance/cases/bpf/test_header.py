@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.client.addresses import BUFFER, STRING
 from conformance.client.bpf import Bpf
 from conformance.client.user_events import UserEvents
@@ -30,9 +30,8 @@ def elem(key: int, value: int, flags: int = 0) -> bytes:
     return struct.pack("<IIQQQ", 0, 0, key, value, flags)
 
 
-@case(
-    spec="__sys_bpf", doc="enum bpf_cmd counts create, lookup, update, delete and next key from 0"
-)
+@case(spec="__sys_bpf")
+@doc("enum bpf_cmd counts create, lookup, update, delete and next key from 0")
 def test_commands(ue: UserEvents) -> None:
     """The map commands are 0 to 4: create, lookup, update, delete, next key."""
     system, process = Bpf(ue.process), ue.process
@@ -72,10 +71,8 @@ def test_program_of_bytes(ue: UserEvents) -> None:
     assert pair.receive().data == b"0123456"
 
 
-@case(
-    spec="map_create",
-    doc="union bpf_attr has map_type, key_size, value_size and max_entries at first",
-)
+@case(spec="map_create")
+@doc("union bpf_attr has map_type, key_size, value_size and max_entries at first")
 @variants({"map_type": 0, "key_size": 4, "value_size": 8, "max_entries": 12})
 def test_map_create_offsets(ue: UserEvents, offset: int) -> None:
     """map_type at 0, key_size at 4, value_size at 8 and max_entries at 12 must not be 0."""
@@ -85,10 +82,8 @@ def test_map_create_offsets(ue: UserEvents, offset: int) -> None:
     assert system.call(0, without, slot=21).errno == "EINVAL"
 
 
-@case(
-    spec="map_update_elem, map_lookup_elem",
-    doc="map_fd, then key, value or next_key, and flags, each aligned to 8 bytes",
-)
+@case(spec="map_update_elem, map_lookup_elem")
+@doc("map_fd, then key, value or next_key, and flags, each aligned to 8 bytes")
 def test_elem_offsets(ue: UserEvents) -> None:
     """The map is at 0, the key at 8, the value at 16, flags at 24; missing bytes are zero."""
     system, process = Bpf(ue.process), ue.process
@@ -119,10 +114,8 @@ def test_prog_load_offsets(ue: UserEvents) -> None:
     assert system.call(5, attributes, size=4, slot=25).errno == without_count
 
 
-@case(
-    spec="kernel/bpf/core.c:___bpf_prog_run",
-    doc="struct bpf_insn is an opcode, two registers of four bits, off and imm",
-)
+@case(spec="kernel/bpf/core.c:___bpf_prog_run")
+@doc("struct bpf_insn is an opcode, two registers of four bits, off and imm")
 def test_instruction_fields(ue: UserEvents) -> None:
     """The low half of the second byte is the destination, off is at 2, imm at 4, both signed."""
     system, process = Bpf(ue.process), ue.process

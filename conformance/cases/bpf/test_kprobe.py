@@ -7,7 +7,7 @@ called: here by a write(2) to user_events_data.
 from __future__ import annotations
 
 from conformance import ops
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.kprobes import (
     SAMPLE,
     add_kprobe,
@@ -50,10 +50,8 @@ def test_kprobe_stores(ue: UserEvents, answer: int, samples: int) -> None:
     assert event.count == 1 + samples
 
 
-@case(
-    spec="kernel/events/core.c:perf_event_free_bpf_prog",
-    doc="closing the event of perf takes the program off",
-)
+@case(spec="kernel/events/core.c:perf_event_free_bpf_prog")
+@doc("closing the event of perf takes the program off")
 def test_kprobe_detaches(ue: UserEvents) -> None:
     """Closing the perf event detaches its program, which no longer runs though it is loaded."""
     data, name = ue.open_data(), add_kprobe(ue)
@@ -110,10 +108,8 @@ def test_kprobe_twice(ue: UserEvents) -> None:
     assert runs_of(counts) == 1
 
 
-@case(
-    spec="kernel/trace/bpf_trace.c:trace_call_bpf",
-    doc="silent about several programs on one kprobe",
-)
+@case(spec="kernel/trace/bpf_trace.c:trace_call_bpf")
+@doc("silent about several programs on one kprobe")
 def test_kprobe_two_programs(ue: UserEvents) -> None:
     """All programs of a kprobe run at each hit; one that returns 0 suppresses all events."""
     data, name = ue.open_data(), add_kprobe(ue)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.abi.bpf import Helper
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.kprobes import KEY, KPROBE, add_kprobe, listen_to
 from conformance.client.bpf import Bpf, Map
 from conformance.client.user_events import UserEvents
@@ -45,10 +45,8 @@ def reading(values: Map, source: list[Piece], size: int) -> list[Piece]:
     ]
 
 
-@case(
-    spec="kernel/trace/bpf_trace.c:bpf_probe_read_compat",
-    doc="include/uapi/linux/bpf.h@v4.1:BPF_FUNC_probe_read: copies any memory, safely",
-)
+@case(spec="kernel/trace/bpf_trace.c:bpf_probe_read_compat")
+@doc("include/uapi/linux/bpf.h@v4.1:BPF_FUNC_probe_read: copies any memory, safely")
 @variants(
     # The file position, 0, on the kernel stack.
     ("kernel", [bpf_assembler.ldx_mem(Size.DW, R3, R6, POSITION)], 8, bytes(16)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.kprobes import (
     KPROBE,
     PLAIN,
@@ -63,10 +63,8 @@ def test_kprobe_wrong_program(ue: UserEvents, kind: int) -> None:
     assert event.count == 1
 
 
-@case(
-    spec="kernel/bpf/syscall.c:bpf_prog_get",
-    doc="PERF_EVENT_IOC_SET_BPF takes the descriptor of a program",
-)
+@case(spec="kernel/bpf/syscall.c:bpf_prog_get")
+@doc("PERF_EVENT_IOC_SET_BPF takes the descriptor of a program")
 def test_kprobe_no_program(ue: UserEvents) -> None:
     """The descriptor of anything but a program is EINVAL, a closed one EBADF."""
     name = add_kprobe(ue)
@@ -79,13 +77,8 @@ def test_kprobe_no_program(ue: UserEvents) -> None:
     assert event.set_program(map_.slot).errno == "EBADF"
 
 
-@case(
-    spec="perf_event_set_bpf_handler",
-    doc="PERF_EVENT_IOC_SET_BPF takes the descriptor of a program, for events of the kernel's "
-    "tracing",
-    isolation="none",
-    facilities="bpf_tracing",
-)
+@case(spec="perf_event_set_bpf_handler", isolation="none", facilities="bpf_tracing")
+@doc("PERF_EVENT_IOC_SET_BPF takes the descriptor of a program, for events of the kernel's tracing")
 @variants({"kprobe": KPROBE, "tracepoint": TRACEPOINT, "socket_filter": SOCKET_FILTER})
 def test_kprobe_not_traced(ue: UserEvents, kind: int) -> None:
     """A perf event that is neither a tracepoint nor a kprobe takes no program: EINVAL."""
@@ -97,10 +90,8 @@ def test_kprobe_not_traced(ue: UserEvents, kind: int) -> None:
     assert event.set_program(program.slot).errno == "EINVAL"
 
 
-@case(
-    spec="kernel/bpf/syscall.c:bpf_prog_load; kernel/events/core.c:perf_allow_kernel",
-    doc="include/uapi/linux/bpf.h@v4.1:bpf_prog_type: silent about rights",
-)
+@case(spec="kernel/bpf/syscall.c:bpf_prog_load; kernel/events/core.c:perf_allow_kernel")
+@doc("include/uapi/linux/bpf.h@v4.1:bpf_prog_type: silent about rights")
 def test_kprobe_unprivileged(ue: UserEvents) -> None:
     """Unprivileged, kprobe programs are EPERM, and perf events on kprobes EACCES."""
     data, name = ue.open_data(), add_kprobe(ue)
@@ -125,11 +116,8 @@ def test_kprobe_handed_down(ue: UserEvents) -> None:
     assert runs_of(counts) == 1
 
 
-@case(
-    spec="trace_kprobe.c:unregister_trace_kprobe",
-    doc="kprobetrace.rst@v6.12: -:GROUP/EVENT removes a probe",
-    facilities="perf kprobes",
-)
+@case(spec="trace_kprobe.c:unregister_trace_kprobe", facilities="perf kprobes")
+@doc("kprobetrace.rst@v6.12: -:GROUP/EVENT removes a probe")
 def test_kprobe_busy(ue: UserEvents) -> None:
     """Removing a kprobe used by perf is EBUSY; once it is removed, its id is EINVAL."""
     name = add_kprobe(ue)

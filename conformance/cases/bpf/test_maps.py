@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.bpf import Bpf
 from conformance.client.user_events import UserEvents
@@ -32,9 +32,8 @@ def test_map_create(ue: UserEvents, kind: int, found: bytes | None) -> None:
     assert map_.value(b"\3\0\0\0") == found
 
 
-@case(
-    spec="kernel/bpf/hashtab.c:htab_map_alloc_check; kernel/bpf/arraymap.c: array_map_alloc_check"
-)
+@case
+@spec("kernel/bpf/hashtab.c:htab_map_alloc_check; kernel/bpf/arraymap.c: array_map_alloc_check")
 @variants(
     ("unspec", (0, 4, 8, 4), "EINVAL"),
     ("unknown", (0xFFFF, 4, 8, 4), "EINVAL"),
@@ -65,9 +64,8 @@ def test_map_create_refused(
     assert map_.errno == errno
 
 
-@case(
-    spec="kernel/bpf/hashtab.c:htab_map_alloc_check; kernel/bpf/arraymap.c: array_map_alloc_check"
-)
+@case
+@spec("kernel/bpf/hashtab.c:htab_map_alloc_check; kernel/bpf/arraymap.c: array_map_alloc_check")
 @variants(("1-1", 1, 1), ("3-5", 3, 5), ("16-100", 16, 100), ("500-9", 500, 9))
 def test_map_sizes(ue: UserEvents, key_size: int, value_size: int) -> None:
     """Keys and values of a hash have exactly the requested sizes."""
@@ -118,11 +116,8 @@ def test_attributes_unreadable(ue: UserEvents) -> None:
     assert errors == ["EFAULT", "", "EFAULT", "EFAULT", "E2BIG"]
 
 
-@case(
-    spec="map_create, bpf_prog_load",
-    doc="silent about rights; sysctl unprivileged_bpf_disabled is 2 from the start",
-    tier="quick",
-)
+@case(spec="map_create, bpf_prog_load", tier="quick")
+@doc("silent about rights; sysctl unprivileged_bpf_disabled is 2 from the start")
 def test_ordinary_user(ue: UserEvents) -> None:
     """An unprivileged user creates no maps and loads no programs."""
     system = Bpf(ue.process)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.client.addresses import BUFFER, STRING
 from conformance.client.bpf import Bpf
 from conformance.client.tracefs import DATA
@@ -56,11 +56,8 @@ READS = [
 ]
 
 
-@case(
-    spec="find_prog_type",
-    doc="enum bpf_prog_type has unspec, socket filter and kprobe",
-    facilities="bpf_tracing",
-)
+@case(spec="find_prog_type", facilities="bpf_tracing")
+@doc("enum bpf_prog_type has unspec, socket filter and kprobe")
 @variants(
     ("unspec", 0, "EINVAL"),
     ("socket-filter", 1, ""),
@@ -105,11 +102,8 @@ def test_program_unreadable(ue: UserEvents) -> None:
     assert load(BUFFER, cut) == "EFAULT"
 
 
-@case(
-    spec="include/linux/license.h: license_is_gpl_compatible",
-    doc="a license is given with each program",
-    facilities="bpf_tracing",
-)
+@case(spec="include/linux/license.h: license_is_gpl_compatible", facilities="bpf_tracing")
+@doc("a license is given with each program")
 @variants(
     ("gpl", b"GPL\0", ""),
     ("proprietary", b"Proprietary\0", "EINVAL"),
@@ -137,11 +131,8 @@ def test_kern_version(ue: UserEvents, kind: int) -> None:
         assert system.load(SEVEN, kind, kern_version=version).errno == ""
 
 
-@case(
-    spec="net/core/filter.c:sk_attach_bpf",
-    doc="include/uapi/asm-generic/socket.h@v4.1: SO_ATTACH_BPF is 50, a program's descriptor",
-    facilities="bpf_tracing",
-)
+@case(spec="net/core/filter.c:sk_attach_bpf", facilities="bpf_tracing")
+@doc("include/uapi/asm-generic/socket.h@v4.1: SO_ATTACH_BPF is 50, a program's descriptor")
 def test_attach_refused(ue: UserEvents) -> None:
     """Attaching anything but a socket filter is EINVAL, and a closed descriptor EBADF."""
     system, process = Bpf(ue.process), ue.process
@@ -158,10 +149,8 @@ def test_attach_refused(ue: UserEvents) -> None:
     assert pair.pass_through(b"datagram") == b"datagra"
 
 
-@case(
-    spec="net/core/filter.c:sk_attach_bpf",
-    doc="include/uapi/asm-generic/socket.h@v4.1: SO_ATTACH_BPF is 50, a program's descriptor",
-)
+@case(spec="net/core/filter.c:sk_attach_bpf")
+@doc("include/uapi/asm-generic/socket.h@v4.1: SO_ATTACH_BPF is 50, a program's descriptor")
 def test_attach_replaces(ue: UserEvents) -> None:
     """A second filter replaces the first, and filters one direction only."""
     system = Bpf(ue.process)
@@ -204,9 +193,8 @@ def counting(slot: int) -> list[Piece]:
     ]
 
 
-@case(
-    spec="kernel/bpf/verifier.c: bpf_map_inc", doc="a map is deleted when its descriptor is closed"
-)
+@case(spec="kernel/bpf/verifier.c: bpf_map_inc")
+@doc("a map is deleted when its descriptor is closed")
 def test_map_kept_by_program(ue: UserEvents) -> None:
     """A map whose descriptor is closed lives on in the programs that use it."""
     system = Bpf(ue.process)
@@ -221,10 +209,8 @@ def test_map_kept_by_program(ue: UserEvents) -> None:
     assert [pair.pass_through(b"datagram") for _ in range(3)] == [b"da", b"dat", b"data"]
 
 
-@case(
-    spec="kernel/bpf/arraymap.c:array_map_lookup_elem",
-    doc="maps share data between kernel and user space",
-)
+@case(spec="kernel/bpf/arraymap.c:array_map_lookup_elem")
+@doc("maps share data between kernel and user space")
 def test_map_shared_with_program(ue: UserEvents) -> None:
     """User space looks up what a program stored, and the program finds what user space stored."""
     system = Bpf(ue.process)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.client.bpf import Bpf, Map
 from conformance.client.tracefs import DATA
 from conformance.client.user_events import UserEvents
@@ -66,11 +66,8 @@ def looking_up(map_: Map, *found: Piece, checked: bool = True) -> list[Piece]:
     ]
 
 
-@case(
-    spec="check_ptr_alignment, check_map_access",
-    doc="message of its log: a store of 8 bytes at offset 4 of a value is misaligned",
-    tier="quick",
-)
+@case(spec="check_ptr_alignment, check_map_access", tier="quick")
+@doc("message of its log: a store of 8 bytes at offset 4 of a value is misaligned")
 @variants(
     ("8-bytes", 8, 0, "EACCES"),
     ("8-bytes-strict", 8, STRICT, "EACCES"),
@@ -136,11 +133,8 @@ def test_refused_value(ue: UserEvents, found: Sequence[Piece], checked: bool, er
     assert system.load(program).errno == errno
 
 
-@case(
-    spec="check_helper_call",
-    doc="enum bpf_func_id: 1 to 3 are about maps, 4 is probe_read",
-    facilities="bpf_tracing",
-)
+@case(spec="check_helper_call", facilities="bpf_tracing")
+@doc("enum bpf_func_id: 1 to 3 are about maps, 4 is probe_read")
 @variants(
     ("none", 0, 1, "EINVAL"),
     ("unknown", 1_000_000, 1, "EINVAL"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.consumers import (
     PERF,
     PERF_OPENED,
@@ -84,26 +84,16 @@ def attached(ue: UserEvents, consumer: Consumer) -> list[tuple[int, str]]:
 ATTACHES = "Status: the bit is updated as tools attach to the event and detach from it"
 
 
-@case(
-    spec="update_enable_bit_for",
-    doc=ATTACHES,
-    profiles="6.4..",
-    programs="perf",
-    facilities="perf",
-)
+@case(spec="update_enable_bit_for", profiles="6.4..", programs="perf", facilities="perf")
+@doc(ATTACHES)
 @variants({"record": PERF, "stat": PERF_STAT})
 def test_perf_attaches(ue: UserEvents, consumer: Consumer) -> None:
     """The bit is set while `perf record` or `perf stat` runs."""
     assert attached(ue, consumer) == [(0, ""), (8, "perf"), (0, "")]
 
 
-@case(
-    spec="update_enable_bit_for",
-    doc=ATTACHES,
-    profiles="6.4..",
-    programs="trace-cmd",
-    isolation="global",
-)
+@case(spec="update_enable_bit_for", profiles="6.4..", programs="trace-cmd", isolation="global")
+@doc(ATTACHES)
 def test_trace_cmd_attaches(ue: UserEvents) -> None:
     """The bit is set while `trace-cmd record` runs."""
     assert attached(ue, TRACE_CMD) == [(0, ""), (8, "ftrace"), (0, "")]
@@ -148,13 +138,8 @@ def test_perf_stat(ue: UserEvents) -> None:
     assert PERF_STAT.shows(programs, "3\n") == "3\n"
 
 
-@case(
-    programs="perf",
-    facilities="perf",
-    level="behaviour",
-    spec="user_event_perf",
-    doc="Status: the bit is updated as tools attach; silent about tools that do not record yet",
-)
+@case(programs="perf", facilities="perf", level="behaviour", spec="user_event_perf")
+@doc("Status: the bit is updated as tools attach; silent about tools that do not record yet")
 def test_perf_opened(ue: UserEvents) -> None:
     """`perf record` sets the bit before it records, and what is written meanwhile is lost."""
     programs = Programs(ue, ue.process)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance
 from conformance.client.files import File
 from conformance.client.user_events import UserEvents
@@ -109,11 +109,8 @@ def test_refused(ue: UserEvents, file: str, text: str) -> None:
         assert event.word.value == 0
 
 
-@case(
-    spec="event_subsystem_dir, remove_subsystem",
-    doc="user_events.rst@v6.12: Registering: events show up below user_events",
-    needs="lasting_events",
-)
+@case(spec="event_subsystem_dir, remove_subsystem", needs="lasting_events")
+@doc("user_events.rst@v6.12: Registering: events show up below user_events")
 def test_directory(ue: UserEvents) -> None:
     """The directory of the system is created with the first user event and removed with the
     last.
@@ -164,12 +161,9 @@ def test_all_events(ue: UserEvents, where: str) -> None:
     assert data.write_event(0, b"\1\0").errno == errno
 
 
-@case(
-    spec="system_enable_write; trace_events_user.c:user_event_group_system_multi_name",
-    doc="user_events.rst@v6.12: multi-format events have a system of their own",
-    profiles="6.4..",
-    needs="multi_format",
-)
+@case(profiles="6.4..", needs="multi_format")
+@spec("system_enable_write; trace_events_user.c:user_event_group_system_multi_name")
+@doc("user_events.rst@v6.12: multi-format events have a system of their own")
 def test_multi_format(ue: UserEvents) -> None:
     """The two systems of user events are enabled and shown separately."""
     data = ue.open_data()
@@ -187,12 +181,10 @@ def test_multi_format(ue: UserEvents) -> None:
     assert ue.tracefs.write(ue.tracefs.path(GROUP), "0").value == 1
 
 
-@case(
-    spec="trace_events_user.c:user_event_reg; trace_events.c:system_enable_write",
-    doc="user_events.rst@v6.12: Deleting: delete succeeds only without references; silent "
-    "about groups",
-    level="behaviour",
-    needs="lasting_events",
+@case(level="behaviour", needs="lasting_events")
+@spec("trace_events_user.c:user_event_reg; trace_events.c:system_enable_write")
+@doc(
+    "user_events.rst@v6.12: Deleting: delete succeeds only without references; silent about groups"
 )
 def test_holds_events(ue: UserEvents) -> None:
     """Every event enabled as a group is in use: EBUSY until disabled."""
@@ -207,10 +199,8 @@ def test_holds_events(ue: UserEvents) -> None:
     assert data.delete("b").value == 0
 
 
-@case(
-    spec="system_enable_read: EVENT_FILE_FL_ENABLED",
-    doc="Via the 'enable' toggle: 0, 1, X or ? is shown; of triggers it says nothing",
-)
+@case(spec="system_enable_read: EVENT_FILE_FL_ENABLED")
+@doc("Via the 'enable' toggle: 0, 1, X or ? is shown; of triggers it says nothing")
 @variants("top", "instance")
 def test_with_a_trigger(ue: UserEvents, where: str) -> None:
     """An event with only a trigger counts as enabled, though its own file reads 0*."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance
 from conformance.client.process import Process
 from conformance.client.tracefs import Tracefs
@@ -27,10 +27,8 @@ def emptied(files: Tracefs, file: str) -> None:
     assert files.write(files.path(file), "\n", os.O_WRONLY | os.O_TRUNC).value == 1
 
 
-@case(
-    spec="trace_events.c:trace_event_ignore_this_pid",
-    doc="set_event_pid: only the listed tasks are traced",
-)
+@case(spec="trace_events.c:trace_event_ignore_this_pid")
+@doc("set_event_pid: only the listed tasks are traced")
 @variants(("only", ONLY, "a=0x1 (1)"), ("but", BUT, "a=0x2 (2)"))
 def test_recorded(ue: UserEvents, file: str, recorded: str) -> None:
     """Of two writers one is recorded; both writes return their full count."""
@@ -77,11 +75,10 @@ def test_added(ue: UserEvents, file: str, kept: tuple[int, ...]) -> None:
     assert ue.tracefs.records() == [*lines, ue.line("a=(3)", dump="03")]
 
 
-@case(
-    spec="user_event_reg",
-    doc="user_events.rst@v6.12: Status: the bit is set while something is attached; silent "
-    "about lists of processes",
-    level="behaviour",
+@case(spec="user_event_reg", level="behaviour")
+@doc(
+    "user_events.rst@v6.12: Status: the bit is set while something is attached; silent "
+    "about lists of processes"
 )
 @variants({"only": ONLY, "but": BUT})
 def test_nobody_is_told(ue: UserEvents, file: str) -> None:
@@ -99,10 +96,8 @@ def test_nobody_is_told(ue: UserEvents, file: str) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
 
 
-@case(
-    spec="trace_events.c:trace_create_new_event",
-    doc="set_event_pid: only the listed tasks are traced",
-)
+@case(spec="trace_events.c:trace_create_new_event")
+@doc("set_event_pid: only the listed tasks are traced")
 @variants({"only": ONLY, "but": BUT})
 def test_later_event(ue: UserEvents, file: str) -> None:
     """An event registered after the list was written is filtered by it as well."""
@@ -117,10 +112,8 @@ def test_later_event(ue: UserEvents, file: str) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]
 
 
-@case(
-    spec="trace_pid.c:trace_ignore_this_task",
-    doc="set_event_pid: only the listed tasks are traced; set_event_notrace_pid has precedence",
-)
+@case(spec="trace_pid.c:trace_ignore_this_task")
+@doc("set_event_pid: only the listed tasks are traced; set_event_notrace_pid has precedence")
 def test_both_lists(ue: UserEvents) -> None:
     """A process in both lists is not recorded."""
     event = ue.event("u16 a", enabled=True)
@@ -161,11 +154,9 @@ def test_of_an_instance(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]
 
 
-@case(
-    spec="user_events_write_core, user_event_ftrace",
-    doc="user_events.rst@v6.12: Writing Data: silent about dynamic fields",
-    needs="dynamic_fields_validated unreadable_payload_refused",
-)
+@case(needs="dynamic_fields_validated unreadable_payload_refused")
+@spec("user_events_write_core, user_event_ftrace")
+@doc("user_events.rst@v6.12: Writing Data: silent about dynamic fields")
 @variants(("left_out", BUT, ""), ("recorded", ONLY, "EFAULT"))
 def test_refused_payload(ue: UserEvents, file: str, errno: str) -> None:
     """A record that is filtered out is not validated; unreadable memory is EFAULT regardless."""
@@ -179,10 +170,8 @@ def test_refused_payload(ue: UserEvents, file: str, errno: str) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    spec="trace_pid.c:trace_pid_write; lib/kstrtox.c:kstrtoul",
-    doc="set_event_pid: only the listed tasks are traced; numbers of processes are written",
-)
+@case(spec="trace_pid.c:trace_pid_write; lib/kstrtox.c:kstrtoul")
+@doc("set_event_pid: only the listed tasks are traced; numbers of processes are written")
 @variants({"word": "self", "negative": "-1", "event": "user_events", "star": "*"})
 def test_no_number(ue: UserEvents, text: str) -> None:
     """Text that is no number is EINVAL, and the list does not change."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance
 from conformance.client.user_events import UserEvents
 
@@ -47,10 +47,8 @@ def test_by_name(ue: UserEvents, pattern: str) -> None:
         assert event.word.value == 1
 
 
-@case(
-    spec="ftrace_event_write, ftrace_set_clr_event",
-    doc="Via the 'set_event' interface: an exclamation mark in front disables",
-)
+@case(spec="ftrace_event_write, ftrace_set_clr_event")
+@doc("Via the 'set_event' interface: an exclamation mark in front disables")
 @variants(
     ("name", "!user_events:{a}", ["b"]),
     ("any_system", "!*:{a}", ["b"]),
@@ -110,10 +108,8 @@ def test_unknown(ue: UserEvents, pattern: str) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case(
-    spec="trace.c:trace_get_user",
-    doc="Via the 'set_event' interface: silent about several names in one write",
-)
+@case(spec="trace.c:trace_get_user")
+@doc("Via the 'set_event' interface: silent about several names in one write")
 def test_one_word(ue: UserEvents) -> None:
     """One write consumes one name and returns how much it consumed; white space alone does
     nothing.
@@ -128,10 +124,8 @@ def test_one_word(ue: UserEvents) -> None:
     assert instance.read(instance.path("set_event")).text == "user_events:a\n"
 
 
-@case(
-    spec="ftrace_event_set_open, ftrace_clear_events",
-    doc="Via the 'set_event' interface: opening the file with O_TRUNC disables all events",
-)
+@case(spec="ftrace_event_set_open, ftrace_clear_events")
+@doc("Via the 'set_event' interface: opening the file with O_TRUNC disables all events")
 @variants("instance", "top")
 def test_truncated(ue: UserEvents, where: str) -> None:
     """Opening the file with O_TRUNC disables all events of its instance, and of no other."""
@@ -152,10 +146,8 @@ def test_truncated(ue: UserEvents, where: str) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case(
-    spec="s_next, t_show; trace_events.c:__trace_add_event_dirs, trace_create_new_event",
-    doc="Via the 'set_event' interface: silent about the order",
-)
+@case(spec="s_next, t_show; trace_events.c:__trace_add_event_dirs, trace_create_new_event")
+@doc("Via the 'set_event' interface: silent about the order")
 def test_order(ue: UserEvents) -> None:
     """The newest event is listed first; those older than the instance follow, oldest first."""
     data = ue.open_data()
@@ -173,10 +165,8 @@ def test_order(ue: UserEvents) -> None:
     assert shown == "user_events:d\nuser_events:c\nuser_events:b\nuser_events:a\n"
 
 
-@case(
-    spec="ftrace_event_write, ftrace_set_clr_event; trace_events_user.c:user_event_reg",
-    doc="Via the 'set_event' interface: SYSTEM:NAME enables an event",
-)
+@case(spec="ftrace_event_write, ftrace_set_clr_event; trace_events_user.c:user_event_reg")
+@doc("Via the 'set_event' interface: SYSTEM:NAME enables an event")
 def test_enabled_at_the_top(ue: UserEvents) -> None:
     """An event enabled by set_event is shown by `enable` and recorded, and vice versa."""
     data = ue.open_data()
@@ -195,12 +185,9 @@ def test_enabled_at_the_top(ue: UserEvents) -> None:
     assert ue.tracefs.read(path).text == ""
 
 
-@case(
-    spec="__ftrace_set_clr_event_nolock; trace_events_user.c:user_event_set_tp_name",
-    doc="user_events.rst@v6.12: formats of one name have names of their own",
-    profiles="6.4..",
-    needs="multi_format",
-)
+@case(profiles="6.4..", needs="multi_format")
+@spec("__ftrace_set_clr_event_nolock; trace_events_user.c:user_event_set_tp_name")
+@doc("user_events.rst@v6.12: formats of one name have names of their own")
 @variants(
     ("system", "user_events_multi:*", (1, 1, 0)),
     ("registered_name", "{}", (0, 0, 1)),
@@ -238,10 +225,8 @@ def test_deleted_event(ue: UserEvents) -> None:
     assert instance.read(instance.path("set_event")).text == f"{text}\n"
 
 
-@case(
-    spec="EVENT_BUF_SIZE; trace.c:trace_get_user",
-    doc="Via the 'set_event' interface: SYSTEM:NAME enables an event; says nothing of lengths",
-)
+@case(spec="EVENT_BUF_SIZE; trace.c:trace_get_user")
+@doc("Via the 'set_event' interface: SYSTEM:NAME enables an event; says nothing of lengths")
 @variants(
     ("longest", "user_events:{}", 127, ""),
     ("longest-newline", "user_events:{}\n", 127, ""),
@@ -262,10 +247,8 @@ def test_word_length(ue: UserEvents, pattern: str, length: int, errno: str) -> N
         assert event.word.value == (0 if errno else 1)
 
 
-@case(
-    spec="s_next: EVENT_FILE_FL_ENABLED",
-    doc="Via the 'set_event' interface: reading shows what is enabled; of triggers it says nothing",
-)
+@case(spec="s_next: EVENT_FILE_FL_ENABLED")
+@doc("Via the 'set_event' interface: reading shows what is enabled; of triggers it says nothing")
 def test_with_a_trigger(ue: UserEvents) -> None:
     """An event with only a trigger is listed, and cannot be disabled by name."""
     event = ue.event("u16 x")
@@ -280,11 +263,8 @@ def test_with_a_trigger(ue: UserEvents) -> None:
     assert ue.tracefs.read(path).text == ""
 
 
-@case(
-    doc="Via the 'set_event' interface: a star, or no system, means all of them",
-    profiles="6.4..",
-    needs="multi_format",
-)
+@case(profiles="6.4..", needs="multi_format")
+@doc("Via the 'set_event' interface: a star, or no system, means all of them")
 @variants({"star": "*:{}", "nothing": ":{}", "name": "{}", "negated": "!*:{}"})
 def test_one_name_in_two_systems(ue: UserEvents, pattern: str) -> None:
     """All events of a name are enabled or disabled, one in each system."""

@@ -12,7 +12,7 @@ import struct
 
 from conformance import ops
 from conformance.abi.uapi import DIAG_IOCSUNREG
-from conformance.cases.case import surface
+from conformance.cases.case import doc, spec, surface
 from conformance.cases.support.format_text import print_fmt_of
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
 from conformance.client.addresses import PAGE
@@ -31,13 +31,10 @@ case = surface(
 )
 
 
-@case(
-    spec="trace_events_user.c:user_event_set_call_visible",
-    doc="user_events.rst@v5.18: Registering: events show up in tracefs; silent about who "
-    "registers them",
-    level="behaviour",
-    profiles="5.18..6.0",
-    switch="events_made_as_root",
+@case(level="behaviour", profiles="5.18..6.0", switch="events_made_as_root")
+@spec("trace_events_user.c:user_event_set_call_visible")
+@doc(
+    "user_events.rst@v5.18: Registering: events show up in tracefs; silent about who registers them"
 )
 def test_events_made_as_root(ue: UserEvents) -> None:
     """An unprivileged user's event has its directory; old kernels need permission to create it."""
@@ -48,12 +45,11 @@ def test_events_made_as_root(ue: UserEvents) -> None:
     assert shown.errno == ue.dated("events_made_as_root", since="", before="ENOENT")
 
 
-@case(
-    spec="trace_events_user.c:user_event_parse_cmd",
-    doc="user_events.rst@v6.12: Command Format: flags follow the name after a colon, and "
-    "none is supported; silent about others",
-    level="behaviour",
-    switch="text_flags_refused",
+@case(level="behaviour", switch="text_flags_refused")
+@spec("trace_events_user.c:user_event_parse_cmd")
+@doc(
+    "user_events.rst@v6.12: Command Format: flags follow the name after a colon, and "
+    "none is supported; silent about others"
 )
 def test_text_flags_refused(ue: UserEvents) -> None:
     """A colon in the name starts flags, which are rejected since 6.4 and were ignored before."""
@@ -77,13 +73,9 @@ def test_multi_format(ue: UserEvents) -> None:
     assert event.errno == ue.dated("multi_format", since="", before="EINVAL")
 
 
-@case(
-    spec="trace_events_user.c:user_event_set_print_fmt",
-    doc="events.rst@v5.18: Event formats: print fmt says how to print an event",
-    level="behaviour",
-    profiles="5.18..6.0",
-    switch="print_fmt_generated",
-)
+@case(level="behaviour", profiles="5.18..6.0", switch="print_fmt_generated")
+@spec("trace_events_user.c:user_event_set_print_fmt")
+@doc("events.rst@v5.18: Event formats: print fmt says how to print an event")
 def test_print_fmt_generated(ue: UserEvents) -> None:
     """The print fmt of an event names its fields; in the first kernels it was empty."""
     ue.event("u8 a")
@@ -92,13 +84,11 @@ def test_print_fmt_generated(ue: UserEvents) -> None:
     assert print_fmt == ue.dated("print_fmt_generated", since=printing, before='""')
 
 
-@case(
-    spec="trace_events_user.c:user_seq_show",
-    doc="user_events.rst@v5.18: Command Format: flags follow the name, and none is "
-    "supported; silent about showing them",
-    level="behaviour",
-    profiles="5.18..6.0",
-    switch="bpf_iter_ignored",
+@case(level="behaviour", profiles="5.18..6.0", switch="bpf_iter_ignored")
+@spec("trace_events_user.c:user_seq_show")
+@doc(
+    "user_events.rst@v5.18: Command Format: flags follow the name, and none is "
+    "supported; silent about showing them"
 )
 def test_bpf_iter_ignored(ue: UserEvents) -> None:
     """The status shows no text flags; the first kernels showed BPF_ITER, which was one."""
@@ -107,13 +97,11 @@ def test_bpf_iter_ignored(ue: UserEvents) -> None:
     assert flagged == ue.dated("bpf_iter_ignored", since=False, before=True)
 
 
-@case(
-    spec="trace_events_user.c:user_status_mmap",
-    doc="user_events.rst@v6.1: Status: the size of the file is a page, or a multiple of it; "
-    "silent about other lengths",
-    level="behaviour",
-    profiles="5.18..6.3",
-    switch="two_status_pages",
+@case(level="behaviour", profiles="5.18..6.3", switch="two_status_pages")
+@spec("trace_events_user.c:user_status_mmap")
+@doc(
+    "user_events.rst@v6.1: Status: the size of the file is a page, or a multiple of it; "
+    "silent about other lengths"
 )
 def test_two_status_pages(ue: UserEvents) -> None:
     """The status page has one page: mapping two is rejected unless it has two."""
@@ -122,13 +110,8 @@ def test_two_status_pages(ue: UserEvents) -> None:
     assert mapped.errno == ue.dated("two_status_pages", since="", before="EINVAL")
 
 
-@case(
-    spec="trace_events_user.c:user_event_put",
-    doc="user_events.rst@v6.12: Deleting: by default an event is deleted when no references "
-    "are left",
-    level="contract",
-    switch="auto_delete",
-)
+@case(spec="trace_events_user.c:user_event_put", level="contract", switch="auto_delete")
+@doc("user_events.rst@v6.12: Deleting: by default an event is deleted when no references are left")
 def test_auto_delete(ue: UserEvents) -> None:
     """An event is deleted with its last reference; before 6.4 it stayed and could be deleted."""
     process = ue.new_process()
@@ -138,13 +121,11 @@ def test_auto_delete(ue: UserEvents) -> None:
     assert deleted.errno == ue.dated("auto_delete", since="ENOENT", before="")
 
 
-@case(
-    spec="trace_events_user.c:delayed_user_event_enabler_put",
-    doc="user_events.rst@v6.12: Deleting: succeeds only if no references are left; silent "
-    "about when they are",
-    profiles="6.4..",
-    needs="persist",
-    switch="deferred_release",
+@case(profiles="6.4..", needs="persist", switch="deferred_release")
+@spec("trace_events_user.c:delayed_user_event_enabler_put")
+@doc(
+    "user_events.rst@v6.12: Deleting: succeeds only if no references are left; silent "
+    "about when they are"
 )
 def test_deferred_release(ue: UserEvents) -> None:
     """Unregistering holds the event until a grace period ends; before, it is deleted at once."""
@@ -162,12 +143,11 @@ def test_deferred_release(ue: UserEvents) -> None:
     assert ("EBUSY" in answers) == ue.dated("deferred_release", since=True, before=False)
 
 
-@case(
-    spec="fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:verify_dirent_name",
-    doc="user_events.rst@v6.12: Registering: events appear below events/ in tracefs; nothing is "
-    "said of names that cannot",
-    switch="directories_of_any_name",
-    bug="event-name-slash",
+@case(switch="directories_of_any_name", bug="event-name-slash")
+@spec("fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:verify_dirent_name")
+@doc(
+    "user_events.rst@v6.12: Registering: events appear below events/ in tracefs; nothing is "
+    "said of names that cannot"
 )
 def test_directories_of_any_name(ue: UserEvents) -> None:
     """An event with a slash in its name is left out of events/; later, listing fails at it."""
@@ -213,13 +193,9 @@ def test_bpf_descriptor_suffices(ue: UserEvents) -> None:
     assert map_.lookup(b"key.").errno == errno
 
 
-@case(
-    spec="kernel/bpf/log.c:bpf_verifier_log_attr_valid",
-    doc="log_buf is the buffer of user space, log_size its size",
-    isolation="none",
-    switch="bpf_log_without_buffer",
-    facilities="bpf",
-)
+@case(isolation="none", switch="bpf_log_without_buffer", facilities="bpf")
+@spec("kernel/bpf/log.c:bpf_verifier_log_attr_valid")
+@doc("log_buf is the buffer of user space, log_size its size")
 def test_bpf_log_without_buffer(ue: UserEvents) -> None:
     """A log level needs no buffer, and a buffer may have one byte; both were EINVAL."""
     system = Bpf(ue.process)
@@ -237,13 +213,8 @@ def test_bpf_attributes_before_rights(ue: UserEvents) -> None:
     assert Bpf(ue.process).map(key_size=0).errno == errno
 
 
-@case(
-    spec="bpf_prog_load",
-    doc="prog_type, insns and license are used by BPF_PROG_LOAD",
-    isolation="none",
-    switch="bpf_license_read_last",
-    facilities="bpf",
-)
+@case(spec="bpf_prog_load", isolation="none", switch="bpf_license_read_last", facilities="bpf")
+@doc("prog_type, insns and license are used by BPF_PROG_LOAD")
 def test_bpf_license_read_last(ue: UserEvents) -> None:
     """All-zero attributes are E2BIG for lack of instructions; old kernels check the license
     first.

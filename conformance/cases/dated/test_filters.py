@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface
+from conformance.cases.case import doc, spec, surface
 from conformance.cases.support.eprobes import (
     add_eprobe,
     remove_eprobe,
@@ -13,11 +13,8 @@ from conformance.client.user_events import UserEvents
 case = surface("dated", doc="events.rst@v6.12: Event filtering: silent", level="detail")
 
 
-@case(
-    spec="trace_events_filter.c:parse_pred: .function",
-    doc="Event filtering: FIELD.function == FUNCTION, of fields as long as a long",
-    switch="functions_in_filters",
-)
+@case(spec="trace_events_filter.c:parse_pred: .function", switch="functions_in_filters")
+@doc("Event filtering: FIELD.function == FUNCTION, of fields as long as a long")
 def test_functions_in_filters(ue: UserEvents) -> None:
     """A filter may compare with a function, which is then searched; .function was no operator."""
     text = "a.function == no_such_function"
@@ -30,13 +27,9 @@ def test_functions_in_filters(ue: UserEvents) -> None:
     )
 
 
-@case(
-    spec="trace_events_filter.c:select_comparison_fn; filter_pred_fn_call",
-    doc="Event filtering: numeric fields; of fields of other sizes it says nothing",
-    bug="filter-odd-size filter-odd-size-oops",
-    tier="full",
-    isolation="fatal",
-)
+@case(bug="filter-odd-size filter-odd-size-oops", tier="full", isolation="fatal")
+@spec("trace_events_filter.c:select_comparison_fn; filter_pred_fn_call")
+@doc("Event filtering: numeric fields; of fields of other sizes it says nothing")
 def test_odd_sizes_compared(ue: UserEvents) -> None:
     """A filter on a field of five bytes is refused, or accepted and matches no record."""
     event = ue.event("struct s a 5", enabled=True)
@@ -46,11 +39,8 @@ def test_odd_sizes_compared(ue: UserEvents) -> None:
     assert len(ue.tracefs.records()) == ue.bug("filter-odd-size", fixed=1, present=0)
 
 
-@case(
-    spec="trace_events_filter.c:parse_pred: CPUS{",
-    doc="Event filtering: CPUS{} holds a list of processors",
-    switch="processor_sets",
-)
+@case(spec="trace_events_filter.c:parse_pred: CPUS{", switch="processor_sets")
+@doc("Event filtering: CPUS{} holds a list of processors")
 def test_processor_sets(ue: UserEvents) -> None:
     """A number can be compared with a set of CPUs; before, that was an invalid value."""
     directory = ue.event("u32 a").directory
@@ -74,26 +64,18 @@ def test_whole_pattern_compared(ue: UserEvents) -> None:
     assert len(ue.tracefs.records()) == kept
 
 
-@case(
-    spec="trace_dynevent.c:dyn_event_release",
-    doc="user_events.rst@v6.12: Deleting: silent about the error of a deletion that matches "
-    "nothing",
-    isolation="global",
-    switch="probes_deleted_by_system",
-)
+@case(isolation="global", switch="probes_deleted_by_system")
+@spec("trace_dynevent.c:dyn_event_release")
+@doc("user_events.rst@v6.12: Deleting: silent about the error of a deletion that matches nothing")
 def test_probes_deleted_by_system(ue: UserEvents) -> None:
     """A deletion without a name is ENOENT for a system without probes; before, EINVAL."""
     deleted = ue.tracefs.command("-:no_such_system/\n")
     assert deleted.errno == ue.dated("probes_deleted_by_system", since="ENOENT", before="EINVAL")
 
 
-@case(
-    spec="trace_eprobe.c:eprobe_dyn_event_match",
-    doc="eprobetrace.rst@v6.18: -:[GRP/]ENAME; silent about what may follow",
-    isolation="global",
-    switch="eprobe_system_matched",
-    facilities="eprobes",
-)
+@case(isolation="global", switch="eprobe_system_matched", facilities="eprobes")
+@spec("trace_eprobe.c:eprobe_dyn_event_match")
+@doc("eprobetrace.rst@v6.18: -:[GRP/]ENAME; silent about what may follow")
 def test_eprobe_system_matched(ue: UserEvents) -> None:
     """Part of a system's name is not that system, and the eprobe stays; before, it was deleted."""
     ue.event("u8 a")
@@ -105,13 +87,9 @@ def test_eprobe_system_matched(ue: UserEvents) -> None:
         remove_eprobe(ue)
 
 
-@case(
-    spec="trace_probe.c:parse_trace_event_arg",
-    doc="eprobetrace.rst@v6.18: silent about errors",
-    isolation="global",
-    switch="eprobe_fields_parsed",
-    facilities="eprobes",
-)
+@case(isolation="global", switch="eprobe_fields_parsed", facilities="eprobes")
+@spec("trace_probe.c:parse_trace_event_arg")
+@doc("eprobetrace.rst@v6.18: silent about errors")
 def test_eprobe_fields_parsed(ue: UserEvents) -> None:
     """An eprobe on an unknown field is EINVAL; before, ENOENT."""
     ue.event("u8 a")

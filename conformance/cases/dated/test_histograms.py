@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface
+from conformance.cases.case import doc, spec, surface
 from conformance.cases.support.error_log import clear_errors
 from conformance.client.user_events import UserEvents
 
@@ -16,11 +16,8 @@ case = surface(
 )
 
 
-@case(
-    spec="parse_field",
-    doc="Hist trigger: .percent and .graph of values",
-    switch="percent_and_graph",
-)
+@case(spec="parse_field", switch="percent_and_graph")
+@doc("Hist trigger: .percent and .graph of values")
 def test_percent_and_graph(ue: UserEvents) -> None:
     """A value has the modifier .percent: error_log does not blame the word itself."""
     directory = ue.event("u8 a; u8 b").directory
@@ -36,11 +33,8 @@ def test_percent_and_graph(ue: UserEvents) -> None:
         assert ue.dated("percent_and_graph", since=refused, before="EINVAL") == ""
 
 
-@case(
-    spec="__create_val_field",
-    doc="Hist trigger: .log2 displays a key by its logarithm",
-    switch="value_modifiers_refused",
-)
+@case(spec="__create_val_field", switch="value_modifiers_refused")
+@doc("Hist trigger: .log2 displays a key by its logarithm")
 def test_value_modifiers_refused(ue: UserEvents) -> None:
     """A value cannot be shown by its logarithm: EINVAL; before, it was accepted."""
     directory = ue.event("u8 a; u8 b").directory
@@ -48,12 +42,9 @@ def test_value_modifiers_refused(ue: UserEvents) -> None:
     assert errno == ue.dated("value_modifiers_refused", since="EINVAL", before="")
 
 
-@case(
-    spec="__create_val_field",
-    doc="Hist trigger: .graph displays a value as a bar",
-    needs="percent_and_graph value_modifiers_refused",
-    switch="percent_and_graph_kept",
-)
+@case(needs="percent_and_graph value_modifiers_refused", switch="percent_and_graph_kept")
+@spec("__create_val_field")
+@doc("Hist trigger: .graph displays a value as a bar")
 def test_percent_and_graph_kept(ue: UserEvents) -> None:
     """A value can be shown as a graph; for some releases, it was refused with others."""
     directory = ue.event("u8 a; u8 b").directory
@@ -61,11 +52,8 @@ def test_percent_and_graph_kept(ue: UserEvents) -> None:
     assert errno == ue.dated("percent_and_graph_kept", since="", before="EINVAL")
 
 
-@case(
-    spec="event_hist_trigger_parse: save_hist_vars",
-    doc="Hist trigger 'handlers' and 'actions': silent about removal",
-    switch="reading_histogram_busy",
-)
+@case(spec="event_hist_trigger_parse: save_hist_vars", switch="reading_histogram_busy")
+@doc("Hist trigger 'handlers' and 'actions': silent about removal")
 def test_reading_histogram_busy(ue: UserEvents) -> None:
     """A variable that only an action of another histogram reads keeps its own: EBUSY."""
     data = ue.open_data()

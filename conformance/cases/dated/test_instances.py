@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface
+from conformance.cases.case import doc, spec, surface
 from conformance.cases.support.eprobes import add_eprobe, remove_eprobe
 from conformance.cases.support.instances import create_instance
 from conformance.client.credentials import Credentials
@@ -16,12 +16,9 @@ from conformance.ops.credentials import CLONE_NEWNS
 case = surface("dated", doc="ftrace.rst@v6.12: silent", level="detail", isolation="global")
 
 
-@case(
-    spec="trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus",
-    doc="user_events.rst@v6.12: Deleting: silent about what was recorded",
-    switch="buffers_reset_with_events",
-    facilities="eprobes",
-)
+@case(switch="buffers_reset_with_events", facilities="eprobes")
+@spec("trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus")
+@doc("user_events.rst@v6.12: Deleting: silent about what was recorded")
 def test_buffers_reset_with_events(ue: UserEvents) -> None:
     """Deleting a probe empties the buffer in which an event was enabled that deleted itself."""
     kept = ue.event("u16 a", name="kept", enabled=True)
@@ -45,10 +42,8 @@ def test_buffers_reset_with_events(ue: UserEvents) -> None:
     assert ue.tracefs.bodies() == ue.dated("buffers_reset_with_events", since=[], before=left)
 
 
-@case(
-    spec="trace_events.c:ftrace_enable_fops, ftrace_event_filter_fops: tracing_open_file_tr",
-    switch="enable_file_holds_instance",
-)
+@case(switch="enable_file_holds_instance")
+@spec("trace_events.c:ftrace_enable_fops, ftrace_event_filter_fops: tracing_open_file_tr")
 def test_enable_file_holds_instance(ue: UserEvents) -> None:
     """An instance whose event has an open `enable` file is EBUSY; before, it was removed."""
     instance = create_instance(ue)
@@ -61,11 +56,8 @@ def test_enable_file_holds_instance(ue: UserEvents) -> None:
     assert removed.errno == ue.dated("enable_file_holds_instance", since="EBUSY", before="")
 
 
-@case(
-    spec="trace.c:tracing_cpumask_write",
-    switch="empty_cpumask_refused",
-    own_kernel="it compares the mask of all processors",
-)
+@case(switch="empty_cpumask_refused", own_kernel="it compares the mask of all processors")
+@spec("trace.c:tracing_cpumask_write")
 def test_empty_cpumask_refused(ue: UserEvents) -> None:
     """An empty write to tracing_cpumask is EINVAL; before, it was an empty mask."""
     written = ue.tracefs.write(ue.tracefs.path("tracing_cpumask"), "")
@@ -74,11 +66,8 @@ def test_empty_cpumask_refused(ue: UserEvents) -> None:
     assert ue.tracefs.processors == left
 
 
-@case(
-    spec="fs/tracefs/inode.c:tracefs_apply_options",
-    doc="user_events.rst@v6.12: silent about tracefs and its modes",
-    switch="remount_keeps_mode",
-)
+@case(spec="fs/tracefs/inode.c:tracefs_apply_options", switch="remount_keeps_mode")
+@doc("user_events.rst@v6.12: silent about tracefs and its modes")
 def test_remount_keeps_mode(ue: UserEvents) -> None:
     """Mounting tracefs again without options leaves its mode; before, it became 0700."""
     root = Credentials(ue.new_process())
@@ -88,14 +77,11 @@ def test_remount_keeps_mode(ue: UserEvents) -> None:
     assert ue.tracefs.mode(ROOT) == ue.dated("remount_keeps_mode", since=0o750, before=0o700)
 
 
-@case(
-    spec="kernel/trace/trace_event_perf.c:perf_trace_add: perf_swevent_set_period",
-    doc="include/uapi/linux/perf_event.h@v6.12:perf_event_attr: sample_period is how many events "
-    "there are to a sample",
-    isolation="events",
-    needs="perf_sink",
-    switch="first_period_counted",
-    facilities="perf",
+@case(isolation="events", needs="perf_sink", switch="first_period_counted", facilities="perf")
+@spec("kernel/trace/trace_event_perf.c:perf_trace_add: perf_swevent_set_period")
+@doc(
+    "include/uapi/linux/perf_event.h@v6.12:perf_event_attr: sample_period is how many events "
+    "there are to a sample"
 )
 def test_first_period_counted(ue: UserEvents) -> None:
     """The first of three records is no sample of period three; before, it was two."""
@@ -106,14 +92,11 @@ def test_first_period_counted(ue: UserEvents) -> None:
     assert ring.records() == ue.dated("first_period_counted", since=[], before=twice)
 
 
-@case(
-    spec="include/linux/perf_event.h:perf_sample_save_raw_data",
-    doc="include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: the raw record is a member if "
-    "PERF_SAMPLE_RAW is set",
-    isolation="events",
-    needs="perf_sink",
-    switch="raw_data_if_asked",
-    facilities="perf",
+@case(isolation="events", needs="perf_sink", switch="raw_data_if_asked", facilities="perf")
+@spec("include/linux/perf_event.h:perf_sample_save_raw_data")
+@doc(
+    "include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: the raw record is a member if "
+    "PERF_SAMPLE_RAW is set"
 )
 def test_raw_data_if_asked(ue: UserEvents) -> None:
     """A sample of a period has 16 bytes; for some releases, 16 more for a raw record."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface
+from conformance.cases.case import doc, spec, surface
 from conformance.cases.support.bpf_recorder import Recorder
 from conformance.client.addresses import PAGE
 from conformance.client.perf import open_perf
@@ -15,12 +15,9 @@ case = surface(
 )
 
 
-@case(
-    spec="user_event_match, user_fields_match",
-    doc="user_events.rst@v5.18: Deleting: silent about fields",
-    profiles="5.18..6.0",
-    switch="deletion_arguments_matched",
-)
+@case(profiles="5.18..6.0", switch="deletion_arguments_matched")
+@spec("user_event_match, user_fields_match")
+@doc("user_events.rst@v5.18: Deleting: silent about fields")
 def test_deletion_arguments_matched(ue: UserEvents) -> None:
     """Other fields match no event; in the first kernels the name was enough."""
     ue.event("u32 a")
@@ -56,11 +53,10 @@ def test_struct_size_matched(ue: UserEvents) -> None:
     assert found.errno == ue.dated("struct_size_matched", since="EBUSY", before="ENOENT")
 
 
-@case(
-    spec="user_event_parse",
-    doc="Registering: without USER_EVENT_REG_MULTI_FORMAT a changed format is blocked; "
-    "silent about the error",
-    switch="arguments_matched",
+@case(spec="user_event_parse", switch="arguments_matched")
+@doc(
+    "Registering: without USER_EVENT_REG_MULTI_FORMAT a changed format is blocked; "
+    "silent about the error"
 )
 def test_arguments_matched(ue: UserEvents) -> None:
     """A name in use with other fields is EADDRINUSE; before, the existing event was returned."""
@@ -78,12 +74,8 @@ def test_null_arguments_matched(ue: UserEvents) -> None:
     assert found.errno == ue.dated("null_arguments_matched", since="ENOENT", before="EBUSY")
 
 
-@case(
-    spec="insert_space_after_semis",
-    profiles="6.4..",
-    needs="arguments_matched",
-    switch="unspaced_fields_match",
-)
+@case(profiles="6.4..", needs="arguments_matched", switch="unspaced_fields_match")
+@spec("insert_space_after_semis")
 def test_unspaced_fields_match(ue: UserEvents) -> None:
     """Fields match without a space between them; before 6.10 they did not."""
     data = ue.open_data()
@@ -92,12 +84,9 @@ def test_unspaced_fields_match(ue: UserEvents) -> None:
     assert again.errno == ue.dated("unspaced_fields_match", since="", before="EADDRINUSE")
 
 
-@case(
-    spec="user_events_write_core: fault_in_iov_iter_readable",
-    doc="user_events.rst@v5.18: Writing Data: silent about bad payloads",
-    profiles="5.18..6.0",
-    switch="unreadable_payload_refused",
-)
+@case(profiles="5.18..6.0", switch="unreadable_payload_refused")
+@spec("user_events_write_core: fault_in_iov_iter_readable")
+@doc("user_events.rst@v5.18: Writing Data: silent about bad payloads")
 def test_unreadable_payload_refused(ue: UserEvents) -> None:
     """A payload that ends in unreadable memory is EFAULT; in the first kernels it was truncated."""
     data = ue.event("u16 a", enabled=True).data
@@ -107,12 +96,9 @@ def test_unreadable_payload_refused(ue: UserEvents) -> None:
     assert written.errno == ue.dated("unreadable_payload_refused", since="EFAULT", before="")
 
 
-@case(
-    spec="user_events_write_core: user->min_size",
-    doc="user_events.rst@v5.18: Writing Data: silent about bad payloads",
-    profiles="5.18..6.0",
-    switch="payload_size_checked",
-)
+@case(profiles="5.18..6.0", switch="payload_size_checked")
+@spec("user_events_write_core: user->min_size")
+@doc("user_events.rst@v5.18: Writing Data: silent about bad payloads")
 def test_payload_size_checked(ue: UserEvents) -> None:
     """A payload shorter than the fields is EINVAL; in the first kernels it was recorded."""
     event = ue.event("u16 a", enabled=True)
@@ -120,12 +106,8 @@ def test_payload_size_checked(ue: UserEvents) -> None:
     assert written.errno == ue.dated("payload_size_checked", since="EINVAL", before="")
 
 
-@case(
-    spec="user_event_validate",
-    doc="user_events.rst@v5.18: Writing Data: silent about bad payloads",
-    profiles="5.18..6.0",
-    switch="dynamic_fields_validated",
-)
+@case(spec="user_event_validate", profiles="5.18..6.0", switch="dynamic_fields_validated")
+@doc("user_events.rst@v5.18: Writing Data: silent about bad payloads")
 def test_dynamic_fields_validated(ue: UserEvents) -> None:
     """A dynamic field that ends past its record is EFAULT; the first kernels did not check."""
     event = ue.event("__rel_loc u8[] a", enabled=True)
@@ -133,11 +115,10 @@ def test_dynamic_fields_validated(ue: UserEvents) -> None:
     assert written.errno == ue.dated("dynamic_fields_validated", since="EFAULT", before="")
 
 
-@case(
-    spec="user_events_write_core: idx < 0",
-    doc="Writing Data: the data begin with the write index; silent about an index that was "
-    "never returned",
-    switch="negative_index_refused",
+@case(spec="user_events_write_core: idx < 0", switch="negative_index_refused")
+@doc(
+    "Writing Data: the data begin with the write index; silent about an index that was "
+    "never returned"
 )
 def test_negative_index_refused(ue: UserEvents) -> None:
     """A negative index is EINVAL even if nothing is registered; before, it was ENOENT."""
@@ -145,37 +126,25 @@ def test_negative_index_refused(ue: UserEvents) -> None:
     assert written.errno == ue.dated("negative_index_refused", since="EINVAL", before="ENOENT")
 
 
-@case(
-    spec="user_events_write_core: tp->key.enabled",
-    doc="Writing Data: silent about the result of writing a disabled event",
-    switch="ebadf_when_disabled",
-)
+@case(spec="user_events_write_core: tp->key.enabled", switch="ebadf_when_disabled")
+@doc("Writing Data: silent about the result of writing a disabled event")
 def test_ebadf_when_disabled(ue: UserEvents) -> None:
     """Writing a disabled event is EBADF; before, it returned the length."""
     event = ue.event("u8 a")
     assert event.write(b"\1").value == ue.dated("ebadf_when_disabled", since=-1, before=5)
 
 
-@case(
-    spec="user_event_ftrace: copy_nofault",
-    doc="Writing Data: the data after the index are the payload; silent about events "
-    "without fields",
-    switch="empty_payload",
-)
+@case(spec="user_event_ftrace: copy_nofault", switch="empty_payload")
+@doc("Writing Data: the data after the index are the payload; silent about events without fields")
 def test_empty_payload(ue: UserEvents) -> None:
     """An event without fields is recorded by its index alone; before 6.4 that was EFAULT."""
     event = ue.event(enabled=True)
     assert event.write().errno == ue.dated("empty_payload", since="", before="EFAULT")
 
 
-@case(
-    spec="user_event_bpf, user_event_perf",
-    doc="silent; until 5.18-rc1 programs were given a struct user_bpf_context",
-    needs="perf_sink",
-    switch="bpf_programs_run",
-    bug="bpf-never-runs",
-    facilities="bpf_tracing",
-)
+@case(needs="perf_sink", switch="bpf_programs_run", bug="bpf-never-runs", facilities="bpf_tracing")
+@spec("user_event_bpf, user_event_perf")
+@doc("silent; until 5.18-rc1 programs were given a struct user_bpf_context")
 def test_bpf_programs_run(ue: UserEvents) -> None:
     """Only the 5.18 merge window runs a BPF program that is attached to an event."""
     event = ue.event("u64 a")

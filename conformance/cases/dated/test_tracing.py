@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface
+from conformance.cases.case import doc, spec, surface
 from conformance.cases.support.format_text import fields_of
 from conformance.client.files import File
 from conformance.client.tracefs import TRACE
@@ -12,11 +12,8 @@ from conformance.ops import View
 case = surface("dated", spec="trace_output.c", level="detail")
 
 
-@case(
-    spec="trace_events.c:f_show",
-    doc="trace_events.c:f_show@v6.12: the comment there: TYPE[LEN] is shown as TYPE VAR[LEN]",
-    switch="array_length_of_field",
-)
+@case(spec="trace_events.c:f_show", switch="array_length_of_field")
+@doc("trace_events.c:f_show@v6.12: the comment there: TYPE[LEN] is shown as TYPE VAR[LEN]")
 def test_array_length_of_field(ue: UserEvents) -> None:
     """`format` omits the text after the brackets of an array's type; old kernels show it."""
     # The text between the brackets is covered by format.array_length.
@@ -30,13 +27,8 @@ def test_array_length_of_field(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    spec="register_trace_event",
-    doc="events.rst@v6.12: silent about the numbers of events",
-    needs="lasting_events",
-    isolation="global",
-    switch="ids_reused",
-)
+@case(spec="register_trace_event", needs="lasting_events", isolation="global", switch="ids_reused")
+@doc("events.rst@v6.12: silent about the numbers of events")
 def test_ids_reused(ue: UserEvents) -> None:
     """A record of a deleted event prints as the event that reuses its id; before, as unknown."""
     ue.tracefs.command("u:first u16 a\n")
@@ -75,12 +67,8 @@ def test_long_records_kept(ue: UserEvents) -> None:
     assert ue.tracefs.records(ue.name())[-1:] == kept
 
 
-@case(
-    spec="trace_events_filter.c:filter_assign_type; print_fields",
-    doc="silent; events are viewed with ftrace",
-    profiles="6.4..",
-    switch="cpumasks_typed",
-)
+@case(doc="silent; events are viewed with ftrace", profiles="6.4..", switch="cpumasks_typed")
+@spec("trace_events_filter.c:filter_assign_type; print_fields")
 def test_cpumasks_typed(ue: UserEvents) -> None:
     """A dynamic cpumask_t prints as <INVALID-TYPE>; before, as bytes."""
     event = ue.event("__data_loc cpumask_t a", enabled=True)
@@ -104,12 +92,8 @@ def test_deleted_files_refused(ue: UserEvents) -> None:
     assert opened.read().errno == "ENODEV"
 
 
-@case(
-    spec="print_fields: FILTER_DYN_STRING",
-    doc="silent; events are viewed with ftrace",
-    profiles="6.4..",
-    switch="unprintable_text_as_hex",
-)
+@case(spec="print_fields: FILTER_DYN_STRING", profiles="6.4..", switch="unprintable_text_as_hex")
+@doc("silent; events are viewed with ftrace")
 def test_unprintable_text_as_hex(ue: UserEvents) -> None:
     """A dynamic string with an unprintable byte prints unchanged; later as dots and hex."""
     event = ue.event("__data_loc char[] a", enabled=True)
@@ -134,13 +118,9 @@ def test_long_values_as_symbols(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [f"{ue.name()}: a=0xffffffff81000000 (-2130706432)"]
 
 
-@case(
-    spec="trace.c:s_show: TRACE_TYPE_PARTIAL_LINE",
-    doc="silent; events are viewed with ftrace",
-    profiles="5.18..6.3",
-    isolation="global",
-    switch="long_lines_marked",
-)
+@case(profiles="5.18..6.3", isolation="global", switch="long_lines_marked")
+@spec("trace.c:s_show: TRACE_TYPE_PARTIAL_LINE")
+@doc("silent; events are viewed with ftrace")
 def test_long_lines_marked(ue: UserEvents) -> None:
     """A record too long for a line has an empty one, marked [LINE TOO BIG] by later kernels."""
     event = ue.event("struct s a 2000", enabled=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST, leave_event, persist_flag
 from conformance.client.user_events import UserEvents
 
@@ -33,11 +33,8 @@ def test_removes(ue: UserEvents, flags: int) -> None:
     assert data.delete(ue.name()).errno == "ENOENT"
 
 
-@case(
-    spec="destroy_user_event",
-    doc="Unregistering: deleting, in contrast, removes the event from the system",
-    tier="quick",
-)
+@case(spec="destroy_user_event", tier="quick")
+@doc("Unregistering: deleting, in contrast, removes the event from the system")
 def test_removes_directory(ue: UserEvents) -> None:
     """Deleting an event removes its directory below events/user_events."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
@@ -46,11 +43,8 @@ def test_removes_directory(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
 
 
-@case(
-    doc="Unregistering: deleting removes the event from the system; silent about names in use",
-    level="behaviour",
-    tier="quick",
-)
+@case(level="behaviour", tier="quick")
+@doc("Unregistering: deleting removes the event from the system; silent about names in use")
 def test_name_is_free(ue: UserEvents) -> None:
     """A deleted name can be registered with other fields."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
@@ -139,12 +133,8 @@ def test_busy_tracer(ue: UserEvents) -> None:
     assert data.delete(ue.name()).value == 0
 
 
-@case(
-    spec="user_event_last_ref",
-    doc="Deleting: by default an event is deleted when no references are left",
-    profiles="6.4..",
-    needs="auto_delete",
-)
+@case(spec="user_event_last_ref", profiles="6.4..", needs="auto_delete")
+@doc("Deleting: by default an event is deleted when no references are left")
 def test_auto_delete(ue: UserEvents) -> None:
     """An auto-delete event is EBUSY while it exists and ENOENT afterwards."""
     process = ue.new_process()
@@ -169,12 +159,8 @@ def test_auto_delete_while_traced(ue: UserEvents) -> None:
     assert data.delete(ue.name(), eventually=True).errno == "ENOENT"
 
 
-@case(
-    doc="Deleting: with several formats of a name, deletion of all of them is attempted",
-    profiles="6.4..",
-    needs="multi_format arguments_matched persist",
-    tier="quick",
-)
+@case(profiles="6.4..", needs="multi_format arguments_matched persist", tier="quick")
+@doc("Deleting: with several formats of a name, deletion of all of them is attempted")
 def test_all_formats(ue: UserEvents) -> None:
     """All formats of a name are deleted, and so is the single-format event of that name."""
     data = ue.open_data()
@@ -185,12 +171,8 @@ def test_all_formats(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(
-    doc="Deleting: all formats are attempted; silent about what a failure leaves",
-    level="detail",
-    profiles="6.4..",
-    needs="multi_format arguments_matched persist",
-)
+@case(level="detail", profiles="6.4..", needs="multi_format arguments_matched persist")
+@doc("Deleting: all formats are attempted; silent about what a failure leaves")
 @variants(
     ("oldest-busy", 0, ["u32 a"]),
     ("middle-busy", 1, ["u32 a", "u64 b"]),
@@ -208,11 +190,8 @@ def test_formats_up_to_the_busy_one(ue: UserEvents, held: int, left: list[str]) 
     assert ue.tracefs.dynamic_events() == "".join(f"u:{ue.name()} {text}\n" for text in left)
 
 
-@case(
-    doc="Deleting: deleting an event that persists requires CAP_PERFMON, otherwise -EPERM",
-    profiles="6.4..",
-    needs="multi_format arguments_matched persist",
-)
+@case(profiles="6.4..", needs="multi_format arguments_matched persist")
+@doc("Deleting: deleting an event that persists requires CAP_PERFMON, otherwise -EPERM")
 def test_formats_forbidden(ue: UserEvents) -> None:
     """If the newest format may not be deleted the call fails with EPERM and all formats stay."""
     keeper = ue.open_data()

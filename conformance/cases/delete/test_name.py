@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 
 from conformance.abi.uapi import DIAG_IOCSDEL
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.error_pairs import pairs
 from conformance.cases.support.registration import PERSIST, leave_event
 from conformance.client.addresses import PROT_NONE
@@ -16,10 +16,8 @@ case = surface(
 )
 
 
-@case(
-    spec="delete_user_event",
-    doc="Deleting: by the name of the event; silent about names that do not exist",
-)
+@case(spec="delete_user_event")
+@doc("Deleting: by the name of the event; silent about names that do not exist")
 @variants(
     ("never-registered", "{name}x"),
     ("cut-short", "{stem}"),
@@ -42,20 +40,16 @@ def test_unknown(ue: UserEvents, name: str) -> None:
     assert ue.tracefs.status() == ue.status_line(1, event)
 
 
-@case(
-    spec="user_events_ioctl_del: strndup_user",
-    doc="Deleting: the argument is a string; silent about memory that cannot be read",
-)
+@case(spec="user_events_ioctl_del: strndup_user")
+@doc("Deleting: the argument is a string; silent about memory that cannot be read")
 @variants({"null": 0, "kernel-half": 0xFFFF_8880_0000_0000, "first-page": 0x200})
 def test_string_unreadable(ue: UserEvents, address: int) -> None:
     """A name at an unreadable address is EFAULT."""
     assert ue.open_data().ioctl(DIAG_IOCSDEL, address).errno == "EFAULT"
 
 
-@case(
-    spec="user_events_ioctl_del: strndup_user",
-    doc="Deleting: the argument is a string; silent about memory that cannot be written",
-)
+@case(spec="user_events_ioctl_del: strndup_user")
+@doc("Deleting: the argument is a string; silent about memory that cannot be written")
 @variants(("none", PROT_NONE, "EFAULT"), ("read", mmap.PROT_READ, "EBUSY"))
 def test_string_protected(ue: UserEvents, protection: int, errno: str) -> None:
     """The name only needs to be readable."""
@@ -66,11 +60,8 @@ def test_string_protected(ue: UserEvents, protection: int, errno: str) -> None:
     assert data.ioctl(DIAG_IOCSDEL, at).errno == errno
 
 
-@case(
-    spec="mm/util.c:strndup_user",
-    doc="Deleting: the argument is a string; silent about memory that cannot be read",
-    level="detail",
-)
+@case(spec="mm/util.c:strndup_user", level="detail")
+@doc("Deleting: the argument is a string; silent about memory that cannot be read")
 @variants(
     ("terminated", 30, b"\0", "ENOENT"),
     ("30", 30, b"", "EFAULT"),
@@ -83,22 +74,17 @@ def test_string_cut_off(ue: UserEvents, length: int, end: bytes, errno: str) -> 
     assert ue.open_data().ioctl(DIAG_IOCSDEL, at).errno == errno
 
 
-@case(
-    spec="user_events_ioctl_del: strndup_user, MAX_EVENT_DESC",
-    doc="Deleting: the argument is a string; silent about its length",
-)
+@case(spec="user_events_ioctl_del: strndup_user, MAX_EVENT_DESC")
+@doc("Deleting: the argument is a string; silent about its length")
 @variants((511, "ENOENT"), (512, "EINVAL"))
 def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
     """A name has at most 511 characters; a longer one is EINVAL, not ENOENT."""
     assert ue.open_data().delete(ue.name().ljust(length, "x")).errno == errno
 
 
-@case(
-    spec="user_events_ioctl_del: strndup_user, MAX_EVENT_DESC",
-    doc="Deleting: the argument is a string; silent about its length",
-    needs="lasting_events",
-    tier="full",
-)
+@case(needs="lasting_events", tier="full")
+@spec("user_events_ioctl_del: strndup_user, MAX_EVENT_DESC")
+@doc("Deleting: the argument is a string; silent about its length")
 def test_longest_name(ue: UserEvents) -> None:
     """A name of 511 characters can be registered and deleted."""
     name = ue.name().ljust(511, "n")
@@ -107,14 +93,8 @@ def test_longest_name(ue: UserEvents) -> None:
     assert ue.open_data().delete(name, eventually=True).value == 0
 
 
-@case(
-    spec="user_event_capable",
-    doc="Deleting: deleting an event that persists requires CAP_PERFMON, otherwise -EPERM",
-    level="contract",
-    profiles="6.4..",
-    needs="persist",
-    tier="full",
-)
+@case(spec="user_event_capable", level="contract", profiles="6.4..", needs="persist", tier="full")
+@doc("Deleting: deleting an event that persists requires CAP_PERFMON, otherwise -EPERM")
 def test_forbidden(ue: UserEvents) -> None:
     """Without CAP_PERFMON a persistent event cannot be deleted: EPERM."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
@@ -125,13 +105,8 @@ def test_forbidden(ue: UserEvents) -> None:
     assert ue.new_process().open_data().delete(ue.name()).value == 0
 
 
-@case(
-    spec="delete_user_event",
-    doc="Deleting: silent about which of two errors is reported",
-    level="detail",
-    profiles="6.4..",
-    needs="persist",
-)
+@case(spec="delete_user_event", level="detail", profiles="6.4..", needs="persist")
+@doc("Deleting: silent about which of two errors is reported")
 def test_busy_before_forbidden(ue: UserEvents) -> None:
     """References are checked before permission: EBUSY, then EPERM."""
     owner = ue.open_data()
@@ -143,12 +118,8 @@ def test_busy_before_forbidden(ue: UserEvents) -> None:
     assert data.delete(ue.name()).errno == "EPERM"
 
 
-@case(
-    spec="delete_user_event",
-    doc="Deleting: of events that persist requires CAP_PERFMON; silent about names that do "
-    "not exist",
-    tier="full",
-)
+@case(spec="delete_user_event", tier="full")
+@doc("Deleting: of events that persist requires CAP_PERFMON; silent about names that do not exist")
 def test_unknown_before_forbidden(ue: UserEvents) -> None:
     """A name that was never registered is ENOENT without capabilities, too."""
     data = ue.open_data()
@@ -156,13 +127,9 @@ def test_unknown_before_forbidden(ue: UserEvents) -> None:
     assert data.delete(ue.name()).errno == "ENOENT"
 
 
-@case(
-    spec="user_event_set_call_visible",
-    doc="user_events.rst@v6.1: silent; a process that may open the file may delete",
-    profiles="5.18..6.3",
-    without="auto_delete persist",
-    tier="full",
-)
+@case(profiles="5.18..6.3", without="auto_delete persist", tier="full")
+@spec("user_event_set_call_visible")
+@doc("user_events.rst@v6.1: silent; a process that may open the file may delete")
 def test_allowed_to_everybody(ue: UserEvents) -> None:
     """Before persistent events existed, deleting an event needed no capability."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
@@ -191,13 +158,9 @@ APART = (
 )
 
 
-@case(
-    spec="user_events_ioctl_del, delete_user_event",
-    doc="Deleting: silent about which of two errors is reported",
-    level="detail",
-    profiles="6.4..",
-    needs="persist",
-)
+@case(level="detail", profiles="6.4..", needs="persist")
+@spec("user_events_ioctl_del, delete_user_event")
+@doc("Deleting: silent about which of two errors is reported")
 @variants(pairs(ORDER, APART))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """If two checks fail, errno is that of the first, and the event stays."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.files import File
 from conformance.client.tracefs import DYNAMIC_EVENTS
 from conformance.client.user_events import UserEvents
@@ -22,12 +22,8 @@ MATCHED = "deletion_arguments_matched"
 BY_SYSTEM = "probes_deleted_by_system"
 
 
-@case(
-    spec="user_event_match; trace_dynevent.c:dyn_event_release",
-    doc="Deleting: dynamic_events deletes a specific format of an event; silent about the command",
-    level="behaviour",
-    tier="quick",
-)
+@case(spec="user_event_match; trace_dynevent.c:dyn_event_release", level="behaviour", tier="quick")
+@doc("Deleting: dynamic_events deletes a specific format of an event; silent about the command")
 @variants(
     ("name", "", "-:{}\n"),
     ("system", "", "-:user_events/{}\n"),
@@ -53,12 +49,9 @@ def test_delete(ue: UserEvents, fields: str, command: str) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(
-    spec="trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_match",
-    doc="Deleting: silent about the error of a deletion that matches nothing",
-    level="detail",
-    tier="quick",
-)
+@case(level="detail", tier="quick")
+@spec("trace_dynevent.c:dyn_event_release; trace_events_user.c:user_event_match")
+@doc("Deleting: silent about the error of a deletion that matches nothing")
 @variants(
     ("other_name", "-:{}x u32 a; u64 b\n", MATCHED, "ENOENT", "ENOENT"),
     ("shorter_name", "-:{:.7} u32 a; u64 b\n", MATCHED, "ENOENT", "ENOENT"),
@@ -118,12 +111,8 @@ def test_delete_when_idle(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(
-    spec="user_event_last_ref",
-    doc="Deleting: delete succeeds only without references; events auto-delete when none are left",
-    profiles="6.4..",
-    needs="auto_delete",
-)
+@case(spec="user_event_last_ref", profiles="6.4..", needs="auto_delete")
+@doc("Deleting: delete succeeds only without references; events auto-delete when none are left")
 def test_delete_registration(ue: UserEvents) -> None:
     """An auto-delete event is busy as long as it exists, whatever holds it."""
     event = ue.event(enabled=True)
@@ -134,10 +123,8 @@ def test_delete_registration(ue: UserEvents) -> None:
     assert ue.tracefs.command("-:" + ue.name() + "\n").errno == "ENOENT"
 
 
-@case(
-    spec="delete_user_event",
-    doc="Deleting: DIAG_IOCSDEL takes the name of an event, and deletes those that persist",
-)
+@case(spec="delete_user_event")
+@doc("Deleting: DIAG_IOCSDEL takes the name of an event, and deletes those that persist")
 def test_deleted_by_ioctl(ue: UserEvents) -> None:
     """DIAG_IOCSDEL deletes an event made by a command, by its name without fields."""
     ue.tracefs.command("u:" + ue.name() + " u32 a; u64 b\n")
@@ -145,12 +132,8 @@ def test_deleted_by_ioctl(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(
-    spec="trace_dynevent.c:dyn_event_release: strchr",
-    doc="Deleting: silent about slashes",
-    level="detail",
-    bug="event-name-slash",
-)
+@case(spec="trace_dynevent.c:dyn_event_release: strchr", level="detail", bug="event-name-slash")
+@doc("Deleting: silent about slashes")
 def test_delete_slash(ue: UserEvents) -> None:
     """Only the first slash separates system and name: further slashes belong to the name."""
     name = ue.name() + "/a/b"
@@ -164,13 +147,9 @@ def test_delete_slash(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(
-    spec="trace_dynevent.c:dyn_event_open, dyn_events_release_all",
-    doc="Deleting: silent about truncation; `echo >` of a shell opens with it",
-    level="detail",
-    tier="quick",
-    isolation="global",
-)
+@case(level="detail", tier="quick", isolation="global")
+@spec("trace_dynevent.c:dyn_event_open, dyn_events_release_all")
+@doc("Deleting: silent about truncation; `echo >` of a shell opens with it")
 def test_truncate(ue: UserEvents) -> None:
     """Opening with O_TRUNC deletes all events before the command runs."""
     ue.tracefs.command("u:one u32 a\nu:two\n")
@@ -178,12 +157,8 @@ def test_truncate(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == "u:three\n"
 
 
-@case(
-    spec="trace_dynevent.c:dyn_events_release_all; trace_events_user.c:user_event_is_busy",
-    doc="Deleting: silent about truncation",
-    level="detail",
-    isolation="global",
-)
+@case(doc="Deleting: silent about truncation", level="detail", isolation="global")
+@spec("trace_dynevent.c:dyn_events_release_all; trace_events_user.c:user_event_is_busy")
 @variants("tracer", "program")
 def test_truncate_busy(ue: UserEvents, holder: str) -> None:
     """While any event is in use, opening with O_TRUNC fails with EBUSY and deletes none."""
@@ -220,12 +195,8 @@ def test_truncate_one_reference(ue: UserEvents, holder: str) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == "u:idle\nu:busy\n"
 
 
-@case(
-    spec="trace_dynevent.c:dyn_event_open",
-    doc="Deleting: silent about truncation",
-    level="detail",
-    isolation="global",
-)
+@case(spec="trace_dynevent.c:dyn_event_open", level="detail", isolation="global")
+@doc("Deleting: silent about truncation")
 def test_read_only_truncate(ue: UserEvents) -> None:
     """Opening with O_RDONLY | O_TRUNC deletes nothing."""
     ue.tracefs.command("u:one\n")
@@ -233,14 +204,9 @@ def test_read_only_truncate(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == "u:one\n"
 
 
-@case(
-    spec="user_event_capable, user_event_parse",
-    doc="Overview: without CAP_PERFMON it is EPERM; silent about which of two errors is reported",
-    level="behaviour",
-    profiles="6.4..",
-    needs="persist text_flags_refused",
-    tier="quick",
-)
+@case(level="behaviour", profiles="6.4..", needs="persist text_flags_refused", tier="quick")
+@spec("user_event_capable, user_event_parse")
+@doc("Overview: without CAP_PERFMON it is EPERM; silent about which of two errors is reported")
 @variants(
     ("new", "u:{}x u32 a\n", "EPERM"),
     ("existing", "u:{}\n", "EPERM"),
@@ -281,12 +247,8 @@ def test_permitted_to_everybody(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + ue.name("new") + " u8 b\n"
 
 
-@case(
-    doc="Deleting: EPERM without CAP_PERFMON; silent about which of two errors is reported",
-    level="detail",
-    profiles="6.4..",
-    needs="persist",
-)
+@case(level="detail", profiles="6.4..", needs="persist")
+@doc("Deleting: EPERM without CAP_PERFMON; silent about which of two errors is reported")
 def test_busy_before_permission(ue: UserEvents) -> None:
     """For an event in use the error is EBUSY even without CAP_PERFMON."""
     ue.tracefs.command("u:" + ue.name() + "\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.files import File
 from conformance.client.tracefs import DYNAMIC_EVENTS
 from conformance.client.user_events import UserEvents
@@ -12,10 +12,8 @@ from conformance.client.user_events import UserEvents
 case = surface("dynamic_events", level="behaviour", needs="lasting_events")
 
 
-@case(
-    spec="user_event_create, user_event_show",
-    doc="Overview: a command is the text of the ioctl after u:; silent about what the file shows",
-)
+@case(spec="user_event_create, user_event_show")
+@doc("Overview: a command is the text of the ioctl after u:; silent about what the file shows")
 @variants(
     ("no_fields", "u:{}\n", "u:{}\n"),
     ("one_field", "u:{} u32 a\n", "u:{} u32 a\n"),
@@ -57,12 +55,8 @@ def test_shows_registrations(ue: UserEvents) -> None:
     )
 
 
-@case(
-    spec="user_event_show, destroy_user_event",
-    doc="Overview: silent about what the file shows",
-    tier="full",
-    isolation="global",
-)
+@case(spec="user_event_show, destroy_user_event", tier="full", isolation="global")
+@doc("Overview: silent about what the file shows")
 def test_whole_list(ue: UserEvents) -> None:
     """The file is empty without events, and does not list a deleted event."""
     assert ue.tracefs.dynamic_events(whole=True) == ""
@@ -74,14 +68,9 @@ def test_whole_list(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == ""
 
 
-@case(
-    spec="user_event_create (USER_EVENT_REG_PERSIST)",
-    doc="Overview: an event registered through dynamic_events persists",
-    level="contract",
-    profiles="6.4..",
-    needs="persist auto_delete",
-    tier="full",
-)
+@case(level="contract", profiles="6.4..", needs="persist auto_delete", tier="full")
+@spec("user_event_create (USER_EVENT_REG_PERSIST)")
+@doc("Overview: an event registered through dynamic_events persists")
 def test_stays(ue: UserEvents) -> None:
     """An event created by a command persists after a program has registered and released it."""
     ue.tracefs.command("u:" + ue.name() + " u32 a\n")
@@ -94,11 +83,8 @@ def test_stays(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
 
 
-@case(
-    spec="user_events_write_core, user_events_ref_add",
-    doc="Registering: write_index belongs to the descriptor that registered; silent about others",
-    tier="full",
-)
+@case(spec="user_events_write_core, user_events_ref_add", tier="full")
+@doc("Registering: write_index belongs to the descriptor that registered; silent about others")
 def test_no_descriptor(ue: UserEvents) -> None:
     """An event created by a command has no write index until a descriptor registers it."""
     ue.tracefs.command("u:" + ue.name() + "\n")
@@ -128,10 +114,8 @@ def test_existing_equal(ue: UserEvents, again: str, spaced: bool) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a; u64 b\n"
 
 
-@case(
-    spec="find_user_event, user_event_parse",
-    doc="Registering: without MULTI_FORMAT another format is blocked; silent about how",
-)
+@case(spec="find_user_event, user_event_parse")
+@doc("Registering: without MULTI_FORMAT another format is blocked; silent about how")
 @variants(
     ("other_type", "u:{} s32 a\n", False),
     ("other_name", "u:{} u32 b\n", False),
@@ -151,13 +135,9 @@ def test_existing_different(ue: UserEvents, again: str, flagged: bool) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
 
 
-@case(
-    spec="user_event_create, find_user_event",
-    doc="Overview: an event made by a command persists; silent about one that exists",
-    profiles="6.4..",
-    needs="persist auto_delete",
-    tier="full",
-)
+@case(profiles="6.4..", needs="persist auto_delete", tier="full")
+@spec("user_event_create, find_user_event")
+@doc("Overview: an event made by a command persists; silent about one that exists")
 def test_existing_registration(ue: UserEvents) -> None:
     """A command for an event that a program registered succeeds, but does not make it persist."""
     event = ue.event("u32 a")
@@ -168,11 +148,9 @@ def test_existing_registration(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(eventually=True) == ""
 
 
-@case(
-    spec="trace_dynevent.c:create_dyn_event; trace_events_user.c:user_event_parse",
-    doc="Overview: a command is the text of the ioctl after u:; silent about the error of others",
-    level="detail",
-)
+@case(level="detail")
+@spec("trace_dynevent.c:create_dyn_event; trace_events_user.c:user_event_parse")
+@doc("Overview: a command is the text of the ioctl after u:; silent about the error of others")
 @variants(
     ("no_prefix", "{} u32 a\n", ""),
     ("no_colon", "u {} u32 a\n", ""),
@@ -195,11 +173,8 @@ def test_refused(ue: UserEvents, command: str, ignored: str) -> None:
     assert ue.tracefs.dynamic_events() == lines
 
 
-@case(
-    spec="user_event_set_call_visible",
-    doc="Registering: events show up in tracefs as events/user_events/[name]",
-    level="contract",
-)
+@case(spec="user_event_set_call_visible", level="contract")
+@doc("Registering: events show up in tracefs as events/user_events/[name]")
 def test_directory(ue: UserEvents) -> None:
     """An event created by a command has its directory at once, and none after deletion."""
     ue.tracefs.command("u:" + ue.name() + " u32 a\n")
@@ -208,27 +183,17 @@ def test_directory(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
 
 
-@case(
-    spec="fs/read_write.c:vfs_write",
-    doc="Overview: silent about the mode of the descriptor",
-    level="detail",
-    needs="",
-    tier="full",
-    isolation="none",
-)
+@case(spec="fs/read_write.c:vfs_write", level="detail", needs="", tier="full", isolation="none")
+@doc("Overview: silent about the mode of the descriptor")
 def test_read_only_descriptor(ue: UserEvents) -> None:
     """Writing a command to a read-only descriptor fails with EBADF."""
     file = File(ue.process, DYNAMIC_EVENTS, os.O_RDONLY)
     assert file.write(b"u:" + ue.name().encode()).errno == "EBADF"
 
 
-@case(
-    spec="trace_dynevent.c:init_dynamic_event; trace_events_user.c:create_user_tracefs",
-    doc="Overview: silent about the modes of the files",
-    level="detail",
-    needs="",
-    isolation="none",
-)
+@case(level="detail", needs="", isolation="none")
+@spec("trace_dynevent.c:init_dynamic_event; trace_events_user.c:create_user_tracefs")
+@doc("Overview: silent about the modes of the files")
 @variants("dynamic_events", "user_events_data")
 def test_file_mode(ue: UserEvents, file: str) -> None:
     """Owner and group can read the file; only the owner can write it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.status_text import whole_status
 from conformance.client.user_events import UserEvents
 
@@ -83,13 +83,8 @@ def test_named_like_a_system(ue: UserEvents, name: str) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == f"u:{name} u8 a\n"
 
 
-@case(
-    spec="user_event_parse",
-    doc="Registering: events show up under the subsystem named user_events",
-    level="contract",
-    tier="quick",
-    isolation="events",
-)
+@case(spec="user_event_parse", level="contract", tier="quick", isolation="events")
+@doc("Registering: events show up under the subsystem named user_events")
 def test_not_in_another_system(ue: UserEvents) -> None:
     """A user event appears in user_events and in no other system."""
     ue.event("u32 a")
@@ -98,24 +93,16 @@ def test_not_in_another_system(ue: UserEvents) -> None:
         assert ue.tracefs.enabled(ue.name(), system=system).errno == "ENOENT"
 
 
-@case(
-    spec="user_event_parse",
-    doc="Registering: only with MULTI_FORMAT the system name is user_events_multi",
-    level="contract",
-    tier="quick",
-    isolation="events",
-)
+@case(spec="user_event_parse", level="contract", tier="quick", isolation="events")
+@doc("Registering: only with MULTI_FORMAT the system name is user_events_multi")
 def test_not_in_the_multi_system(ue: UserEvents) -> None:
     """A single-format event does not appear in user_events_multi."""
     ue.event("u32 a")
     assert ue.tracefs.enabled(ue.name(), system="user_events_multi").errno == "ENOENT"
 
 
-@case(
-    spec="user_event_parse_cmd",
-    doc="Command Format: flags follow the colon, none is supported yet; silent about the error",
-    tier="quick",
-)
+@case(spec="user_event_parse_cmd", tier="quick")
+@doc("Command Format: flags follow the colon, none is supported yet; silent about the error")
 def test_system_in_the_name(ue: UserEvents) -> None:
     """The form system:name selects no system: the text after the colon is parsed as flags."""
     event = ue.open_data().register(f"sched:{ue.name()} u32 a")
@@ -148,11 +135,8 @@ def test_path_of_a_kernel_event(ue: UserEvents, name: str) -> None:
     assert look_at(ue, "sched", "sched_switch") == before
 
 
-@case(
-    spec="user_event_reg",
-    doc="Registering, Status: tools attach by events/user_events/[name]/enable, which sets the bit",
-    level="contract",
-)
+@case(spec="user_event_reg", level="contract")
+@doc("Registering, Status: tools attach by events/user_events/[name]/enable, which sets the bit")
 @variants(KERNEL_EVENTS)
 def test_enabling_the_user_event(ue: UserEvents, system: str, name: str) -> None:
     """Enabling the user event sets its program's word and does not enable the kernel event."""
@@ -185,12 +169,8 @@ def test_enabling_the_kernel_event(ue: UserEvents, system: str, name: str) -> No
     assert written.errno == ue.dated("ebadf_when_disabled", since="EBADF", before="")
 
 
-@case(
-    spec="user_event_ftrace",
-    doc="Registering: write_index represents the event when writing data",
-    level="contract",
-    tier="quick",
-)
+@case(spec="user_event_ftrace", level="contract", tier="quick")
+@doc("Registering: write_index represents the event when writing data")
 def test_record_of_the_user_event(ue: UserEvents) -> None:
     """A record written to a user event named like a kernel event is printed as its own."""
     data = ue.open_data()
@@ -201,11 +181,8 @@ def test_record_of_the_user_event(ue: UserEvents) -> None:
     assert ue.tracefs.records("task_newtask") == [line]
 
 
-@case(
-    doc="Deleting: DIAG_IOCSDEL takes the name of the event to delete",
-    level="contract",
-    needs="lasting_events",
-)
+@case(level="contract", needs="lasting_events")
+@doc("Deleting: DIAG_IOCSDEL takes the name of the event to delete")
 @variants(KERNEL_EVENTS)
 def test_delete_by_ioctl(ue: UserEvents, system: str, name: str) -> None:
     """Deleting the user event by ioctl deletes only that event, and only once."""
@@ -218,13 +195,8 @@ def test_delete_by_ioctl(ue: UserEvents, system: str, name: str) -> None:
     assert look_at(ue, system, name) == before
 
 
-@case(
-    spec="delayed_destroy_user_event",
-    doc="Deleting: events auto-delete when no references are left",
-    level="contract",
-    profiles="6.4..",
-    needs="auto_delete",
-)
+@case(spec="delayed_destroy_user_event", level="contract", profiles="6.4..", needs="auto_delete")
+@doc("Deleting: events auto-delete when no references are left")
 @variants(KERNEL_EVENTS)
 def test_auto_delete(ue: UserEvents, system: str, name: str) -> None:
     """When the last process exits, the user event is deleted and the kernel event stays."""
@@ -250,11 +222,8 @@ def test_ioctl_cannot_delete(ue: UserEvents, name: str) -> None:
     assert look_at(ue, "sched", "sched_switch") == before
 
 
-@case(
-    spec="trace_dynevent.c:dyn_event_release",
-    doc="trace_dynevent.c@v6.12: only dynamic events are looked through",
-    level="detail",
-)
+@case(spec="trace_dynevent.c:dyn_event_release", level="detail")
+@doc("trace_dynevent.c@v6.12: only dynamic events are looked through")
 @variants(
     ("name", "-:sched_switch"),
     ("system", "-:sched/sched_switch"),
@@ -268,13 +237,8 @@ def test_dynamic_events_cannot_delete(ue: UserEvents, command: str) -> None:
     assert look_at(ue, "sched", "sched_switch") == before
 
 
-@case(
-    spec="user_event_match",
-    doc="Deleting: silent about the system in a command",
-    needs="lasting_events",
-    tier="quick",
-    isolation="events",
-)
+@case(spec="user_event_match", needs="lasting_events", tier="quick", isolation="events")
+@doc("Deleting: silent about the system in a command")
 @variants({"sched": "sched", "upper-case": "USER_EVENTS", "prefix": "user_event"})
 def test_delete_by_another_system(ue: UserEvents, system: str) -> None:
     """A user event is not deleted by the name of another system: ENOENT."""
@@ -283,13 +247,8 @@ def test_delete_by_another_system(ue: UserEvents, system: str) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"
 
 
-@case(
-    spec="find_user_event",
-    doc="Status: the bit tells whether something is attached to its event",
-    level="contract",
-    tier="quick",
-    isolation="events",
-)
+@case(spec="find_user_event", level="contract", tier="quick", isolation="events")
+@doc("Status: the bit tells whether something is attached to its event")
 def test_user_events_apart(ue: UserEvents) -> None:
     """Enabling a user event does not affect another one whose name has the same prefix."""
     data = ue.open_data()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.client.files import File
 from conformance.client.tracefs import DYNAMIC_EVENTS
 from conformance.client.user_events import UserEvents
@@ -90,10 +90,8 @@ def test_nul(ue: UserEvents, text: str, shown: str) -> None:
     assert ue.tracefs.dynamic_events() == shown.replace("{}", ue.name())
 
 
-@case(
-    spec="trace_parse_run_command",
-    doc="Overview: gives no limit to the number of commands in one write",
-)
+@case(spec="trace_parse_run_command")
+@doc("Overview: gives no limit to the number of commands in one write")
 def test_long_write(ue: UserEvents) -> None:
     """A write may exceed the line limit as long as each of its lines is short."""
     lines = ["u:" + (ue.name() + stem).rjust(2000) + "\n" for stem in "abcde"]
@@ -102,11 +100,8 @@ def test_long_write(ue: UserEvents) -> None:
     assert shown == "u:a\nu:b\nu:c\nu:d\nu:e\n"
 
 
-@case(
-    spec="trace_parse_run_command; trace_events_user.c:user_event_parse",
-    doc="Command Format: gives no limit",
-    tier="full",
-)
+@case(spec="trace_parse_run_command; trace_events_user.c:user_event_parse", tier="full")
+@doc("Command Format: gives no limit")
 def test_long_definition(ue: UserEvents) -> None:
     """A command may be longer than the 511 characters that an ioctl takes."""
     fields = "; ".join(f"u32 field_{number:03}" for number in range(100))
@@ -116,12 +111,8 @@ def test_long_definition(ue: UserEvents) -> None:
     assert ue.open_data().register(ue.name() + " " + fields).errno == "EINVAL"
 
 
-@case(
-    doc="Overview: without CAP_PERFMON it is EPERM; silent about comments",
-    needs="",
-    tier="full",
-    isolation="none",
-)
+@case(needs="", tier="full", isolation="none")
+@doc("Overview: without CAP_PERFMON it is EPERM; silent about comments")
 def test_comment_without_permission(ue: UserEvents) -> None:
     """A comment needs no permission beyond the open file."""
     file = File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)

@@ -5,7 +5,7 @@ Several processes, fork and changing memory are in test_memory.
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.perf import open_perf
 from conformance.client.user_events import UserEvents
@@ -32,12 +32,8 @@ def test_every_change(ue: UserEvents) -> None:
     assert seen == [32, 0, 32, 0, 32, 0]
 
 
-@case(
-    spec="trace_events.c:__ftrace_event_enable_disable",
-    doc="Status: silent about enabling what is enabled",
-    level="detail",
-    tier="full",
-)
+@case(spec="trace_events.c:__ftrace_event_enable_disable", level="detail", tier="full")
+@doc("Status: silent about enabling what is enabled")
 def test_twice(ue: UserEvents) -> None:
     """Enabling an enabled event succeeds and adds nothing: one disable clears the bit."""
     word = ue.event(bit=1).word
@@ -50,13 +46,8 @@ def test_twice(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(ue.name()).text == "0\n"
 
 
-@case(
-    spec="user_event_enabler_update runs on changes only",
-    doc="Status: the bit is updated on attach and detach; silent about values that the "
-    "program stores",
-    level="behaviour",
-    tier="full",
-)
+@case(spec="user_event_enabler_update runs on changes only", level="behaviour", tier="full")
+@doc("Status: the bit is updated on attach and detach; silent about values that the program stores")
 def test_not_restored(ue: UserEvents) -> None:
     """A value that the process stores in its word stays until the event changes again."""
     word = ue.event(bit=0, enabled=True).word
@@ -69,13 +60,8 @@ def test_not_restored(ue: UserEvents) -> None:
     assert word.value == 0xFFFFFFF1
 
 
-@case(
-    spec="user_event_enabler_update: words of the event alone",
-    doc="Status: the bit is updated on attach and detach; silent about values that the "
-    "program stores",
-    level="behaviour",
-    tier="full",
-)
+@case(spec="user_event_enabler_update: words of the event alone", level="behaviour", tier="full")
+@doc("Status: the bit is updated on attach and detach; silent about values that the program stores")
 def test_not_restored_by_others(ue: UserEvents) -> None:
     """A value that the process stores in its word stays when its other events change."""
     data = ue.open_data()
@@ -89,13 +75,8 @@ def test_not_restored_by_others(ue: UserEvents) -> None:
     assert (word.value, other.value) == (0, 0)
 
 
-@case(
-    spec="user_event_enabler_update runs whenever a listener comes or goes",
-    doc="Status: silent about a second tracer",
-    level="behaviour",
-    tier="full",
-    facilities="perf",
-)
+@case(doc="Status: silent about a second tracer", level="behaviour", tier="full", facilities="perf")
+@spec("user_event_enabler_update runs whenever a listener comes or goes")
 def test_restored_by_each_listener(ue: UserEvents) -> None:
     """The bit is written again when a second tracer attaches and when one of two detaches."""
     word = ue.event(bit=3, enabled=True).word
@@ -107,11 +88,8 @@ def test_restored_by_each_listener(ue: UserEvents) -> None:
     assert word.value == 10
 
 
-@case(
-    spec="user_event_enabler_destroy",
-    doc="Unregistering: the process is no longer interested in updates of the event",
-    tier="full",
-)
+@case(spec="user_event_enabler_destroy", tier="full")
+@doc("Unregistering: the process is no longer interested in updates of the event")
 def test_after_unregister(ue: UserEvents) -> None:
     """An unregistered word no longer changes; other bits still follow the event."""
     data = ue.open_data()
@@ -191,10 +169,8 @@ def test_at_4_mod_8(ue: UserEvents, bit: int, alone: int) -> None:
     assert (low.value, high.value) == (alone, 0)
 
 
-@case(
-    spec="user_event_enabler_write: uaddr & ~PAGE_MASK",
-    doc="Registering: enable_addr must be naturally aligned and write accessible",
-)
+@case(spec="user_event_enabler_write: uaddr & ~PAGE_MASK")
+@doc("Registering: enable_addr must be naturally aligned and write accessible")
 @variants(("4.first", 4, 0), ("4.last", 4, 4092), ("8.first", 8, 0), ("8.last", 8, 4088))
 def test_place_in_page(ue: UserEvents, size: int, place: int) -> None:
     """A word may lie at the start or end of a page; the adjacent pages need not be mapped."""
@@ -243,12 +219,8 @@ def test_cleared_at_registration(
     assert word.value == registered
 
 
-@case(
-    spec="user_event_enabler_create",
-    doc="Unregistering: ends updates of the bit; silent about its last value",
-    level="behaviour",
-    tier="full",
-)
+@case(spec="user_event_enabler_create", level="behaviour", tier="full")
+@doc("Unregistering: ends updates of the bit; silent about its last value")
 def test_again_after_unregister(ue: UserEvents) -> None:
     """A word registered again for an enabled event is set again and followed again."""
     data = ue.open_data()
@@ -262,10 +234,8 @@ def test_again_after_unregister(ue: UserEvents) -> None:
     assert word.value == 0
 
 
-@case(
-    spec="user_event_enabler_create: user_event_mm_fault_in and retry",
-    doc="Registering: enable_addr must be naturally aligned and write accessible",
-)
+@case(spec="user_event_enabler_create: user_event_mm_fault_in and retry")
+@doc("Registering: enable_addr must be naturally aligned and write accessible")
 def test_untouched_page(ue: UserEvents) -> None:
     """Registration faults in a page that was never touched; the word is followed from then on."""
     data = ue.open_data()

@@ -5,7 +5,7 @@ A page of a device can be faulted in, but not pinned.
 
 from __future__ import annotations
 
-from conformance.cases.case import surface
+from conformance.cases.case import spec, surface
 from conformance.client.memory import map_device, minor_faults
 from conformance.client.user_events import UserEvents
 
@@ -49,10 +49,8 @@ def test_device_word(ue: UserEvents) -> None:
     assert faults == ATTEMPTS
 
 
-@case(
-    spec="user_event_mm_clear_bit; trace_events_user.c:user_event_enabler_fault_fixup",
-    facilities="device_memory",
-)
+@case(facilities="device_memory")
+@spec("user_event_mm_clear_bit; trace_events_user.c:user_event_enabler_fault_fixup")
 def test_device_in_place_of_a_word(ue: UserEvents) -> None:
     """If a word's page becomes memory of a device, unregistering is EFAULT after ten attempts."""
     data, process = ue.open_data(), ue.process

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.memory import discard, memory_file, move, move_to
 from conformance.client.user_events import UserEvents
@@ -77,9 +77,8 @@ def test_discarded(ue: UserEvents, shared: bool, seen: int) -> None:
     assert word.wait() == 16
 
 
-@case(
-    doc="Status: the kernel updates the registered bit as tools attach and detach", level="contract"
-)
+@case(level="contract")
+@doc("Status: the kernel updates the registered bit as tools attach and detach")
 def test_discarded_often(ue: UserEvents) -> None:
     """Each change faults the discarded page in again, a dozen times in a row."""
     process = ue.process
@@ -93,11 +92,8 @@ def test_discarded_often(ue: UserEvents) -> None:
         assert word.value == 0
 
 
-@case(
-    spec="user_event_enabler_update: each word has attempts of its own",
-    doc="Status: the kernel updates the registered bit as tools attach and detach",
-    level="contract",
-)
+@case(spec="user_event_enabler_update: each word has attempts of its own", level="contract")
+@doc("Status: the kernel updates the registered bit as tools attach and detach")
 def test_discarded_behind_others(ue: UserEvents) -> None:
     """A word in a discarded page is faulted in, however many words precede it."""
     process, data = ue.process, ue.open_data()
@@ -126,11 +122,8 @@ def test_discarded_then_unregistered(ue: UserEvents) -> None:
     assert word.wait() == 0
 
 
-@case(
-    spec="user_event_enabler_write",
-    doc="Status: the kernel updates the registered bit; silent about two words in the same memory",
-    tier="quick",
-)
+@case(spec="user_event_enabler_write", tier="quick")
+@doc("Status: the kernel updates the registered bit; silent about two words in the same memory")
 @variants({"disabled": "disable", "unregistered": "unregister", "gone": "exit"})
 def test_file_of_two(ue: UserEvents, first: str) -> None:
     """Two processes register one bit of a shared file, each at its own address."""
@@ -160,10 +153,8 @@ def test_file_of_two(ue: UserEvents, first: str) -> None:
     assert mine.value == 64
 
 
-@case(
-    spec="user_event_enabler_write",
-    doc="Status: the kernel updates the registered bit; silent about two words in the same memory",
-)
+@case(spec="user_event_enabler_write")
+@doc("Status: the kernel updates the registered bit; silent about two words in the same memory")
 def test_file_of_two_events(ue: UserEvents) -> None:
     """Two processes register one bit of shared memory for two events: the last change wins."""
     parent = ue.process
@@ -180,10 +171,8 @@ def test_file_of_two_events(ue: UserEvents) -> None:
     assert (word.value, copy.value) == (0, 0)
 
 
-@case(
-    spec="user_event_enabler_exists",
-    doc="Status: the kernel updates the registered bit; silent about two words in the same memory",
-)
+@case(spec="user_event_enabler_exists")
+@doc("Status: the kernel updates the registered bit; silent about two words in the same memory")
 def test_file_mapped_twice(ue: UserEvents) -> None:
     """A word mapped at two addresses is two words: each can be registered and unregistered."""
     process = ue.process
@@ -212,11 +201,8 @@ def test_file_private(ue: UserEvents) -> None:
     assert shared.value == 0x70
 
 
-@case(
-    spec="user_event_mm_fault_in",
-    doc="Registering: enable_addr must be write accessible; silent about the error",
-    bug="enomem-for-bad-address",
-)
+@case(spec="user_event_mm_fault_in", bug="enomem-for-bad-address")
+@doc("Registering: enable_addr must be write accessible; silent about the error")
 @variants({"shared": True, "private": False})
 def test_file_end(ue: UserEvents, shared: bool) -> None:
     """Registering a word past the end of its file is EFAULT; one in the last bytes is followed."""
@@ -296,10 +282,8 @@ def test_address_reused_read_only(ue: UserEvents) -> None:
     assert word.wait() == 1
 
 
-@case(
-    doc="Unregistering: fork() retains registered events; each process unregisters its own",
-    level="contract",
-)
+@case(level="contract")
+@doc("Unregistering: fork() retains registered events; each process unregisters its own")
 @variants("parent", "child")
 def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
     """After fork the side that has written its page is updated at once, the other one soon."""
@@ -313,11 +297,8 @@ def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
     assert other.wait() == 8
 
 
-@case(
-    spec="user_event_enabler_write: without a look at rights",
-    doc="Status: the kernel updates the registered bit as tools attach and detach",
-    level="contract",
-)
+@case(spec="user_event_enabler_write: without a look at rights", level="contract")
+@doc("Status: the kernel updates the registered bit as tools attach and detach")
 @variants({"touched": True, "after_fork": False})
 def test_rights_given_up(ue: UserEvents, touched: bool) -> None:
     """The word of a non-dumpable process that dropped its privileges is updated."""
@@ -345,12 +326,8 @@ def test_fork_unmapped(ue: UserEvents) -> None:
     assert child.word_at(page, value=None).wait() == 8
 
 
-@case(
-    spec="align_addr_bit",
-    doc="Unregistering: fork() retains registered events; each process unregisters its own",
-    level="contract",
-    tier="quick",
-)
+@case(spec="align_addr_bit", level="contract", tier="quick")
+@doc("Unregistering: fork() retains registered events; each process unregisters its own")
 @variants((31, 0x80000000), (0, 1))
 def test_fork_at_4_mod_8(ue: UserEvents, bit: int, seen: int) -> None:
     """In parent and child, a word in the upper half of an 8-byte unit is followed."""
@@ -364,12 +341,8 @@ def test_fork_at_4_mod_8(ue: UserEvents, bit: int, seen: int) -> None:
     assert (word.value, copy.value) == (0, 0)
 
 
-@case(
-    spec="user_event_enabler_exists",
-    doc="Status: the kernel updates the registered bit; silent about two words in the same memory",
-    tier="quick",
-    switch="overlapping-words",
-)
+@case(spec="user_event_enabler_exists", tier="quick", switch="overlapping-words")
+@doc("Status: the kernel updates the registered bit; silent about two words in the same memory")
 @variants((32, 0), (63, 31))
 def test_overlapping_words(ue: UserEvents, bit_of_8: int, bit_of_4: int) -> None:
     """A bit registered through an 8-byte word is in use for a 4-byte word: EADDRINUSE."""

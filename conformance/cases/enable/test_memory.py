@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -17,10 +17,8 @@ case = surface(
 READ_ONLY, READ_WRITE = 1, 3
 
 
-@case(
-    spec="user_event_mm_get_all",
-    doc="Status: the kernel updates the registered bit as tools attach and detach",
-)
+@case(spec="user_event_mm_get_all")
+@doc("Status: the kernel updates the registered bit as tools attach and detach")
 def test_several_processes(ue: UserEvents) -> None:
     """Each process that registered an event has its own word and bit updated."""
     first, second, third = ue.process, ue.new_process(), ue.new_process()
@@ -34,10 +32,8 @@ def test_several_processes(ue: UserEvents) -> None:
     assert (one.value, other.value) == (0, 0)
 
 
-@case(
-    spec="user_event_reg holds a reference",
-    doc="Registering: enable_bit reflects the status of the event at enable_addr",
-)
+@case(spec="user_event_reg holds a reference")
+@doc("Registering: enable_bit reflects the status of the event at enable_addr")
 def test_outlives_the_process(ue: UserEvents) -> None:
     """If an event is already enabled, registering it in another process sets the bit there."""
     first = ue.new_process()
@@ -141,10 +137,8 @@ def test_fork_parent_exits(ue: UserEvents) -> None:
     assert copy.wait() == 128
 
 
-@case(
-    spec="user_event_mm_dup copies what there is",
-    doc="Registering: a process tells the kernel which of its addresses and bits to update",
-)
+@case(spec="user_event_mm_dup copies what there is")
+@doc("Registering: a process tells the kernel which of its addresses and bits to update")
 def test_fork_before_registration(ue: UserEvents) -> None:
     """A word registered after fork is not followed in the other process."""
     data = ue.open_data()
@@ -159,11 +153,8 @@ def test_fork_before_registration(ue: UserEvents) -> None:
     assert copy.wait() == 2
 
 
-@case(
-    spec="user_event_enabler_write: by address space and address",
-    doc="Status: the kernel updates the registered bit; silent about two words in the same memory",
-    level="behaviour",
-)
+@case(spec="user_event_enabler_write: by address space and address", level="behaviour")
+@doc("Status: the kernel updates the registered bit; silent about two words in the same memory")
 def test_shared_mapping(ue: UserEvents) -> None:
     """In memory shared across fork one word serves both; unregistering in either clears it."""
     data = ue.open_data()
@@ -181,11 +172,8 @@ def test_shared_mapping(ue: UserEvents) -> None:
     assert word.wait() == 8
 
 
-@case(
-    spec="user_event_enabler_fault_fixup: the fault fails",
-    doc="Status: the kernel updates the registered bit; silent about memory that changes",
-    level="behaviour",
-)
+@case(spec="user_event_enabler_fault_fixup: the fault fails", level="behaviour")
+@doc("Status: the kernel updates the registered bit; silent about memory that changes")
 def test_unmapped(ue: UserEvents) -> None:
     """Enabling after munmap succeeds, maps nothing, and still updates older and newer words."""
     data = ue.open_data()
@@ -200,12 +188,9 @@ def test_unmapped(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(ue.name()).text == "1\n"
 
 
-@case(
-    spec="user_event_enabler_fault_fixup: tried at the next change",
-    doc="Status: the kernel updates the registered bit; silent about memory that changes",
-    level="behaviour",
-    tier="quick",
-)
+@case(level="behaviour", tier="quick")
+@spec("user_event_enabler_fault_fixup: tried at the next change")
+@doc("Status: the kernel updates the registered bit; silent about memory that changes")
 def test_mapped_again(ue: UserEvents) -> None:
     """New memory mapped at the address of a registered word is updated."""
     data = ue.open_data()
@@ -220,12 +205,9 @@ def test_mapped_again(ue: UserEvents) -> None:
     assert word.value == 0
 
 
-@case(
-    spec="user_event_enabler_fault_fixup: tried at the next change",
-    doc="Status: the kernel updates the registered bit; silent about memory that changes",
-    level="behaviour",
-    tier="quick",
-)
+@case(level="behaviour", tier="quick")
+@spec("user_event_enabler_fault_fixup: tried at the next change")
+@doc("Status: the kernel updates the registered bit; silent about memory that changes")
 def test_unmapped_then_mapped_again(ue: UserEvents) -> None:
     """A change that found no memory mapped has no lasting effect: the next one is followed."""
     data = ue.open_data()
@@ -240,11 +222,8 @@ def test_unmapped_then_mapped_again(ue: UserEvents) -> None:
     assert word.wait() == 1
 
 
-@case(
-    spec="user_event_mm_fault_in: fixup_user_fault of a read-only page",
-    doc="Status: the kernel updates the registered bit; silent about memory that changes",
-    level="behaviour",
-)
+@case(spec="user_event_mm_fault_in: fixup_user_fault of a read-only page", level="behaviour")
+@doc("Status: the kernel updates the registered bit; silent about memory that changes")
 def test_read_only(ue: UserEvents) -> None:
     """Memory made read-only after registration is not written; once writable, it is updated
     again.

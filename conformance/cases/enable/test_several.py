@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface
+from conformance.cases.case import doc, surface
 from conformance.client.data_file import DataFile, Word
 from conformance.client.user_events import UserEvents
 
@@ -39,10 +39,8 @@ def test_two_bits_one_word(ue: UserEvents) -> None:
     assert word.value == 0x100
 
 
-@case(
-    spec="user_event_enabler_update",
-    doc="Unregistering: ends updates of the bit; silent about its last value",
-)
+@case(spec="user_event_enabler_update")
+@doc("Unregistering: ends updates of the bit; silent about its last value")
 def test_two_words_one_event(ue: UserEvents) -> None:
     """One event may have several words, of both sizes: they change together."""
     data = ue.open_data()
@@ -75,11 +73,8 @@ def test_one_word_two_events(ue: UserEvents) -> None:
     assert word.value == 0
 
 
-@case(
-    spec="user_event_enabler_exists compares address and bit",
-    doc="Registering: enable_size is that of the value; silent about two sizes at one address",
-    tier="quick",
-)
+@case(spec="user_event_enabler_exists compares address and bit", tier="quick")
+@doc("Registering: enable_size is that of the value; silent about two sizes at one address")
 def test_two_sizes_one_address(ue: UserEvents) -> None:
     """An address may be a 4-byte word of one event and an 8-byte word of another."""
     data = ue.open_data()
@@ -93,10 +88,8 @@ def test_two_sizes_one_address(ue: UserEvents) -> None:
     assert long.value == 0x800000008
 
 
-@case(
-    spec="user_event_enabler_update; user_event_enabler_exists",
-    doc="Registering: silent about a word used twice and about how many there may be",
-)
+@case(spec="user_event_enabler_update; user_event_enabler_exists")
+@doc("Registering: silent about a word used twice and about how many there may be")
 def test_many_words(ue: UserEvents) -> None:
     """One event may have 257 words: all are followed and all can be unregistered."""
     data = ue.open_data()
@@ -110,11 +103,8 @@ def test_many_words(ue: UserEvents) -> None:
     assert ue.process.load(words, 4 * MANY).data == bytes(4 * MANY)
 
 
-@case(
-    spec="user_event_mm_dup",
-    doc="Unregistering: fork() retains registered events; each process unregisters its own",
-    level="contract",
-)
+@case(spec="user_event_mm_dup", level="contract")
+@doc("Unregistering: fork() retains registered events; each process unregisters its own")
 def test_fork_of_many_words(ue: UserEvents) -> None:
     """A child inherits all 257 words of its parent."""
     words = many_words(ue, ue.open_data())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.perf import open_perf
 from conformance.client.user_events import UserEvents
 
@@ -75,11 +75,8 @@ def test_number(
     assert ue.tracefs.records() == [ue.line(f"a={shown}", dump=passing.hex(" "))]
 
 
-@case(
-    spec="predicate_parse",
-    doc="Event filtering: && and ||, grouped with parentheses, negated with !",
-    tier="full",
-)
+@case(spec="predicate_parse", tier="full")
+@doc("Event filtering: && and ||, grouped with parentheses, negated with !")
 @variants(
     ("precedence", "a == 1 || a == 0 && b == 1", [(0, 1), (1, 0), (1, 1)]),
     ("parentheses", "(a == 1 || a == 0) && b == 1", [(0, 1), (1, 1)]),
@@ -132,11 +129,8 @@ def test_other_sizes(ue: UserEvents, fields: str, text: str, payload: bytes) -> 
     assert len(ue.tracefs.records()) == ue.bug("filter-odd-size", fixed=1, present=0)
 
 
-@case(
-    spec="trace_events.c:trace_find_event_field; trace_events_user.c:user_event_add_field",
-    doc="Event filtering: fields are known by their names",
-    tier="full",
-)
+@case(doc="Event filtering: fields are known by their names", tier="full")
+@spec("trace_events.c:trace_find_event_field; trace_events_user.c:user_event_add_field")
 def test_two_fields_of_a_name(ue: UserEvents) -> None:
     """Of two fields of the same name a filter uses the one defined last."""
     event = ue.event("u8 a; u8 a", enabled=True)
@@ -146,11 +140,8 @@ def test_two_fields_of_a_name(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=(1)", "a=(2)", dump="01 02")]
 
 
-@case(
-    spec="trace_events.c:trace_define_common_fields",
-    doc="Event filtering: the common fields of all events may be used",
-    tier="full",
-)
+@case(spec="trace_events.c:trace_define_common_fields", tier="full")
+@doc("Event filtering: the common fields of all events may be used")
 @variants(
     ("pid", "common_pid > 1", 1),
     # The writer is not PID 1.
@@ -171,13 +162,9 @@ def test_common_fields(ue: UserEvents, text: str, count: int) -> None:
     assert found == [line] * count
 
 
-@case(
-    spec="trace_events_user.c:user_event_perf",
-    doc="user_events.rst@v6.12: Writing Data: silent about filters",
-    level="behaviour",
-    needs="perf_sink",
-    facilities="perf",
-)
+@case(level="behaviour", needs="perf_sink", facilities="perf")
+@spec("trace_events_user.c:user_event_perf")
+@doc("user_events.rst@v6.12: Writing Data: silent about filters")
 def test_not_for_perf(ue: UserEvents) -> None:
     """A record that the ftrace filter rejects still reaches perf."""
     event = ue.event("u8 a")
@@ -190,12 +177,9 @@ def test_not_for_perf(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
 
 
-@case(
-    spec="trace_events_user.c:user_event_validate",
-    doc="user_events.rst@v6.12: Writing Data: silent about dynamic fields and filters",
-    level="behaviour",
-    needs="dynamic_fields_validated",
-)
+@case(level="behaviour", needs="dynamic_fields_validated")
+@spec("trace_events_user.c:user_event_validate")
+@doc("user_events.rst@v6.12: Writing Data: silent about dynamic fields and filters")
 def test_checked_first(ue: UserEvents) -> None:
     """A record that the filter would reject is validated first: EFAULT if it is malformed."""
     event = ue.event("u8 a; __rel_loc char[] s", enabled=True)
@@ -206,13 +190,9 @@ def test_checked_first(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    spec="trace.c:trace_event_buffer_lock_reserve",
-    doc="ftrace.rst@v6.12: tracing_on: 0 stops recording",
-    needs="dynamic_fields_validated",
-    isolation="global",
-    tier="full",
-)
+@case(needs="dynamic_fields_validated", isolation="global", tier="full")
+@spec("trace.c:trace_event_buffer_lock_reserve")
+@doc("ftrace.rst@v6.12: tracing_on: 0 stops recording")
 def test_checked_while_tracing_is_off(ue: UserEvents) -> None:
     """With tracing off a malformed payload is not validated, unless there is a filter."""
     event = ue.event("__rel_loc char[] s", enabled=True)
@@ -225,12 +205,9 @@ def test_checked_while_tracing_is_off(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    spec="trace.c:trace_event_buffer_lock_reserve: max_len",
-    doc="user_events.rst@v6.12: Writing Data: documents no limit",
-    needs="dynamic_fields_validated",
-    tier="full",
-)
+@case(needs="dynamic_fields_validated", tier="full")
+@spec("trace.c:trace_event_buffer_lock_reserve: max_len")
+@doc("user_events.rst@v6.12: Writing Data: documents no limit")
 @variants(("checked", 4080, "EFAULT"), ("dropped", 4081, ""))
 def test_long_records(ue: UserEvents, size: int, errno: str) -> None:
     """With a filter, payloads of up to 4080 bytes are validated, though over 4064 none is
@@ -253,12 +230,8 @@ GLOBAL = (
 NOT_IN_ALL = "^\nparse_error: Couldn't find or set field in one of a subsystem's events\n"
 
 
-@case(
-    spec="process_system_preds",
-    doc="Subsystem filters: for events with the field",
-    tier="full",
-    isolation="global",
-)
+@case(spec="process_system_preds", tier="full", isolation="global")
+@doc("Subsystem filters: for events with the field")
 def test_system(ue: UserEvents) -> None:
     """The filter of the system is set on each user event, or shown there with its error."""
     data = ue.open_data()
@@ -282,13 +255,9 @@ def test_system(ue: UserEvents) -> None:
     assert ue.tracefs.records() == lines
 
 
-@case(
-    spec="apply_subsystem_event_filter",
-    doc="Subsystem filters: an error where no event has it",
-    tier="full",
-    isolation="global",
-    switch="system-filter-never-fails",
-)
+@case(tier="full", isolation="global", switch="system-filter-never-fails")
+@spec("apply_subsystem_event_filter")
+@doc("Subsystem filters: an error where no event has it")
 def test_system_of_nothing(ue: UserEvents) -> None:
     """A filter that no event of the system accepts is an error, and the events lose theirs."""
     directory = ue.event("u8 a").directory

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface
+from conformance.cases.case import doc, surface
 from conformance.client.user_events import UserEvents
 
 case = surface("filter", spec="trace_events.c:remove_event_file_dir", level="detail", tier="full")
 
 
-@case(
-    spec="trace_events_filter.c:print_event_filter",
-    doc="events.rst@v6.12: Event filtering: Clearing filters: 0 clears, and none is shown",
-)
+@case(spec="trace_events_filter.c:print_event_filter")
+@doc("events.rst@v6.12: Event filtering: Clearing filters: 0 clears, and none is shown")
 def test_shown(ue: UserEvents) -> None:
     """The file shows `none`, or the filter without trailing blanks, until 0 clears it."""
     event = ue.event("u8 a", enabled=True)
@@ -25,10 +23,8 @@ def test_shown(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=(3)", dump="03")]
 
 
-@case(
-    spec="trace_events_filter.c:apply_event_filter: no event is registered by it",
-    doc="Status: the bit tells whether something is attached; silent about filters",
-)
+@case(spec="trace_events_filter.c:apply_event_filter: no event is registered by it")
+@doc("Status: the bit tells whether something is attached; silent about filters")
 def test_alone(ue: UserEvents) -> None:
     """A filter on a disabled event sets no enable word and lets no write pass."""
     event = ue.event("u8 a")
@@ -41,10 +37,8 @@ def test_alone(ue: UserEvents) -> None:
     assert event.write(b"\1").errno == errno
 
 
-@case(
-    spec="__ftrace_event_enable_disable",
-    doc="events.rst@v6.12: Event filtering: a filter stays until another is set or it is cleared",
-)
+@case(spec="__ftrace_event_enable_disable")
+@doc("events.rst@v6.12: Event filtering: a filter stays until another is set or it is cleared")
 def test_stays(ue: UserEvents) -> None:
     """A filter survives disabling, enabling again, and the exit of the event's writers."""
     first = ue.new_process()

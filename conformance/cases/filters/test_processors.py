@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import spec, surface, variants
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -16,11 +16,8 @@ case = surface(
 )
 
 
-@case(
-    spec="trace_events_filter.c:do_filter_scalar_cpumask",
-    facilities="smp",
-    bug="filter-odd-size",
-)
+@case(facilities="smp", bug="filter-odd-size")
+@spec("trace_events_filter.c:do_filter_scalar_cpumask")
 @variants(
     ("u8", "u8 a", 1, "a & CPUS{0-1}", ("(0)", "(1)")),
     # The low byte of 256 alone would be a CPU.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.error_log import clear_errors
 from conformance.client.user_events import UserEvents
 
@@ -16,11 +16,8 @@ case = surface(
 )
 
 
-@case(
-    spec="trace_events_filter.c:append_filter_err, calc_stack",
-    tier="full",
-    switch="filter-errno",
-)
+@case(tier="full", switch="filter-errno")
+@spec("trace_events_filter.c:append_filter_err, calc_stack")
 @variants(
     # calc_stack() returns -1, -2 or -3, which are taken for error numbers.
     ("closed-too-often", "a == 1)", "EPERM", "      ^\nparse_error: Too few '('\n"),
@@ -103,13 +100,9 @@ def test_refused_for_strings(ue: UserEvents, text: str, shown: str) -> None:
     assert directory.filter == f"{text}\n{shown}\n"
 
 
-@case(
-    spec="trace_events_filter.c:parse_pred: .function",
-    doc="Event filtering: FIELD.function == FUNCTION, of fields as long as a long",
-    profiles="6.4..",
-    needs="functions_in_filters",
-    tier="full",
-)
+@case(profiles="6.4..", needs="functions_in_filters", tier="full")
+@spec("trace_events_filter.c:parse_pred: .function")
+@doc("Event filtering: FIELD.function == FUNCTION, of fields as long as a long")
 @variants(
     (
         "four-bytes",
@@ -158,11 +151,8 @@ def test_refused_functions(ue: UserEvents, text: str, shown: str) -> None:
     assert directory.filter == f"{text}\n{shown}\n"
 
 
-@case(
-    spec="event_filter_write: cnt >= PAGE_SIZE",
-    doc="Setting filters: one write, documents no limit",
-    tier="full",
-)
+@case(spec="event_filter_write: cnt >= PAGE_SIZE", tier="full")
+@doc("Setting filters: one write, documents no limit")
 def test_length(ue: UserEvents) -> None:
     """A filter has up to 4095 bytes; a longer write is EINVAL and keeps the previous filter."""
     directory = ue.event("u32 a").directory
@@ -183,12 +173,8 @@ def test_on_nothing_written(ue: UserEvents) -> None:
     assert directory.filter == "\nError: (0)\n\n"
 
 
-@case(
-    spec="trace.c:tracing_log_err",
-    doc="ftrace.rst@v6.12: error_log: the command, the error and its place",
-    tier="full",
-    isolation="global",
-)
+@case(spec="trace.c:tracing_log_err", tier="full", isolation="global")
+@doc("ftrace.rst@v6.12: error_log: the command, the error and its place")
 def test_logged(ue: UserEvents) -> None:
     """error_log lists rejected filters with the position of the error, until it is cleared."""
     event = ue.event("u32 a")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import spec, surface, variants
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -103,11 +103,8 @@ def test_string_filling_its_array(ue: UserEvents, text: str, count: int) -> None
     assert ue.tracefs.records() == [ue.line("s=abcd", "b='e'(101)")] * count
 
 
-@case(
-    spec="trace_events_filter.c:filter_parse_regex, filter_build_regex",
-    tier="full",
-    switch="filter-digit-pattern",
-)
+@case(tier="full", switch="filter-digit-pattern")
+@spec("trace_events_filter.c:filter_parse_regex, filter_build_regex")
 def test_string_of_digits(ue: UserEvents) -> None:
     """A pattern that begins with a digit is a glob like any other."""
     event = ue.event("char[4] s", enabled=True)

@@ -5,7 +5,7 @@ Kernels before 6.4 compare fields only here.
 
 from __future__ import annotations
 
-from conformance.cases.case import surface
+from conformance.cases.case import doc, surface
 from conformance.cases.support.field_pairs import CANONICAL, DIFFERENT, SAME, SELF_MISMATCHES
 from conformance.client.user_events import UserEvents
 
@@ -112,13 +112,8 @@ def test_long_names_deleted(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{stem}a\n"
 
 
-@case(
-    spec="delete_user_event",
-    doc="Deleting: DIAG_IOCSDEL takes the name of the event to delete",
-    level="contract",
-    tier="quick",
-    isolation="global",
-)
+@case(spec="delete_user_event", level="contract", tier="quick", isolation="global")
+@doc("Deleting: DIAG_IOCSDEL takes the name of the event to delete")
 def test_same_bucket(ue: UserEvents) -> None:
     """Names in one bucket of the hash table are found and deleted individually."""
     ue.tracefs.command("u:test\nu:testqw\n")

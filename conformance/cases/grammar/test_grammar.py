@@ -5,7 +5,7 @@ Every definition of fixtures/definitions.toml goes through DIAG_IOCSREG and thro
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.definition_corpus import Group, load_definitions
 from conformance.client.user_events import UserEvents
 
@@ -72,11 +72,8 @@ def test_dynamic_events_refuses(ue: UserEvents, group: Group) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(
-    spec="user_field_size",
-    doc="Field Format: long is not supported, since its size differs between user and kernel",
-    level="contract",
-)
+@case(spec="user_field_size", level="contract")
+@doc("Field Format: long is not supported, since its size differs between user and kernel")
 def test_long_is_no_type(ue: UserEvents) -> None:
     """A field of type long is rejected, signed or not, and no event is created."""
     data = ue.open_data()
@@ -86,10 +83,8 @@ def test_long_is_no_type(ue: UserEvents) -> None:
     assert data.register(f"{ue.name()} u64 a").index == 0
 
 
-@case(
-    doc="Field Format: the size is only valid for types that start with struct",
-    level="contract",
-)
+@case(level="contract")
+@doc("Field Format: the size is only valid for types that start with struct")
 def test_size_of_structs_only(ue: UserEvents) -> None:
     """A size after the name of a field is rejected unless its type is a struct."""
     data = ue.open_data()
@@ -116,12 +111,8 @@ def test_ioctl_only(ue: UserEvents, text: str, line: str | None) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}{line}\n"
 
 
-@case(
-    spec="trace.c:trace_parse_run_command",
-    doc="Overview: silent about white space and comments",
-    level="detail",
-    needs="lasting_events",
-)
+@case(spec="trace.c:trace_parse_run_command", level="detail", needs="lasting_events")
+@doc("Overview: silent about white space and comments")
 @variants(
     ("space-behind-prefix", "u: ", " u32 a", " u32 a"),
     ("tabs-behind-prefix", "u:\t\t", " u32 a", " u32 a"),
@@ -136,21 +127,15 @@ def test_dynamic_events_only(ue: UserEvents, before: str, after: str, line: str)
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}{line}\n"
 
 
-@case(
-    spec="trace.c:trace_parse_run_command",
-    doc="Overview: silent about white space and comments",
-    level="detail",
-    needs="lasting_events",
-)
+@case(spec="trace.c:trace_parse_run_command", level="detail", needs="lasting_events")
+@doc("Overview: silent about white space and comments")
 def test_comment_leaves_a_space(ue: UserEvents) -> None:
     """The space before a comment becomes part of the field, which is rejected for it."""
     assert ue.tracefs.command(f"u:{ue.name()} u32 a # b\n").errno == "EINVAL"
 
 
-@case(
-    spec="user_events_ioctl_reg: MAX_EVENT_DESC",
-    doc="Registering: name_args points to the text; silent about its length",
-)
+@case(spec="user_events_ioctl_reg: MAX_EVENT_DESC")
+@doc("Registering: name_args points to the text; silent about its length")
 @variants((511, ""), (512, "EINVAL"), (4000, "EINVAL"))
 def test_ioctl_longest_text(ue: UserEvents, length: int, errno: str) -> None:
     """The ioctl takes at most 511 bytes of text, the name included."""
@@ -160,10 +145,8 @@ def test_ioctl_longest_text(ue: UserEvents, length: int, errno: str) -> None:
     assert len(ue.tracefs.dynamic_events()) == {"": 514, "EINVAL": 0}[errno]
 
 
-@case(
-    spec="user_events_ioctl_reg: MAX_EVENT_DESC",
-    doc="Command Format: silent about the length of a name",
-)
+@case(spec="user_events_ioctl_reg: MAX_EVENT_DESC")
+@doc("Command Format: silent about the length of a name")
 @variants(255, 256, 511)
 def test_ioctl_longest_name(ue: UserEvents, length: int) -> None:
     """The name may take up the whole text, longer than any file name."""
@@ -190,10 +173,8 @@ def test_longer_text_registers_again(ue: UserEvents) -> None:
     assert ue.open_data().register(text).errno == "EINVAL"
 
 
-@case(
-    spec="user_event_parse_fields",
-    doc="Command Format: fields separated by semicolons; silent about their number",
-)
+@case(spec="user_event_parse_fields")
+@doc("Command Format: fields separated by semicolons; silent about their number")
 def test_many_fields(ue: UserEvents) -> None:
     """An event can have as many fields as fit into the text, listed in order."""
     names = "abcdefghijklmnopqrstuvwxyz"
@@ -204,12 +185,8 @@ def test_many_fields(ue: UserEvents) -> None:
     assert line.endswith("; u8 x; u8 y; u8 z\n")
 
 
-@case(
-    spec="user_event_parse_fields, user_fields_match",
-    profiles="6.4..",
-    needs="lasting_events unspaced_fields_match",
-    tier="full",
-)
+@case(profiles="6.4..", needs="lasting_events unspaced_fields_match", tier="full")
+@spec("user_event_parse_fields, user_fields_match")
 def test_dynamic_events_many_fields(ue: UserEvents) -> None:
     """dynamic_events accepts 300 fields, lists them all, and matches the event by them."""
     fields = "; ".join(f"u8 f{number}" for number in range(300))
@@ -231,11 +208,8 @@ HUGE_SIZES = {
 }
 
 
-@case(
-    doc="Field Format: structs have a size; silent about the largest",
-    level="detail",
-    switch="struct-size-errno",
-)
+@case(level="detail", switch="struct-size-errno")
+@doc("Field Format: structs have a size; silent about the largest")
 def test_ioctl_huge_struct(ue: UserEvents) -> None:
     """A struct of 2^31 bytes or more is EINVAL."""
     data, word = ue.open_data(), ue.process.word()
@@ -246,13 +220,8 @@ def test_ioctl_huge_struct(ue: UserEvents) -> None:
         assert event.index == 0xFFFFFFFF
 
 
-@case(
-    doc="Field Format: structs have a size; silent about the largest",
-    level="detail",
-    needs="lasting_events",
-    tier="full",
-    bug="struct-size-errno",
-)
+@case(level="detail", needs="lasting_events", tier="full", bug="struct-size-errno")
+@doc("Field Format: structs have a size; silent about the largest")
 def test_dynamic_events_huge_struct(ue: UserEvents) -> None:
     """In dynamic_events a struct of 2^31 bytes or more is EINVAL, too."""
     for size, negative in HUGE_SIZES.items():
@@ -262,12 +231,8 @@ def test_dynamic_events_huge_struct(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(
-    spec="user_event_parse_fields",
-    doc="Field Format: silent about which of two errors is reported",
-    level="detail",
-    bug="struct-size-errno",
-)
+@case(spec="user_event_parse_fields", level="detail", bug="struct-size-errno")
+@doc("Field Format: silent about which of two errors is reported")
 @variants(
     ("size-then-type", "struct s a 4294967295;long b", "EPERM"),
     ("type-then-size", "long b;struct s a 4294967295", "EINVAL"),
@@ -279,11 +244,8 @@ def test_first_failure_counts(ue: UserEvents, fields: str, errno: str) -> None:
     assert ue.open_data().register(f"{ue.name()} {fields}").errno == errno
 
 
-@case(
-    spec="user_event_parse",
-    doc="Registering: write_index is set on success; silent about what a failure leaves",
-    tier="full",
-)
+@case(spec="user_event_parse", tier="full")
+@doc("Registering: write_index is set on success; silent about what a failure leaves")
 def test_refused_leaves_nothing(ue: UserEvents) -> None:
     """After a rejected registration the name and the write index are free as before."""
     data = ue.open_data()

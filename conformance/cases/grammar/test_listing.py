@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import spec, surface, variants
 from conformance.client.credentials import Directory
 from conformance.client.tracefs import EVENTS
 from conformance.client.user_events import UserEvents
@@ -60,12 +60,8 @@ def test_listing_cut_off(ue: UserEvents, name: str) -> None:
     assert whole.next().errno == ""
 
 
-@case(
-    spec="trace_events.c:event_create_dir; fs/tracefs/inode.c:start_creating",
-    profiles="5.18..6.7",
-    without="directories_of_any_name",
-    bug="event-name-slash",
-)
+@case(profiles="5.18..6.7", without="directories_of_any_name", bug="event-name-slash")
+@spec("trace_events.c:event_create_dir; fs/tracefs/inode.c:start_creating")
 @variants({"slash-within": "x/y", "empty": "", "way-up": "../x", "too-long": "y" * 256})
 def test_listing_left_out(ue: UserEvents, name: str) -> None:
     """A name that cannot be listed is EINVAL, a longer one has no directory; others have theirs."""
@@ -115,11 +111,8 @@ def test_listing_twice(ue: UserEvents, name: str, names: list[str]) -> None:
     assert directory.next().errno == ""
 
 
-@case(
-    spec="eventfs_root_lookup; fs/readdir.c:verify_dirent_name",
-    needs="directories_of_any_name",
-    tier="full",
-)
+@case(needs="directories_of_any_name", tier="full")
+@spec("eventfs_root_lookup; fs/readdir.c:verify_dirent_name")
 @variants(256, 255, 511)
 def test_listing_long_names(ue: UserEvents, length: int) -> None:
     """An event directory may exceed NAME_MAX: 511 bytes can be listed and opened."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -51,12 +51,8 @@ def test_long_names_differ(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{stem}a u32 x\nu:{stem}b u64 x\n"
 
 
-@case(
-    spec="trace_events.c:event_create_dir",
-    doc="Registering: events show up in tracefs like any other event; silent about odd names",
-    level="detail",
-    tier="full",
-)
+@case(spec="trace_events.c:event_create_dir", level="detail", tier="full")
+@doc("Registering: events show up in tracefs like any other event; silent about odd names")
 def test_name_has_a_directory(ue: UserEvents) -> None:
     """An event has a directory of its name, whatever its characters."""
     data, word = ue.open_data(), ue.process.word()
@@ -66,12 +62,8 @@ def test_name_has_a_directory(ue: UserEvents) -> None:
         assert ue.tracefs.enabled(ue.name() + tail).text == "0\n"
 
 
-@case(
-    spec="trace_events.c:event_create_dir",
-    doc="Registering: events show up in tracefs like any other event; silent about odd names",
-    level="detail",
-    switch="event-name-slash",
-)
+@case(spec="trace_events.c:event_create_dir", level="detail", switch="event-name-slash")
+@doc("Registering: events show up in tracefs like any other event; silent about odd names")
 def test_name_with_slash(ue: UserEvents) -> None:
     """A name with a slash, which has no reachable path in tracefs, is EINVAL."""
     name = ue.name() + "/b"
@@ -89,13 +81,8 @@ def test_name_is_case_sensitive(ue: UserEvents) -> None:
     assert data.register(f"{ue.name('E')} u64 a").index == 1
 
 
-@case(
-    spec="user_event_parse_cmd",
-    level="detail",
-    tier="full",
-    isolation="global",
-    bug="event-name-slash",
-)
+@case(level="detail", tier="full", isolation="global", bug="event-name-slash")
+@spec("user_event_parse_cmd")
 @variants(("no-fields", "", "u:\n"), ("fields", " u32 a", "u: u32 a\n"))
 def test_empty_name(ue: UserEvents, text: str, line: str) -> None:
     """An empty name is EINVAL."""
@@ -111,13 +98,8 @@ def test_empty_name(ue: UserEvents, text: str, line: str) -> None:
     ue.tracefs.dynamic_events(whole=True, eventually=True)
 
 
-@case(
-    spec="user_event_create",
-    level="detail",
-    needs="lasting_events",
-    isolation="global",
-    bug="event-name-slash",
-)
+@case(level="detail", needs="lasting_events", isolation="global", bug="event-name-slash")
+@spec("user_event_create")
 def test_prefix_alone(ue: UserEvents) -> None:
     """The bare prefix, which would create an event with an empty name, is EINVAL."""
     errno = ue.bug("event-name-slash", fixed="EINVAL", present="")
@@ -133,11 +115,8 @@ def test_prefix_and_fields(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == ""
 
 
-@case(
-    spec="trace_dynevent.c:create_dyn_event",
-    doc="Overview: commands of user events have the prefix u:; silent about the error of others",
-    level="detail",
-)
+@case(spec="trace_dynevent.c:create_dyn_event", level="detail")
+@doc("Overview: commands of user events have the prefix u:; silent about the error of others")
 def test_prefix_of_others(ue: UserEvents) -> None:
     """A line without the prefix u: matches no event type and is rejected."""
     for prefix in ("", "ue:", "U:", " u:", "u "):
@@ -148,10 +127,8 @@ def test_prefix_of_others(ue: UserEvents) -> None:
 FLAG_TEXTS = (":", ":FLAG", ":ONE,TWO", ":BPF_ITER", "::", ":FLAG u32 a")
 
 
-@case(
-    doc="Command Format: flags may follow the name, none is supported yet; silent about the error",
-    tier="full",
-)
+@case(tier="full")
+@doc("Command Format: flags may follow the name, none is supported yet; silent about the error")
 def test_ioctl_text_flags(ue: UserEvents) -> None:
     """A colon in the name starts text flags, and every flag is unknown, even an empty one."""
     data, word = ue.open_data(), ue.process.word()
@@ -165,10 +142,8 @@ def test_ioctl_text_flags(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == shown
 
 
-@case(
-    doc="Command Format: flags may follow the name, none is supported yet; silent about the error",
-    needs="lasting_events",
-)
+@case(needs="lasting_events")
+@doc("Command Format: flags may follow the name, none is supported yet; silent about the error")
 def test_dynamic_events_text_flags(ue: UserEvents) -> None:
     """dynamic_events rejects text flags as well."""
     # Old kernels cut them off and ignored them.
@@ -181,10 +156,8 @@ def test_dynamic_events_text_flags(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == shown
 
 
-@case(
-    doc="Command Format: flags may follow the name; silent about which of two errors is reported",
-    level="detail",
-)
+@case(level="detail")
+@doc("Command Format: flags may follow the name; silent about which of two errors is reported")
 def test_flags_of_an_existing_event(ue: UserEvents) -> None:
     """Text flags are rejected before the name is looked up: EINVAL, not EADDRINUSE."""
     data = ue.open_data()

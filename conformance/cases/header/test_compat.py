@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.status_page import PROT_READ, StatusPage, length_of
 from conformance.cases.support.status_text import without_maximum
 from conformance.client.tasks import LOW, Task, first_task
@@ -57,11 +57,8 @@ def prepared(ue: UserEvents) -> tuple[Task, int]:
     return task, task.open_data().slot
 
 
-@case(
-    spec="trace_events_user.c:user_data_fops has no compat_ioctl",
-    tier="quick",
-    switch="compat-ioctl",
-)
+@case(tier="quick", switch="compat-ioctl")
+@spec("trace_events_user.c:user_data_fops has no compat_ioctl")
 @variants(REQUESTS)
 def test_ioctl(ue: UserEvents, number: int) -> None:
     """An ioctl of a 32-bit task on the data file works as that of a 64-bit task."""
@@ -111,11 +108,8 @@ def test_register_with_64_bits(ue: UserEvents) -> None:
     assert (event.errno, event.index) == ("", 0)
 
 
-@case(
-    spec="trace_events_user.c:user_data_fops has no compat_ioctl",
-    profiles="5.18..6.3",
-    bug="compat-ioctl",
-)
+@case(profiles="5.18..6.3", bug="compat-ioctl")
+@spec("trace_events_user.c:user_data_fops has no compat_ioctl")
 def test_delete_refused(ue: UserEvents) -> None:
     """A 32-bit task can delete an event as a 64-bit task could."""
     task, file = prepared(ue)
@@ -127,11 +121,8 @@ def test_delete_refused(ue: UserEvents) -> None:
     assert ue.open_data().delete(ue.name()).errno == ("" if errno else "ENOENT")
 
 
-@case(
-    spec="trace_events_user.c:user_data_fops has no compat_ioctl",
-    profiles="6.4..",
-    bug="compat-ioctl",
-)
+@case(profiles="6.4..", bug="compat-ioctl")
+@spec("trace_events_user.c:user_data_fops has no compat_ioctl")
 def test_unregister_refused(ue: UserEvents) -> None:
     """A 32-bit task can unregister a word that it registered as a 64-bit task."""
     task, _ = prepared(ue)
@@ -147,10 +138,8 @@ def test_unregister_refused(ue: UserEvents) -> None:
     assert word.value == (2 if errno else 0)
 
 
-@case(
-    spec="trace_events_user.c:user_events_write_core",
-    doc="Writing Data: silent about programs of 32 bits on a 64-bit kernel",
-)
+@case(spec="trace_events_user.c:user_events_write_core")
+@doc("Writing Data: silent about programs of 32 bits on a 64-bit kernel")
 def test_write(ue: UserEvents) -> None:
     """A 32-bit task writes index and payload like any other; write returns the full count."""
     task, _ = prepared(ue)
@@ -161,11 +150,8 @@ def test_write(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x9 (9)", dump="09 00 00 00")]
 
 
-@case(
-    spec="trace_events_user.c:user_events_write_core",
-    doc="Writing Data: silent about programs of 32 bits on a 64-bit kernel",
-    needs="payload_size_checked",
-)
+@case(spec="trace_events_user.c:user_events_write_core", needs="payload_size_checked")
+@doc("Writing Data: silent about programs of 32 bits on a 64-bit kernel")
 @variants(
     ("index_missing", b"\0\0\0", "EFAULT"),
     ("index_unknown", b"\x01\0\0\0\0\0\0\0", "ENOENT"),
@@ -181,12 +167,9 @@ def test_write_refused(ue: UserEvents, written: bytes, error: str) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    spec="trace_events_user.c:user_events_write_core",
-    doc="Writing Data: silent about programs of 32 bits on a 64-bit kernel",
-    profiles="6.4..",
-    needs="ebadf_when_disabled",
-)
+@case(profiles="6.4..", needs="ebadf_when_disabled")
+@spec("trace_events_user.c:user_events_write_core")
+@doc("Writing Data: silent about programs of 32 bits on a 64-bit kernel")
 def test_write_nobody_listens(ue: UserEvents) -> None:
     """Writing a disabled event from a 32-bit task fails with EBADF, by write and by writev."""
     task, _ = prepared(ue)
@@ -196,11 +179,8 @@ def test_write_nobody_listens(ue: UserEvents) -> None:
     assert task.writev32(data.slot, [b"\0\0\0\0", b"\x09\0\0\0"]).errno == "EBADF"
 
 
-@case(
-    spec="lib/iov_iter.c:copy_compat_iovec_from_user",
-    doc="Writing Data: silent about programs of 32 bits on a 64-bit kernel",
-    level="detail",
-)
+@case(spec="lib/iov_iter.c:copy_compat_iovec_from_user", level="detail")
+@doc("Writing Data: silent about programs of 32 bits on a 64-bit kernel")
 @variants(
     ("two", [b"\0\0\0\0", b"\x09\0\0\0"]),
     ("one", [b"\0\0\0\0\x09\0\0\0"]),
@@ -217,11 +197,8 @@ def test_writev(ue: UserEvents, parts: list[bytes]) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x9 (9)", dump="09 00 00 00")]
 
 
-@case(
-    spec="lib/iov_iter.c:copy_compat_iovec_from_user",
-    doc="Writing Data: silent about programs of 32 bits on a 64-bit kernel",
-    level="detail",
-)
+@case(spec="lib/iov_iter.c:copy_compat_iovec_from_user", level="detail")
+@doc("Writing Data: silent about programs of 32 bits on a 64-bit kernel")
 @variants(
     ("length_negative", bytes([0, 0x10, 0, 0x10, 0, 0, 0, 0x80]), 1, "EINVAL"),
     ("length_largest", bytes([0, 0x1F, 0, 0x10, 0xFF, 0xFF, 0xFF, 0x7F]), 1, "ENOENT"),
@@ -241,11 +218,8 @@ def test_writev_refused(ue: UserEvents, vector: bytes, count: int, error: str) -
     assert task.writev32_at(data.slot, vector, count).errno == error
 
 
-@case(
-    spec="lib/iov_iter.c:copy_compat_iovec_from_user",
-    doc="Writing Data: silent about programs of 32 bits on a 64-bit kernel",
-    level="detail",
-)
+@case(spec="lib/iov_iter.c:copy_compat_iovec_from_user", level="detail")
+@doc("Writing Data: silent about programs of 32 bits on a 64-bit kernel")
 @variants({"none": [], "empty": [b""], "empty_twice": [b"", b""], "most": [b""] * 1024})
 def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
     """writev of zero bytes from a 32-bit task returns 0 without reading an index."""
@@ -253,11 +227,8 @@ def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
     assert task.writev32(file, parts).value == 0
 
 
-@case(
-    spec="lib/iov_iter.c:copy_compat_iovec_from_user",
-    doc="Writing Data: silent about programs of 32 bits on a 64-bit kernel",
-    level="detail",
-)
+@case(spec="lib/iov_iter.c:copy_compat_iovec_from_user", level="detail")
+@doc("Writing Data: silent about programs of 32 bits on a 64-bit kernel")
 def test_writev_vector_unreadable(ue: UserEvents) -> None:
     """An iovec array that a 32-bit task has not mapped is EFAULT; a read-only descriptor, EBADF."""
     task, file = prepared(ue)
@@ -267,11 +238,8 @@ def test_writev_vector_unreadable(ue: UserEvents) -> None:
     assert task.writev32_at(file, b"", 1).errno == "EFAULT"
 
 
-@case(
-    spec="trace_events_user.c:user_seq_show",
-    doc="Status: the file lists all registered events; silent about programs of 32 bits",
-    isolation="global",
-)
+@case(spec="trace_events_user.c:user_seq_show", isolation="global")
+@doc("Status: the file lists all registered events; silent about programs of 32 bits")
 def test_status_text(ue: UserEvents) -> None:
     """A 32-bit task reads the same status text."""
     task, _ = prepared(ue)
@@ -283,12 +251,8 @@ def test_status_text(ue: UserEvents) -> None:
     assert seen == f"{line}\nActive: 1\nBusy: 1\n"
 
 
-@case(
-    spec="trace_events_user.c:user_status_mmap",
-    doc="user_events.rst@v6.1: Status: programs map the file; silent about programs of 32 bits",
-    profiles="5.18..6.3",
-    tier="quick",
-)
+@case(spec="trace_events_user.c:user_status_mmap", profiles="5.18..6.3", tier="quick")
+@doc("user_events.rst@v6.1: Status: programs map the file; silent about programs of 32 bits")
 def test_status_page(ue: UserEvents) -> None:
     """A 32-bit task maps the status page and sees its event's byte change."""
     task, _ = prepared(ue)
@@ -303,11 +267,8 @@ def test_status_page(ue: UserEvents) -> None:
     assert page.shows(event.place) == 1
 
 
-@case(
-    spec="trace_events_user.c:user_status_fops has no mmap",
-    doc="Status: the file is read; silent about mapping it",
-    profiles="6.4..",
-)
+@case(spec="trace_events_user.c:user_status_fops has no mmap", profiles="6.4..")
+@doc("Status: the file is read; silent about mapping it")
 @variants({"status": STATUS, "data": DATA})
 def test_mmap_refused(ue: UserEvents, path: str) -> None:
     """The data file cannot be mapped by a 32-bit task either."""

@@ -9,7 +9,7 @@ import os
 import struct
 from collections.abc import Mapping
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.client.data_file import DataFile, Word
 from conformance.client.tracefs import STATUS
 from conformance.client.user_events import UserEvents
@@ -85,11 +85,8 @@ def test_reg_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str) -
     assert ioctl_errno(data, IOCSREG, raw) == errno
 
 
-@case(
-    spec="user_reg_get",
-    doc="struct user_reg: 28 bytes, the last of them an output; silent about a part of it",
-    level="behaviour",
-)
+@case(spec="user_reg_get", level="behaviour")
+@doc("struct user_reg: 28 bytes, the last of them an output; silent about a part of it")
 @variants((28, ""), (27, "EFAULT"), (24, "EFAULT"), (4, "EFAULT"), (3, "EFAULT"))
 def test_reg_minimum(ue: UserEvents, present: int, errno: str) -> None:
     """The kernel reads exactly 28 bytes of user_reg, write_index included."""
@@ -98,10 +95,8 @@ def test_reg_minimum(ue: UserEvents, present: int, errno: str) -> None:
     assert ioctl_errno(data, IOCSREG, raw[:present]) == errno
 
 
-@case(
-    spec="user_events_ioctl_reg",
-    doc="struct user_reg: packed; the only output is write_index, 4 bytes after name_args",
-)
+@case(spec="user_events_ioctl_reg")
+@doc("struct user_reg: packed; the only output is write_index, 4 bytes after name_args")
 def test_write_index_at_24(ue: UserEvents) -> None:
     """The write index is stored in the 4 bytes at offset 24, and nothing else is written."""
     data = ue.event(name="first").data
@@ -113,10 +108,8 @@ def test_write_index_at_24(ue: UserEvents) -> None:
     assert after == b"\xdd" * 8 + raw[:24] + b"\x01\x00\x00\x00" + b"\xdd" * 8
 
 
-@case(
-    spec="user_event_enabler_create",
-    doc="struct user_reg: packed; size, enable_bit, enable_size, flags, enable_addr",
-)
+@case(spec="user_event_enabler_create")
+@doc("struct user_reg: packed; size, enable_bit, enable_size, flags, enable_addr")
 @variants(
     ("u32-bit0", b"\x00", b"\x04", 0x1),
     ("u32-bit31", b"\x1f", b"\x04", 0x8000_0000),
@@ -132,10 +125,8 @@ def test_word_members(ue: UserEvents, bit: bytes, size: bytes, value: int) -> No
     assert word.value == value
 
 
-@case(
-    spec="user_events_ioctl_reg",
-    doc="struct user_reg: packed; name_args, 8 bytes after enable_addr, points to the string",
-)
+@case(spec="user_events_ioctl_reg")
+@doc("struct user_reg: packed; name_args, 8 bytes after enable_addr, points to the string")
 def test_name_args_at_16(ue: UserEvents) -> None:
     """Bytes 16 to 23 point to the name and arguments."""
     data = ue.open_data()
@@ -145,12 +136,10 @@ def test_name_args_at_16(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{ue.name('abc')} u16 x\n"
 
 
-@case(
-    spec="user_event_parse",
-    doc="enum user_reg_flag: USER_EVENT_REG_PERSIST is bit 0: the last reference does not "
-    "delete the event",
-    needs="persist",
-    tier="full",
+@case(spec="user_event_parse", needs="persist", tier="full")
+@doc(
+    "enum user_reg_flag: USER_EVENT_REG_PERSIST is bit 0: the last reference does not "
+    "delete the event"
 )
 def test_flag_persist_is_1(ue: UserEvents) -> None:
     """Flag 1 in byte 6 makes the event persist after its last reference."""
@@ -161,13 +150,8 @@ def test_flag_persist_is_1(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == f"{ue.name()}\n"
 
 
-@case(
-    spec="find_user_event",
-    doc="enum user_reg_flag: USER_EVENT_REG_MULTI_FORMAT is bit 1: the event may have "
-    "several formats",
-    needs="multi_format arguments_matched persist",
-    tier="full",
-)
+@case(spec="find_user_event", needs="multi_format arguments_matched persist", tier="full")
+@doc("enum user_reg_flag: USER_EVENT_REG_MULTI_FORMAT is bit 1: the event may have several formats")
 def test_flag_multi_format_is_2(ue: UserEvents) -> None:
     """Flag 2 in byte 6 allows two formats for one name."""
     data = ue.open_data()
@@ -178,11 +162,8 @@ def test_flag_multi_format_is_2(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u32 a\nu:{ue.name()} u64 b\n"
 
 
-@case(
-    spec="user_unreg_get",
-    doc="struct user_unreg: packed; size, disable_bit, two reserved members set to 0, disable_addr",
-    tier="quick",
-)
+@case(spec="user_unreg_get", tier="quick")
+@doc("struct user_unreg: packed; size, disable_bit, two reserved members set to 0, disable_addr")
 @variants(
     ("size-0", 0, b"\x0f", "EINVAL"),
     ("size-1", 1, b"\x10", "E2BIG"),
@@ -201,11 +182,8 @@ def test_unreg_reads_at(ue: UserEvents, offset: int, content: bytes, errno: str)
     assert ioctl_errno(event.data, IOCSUNREG, unreg_of(event.word, {offset: content})) == errno
 
 
-@case(
-    spec="user_unreg_get",
-    doc="struct user_unreg: 16 bytes; silent about a part of it",
-    level="behaviour",
-)
+@case(spec="user_unreg_get", level="behaviour")
+@doc("struct user_unreg: 16 bytes; silent about a part of it")
 @variants((16, ""), (15, "EFAULT"), (8, "EFAULT"), (4, "EFAULT"), (3, "EFAULT"))
 def test_unreg_minimum(ue: UserEvents, present: int, errno: str) -> None:
     """The kernel reads exactly 16 bytes of user_unreg."""
@@ -213,12 +191,10 @@ def test_unreg_minimum(ue: UserEvents, present: int, errno: str) -> None:
     assert ioctl_errno(event.data, IOCSUNREG, unreg_of(event.word)[:present]) == errno
 
 
-@case(
-    spec="user_events_ioctl_unreg",
-    doc="struct user_unreg: packed; size, disable_bit, reserved, disable_addr; silent about "
-    "the last value of the bit",
-    level="behaviour",
-    tier="full",
+@case(spec="user_events_ioctl_unreg", level="behaviour", tier="full")
+@doc(
+    "struct user_unreg: packed; size, disable_bit, reserved, disable_addr; silent about "
+    "the last value of the bit"
 )
 def test_unreg_members(ue: UserEvents) -> None:
     """Byte 4 is the bit and bytes 8 to 15 the address that is unregistered."""
@@ -231,12 +207,8 @@ def test_unreg_members(ue: UserEvents) -> None:
     assert word.value == 0x40
 
 
-@case(
-    spec="user_events_ioctl",
-    doc="DIAG_IOCSREG, DIAG_IOCSDEL and DIAG_IOCSUNREG: type '*', numbers 0 to 2, each with "
-    "a pointer",
-    tier="full",
-)
+@case(spec="user_events_ioctl", tier="full")
+@doc("DIAG_IOCSREG, DIAG_IOCSDEL and DIAG_IOCSUNREG: type '*', numbers 0 to 2, each with a pointer")
 def test_ioctl_numbers(ue: UserEvents) -> None:
     """0xC0082A00 registers, 0x40082A02 unregisters and 0x40082A01 deletes."""
     data = ue.open_data()
@@ -248,13 +220,8 @@ def test_ioctl_numbers(ue: UserEvents) -> None:
     assert ioctl_errno(data, 0x40082A01, ue.name().encode() + b"\0") == "EBUSY"
 
 
-@case(
-    spec="user_events_ioctl",
-    doc="DIAG_IOCSREG: with a pointer; silent about pointers of 32 bits on a 64-bit kernel",
-    level="behaviour",
-    profiles="5.18..",
-    tier="full",
-)
+@case(spec="user_events_ioctl", level="behaviour", profiles="5.18..", tier="full")
+@doc("DIAG_IOCSREG: with a pointer; silent about pointers of 32 bits on a 64-bit kernel")
 @variants(("register", 0xC0042A00), ("delete", 0x40042A01), ("unregister", 0x40042A02))
 def test_compat_numbers(ue: UserEvents, number: int) -> None:
     """The request numbers of a 32-bit build of the header are unknown: ENOTTY."""
@@ -263,12 +230,8 @@ def test_compat_numbers(ue: UserEvents, number: int) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(
-    spec="user_events_ioctl",
-    doc="DIAG_IOC_MAGIC: three requests; silent about others",
-    level="behaviour",
-    profiles="5.18..",
-)
+@case(spec="user_events_ioctl", level="behaviour", profiles="5.18..")
+@doc("DIAG_IOC_MAGIC: three requests; silent about others")
 @variants(
     ("next-number", 0x40082A03),
     ("other-type", 0xC0082B00),
@@ -286,23 +249,15 @@ def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(
-    spec="user_events_ioctl",
-    doc="DIAG_IOC_MAGIC: three requests; silent about others",
-    level="detail",
-    profiles="5.18..",
-)
+@case(spec="user_events_ioctl", level="detail", profiles="5.18..")
+@doc("DIAG_IOC_MAGIC: three requests; silent about others")
 def test_unknown_before_argument(ue: UserEvents) -> None:
     """An unknown request is ENOTTY before its argument is read."""
     assert ue.open_data().ioctl(0x40082A03, 0).errno == "ENOTTY"
 
 
-@case(
-    spec="fs/ioctl.c:ioctl",
-    doc="DIAG_IOCSREG: a request of 32 bits; silent about longer numbers",
-    level="detail",
-    tier="full",
-)
+@case(spec="fs/ioctl.c:ioctl", level="detail", tier="full")
+@doc("DIAG_IOCSREG: a request of 32 bits; silent about longer numbers")
 def test_request_has_32_bits(ue: UserEvents) -> None:
     """A request is the low 32 bits: a sign-extended number registers, too."""
     data = ue.open_data()
@@ -311,12 +266,8 @@ def test_request_has_32_bits(ue: UserEvents) -> None:
     assert ue.process.load(at + 24, 4).data == b"\x00\x00\x00\x00"
 
 
-@case(
-    spec="user_status_fops",
-    doc="DIAG_IOC_MAGIC: three requests; silent about the file",
-    level="behaviour",
-    profiles="5.18..",
-)
+@case(spec="user_status_fops", level="behaviour", profiles="5.18..")
+@doc("DIAG_IOC_MAGIC: three requests; silent about the file")
 @variants({"register": IOCSREG, "delete": IOCSDEL, "unregister": IOCSUNREG})
 def test_status_has_no_ioctl(ue: UserEvents, number: int) -> None:
     """user_events_status supports none of the ioctls: ENOTTY."""
@@ -340,11 +291,8 @@ def test_dyn_loc(ue: UserEvents, location: str, word: bytes, padding: bytes) -> 
     assert ue.tracefs.records() == [ue.line("text=hello", dump=payload.hex(" "))]
 
 
-@case(
-    doc="DYN_LOC(offset, size): size << 16 | offset; silent about checks",
-    level="behaviour",
-    profiles="5.18..",
-)
+@case(level="behaviour", profiles="5.18..")
+@doc("DYN_LOC(offset, size): size << 16 | offset; silent about checks")
 @variants(
     ("size-4", b"\x00\x00\x04\x00", ""),
     ("size-5", b"\x00\x00\x05\x00", "EFAULT"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.status_page_registration import IOCSREG, ioctl_error, overlay, reg_of
 from conformance.client.user_events import UserEvents
 
@@ -56,11 +56,8 @@ def test_byte_status_reads_at(ue: UserEvents, offset: int, content: bytes, errno
     assert ioctl_error(ue.open_data(), raw) == errno
 
 
-@case(
-    spec="user_reg_get",
-    doc="struct user_reg: size is that of the structure being used; silent about smaller ones",
-    level="behaviour",
-)
+@case(spec="user_reg_get", level="behaviour")
+@doc("struct user_reg: size is that of the structure being used; silent about smaller ones")
 @variants(
     ("24", b"\x18", 24, ""),
     ("23-of-24", b"\x18", 23, "EFAULT"),
@@ -76,10 +73,8 @@ def test_byte_status_minimum(ue: UserEvents, size: bytes, present: int, errno: s
     assert ioctl_error(ue.open_data(), raw[:present]) == errno
 
 
-@case(
-    doc="struct user_reg: two outputs after name_args, status_index and write_index",
-    isolation="global",
-)
+@case(isolation="global")
+@doc("struct user_reg: two outputs after name_args, status_index and write_index")
 def test_byte_status_writes_at(ue: UserEvents) -> None:
     """Until 6.0 status_index is stored at 16 and write_index at 20; nothing else is written."""
     raw, after = register_third(ue)
@@ -87,11 +82,8 @@ def test_byte_status_writes_at(ue: UserEvents) -> None:
     assert after[24:] == b"\3\0\0\0" + b"\1\0\0\0" + b"\xdd" * 8
 
 
-@case(
-    spec="user_reg_get",
-    doc="struct user_reg: silent about programs of 32 bits on a 64-bit kernel",
-    level="behaviour",
-)
+@case(spec="user_reg_get", level="behaviour")
+@doc("struct user_reg: silent about programs of 32 bits on a 64-bit kernel")
 def test_byte_status_of_32_bits(ue: UserEvents) -> None:
     """The 20 bytes of a 32-bit build of the header are read with other offsets: EFAULT."""
     text = ue.process.place(ue.name().encode() + b"\0")
@@ -100,11 +92,10 @@ def test_byte_status_of_32_bits(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(
-    spec="user_reg_get",
-    doc="include/linux/user_events.h@v6.1: struct user_reg: packed; size, name_args, "
-    "status_bit, write_index",
-    profiles="6.1..6.3",
+@case(spec="user_reg_get", profiles="6.1..6.3")
+@doc(
+    "include/linux/user_events.h@v6.1: struct user_reg: packed; size, name_args, "
+    "status_bit, write_index"
 )
 @variants(
     ("size-0", 0, b"\x13", "EINVAL"),
@@ -121,12 +112,10 @@ def test_bit_status_reads_at(ue: UserEvents, offset: int, content: bytes, errno:
     assert ioctl_error(ue.open_data(), raw) == errno
 
 
-@case(
-    spec="user_reg_get",
-    doc="include/linux/user_events.h@v6.1: struct user_reg: size is that of the structure "
-    "being used; silent about smaller ones",
-    level="behaviour",
-    profiles="6.1..6.3",
+@case(spec="user_reg_get", level="behaviour", profiles="6.1..6.3")
+@doc(
+    "include/linux/user_events.h@v6.1: struct user_reg: size is that of the structure "
+    "being used; silent about smaller ones"
 )
 @variants((20, ""), (19, "EFAULT"), (12, "EFAULT"), (4, "EFAULT"), (3, "EFAULT"))
 def test_bit_status_minimum(ue: UserEvents, present: int, errno: str) -> None:
@@ -135,11 +124,10 @@ def test_bit_status_minimum(ue: UserEvents, present: int, errno: str) -> None:
     assert ioctl_error(ue.open_data(), raw[:present]) == errno
 
 
-@case(
-    doc="include/linux/user_events.h@v6.1: struct user_reg: two outputs after name_args, "
-    "status_bit and write_index",
-    profiles="6.1..6.3",
-    isolation="global",
+@case(profiles="6.1..6.3", isolation="global")
+@doc(
+    "include/linux/user_events.h@v6.1: struct user_reg: two outputs after name_args, "
+    "status_bit and write_index"
 )
 def test_bit_status_writes_at(ue: UserEvents) -> None:
     """Since 6.1 status_bit is stored at 12 and write_index at 16; nothing else is written."""
@@ -148,11 +136,10 @@ def test_bit_status_writes_at(ue: UserEvents) -> None:
     assert after[20:] == b"\3\0\0\0" + b"\1\0\0\0" + b"\xdd" * 8
 
 
-@case(
-    spec="user_events_ioctl",
-    doc="include/linux/user_events.h@v5.19 and @v6.1: DIAG_IOCSREG and DIAG_IOCSDEL: type "
-    "'*', numbers 0 and 1, each with a pointer",
-    profiles="5.18..6.3",
+@case(spec="user_events_ioctl", profiles="5.18..6.3")
+@doc(
+    "include/linux/user_events.h@v5.19 and @v6.1: DIAG_IOCSREG and DIAG_IOCSDEL: type "
+    "'*', numbers 0 and 1, each with a pointer"
 )
 def test_status_numbers(ue: UserEvents) -> None:
     """0xC0082A00 registers and 0x40082A01 deletes."""
@@ -167,12 +154,9 @@ def test_status_numbers(ue: UserEvents) -> None:
     assert ioctl_error(other, name, 0x40082A01) == "ENOENT"
 
 
-@case(
-    spec="user_events_ioctl",
-    doc="include/linux/user_events.h@v5.19 and @v6.1: DIAG_IOC_MAGIC: two requests; silent "
-    "about others",
-    level="behaviour",
-    profiles="5.18..6.3",
+@case(spec="user_events_ioctl", level="behaviour", profiles="5.18..6.3")
+@doc(
+    "include/linux/user_events.h@v5.19 and @v6.1: DIAG_IOC_MAGIC: two requests; silent about others"
 )
 @variants(
     ("with-structure", IOCSUNREG, struct.pack("<IBBHQ", 16, 0, 0, 0, 0)),
@@ -188,13 +172,10 @@ def test_status_no_unregister(ue: UserEvents, number: int, raw: bytes) -> None:
     assert ue.open_data().delete(ue.name()).errno == "EBUSY"
 
 
-@case(
-    spec="fs/ioctl.c:ioctl",
-    doc="include/linux/user_events.h@v5.19 and @v6.1: DIAG_IOCSREG: a request of 32 bits; "
-    "silent about longer numbers",
-    level="detail",
-    profiles="5.18..6.3",
-    tier="full",
+@case(spec="fs/ioctl.c:ioctl", level="detail", profiles="5.18..6.3", tier="full")
+@doc(
+    "include/linux/user_events.h@v5.19 and @v6.1: DIAG_IOCSREG: a request of 32 bits; "
+    "silent about longer numbers"
 )
 def test_status_request_has_32_bits(ue: UserEvents) -> None:
     """A request is the low 32 bits: a sign-extended number registers, too."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.error_log import clear_errors
 from conformance.client.user_events import UserEvents
 
@@ -26,12 +26,9 @@ def create_synthetic(ue: UserEvents, fields: str) -> str:
     return name
 
 
-@case(
-    spec="trace_events_hist.c:action_parse, create_actions, hist_err",
-    doc="Hist trigger 'handlers' and 'actions'; error_log says what is wrong, and where",
-    isolation="global",
-    bug="action-param-one-letter",
-)
+@case(isolation="global", bug="action-param-one-letter")
+@spec("trace_events_hist.c:action_parse, create_actions, hist_err")
+@doc("Hist trigger 'handlers' and 'actions'; error_log says what is wrong, and where")
 @variants(
     (
         "no-event",
@@ -155,10 +152,8 @@ def test_onmatch(ue: UserEvents, action: str, worth: int) -> None:
     assert ue.tracefs.records() == [f"{name}: k=1 d={worth}"]
 
 
-@case(
-    spec="synth_event_release",
-    doc="Hist trigger 'handlers' and 'actions'; a synthetic event is removed when nothing uses it",
-)
+@case(spec="synth_event_release")
+@doc("Hist trigger 'handlers' and 'actions'; a synthetic event is removed when nothing uses it")
 def test_synthetic_event_is_busy(ue: UserEvents) -> None:
     """A synthetic event stays while a user event's histogram generates it or a tracer uses it."""
     event = ue.event("u8 aa; u8 bb")
@@ -178,11 +173,8 @@ def test_synthetic_event_is_busy(ue: UserEvents) -> None:
     assert directory.trigger(text).errno == "EINVAL"
 
 
-@case(
-    spec="print_synth_event_num_val",
-    doc="events.rst@v6.12: Synthetic events: fields of s8 to u64",
-    switch="synth-sign",
-)
+@case(spec="print_synth_event_num_val", switch="synth-sign")
+@doc("events.rst@v6.12: Synthetic events: fields of s8 to u64")
 @variants(
     ("s8", b"\xff", "-1", "255"),
     ("s16", b"\xfe\xff", "-2", "65534"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.error_log import clear_errors
 from conformance.client.user_events import UserEvents
 
@@ -23,11 +23,8 @@ NO_MODIFIER = "Invalid field modifier"
 MODIFIERS = "value_modifiers_refused"
 
 
-@case(
-    spec="create_hist_data, hist_err",
-    doc="Histogram variables; error_log says what is wrong, and where",
-    tier="full",
-)
+@case(spec="create_hist_data, hist_err", tier="full")
+@doc("Histogram variables; error_log says what is wrong, and where")
 @variants(
     ("unknown-field", "keys=a:x=nope", "EINVAL", [(NO_FIELD, "nope")]),
     # Logged twice: a field of that name is looked up as well.

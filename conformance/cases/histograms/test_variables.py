@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import struct
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.error_log import clear_errors
 from conformance.cases.support.instances import create_instance
 from conformance.client.user_events import UserEvents
@@ -42,10 +42,8 @@ def test_variable(ue: UserEvents) -> None:
     assert owner.trigger("!hist:keys=a:x=b").errno == ""
 
 
-@case(
-    spec="trace_events_hist.c:parse_expr, hist_fn_call, div_by_mult_and_shift",
-    switch="hist-division",
-)
+@case(switch="hist-division")
+@spec("trace_events_hist.c:parse_expr, hist_fn_call, div_by_mult_and_shift")
 @variants(
     # Division by a constant rounds up if there is a remainder, unless it is a power of two.
     ("by-three", "b/3", "b/3", 4),
@@ -89,10 +87,8 @@ def test_variable_worth(ue: UserEvents, text: str, shown: str, worth: int) -> No
     assert f"\n{{ a:          1 }} hitcount:          1  x: {worth:>10}\n" in reader.hist
 
 
-@case(
-    spec="trace_events_hist.c:field_name_from_var; parse_expr cuts the text of the variable",
-    switch="hist-var-expression-cut",
-)
+@case(switch="hist-var-expression-cut")
+@spec("trace_events_hist.c:field_name_from_var; parse_expr cuts the text of the variable")
 @variants(
     # Only the first field of a sum is left of its text.
     ("of-a-sum", "keys=a:x=b*2+1:y=$x", "keys=a:vals=hitcount:x=b*2+1,y=b:sort=hitcount"),
@@ -112,10 +108,8 @@ def test_variable_of_the_same(ue: UserEvents, text: str, shown: str) -> None:
     assert directory.enabled == "0\n"
 
 
-@case(
-    spec="trace_events_hist.c:resolve_var_refs: tracing_map_read_var_once",
-    doc="Histogram variables: a reference in an expression uses the value up",
-)
+@case(spec="trace_events_hist.c:resolve_var_refs: tracing_map_read_var_once")
+@doc("Histogram variables: a reference in an expression uses the value up")
 def test_variable_read_once(ue: UserEvents) -> None:
     """A variable read in a sum is consumed: the next event counts only after a new value."""
     data = ue.open_data()
@@ -173,11 +167,8 @@ def test_value_modifier(ue: UserEvents, modifier: str, one: str, two: str) -> No
     assert f"{{ a:          2 }} hitcount:          1  {two}\n" in event.directory.hist
 
 
-@case(
-    spec="trace_events_hist.c:find_var_file",
-    doc="Histogram variables: a variable of two events is named with its event",
-    isolation="global",
-)
+@case(spec="trace_events_hist.c:find_var_file", isolation="global")
+@doc("Histogram variables: a variable of two events is named with its event")
 def test_variable_not_unique(ue: UserEvents) -> None:
     """A name used by two events must be qualified with its event; that event's is read."""
     data = ue.open_data()
@@ -214,10 +205,8 @@ def test_variable_defined_twice(ue: UserEvents) -> None:
     assert directory.enabled == "0\n"
 
 
-@case(
-    spec="trace_events_hist.c:hist_trigger_match",
-    doc="Histogram variables; ! in front of the same text removes a histogram",
-)
+@case(spec="trace_events_hist.c:hist_trigger_match")
+@doc("Histogram variables; ! in front of the same text removes a histogram")
 @variants(
     ("sums", "x=b+1", "x=b*7", False),
     ("constants", "x=5", "x=7", False),
@@ -254,11 +243,10 @@ def test_variable_busy(ue: UserEvents) -> None:
     assert owner.triggers == "traceon:unlimited\n"
 
 
-@case(
-    spec="user_event_last_ref",
-    doc="user_events.rst@v6.12: Deleting: delete succeeds only without references; silent "
-    "about histograms",
-    needs="lasting_events",
+@case(spec="user_event_last_ref", needs="lasting_events")
+@doc(
+    "user_events.rst@v6.12: Deleting: delete succeeds only without references; silent "
+    "about histograms"
 )
 def test_variable_keeps_the_event(ue: UserEvents) -> None:
     """An event is deleted only after the histogram that reads its variable, and its own, are
@@ -279,11 +267,8 @@ def test_variable_keeps_the_event(ue: UserEvents) -> None:
     assert data.delete(ue.name()).errno == ""
 
 
-@case(
-    spec="trace_events_hist.c:create_var_field, existing_hist_update_only",
-    doc="pause, continue and clear of an existing one",
-    switch="hist-vars-pause",
-)
+@case(doc="pause, continue and clear of an existing one", switch="hist-vars-pause")
+@spec("trace_events_hist.c:create_var_field, existing_hist_update_only")
 def test_variable_is_never_paused(ue: UserEvents) -> None:
     """A histogram with variables can be paused, continued and cleared like any other."""
     data = ue.open_data()
@@ -305,11 +290,8 @@ def test_variable_is_never_paused(ue: UserEvents) -> None:
     assert "    Hits: 1\n" in reader.hist
 
 
-@case(
-    spec="trace_events_hist.c:save_hist_vars; trace.c:__remove_instance",
-    doc="ftrace.rst@v6.12: Instances: removed with rmdir unless in use",
-    isolation="global",
-)
+@case(spec="trace_events_hist.c:save_hist_vars; trace.c:__remove_instance", isolation="global")
+@doc("ftrace.rst@v6.12: Instances: removed with rmdir unless in use")
 def test_variable_of_an_instance(ue: UserEvents) -> None:
     """A variable belongs to its instance: unknown in others, and the instance is EBUSY."""
     instance = create_instance(ue)

@@ -6,7 +6,7 @@ the context points to, for the case to compare.  With the flag BPF_ITER these ar
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.bpf_context import DATA, IN_KERNEL, IN_USER, INDEX, PAYLOAD, WRITTEN
 from conformance.cases.support.bpf_recorder import KERNEL, Recorder
 from conformance.client.perf import open_perf
@@ -109,11 +109,8 @@ def test_several_parts(ue: UserEvents, parts: list[bytes]) -> None:
     assert seen.content[:8] == PAYLOAD
 
 
-@case(
-    spec="user_event_bpf: MAX_BPF_COPY_SIZE, MAX_STACK_BPF_DATA",
-    doc="Writing Data: silent about a limit",
-    tier="full",
-)
+@case(spec="user_event_bpf: MAX_BPF_COPY_SIZE, MAX_STACK_BPF_DATA", tier="full")
+@doc("Writing Data: silent about a limit")
 @variants(
     # One page at most; up to 512 bytes fit a buffer on the stack.
     (4097, 4096),
@@ -136,10 +133,8 @@ def test_copy_length(ue: UserEvents, length: int, copied: int) -> None:
     assert seen.content[:copied] == payload[:copied]
 
 
-@case(
-    spec="user_event_perf; trace_events_user.c:user_events_write_core",
-    doc="Writing Data: silent about an empty payload",
-)
+@case(spec="user_event_perf; trace_events_user.c:user_events_write_core")
+@doc("Writing Data: silent about an empty payload")
 @variants(
     ("index", "", [INDEX], (0, 0, KERNEL)),
     ("index.nothing", "", [INDEX, b""], (1, 0, 0x2000_0001_0004)),
@@ -230,10 +225,8 @@ def test_iterator_of_write(ue: UserEvents) -> None:
     assert seen.iovecs == [(DATA, 12)]
 
 
-@case(
-    doc="Command Format: BPF_ITER gives programs the raw iovecs; silent about the length",
-    tier="full",
-)
+@case(tier="full")
+@doc("Command Format: BPF_ITER gives programs the raw iovecs; silent about the length")
 def test_iterator_length(ue: UserEvents) -> None:
     """Nothing is copied for an iterator: its length is that of the payload, even over a page."""
     data = ue.open_data()
@@ -246,11 +239,8 @@ def test_iterator_length(ue: UserEvents) -> None:
     assert seen.iovecs == [(DATA + 4, 5000), (DATA + 5004, 100)]
 
 
-@case(
-    spec="user_event_parse, user_event_parse_flags",
-    doc="Command Format: silent about flags of an existing event",
-    tier="full",
-)
+@case(spec="user_event_parse, user_event_parse_flags", tier="full")
+@doc("Command Format: silent about flags of an existing event")
 @variants(
     ("without", "", ":BPF_ITER", 1),
     ("with", ":BPF_ITER", "", 2),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance import ops
 from conformance.abi.bpf import ProgramType
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.bpf_context import DATA, IN_KERNEL, IN_USER, INDEX, PAYLOAD, WRITTEN
 from conformance.cases.support.bpf_recorder import KERNEL, Recorder
 from conformance.client.bpf import Bpf
@@ -189,11 +189,8 @@ def test_only_its_event(ue: UserEvents) -> None:
     assert recorder.take().runs == 1
 
 
-@case(
-    spec="kernel/trace/bpf_trace.c:tp_prog_is_valid_access",
-    doc="include/linux/user_events.h@merge-window: struct user_bpf_context",
-    level="detail",
-)
+@case(spec="kernel/trace/bpf_trace.c:tp_prog_is_valid_access", level="detail")
+@doc("include/linux/user_events.h@merge-window: struct user_bpf_context")
 @variants(
     ("data_type", Size.W, 0, "EACCES"),
     ("data_len", Size.W, 4, "EACCES"),

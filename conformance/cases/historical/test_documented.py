@@ -7,7 +7,7 @@ of the examples where the text that shows them is compared.
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.format_text import fields_of
 from conformance.cases.support.status_text import without_maximum
 from conformance.client.user_events import UserEvents
@@ -15,26 +15,17 @@ from conformance.client.user_events import UserEvents
 case = surface("documented", level="behaviour")
 
 
-@case(
-    spec="user_event_create",
-    doc="Overview: silent about what dynamic_events shows; the first commit shows `u:test`",
-    needs="lasting_events",
-    isolation="global",
-)
+@case(spec="user_event_create", needs="lasting_events", isolation="global")
+@doc("Overview: silent about what dynamic_events shows; the first commit shows `u:test`")
 def test_created(ue: UserEvents) -> None:
     """The line appended to dynamic_events is the line that it lists."""
     assert ue.tracefs.command("u:test\n").value == 7
     assert ue.tracefs.dynamic_events(whole=True) == "u:test\n"
 
 
-@case(
-    spec="user_seq_show",
-    doc="Status: the text for one event `test`, unused and used by ftrace",
-    level="contract",
-    needs="lasting_events",
-    without="two_status_pages",
-    isolation="global",
-)
+@case(level="contract", needs="lasting_events", without="two_status_pages", isolation="global")
+@spec("user_seq_show")
+@doc("Status: the text for one event `test`, unused and used by ftrace")
 def test_status(ue: UserEvents) -> None:
     """The status of one event, enabled and disabled, is the documented text to the byte."""
     used = {
@@ -55,12 +46,9 @@ def test_status(ue: UserEvents) -> None:
     assert ue.tracefs.status(whole=True) == unused[ue.profile.generation]
 
 
-@case(
-    spec="user_event_create, user_event_show",
-    doc="Field Format: char[20] is a type; silent about what dynamic_events shows",
-    needs="lasting_events payload_size_checked",
-    isolation="global",
-)
+@case(needs="lasting_events payload_size_checked", isolation="global")
+@spec("user_event_create, user_event_show")
+@doc("Field Format: char[20] is a type; silent about what dynamic_events shows")
 def test_char_array(ue: UserEvents) -> None:
     """The array of the example is listed as it was created, and takes 20 bytes."""
     ue.tracefs.command("u:detailed char[20] msg\n")
@@ -75,14 +63,9 @@ def test_char_array(ue: UserEvents) -> None:
     assert ue.tracefs.records("detailed") == [line]
 
 
-@case(
-    spec="user_event_parse; trace_events_user.c:user_event_create",
-    doc="Overview: a command has the format of the ioctl with the prefix u:",
-    level="contract",
-    needs="lasting_events",
-    tier="full",
-    isolation="global",
-)
+@case(level="contract", needs="lasting_events", tier="full", isolation="global")
+@spec("user_event_parse; trace_events_user.c:user_event_create")
+@doc("Overview: a command has the format of the ioctl with the prefix u:")
 @variants(
     ("struct", "test struct mytype myname 20"),
     ("nothing", "test"),
@@ -104,11 +87,8 @@ def test_both_ways(ue: UserEvents, definition: str) -> None:
     )
 
 
-@case(
-    spec="user_field_size",
-    doc="Field Format: basic types are __data_loc, u32, u64, int, char and char[20]",
-    level="contract",
-)
+@case(spec="user_field_size", level="contract")
+@doc("Field Format: basic types are __data_loc, u32, u64, int, char and char[20]")
 def test_basic_types(ue: UserEvents) -> None:
     """All named basic types can be used in one event."""
     fields = "__data_loc char[] a; u32 b; u64 c; int d; char e; char[20] f"
@@ -124,11 +104,10 @@ def test_basic_types(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    spec="user_event_parse_field",
-    doc="Field Format: the field of a struct of 20 bytes is `struct mytype myname 20`; silent "
-    "about the rest",
-    needs="payload_size_checked",
+@case(spec="user_event_parse_field", needs="payload_size_checked")
+@doc(
+    "Field Format: the field of a struct of 20 bytes is `struct mytype myname 20`; silent "
+    "about the rest"
 )
 def test_struct(ue: UserEvents) -> None:
     """The struct of the example has 20 bytes, as `format` shows."""
@@ -141,13 +120,8 @@ def test_struct(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("myname=<INVALID-SIZE>", dump=dump)]
 
 
-@case(
-    spec="user_event_parse",
-    doc="Command Format: flags follow the colon, none is supported yet; silent about the error",
-    needs="lasting_events",
-    tier="full",
-    isolation="global",
-)
+@case(spec="user_event_parse", needs="lasting_events", tier="full", isolation="global")
+@doc("Command Format: flags follow the colon, none is supported yet; silent about the error")
 def test_bpf_iter(ue: UserEvents) -> None:
     """The flag BPF_ITER is ignored like any other flag, and rejected since 6.4."""
     errno = ue.dated("text_flags_refused", since="EINVAL", before="")
@@ -178,11 +152,8 @@ def test_rel_loc(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    spec="user_event_ftrace: the payload is copied as it is",
-    doc="Writing Data: silent about dynamic fields; the first commit updates their offsets",
-    tier="full",
-)
+@case(spec="user_event_ftrace: the payload is copied as it is", tier="full")
+@doc("Writing Data: silent about dynamic fields; the first commit updates their offsets")
 def test_data_loc_not_updated(ue: UserEvents) -> None:
     """The offset in a __data_loc is not adjusted: offset 8 shows the location itself."""
     event = ue.event("__data_loc u8[] msg", enabled=True)
@@ -191,13 +162,8 @@ def test_data_loc_not_updated(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("msg=08,00,04,00", dump=dump)]
 
 
-@case(
-    spec="user_events_write_core",
-    doc="Writing Data: an int for the event of index 1 are 8 bytes, and the index is not in "
-    "the trace",
-    level="contract",
-    tier="full",
-)
+@case(spec="user_events_write_core", level="contract", tier="full")
+@doc("Writing Data: an int for the event of index 1 are 8 bytes, and the index is not in the trace")
 def test_int_payload(ue: UserEvents) -> None:
     """For index 1 and an int, 8 bytes are written, of which the last 4 are recorded."""
     data = ue.open_data()
@@ -208,11 +174,8 @@ def test_int_payload(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("payload=0x2a (42)", dump="2a 00 00 00")]
 
 
-@case(
-    spec="user_events_write_iter",
-    doc="Writing Data: a struct of three ints follows the index in a writev of two vectors",
-    level="contract",
-)
+@case(spec="user_events_write_iter", level="contract")
+@doc("Writing Data: a struct of three ints follows the index in a writev of two vectors")
 def test_three_ints(ue: UserEvents) -> None:
     """A struct of three ints is written by writev of two segments, and by write as well."""
     event = ue.event("int src; int dst; int flags")

@@ -10,7 +10,7 @@ import os
 import struct
 from collections.abc import Callable
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.format_text import fields_of
 from conformance.cases.support.status_page import map_page
 from conformance.client.data_file import Registration
@@ -55,12 +55,8 @@ def test_typical_use(ue: UserEvents) -> None:
     assert ask(event) == 0
 
 
-@case(
-    spec="user_events_write_core: user_event_find by index",
-    doc="user_events.rst@v5.18: silent; the program of its proposal writes the status index",
-    level="detail",
-    profiles="5.18..6.3",
-)
+@case(spec="user_events_write_core: user_event_find by index", level="detail", profiles="5.18..6.3")
+@doc("user_events.rst@v5.18: silent; the program of its proposal writes the status index")
 def test_sample_program(ue: UserEvents) -> None:
     """The proposed sample program records nothing: it writes its status index, ENOENT."""
     ask = asked(ue, os.O_RDONLY)
@@ -76,14 +72,9 @@ def test_sample_program(ue: UserEvents) -> None:
     assert ue.tracefs.records("test") == []
 
 
-@case(
-    spec="user_events_write_core: user_event_find by index",
-    doc="user_events.rst@v5.18: silent; the program of its proposal writes the status index",
-    level="detail",
-    profiles="5.18..6.3",
-    needs="payload_size_checked",
-    tier="full",
-)
+@case(level="detail", profiles="5.18..6.3", needs="payload_size_checked", tier="full")
+@spec("user_events_write_core: user_event_find by index")
+@doc("user_events.rst@v5.18: silent; the program of its proposal writes the status index")
 def test_sample_program_of_two(ue: UserEvents) -> None:
     """A status index used as a write index may select another event."""
     data = ue.open_data()
@@ -123,12 +114,11 @@ FOO = " u64 mydata; __data_loc char[] msg"
 TEXT = b"Hello world\0"
 
 
-@case(
-    spec="trace_events.c:f_show; trace_events_user.c:user_event_parse_field",
-    doc="trace_events_user.c@rfc-v1, the review of it: `foo` with a number of 64 bits and a text "
-    "shows these offsets and sizes",
-    level="detail",
-    needs="lasting_events",
+@case(level="detail", needs="lasting_events")
+@spec("trace_events.c:f_show; trace_events_user.c:user_event_parse_field")
+@doc(
+    "trace_events_user.c@rfc-v1, the review of it: `foo` with a number of 64 bits and a text "
+    "shows these offsets and sizes"
 )
 def test_listing(ue: UserEvents) -> None:
     """The fields of `foo` are laid out as in the example, if msg is declared as a location."""
@@ -140,12 +130,11 @@ def test_listing(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    spec="user_events_write_core; trace_events_user.c:user_event_validate",
-    doc="Writing Data: silent about dynamic fields; in the review of the first version "
-    "offsets are corrected",
-    level="behaviour",
-    isolation="events",
+@case(level="behaviour", isolation="events")
+@spec("user_events_write_core; trace_events_user.c:user_event_validate")
+@doc(
+    "Writing Data: silent about dynamic fields; in the review of the first version "
+    "offsets are corrected"
 )
 @variants(
     # As released: the offset from the start of the record, then the length.
@@ -165,12 +154,8 @@ def test_packet(ue: UserEvents, location: tuple[int, int], taken: bool) -> None:
     assert data.write_event(0, payload).errno == errno
 
 
-@case(
-    doc="Registering, Writing Data: write_index represents the event, and is at the start of "
-    "the data",
-    tier="full",
-    isolation="events",
-)
+@case(tier="full", isolation="events")
+@doc("Registering, Writing Data: write_index represents the event, and is at the start of the data")
 def test_packet_of_an_id(ue: UserEvents) -> None:
     """The number before the data is the descriptor's own index for the event, and no id."""
     data = ue.open_data()
@@ -181,12 +166,8 @@ def test_packet_of_an_id(ue: UserEvents) -> None:
     assert data.write_event(0, payload).value == 28
 
 
-@case(
-    spec="user_event_show",
-    doc="Overview: silent about what dynamic_events shows; in the review, no tracers",
-    level="behaviour",
-    isolation="events",
-)
+@case(spec="user_event_show", level="behaviour", isolation="events")
+@doc("Overview: silent about what dynamic_events shows; in the review, no tracers")
 def test_definitions_alone(ue: UserEvents) -> None:
     """dynamic_events shows an event as it was defined, enabled or not."""
     ue.open_data().register(ue.name() + FOO)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.rfc_v1 import bound_data
 from conformance.client.rfc_v1 import register
 from conformance.client.user_events import UserEvents
@@ -37,11 +37,8 @@ def test_created_with_field(ue: UserEvents) -> None:
     assert ue.tracefs.definitions(whole=True) == "ue:detailed;char[] msg\n"
 
 
-@case(
-    spec="user_event_show: the list has the last first",
-    doc="shows type and name of the fields",
-    level="detail",
-)
+@case(spec="user_event_show: the list has the last first", level="detail")
+@doc("shows type and name of the fields")
 @variants({"dynamic_events": True, "ioctl": False})
 def test_fields_backwards(ue: UserEvents, by_command: bool) -> None:
     """Of several fields the last is shown first, however the event was created."""
@@ -147,11 +144,8 @@ def test_command_deletes(ue: UserEvents, command: str) -> None:
     assert ue.tracefs.definitions() == ""
 
 
-@case(
-    spec="user_event_match; trace_dynevent.c:dyn_event_release",
-    doc="dynamic_events deletes too",
-    level="detail",
-)
+@case(spec="user_event_match; trace_dynevent.c:dyn_event_release", level="detail")
+@doc("dynamic_events deletes too")
 @variants(
     ("other-system", "-:kprobes/{}", "ENOENT"),
     ("no-colon", "-{}", "EINVAL"),
@@ -178,12 +172,8 @@ def test_command_listened_to(ue: UserEvents) -> None:
     assert ue.tracefs.command(f"-:{ue.name()}\n").errno == ""
 
 
-@case(
-    spec="user_event_free: refs are not looked at",
-    doc="trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used",
-    level="detail",
-    isolation="fatal",
-)
+@case(spec="user_event_free: refs are not looked at", level="detail", isolation="fatal")
+@doc("trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used")
 def test_command_ignores_descriptors(ue: UserEvents) -> None:
     """dynamic_events deletes an event even if a descriptor is bound to it."""
     data = bound_data(ue, ue.name())
@@ -193,12 +183,8 @@ def test_command_ignores_descriptors(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
 
 
-@case(
-    spec="user_event_is_busy; trace_dynevent.c:dyn_events_release_all",
-    doc="dynamic_events deletes too; silent of truncation",
-    level="detail",
-    isolation="global",
-)
+@case(doc="dynamic_events deletes too; silent of truncation", level="detail", isolation="global")
+@spec("user_event_is_busy; trace_dynevent.c:dyn_events_release_all")
 @variants({"descriptor": False, "ftrace": True})
 def test_truncation(ue: UserEvents, listening: bool) -> None:
     """O_TRUNC deletes all events, or none while one has a descriptor or a tracer: EBUSY."""

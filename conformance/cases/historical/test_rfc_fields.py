@@ -5,7 +5,7 @@ A field that does not parse is never an error: it and all fields after it are le
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.format_text import fields_of, print_fmt_of
 from conformance.client.rfc_v1 import register
 from conformance.client.user_events import UserEvents
@@ -118,10 +118,8 @@ def test_too_few_columns(ue: UserEvents, field: str) -> None:
     ]
 
 
-@case(
-    spec="user_event_parse_fields; trace_events.c:event_define_fields; lib/kstrtox.c:kstrtouint",
-    level="detail",
-)
+@case(level="detail")
+@spec("user_event_parse_fields; trace_events.c:event_define_fields; lib/kstrtox.c:kstrtouint")
 @variants(
     ("hexadecimal", "0x4"),
     ("empty", ""),
@@ -142,11 +140,8 @@ def test_no_number(ue: UserEvents, number: str) -> None:
     ]
 
 
-@case(
-    spec="user_event_parse_field; lib/kstrtox.c:kstrtouint",
-    doc="offsets count in what is written; the kernel adds the common fields",
-    level="detail",
-)
+@case(spec="user_event_parse_field; lib/kstrtox.c:kstrtouint", level="detail")
+@doc("offsets count in what is written; the kernel adds the common fields")
 @variants(
     ("plus", "+4", "+8", "field:u32 a; offset:16; size:4; signed:0;"),
     ("zero", "0", "0", "field:u32 a; offset:8; size:0; signed:0;"),
@@ -172,10 +167,8 @@ def test_offset_left_out(ue: UserEvents) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 b;u32 a\n"
 
 
-@case(
-    spec="user_event_parse_fields; trace_events.c:event_define_fields",
-    doc="trace_events_user.c@rfc-v1, message of the patch: fields are optional",
-)
+@case(spec="user_event_parse_fields; trace_events.c:event_define_fields")
+@doc("trace_events_user.c@rfc-v1, message of the patch: fields are optional")
 @variants({"nothing": "", "semicolon": ";", "semicolons": ";;", "space": "; "})
 def test_without_fields(ue: UserEvents, rest: str) -> None:
     """A name alone, whatever is between semicolons after it, is an event without fields."""
@@ -203,11 +196,8 @@ def test_print_fmt_twice(ue: UserEvents) -> None:
     assert ends_with(ue, 'print_fmt\t"a"\t0;print_fmt\t"b"\t0\t0') == '"b"'
 
 
-@case(
-    spec="user_event_parse_fields; trace_events.c:event_define_fields",
-    doc="silent; a field of type print_fmt sets the event's print_fmt",
-    level="detail",
-)
+@case(spec="user_event_parse_fields; trace_events.c:event_define_fields", level="detail")
+@doc("silent; a field of type print_fmt sets the event's print_fmt")
 @variants({"two-columns": 'print_fmt\t"h"', "no-number": 'print_fmt\t"h"\tx'})
 def test_print_fmt_unparsed(ue: UserEvents, field: str) -> None:
     """It needs a number after it like any field, or all from there on is left out."""
@@ -215,11 +205,8 @@ def test_print_fmt_unparsed(ue: UserEvents, field: str) -> None:
     assert fields_of(ue.tracefs.format(ue.name())) == []
 
 
-@case(
-    spec="trace_events.c:f_show",
-    doc="silent; a field of type print_fmt sets the event's print_fmt",
-    level="detail",
-)
+@case(spec="trace_events.c:f_show", level="detail")
+@doc("silent; a field of type print_fmt sets the event's print_fmt")
 def test_no_print_fmt(ue: UserEvents) -> None:
     """An event without one has no print fmt, which is shown as (null)."""
     register(ue.open_data(), ue.name() + ";u8\ta\t1\t0")

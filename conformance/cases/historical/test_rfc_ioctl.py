@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.rfc_v1 import bound_data
 from conformance.client.addresses import KERNEL_HALF
 from conformance.client.data_file import DataFile
@@ -33,12 +33,8 @@ UNKNOWN = {
 }
 
 
-@case(
-    spec="user_events_ioctl",
-    doc="trace_events_user.c@rfc-v1: DIAG_IOCQLOCOFFSET returns the offset that data locations "
-    "need",
-    isolation="none",
-)
+@case(spec="user_events_ioctl", isolation="none")
+@doc("trace_events_user.c@rfc-v1: DIAG_IOCQLOCOFFSET returns the offset that data locations need")
 @variants(("plain", os.O_RDWR, 0), ("wild", os.O_RDONLY, KERNEL_HALF))
 def test_local_offset(ue: UserEvents, opened: int, argument: int) -> None:
     """The third ioctl, which has no argument, returns the size of the common fields: 8."""
@@ -76,11 +72,8 @@ def test_ioctl_of_mmap_file(ue: UserEvents) -> None:
     assert page.delete(ue.name()).errno == "ENOTTY"
 
 
-@case(
-    spec="create_user_tracefs",
-    doc="two files are added; the review asked for one that tells who listens",
-    isolation="none",
-)
+@case(spec="create_user_tracefs", isolation="none")
+@doc("two files are added; the review asked for one that tells who listens")
 def test_no_status_file(ue: UserEvents) -> None:
     """There is no user_events_status: it came after the review."""
     assert ue.tracefs.read(STATUS).errno == "ENOENT"
@@ -146,10 +139,8 @@ def test_delete_bound(ue: UserEvents) -> None:
     assert ue.open_data().delete(ue.name()).value == 0
 
 
-@case(
-    spec="user_events_release",
-    doc="trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used",
-)
+@case(spec="user_events_release")
+@doc("trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used")
 def test_delete_bound_in_child(ue: UserEvents) -> None:
     """Closing the last copy of a descriptor drops its reference to the event."""
     data = bound_data(ue, ue.name())
@@ -172,11 +163,8 @@ def test_delete_listened_to(ue: UserEvents) -> None:
     assert ue.open_data().delete(ue.name()).value == 0
 
 
-@case(
-    spec="mm/util.c:strndup_user",
-    doc="trace_events_user.c@rfc-v1: a description has at most 512 bytes",
-    level="detail",
-)
+@case(spec="mm/util.c:strndup_user", level="detail")
+@doc("trace_events_user.c@rfc-v1: a description has at most 512 bytes")
 @variants({"null": 0, "kernel-half": KERNEL_HALF, "unmapped": 0x1000_0000})
 def test_delete_string(ue: UserEvents, address: int) -> None:
     """An unreadable name is EFAULT, one of 512 bytes is EINVAL."""
@@ -196,11 +184,8 @@ def test_delete_by_anybody(ue: UserEvents) -> None:
     assert ue.tracefs.definitions() == ""
 
 
-@case(
-    spec="user_events_mmap, user_events_ioctl, user_events_write",
-    doc="the page is mapped, `test` registered, and written to if its byte says so",
-    isolation="global",
-)
+@case(spec="user_events_mmap, user_events_ioctl, user_events_write", isolation="global")
+@doc("the page is mapped, `test` registered, and written to if its byte says so")
 def test_typical_use(ue: UserEvents) -> None:
     """The program of the message writes while its byte is not zero, and is recorded."""
     opened, page_fd = ue.process.open(MMAP, os.O_RDWR)
@@ -223,11 +208,8 @@ def test_typical_use(ue: UserEvents) -> None:
     assert ue.process.load_number(page_data + data_id, 1) == 0
 
 
-@case(
-    spec="register_user_event; trace_dynevent.c:dyn_event_release",
-    doc="events are isolated from those of the kernel",
-    isolation="global",
-)
+@case(spec="register_user_event; trace_dynevent.c:dyn_event_release", isolation="global")
+@doc("events are isolated from those of the kernel")
 def test_beside_kernel_event(ue: UserEvents) -> None:
     """An event may have the name of a kernel event, which is not affected."""
     data = bound_data(ue, "sched_switch;u8\ta\t1\t0")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.rfc_v1 import bound_data, page_of
 from conformance.cases.support.status_page import (
     PROT_READ,
@@ -29,11 +29,8 @@ case = surface(
 )
 
 
-@case(
-    spec="create_user_tracefs",
-    doc="trace_events_user.c@rfc-v1: both files have mode 0644",
-    isolation="none",
-)
+@case(spec="create_user_tracefs", isolation="none")
+@doc("trace_events_user.c@rfc-v1: both files have mode 0644")
 @variants({"user_events_data": DATA, "user_events_mmap": MMAP})
 def test_file_mode(ue: UserEvents, path: str) -> None:
     """All users can read both files, and their owner can write them."""
@@ -56,9 +53,8 @@ def test_other_way_round(ue: UserEvents) -> None:
     assert File(ue.process, MMAP, os.O_RDWR).write(b"\x01").errno == "EINVAL"
 
 
-@case(
-    doc="trace_events_user.c@rfc-v1: the length of a mapping is that of the page", isolation="none"
-)
+@case(isolation="none")
+@doc("trace_events_user.c@rfc-v1: the length of a mapping is that of the page")
 @variants((4096, ""), (8192, "EINVAL"), (1, ""), (4097, "EINVAL"), (0, "EINVAL"))
 def test_page_length(ue: UserEvents, length: int, errno: str) -> None:
     """A mapping must have the length of the page, rounded up to pages; else EINVAL."""
@@ -78,12 +74,8 @@ def test_page_offset(ue: UserEvents, offset: int) -> None:
     assert mapping_error(ue.process, file=MMAP, offset=offset + 1) == "EINVAL"
 
 
-@case(
-    spec="mm/mmap.c:do_mmap",
-    doc="the file is mapped into programs, shared and to be read",
-    level="detail",
-    isolation="none",
-)
+@case(spec="mm/mmap.c:do_mmap", level="detail", isolation="none")
+@doc("the file is mapped into programs, shared and to be read")
 @variants(
     ("as-in-the-message", os.O_RDWR, PROT_READ, True, ""),
     ("read-only", os.O_RDONLY, PROT_READ, True, ""),
@@ -104,12 +96,8 @@ def test_page_rights(
     assert found == errno
 
 
-@case(
-    spec="mm/mmap.c:do_mmap",
-    doc="trace_events_user.c@rfc-v1: the length of a mapping is that of the page",
-    level="detail",
-    isolation="none",
-)
+@case(spec="mm/mmap.c:do_mmap", level="detail", isolation="none")
+@doc("trace_events_user.c@rfc-v1: the length of a mapping is that of the page")
 def test_page_rights_before_length(ue: UserEvents) -> None:
     """With a wrong length and no permission the error is that of the permission."""
     refused = mapping_error(ue.process, file=MMAP, length=8192, protection=READ_WRITE)
@@ -156,11 +144,8 @@ def test_byte_follows(ue: UserEvents) -> None:
         assert page.shows(place) == 0
 
 
-@case(
-    spec="trace_events_user_init: kmalloc",
-    doc="the byte of an event that is hooked is not zero; silent of an event that never was",
-    level="detail",
-)
+@case(spec="trace_events_user_init: kmalloc", level="detail")
+@doc("the byte of an event that is hooked is not zero; silent of an event that never was")
 def test_byte_at_first(ue: UserEvents) -> None:
     """The byte of a new event is undefined until a tracer has attached and detached."""
     page = page_of(ue.process)
@@ -191,11 +176,8 @@ def test_byte_after_deletion(ue: UserEvents, by_command: bool) -> None:
     assert ue.tracefs.dynamic_events() == f"ue:{ue.name('next')}\n"
 
 
-@case(
-    spec="update_reg_page_for",
-    doc="the byte of an event that is hooked is not zero",
-    isolation="global",
-)
+@case(spec="update_reg_page_for", isolation="global")
+@doc("the byte of an event that is hooked is not zero")
 def test_byte_of_each(ue: UserEvents) -> None:
     """Each event has its own byte: adjacent bytes do not change."""
     page = page_of(ue.process)
@@ -223,12 +205,9 @@ def test_byte_seen_by_all(ue: UserEvents) -> None:
     assert [each.shows(place) for each in (page, child, stranger)] == [0, 0, 0]
 
 
-@case(
-    spec="mm/memory.c:do_wp_page; trace_events_user.c:user_event_show",
-    doc="the file is mapped into programs, shared and to be read; silent of mappings to be written",
-    level="detail",
-    isolation="global",
-)
+@case(level="detail", isolation="global")
+@spec("mm/memory.c:do_wp_page; trace_events_user.c:user_event_show")
+@doc("the file is mapped into programs, shared and to be read; silent of mappings to be written")
 def test_page_stored(ue: UserEvents) -> None:
     """A store to a shared mapping is seen by all, until a tracer attaches or detaches."""
     page = map_page(ue.process, file=MMAP, opened=os.O_RDWR, protection=READ_WRITE)
@@ -242,11 +221,10 @@ def test_page_stored(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == "ue:e (Used by ftrace)\n"
 
 
-@case(
-    spec="user_event_show",
-    doc="trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 any other tracer; "
-    "trace_events_user.c@rfc-v1, message of the patch: who listens is shown",
-    level="detail",
+@case(spec="user_event_show", level="detail")
+@doc(
+    "trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 any other tracer; "
+    "trace_events_user.c@rfc-v1, message of the patch: who listens is shown"
 )
 @variants(
     ("ftrace", 0x01, " (Used by ftrace)"),
@@ -265,11 +243,8 @@ def test_byte_as_text(ue: UserEvents, byte: int, text: str) -> None:
     assert ue.tracefs.dynamic_events() == f"ue:{ue.name()};u8 a{text}\n"
 
 
-@case(
-    spec="mm/memory.c:do_wp_page",
-    doc="the file is mapped into programs, shared and to be read",
-    level="detail",
-)
+@case(spec="mm/memory.c:do_wp_page", level="detail")
+@doc("the file is mapped into programs, shared and to be read")
 def test_page_private(ue: UserEvents) -> None:
     """A store to a private mapping is private, and ends updates of that copy."""
     page = page_of(ue.process)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.rfc_v1 import bound_data, enabled_data, page_of
 from conformance.client.perf import COUNTING, PerfAttr, open_perf
 from conformance.client.rfc_v1 import register
@@ -20,10 +20,8 @@ STOPPED = PerfAttr(disabled=True)
 A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 61 00 00 00"
 
 
-@case(
-    spec="update_reg_page_for",
-    doc="trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 any other tracer",
-)
+@case(spec="update_reg_page_for")
+@doc("trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 any other tracer")
 @variants({"sampling": PerfAttr(), "counting": COUNTING, "disabled": STOPPED})
 def test_perf_byte(ue: UserEvents, attr: PerfAttr) -> None:
     """The byte is 2 while a perf event is open, counting or not, and 3 together with ftrace."""
@@ -40,11 +38,8 @@ def test_perf_byte(ue: UserEvents, attr: PerfAttr) -> None:
     assert seen == [2, 3, 1, 0]
 
 
-@case(
-    spec="trace_event_perf.c:perf_trace_event_unreg",
-    doc="trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 any other tracer",
-    level="detail",
-)
+@case(spec="trace_event_perf.c:perf_trace_event_unreg", level="detail")
+@doc("trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 any other tracer")
 def test_perf_last(ue: UserEvents) -> None:
     """The byte is 2 until the last perf event is closed, by any process."""
     page = page_of(ue.process)
@@ -71,10 +66,8 @@ def test_perf_shown(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == f"ue:{ue.name()};u32 a\n"
 
 
-@case(
-    spec="delete_user_event; trace_events.c:probe_remove_event_call",
-    doc="trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used",
-)
+@case(spec="delete_user_event; trace_events.c:probe_remove_event_call")
+@doc("trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used")
 @variants({"ioctl": False, "dynamic_events": True})
 def test_perf_deletion(ue: UserEvents, by_command: bool) -> None:
     """An event used by perf is deleted by neither interface: EBUSY, until it is closed."""
@@ -154,10 +147,8 @@ def test_perf_longer(ue: UserEvents, length: int, records: int) -> None:
     assert len(ue.tracefs.records()) == records
 
 
-@case(
-    spec="user_event_perf: hlist_empty",
-    doc="data get into perf; silent of events of perf that are disabled",
-)
+@case(spec="user_event_perf: hlist_empty")
+@doc("data get into perf; silent of events of perf that are disabled")
 @variants({"null": 0, "unmapped": 0x1000_0000})
 def test_perf_disabled(ue: UserEvents, address: int) -> None:
     """While perf is disabled nothing is counted, and data is not read: unreadable data is
@@ -175,12 +166,8 @@ def test_perf_disabled(ue: UserEvents, address: int) -> None:
     assert ring.records() == [A_SAMPLE]
 
 
-@case(
-    spec="user_event_perf: no perf_swevent_put_recursion_context()",
-    doc="data get into perf; silent of what cannot be read",
-    level="detail",
-    isolation="fatal",
-)
+@case(doc="data get into perf; silent of what cannot be read", level="detail", isolation="fatal")
+@spec("user_event_perf: no perf_swevent_put_recursion_context()")
 @variants({"nothing": 0, "half": 4})
 def test_perf_unreadable(ue: UserEvents, readable: int) -> None:
     """After unreadable data perf gets no write on that CPU, of any user event."""

@@ -7,7 +7,7 @@ the context points to, for the case to compare.
 from __future__ import annotations
 
 from conformance.abi.bpf import ProgramType
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.bpf_recorder import Recorder
 from conformance.cases.support.rfc_v1 import bound_data, page_of
 from conformance.client.bpf import Bpf
@@ -65,11 +65,8 @@ def test_program_context(ue: UserEvents, payload: bytes, length: bytes) -> None:
     assert seen.content[: len(payload)] == payload
 
 
-@case(
-    spec="fs/read_write.c:do_loop_readv_writev",
-    doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF",
-    level="detail",
-)
+@case(spec="fs/read_write.c:do_loop_readv_writev", level="detail")
+@doc("trace_events_user.c@rfc-v1, message of the patch: data get into eBPF")
 def test_program_segments(ue: UserEvents) -> None:
     """A program runs for each segment of writev(2), with its length and address."""
     data, _, recorder = recorded(ue, room=5)
@@ -144,11 +141,10 @@ def test_program_unread(ue: UserEvents, address: int, pointer: bytes) -> None:
     assert event.count == 0
 
 
-@case(
-    doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF; silent of what "
-    "cannot be read",
-    level="detail",
-    isolation="fatal",
+@case(level="detail", isolation="fatal")
+@doc(
+    "trace_events_user.c@rfc-v1, message of the patch: data get into eBPF; silent of what "
+    "cannot be read"
 )
 def test_program_before_copy(ue: UserEvents) -> None:
     """A program runs before perf copies: even if the copy fails, and after perf is stuck."""
@@ -163,10 +159,8 @@ def test_program_before_copy(ue: UserEvents) -> None:
     assert event.count == 0
 
 
-@case(
-    spec="user_event_perf; kernel/trace/bpf_trace.c:trace_call_bpf",
-    doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF",
-)
+@case(spec="user_event_perf; kernel/trace/bpf_trace.c:trace_call_bpf")
+@doc("trace_events_user.c@rfc-v1, message of the patch: data get into eBPF")
 @variants(0, 1)
 def test_program_answer(ue: UserEvents, answer: int) -> None:
     """Whatever a program returns, perf and ftrace get the data."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.rfc_v1 import bound_data, page_of
 from conformance.client.addresses import KERNEL_HALF
 from conformance.client.rfc_v1 import register, register_at
@@ -19,11 +19,10 @@ case = surface(
 )
 
 
-@case(
-    spec="register_user_event",
-    doc="trace_events_user.c@rfc-v1, message of the patch: the ioctl returns the number of the "
-    "byte that shows the status; trace_events_user.c@rfc-v1: byte 0 is kept for failures",
-    isolation="global",
+@case(spec="register_user_event", isolation="global")
+@doc(
+    "trace_events_user.c@rfc-v1, message of the patch: the ioctl returns the number of the "
+    "byte that shows the status; trace_events_user.c@rfc-v1: byte 0 is kept for failures"
 )
 def test_index_counts(ue: UserEvents) -> None:
     """Events get bytes from 1 on, by ioctl and by command."""
@@ -50,11 +49,10 @@ def test_index_reused(ue: UserEvents, by_command: bool) -> None:
     assert register(ue.open_data(), "five").value == 4
 
 
-@case(
-    spec="user_events_ioctl",
-    doc="trace_events_user.c@rfc-v1, message of the patch: a byte of the page; the review asked "
-    "whether it is the event's ID",
-    isolation="global",
+@case(spec="user_events_ioctl", isolation="global")
+@doc(
+    "trace_events_user.c@rfc-v1, message of the patch: a byte of the page; the review asked "
+    "whether it is the event's ID"
 )
 def test_index_is_no_id(ue: UserEvents) -> None:
     """The result of a registration is not the event's id."""
@@ -80,9 +78,8 @@ def test_existing_name(ue: UserEvents, again: str) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 a\n"
 
 
-@case(
-    spec="user_events_ioctl", doc="a file that is associated with an event cannot be with another"
-)
+@case(spec="user_events_ioctl")
+@doc("a file that is associated with an event cannot be with another")
 @variants({"other": "{}x", "same": "{}", "wrong": "{}x;u32", "empty": ""})
 def test_one_event(ue: UserEvents, again: str) -> None:
     """A descriptor bound to an event gets no second one: EMFILE, even for the same name."""
@@ -91,9 +88,8 @@ def test_one_event(ue: UserEvents, again: str) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name()}\n"
 
 
-@case(
-    spec="user_events_ioctl", doc="a file that is associated with an event cannot be with another"
-)
+@case(spec="user_events_ioctl")
+@doc("a file that is associated with an event cannot be with another")
 def test_one_event_per_open(ue: UserEvents) -> None:
     """Copies of a descriptor share its event; another open of the file has none."""
     data = bound_data(ue, ue.name())
@@ -103,9 +99,8 @@ def test_one_event_per_open(ue: UserEvents) -> None:
     assert register(child.open_data(), ue.name("more")).errno == ""
 
 
-@case(
-    spec="user_events_ioctl", doc="a file that is associated with an event cannot be with another"
-)
+@case(spec="user_events_ioctl")
+@doc("a file that is associated with an event cannot be with another")
 def test_binding_follows_copies(ue: UserEvents) -> None:
     """An event registered through one copy of a descriptor is bound to all copies."""
     data = ue.open_data()
@@ -116,11 +111,10 @@ def test_binding_follows_copies(ue: UserEvents) -> None:
     assert register(data, ue.name()).errno == "EMFILE"
 
 
-@case(
-    spec="user_events_ioctl; mm/util.c:strndup_user",
-    doc="a file that is associated with an event cannot be with another; "
-    "trace_events_user.c@rfc-v1: a description has at most 512 bytes",
-    level="detail",
+@case(spec="user_events_ioctl; mm/util.c:strndup_user", level="detail")
+@doc(
+    "a file that is associated with an event cannot be with another; "
+    "trace_events_user.c@rfc-v1: a description has at most 512 bytes"
 )
 @variants(
     ("null", 0, "", "EFAULT"),
@@ -145,12 +139,8 @@ def test_refused_leaves_free(ue: UserEvents) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name()}\n"
 
 
-@case(
-    spec="mm/util.c:strndup_user",
-    doc="a description has at most 512 bytes",
-    level="detail",
-    isolation="global",
-)
+@case(spec="mm/util.c:strndup_user", level="detail", isolation="global")
+@doc("a description has at most 512 bytes")
 @variants((511, ""), (512, "EINVAL"), (4096, "EINVAL"))
 def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
     """A description has up to 511 bytes and a NUL; a longer one is EINVAL."""
@@ -210,10 +200,8 @@ def test_name_longest(ue: UserEvents) -> None:
     assert ue.tracefs.definitions(whole=True) == f"ue:{name};u8 a\n"
 
 
-@case(
-    spec="user_events_ioctl",
-    doc="trace_events_user.c@rfc-v1, message of the patch: the file is opened O_RDWR",
-)
+@case(spec="user_events_ioctl")
+@doc("trace_events_user.c@rfc-v1, message of the patch: the file is opened O_RDWR")
 @variants({"read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
 def test_any_open_mode(ue: UserEvents, opened: int) -> None:
     """A descriptor registers and deletes with any open mode."""
@@ -222,11 +210,8 @@ def test_any_open_mode(ue: UserEvents, opened: int) -> None:
     assert ue.open_data(opened).delete(ue.name("x")).errno == "ENOENT"
 
 
-@case(
-    spec="trace_events.c:event_create_dir; trace_events_user.c:user_events_ioctl",
-    doc="says nothing of permission",
-    level="detail",
-)
+@case(spec="trace_events.c:event_create_dir; trace_events_user.c:user_events_ioctl", level="detail")
+@doc("says nothing of permission")
 def test_ordinary_user(ue: UserEvents) -> None:
     """A process without capabilities creates events, though without a directory."""
     data, other = ue.open_data(), ue.open_data()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.rfc_v1 import bound_data, enabled_data
 from conformance.client.addresses import KERNEL_HALF
 from conformance.client.rfc_v1 import register
@@ -123,12 +123,8 @@ def test_write_position(ue: UserEvents, offset: int, errno: str) -> None:
     assert ue.tracefs.records() == ([] if errno else ["61", "62", "63"])
 
 
-@case(
-    spec="fs/read_write.c:vfs_write; trace_events_user.c:user_events_write",
-    doc="trace_events_user.c@rfc-v1: says nothing of errors",
-    level="detail",
-    isolation="none",
-)
+@case(doc="trace_events_user.c@rfc-v1: says nothing of errors", level="detail", isolation="none")
+@spec("fs/read_write.c:vfs_write; trace_events_user.c:user_events_write")
 @variants(
     # No data, and no event to write.
     ("empty-unbound", os.O_RDWR, 0, 0, 0, "EFAULT"),
@@ -147,11 +143,8 @@ def test_write_order(
     assert data.pwrite_at(address, count, offset).errno == errno
 
 
-@case(
-    spec="fs/read_write.c:do_loop_readv_writev",
-    doc="trace_events_user.c@rfc-v1: has no write_iter",
-    level="detail",
-)
+@case(spec="fs/read_write.c:do_loop_readv_writev", level="detail")
+@doc("trace_events_user.c@rfc-v1: has no write_iter")
 def test_writev_records(ue: UserEvents) -> None:
     """Every segment of writev(2) is a separate record, and the lengths are added up."""
     data = enabled_data(ue, ";u32\ta\t4\t0;u32\tb\t4\t4")
@@ -159,11 +152,8 @@ def test_writev_records(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ["6f 6e 65", "66 6f 75 72 66 6f 75 72", "78"]
 
 
-@case(
-    spec="fs/read_write.c:do_loop_readv_writev; lib/iov_iter.c:iov_iter_advance",
-    doc="trace_events_user.c@rfc-v1: says nothing of errors",
-    level="detail",
-)
+@case(spec="fs/read_write.c:do_loop_readv_writev; lib/iov_iter.c:iov_iter_advance", level="detail")
+@doc("trace_events_user.c@rfc-v1: says nothing of errors")
 @variants(
     ("first", [b"", b"a"], "EFAULT", -1, []),
     ("middle", [b"a", b"", b"b"], "", 2, ["61", "62"]),
@@ -180,12 +170,8 @@ def test_writev_empty(
     assert ue.tracefs.records() == records
 
 
-@case(
-    spec="fs/read_write.c:do_loop_readv_writev",
-    doc="trace_events_user.c@rfc-v1: says nothing of errors",
-    level="detail",
-    isolation="none",
-)
+@case(spec="fs/read_write.c:do_loop_readv_writev", level="detail", isolation="none")
+@doc("trace_events_user.c@rfc-v1: says nothing of errors")
 @variants(("none", [], ""), ("empty", [b"", b""], ""), ("first-empty", [b"", b"a"], "EFAULT"))
 def test_writev_unbound(ue: UserEvents, parts: list[bytes], errno: str) -> None:
     """Only empty segments succeed even without an event; an empty one before data does not."""
@@ -205,11 +191,8 @@ def test_write_unheard(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ["64"]
 
 
-@case(
-    spec="user_events_write; fs/read_write.c:vfs_write",
-    doc="a program writes if the byte is not zero",
-    level="detail",
-)
+@case(spec="user_events_write; fs/read_write.c:vfs_write", level="detail")
+@doc("a program writes if the byte is not zero")
 @variants(("null", 0, ""), ("unmapped", 0x1000_0000, ""), ("kernel-half", KERNEL_HALF, "EFAULT"))
 def test_write_unheard_unread(ue: UserEvents, address: int, errno: str) -> None:
     """Data of a disabled event is not read, but must be at a user address."""
@@ -229,12 +212,8 @@ def test_write_untraced(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ["64"]
 
 
-@case(
-    spec="user_event_ftrace: no commit",
-    doc="the payload is written to the descriptor that registered; silent of what cannot be read",
-    level="detail",
-    isolation="fatal",
-)
+@case(spec="user_event_ftrace: no commit", level="detail", isolation="fatal")
+@doc("the payload is written to the descriptor that registered; silent of what cannot be read")
 @variants({"null": 0, "unmapped": 0x1000_0000})
 def test_write_unreadable(ue: UserEvents, address: int) -> None:
     """An unreadable payload counts as written, and hides all records after it."""
@@ -247,11 +226,8 @@ def test_write_unreadable(ue: UserEvents, address: int) -> None:
     assert ue.tracefs.records() == ["61"]
 
 
-@case(
-    spec="ring_buffer.c:rb_reserve_next_event",
-    doc="trace_events_user.c@rfc-v1: names no limit",
-    level="detail",
-)
+@case(spec="ring_buffer.c:rb_reserve_next_event", level="detail")
+@doc("trace_events_user.c@rfc-v1: names no limit")
 @variants((4056, 3), (4065, 2), (100000, 2))
 def test_write_longest(ue: UserEvents, length: int, records: int) -> None:
     """A payload longer than a page of the ring buffer is lost silently."""
@@ -262,12 +238,8 @@ def test_write_longest(ue: UserEvents, length: int, records: int) -> None:
     assert len(ue.tracefs.records()) == records
 
 
-@case(
-    spec="ring_buffer.c:rb_reserve_next_event",
-    doc="trace_events_user.c@rfc-v1: names no limit",
-    level="detail",
-    needs="long-record-stops-buffer",
-)
+@case(spec="ring_buffer.c:rb_reserve_next_event", level="detail", needs="long-record-stops-buffer")
+@doc("trace_events_user.c@rfc-v1: names no limit")
 def test_write_longest_kept(ue: UserEvents) -> None:
     """The longest payload that is recorded has 4064 bytes."""
     data = enabled_data(ue)

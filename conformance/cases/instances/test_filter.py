@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.error_log import clear_errors
 from conformance.cases.support.instances import create_instance, enabled_in
 from conformance.cases.support.trace_text import u8_lines
@@ -64,11 +64,9 @@ def test_filter_of_a_system(ue: UserEvents) -> None:
     assert instance.directory(ue.name()).filter == "none\n"
 
 
-@case(
-    spec="trace.c:trace_event_buffer_lock_reserve: trace_buffered_event",
-    doc="user_events.rst@v6.12: Writing Data: silent about dynamic fields and filters",
-    needs="dynamic_fields_validated",
-)
+@case(needs="dynamic_fields_validated")
+@spec("trace.c:trace_event_buffer_lock_reserve: trace_buffered_event")
+@doc("user_events.rst@v6.12: Writing Data: silent about dynamic fields and filters")
 def test_filter_makes_it_look(ue: UserEvents) -> None:
     """A filter in an instance that records nothing still makes malformed payloads fail: EFAULT."""
     instance = create_instance(ue)
@@ -95,11 +93,10 @@ def test_directory_of_an_event(ue: UserEvents) -> None:
         assert instance.mode(instance.event_path(ue.name(stem), "format")) == 0o440
 
 
-@case(
-    spec="trace_events.c:remove_event_from_tracers",
-    doc="user_events.rst@v6.12: Unregistering: deleting removes the event from the system; "
-    "silent about instances",
-    needs="lasting_events",
+@case(spec="trace_events.c:remove_event_from_tracers", needs="lasting_events")
+@doc(
+    "user_events.rst@v6.12: Unregistering: deleting removes the event from the system; "
+    "silent about instances"
 )
 def test_directory_goes(ue: UserEvents) -> None:
     """Deleting an event removes its directory from every instance."""
@@ -111,9 +108,8 @@ def test_directory_goes(ue: UserEvents) -> None:
     assert instance.enable(ue.name()).errno == "ENOENT"
 
 
-@case(
-    spec="vfs_mkdir, vfs_rmdir", doc="user_events.rst@v6.12: events are registered through a file"
-)
+@case(spec="vfs_mkdir, vfs_rmdir")
+@doc("user_events.rst@v6.12: events are registered through a file")
 @variants("top", "instance")
 def test_no_directory_makes_an_event(ue: UserEvents, where: str) -> None:
     """mkdir below events/ creates no event, and rmdir deletes none: EPERM."""
@@ -141,11 +137,8 @@ def test_files_of_the_system(ue: UserEvents, file: str) -> None:
     assert ue.process.open(instance.path(file))[0].errno == "ENOENT"
 
 
-@case(
-    spec="trace_dynevent.c:init_dynamic_event",
-    doc="trace_dynevent.c@v6.12: dynamic events are those of the system",
-    needs="lasting_events",
-)
+@case(spec="trace_dynevent.c:init_dynamic_event", needs="lasting_events")
+@doc("trace_dynevent.c@v6.12: dynamic events are those of the system")
 def test_dynamic_events_not_its_own(ue: UserEvents) -> None:
     """An event created through dynamic_events appears in every instance at once."""
     instance = create_instance(ue)
@@ -157,10 +150,8 @@ def test_dynamic_events_not_its_own(ue: UserEvents) -> None:
     assert instance.enabled(ue.name()).errno == "ENOENT"
 
 
-@case(
-    spec="trace_events_trigger.c:event_trigger_regex_write; trace_events.c:find_event_file",
-    doc="Instances: events of an instance are its own, with what is set on them",
-)
+@case(spec="trace_events_trigger.c:event_trigger_regex_write; trace_events.c:find_event_file")
+@doc("Instances: events of an instance are its own, with what is set on them")
 def test_hooks_of_nothing(ue: UserEvents) -> None:
     """An instance rejects filters and triggers of an event, or on a field, that does not exist."""
     instance = create_instance(ue)
@@ -177,10 +168,8 @@ def test_hooks_of_nothing(ue: UserEvents) -> None:
     assert directory.trigger("traceon").errno == "ENOENT"
 
 
-@case(
-    spec="may_lookup; fs/tracefs/inode.c: the root directory has mode 0700",
-    doc="Instances: events of an instance are its own, with what is set on them",
-)
+@case(spec="may_lookup; fs/tracefs/inode.c: the root directory has mode 0700")
+@doc("Instances: events of an instance are its own, with what is set on them")
 def test_hooks_of_an_ordinary_user(ue: UserEvents) -> None:
     """Without permission nothing can be set in an instance, valid or not: EACCES."""
     instance = create_instance(ue)

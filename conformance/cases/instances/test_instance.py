@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance
 from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
@@ -23,12 +23,8 @@ def one(ue: UserEvents, name: str = "e") -> str:
     return ue.line("a=0x1 (1)", name=name, dump="01 00")
 
 
-@case(
-    spec="user_event_reg; trace_events.c:event_enable_write",
-    doc="Status: the bit is updated as tools attach; silent about instances",
-    level="behaviour",
-    tier="quick",
-)
+@case(spec="user_event_reg; trace_events.c:event_enable_write", level="behaviour", tier="quick")
+@doc("Status: the bit is updated as tools attach; silent about instances")
 def test_has_its_own_switch(ue: UserEvents) -> None:
     """Enabling an event in an instance sets its enable word, and enables it nowhere else."""
     instance = create_instance(ue)
@@ -47,11 +43,8 @@ def test_has_its_own_switch(ue: UserEvents) -> None:
     assert instance.remove().errno == ""
 
 
-@case(
-    spec="update_enable_bit_for",
-    doc="Status: the bit is set while something is attached; silent about the error of a write",
-    level="behaviour",
-)
+@case(spec="update_enable_bit_for", level="behaviour")
+@doc("Status: the bit is set while something is attached; silent about the error of a write")
 @variants("instance", "top")
 def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
     """An event enabled at the top and in an instance is shown as used once, until both disable
@@ -100,13 +93,11 @@ def test_records(ue: UserEvents) -> None:
     assert first.records() == [one(ue, "a")]
 
 
-@case(
-    spec="user_event_set_tp_name; trace_events.c:__add_event_to_tracers",
-    doc="Registering: each pair of name and format has its tracepoint; silent about the error "
-    "of a write",
-    level="behaviour",
-    profiles="6.4..",
-    needs="multi_format",
+@case(level="behaviour", profiles="6.4..", needs="multi_format")
+@spec("user_event_set_tp_name; trace_events.c:__add_event_to_tracers")
+@doc(
+    "Registering: each pair of name and format has its tracepoint; silent about the error "
+    "of a write"
 )
 def test_multi_format(ue: UserEvents) -> None:
     """Each format of a name is enabled separately in an instance, and recorded by its own name."""
@@ -123,12 +114,8 @@ def test_multi_format(ue: UserEvents) -> None:
     assert instance.records() == [f"{names[0]}: a=0x1 (1)"]
 
 
-@case(
-    spec="user_event_reg, user_event_free",
-    doc="Deleting: delete succeeds only without references, in user and kernel space",
-    needs="lasting_events",
-    tier="quick",
-)
+@case(spec="user_event_reg, user_event_free", needs="lasting_events", tier="quick")
+@doc("Deleting: delete succeeds only without references, in user and kernel space")
 @variants(
     ("ioctl", "ioctl", 1),
     ("ioctl.two", "ioctl", 2),
@@ -174,13 +161,11 @@ def test_removal_takes_the_last_reference(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(
-    spec="user_event_reg, user_event_put",
-    doc="Deleting: events auto-delete when no references are left; silent about the error of "
-    "other fields",
-    level="behaviour",
-    profiles="6.4..",
-    needs="auto_delete",
+@case(level="behaviour", profiles="6.4..", needs="auto_delete")
+@spec("user_event_reg, user_event_put")
+@doc(
+    "Deleting: events auto-delete when no references are left; silent about the error of "
+    "other fields"
 )
 @variants("instance", "top")
 def test_last_of_two(ue: UserEvents, last: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance, enabled_in
 from conformance.client.user_events import UserEvents
 
@@ -20,12 +20,9 @@ case = surface(
 OF_EVENT = "events/user_events/{}/enable"
 
 
-@case(
-    spec="trace_events_user.c:user_event_reg; trace.c:__remove_instance",
-    doc="user_events.rst@v6.12: Status: the bit is updated as tools detach; silent about instances",
-    level="behaviour",
-    needs="lasting_events",
-)
+@case(level="behaviour", needs="lasting_events")
+@spec("trace_events_user.c:user_event_reg; trace.c:__remove_instance")
+@doc("user_events.rst@v6.12: Status: the bit is updated as tools detach; silent about instances")
 def test_removal_ends_listening(ue: UserEvents) -> None:
     """Removing an instance clears the enable word and drops the reference to the event."""
     ue.tracefs.command(f"u:{ue.name()}\n")
@@ -65,10 +62,8 @@ def test_removal_leaves_the_others(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    spec="tracing_open_file_tr, __remove_instance",
-    doc="Instances: events of an instance are its own; an instance in use cannot be removed",
-)
+@case(spec="tracing_open_file_tr, __remove_instance")
+@doc("Instances: events of an instance are its own; an instance in use cannot be removed")
 @variants(
     ("enable", OF_EVENT),
     ("group", "events/user_events/enable"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance, enabled_in
 from conformance.cases.support.trace_text import u8_lines
 from conformance.client.user_events import UserEvents
@@ -38,13 +38,11 @@ def test_trigger_tells(ue: UserEvents) -> None:
         assert event.word.value == 0
 
 
-@case(
-    spec="trace_events_user.c:user_event_last_ref; trace_events_trigger.c:clear_event_triggers",
-    doc="user_events.rst@v6.12: Deleting: delete succeeds only without references; silent "
-    "about triggers",
-    level="behaviour",
-    needs="lasting_events",
-    facilities="hist",
+@case(level="behaviour", needs="lasting_events", facilities="hist")
+@spec("trace_events_user.c:user_event_last_ref; trace_events_trigger.c:clear_event_triggers")
+@doc(
+    "user_events.rst@v6.12: Deleting: delete succeeds only without references; silent "
+    "about triggers"
 )
 @variants(
     ("hist", "hist:keys=a"), ("traceon", "traceon"), ("conditional", "stacktrace:2 if a == 1")
@@ -62,13 +60,11 @@ def test_trigger_keeps_an_event(ue: UserEvents, text: str) -> None:
     assert data.delete(ue.name()).value == 0
 
 
-@case(
-    spec="trace_events_user.c:user_event_put; trace_events_trigger.c:clear_event_triggers",
-    doc="user_events.rst@v6.12: Deleting: events auto-delete when no references are left; "
-    "silent about triggers",
-    level="behaviour",
-    profiles="6.4..",
-    needs="auto_delete",
+@case(level="behaviour", profiles="6.4..", needs="auto_delete")
+@spec("trace_events_user.c:user_event_put; trace_events_trigger.c:clear_event_triggers")
+@doc(
+    "user_events.rst@v6.12: Deleting: events auto-delete when no references are left; "
+    "silent about triggers"
 )
 def test_trigger_is_the_last_reference(ue: UserEvents) -> None:
     """An event referenced only by a trigger in an instance is deleted with the instance."""
@@ -129,11 +125,8 @@ def test_snapshot(ue: UserEvents) -> None:
     assert instance.remove().value == 0
 
 
-@case(
-    spec="trace_events_hist.c:event_hist_trigger",
-    doc="histogram.rst@v6.12: hist triggers; of instances it says nothing",
-    facilities="hist",
-)
+@case(spec="trace_events_hist.c:event_hist_trigger", facilities="hist")
+@doc("histogram.rst@v6.12: hist triggers; of instances it says nothing")
 def test_hist(ue: UserEvents) -> None:
     """Histograms of an event at the top and in an instance are independent."""
     instance = create_instance(ue)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import spec, surface, variants
 from conformance.client.allocations import Allocations
 from conformance.client.memory import discard
 from conformance.client.perf import open_perf
@@ -62,11 +62,8 @@ def test_allocations_of_a_refused_event(ue: UserEvents, fields: str, errno: str)
     assert allocations.unfreed() == ""
 
 
-@case(
-    spec="user_event_enabler_create: !write_result",
-    bug="enomem-for-bad-address",
-    tier="full",
-)
+@case(bug="enomem-for-bad-address", tier="full")
+@spec("user_event_enabler_create: !write_result")
 def test_allocations_of_a_refused_word(ue: UserEvents) -> None:
     """What the kernel allocates for a word that it cannot write is freed."""
     allocations, process = Allocations(ue), ue.new_process()
@@ -77,11 +74,8 @@ def test_allocations_of_a_refused_word(ue: UserEvents) -> None:
     assert allocations.unfreed() == ""
 
 
-@case(
-    spec="user_event_parse: current_user_events >= max_user_events",
-    tier="full",
-    isolation="global",
-)
+@case(tier="full", isolation="global")
+@spec("user_event_parse: current_user_events >= max_user_events")
 def test_allocations_beyond_the_limit(ue: UserEvents) -> None:
     """What the kernel allocates for an event beyond `user_events_max` is freed."""
     allocations, process = Allocations(ue), ue.new_process()
@@ -106,10 +100,8 @@ def test_allocations_of_a_match(ue: UserEvents) -> None:
     assert allocations.unfreed() == ""
 
 
-@case(
-    spec="user_event_create, user_event_free; trace_events_user.c:user_events_ioctl_del",
-    needs="auto_delete deferred_release lasting_events",
-)
+@case(needs="auto_delete deferred_release lasting_events")
+@spec("user_event_create, user_event_free; trace_events_user.c:user_events_ioctl_del")
 def test_allocations_of_commands(ue: UserEvents) -> None:
     """What dynamic_events and DIAG_IOCSDEL allocate is freed, also when they are refused."""
     allocations, process = Allocations(ue), ue.new_process()
@@ -126,11 +118,8 @@ def test_allocations_of_commands(ue: UserEvents) -> None:
     assert allocations.unfreed() == ""
 
 
-@case(
-    spec="user_event_set_tp_name, destroy_user_event",
-    needs="auto_delete deferred_release multi_format",
-    tier="full",
-)
+@case(needs="auto_delete deferred_release multi_format", tier="full")
+@spec("user_event_set_tp_name, destroy_user_event")
 def test_allocations_of_multi_format_events(ue: UserEvents) -> None:
     """The names of events with several formats are freed, also when a definition is refused."""
     allocations, process = Allocations(ue), ue.new_process()
@@ -177,11 +166,8 @@ def test_allocations_of_a_fault(ue: UserEvents) -> None:
     assert allocations.unfreed() == ""
 
 
-@case(
-    spec="user_event_reg, user_event_perf",
-    facilities="perf",
-    tier="full",
-)
+@case(facilities="perf", tier="full")
+@spec("user_event_reg, user_event_perf")
 def test_allocations_of_perf(ue: UserEvents) -> None:
     """What recording by perf allocates is freed."""
     allocations, process = Allocations(ue), ue.new_process()

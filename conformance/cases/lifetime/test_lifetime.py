@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.cases.support.registration import persist_flag
 from conformance.client.data_file import Word
@@ -55,11 +55,8 @@ def test_second_word(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    doc="Deleting: silent about duplicated descriptors; Status: about a write of a disabled event",
-    level="behaviour",
-    needs="auto_delete ebadf_when_disabled",
-)
+@case(level="behaviour", needs="auto_delete ebadf_when_disabled")
+@doc("Deleting: silent about duplicated descriptors; Status: about a write of a disabled event")
 def test_duplicate_descriptor(ue: UserEvents) -> None:
     """A duplicated descriptor holds the event like the original."""
     passing = process_with_event(ue)
@@ -103,12 +100,9 @@ def test_registered_twice(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="user_events_ioctl_reg, user_event_enabler_create",
-    doc="Registering: enable_addr must be write accessible; silent about what a failure leaves",
-    level="behaviour",
-    bug="enomem-for-bad-address",
-)
+@case(level="behaviour", bug="enomem-for-bad-address")
+@spec("user_events_ioctl_reg, user_event_enabler_create")
+@doc("Registering: enable_addr must be write accessible; silent about what a failure leaves")
 def test_refused_word(ue: UserEvents) -> None:
     """An event whose enable word cannot be written lives as long as the descriptor."""
     passing = process_with_event(ue)
@@ -147,13 +141,9 @@ def test_registered_again_in_time(ue: UserEvents, again: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
 
 
-@case(
-    spec="destroy_user_event",
-    doc="Deleting: an event is deleted when no references are left; silent about names in use",
-    level="behaviour",
-    needs="arguments_matched auto_delete",
-    tier="quick",
-)
+@case(level="behaviour", needs="arguments_matched auto_delete", tier="quick")
+@spec("destroy_user_event")
+@doc("Deleting: an event is deleted when no references are left; silent about names in use")
 def test_name_free_again(ue: UserEvents) -> None:
     """A name can get other fields only after its event is deleted."""
     data, other = ue.open_data(), ue.open_data()
@@ -166,10 +156,8 @@ def test_name_free_again(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u64 b\n"
 
 
-@case(
-    spec="user_event_set_call_visible; trace_events.c:trace_remove_event_call",
-    doc="Registering: events appear in tracefs as events/user_events/NAME, like any other event",
-)
+@case(spec="user_event_set_call_visible; trace_events.c:trace_remove_event_call")
+@doc("Registering: events appear in tracefs as events/user_events/NAME, like any other event")
 def test_directory(ue: UserEvents) -> None:
     """The directory of an event exists from registration until deletion."""
     path = ue.tracefs.event_path(ue.name(), "enable")
@@ -180,10 +168,8 @@ def test_directory(ue: UserEvents) -> None:
     assert ue.tracefs.read(path, eventually=True).errno == "ENOENT"
 
 
-@case(
-    spec="user_event_last_ref",
-    doc="Deleting: succeeds only if no references are left in user and kernel space",
-)
+@case(spec="user_event_last_ref")
+@doc("Deleting: succeeds only if no references are left in user and kernel space")
 def test_delete_never_succeeds(ue: UserEvents) -> None:
     """An auto-delete event cannot be deleted: EBUSY while it lives, then ENOENT."""
     data, other = ue.open_data(), ue.open_data()
@@ -195,11 +181,8 @@ def test_delete_never_succeeds(ue: UserEvents) -> None:
     assert other.delete(ue.name(), eventually=True).errno == "ENOENT"
 
 
-@case(
-    spec="user_event_enabler_destroy, delayed_user_event_enabler_put",
-    doc="Deleting: succeeds only if no references are left in user and kernel space",
-    needs="persist",
-)
+@case(spec="user_event_enabler_destroy, delayed_user_event_enabler_put", needs="persist")
+@doc("Deleting: succeeds only if no references are left in user and kernel space")
 @variants("unregister", "exit")
 def test_reference_after_unregister(ue: UserEvents, way: str) -> None:
     """Soon after an enable word is unregistered, nothing prevents deletion."""
@@ -217,12 +200,8 @@ def test_reference_after_unregister(ue: UserEvents, way: str) -> None:
     assert other.delete(ue.name(), eventually=True).value == 0
 
 
-@case(
-    doc="Deleting: succeeds only if no references are left in user and kernel space",
-    profiles="5.18..",
-    needs="lasting_events",
-    tier="quick",
-)
+@case(profiles="5.18..", needs="lasting_events", tier="quick")
+@doc("Deleting: succeeds only if no references are left in user and kernel space")
 def test_reference_after_close(ue: UserEvents) -> None:
     """A closed descriptor holds nothing: the event can be deleted at once."""
     ue.tracefs.command("u:" + ue.name() + "\n")
@@ -234,14 +213,8 @@ def test_reference_after_close(ue: UserEvents) -> None:
     assert other.delete(ue.name()).value == 0
 
 
-@case(
-    doc="user_events.rst@v6.1: Deleting: an event is deleted on request; silent about any "
-    "other end",
-    level="behaviour",
-    profiles="5.18..6.3",
-    needs="",
-    without="auto_delete",
-)
+@case(level="behaviour", profiles="5.18..6.3", needs="", without="auto_delete")
+@doc("user_events.rst@v6.1: Deleting: an event is deleted on request; silent about any other end")
 def test_lasts(ue: UserEvents) -> None:
     """Before 6.4 an event outlives its program, and the next one finds it unchanged."""
     ue.event("u32 a")
@@ -254,11 +227,8 @@ def test_lasts(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
 
 
-@case(
-    spec="user_event_last_ref",
-    doc="Deleting: succeeds only if no references are left in user and kernel space",
-    needs="",
-)
+@case(spec="user_event_last_ref", needs="")
+@doc("Deleting: succeeds only if no references are left in user and kernel space")
 def test_many_references(ue: UserEvents) -> None:
     """With 1 to 257 registered words an event is not deleted: EBUSY."""
     data = ue.open_data()
@@ -269,10 +239,8 @@ def test_many_references(ue: UserEvents) -> None:
         assert data.delete(ue.name()).errno == "EBUSY"
 
 
-@case(
-    doc="Deleting: succeeds only if no references are left in user and kernel space",
-    needs="lasting_events",
-)
+@case(needs="lasting_events")
+@doc("Deleting: succeeds only if no references are left in user and kernel space")
 def test_many_events(ue: UserEvents) -> None:
     """Closing a descriptor drops its references to all of its 257 events."""
     data = ue.open_data()
@@ -286,15 +254,9 @@ def test_many_events(ue: UserEvents) -> None:
         assert other.delete(ue.name(f"n{number}")).errno == ""
 
 
-@case(
-    spec="user_event_reg",
-    doc="user_events.rst@v6.1: Deleting: an event is deleted on request; silent about any "
-    "other end",
-    level="behaviour",
-    profiles="5.18..6.3",
-    needs="",
-    without="auto_delete",
-)
+@case(level="behaviour", profiles="5.18..6.3", needs="", without="auto_delete")
+@spec("user_event_reg")
+@doc("user_events.rst@v6.1: Deleting: an event is deleted on request; silent about any other end")
 def test_lasts_while_traced(ue: UserEvents) -> None:
     """An enabled event whose program is gone still records the writes of the next one."""
     ue.event("u16 a", enabled=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import spec, surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.process import Process
 from conformance.client.races import RaceCalls, race, track
@@ -44,10 +44,8 @@ def _growth(ue: UserEvents, repeat: Callable[[], object]) -> int:
     return grown
 
 
-@case(
-    spec="user_event_parse; trace_events_user.c:user_events_ioctl_del, destroy_user_event",
-    needs="lasting_events auto_delete",
-)
+@case(needs="lasting_events auto_delete")
+@spec("user_event_parse; trace_events_user.c:user_events_ioctl_del, destroy_user_event")
 @variants("registration", "deletion", "commands")
 def test_memory_of_calls(ue: UserEvents, of: str) -> None:
     """Calls that are repeated leave nothing behind: no string, no enabler, no pinned page."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
 from conformance.client.tracefs import MULTI_SYSTEM
@@ -33,12 +33,8 @@ def test_accepted(ue: UserEvents) -> None:
     assert event.errno == ue.dated("persist", since="", before="EINVAL")
 
 
-@case(
-    spec="user_event_parse (refcount_set)",
-    doc="Registering: with USER_EVENT_REG_PERSIST the last reference does not delete the event",
-    needs="persist auto_delete",
-    tier="quick",
-)
+@case(spec="user_event_parse (refcount_set)", needs="persist auto_delete", tier="quick")
+@doc("Registering: with USER_EVENT_REG_PERSIST the last reference does not delete the event")
 @variants({"unregister_and_close": "unregister", "exit": "exit"})
 def test_stays(ue: UserEvents, way: str) -> None:
     """A persistent event stays after its last reference is dropped."""
@@ -55,12 +51,8 @@ def test_stays(ue: UserEvents, way: str) -> None:
     assert ue.tracefs.enabled(ue.name()).text == "0\n"
 
 
-@case(
-    spec="find_user_event",
-    doc="Registering: with the flag the event stays; silent about other fields",
-    level="behaviour",
-    needs="persist arguments_matched",
-)
+@case(spec="find_user_event", level="behaviour", needs="persist arguments_matched")
+@doc("Registering: with the flag the event stays; silent about other fields")
 @variants({"with_flag": 1, "without_flag": 0})
 def test_taken_up_again(ue: UserEvents, flags: int) -> None:
     """A later program that registers the event finds it with its tracer and fields."""
@@ -86,11 +78,8 @@ def test_deleted(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(
-    spec="destroy_user_event",
-    doc="Unregistering: deleting, in contrast, removes the event from the system",
-    needs="persist auto_delete",
-)
+@case(spec="destroy_user_event", needs="persist auto_delete")
+@doc("Unregistering: deleting, in contrast, removes the event from the system")
 def test_deleted_and_made_again(ue: UserEvents) -> None:
     """After deletion the name can be registered with other fields, and without the flag."""
     data, other = ue.open_data(), ue.open_data()
@@ -105,11 +94,8 @@ def test_deleted_and_made_again(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(eventually=True) == ""
 
 
-@case(
-    spec="user_event_free",
-    doc="Overview: dynamic_events registers and deletes events, too",
-    tier="quick",
-)
+@case(spec="user_event_free", tier="quick")
+@doc("Overview: dynamic_events registers and deletes events, too")
 def test_deleted_by_command(ue: UserEvents) -> None:
     """A persistent event of a program can be deleted through dynamic_events."""
     data = ue.open_data()
@@ -121,9 +107,8 @@ def test_deleted_by_command(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(
-    doc="Deleting: succeeds only if no references are left in user and kernel space", tier="quick"
-)
+@case(tier="quick")
+@doc("Deleting: succeeds only if no references are left in user and kernel space")
 def test_tracer_blocks_deletion(ue: UserEvents) -> None:
     """An enabled persistent event cannot be deleted; disabling does not delete it."""
     ue.tracefs.command("u:" + ue.name() + " u32 a\n")
@@ -135,13 +120,9 @@ def test_tracer_blocks_deletion(ue: UserEvents) -> None:
     assert data.delete(ue.name()).value == 0
 
 
-@case(
-    spec="find_user_event (reg_flags are those of the creation)",
-    doc="Registering: USER_EVENT_REG_PERSIST keeps the event; silent about one that exists without",
-    level="behaviour",
-    needs="persist auto_delete",
-    tier="quick",
-)
+@case(level="behaviour", needs="persist auto_delete", tier="quick")
+@spec("find_user_event (reg_flags are those of the creation)")
+@doc("Registering: USER_EVENT_REG_PERSIST keeps the event; silent about one that exists without")
 def test_flag_on_existing(ue: UserEvents) -> None:
     """The flag is accepted for an existing event, but does not make it persist."""
     first, second = ue.open_data(), ue.open_data()
@@ -162,10 +143,8 @@ def test_without_flag_on_existing(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
 
 
-@case(
-    spec="user_event_capable",
-    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
-)
+@case(spec="user_event_capable")
+@doc("Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM")
 def test_not_permitted(ue: UserEvents) -> None:
     """A process without CAP_PERFMON cannot use the flag, and creates no event."""
     data = ue.open_data()
@@ -176,12 +155,9 @@ def test_not_permitted(ue: UserEvents) -> None:
     assert data.register(ue.name()).value == 0
 
 
-@case(
-    spec="user_events_ioctl_reg, user_event_parse",
-    doc="Registering: silent about which of two errors is reported",
-    level="detail",
-    needs="persist text_flags_refused",
-)
+@case(level="detail", needs="persist text_flags_refused")
+@spec("user_events_ioctl_reg, user_event_parse")
+@doc("Registering: silent about which of two errors is reported")
 @variants(
     # Checked before the permission: the string, and text flags in it.
     ("too_long", "{}" + "x" * 505, "EINVAL"),
@@ -199,11 +175,8 @@ def test_order_of_checks(ue: UserEvents, definition: str, errno: str) -> None:
     assert data.register(definition.format(ue.name()), flags=PERSIST).errno == errno
 
 
-@case(
-    spec="user_events_ioctl_reg",
-    doc="Registering: silent about which of two errors is reported",
-    level="detail",
-)
+@case(spec="user_events_ioctl_reg", level="detail")
+@doc("Registering: silent about which of two errors is reported")
 @variants(
     ("null_string", 0, 1, "EFAULT"),
     ("word_in_use", None, 0, "EADDRINUSE"),
@@ -220,11 +193,8 @@ def test_order_of_checks_pointers(
     assert again.errno == errno
 
 
-@case(
-    spec="user_event_parse",
-    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
-    needs="multi_format persist",
-)
+@case(spec="user_event_parse", needs="multi_format persist")
+@doc("Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM")
 @variants(("persist", 1, "EPERM"), ("persist_multi", 3, "EPERM"), ("multi", 2, ""))
 def test_permission_for_flags(ue: UserEvents, flags: int, errno: str) -> None:
     """Only USER_EVENT_REG_PERSIST needs a capability, alone or with other flags."""
@@ -233,11 +203,8 @@ def test_permission_for_flags(ue: UserEvents, flags: int, errno: str) -> None:
     assert data.register(ue.name() + " u32 a", flags=flags).errno == errno
 
 
-@case(
-    spec="user_event_parse, find_user_event",
-    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON; silent about events that exist",
-    level="behaviour",
-)
+@case(spec="user_event_parse, find_user_event", level="behaviour")
+@doc("Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON; silent about events that exist")
 def test_ordinary_user_takes_part(ue: UserEvents) -> None:
     """Without the flag any user can register an event that persists."""
     ue.tracefs.command("u:" + ue.name() + " u32 a\n")
@@ -249,10 +216,8 @@ def test_ordinary_user_takes_part(ue: UserEvents) -> None:
     assert event.word.value == 1
 
 
-@case(
-    spec="delete_user_event",
-    doc="Deleting: deleting an event that persists requires CAP_PERFMON, otherwise -EPERM",
-)
+@case(spec="delete_user_event")
+@doc("Deleting: deleting an event that persists requires CAP_PERFMON, otherwise -EPERM")
 def test_delete_not_permitted(ue: UserEvents) -> None:
     """A process without CAP_PERFMON cannot delete a persistent event: EPERM."""
     ue.tracefs.command("u:" + ue.name() + "\n")
@@ -263,11 +228,8 @@ def test_delete_not_permitted(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.name() + "\n"
 
 
-@case(
-    spec="delete_user_event",
-    doc="Deleting: silent about which of two errors is reported",
-    level="detail",
-)
+@case(spec="delete_user_event", level="detail")
+@doc("Deleting: silent about which of two errors is reported")
 def test_delete_busy_before_permission(ue: UserEvents) -> None:
     """For an event in use a process without CAP_PERFMON gets EBUSY, not EPERM."""
     ue.tracefs.command("u:" + ue.name() + "\n")
@@ -279,11 +241,9 @@ def test_delete_busy_before_permission(ue: UserEvents) -> None:
     assert data.delete(ue.name()).errno == "EPERM"
 
 
-@case(
-    spec="user_event_set_tp_name, user_event_last_ref",
-    doc="Registering: with USER_EVENT_REG_PERSIST the last reference does not delete the event",
-    needs="multi_format arguments_matched auto_delete persist",
-)
+@case(needs="multi_format arguments_matched auto_delete persist")
+@spec("user_event_set_tp_name, user_event_last_ref")
+@doc("Registering: with USER_EVENT_REG_PERSIST the last reference does not delete the event")
 def test_multi_format(ue: UserEvents) -> None:
     """With both flags every format persists, under its own tracepoint."""
     data = ue.open_data()
@@ -300,10 +260,8 @@ def test_multi_format(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(after.split()[0], system=MULTI_SYSTEM).text == "0\n"
 
 
-@case(
-    doc="Registering: with USER_EVENT_REG_PERSIST the last reference does not delete the event",
-    needs="multi_format arguments_matched auto_delete persist",
-)
+@case(needs="multi_format arguments_matched auto_delete persist")
+@doc("Registering: with USER_EVENT_REG_PERSIST the last reference does not delete the event")
 def test_one_format_of_several(ue: UserEvents) -> None:
     """Of the formats of one name only those created with the flag persist."""
     data = ue.open_data()
@@ -313,11 +271,8 @@ def test_one_format_of_several(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(eventually=True) == "u:" + ue.name() + " u64 a\n"
 
 
-@case(
-    spec="delete_user_event",
-    doc="Deleting: with several formats of a name, deletion of all of them is attempted",
-    needs="multi_format arguments_matched persist",
-)
+@case(spec="delete_user_event", needs="multi_format arguments_matched persist")
+@doc("Deleting: with several formats of a name, deletion of all of them is attempted")
 def test_multi_format_deleted(ue: UserEvents) -> None:
     """One deletion removes all persistent formats of a name."""
     data, other = ue.open_data(), ue.open_data()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.credentials import Credentials
 from conformance.client.perf import RAW, TID, PerfAttr, open_perf
@@ -25,12 +25,8 @@ def namespace(ue: UserEvents) -> tuple[Task, Task]:
     return outside, outside.fork_task()
 
 
-@case(
-    spec="current_user_event_group: there is one for all",
-    doc="Registering: silent about namespaces of process ids",
-    level="behaviour",
-    profiles="6.4..",
-)
+@case(spec="current_user_event_group: there is one for all", level="behaviour", profiles="6.4..")
+@doc("Registering: silent about namespaces of process ids")
 def test_registers(ue: UserEvents) -> None:
     """An event registered in a PID namespace is global, and its enable word is followed."""
     _, first = namespace(ue)
@@ -45,11 +41,8 @@ def test_registers(ue: UserEvents) -> None:
     assert (event.index, event.word.value) == (0, 2)
 
 
-@case(
-    spec="trace_events.c:trace_event_ignore_this_pid: current->pid, of the first namespace",
-    doc="ftrace.rst@v6.12: set_event_pid: says nothing of namespaces",
-    isolation="global",
-)
+@case(doc="ftrace.rst@v6.12: set_event_pid: says nothing of namespaces", isolation="global")
+@spec("trace_events.c:trace_event_ignore_this_pid: current->pid, of the first namespace")
 @variants(("only", ONLY, False), ("but", BUT, True))
 def test_lists_of_processes(ue: UserEvents, file: str, recorded: bool) -> None:
     """When process 1 of a namespace writes 1 to a PID list it names the global PID 1."""
@@ -65,10 +58,8 @@ def test_lists_of_processes(ue: UserEvents, file: str, recorded: bool) -> None:
     assert records == ([ue.line("a=0x1 (1)", dump="01 00 00 00")] if recorded else [])
 
 
-@case(
-    spec="kernel/trace/trace.c:tracing_gen_ctx_irq_test; trace_event_setup: current->pid",
-    doc="events.rst@v6.12: common_pid: says nothing of namespaces",
-)
+@case(spec="kernel/trace/trace.c:tracing_gen_ctx_irq_test; trace_event_setup: current->pid")
+@doc("events.rst@v6.12: common_pid: says nothing of namespaces")
 @variants(("same", "common_pid == 1", False), ("greater", "common_pid > 1", True))
 def test_filtered(ue: UserEvents, text: str, recorded: bool) -> None:
     """A record of process 1 of a namespace has its PID in the initial namespace."""
@@ -82,12 +73,9 @@ def test_filtered(ue: UserEvents, text: str, recorded: bool) -> None:
     assert ue.tracefs.records() == (line if recorded else [])
 
 
-@case(
-    spec="kernel/events/core.c:perf_event_pid_type: the namespace in which it was opened",
-    doc="include/uapi/linux/perf_event.h@v6.12: PERF_SAMPLE_TID: pid and tid",
-    needs="perf_sink",
-    facilities="perf",
-)
+@case(needs="perf_sink", facilities="perf")
+@spec("kernel/events/core.c:perf_event_pid_type: the namespace in which it was opened")
+@doc("include/uapi/linux/perf_event.h@v6.12: PERF_SAMPLE_TID: pid and tid")
 def test_perf_sample(ue: UserEvents) -> None:
     """A perf sample has the PID in the opener's namespace, its raw record the global PID."""
     _, first = namespace(ue)
@@ -99,13 +87,9 @@ def test_perf_sample(ue: UserEvents) -> None:
     assert ring.lines() == ["head 32 tail 0", expected]
 
 
-@case(
-    spec="user_event_mm_remove; kernel/pid_namespace.c:zap_pid_ns_processes",
-    doc="Deleting: an event is deleted when no references are left; silent about namespaces",
-    level="behaviour",
-    profiles="6.4..",
-    needs="auto_delete",
-)
+@case(level="behaviour", profiles="6.4..", needs="auto_delete")
+@spec("user_event_mm_remove; kernel/pid_namespace.c:zap_pid_ns_processes")
+@doc("Deleting: an event is deleted when no references are left; silent about namespaces")
 @variants({"killed": True, "exits": False})
 def test_process_1_ends(ue: UserEvents, killed: bool) -> None:
     """When process 1 of a namespace exits, its processes and their events go with it."""

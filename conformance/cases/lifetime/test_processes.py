@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.user_events import UserEvents
 
@@ -42,9 +42,8 @@ def test_exit_after_failures(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="user_event_enabler", doc="Deleting: silent about memory that went away", level="behaviour"
-)
+@case(spec="user_event_enabler", level="behaviour")
+@doc("Deleting: silent about memory that went away")
 def test_unmapped_word(ue: UserEvents) -> None:
     """Unmapping the enable word does not end its registration."""
     passing = process_with_event(ue)
@@ -59,11 +58,9 @@ def test_unmapped_word(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="user_event_reg",
-    doc="Deleting: by default an event is deleted when no references are left, in user and "
-    "kernel space",
-    tier="quick",
+@case(spec="user_event_reg", tier="quick")
+@doc(
+    "Deleting: by default an event is deleted when no references are left, in user and kernel space"
 )
 def test_tracer(ue: UserEvents) -> None:
     """An enabled event whose programs have exited stays until it is disabled."""
@@ -77,10 +74,8 @@ def test_tracer(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="user_event_enabler_create",
-    doc="Registering: enable_bit reflects the status of the event at enable_addr",
-)
+@case(spec="user_event_enabler_create")
+@doc("Registering: enable_bit reflects the status of the event at enable_addr")
 def test_tracer_meets_next_program(ue: UserEvents) -> None:
     """Registering an enabled event that was left behind sets the bit at once."""
     ue.open_data().register(ue.name() + " u32 a")
@@ -93,12 +88,10 @@ def test_tracer_meets_next_program(ue: UserEvents) -> None:
     assert event.word.value == 0
 
 
-@case(
-    spec="find_user_event",
-    doc="Registering: without USER_EVENT_REG_MULTI_FORMAT a changed format is blocked; "
-    "silent about the error",
-    level="behaviour",
-    needs="auto_delete arguments_matched",
+@case(spec="find_user_event", level="behaviour", needs="auto_delete arguments_matched")
+@doc(
+    "Registering: without USER_EVENT_REG_MULTI_FORMAT a changed format is blocked; "
+    "silent about the error"
 )
 def test_left_behind_keeps_fields(ue: UserEvents) -> None:
     """While a tracer holds an event, its name cannot be registered with other fields."""
@@ -111,10 +104,8 @@ def test_left_behind_keeps_fields(ue: UserEvents) -> None:
     assert data.register(ue.name() + " u64 a").errno == ""
 
 
-@case(
-    doc="Unregistering: fork() retains registered events; each process unregisters its own",
-    tier="quick",
-)
+@case(tier="quick")
+@doc("Unregistering: fork() retains registered events; each process unregisters its own")
 @variants({"descriptor_and_word": "both", "word": "word", "descriptor": "descriptor"})
 def test_child(ue: UserEvents, holds: str) -> None:
     """A forked child holds its parent's events through its copies until it exits."""
@@ -132,10 +123,8 @@ def test_child(ue: UserEvents, holds: str) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="user_events_ioctl_unreg",
-    doc="Unregistering: fork() retains registered events; each process unregisters its own",
-)
+@case(spec="user_events_ioctl_unreg")
+@doc("Unregistering: fork() retains registered events; each process unregisters its own")
 def test_child_lets_go(ue: UserEvents) -> None:
     """References that a child drops are still held by its parent, word and descriptor each."""
     passing = process_with_event(ue)
@@ -151,10 +140,8 @@ def test_child_lets_go(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    doc="Unregistering: fork() retains registered events; silent about later ones",
-    level="behaviour",
-)
+@case(level="behaviour")
+@doc("Unregistering: fork() retains registered events; silent about later ones")
 def test_child_before_registration(ue: UserEvents) -> None:
     """A child forked before the registration holds nothing of it."""
     child = ue.fork(ue.process)
@@ -164,11 +151,8 @@ def test_child_before_registration(ue: UserEvents) -> None:
     assert child.open_data().unregister(event.word).errno == "ENOENT"
 
 
-@case(
-    doc="Unregistering: fork() retains registered events; silent about later ones",
-    level="behaviour",
-    needs="auto_delete ebadf_when_disabled",
-)
+@case(level="behaviour", needs="auto_delete ebadf_when_disabled")
+@doc("Unregistering: fork() retains registered events; silent about later ones")
 def test_child_gets_the_descriptor_alone(ue: UserEvents) -> None:
     """A child's copy of a descriptor holds events that the parent registers on it later."""
     passing = process_with_event(ue)
@@ -183,11 +167,8 @@ def test_child_gets_the_descriptor_alone(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="user_event_mm_remove",
-    doc="Unregistering: silent about the bit of a process that exits",
-    level="behaviour",
-)
+@case(spec="user_event_mm_remove", level="behaviour")
+@doc("Unregistering: silent about the bit of a process that exits")
 def test_word_left_alone(ue: UserEvents) -> None:
     """A process that exits does not clear its bit in shared memory."""
     passing = process_with_event(ue)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
@@ -32,10 +32,8 @@ def test_killed(ue: UserEvents, closed: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    doc="Registering: speaks of processes; silent about threads and shared memory",
-    level="behaviour",
-)
+@case(level="behaviour")
+@doc("Registering: speaks of processes; silent about threads and shared memory")
 @variants({"exit_by_leader": "leader", "exit_by_thread": "thread", "killed": "kill"})
 def test_exit_of_all_threads(ue: UserEvents, end: str) -> None:
     """exit_group by any thread, and SIGKILL, end the registrations of all threads."""
@@ -100,11 +98,8 @@ def test_ended_with_a_word_missing(ue: UserEvents, killed: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="user_event_mm_fault_in: no task is left",
-    doc="Deleting: silent about memory that is not there yet",
-    level="behaviour",
-)
+@case(spec="user_event_mm_fault_in: no task is left", level="behaviour")
+@doc("Deleting: silent about memory that is not there yet")
 @variants({"exit": "exit", "killed": "kill", "exec": "exec"})
 def test_ended_before_the_fix_up(ue: UserEvents, end: str) -> None:
     """A process may exit while its word is still to be faulted in, in both copies."""
@@ -119,12 +114,8 @@ def test_ended_before_the_fix_up(ue: UserEvents, end: str) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="delayed_destroy_user_event",
-    doc="Deleting: an event is deleted when no references are left; silent about names in use",
-    level="behaviour",
-    needs="auto_delete arguments_matched",
-)
+@case(spec="delayed_destroy_user_event", level="behaviour", needs="auto_delete arguments_matched")
+@doc("Deleting: an event is deleted when no references are left; silent about names in use")
 def test_killed_releases_the_name(ue: UserEvents) -> None:
     """After its program is killed, the event's name can be registered with other fields."""
     task = first_task(ue)

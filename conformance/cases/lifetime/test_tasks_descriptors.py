@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance import ops
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.data_file import DataFile
 from conformance.client.process import Process
@@ -86,13 +86,8 @@ def test_passed_words_stay(ue: UserEvents) -> None:
     assert copy.value == 0
 
 
-@case(
-    spec="user_events_release",
-    doc="Deleting: an event is deleted when no references are left; silent about passing "
-    "descriptors",
-    profiles="6.4..",
-    needs="auto_delete",
-)
+@case(spec="user_events_release", profiles="6.4..", needs="auto_delete")
+@doc("Deleting: an event is deleted when no references are left; silent about passing descriptors")
 @variants({"sender_gone": False, "sender_closed": True})
 def test_passed_holds(ue: UserEvents, closed: bool) -> None:
     """A received descriptor holds the events of its sender until it is closed."""
@@ -113,13 +108,8 @@ def test_passed_holds(ue: UserEvents, closed: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="user_events_release",
-    doc="Deleting: an event is deleted when no references are left; silent about passing "
-    "descriptors",
-    profiles="6.4..",
-    needs="auto_delete",
-)
+@case(spec="user_events_release", profiles="6.4..", needs="auto_delete")
+@doc("Deleting: an event is deleted when no references are left; silent about passing descriptors")
 def test_passed_in_flight(ue: UserEvents) -> None:
     """A descriptor in flight holds its events."""
     passing = process_with_event(ue)
@@ -133,13 +123,8 @@ def test_passed_in_flight(ue: UserEvents) -> None:
     assert receive(receiver).register(ue.name("b")).index == 1
 
 
-@case(
-    spec="user_events_release",
-    doc="Deleting: an event is deleted when no references are left; silent about passing "
-    "descriptors",
-    profiles="6.4..",
-    needs="auto_delete",
-)
+@case(spec="user_events_release", profiles="6.4..", needs="auto_delete")
+@doc("Deleting: an event is deleted when no references are left; silent about passing descriptors")
 def test_passed_to_nobody(ue: UserEvents) -> None:
     """Closing the socket drops a descriptor in flight, and its events."""
     passing = process_with_event(ue)
@@ -155,10 +140,8 @@ def test_passed_to_nobody(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="user_events_ref_add: kept in the open file",
-    doc="Overview: silent about the rights that the files need",
-)
+@case(spec="user_events_ref_add: kept in the open file")
+@doc("Overview: silent about the rights that the files need")
 def test_passed_to_the_unprivileged(ue: UserEvents) -> None:
     """A process that may not open the data file registers and writes through a received
     descriptor.
@@ -174,11 +157,8 @@ def test_passed_to_the_unprivileged(ue: UserEvents) -> None:
     assert received.write_event(0, b"\x08\0\0\0").value == 8
 
 
-@case(
-    spec="fs/file.c:alloc_fd",
-    doc="Registering: an ioctl of user_events_data; silent about limits of descriptors",
-    level="detail",
-)
+@case(spec="fs/file.c:alloc_fd", level="detail")
+@doc("Registering: an ioctl of user_events_data; silent about limits of descriptors")
 @variants({"data": DATA, "missing": "/sys/kernel/tracing/none"})
 def test_no_descriptor_left(ue: UserEvents, path: str) -> None:
     """Opening with a full descriptor table is EMFILE, before the path is resolved."""
@@ -192,12 +172,8 @@ def test_no_descriptor_left(ue: UserEvents, path: str) -> None:
     assert task.open_data().register(ue.name()).errno == ""
 
 
-@case(
-    spec="user_events_ioctl_reg",
-    doc="Registering: an ioctl of user_events_data; silent about limits of descriptors",
-    profiles="6.4..",
-    needs="empty_payload",
-)
+@case(spec="user_events_ioctl_reg", profiles="6.4..", needs="empty_payload")
+@doc("Registering: an ioctl of user_events_data; silent about limits of descriptors")
 def test_no_room_needed(ue: UserEvents) -> None:
     """Registering works with a full descriptor table: it needs no descriptor."""
     task = first_task(ue)

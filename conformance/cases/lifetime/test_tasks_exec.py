@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
@@ -18,12 +18,8 @@ case = surface(
 )
 
 
-@case(
-    spec="include/linux/user_events.h:user_events_execve",
-    doc="Unregistering: execve() unregisters all events of the process",
-    level="contract",
-    tier="quick",
-)
+@case(spec="include/linux/user_events.h:user_events_execve", level="contract", tier="quick")
+@doc("Unregistering: execve() unregisters all events of the process")
 def test_exec_unregisters(ue: UserEvents) -> None:
     """A new program has nothing registered, and can register what the old one had."""
     task = first_task(ue)
@@ -38,12 +34,9 @@ def test_exec_unregisters(ue: UserEvents) -> None:
     assert new.word.value == 8
 
 
-@case(
-    spec="include/linux/user_events.h:user_events_execve",
-    doc="Unregistering: execve() unregisters all events of the process",
-    level="contract",
-    needs="empty_payload",
-)
+@case(level="contract", needs="empty_payload")
+@spec("include/linux/user_events.h:user_events_execve")
+@doc("Unregistering: execve() unregisters all events of the process")
 def test_exec_memory_left_alone(ue: UserEvents) -> None:
     """Memory of a new program at the old address is not written."""
     task = first_task(ue)
@@ -57,12 +50,10 @@ def test_exec_memory_left_alone(ue: UserEvents) -> None:
     assert data.write_event(0).value == 4
 
 
-@case(
-    spec="user_event_mm_remove",
-    doc="Unregistering: execve() unregisters all events of the process; Deleting: without "
-    "references the event is deleted",
-    level="contract",
-    needs="auto_delete",
+@case(spec="user_event_mm_remove", level="contract", needs="auto_delete")
+@doc(
+    "Unregistering: execve() unregisters all events of the process; Deleting: without "
+    "references the event is deleted"
 )
 @variants({"closed": False, "kept": True})
 def test_exec_releases(ue: UserEvents, kept: bool) -> None:
@@ -81,11 +72,8 @@ def test_exec_releases(ue: UserEvents, kept: bool) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="include/linux/user_events.h:user_events_execve",
-    doc="Registering: write_index is unique to the descriptor; silent about execve()",
-    profiles="5.18..",
-)
+@case(spec="include/linux/user_events.h:user_events_execve", profiles="5.18..")
+@doc("Registering: write_index is unique to the descriptor; silent about execve()")
 @variants("task", "vfork", "thread")
 def test_exec_keeps_the_index(ue: UserEvents, kind: str) -> None:
     """A new program writes with the indices of an inherited descriptor, and continues them."""
@@ -105,10 +93,8 @@ def test_exec_keeps_the_index(ue: UserEvents, kind: str) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x7 (7)", dump="07 00 00 00")]
 
 
-@case(
-    spec="include/linux/user_events.h:user_events_execve; fs/exec.c:bprm_execve",
-    doc="Unregistering: execve() unregisters; silent about one that fails",
-)
+@case(spec="include/linux/user_events.h:user_events_execve; fs/exec.c:bprm_execve")
+@doc("Unregistering: execve() unregisters; silent about one that fails")
 @variants(
     # The mailboxes of tasks: zeros.
     ("no_program", "/proc/self/fd/900", "ENOEXEC"),
@@ -179,12 +165,10 @@ def test_exec_beside_shared_memory(ue: UserEvents) -> None:
     assert other.open_data().unregister(word.address, bit=2).value == 0
 
 
-@case(
-    spec="include/linux/user_events.h:user_events_execve",
-    doc="Unregistering: execve() unregisters all events of the process, and fork() retains "
-    "those of the parent",
-    level="contract",
-    needs="auto_delete",
+@case(spec="include/linux/user_events.h:user_events_execve", level="contract", needs="auto_delete")
+@doc(
+    "Unregistering: execve() unregisters all events of the process, and fork() retains "
+    "those of the parent"
 )
 def test_exec_of_a_forked_child(ue: UserEvents) -> None:
     """execve of a forked child ends its copies; the parent's registration stays."""
@@ -199,10 +183,8 @@ def test_exec_of_a_forked_child(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="user_event_mm_remove",
-    doc="Unregistering: execve() unregisters; silent about the last value of the bit",
-)
+@case(spec="user_event_mm_remove")
+@doc("Unregistering: execve() unregisters; silent about the last value of the bit")
 def test_exec_leaves_the_bit(ue: UserEvents) -> None:
     """execve does not clear the bit in shared memory."""
     parent = first_task(ue)
@@ -217,12 +199,8 @@ def test_exec_leaves_the_bit(ue: UserEvents) -> None:
     assert parent.load_number(shared, 4) == 32
 
 
-@case(
-    spec="fs/exec.c:begin_new_exec",
-    doc="Registering: write_index is unique to the descriptor; silent about execve()",
-    level="detail",
-    profiles="5.18..",
-)
+@case(spec="fs/exec.c:begin_new_exec", level="detail", profiles="5.18..")
+@doc("Registering: write_index is unique to the descriptor; silent about execve()")
 @variants({"memory": CLONE_VM | CLONE_FILES, "descriptors_alone": CLONE_FILES})
 def test_exec_beside_shared_descriptors(ue: UserEvents, flags: int) -> None:
     """execve closes descriptors in its own copy of the table: a process that shared it keeps

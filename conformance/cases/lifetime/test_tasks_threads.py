@@ -5,7 +5,7 @@ With a known bug a task that is older than the first registration has a list of 
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
@@ -20,11 +20,8 @@ case = surface(
 )
 
 
-@case(
-    spec="include/linux/user_events.h:user_events_fork",
-    tier="quick",
-    switch="registration-of-a-thread",
-)
+@case(tier="quick", switch="registration-of-a-thread")
+@spec("include/linux/user_events.h:user_events_fork")
 def test_older_thread_has_its_own(ue: UserEvents) -> None:
     """A thread older than the first registration finds address and bit in use: EADDRINUSE."""
     leader = first_task(ue)
@@ -219,11 +216,8 @@ def test_last_thread_ends(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="include/linux/user_events.h:user_events_fork",
-    needs="auto_delete",
-    bug="registration-of-a-thread",
-)
+@case(needs="auto_delete", bug="registration-of-a-thread")
+@spec("include/linux/user_events.h:user_events_fork")
 def test_sharer_alone(ue: UserEvents) -> None:
     """A process that shares memory with an unregistered one shares its list, too."""
     passing = process_with_event(ue)
@@ -239,11 +233,8 @@ def test_sharer_alone(ue: UserEvents) -> None:
     assert unregistered.errno == ("ENOENT" if ends else "")
 
 
-@case(
-    spec="user_events_release",
-    doc="Registering: write_index is unique to the descriptor; silent about threads",
-    profiles="5.18..",
-)
+@case(spec="user_events_release", profiles="5.18..")
+@doc("Registering: write_index is unique to the descriptor; silent about threads")
 def test_thread_closes(ue: UserEvents) -> None:
     """A thread closes its process's descriptor; a task that shares only memory closes its own."""
     leader = first_task(ue)
@@ -258,11 +249,8 @@ def test_thread_closes(ue: UserEvents) -> None:
     assert other.of(neighbour).register(ue.name("d")).index == 1
 
 
-@case(
-    spec="user_events_ref_add",
-    doc="Registering: write_index is unique to the descriptor; silent about threads",
-    profiles="5.18..",
-)
+@case(spec="user_events_ref_add", profiles="5.18..")
+@doc("Registering: write_index is unique to the descriptor; silent about threads")
 def test_thread_uses_the_index(ue: UserEvents) -> None:
     """A thread, older or later, writes with the leader's index."""
     leader = first_task(ue)
@@ -298,11 +286,8 @@ def test_descriptors_shared_alone(ue: UserEvents) -> None:
     assert data.unregister(word, bit=3).errno == "EBADF"
 
 
-@case(
-    spec="user_event_mm_dup",
-    doc="Unregistering: fork() retains registered events; silent about threads",
-    bug="registration-of-a-thread",
-)
+@case(spec="user_event_mm_dup", bug="registration-of-a-thread")
+@doc("Unregistering: fork() retains registered events; silent about threads")
 def test_fork_of_an_older_thread(ue: UserEvents) -> None:
     """A child inherits the registrations of the forking thread and those of its leader."""
     leader = first_task(ue)
@@ -316,11 +301,8 @@ def test_fork_of_an_older_thread(ue: UserEvents) -> None:
     assert data.of(child).unregister(its.address, bit=1).value == 0
 
 
-@case(
-    spec="user_event_mm_dup",
-    doc="Unregistering: fork() retains registered events; each process unregisters its own",
-    level="contract",
-)
+@case(spec="user_event_mm_dup", level="contract")
+@doc("Unregistering: fork() retains registered events; each process unregisters its own")
 def test_fork_of_a_later_thread(ue: UserEvents) -> None:
     """A child of a later thread inherits a copy of the leader's registrations."""
     leader = first_task(ue)

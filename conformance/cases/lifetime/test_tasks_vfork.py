@@ -5,7 +5,7 @@ With a known bug it has a list of its own if its parent had not registered.
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
@@ -38,12 +38,9 @@ def test_vfork_follows(ue: UserEvents, executes: bool) -> None:
     assert parent.open_data().unregister(word, bit=3).value == 0
 
 
-@case(
-    spec="include/linux/user_events.h:user_events_fork",
-    doc="Unregistering: during fork() registered events are retained; each process unregisters "
-    "its own",
-    level="contract",
-    tier="quick",
+@case(spec="include/linux/user_events.h:user_events_fork", level="contract", tier="quick")
+@doc(
+    "Unregistering: during fork() registered events are retained; each process unregisters its own"
 )
 def test_vfork_copies(ue: UserEvents) -> None:
     """What a vfork child with memory of its own unregisters stays registered in its parent."""
@@ -92,13 +89,8 @@ def test_vfork_child_registers_alone(ue: UserEvents, executes: bool) -> None:
     assert unregistered.errno == ("ENOENT" if ends else "")
 
 
-@case(
-    spec="user_event_mm_remove: tasks",
-    doc="Deleting: by default an event is deleted when no references are left",
-    level="contract",
-    needs="auto_delete",
-    tier="quick",
-)
+@case(spec="user_event_mm_remove: tasks", level="contract", needs="auto_delete", tier="quick")
+@doc("Deleting: by default an event is deleted when no references are left")
 @variants({"exec": True, "exit": False})
 def test_vfork_child_holds_nothing(ue: UserEvents, executes: bool) -> None:
     """After its vfork child has gone its own way, the exit of a parent deletes its event."""
@@ -154,11 +146,8 @@ def test_vfork_child_killed(ue: UserEvents) -> None:
     assert word.value == 128
 
 
-@case(
-    spec="user_events_release",
-    doc="Registering: write_index is unique to the descriptor; silent about vfork()",
-    profiles="5.18..",
-)
+@case(spec="user_events_release", profiles="5.18..")
+@doc("Registering: write_index is unique to the descriptor; silent about vfork()")
 def test_vfork_child_closes(ue: UserEvents) -> None:
     """A vfork child has its own descriptor table, and the open files of its parent."""
     parent = first_task(ue)

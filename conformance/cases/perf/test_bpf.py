@@ -5,7 +5,7 @@ The context that the first proposals defined for them was removed before 5.18.
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.kprobes import (
     KPROBE,
     SOCKET_FILTER,
@@ -23,13 +23,9 @@ from conformance.client.user_events import UserEvents
 case = surface("perf", level="detail", tier="full", facilities="bpf_tracing")
 
 
-@case(
-    spec="user_event_perf, which calls no program",
-    doc="silent about BPF; linux/user_events.h@v5.18 has nothing about it any more",
-    needs="perf_sink",
-    without="bpf_programs_run",
-    switch="bpf-never-runs",
-)
+@case(needs="perf_sink", without="bpf_programs_run", switch="bpf-never-runs")
+@spec("user_event_perf, which calls no program")
+@doc("silent about BPF; linux/user_events.h@v5.18 has nothing about it any more")
 @variants(0, 1)
 def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
     """A program cannot be attached to a user event, or it never runs and has no effect."""
@@ -47,10 +43,8 @@ def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
     assert perf.count == 2
 
 
-@case(
-    spec="kernel/events/core.c:__perf_event_set_bpf_prog",
-    doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes a program for events",
-)
+@case(spec="kernel/events/core.c:__perf_event_set_bpf_prog")
+@doc("include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes a program for events")
 @variants({"kprobe": KPROBE, "socket_filter": SOCKET_FILTER})
 def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
     """A kprobe or socket filter program is EINVAL for a user event, which is a tracepoint."""
@@ -61,13 +55,9 @@ def test_bpf_wrong_program(ue: UserEvents, kind: int) -> None:
     assert event.set_program(program.slot).errno == "EINVAL"
 
 
-@case(
-    spec="kernel/trace/bpf_trace.c:perf_event_attach_bpf_prog",
-    doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes one program",
-    needs="perf_sink",
-    without="bpf_programs_run",
-    bug="bpf-never-runs",
-)
+@case(needs="perf_sink", without="bpf_programs_run", bug="bpf-never-runs")
+@spec("kernel/trace/bpf_trace.c:perf_event_attach_bpf_prog")
+@doc("include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes one program")
 def test_bpf_twice(ue: UserEvents) -> None:
     """A program is attached to a user event once, and a perf event has one: then EEXIST."""
     attached = ue.bug("bpf-never-runs", fixed="EINVAL", present="")
@@ -88,12 +78,8 @@ def test_bpf_twice(ue: UserEvents) -> None:
     assert second.count == 2
 
 
-@case(
-    spec="user_seq_show",
-    doc="Status: silent about BPF",
-    needs="perf_sink",
-    bug="bpf-never-runs",
-)
+@case(spec="user_seq_show", needs="perf_sink", bug="bpf-never-runs")
+@doc("Status: silent about BPF")
 def test_bpf_and_status(ue: UserEvents) -> None:
     """A program does not change the status: perf uses the event, until it is closed."""
     ue.event()
@@ -107,14 +93,12 @@ def test_bpf_and_status(ue: UserEvents) -> None:
     assert used_by(ue) == ""
 
 
-@case(
-    spec="kernel/events/core.c:__perf_event_set_bpf_prog; trace_events_user.c:user_event_reg, "
-    "which leaves perf's requests alone",
-    doc="include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes one program",
-    without="perf_sink",
-    tier="quick",
-    bug="bpf-never-runs",
+@case(without="perf_sink", tier="quick", bug="bpf-never-runs")
+@spec(
+    "kernel/events/core.c:__perf_event_set_bpf_prog; trace_events_user.c:user_event_reg, "
+    "which leaves perf's requests alone"
 )
+@doc("include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes one program")
 def test_bpf_without_sink(ue: UserEvents) -> None:
     """A kernel whose user events lack perf accepts programs, counts nothing and runs none."""
     event = ue.event("u32 a")

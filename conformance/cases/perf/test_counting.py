@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.perf_samples import A_SAMPLE, B_SAMPLE, A
 from conformance.client.addresses import PAGE
 from conformance.client.perf import COUNTING, PerfAttr, open_perf
@@ -37,9 +37,8 @@ def test_enabled_later(ue: UserEvents) -> None:
     assert perf.count == 1
 
 
-@case(
-    spec="perf_read_one", doc="read(2) gives the number in 8 bytes; PERF_EVENT_IOC_RESET makes it 0"
-)
+@case(spec="perf_read_one")
+@doc("read(2) gives the number in 8 bytes; PERF_EVENT_IOC_RESET makes it 0")
 def test_count(ue: UserEvents) -> None:
     """read(2) returns the count in 8 bytes, ENOSPC for a smaller buffer; RESET sets it to 0."""
     event = ue.event("u32 a")
@@ -72,13 +71,9 @@ def test_exclude_kernel(ue: UserEvents) -> None:
     assert perf.count == 0
 
 
-@case(
-    spec="trace_events_user.c:user_event_perf",
-    doc="user_events.rst@v6.12: Writing Data: silent about tools that follow one process",
-    level="behaviour",
-    needs="perf_sink dynamic_fields_validated",
-    tier="quick",
-)
+@case(level="behaviour", needs="perf_sink dynamic_fields_validated", tier="quick")
+@spec("trace_events_user.c:user_event_perf")
+@doc("user_events.rst@v6.12: Writing Data: silent about tools that follow one process")
 def test_other_process(ue: UserEvents) -> None:
     """perf follows its own process: records of others are neither counted nor validated."""
     event = ue.event("__rel_loc char[] s")
@@ -131,10 +126,8 @@ def test_processor(ue: UserEvents, pid: int, count: int) -> None:
     assert event.count == count
 
 
-@case(
-    spec="kernel/events/ring_buffer.c:__perf_output_begin",
-    doc="include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_LOST",
-)
+@case(spec="kernel/events/ring_buffer.c:__perf_output_begin")
+@doc("include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_LOST")
 def test_lost(ue: UserEvents) -> None:
     """A sample that finds no room is lost; the next that fits is preceded by the number lost."""
     event = ue.event("u32 a")
@@ -154,10 +147,8 @@ def test_lost(ue: UserEvents) -> None:
     assert ring.lines()[0] == "head 4120 tail 4048"
 
 
-@case(
-    spec="kernel/events/ring_buffer.c:ring_buffer_has_space",
-    doc="include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_LOST: silent about the exact room",
-)
+@case(spec="kernel/events/ring_buffer.c:ring_buffer_has_space")
+@doc("include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_LOST: silent about the exact room")
 @variants((4068, 4088), (4076, 0))
 def test_lost_exactly_full(ue: UserEvents, length: int, head: int) -> None:
     """A ring is never filled to its last byte: a sample of exactly that size is lost."""
@@ -167,10 +158,8 @@ def test_lost_exactly_full(ue: UserEvents, length: int, head: int) -> None:
     assert ring.lines()[0] == f"head {head} tail 0"
 
 
-@case(
-    spec="kernel/events/ring_buffer.c:__perf_output_begin",
-    doc="include/uapi/linux/perf_event.h@v6.12:perf_event_mmap_page",
-)
+@case(spec="kernel/events/ring_buffer.c:__perf_output_begin")
+@doc("include/uapi/linux/perf_event.h@v6.12:perf_event_mmap_page")
 def test_wraps(ue: UserEvents) -> None:
     """A ring that is consumed wraps, even within a sample; data_head only grows."""
     event = ue.event("u32 a")
@@ -185,10 +174,8 @@ def test_wraps(ue: UserEvents) -> None:
     assert ring.lines() == lines
 
 
-@case(
-    spec="kernel/events/ring_buffer.c:ring_buffer_init",
-    doc="a ring mapped without PROT_WRITE is overwritten",
-)
+@case(spec="kernel/events/ring_buffer.c:ring_buffer_init")
+@doc("a ring mapped without PROT_WRITE is overwritten")
 def test_overwrites(ue: UserEvents) -> None:
     """A ring mapped read-only is overwritten, and no sample is lost."""
     event = ue.event("u32 a")
@@ -203,10 +190,8 @@ def test_overwrites(ue: UserEvents) -> None:
     assert ue.process.load(ring.address + PAGE + 1976, 12).data == written
 
 
-@case(
-    spec="kernel/events/ring_buffer.c:rb_alloc",
-    doc="include/uapi/linux/perf_event.h@v6.12:perf_event_mmap_page",
-)
+@case(spec="kernel/events/ring_buffer.c:rb_alloc")
+@doc("include/uapi/linux/perf_event.h@v6.12:perf_event_mmap_page")
 def test_no_records_page(ue: UserEvents) -> None:
     """A ring without data pages takes no samples, and the event still counts."""
     event = ue.event("u32 a")

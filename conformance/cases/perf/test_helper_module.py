@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conformance.cases.case import surface
+from conformance.cases.case import doc, spec, surface
 from conformance.cases.support.status_page import map_page
 from conformance.cases.support.writing import RECORD
 from conformance.client.data_file import DataFile, Registration
@@ -137,12 +137,8 @@ def test_write_reads(ue: UserEvents) -> None:
     assert data.write(RECORD[:7]).errno == short
 
 
-@case(
-    spec="user_events_write_core: any enabled key of the tracepoint; copy_nofault is ftrace's",
-    doc="Writing Data: silent about events without payload",
-    level="detail",
-    tier="full",
-)
+@case(doc="Writing Data: silent about events without payload", level="detail", tier="full")
+@spec("user_events_write_core: any enabled key of the tracepoint; copy_nofault is ftrace's")
 def test_write_without_payload(ue: UserEvents) -> None:
     """An event without fields needs no payload if a foreign probe is its only tracer."""
     data = ue.event().data
@@ -150,13 +146,8 @@ def test_write_without_payload(ue: UserEvents) -> None:
     assert data.write(b"\0\0\0\0").value == 4
 
 
-@case(
-    spec="user_event_last_ref",
-    doc="Deleting: delete succeeds only without references; silent about foreign probes",
-    level="detail",
-    needs="lasting_events",
-    tier="full",
-)
+@case(spec="user_event_last_ref", level="detail", needs="lasting_events", tier="full")
+@doc("Deleting: delete succeeds only without references; silent about foreign probes")
 def test_holds_nothing(ue: UserEvents) -> None:
     """A foreign probe holds no reference: an event that is used only by it can be deleted."""
     ue.tracefs.command(f"u:{ue.name()} u32 a\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.status_text import used_by
 from conformance.client.addresses import ATTR
 from conformance.client.perf import (
@@ -90,10 +90,8 @@ def test_wrong_config(ue: UserEvents, config: int) -> None:
     assert open_raw(ue.process, 2, config).errno == "EACCES"
 
 
-@case(
-    spec="perf_event_alloc",
-    doc="an event follows a process, or a processor, or a process on a processor",
-)
+@case(spec="perf_event_alloc")
+@doc("an event follows a process, or a processor, or a process on a processor")
 @variants(("everywhere", -1, -1), ("absent", -1, 8192), ("mine", 0, 8192))
 def test_nobody_nowhere(ue: UserEvents, pid: int, cpu: int) -> None:
     """All processes on all CPUs, or a CPU that does not exist, is EINVAL; no event is enabled."""
@@ -124,10 +122,8 @@ def test_reserved_bit(ue: UserEvents, offset: int) -> None:
     assert open_stored(ue.process, COUNTING).errno == "EINVAL"
 
 
-@case(
-    spec="perf_mmap, kernel/events/ring_buffer.c:rb_alloc",
-    doc="include/uapi/linux/perf_event.h@v6.12:perf_event_mmap_page: one page and 2^n after it",
-)
+@case(spec="perf_mmap, kernel/events/ring_buffer.c:rb_alloc")
+@doc("include/uapi/linux/perf_event.h@v6.12:perf_event_mmap_page: one page and 2^n after it")
 @variants((2, ""), (1, ""), (3, ""), (4, "EINVAL"), (5, ""), (6, "EINVAL"))
 def test_ring_size(ue: UserEvents, pages: int, errno: str) -> None:
     """A ring has one control page and 0, 1, 2 or 4 data pages; other sizes are EINVAL."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.status_page import map_page
 from conformance.cases.support.status_text import used_by, whole_status
 from conformance.client.perf import COUNTING, PerfAttr, open_perf
@@ -36,13 +36,10 @@ def test_enable_word(ue: UserEvents, attr: PerfAttr) -> None:
     assert seen == [0, 8, 8, 0]
 
 
-@case(
-    spec="update_reg_page_for",
-    doc="user_events.rst@v5.19 and @v6.1: Status: EVENT_STATUS_PERF is bit 1 of the byte; "
-    "since 6.1 one bit is set if anything is attached",
-    level="contract",
-    profiles="5.18..6.3",
-    tier="quick",
+@case(spec="update_reg_page_for", level="contract", profiles="5.18..6.3", tier="quick")
+@doc(
+    "user_events.rst@v5.19 and @v6.1: Status: EVENT_STATUS_PERF is bit 1 of the byte; "
+    "since 6.1 one bit is set if anything is attached"
 )
 @variants({"sampling": PerfAttr(), "counting": COUNTING, "disabled": STOPPED})
 def test_status_page(ue: UserEvents, attr: PerfAttr) -> None:
@@ -63,12 +60,8 @@ def test_status_page(ue: UserEvents, attr: PerfAttr) -> None:
     assert seen == {"byte-status": bytes_, "bit-status": [0, 1, 1, 1, 0]}[ue.profile.generation]
 
 
-@case(
-    spec="user_seq_show",
-    doc="Status: the comment of a line may name ftrace; silent about perf",
-    tier="quick",
-    isolation="global",
-)
+@case(spec="user_seq_show", tier="quick", isolation="global")
+@doc("Status: the comment of a line may name ftrace; silent about perf")
 def test_status_text(ue: UserEvents) -> None:
     """user_events_status names perf after ftrace while each uses the event, and counts one
     event.
@@ -90,10 +83,8 @@ def test_status_text(ue: UserEvents) -> None:
     assert whole_status(ue) == ue.status_line(1, ue.name()) + "\nActive: 1\nBusy: 0\n"
 
 
-@case(
-    spec="user_event_reg; trace_event_perf.c:perf_trace_event_reg",
-    doc="Status: the comment of a line may name ftrace; silent about perf",
-)
+@case(spec="user_event_reg; trace_event_perf.c:perf_trace_event_reg")
+@doc("Status: the comment of a line may name ftrace; silent about perf")
 def test_two_listeners(ue: UserEvents) -> None:
     """perf uses the event until its last perf event is closed, by any process."""
     ue.event()
@@ -108,11 +99,8 @@ def test_two_listeners(ue: UserEvents) -> None:
     assert used_by(ue) == ""
 
 
-@case(
-    spec="user_event_reg; kernel/events/core.c:perf_release",
-    doc="Status: the comment of a line may name ftrace; silent about perf",
-    needs="perf_sink",
-)
+@case(spec="user_event_reg; kernel/events/core.c:perf_release", needs="perf_sink")
+@doc("Status: the comment of a line may name ftrace; silent about perf")
 def test_exit(ue: UserEvents) -> None:
     """When a tool exits, its descriptors and rings are released and the bit is cleared."""
     ue.event()
@@ -123,12 +111,8 @@ def test_exit(ue: UserEvents) -> None:
     assert used_by(ue) == ""
 
 
-@case(
-    spec="kernel/events/core.c:perf_mmap",
-    doc="Status: silent about perf's rings",
-    level="detail",
-    needs="perf_sink",
-)
+@case(spec="kernel/events/core.c:perf_mmap", level="detail", needs="perf_sink")
+@doc("Status: silent about perf's rings")
 def test_ring_outlives_descriptor(ue: UserEvents) -> None:
     """After close, a mapped ring keeps the perf event, and it is still filled."""
     event = ue.event("u32 a")
@@ -142,12 +126,8 @@ def test_ring_outlives_descriptor(ue: UserEvents) -> None:
     assert used_by(ue) == ""
 
 
-@case(
-    spec="kernel/events/core.c:perf_release",
-    doc="Status: silent about perf's descriptors",
-    level="detail",
-    needs="perf_sink",
-)
+@case(spec="kernel/events/core.c:perf_release", level="detail", needs="perf_sink")
+@doc("Status: silent about perf's descriptors")
 def test_forked_descriptor(ue: UserEvents) -> None:
     """A child inherits the descriptor, not the ring; perf is active until both have released."""
     ue.event()
@@ -163,12 +143,9 @@ def test_forked_descriptor(ue: UserEvents) -> None:
     assert used_by(ue) == ""
 
 
-@case(
-    spec="user_event_free, destroy_user_event",
-    doc="Deleting: delete succeeds only without references, in user and kernel space",
-    level="contract",
-    needs="perf_sink lasting_events",
-)
+@case(level="contract", needs="perf_sink lasting_events")
+@spec("user_event_free, destroy_user_event")
+@doc("Deleting: delete succeeds only without references, in user and kernel space")
 def test_keeps_from_deletion(ue: UserEvents) -> None:
     """An event used by perf cannot be deleted by ioctl or command, and keeps its fields."""
     ue.tracefs.command(f"u:{ue.name()} u32 a\n")
@@ -182,13 +159,8 @@ def test_keeps_from_deletion(ue: UserEvents) -> None:
     assert data.delete(ue.name()).errno == "ENOENT"
 
 
-@case(
-    spec="user_event_put",
-    doc="Deleting: events auto-delete when no references are left, in user and kernel space",
-    level="contract",
-    profiles="6.4..",
-    needs="perf_sink auto_delete",
-)
+@case(spec="user_event_put", level="contract", profiles="6.4..", needs="perf_sink auto_delete")
+@doc("Deleting: events auto-delete when no references are left, in user and kernel space")
 def test_keeps_alive(ue: UserEvents) -> None:
     """An event without programs stays while perf uses it, and is deleted afterwards."""
     program = ue.new_process()
@@ -200,14 +172,9 @@ def test_keeps_alive(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="user_event_enabler_create",
-    doc="Overview: registration names the bit that reflects whether any tool has the event enabled",
-    level="contract",
-    profiles="6.4..",
-    needs="perf_sink lasting_events",
-    tier="quick",
-)
+@case(level="contract", profiles="6.4..", needs="perf_sink lasting_events", tier="quick")
+@spec("user_event_enabler_create")
+@doc("Overview: registration names the bit that reflects whether any tool has the event enabled")
 def test_registered_later(ue: UserEvents) -> None:
     """Registering an event that perf uses sets the bit."""
     ue.tracefs.command(f"u:{ue.name()} u32 a\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.perf_samples import A_SAMPLE, B_SAMPLE, A, without_raw
 from conformance.client.perf import IP, PERIOD, RAW, TID, PerfAttr, open_perf
 from conformance.client.user_events import UserEvents
@@ -18,12 +18,8 @@ case = surface(
 )
 
 
-@case(
-    doc="Overview, Writing Data: the payload can be viewed by perf, the write index is not emitted",
-    level="contract",
-    needs="",
-    switch="perf_sink",
-)
+@case(level="contract", needs="", switch="perf_sink")
+@doc("Overview, Writing Data: the payload can be viewed by perf, the write index is not emitted")
 def test_record(ue: UserEvents) -> None:
     """A write with only perf enabled is counted and sampled, without its index."""
     event = ue.event("u32 a")
@@ -87,11 +83,9 @@ def test_raw_no_fields(ue: UserEvents) -> None:
     assert ring.records() == ue.dated("empty_payload", since=sample, before=[])
 
 
-@case(
-    spec="user_events_write_core",
-    doc="Writing Data: the first vector is the index, the others the payload; silent about "
-    "other pieces",
-    tier="full",
+@case(spec="user_events_write_core", tier="full")
+@doc(
+    "Writing Data: the first vector is the index, the others the payload; silent about other pieces"
 )
 def test_raw_in_pieces(ue: UserEvents) -> None:
     """The pieces of a writev are one record, wherever the index ends."""
@@ -102,12 +96,10 @@ def test_raw_in_pieces(ue: UserEvents) -> None:
     assert ring.records() == [sample]
 
 
-@case(
-    spec="kernel/events/core.c:perf_prepare_sample",
-    doc="include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: size and bytes of the raw "
-    "record, padded to 8 with them",
-    level="detail",
-    tier="full",
+@case(spec="kernel/events/core.c:perf_prepare_sample", level="detail", tier="full")
+@doc(
+    "include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: size and bytes of the raw "
+    "record, padded to 8 with them"
 )
 @variants(
     ("tid", TID | RAW, "size 32 one thread raw 12: 41 00 00 00"),
@@ -132,12 +124,10 @@ def test_sample_type(ue: UserEvents, sample_type: int, sample: str) -> None:
         assert ring.records() == [without_raw(ue, f"SAMPLE misc 1 {sample}", record=12)]
 
 
-@case(
-    spec="kernel/events/core.c:perf_swevent_event",
-    doc="include/uapi/linux/perf_event.h@v6.12:perf_event_attr: sample_period is how many events "
-    "there are to a sample",
-    level="detail",
-    tier="full",
+@case(spec="kernel/events/core.c:perf_swevent_event", level="detail", tier="full")
+@doc(
+    "include/uapi/linux/perf_event.h@v6.12:perf_event_attr: sample_period is how many events "
+    "there are to a sample"
 )
 @variants(("3", 3, RAW, 2), ("0", 0, RAW, 0), ("8", 8, RAW, 0), ("shown.3", 3, PERIOD, 7))
 def test_period(ue: UserEvents, period: int, sample_type: int, samples: int) -> None:
@@ -175,12 +165,8 @@ def test_two_events(ue: UserEvents) -> None:
     assert ue.tracefs.records() == lines
 
 
-@case(
-    spec="user_events_write_core",
-    doc="Registering: write_index represents the event when writing data",
-    level="contract",
-    tier="full",
-)
+@case(spec="user_events_write_core", level="contract", tier="full")
+@doc("Registering: write_index represents the event when writing data")
 def test_events_apart(ue: UserEvents) -> None:
     """A perf event gets the records of its own user event only."""
     data = ue.open_data()

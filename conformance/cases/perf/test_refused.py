@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.perf_samples import A, without_raw
 from conformance.client.addresses import PAGE
 from conformance.client.perf import PERIOD, PerfAttr, open_perf
@@ -13,12 +13,9 @@ case = surface(
 )
 
 
-@case(
-    spec="trace_events_user.c:user_event_validate",
-    doc="Writing Data: silent about dynamic fields",
-    level="behaviour",
-    needs="perf_sink dynamic_fields_validated",
-)
+@case(level="behaviour", needs="perf_sink dynamic_fields_validated")
+@spec("trace_events_user.c:user_event_validate")
+@doc("Writing Data: silent about dynamic fields")
 @variants(
     ("rel_loc.end", "__rel_loc char[] s", b"\0\0\1\0"),
     ("rel_loc.nul", "__rel_loc char[] s", b"\0\0\2\0hi"),
@@ -37,13 +34,9 @@ def test_invalid(ue: UserEvents, fields: str, payload: bytes) -> None:
     assert perf.count == 1
 
 
-@case(
-    spec="trace_events_user.c:user_events_write_core: fault_in_iov_iter_readable",
-    doc="Writing Data: silent about payloads that cannot be read",
-    level="behaviour",
-    needs="perf_sink unreadable_payload_refused",
-    tier="full",
-)
+@case(level="behaviour", needs="perf_sink unreadable_payload_refused", tier="full")
+@spec("trace_events_user.c:user_events_write_core: fault_in_iov_iter_readable")
+@doc("Writing Data: silent about payloads that cannot be read")
 @variants({"none": 0, "half": 2})
 def test_unreadable(ue: UserEvents, readable: int) -> None:
     """With only perf, an unreadable payload is EFAULT, whether perf counts or not."""
@@ -57,12 +50,9 @@ def test_unreadable(ue: UserEvents, readable: int) -> None:
     assert event.count == 0
 
 
-@case(
-    spec="trace_events_user.c:user_events_write_core",
-    doc="Writing Data: for an int payload the data have to be 8 bytes, index and payload",
-    level="contract",
-    needs="perf_sink payload_size_checked",
-)
+@case(level="contract", needs="perf_sink payload_size_checked")
+@spec("trace_events_user.c:user_events_write_core")
+@doc("Writing Data: for an int payload the data have to be 8 bytes, index and payload")
 def test_short(ue: UserEvents) -> None:
     """A payload shorter than the fields is EINVAL, and reaches neither perf nor ftrace."""
     event = ue.event("u32 a")
@@ -71,11 +61,8 @@ def test_short(ue: UserEvents) -> None:
     assert perf.count == 0
 
 
-@case(
-    spec="trace_event_perf.c:perf_trace_buf_alloc",
-    doc="Writing Data: silent about the longest payload",
-    needs="perf_sink long-record-stops-buffer",
-)
+@case(spec="trace_event_perf.c:perf_trace_buf_alloc", needs="perf_sink long-record-stops-buffer")
+@doc("Writing Data: silent about the longest payload")
 @variants((8184, 0, 8208), (4065, 0, 4088), (4064, 1, 4088))
 def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
     """perf takes payloads of 8184 bytes, ftrace drops those over 4064; both silently."""
@@ -111,13 +98,9 @@ def test_too_long(ue: UserEvents) -> None:
     assert perf.count == 1
 
 
-@case(
-    spec="trace_events_user.c:user_event_perf",
-    doc="Writing Data: silent about two tracers",
-    needs="perf_sink long-record-stops-buffer",
-    tier="full",
-    isolation="global",
-)
+@case(needs="perf_sink long-record-stops-buffer", tier="full", isolation="global")
+@spec("trace_events_user.c:user_event_perf")
+@doc("Writing Data: silent about two tracers")
 @variants(("too_long", 1, 4065), ("tracing_off", 0, 13))
 def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
     """perf validates a record that ftrace drops silently: the write fails because of perf."""
@@ -130,11 +113,8 @@ def test_dropped_by_ftrace(ue: UserEvents, tracing: int, length: int) -> None:
     assert perf.count == 0
 
 
-@case(
-    spec="trace_events_user.c:user_event_perf",
-    doc="Writing Data: silent about two tracers",
-    level="behaviour",
-)
+@case(spec="trace_events_user.c:user_event_perf", level="behaviour")
+@doc("Writing Data: silent about two tracers")
 def test_dropped_by_perf(ue: UserEvents) -> None:
     """A record that perf has no room for, or that its filter rejects, still reaches ftrace."""
     event = ue.event("u32 a", enabled=True)
@@ -147,11 +127,8 @@ def test_dropped_by_perf(ue: UserEvents) -> None:
     assert ue.process.load(ring.address + 1024, 8).data == bytes(8)
 
 
-@case(
-    spec="ftrace_profile_set_filter",
-    doc="events.rst@v6.12: Event filtering: field, operator, value",
-    tier="full",
-)
+@case(spec="ftrace_profile_set_filter", tier="full")
+@doc("events.rst@v6.12: Event filtering: field, operator, value")
 @variants(
     ("equal", "a == 66", 1),
     ("unequal", "a != 66", 2),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.registration import PERSIST
 from conformance.cases.support.tracefs_permissions import USER, try_open
 from conformance.client.credentials import Credentials
@@ -102,11 +102,8 @@ def test_effective_counts(ue: UserEvents) -> None:
     assert data.register(ue.name(), flags=PERSIST).errno == ""
 
 
-@case(
-    doc="Registering: with USER_EVENT_REG_PERSIST the last reference does not delete the event",
-    needs="persist auto_delete empty_payload",
-    tier="full",
-)
+@case(needs="persist auto_delete empty_payload", tier="full")
+@doc("Registering: with USER_EVENT_REG_PERSIST the last reference does not delete the event")
 def test_dropped_afterwards(ue: UserEvents) -> None:
     """A persistent event persists after its creator drops the capability, and can be written."""
     event = ue.event(flags=PERSIST)
@@ -118,10 +115,8 @@ def test_dropped_afterwards(ue: UserEvents) -> None:
     assert ue.tracefs.status() == f"{ue.name()}\n"
 
 
-@case(
-    spec="user_event_free, user_event_capable",
-    doc="Deleting: deleting an event that persists requires CAP_PERFMON, otherwise -EPERM",
-)
+@case(spec="user_event_free, user_event_capable")
+@doc("Deleting: deleting an event that persists requires CAP_PERFMON, otherwise -EPERM")
 @variants(
     ("nothing", (), "EPERM"),
     ("perfmon", ("PERFMON",), ""),
@@ -144,12 +139,9 @@ def test_delete_needs(ue: UserEvents, way: str, capability: tuple[str, ...], err
     assert ue.tracefs.dynamic_events() == (f"u:{ue.name()}\n" if errno else "")
 
 
-@case(
-    spec="trace_events_user.c:user_event_free; trace_dynevent.c:dyn_events_release_all",
-    doc="Deleting: deleting an event that persists requires CAP_PERFMON; silent about truncation",
-    level="behaviour",
-    isolation="global",
-)
+@case(level="behaviour", isolation="global")
+@spec("trace_events_user.c:user_event_free; trace_dynevent.c:dyn_events_release_all")
+@doc("Deleting: deleting an event that persists requires CAP_PERFMON; silent about truncation")
 @variants(("nothing", (), "EPERM"), ("perfmon", ("PERFMON",), ""))
 def test_truncation_needs(ue: UserEvents, capability: tuple[str, ...], errno: str) -> None:
     """Truncating dynamic_events needs the same capability as deleting events one by one."""
@@ -159,11 +151,10 @@ def test_truncation_needs(ue: UserEvents, capability: tuple[str, ...], errno: st
     assert ue.tracefs.dynamic_events(whole=True) == ("u:one\n" if errno else "")
 
 
-@case(
-    doc="Overview: dynamic_events requires CAP_PERFMON, otherwise -EPERM; silent about "
-    "opener and writer",
-    level="behaviour",
-    tier="full",
+@case(level="behaviour", tier="full")
+@doc(
+    "Overview: dynamic_events requires CAP_PERFMON, otherwise -EPERM; silent about "
+    "opener and writer"
 )
 def test_writer_counts(ue: UserEvents) -> None:
     """The process that writes dynamic_events is checked, not its opener: EPERM in a child."""
@@ -194,12 +185,10 @@ def test_opener_does_not_count(ue: UserEvents, way: str) -> None:
     assert ue.tracefs.status() == f"{ue.name()}\n"
 
 
-@case(
-    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON; silent about root "
-    "without capabilities",
-    level="behaviour",
-    profiles="5.18..",
-    needs="events_made_as_root",
+@case(level="behaviour", profiles="5.18..", needs="events_made_as_root")
+@doc(
+    "Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON; silent about root "
+    "without capabilities"
 )
 def test_taking_part_needs_nothing(ue: UserEvents) -> None:
     """Root without any capability registers and writes events that do not persist."""
@@ -210,13 +199,8 @@ def test_taking_part_needs_nothing(ue: UserEvents) -> None:
     assert data.write_event(0, b"\x05").value == 5
 
 
-@case(
-    spec="fs/namei.c:generic_permission",
-    level="detail",
-    profiles="5.18..",
-    needs="",
-    isolation="none",
-)
+@case(level="detail", profiles="5.18..", needs="", isolation="none")
+@spec("fs/namei.c:generic_permission")
 @variants(
     # For O_RDONLY and O_RDWR.
     ("reader", 1000, ("DAC_READ_SEARCH",), DATA, ("", "EACCES")),
@@ -239,13 +223,8 @@ def test_override_of_modes(
     assert try_open(ue.process, path, os.O_RDWR).errno == answers[1]
 
 
-@case(
-    spec="fs/namei.c:generic_permission",
-    level="detail",
-    profiles="5.18..",
-    needs="",
-    isolation="none",
-)
+@case(level="detail", profiles="5.18..", needs="", isolation="none")
+@spec("fs/namei.c:generic_permission")
 @variants(("without", (), "EACCES"), ("override", ("DAC_OVERRIDE",), ""))
 def test_status_is_not_writable(ue: UserEvents, capabilities: tuple[str, ...], errno: str) -> None:
     """Since 6.4 even root needs CAP_DAC_OVERRIDE to open the status file for writing."""

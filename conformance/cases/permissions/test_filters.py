@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.client.credentials import Credentials
 from conformance.client.user_events import UserEvents
 from conformance.ops.credentials import Capability
@@ -24,12 +24,8 @@ def test_filter_of_ioctl(ue: UserEvents, errno: str) -> None:
     assert ue.tracefs.records() == [ue.line("a=(5)", dump="05")]
 
 
-@case(
-    spec="trace_events_user.c:user_event_enabler_write",
-    doc="Status: the kernel updates the registered bit as tools attach and detach",
-    level="contract",
-    profiles="6.4..",
-)
+@case(spec="trace_events_user.c:user_event_enabler_write", level="contract", profiles="6.4..")
+@doc("Status: the kernel updates the registered bit as tools attach and detach")
 def test_filtered_program_learns(ue: UserEvents) -> None:
     """The kernel updates the enable word of a process that may make almost no system call."""
     event = ue.event()
@@ -73,13 +69,10 @@ def test_filter_in_children(ue: UserEvents) -> None:
     assert ue.new_process().open_data().register(ue.name()).errno == ""
 
 
-@case(
-    spec="seccomp_prepare_filter",
-    doc="Overview: programs use ioctl() and write() or writev(); of filters it says nothing; nor "
-    "of no_new_privs",
-    profiles="6.4..",
-    needs="persist",
-    tier="quick",
+@case(spec="seccomp_prepare_filter", profiles="6.4..", needs="persist", tier="quick")
+@doc(
+    "Overview: programs use ioctl() and write() or writev(); of filters it says nothing; nor "
+    "of no_new_privs"
 )
 def test_no_new_privileges(ue: UserEvents) -> None:
     """PR_SET_NO_NEW_PRIVS alone changes nothing; it only permits a filter."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import spec, surface, variants
 from conformance.cases.support.lockdown import LOCKDOWN, lock_down, lockdown_administrator
 from conformance.cases.support.tracefs_permissions import USER, open_to_users, try_open
 from conformance.client.credentials import Credentials
@@ -49,9 +49,8 @@ def test_lockdown_leaves_programs_alone(ue: UserEvents) -> None:
     assert try_open(ue.process, STATUS, os.O_RDONLY).errno == ""
 
 
-@case(
-    spec="user_event_parse, delete_user_event", level="behaviour", profiles="6.4..", needs="persist"
-)
+@case(level="behaviour", profiles="6.4..", needs="persist")
+@spec("user_event_parse, delete_user_event")
 def test_lockdown_lets_events_persist(ue: UserEvents) -> None:
     """Persistent events are created and deleted through the data file, locked down or not."""
     lock_down(ue.new_process(), "confidentiality")
@@ -182,9 +181,8 @@ def test_lockdown_and_instances(ue: UserEvents) -> None:
         assert event.word.value == 0
 
 
-@case(
-    spec="kernel/events/core.c:perf_event_open: LOCKDOWN_PERF", needs="perf_sink", facilities="perf"
-)
+@case(needs="perf_sink", facilities="perf")
+@spec("kernel/events/core.c:perf_event_open: LOCKDOWN_PERF")
 @variants(LEVELS)
 def test_lockdown_leaves_perf(ue: UserEvents, level: str, errno: str) -> None:
     """perf still samples user events; lockdown refuses only kernel registers."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.tracefs_permissions import (
     USER,
     open_to_users,
@@ -99,12 +99,8 @@ def test_ordinary_user_takes_part(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x5 (5)", dump="05 00 00 00")]
 
 
-@case(
-    spec="user_event_set_call_visible, destroy_user_event",
-    profiles="6.4..",
-    needs="auto_delete",
-    tier="full",
-)
+@case(profiles="6.4..", needs="auto_delete", tier="full")
+@spec("user_event_set_call_visible, destroy_user_event")
 def test_ordinary_user_removes(ue: UserEvents) -> None:
     """An event is deleted, with its directory, when an unprivileged user drops the last
     reference.
@@ -118,14 +114,11 @@ def test_ordinary_user_removes(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
 
 
-@case(
-    spec="user_event_set_call_visible, delete_user_event",
-    doc="user_events.rst@v6.1: Deleting: an ioctl of user_events_data; silent about the "
-    "rights that it needs",
-    profiles="5.18..6.3",
-    needs="events_made_as_root",
-    without="auto_delete persist",
-    tier="full",
+@case(profiles="5.18..6.3", needs="events_made_as_root", without="auto_delete persist", tier="full")
+@spec("user_event_set_call_visible, delete_user_event")
+@doc(
+    "user_events.rst@v6.1: Deleting: an ioctl of user_events_data; silent about the "
+    "rights that it needs"
 )
 def test_ordinary_user_deletes(ue: UserEvents) -> None:
     """Before auto-delete, an unprivileged user could delete any unreferenced event."""
@@ -137,10 +130,8 @@ def test_ordinary_user_deletes(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
 
 
-@case(
-    spec="user_events_ioctl",
-    doc="Registering: an ioctl of user_events_data; silent about open modes",
-)
+@case(spec="user_events_ioctl")
+@doc("Registering: an ioctl of user_events_data; silent about open modes")
 def test_reading_is_enough_to_register(ue: UserEvents) -> None:
     """A user with read access to the data file registers and deletes, but cannot write: EBADF."""
     open_to_users(ue, data=0o644)
@@ -151,11 +142,8 @@ def test_reading_is_enough_to_register(ue: UserEvents) -> None:
     assert data.write_event(0).errno == "EBADF"
 
 
-@case(
-    doc="Status: administrators read the file; silent about its mode",
-    profiles="6.4..",
-    needs="remote_enable",
-)
+@case(profiles="6.4..", needs="remote_enable")
+@doc("Status: administrators read the file; silent about its mode")
 @variants(("as-it-is", 0o440, "EACCES"), ("readable", 0o444, ""))
 def test_status_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     """The status file is not needed to register or write; reading it depends on its mode."""
@@ -195,13 +183,9 @@ def test_modes_outlive_events(ue: UserEvents) -> None:
     assert administrator.mode(DATA) == 0o640
 
 
-@case(
-    spec="user_event_parse, user_event_free",
-    doc="Overview: dynamic_events requires CAP_PERFMON, otherwise -EPERM",
-    level="contract",
-    profiles="6.4..",
-    needs="persist null_arguments_matched",
-)
+@case(level="contract", profiles="6.4..", needs="persist null_arguments_matched")
+@spec("user_event_parse, user_event_free")
+@doc("Overview: dynamic_events requires CAP_PERFMON, otherwise -EPERM")
 def test_dynamic_events_for_users(ue: UserEvents) -> None:
     """A user with write access to dynamic_events creates and deletes nothing: EPERM."""
     administrator = open_to_users(ue)
@@ -215,12 +199,11 @@ def test_dynamic_events_for_users(ue: UserEvents) -> None:
     assert user.read(DYNAMIC_EVENTS, ue.prefix).text == f"u:{ue.name('old')}\n"
 
 
-@case(
-    spec="user_event_sysctls; fs/proc/proc_sysctl.c:test_perm",
-    doc="Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max is not "
-    "described; silent about its mode",
-    profiles="6.4..",
-    isolation="events",
+@case(profiles="6.4..", isolation="events")
+@spec("user_event_sysctls; fs/proc/proc_sysctl.c:test_perm")
+@doc(
+    "Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max is not "
+    "described; silent about its mode"
 )
 def test_sysctl(ue: UserEvents) -> None:
     """Every user reads the event limit, and only root sets it."""

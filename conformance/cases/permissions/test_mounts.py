@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.registration import PERSIST
 from conformance.cases.support.tracefs_permissions import USER, restrict_again, try_open
 from conformance.client.credentials import Credentials
@@ -32,11 +32,8 @@ def own_mounts(ue: UserEvents) -> Credentials:
     return root
 
 
-@case(
-    doc="Overview: the files may be mounted at different paths; silent about bind mounts",
-    level="behaviour",
-    tier="quick",
-)
+@case(level="behaviour", tier="quick")
+@doc("Overview: the files may be mounted at different paths; silent about bind mounts")
 def test_data_file_alone(ue: UserEvents) -> None:
     """A program works with only the data file bind-mounted elsewhere."""
     root = own_mounts(ue)
@@ -52,11 +49,8 @@ def test_data_file_alone(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=(5)", dump="05")]
 
 
-@case(
-    spec="fs/namei.c:may_lookup, generic_permission",
-    doc="Overview: the files may be mounted at different paths; silent about bind mounts",
-    isolation="global",
-)
+@case(spec="fs/namei.c:may_lookup, generic_permission", isolation="global")
+@doc("Overview: the files may be mounted at different paths; silent about bind mounts")
 @variants(("everybody", 0o666, ""), ("as-it-is", 0o640, "EACCES"))
 def test_data_file_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     """A user who sees only the bind-mounted file needs its mode, and no access to tracefs."""
@@ -71,10 +65,8 @@ def test_data_file_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     assert try_open(ue.process, f"{RUN}/data").errno == errno
 
 
-@case(
-    doc="Overview: the files may be mounted at different paths; silent about unmounting",
-    level="behaviour",
-)
+@case(level="behaviour")
+@doc("Overview: the files may be mounted at different paths; silent about unmounting")
 def test_unmounted(ue: UserEvents) -> None:
     """A descriptor works after its tracefs is unmounted."""
     root = own_mounts(ue)
@@ -103,12 +95,8 @@ def test_read_only_mount(ue: UserEvents, path: str, flags: int, errno: str) -> N
     assert try_open(ue.process, path, flags).errno == errno
 
 
-@case(
-    spec="user_events_ioctl",
-    doc="Registering: an ioctl of user_events_data; silent about open modes",
-    level="behaviour",
-    tier="quick",
-)
+@case(spec="user_events_ioctl", level="behaviour", tier="quick")
+@doc("Registering: an ioctl of user_events_data; silent about open modes")
 def test_read_only_registers(ue: UserEvents) -> None:
     """A read-only mount does not prevent registration: the ioctl needs no write access."""
     root = own_mounts(ue)
@@ -141,9 +129,8 @@ def test_denied_before_read_only(ue: UserEvents) -> None:
     assert try_open(ue.process, DATA).errno == "EACCES"
 
 
-@case(
-    doc="Overview: the files are in tracefs, which may be mounted at other paths", level="contract"
-)
+@case(level="contract")
+@doc("Overview: the files are in tracefs, which may be mounted at other paths")
 @variants({"elsewhere": "/run/tracing", "debugfs": "/sys/kernel/debug/tracing"})
 def test_mounted_twice(ue: UserEvents, place: str) -> None:
     """All mounts of tracefs show the same events."""
@@ -170,10 +157,8 @@ def test_mounted_twice_mode(ue: UserEvents) -> None:
     assert root.mode("/run/tracing/user_events_data") == 0o640
 
 
-@case(
-    doc="Overview: the files may be mounted at different paths; silent about chroot()",
-    level="behaviour",
-)
+@case(level="behaviour")
+@doc("Overview: the files may be mounted at different paths; silent about chroot()")
 def test_other_root(ue: UserEvents) -> None:
     """A program whose root directory is tracefs works as usual."""
     root = Credentials(ue.process)
@@ -200,14 +185,9 @@ def test_user_namespace(ue: UserEvents, mounts: int) -> None:
     assert data.write_event(0, b"\x05").value == 5
 
 
-@case(
-    spec="user_event_capable; include/linux/capability.h:perfmon_capable",
-    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
-    level="contract",
-    profiles="6.4..",
-    needs="persist",
-    tier="quick",
-)
+@case(level="contract", profiles="6.4..", needs="persist", tier="quick")
+@spec("user_event_capable; include/linux/capability.h:perfmon_capable")
+@doc("Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM")
 @variants(
     ("root", ()), ("perfmon", ("PERFMON",)), ("sys_admin", ("SYS_ADMIN",)), ("ordinary", ("NONE",))
 )
@@ -226,14 +206,9 @@ def test_user_namespace_is_not_capable(ue: UserEvents, before: tuple[str, ...]) 
     assert data.register(ue.name()).errno == ""
 
 
-@case(
-    spec="user_event_capable",
-    doc="Overview: dynamic_events requires CAP_PERFMON, otherwise -EPERM; silent about namespaces",
-    level="behaviour",
-    profiles="6.4..",
-    needs="persist null_arguments_matched",
-    tier="quick",
-)
+@case(level="behaviour", profiles="6.4..", needs="persist null_arguments_matched", tier="quick")
+@spec("user_event_capable")
+@doc("Overview: dynamic_events requires CAP_PERFMON, otherwise -EPERM; silent about namespaces")
 def test_user_namespace_commands(ue: UserEvents) -> None:
     """Root in a user namespace opens dynamic_events if it owns it, and every command is EPERM."""
     ue.tracefs.command(f"u:{ue.name('old')}\n")
@@ -253,12 +228,8 @@ def test_user_namespace_mounts(ue: UserEvents) -> None:
     assert apart.mount("tmpfs", RUN).errno == ""
 
 
-@case(
-    spec="fs/tracefs/inode.c:tracefs_apply_options",
-    doc="ftrace.rst@v6.12: the file system: mounted by any administrator; of options it says "
-    "nothing",
-    isolation="global",
-)
+@case(spec="fs/tracefs/inode.c:tracefs_apply_options", isolation="global")
+@doc("ftrace.rst@v6.12: the file system: mounted by any administrator; of options it says nothing")
 @variants(
     ("group", "gid=1000,mode=750", 0o750, "", "EACCES"),
     ("group-alone", "gid=1000", 0o700, "EACCES", "EACCES"),
@@ -281,12 +252,8 @@ def test_mount_options(
     assert administrator.owner(DATA) == "0:0"
 
 
-@case(
-    spec="fs/tracefs/inode.c:tracefs_get_tree, tracefs_reconfigure",
-    doc="ftrace.rst@v6.12: the file system: mounted by any administrator; of options it says "
-    "nothing",
-    isolation="global",
-)
+@case(spec="fs/tracefs/inode.c:tracefs_get_tree, tracefs_reconfigure", isolation="global")
+@doc("ftrace.rst@v6.12: the file system: mounted by any administrator; of options it says nothing")
 def test_mount_options_of_another(ue: UserEvents) -> None:
     """Mounting tracefs again with options changes the existing mounts as well."""
     root = own_mounts(ue)

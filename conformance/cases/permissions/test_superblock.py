@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import spec, surface, variants
 from conformance.cases.support.tracefs_permissions import USER, open_to_users, try_open
 from conformance.client.credentials import Credentials
 from conformance.client.files import File
@@ -110,11 +110,8 @@ def test_superblock_registers(ue: UserEvents) -> None:
     assert writer.write_event(0, b"\5").value == 5
 
 
-@case(
-    spec="user_events_ioctl_del; fs/tracefs/inode.c:tracefs_remove",
-    level="behaviour",
-    needs="lasting_events auto_delete",
-)
+@case(level="behaviour", needs="lasting_events auto_delete")
+@spec("user_events_ioctl_del; fs/tracefs/inode.c:tracefs_remove")
 def test_superblock_deletes(ue: UserEvents) -> None:
     """Events and their directories are still deleted, by request and automatically."""
     ue.tracefs.command(f"u:{ue.name('old')}\n")

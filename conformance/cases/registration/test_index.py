@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.registration import error_of
 from conformance.client.tracefs import MAXIMUM
 from conformance.client.user_events import UserEvents
@@ -18,10 +18,8 @@ case = surface(
 )
 
 
-@case(
-    spec="user_events_ref_add",
-    doc="Registering: write_index is unique to the descriptor; silent about its value",
-)
+@case(spec="user_events_ref_add")
+@doc("Registering: write_index is unique to the descriptor; silent about its value")
 def test_index_counts(ue: UserEvents) -> None:
     """A descriptor numbers its events from 0 in the order of their first registration."""
     data = ue.open_data()
@@ -32,11 +30,8 @@ def test_index_counts(ue: UserEvents) -> None:
     assert data.register(ue.name("c")).index == 0
 
 
-@case(
-    spec="user_events_ref_add",
-    doc="Unregistering: the event is not removed; silent about its write index",
-    profiles="6.4..",
-)
+@case(spec="user_events_ref_add", profiles="6.4..")
+@doc("Unregistering: the event is not removed; silent about its write index")
 def test_index_is_kept(ue: UserEvents) -> None:
     """An unregistered event keeps its index: the next event gets the next one."""
     data = ue.open_data()
@@ -45,11 +40,8 @@ def test_index_is_kept(ue: UserEvents) -> None:
     assert data.register(ue.name("a")).index == 0
 
 
-@case(
-    spec="user_events_ioctl_reg",
-    doc="Registering: write_index is unique to the descriptor; silent about its value",
-    level="detail",
-)
+@case(spec="user_events_ioctl_reg", level="detail")
+@doc("Registering: write_index is unique to the descriptor; silent about its value")
 @variants({"bad-field": "x long a", "too-long": "x" * 512})
 def test_index_not_burnt(ue: UserEvents, definition: str) -> None:
     """A rejected registration uses no index."""
@@ -69,10 +61,8 @@ def test_index_per_descriptor(ue: UserEvents) -> None:
     assert second.register(ue.name("a")).index == 1
 
 
-@case(
-    spec="user_events_ref_add",
-    doc="Registering: write_index is unique to the descriptor; silent about dup()",
-)
+@case(spec="user_events_ref_add")
+@doc("Registering: write_index is unique to the descriptor; silent about dup()")
 def test_index_after_dup(ue: UserEvents) -> None:
     """A duplicated descriptor continues the numbering of the original."""
     data = ue.event(name="a").data
@@ -83,10 +73,8 @@ def test_index_after_dup(ue: UserEvents) -> None:
     assert copy.register(ue.name("a")).index == 0
 
 
-@case(
-    spec="user_events_ref_add",
-    doc="Registering: write_index is unique to the descriptor; silent about fork()",
-)
+@case(spec="user_events_ref_add")
+@doc("Registering: write_index is unique to the descriptor; silent about fork()")
 def test_index_after_fork(ue: UserEvents) -> None:
     """Parent and child share the numbering of an inherited descriptor."""
     data = ue.open_data()
@@ -97,10 +85,8 @@ def test_index_after_fork(ue: UserEvents) -> None:
     assert data.register(ue.name("b")).index == 1
 
 
-@case(
-    spec="user_events_release",
-    doc="Registering: write_index is unique to the descriptor; silent about its value",
-)
+@case(spec="user_events_release")
+@doc("Registering: write_index is unique to the descriptor; silent about its value")
 def test_index_after_close(ue: UserEvents) -> None:
     """A file that is opened again numbers from 0."""
     data = ue.open_data()
@@ -110,11 +96,8 @@ def test_index_after_close(ue: UserEvents) -> None:
     assert ue.open_data().register(ue.name("b")).index == 0
 
 
-@case(
-    spec="user_data_fops",
-    doc="Registering: an ioctl of user_events_data; silent about open modes",
-    tier="quick",
-)
+@case(spec="user_data_fops", tier="quick")
+@doc("Registering: an ioctl of user_events_data; silent about open modes")
 @variants({"read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
 def test_any_open_mode(ue: UserEvents, flags: int) -> None:
     """Registration works with any open mode."""
@@ -122,12 +105,8 @@ def test_any_open_mode(ue: UserEvents, flags: int) -> None:
     assert (seen.value, seen.index) == (0, 0)
 
 
-@case(
-    spec="fs/ioctl.c:ioctl",
-    doc="Registering: an ioctl of user_events_data; silent about closed descriptors",
-    level="detail",
-    tier="quick",
-)
+@case(spec="fs/ioctl.c:ioctl", level="detail", tier="quick")
+@doc("Registering: an ioctl of user_events_data; silent about closed descriptors")
 def test_closed_descriptor(ue: UserEvents) -> None:
     """Registering on a closed descriptor is EBADF."""
     data = ue.open_data()
@@ -135,12 +114,8 @@ def test_closed_descriptor(ue: UserEvents) -> None:
     assert error_of(data.register(ue.name())) == "EBADF"
 
 
-@case(
-    spec="user_event_enabler_create",
-    doc="Registering: enable_bit reflects the status of the event at enable_addr",
-    level="contract",
-    profiles="6.4..",
-)
+@case(spec="user_event_enabler_create", level="contract", profiles="6.4..")
+@doc("Registering: enable_bit reflects the status of the event at enable_addr")
 def test_bit_tells_the_state(ue: UserEvents) -> None:
     """Success sets the bit of an enabled event at once, and clears that of a disabled one."""
     data = ue.open_data()
@@ -152,11 +127,8 @@ def test_bit_tells_the_state(ue: UserEvents) -> None:
     assert word.value == 0xB2
 
 
-@case(
-    doc="Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max is not described",
-    profiles="6.4..",
-    isolation="global",
-)
+@case(profiles="6.4..", isolation="global")
+@doc("Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max is not described")
 def test_maximum(ue: UserEvents) -> None:
     """With kernel.user_events_max events a new one is EMFILE; existing ones can be registered."""
     data = ue.open_data()
@@ -169,11 +141,8 @@ def test_maximum(ue: UserEvents) -> None:
     assert data.register(ue.name("c")).index == 2
 
 
-@case(
-    doc="Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max is not described",
-    profiles="6.4..",
-    isolation="global",
-)
+@case(profiles="6.4..", isolation="global")
+@doc("Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max is not described")
 def test_maximum_lowered(ue: UserEvents) -> None:
     """A limit below the number of events removes none and rejects every new one."""
     data = ue.open_data()
@@ -183,12 +152,8 @@ def test_maximum_lowered(ue: UserEvents) -> None:
     assert ue.tracefs.status(whole=True) == f"{ue.name('a')}\n\nActive: 1\nBusy: 0\n"
 
 
-@case(
-    spec="max_user_events",
-    doc="Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max is not described",
-    profiles="6.4..",
-    tier="quick",
-)
+@case(spec="max_user_events", profiles="6.4..", tier="quick")
+@doc("Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max is not described")
 def test_maximum_default(ue: UserEvents) -> None:
     """The default limit is 32768 events."""
     assert ue.tracefs.read(MAXIMUM).text == "32768\n"
@@ -201,13 +166,10 @@ _REFUSED = 1000
 
 
 @case(
-    spec="trace_output.c:register_trace_event; trace_events_user.c:user_event_trace_register",
-    doc="Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max, no other limit",
-    level="detail",
-    profiles="6.4..",
-    needs="persist lasting_events auto_delete",
-    isolation="fatal",
+    level="detail", profiles="6.4..", needs="persist lasting_events auto_delete", isolation="fatal"
 )
+@spec("trace_output.c:register_trace_event; trace_events_user.c:user_event_trace_register")
+@doc("Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max, no other limit")
 def test_no_id_left(ue: UserEvents) -> None:
     """All events share 65535 ids: when none is free a new event is ENODEV, and does not count."""
     data = ue.open_data()

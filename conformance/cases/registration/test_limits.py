@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import spec, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST, error_of
 from conformance.cases.support.tracefs_permissions import USER
 from conformance.client.credentials import Credentials
@@ -98,11 +98,8 @@ def test_room_by_deletion(ue: UserEvents, way: str) -> None:
     assert data.register(ue.name("new")).errno == ""
 
 
-@case(
-    spec="destroy_user_event (current_user_events)",
-    needs="multi_format persist auto_delete",
-    tier="full",
-)
+@case(needs="multi_format persist auto_delete", tier="full")
+@spec("destroy_user_event (current_user_events)")
 def test_room_of_formats(ue: UserEvents) -> None:
     """A format makes room for another when it is deleted, by request or automatically."""
     process = ue.new_process()
@@ -171,12 +168,8 @@ def test_refused_event_does_not_count(ue: UserEvents) -> None:
     assert data.register(ue.name("g")).index == 1
 
 
-@case(
-    spec="user_event_parse (current_user_events)",
-    level="detail",
-    needs="multi_format persist arguments_matched",
-    tier="full",
-)
+@case(level="detail", needs="multi_format persist arguments_matched", tier="full")
+@spec("user_event_parse (current_user_events)")
 def test_formats_count(ue: UserEvents) -> None:
     """Each format of a name counts as an event, and a rejected one uses an id."""
     ue.tracefs.write(MAXIMUM, "2\n")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT
 from conformance.cases.support.status_text import tracepoints
 from conformance.client.data_file import Word
@@ -32,11 +32,8 @@ def _ids(ue: UserEvents) -> list[int]:
     return sorted(int(name.rpartition(".")[2], 16) for name in tracepoints(ue))
 
 
-@case(
-    doc="Registering: the tracepoint of a format is name.unique_id, the id in hexadecimal",
-    level="contract",
-    tier="quick",
-)
+@case(level="contract", tier="quick")
+@doc("Registering: the tracepoint of a format is name.unique_id, the id in hexadecimal")
 @variants(
     ("plain", "{}", "{}"),
     ("with_fields", "{} u32 a; char[20] b", "{}"),
@@ -53,11 +50,8 @@ def test_name(ue: UserEvents, definition: str, stem: str) -> None:
     assert re.fullmatch(r"(0|[1-9a-f][0-9a-f]*)\n", number)
 
 
-@case(
-    doc="Registering: the tracepoint of a format is name.unique_id, the id in hexadecimal",
-    level="contract",
-    tier="quick",
-)
+@case(level="contract", tier="quick")
+@doc("Registering: the tracepoint of a format is name.unique_id, the id in hexadecimal")
 def test_ids_are_hexadecimal(ue: UserEvents) -> None:
     """The names of 16 formats in a row end in the 16 hexadecimal digits."""
     data = ue.open_data()
@@ -66,11 +60,8 @@ def test_ids_are_hexadecimal(ue: UserEvents) -> None:
     assert sorted(name[-1] for name in tracepoints(ue)) == list("0123456789abcdef")
 
 
-@case(
-    doc="Registering: the system of multi-format events is user_events_multi",
-    level="contract",
-    tier="quick",
-)
+@case(level="contract", tier="quick")
+@doc("Registering: the system of multi-format events is user_events_multi")
 def test_system(ue: UserEvents) -> None:
     """The tracepoint is below events/user_events_multi, and not below events/user_events."""
     ue.event("u32 a", flags=MULTI_FORMAT)
@@ -82,11 +73,10 @@ def test_system(ue: UserEvents) -> None:
     assert shown.startswith("name: " + tracepoint + "\n")
 
 
-@case(
-    spec="find_user_event",
-    doc="Registering: a tracepoint for each pair of name and format, with a unique id; "
-    "silent about its value",
-    tier="quick",
+@case(spec="find_user_event", tier="quick")
+@doc(
+    "Registering: a tracepoint for each pair of name and format, with a unique id; "
+    "silent about its value"
 )
 @variants(
     ("types", " u32 a", " u64 a"),
@@ -142,11 +132,10 @@ def test_shared(ue: UserEvents, first: str, second: str) -> None:
     assert len(tracepoints(ue)) == 1
 
 
-@case(
-    spec="find_user_event",
-    doc="Registering: the same name and format share a tracepoint; silent about when two "
-    "formats are the same",
-    tier="quick",
+@case(spec="find_user_event", tier="quick")
+@doc(
+    "Registering: the same name and format share a tracepoint; silent about when two "
+    "formats are the same"
 )
 def test_shared_unspaced(ue: UserEvents) -> None:
     """A space after the semicolon makes no other format; before 6.10 it did."""
@@ -156,11 +145,8 @@ def test_shared_unspaced(ue: UserEvents) -> None:
     assert again.index == ue.dated("unspaced_fields_match", since=0, before=1)
 
 
-@case(
-    spec="user_field_set_string",
-    doc="Registering: processes that use the same name and format use the same tracepoint",
-    level="contract",
-)
+@case(spec="user_field_set_string", level="contract")
+@doc("Registering: processes that use the same name and format use the same tracepoint")
 def test_shared_struct(ue: UserEvents) -> None:
     """A format with a struct matches again, including the size of the struct."""
     data = ue.open_data()
@@ -179,11 +165,8 @@ def test_same_bucket(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == "u:test u32 a\nu:testqw u32 a\n"
 
 
-@case(
-    spec="find_user_event",
-    doc="Registering: processes that use the same name and format use the same tracepoint",
-    level="contract",
-)
+@case(spec="find_user_event", level="contract")
+@doc("Registering: processes that use the same name and format use the same tracepoint")
 @variants(("oldest", " u32 a", 0), ("middle", " u64 a", 1), ("newest", " u8 a", 2))
 def test_found_among_several(ue: UserEvents, again: str, index: int) -> None:
     """Every format of a name matches again."""
@@ -193,11 +176,8 @@ def test_found_among_several(ue: UserEvents, again: str, index: int) -> None:
     assert data.register(ue.name() + again, flags=MULTI_FORMAT).index == index
 
 
-@case(
-    spec="find_user_event",
-    doc="Registering: the two systems keep single-format names apart from multi-format ones",
-    level="contract",
-)
+@case(spec="find_user_event", level="contract")
+@doc("Registering: the two systems keep single-format names apart from multi-format ones")
 @variants(("single_first", 0, 2), ("multi_first", 2, 0))
 def test_beside_single(ue: UserEvents, first: int, second: int) -> None:
     """A single-format and a multi-format event of one name are two events, even with equal
@@ -225,12 +205,8 @@ def test_single_stays_single(ue: UserEvents) -> None:
     assert data.register(ue.name() + " u8 a", flags=MULTI_FORMAT).errno == ""
 
 
-@case(
-    spec="find_user_event",
-    doc="Registering: the two systems keep single-format names apart from multi-format ones",
-    level="contract",
-    tier="quick",
-)
+@case(spec="find_user_event", level="contract", tier="quick")
+@doc("Registering: the two systems keep single-format names apart from multi-format ones")
 def test_name_of_a_tracepoint(ue: UserEvents) -> None:
     """The full name of a tracepoint is a free name for a single-format event."""
     data = ue.open_data()
@@ -241,11 +217,9 @@ def test_name_of_a_tracepoint(ue: UserEvents) -> None:
 
 
 @case(
-    doc="Registering: the id is unique; silent about its value",
-    level="detail",
-    needs="multi_format persist arguments_matched text_flags_refused",
-    tier="quick",
+    level="detail", needs="multi_format persist arguments_matched text_flags_refused", tier="quick"
 )
+@doc("Registering: the id is unique; silent about its value")
 @variants(
     # The name with its id is created before the fields are parsed.
     ("bad_field", "{} long x", "EINVAL", 2),
@@ -276,10 +250,8 @@ def test_ids_of_all_names(ue: UserEvents) -> None:
     assert [newer - older for older, newer in pairwise(ids)] == [1, 1]
 
 
-@case(
-    doc="Registering: the id is unique; silent about ids of deleted events",
-    needs="multi_format persist arguments_matched auto_delete",
-)
+@case(needs="multi_format persist arguments_matched auto_delete")
+@doc("Registering: the id is unique; silent about ids of deleted events")
 def test_id_not_reused(ue: UserEvents) -> None:
     """The same name and fields get a new id after the event was deleted."""
     data, other = ue.open_data(), ue.open_data()
@@ -293,12 +265,8 @@ def test_id_not_reused(ue: UserEvents) -> None:
     assert second - first == 1
 
 
-@case(
-    spec="user_seq_show",
-    doc="Status: a line for each event; silent about their order",
-    level="detail",
-    tier="quick",
-)
+@case(spec="user_seq_show", level="detail", tier="quick")
+@doc("Status: a line for each event; silent about their order")
 def test_status_order(ue: UserEvents) -> None:
     """Status lists the formats of a name newest first, with the single-format event among them."""
     data = ue.open_data()
@@ -310,11 +278,8 @@ def test_status_order(ue: UserEvents) -> None:
     assert int(newest.rpartition(".")[2], 16) - int(oldest.rpartition(".")[2], 16) == 1
 
 
-@case(
-    spec="user_event_show",
-    doc="Overview: dynamic_events takes the format of the ioctl; silent about what it shows",
-    tier="quick",
-)
+@case(spec="user_event_show", tier="quick")
+@doc("Overview: dynamic_events takes the format of the ioctl; silent about what it shows")
 def test_shown(ue: UserEvents) -> None:
     """dynamic_events lists every format in order of creation, by its name without the id."""
     data = ue.open_data()
@@ -324,10 +289,8 @@ def test_shown(ue: UserEvents) -> None:
     assert shown == "u:NAME u64 b\nu:NAME\nu:NAME struct s x 5\n"
 
 
-@case(
-    spec="user_event_reg",
-    doc="Registering: each format is a tracepoint of its own; silent about the order of status",
-)
+@case(spec="user_event_reg")
+@doc("Registering: each format is a tracepoint of its own; silent about the order of status")
 def test_enabled_one_by_one(ue: UserEvents) -> None:
     """Each format has its own enable word, status and `enable` file."""
     data = ue.open_data()
@@ -341,13 +304,8 @@ def test_enabled_one_by_one(ue: UserEvents) -> None:
     assert (first.word.value, second.word.value) == (0, 0)
 
 
-@case(
-    spec="trace_output.c:print_event_fields",
-    doc="Registering: each format is a tracepoint of its own; silent about how ftrace prints it",
-    level="detail",
-    tier="quick",
-    isolation="global",
-)
+@case(spec="trace_output.c:print_event_fields", level="detail", tier="quick", isolation="global")
+@doc("Registering: each format is a tracepoint of its own; silent about how ftrace prints it")
 def test_records(ue: UserEvents) -> None:
     """A write to a format is recorded under its tracepoint, with its fields."""
     data = ue.open_data()
@@ -362,12 +320,9 @@ def test_records(ue: UserEvents) -> None:
     assert [line.removeprefix(newer) for line in ue.tracefs.records()] == [": b=0x5 (5)"]
 
 
-@case(
-    spec="user_event_put",
-    doc="Deleting: by default an event is deleted when no references are left",
-    level="contract",
-    needs="multi_format persist arguments_matched auto_delete",
-)
+@case(level="contract", needs="multi_format persist arguments_matched auto_delete")
+@spec("user_event_put")
+@doc("Deleting: by default an event is deleted when no references are left")
 def test_goes_alone(ue: UserEvents) -> None:
     """A format is deleted with its last reference; the other formats of the name stay."""
     first, second = ue.open_data(), ue.open_data()
@@ -378,12 +333,9 @@ def test_goes_alone(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(eventually=True) == "u:" + ue.name() + " u64 a\n"
 
 
-@case(
-    spec="user_event_reg, user_event_put",
-    doc="Deleting: by default an event is deleted when no references are left",
-    level="contract",
-    needs="multi_format persist arguments_matched auto_delete",
-)
+@case(level="contract", needs="multi_format persist arguments_matched auto_delete")
+@spec("user_event_reg, user_event_put")
+@doc("Deleting: by default an event is deleted when no references are left")
 def test_goes_with_its_tracer(ue: UserEvents) -> None:
     """A format held only by its tracer is deleted when it is disabled."""
     # Its reference is dropped last: once it is gone, only the tracer holds the format.

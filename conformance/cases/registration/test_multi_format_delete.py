@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
 from conformance.cases.support.status_text import tracepoints
 from conformance.client.data_file import Word
@@ -32,11 +32,8 @@ def _left_behind(ue: UserEvents, formats: Iterable[str], flags: int) -> None:
     data.close()
 
 
-@case(
-    spec="delete_user_event",
-    doc="Deleting: with several formats of a name, deletion of all of them is attempted",
-    level="contract",
-)
+@case(spec="delete_user_event", level="contract")
+@doc("Deleting: with several formats of a name, deletion of all of them is attempted")
 @variants(("formats_alone", False), ("single_too", True))
 def test_delete_all(ue: UserEvents, single: bool) -> None:
     """DIAG_IOCSDEL deletes all formats of a name, and its single-format event as well."""
@@ -49,11 +46,8 @@ def test_delete_all(ue: UserEvents, single: bool) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(
-    spec="delete_user_event",
-    doc="Deleting: with several formats of a name, deletion of all of them is attempted",
-    level="contract",
-)
+@case(spec="delete_user_event", level="contract")
+@doc("Deleting: with several formats of a name, deletion of all of them is attempted")
 def test_delete_many(ue: UserEvents) -> None:
     """One call deletes all of 65 formats of a name."""
     _left_behind(ue, (f" u8 f{number}" for number in range(65)), PERSIST | MULTI_FORMAT)
@@ -63,11 +57,8 @@ def test_delete_many(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(
-    spec="user_event_is_busy",
-    doc="Deleting: not while references are left; silent about truncation",
-    isolation="global",
-)
+@case(spec="user_event_is_busy", isolation="global")
+@doc("Deleting: not while references are left; silent about truncation")
 def test_truncate_busy(ue: UserEvents) -> None:
     """While a format is in use, opening dynamic_events with O_TRUNC is EBUSY and deletes none."""
     _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI_FORMAT)
@@ -76,10 +67,8 @@ def test_truncate_busy(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == "u:{0} u32 a\nu:{0} u64 a\n".format(ue.name())
 
 
-@case(
-    spec="delete_user_event",
-    doc="Deleting: by the name of the event; silent about that of its tracepoint",
-)
+@case(spec="delete_user_event")
+@doc("Deleting: by the name of the event; silent about that of its tracepoint")
 def test_delete_by_full_name(ue: UserEvents) -> None:
     """DIAG_IOCSDEL takes the registered name: that of a tracepoint is ENOENT."""
     _left_behind(ue, (" u32 a",), PERSIST | MULTI_FORMAT)
@@ -89,11 +78,8 @@ def test_delete_by_full_name(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
 
 
-@case(
-    spec="delete_user_event",
-    doc="Deleting: all formats are attempted; silent about what a failure leaves",
-    level="detail",
-)
+@case(spec="delete_user_event", level="detail")
+@doc("Deleting: all formats are attempted; silent about what a failure leaves")
 @variants(
     ("newest", "u8 a", "u:NAME u32 a\nu:NAME u64 a\nu:NAME u8 a\n"),
     ("middle", "u64 a", "u:NAME u32 a\nu:NAME u64 a\n"),
@@ -107,11 +93,8 @@ def test_delete_stops_at_busy(ue: UserEvents, held: str, left: str) -> None:
     assert ue.tracefs.dynamic_events().replace(ue.name(), "NAME") == left
 
 
-@case(
-    spec="delete_user_event",
-    doc="Deleting: deleting an event that persists requires CAP_PERFMON, otherwise -EPERM",
-    level="contract",
-)
+@case(spec="delete_user_event", level="contract")
+@doc("Deleting: deleting an event that persists requires CAP_PERFMON, otherwise -EPERM")
 def test_delete_not_permitted(ue: UserEvents) -> None:
     """Without CAP_PERFMON deleting persistent formats fails with EPERM."""
     _left_behind(ue, (" u32 a", " u64 a"), PERSIST | MULTI_FORMAT)
@@ -121,12 +104,9 @@ def test_delete_not_permitted(ue: UserEvents) -> None:
     assert len(tracepoints(ue)) == 2
 
 
-@case(
-    spec="user_event_match",
-    doc="Deleting: dynamic_events deletes one specific format; silent about system names and `!`",
-    needs="multi_format persist arguments_matched null_arguments_matched",
-    tier="quick",
-)
+@case(needs="multi_format persist arguments_matched null_arguments_matched", tier="quick")
+@spec("user_event_match")
+@doc("Deleting: dynamic_events deletes one specific format; silent about system names and `!`")
 @variants(
     ("by_fields_and_system", "-:user_events_multi/{} u32 a\n", "u:NAME u64 a\nu:NAME\n"),
     ("by_fields", "-:{} u64 a\n", "u:NAME u32 a\nu:NAME\n"),
@@ -159,11 +139,10 @@ def test_command_deletes_both_kinds(ue: UserEvents, target: str) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u64 a\n"
 
 
-@case(
-    spec="trace_dynevent.c:dyn_event_release",
-    doc="Deleting: dynamic_events deletes one specific format; silent about single-format "
-    "events beside it",
-    level="detail",
+@case(spec="trace_dynevent.c:dyn_event_release", level="detail")
+@doc(
+    "Deleting: dynamic_events deletes one specific format; silent about single-format "
+    "events beside it"
 )
 @variants(("older", MULTI_FORMAT, 2), ("newer", 0, 1))
 def test_command_stops_at_busy(ue: UserEvents, held: int, left: int) -> None:
@@ -175,11 +154,8 @@ def test_command_stops_at_busy(ue: UserEvents, held: int, left: int) -> None:
     assert ue.tracefs.dynamic_events() == ("u:" + ue.name() + " u32 a\n") * left
 
 
-@case(
-    spec="user_event_create",
-    doc="Overview: dynamic_events takes the format of the ioctl; silent about flags",
-    tier="quick",
-)
+@case(spec="user_event_create", tier="quick")
+@doc("Overview: dynamic_events takes the format of the ioctl; silent about flags")
 def test_command_makes_single(ue: UserEvents) -> None:
     """A command creates a single-format event, even if formats of its name exist."""
     ue.event("u32 a", flags=MULTI_FORMAT)

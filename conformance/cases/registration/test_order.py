@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.abi.uapi import DIAG_IOCSREG
-from conformance.cases.case import surface, variants
+from conformance.cases.case import spec, surface, variants
 from conformance.cases.support.registration import (
     PERSIST,
     UNKNOWN_FLAG,
@@ -159,12 +159,8 @@ def test_order_permission_at_the_maximum(ue: UserEvents) -> None:
     assert error_of(data.register(ue.name(), flags=PERSIST)) == "EPERM"
 
 
-@case(
-    spec="user_event_parse",
-    needs="arguments_matched text_flags_refused",
-    tier="full",
-    bug="enomem-for-bad-address",
-)
+@case(needs="arguments_matched text_flags_refused", tier="full", bug="enomem-for-bad-address")
+@spec("user_event_parse")
 @variants(
     ("compared-before-parsed", "e long a", {}, "EADDRINUSE"),
     ("compared-before-word", "e u32 a", {"enable_addr": 0}, "EADDRINUSE"),

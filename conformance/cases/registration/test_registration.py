@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 
 from conformance.abi.uapi import DIAG_IOCSREG
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.registration import (
     PERSIST,
     UNTOUCHED,
@@ -24,10 +24,8 @@ case = surface(
 )
 
 
-@case(
-    doc="Registering: size must be that of struct user_reg; silent about other sizes",
-    profiles="6.4..",
-)
+@case(profiles="6.4..")
+@doc("Registering: size must be that of struct user_reg; silent about other sizes")
 @variants(
     ("4096-zero", 4096, bytes(4068), ""),
     ("0", 0, b"", "EINVAL"),
@@ -56,11 +54,8 @@ def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     assert ue.open_data().ioctl(DIAG_IOCSREG, address).errno == "EFAULT"
 
 
-@case(
-    doc="Registering: write_index is set upon success; silent about memory that cannot be written",
-    level="detail",
-    profiles="6.4..",
-)
+@case(level="detail", profiles="6.4..")
+@doc("Registering: write_index is set upon success; silent about memory that cannot be written")
 @variants(("read", mmap.PROT_READ, ""), ("none", PROT_NONE, "EFAULT"))
 def test_struct_protected(ue: UserEvents, protection: int, errno: str) -> None:
     """A structure in read-only memory registers successfully, but gets no index."""
@@ -75,12 +70,8 @@ def test_struct_protected(ue: UserEvents, protection: int, errno: str) -> None:
     assert word.value == (0xFFFF_FFFF if errno else 0xFFFF_FFFE)
 
 
-@case(
-    spec="lib/usercopy.c:check_zeroed_user",
-    doc="Registering: size must be that of struct user_reg; silent about other sizes",
-    level="detail",
-    profiles="6.4..",
-)
+@case(spec="lib/usercopy.c:check_zeroed_user", level="detail", profiles="6.4..")
+@doc("Registering: size must be that of struct user_reg; silent about other sizes")
 @variants(("zero", bytes(8), "EFAULT"), ("nonzero", b"\x01" * 8, "E2BIG"))
 def test_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None:
     """An unreadable byte past the known members is EFAULT, unless one before it is nonzero."""
@@ -89,11 +80,8 @@ def test_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None:
     assert data.ioctl(DIAG_IOCSREG, ue.process.place(raw + tail)).errno == errno
 
 
-@case(
-    doc="Registering: a flag that is not supported gives -EINVAL",
-    level="contract",
-    profiles="6.4..",
-)
+@case(level="contract", profiles="6.4..")
+@doc("Registering: a flag that is not supported gives -EINVAL")
 @variants({"4": 0x4, "5": 0x5, "8": 0x8, "4000": 0x4000, "8000": 0x8000})
 def test_unknown_flags(ue: UserEvents, flags: int) -> None:
     """An unknown flag is EINVAL, even together with a known one."""
@@ -101,21 +89,16 @@ def test_unknown_flags(ue: UserEvents, flags: int) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(
-    spec="user_events_ioctl_reg: strndup_user",
-    doc="Registering: name_args points to a string; silent about memory that cannot be read",
-)
+@case(spec="user_events_ioctl_reg: strndup_user")
+@doc("Registering: name_args points to a string; silent about memory that cannot be read")
 @variants({"null": 0, "first-page": 0x100, "kernel-half": KERNEL_HALF})
 def test_string_unreadable(ue: UserEvents, address: int) -> None:
     """A string at an unreadable address is EFAULT."""
     assert error_of(ue.open_data().register("", name_args=address)) == "EFAULT"
 
 
-@case(
-    spec="mm/util.c:strndup_user",
-    doc="Registering: name_args points to a string; silent about memory that cannot be read",
-    level="detail",
-)
+@case(spec="mm/util.c:strndup_user", level="detail")
+@doc("Registering: name_args points to a string; silent about memory that cannot be read")
 @variants(
     ("terminated", 20, b"\0", ""),
     ("20", 20, b"", "EFAULT"),
@@ -128,10 +111,8 @@ def test_string_cut_off(ue: UserEvents, length: int, end: bytes, errno: str) -> 
     assert ue.open_data().register("", name_args=text).errno == errno
 
 
-@case(
-    spec="user_events_ioctl_reg: strndup_user, MAX_EVENT_DESC",
-    doc="Registering: name_args points to a string; silent about its length",
-)
+@case(spec="user_events_ioctl_reg: strndup_user, MAX_EVENT_DESC")
+@doc("Registering: name_args points to a string; silent about its length")
 @variants((512, "EINVAL"), (511, ""), (5000, "EINVAL"))
 def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
     """A string has at most 511 characters."""
@@ -156,23 +137,16 @@ def test_text_flags(ue: UserEvents, rest: str) -> None:
     assert ue.tracefs.status() == lines
 
 
-@case(
-    spec="user_event_parse_cmd",
-    doc="Command Format: flags follow the name; silent about colons in fields",
-)
+@case(spec="user_event_parse_cmd")
+@doc("Command Format: flags follow the name; silent about colons in fields")
 def test_colon_in_arguments(ue: UserEvents) -> None:
     """A colon after the first space belongs to the fields."""
     assert ue.open_data().register(f"{ue.name()} u32 a:b").errno == ""
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u32 a:b\n"
 
 
-@case(
-    spec="user_event_capable",
-    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM",
-    level="contract",
-    profiles="6.4..",
-    needs="persist",
-)
+@case(spec="user_event_capable", level="contract", profiles="6.4..", needs="persist")
+@doc("Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM")
 @variants(("plain", 0, ""), ("persist", 1, "EPERM"))
 def test_persist_forbidden(ue: UserEvents, flags: int, errno: str) -> None:
     """USER_EVENT_REG_PERSIST needs CAP_PERFMON."""
@@ -180,13 +154,8 @@ def test_persist_forbidden(ue: UserEvents, flags: int, errno: str) -> None:
     assert ue.tracefs.status() == ("" if errno else f"{ue.name()}\n")
 
 
-@case(
-    spec="user_event_parse",
-    doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON; silent about events that exist",
-    profiles="6.4..",
-    needs="persist",
-    tier="full",
-)
+@case(spec="user_event_parse", profiles="6.4..", needs="persist", tier="full")
+@doc("Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON; silent about events that exist")
 def test_persist_of_existing_forbidden(ue: UserEvents) -> None:
     """The flag is EPERM even if the event already persists; without the flag it registers."""
     ue.new_process().open_data().register(ue.name(), flags=PERSIST)
@@ -195,11 +164,10 @@ def test_persist_of_existing_forbidden(ue: UserEvents) -> None:
     assert data.register(ue.name()).index == 0
 
 
-@case(
-    spec="find_user_event",
-    doc="Registering: without USER_EVENT_REG_MULTI_FORMAT a changed format is blocked; "
-    "silent about the error",
-    tier="full",
+@case(spec="find_user_event", tier="full")
+@doc(
+    "Registering: without USER_EVENT_REG_MULTI_FORMAT a changed format is blocked; "
+    "silent about the error"
 )
 @variants(
     ("none", ""),
@@ -219,13 +187,8 @@ def test_other_fields(ue: UserEvents, fields: str) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u32 a; u64 b\n"
 
 
-@case(
-    spec="user_event_parse",
-    doc="Registering: USER_EVENT_REG_PERSIST keeps the event; silent about one that exists without",
-    profiles="6.4..",
-    needs="persist auto_delete",
-    tier="full",
-)
+@case(spec="user_event_parse", profiles="6.4..", needs="persist auto_delete", tier="full")
+@doc("Registering: USER_EVENT_REG_PERSIST keeps the event; silent about one that exists without")
 def test_existing_keeps_flags(ue: UserEvents) -> None:
     """Registering an existing event with USER_EVENT_REG_PERSIST does not make it persist."""
     data = ue.open_data()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import struct
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.registration import UNTOUCHED
 from conformance.cases.support.status_page_registration import IOCSREG, UNANSWERED, overlay, reg_of
 from conformance.client.addresses import PAGE
@@ -27,11 +27,8 @@ LOW = 0x10_0000
 PLACE = {"byte-status": 16, "bit-status": 12}
 
 
-@case(
-    spec="user_reg_get",
-    doc="Registering: size ensures compatibility; silent about other sizes",
-    profiles="5.18..6.0",
-)
+@case(spec="user_reg_get", profiles="5.18..6.0")
+@doc("Registering: size ensures compatibility; silent about other sizes")
 @variants(
     (24, ""),
     (0, "EFAULT"),
@@ -55,12 +52,9 @@ def test_byte_status_size(ue: UserEvents, size: int, errno: str) -> None:
     assert (seen.errno, seen.index) == (errno, UNTOUCHED if errno else 0)
 
 
-@case(
-    spec="include/linux/uaccess.h:copy_struct_from_user",
-    doc="Registering: size ensures compatibility; silent about other sizes",
-    profiles="5.18..6.0",
-    isolation="global",
-)
+@case(profiles="5.18..6.0", isolation="global")
+@spec("include/linux/uaccess.h:copy_struct_from_user")
+@doc("Registering: size ensures compatibility; silent about other sizes")
 @variants((12, ""), (11, ""), (10, "EFAULT"), (13, "EFAULT"), (16, "EFAULT"))
 def test_byte_status_cut_pointer(ue: UserEvents, size: int, errno: str) -> None:
     """Until 6.0 a size may cut off a pointer; results are stored at their offsets regardless."""
@@ -74,12 +68,8 @@ def test_byte_status_cut_pointer(ue: UserEvents, size: int, errno: str) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == ("" if errno else "u:low\n")
 
 
-@case(
-    spec="user_reg_get",
-    doc="Registering: size ensures compatibility; silent about other sizes",
-    level="behaviour",
-    profiles="6.1..6.3",
-)
+@case(spec="user_reg_get", level="behaviour", profiles="6.1..6.3")
+@doc("Registering: size ensures compatibility; silent about other sizes")
 @variants(
     (19, "EINVAL"),
     (20, ""),
@@ -97,11 +87,8 @@ def test_bit_status_size(ue: UserEvents, size: int, errno: str) -> None:
     assert (seen.errno, seen.index) == (errno, UNTOUCHED if errno else 0)
 
 
-@case(
-    spec="user_reg_get: copy_struct_from_user",
-    doc="Registering: size ensures compatibility; silent about other sizes",
-    level="behaviour",
-)
+@case(spec="user_reg_get: copy_struct_from_user", level="behaviour")
+@doc("Registering: size ensures compatibility; silent about other sizes")
 @variants(
     ("nonzero-first", 32, 24, "E2BIG"),
     ("nonzero-last", 32, 31, "E2BIG"),
@@ -123,11 +110,8 @@ def test_status_long_size(ue: UserEvents, size: int, nonzero: int, errno: str) -
     assert (seen.errno, seen.index) == (errno, UNTOUCHED if errno else 0)
 
 
-@case(
-    spec="lib/usercopy.c:check_zeroed_user",
-    doc="Registering: size ensures compatibility; silent about other sizes",
-    tier="full",
-)
+@case(spec="lib/usercopy.c:check_zeroed_user", tier="full")
+@doc("Registering: size ensures compatibility; silent about other sizes")
 @variants(
     ("zero-before-the-fault", bytes(8), "EFAULT"),
     ("nonzero-before-the-fault", bytes(7) + b"\1", "E2BIG"),
@@ -153,11 +137,8 @@ def test_status_read_only(ue: UserEvents) -> None:
     assert data.register(ue.name("next")).index == 1
 
 
-@case(
-    doc="Registering: two outputs are set; silent about memory that cannot be written",
-    profiles="5.18..6.0",
-    isolation="global",
-)
+@case(profiles="5.18..6.0", isolation="global")
+@doc("Registering: two outputs are set; silent about memory that cannot be written")
 @variants((20, b"\1\0\0\0"), (22, b"\1\0\0\0\xee\xee"), (16, b""), (18, b"\xee\xee"))
 def test_status_beyond_the_end(ue: UserEvents, present: int, answers: bytes) -> None:
     """Until 6.0 a result past the end of the mapping is lost; the other one is stored."""
@@ -169,10 +150,8 @@ def test_status_beyond_the_end(ue: UserEvents, present: int, answers: bytes) -> 
     assert seen[:16] == raw[:16]
 
 
-@case(
-    doc="Registering: two outputs are set; silent about memory that cannot be written",
-    isolation="global",
-)
+@case(isolation="global")
+@doc("Registering: two outputs are set; silent about memory that cannot be written")
 @variants(
     ("between-second", 4, True, b"\2\0\0\0", UNANSWERED),
     ("between-first", 4, False, UNANSWERED, b"\0\0\0\0"),

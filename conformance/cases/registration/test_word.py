@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.registration import error_of
 from conformance.client.addresses import PROT_NONE
 from conformance.client.data_file import Word
@@ -19,11 +19,8 @@ case = surface(
 )
 
 
-@case(
-    spec="user_reg_get",
-    doc="Registering: enable_size must be 4 or, on 64-bit kernels, 8",
-    level="contract",
-)
+@case(spec="user_reg_get", level="contract")
+@doc("Registering: enable_size must be 4 or, on 64-bit kernels, 8")
 @variants(
     {str(n): (n, "" if n in (4, 8) else "EINVAL") for n in (0, 1, 2, 3, 4, 5, 8, 12, 16, 132)}
 )
@@ -35,11 +32,8 @@ def test_enable_size(ue: UserEvents, size: int, errno: str) -> None:
     assert ue.open_data().register(ue.name(), word=word, enable_size=size).errno == errno
 
 
-@case(
-    spec="user_reg_get",
-    doc="Registering: enable_addr must be naturally aligned and write accessible",
-    level="contract",
-)
+@case(spec="user_reg_get", level="contract")
+@doc("Registering: enable_addr must be naturally aligned and write accessible")
 @variants(
     ("u32-2", 4, 2, "EINVAL"),
     ("u64-4", 8, 4, "EINVAL"),
@@ -56,11 +50,8 @@ def test_misaligned(ue: UserEvents, size: int, offset: int, errno: str) -> None:
     assert ue.open_data().register(ue.name(), word=word).errno == errno
 
 
-@case(
-    spec="user_reg_get",
-    doc="Registering: enable_bit is a bit of the value that has enable_size bytes",
-    level="contract",
-)
+@case(spec="user_reg_get", level="contract")
+@doc("Registering: enable_bit is a bit of the value that has enable_size bytes")
 @variants(
     ("u32-32", 4, 32, "EINVAL"),
     ("u64-63", 8, 63, ""),
@@ -101,11 +92,8 @@ def test_word_taken(ue: UserEvents, definition: str, size: int) -> None:
     assert ue.tracefs.status() == f"{ue.name()}\n"
 
 
-@case(
-    spec="user_event_enabler_exists; user_events_ioctl_unreg",
-    doc="Status: the kernel updates the registered bit as tools attach and detach",
-    level="contract",
-)
+@case(spec="user_event_enabler_exists; user_events_ioctl_unreg", level="contract")
+@doc("Status: the kernel updates the registered bit as tools attach and detach")
 def test_words_far_apart(ue: UserEvents) -> None:
     """All bits of an address are compared: words 4 GiB apart are two."""
     data = ue.open_data()
@@ -128,11 +116,8 @@ def test_word_taken_by_descriptor(ue: UserEvents) -> None:
     assert error_of(ue.open_data().register(ue.name("f"), word=word)) == "EADDRINUSE"
 
 
-@case(
-    spec="user_event_mm_dup",
-    doc="Unregistering: fork() retains registered events; silent about a word used twice",
-    tier="full",
-)
+@case(spec="user_event_mm_dup", tier="full")
+@doc("Unregistering: fork() retains registered events; silent about a word used twice")
 def test_word_taken_after_fork(ue: UserEvents) -> None:
     """A forked child inherits the word: EADDRINUSE there, until it unregisters."""
     event = ue.event()
@@ -159,10 +144,8 @@ def test_word_free_again(ue: UserEvents) -> None:
     assert data.register(ue.name("f"), word=word).errno == ""
 
 
-@case(
-    doc="Registering: enable_addr must be write accessible; silent about the error",
-    bug="enomem-for-bad-address",
-)
+@case(bug="enomem-for-bad-address")
+@doc("Registering: enable_addr must be write accessible; silent about the error")
 @variants(("read-only", mmap.PROT_READ), ("no-access", PROT_NONE), ("unmapped", None))
 def test_word_unwritable(ue: UserEvents, protection: int | None) -> None:
     """A word that cannot be written is EFAULT."""
@@ -175,10 +158,8 @@ def test_word_unwritable(ue: UserEvents, protection: int | None) -> None:
     assert error_of(ue.open_data().register(ue.name(), enable_addr=address)) == errno
 
 
-@case(
-    doc="Registering: enable_addr must be write accessible; silent about the error",
-    switch="enomem-for-bad-address",
-)
+@case(switch="enomem-for-bad-address")
+@doc("Registering: enable_addr must be write accessible; silent about the error")
 @variants({"u32": 4, "u64": 8})
 def test_word_null(ue: UserEvents, size: int) -> None:
     """A word is required: address zero is EFAULT."""
@@ -187,12 +168,8 @@ def test_word_null(ue: UserEvents, size: int) -> None:
     assert error_of(seen) == errno
 
 
-@case(
-    doc="Registering: enable_addr must be write accessible; silent about what a failure leaves",
-    level="detail",
-    tier="full",
-    bug="enomem-for-bad-address",
-)
+@case(level="detail", tier="full", bug="enomem-for-bad-address")
+@doc("Registering: enable_addr must be write accessible; silent about what a failure leaves")
 def test_word_unwritable_leaves_event(ue: UserEvents) -> None:
     """After a bad address the event exists and keeps its write index, which a retry returns."""
     data = ue.open_data()
@@ -207,12 +184,8 @@ def test_word_unwritable_leaves_event(ue: UserEvents) -> None:
     assert data.register(f"{ue.name('a')} u32 x").index == 0
 
 
-@case(
-    doc="Registering: enable_addr must be write accessible; silent about what a failure leaves",
-    level="detail",
-    needs="auto_delete",
-    tier="full",
-)
+@case(level="detail", needs="auto_delete", tier="full")
+@doc("Registering: enable_addr must be write accessible; silent about what a failure leaves")
 def test_word_unwritable_event_goes(ue: UserEvents) -> None:
     """The event left by a bad address is deleted when the descriptor is closed."""
     data = ue.open_data()
@@ -222,10 +195,8 @@ def test_word_unwritable_event_goes(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    doc="Registering: enable_addr must be write accessible; silent about what a failure leaves",
-    tier="full",
-)
+@case(tier="full")
+@doc("Registering: enable_addr must be write accessible; silent about what a failure leaves")
 def test_word_unwritable_is_not_followed(ue: UserEvents) -> None:
     """After a bad address the word is not registered: ENOENT, and the address can be registered."""
     data = ue.open_data()

@@ -6,7 +6,7 @@ first, so one CPU suffices.
 
 from __future__ import annotations
 
-from conformance.cases.case import surface
+from conformance.cases.case import doc, spec, surface
 from conformance.cases.support.smp import enable_file
 from conformance.client.addresses import PAGE
 from conformance.client.data_file import Word
@@ -57,9 +57,8 @@ class _Ahead:
         return answers
 
 
-@case(
-    spec="user_event_enabler_dup; trace_events_user.c:user_event_enabler_fault_fixup", tier="quick"
-)
+@case(tier="quick")
+@spec("user_event_enabler_dup; trace_events_user.c:user_event_enabler_fault_fixup")
 def test_fork_behind_a_fault(ue: UserEvents) -> None:
     """A child forked while the kernel faults in its parent's page: its enable bit follows each
     later enable and disable.
@@ -102,12 +101,10 @@ def test_fork_behind_an_unregistered_word(ue: UserEvents) -> None:
     assert word.wait() == 0
 
 
-@case(
-    spec="user_events_ioctl_unreg: ENABLE_VAL_FREEING_BIT; "
-    "trace_events_user.c:user_event_enabler_fault_fixup",
-    doc="Unregistering: disables the bit at the address",
-    needs="auto_delete",
-    tier="quick",
+@case(doc="Unregistering: disables the bit at the address", needs="auto_delete", tier="quick")
+@spec(
+    "user_events_ioctl_unreg: ENABLE_VAL_FREEING_BIT; "
+    "trace_events_user.c:user_event_enabler_fault_fixup"
 )
 def test_unregistered_behind_a_fault(ue: UserEvents) -> None:
     """A word unregistered while it waits for its page stays clear and holds nothing: neither its
@@ -132,11 +129,8 @@ def test_unregistered_behind_a_fault(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="user_event_enabler_exists; trace_events_user.c:user_events_ioctl_unreg",
-    doc="Registering: silent about an address and bit that are in use",
-    level="behaviour",
-)
+@case(doc="Registering: silent about an address and bit that are in use", level="behaviour")
+@spec("user_event_enabler_exists; trace_events_user.c:user_events_ioctl_unreg")
 def test_registered_behind_a_fault(ue: UserEvents) -> None:
     """A word unregistered while it waits for its page is in use until then: EADDRINUSE."""
     ahead = _Ahead(ue)
@@ -150,12 +144,9 @@ def test_registered_behind_a_fault(ue: UserEvents) -> None:
     assert {"EADDRINUSE": 1} in answers[2::3]
 
 
-@case(
-    spec="delayed_destroy_user_event: looks again whether it was the last",
-    doc="Deleting: events auto-delete when no references are left",
-    needs="auto_delete",
-    tier="quick",
-)
+@case(needs="auto_delete", tier="quick")
+@spec("delayed_destroy_user_event: looks again whether it was the last")
+@doc("Deleting: events auto-delete when no references are left")
 def test_registered_behind_the_last(ue: UserEvents) -> None:
     """Registering an event right after its last reference was dropped keeps it alive, until the
     new reference is dropped.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.smp import Racers, enable_file
 from conformance.cases.support.status_page import map_page
 from conformance.client.races import race, track
@@ -62,11 +62,10 @@ def test_two_bits_of_a_word(ue: UserEvents) -> None:
     assert word.value == 0x81
 
 
-@case(
-    spec="update_reg_page_for: under event_mutex",
-    doc="user_events.rst@v6.1: Status: the bit of status_bit tells whether anything is "
-    "attached to that event",
-    profiles="5.18..6.3",
+@case(spec="update_reg_page_for: under event_mutex", profiles="5.18..6.3")
+@doc(
+    "user_events.rst@v6.1: Status: the bit of status_bit tells whether anything is "
+    "attached to that event"
 )
 @variants({"threads": THREAD, "processes": 0})
 def test_two_places_of_a_page(ue: UserEvents, flags: int) -> None:
@@ -85,11 +84,8 @@ def test_two_places_of_a_page(ue: UserEvents, flags: int) -> None:
     assert (page.shows(first.place), page.shows(second.place)) == (1, 0)
 
 
-@case(
-    spec="user_event_enabler_create; user_events_ioctl_unreg",
-    doc="Status: the bit that was registered for the event is updated as tools attach and detach",
-    profiles="6.4..",
-)
+@case(spec="user_event_enabler_create; user_events_ioctl_unreg", profiles="6.4..")
+@doc("Status: the bit that was registered for the event is updated as tools attach and detach")
 @variants(("on", True, 32), ("off", False, 0))
 def test_registrations_come_and_go(ue: UserEvents, listening: bool, left: int) -> None:
     """A word that is registered repeatedly during switching is right once all is quiet."""
@@ -127,11 +123,8 @@ def test_registered_while_enabled(ue: UserEvents, flags: int) -> None:
     assert {word.value for word in words} == {2}
 
 
-@case(
-    spec="user_events_ioctl_unreg: user_event_mm_clear_bit",
-    doc="Unregistering: disables the bit at the address",
-    profiles="6.4..",
-)
+@case(spec="user_events_ioctl_unreg: user_event_mm_clear_bit", profiles="6.4..")
+@doc("Unregistering: disables the bit at the address")
 @variants(1, 2, 3, 4)
 def test_unregistered_while_enabled(ue: UserEvents, again: int) -> None:
     """A bit is clear after it is unregistered, even if the event is enabled at that moment."""
@@ -150,11 +143,8 @@ ONE = struct.pack("<I", 1)
 TWO = struct.pack("<I", 2)
 
 
-@case(
-    spec="user_event_ftrace",
-    doc="Writing Data: a write to the descriptor of a registration writes an entry for its event",
-    isolation="global",
-)
+@case(spec="user_event_ftrace", isolation="global")
+@doc("Writing Data: a write to the descriptor of a registration writes an entry for its event")
 @variants({"threads": THREAD, "processes": 0})
 def test_no_record_is_lost(ue: UserEvents, flags: int) -> None:
     """Of concurrent writes on two CPUs each is recorded completely."""
@@ -182,11 +172,8 @@ def _entries(ue: UserEvents, cpu: int) -> str:
     return ue.tracefs.read(path, View.COUNTS).text.splitlines()[0]
 
 
-@case(
-    spec="user_events_write_core",
-    doc="Writing Data: silent about the error of a write while nothing is attached",
-    level="behaviour",
-)
+@case(spec="user_events_write_core", level="behaviour")
+@doc("Writing Data: silent about the error of a write while nothing is attached")
 @variants({"threads": THREAD, "processes": 0})
 def test_written_while_switched(ue: UserEvents, flags: int) -> None:
     """A write during switching is recorded completely or not at all."""
@@ -206,10 +193,8 @@ def test_written_while_switched(ue: UserEvents, flags: int) -> None:
     assert ue.tracefs.distinct_records() == [ue.line("v=0x1 (1)", dump="01 00 00 00")]
 
 
-@case(
-    spec="user_events_ref_add: the old array is freed after a grace period",
-    doc="Registering: write_index represents the event when writing data",
-)
+@case(spec="user_events_ref_add: the old array is freed after a grace period")
+@doc("Registering: write_index represents the event when writing data")
 def test_written_while_registered(ue: UserEvents) -> None:
     """An index stays valid while the descriptor registers more events."""
     both = Racers(ue)
@@ -226,11 +211,8 @@ def test_written_while_registered(ue: UserEvents) -> None:
     assert ue.tracefs.distinct_records() == [ue.line("v=0x1 (1)", dump="01 00 00 00")]
 
 
-@case(
-    spec="user_events_write_core; user_events_release",
-    doc="Writing Data: silent about a descriptor that is closed",
-    level="behaviour",
-)
+@case(spec="user_events_write_core; user_events_release", level="behaviour")
+@doc("Writing Data: silent about a descriptor that is closed")
 def test_written_while_closed(ue: UserEvents) -> None:
     """Writing through a descriptor that another thread closes fails with EBADF."""
     both = Racers(ue)

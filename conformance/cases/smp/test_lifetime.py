@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.smp import Racers, enable_file
 from conformance.client.addresses import PAGE
 from conformance.client.data_file import Word
@@ -110,10 +110,8 @@ def test_fork_while_a_fault_waits(ue: UserEvents, discarded: bool) -> None:
     assert copy.wait() == 16
 
 
-@case(
-    doc="Registering: enable_addr must be write accessible; silent about one that is not any more",
-    level="behaviour",
-)
+@case(level="behaviour")
+@doc("Registering: enable_addr must be write accessible; silent about one that is not any more")
 @variants(
     ("discarded", "discard"), ("unmapped", "unmap"), ("protected", "protect"), ("moved", "move")
 )

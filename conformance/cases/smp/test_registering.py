@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT
 from conformance.cases.support.smp import Racers, enable_file
 from conformance.client.data_file import DataFile
@@ -24,11 +24,8 @@ NAMES = ("a", "b", "c")
 MORE_NAMES = (*NAMES, "d", "e")
 
 
-@case(
-    spec="user_events_ioctl: reg_mutex; find_user_event",
-    doc="Registering: silent about equal registrations without MULTI_FORMAT",
-    level="behaviour",
-)
+@case(spec="user_events_ioctl: reg_mutex; find_user_event", level="behaviour")
+@doc("Registering: silent about equal registrations without MULTI_FORMAT")
 @variants({"threads": THREAD, "memory": CLONE_VM, "processes": 0})
 def test_same_definition(ue: UserEvents, flags: int) -> None:
     """Two tasks that register the same definition concurrently share one event."""
@@ -42,13 +39,9 @@ def test_same_definition(ue: UserEvents, flags: int) -> None:
     assert sorted(ue.tracefs.dynamic_events().splitlines()) == lines
 
 
-@case(
-    spec="user_events_ioctl: reg_mutex; user_event_match",
-    doc="Registering: without MULTI_FORMAT another format is blocked; silent about the error",
-    level="behaviour",
-    profiles="6.4..",
-    needs="arguments_matched",
-)
+@case(level="behaviour", profiles="6.4..", needs="arguments_matched")
+@spec("user_events_ioctl: reg_mutex; user_event_match")
+@doc("Registering: without MULTI_FORMAT another format is blocked; silent about the error")
 @variants({"threads": THREAD, "processes": 0})
 def test_different_definitions(ue: UserEvents, flags: int) -> None:
     """Of two tasks that register different definitions of one name, one gets EADDRINUSE."""
@@ -68,12 +61,9 @@ def test_different_definitions(ue: UserEvents, flags: int) -> None:
     assert sorted(ue.tracefs.dynamic_events().splitlines()) == lines
 
 
-@case(
-    spec="user_events_ioctl: reg_mutex; user_event_set_tp_name",
-    doc="Registering: with MULTI_FORMAT each unique pair of name and format has its tracepoint",
-    profiles="6.9..",
-    needs="multi_format",
-)
+@case(profiles="6.9..", needs="multi_format")
+@spec("user_events_ioctl: reg_mutex; user_event_set_tp_name")
+@doc("Registering: with MULTI_FORMAT each unique pair of name and format has its tracepoint")
 def test_different_formats(ue: UserEvents) -> None:
     """Two formats of one name registered concurrently become two events."""
     both = Racers(ue)
@@ -89,12 +79,9 @@ def test_different_formats(ue: UserEvents) -> None:
     assert len(ue.tracefs.dynamic_events().splitlines()) == 2
 
 
-@case(
-    spec="user_events_ioctl: reg_mutex; current_user_event_enabler_exists",
-    doc="Registering: silent about an address and bit that are in use",
-    level="behaviour",
-    profiles="6.4..",
-)
+@case(level="behaviour", profiles="6.4..")
+@spec("user_events_ioctl: reg_mutex; current_user_event_enabler_exists")
+@doc("Registering: silent about an address and bit that are in use")
 @variants({"threads": THREAD, "memory": CLONE_VM})
 def test_one_word_and_bit(ue: UserEvents, flags: int) -> None:
     """Of two tasks that share memory and register the same bit concurrently, one succeeds."""
@@ -108,11 +95,8 @@ def test_one_word_and_bit(ue: UserEvents, flags: int) -> None:
     assert pairs == [["0", "EADDRINUSE"]] * 2
 
 
-@case(
-    spec="user_events_ioctl: reg_mutex; user_events_ref_add",
-    doc="Registering: write_index is unique to the file descriptor used",
-    profiles="6.4..",
-)
+@case(spec="user_events_ioctl: reg_mutex; user_events_ref_add", profiles="6.4..")
+@doc("Registering: write_index is unique to the file descriptor used")
 def test_indices_of_one_file(ue: UserEvents) -> None:
     """Threads that register through one descriptor concurrently get an index each."""
     both = Racers(ue)
@@ -144,11 +128,8 @@ def test_deleted_while_registered(ue: UserEvents) -> None:
         ue.tracefs.disable(ue.name(name))
 
 
-@case(
-    spec="user_event_create: reg_mutex",
-    doc="Overview: silent about a command for an existing event",
-    level="behaviour",
-)
+@case(spec="user_event_create: reg_mutex", level="behaviour")
+@doc("Overview: silent about a command for an existing event")
 def test_defined_while_registered(ue: UserEvents) -> None:
     """A definition given by command and by registration concurrently is one event."""
     both = Racers(ue)
@@ -165,10 +146,8 @@ def test_defined_while_registered(ue: UserEvents) -> None:
     assert sorted(ue.tracefs.dynamic_events().splitlines()) == lines
 
 
-@case(
-    spec="user_event_parse: find_user_event under event_mutex; user_event_free",
-    needs="lasting_events",
-)
+@case(needs="lasting_events")
+@spec("user_event_parse: find_user_event under event_mutex; user_event_free")
 def test_removed_while_registered(ue: UserEvents) -> None:
     """If an event is removed by command while another task registers it, it exists afterwards."""
     both = Racers(ue)
@@ -186,12 +165,9 @@ def test_removed_while_registered(ue: UserEvents) -> None:
         ue.tracefs.disable(ue.name(name))
 
 
-@case(
-    spec="delete_user_event; trace.c:tracing_open_file_tr",
-    doc="Deleting: delete succeeds only without references; silent about open files",
-    level="detail",
-    needs="lasting_events",
-)
+@case(level="detail", needs="lasting_events")
+@spec("delete_user_event; trace.c:tracing_open_file_tr")
+@doc("Deleting: delete succeeds only without references; silent about open files")
 def test_deleted_while_opened(ue: UserEvents) -> None:
     """If an event is deleted while its file is opened, the open file has no effect."""
     both = Racers(ue)
@@ -210,12 +186,8 @@ def test_deleted_while_opened(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(
-    spec="user_events_release; delayed_destroy_user_event",
-    doc="Deleting: events auto-delete when no references are left",
-    profiles="6.4..",
-    needs="auto_delete",
-)
+@case(spec="user_events_release; delayed_destroy_user_event", profiles="6.4..", needs="auto_delete")
+@doc("Deleting: events auto-delete when no references are left")
 @variants({"threads": THREAD, "processes": 0})
 def test_closed_while_registered(ue: UserEvents, flags: int) -> None:
     """Registering an event while its last descriptor is closed yields that event or a new one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.status_text import without_maximum
 from conformance.client.addresses import READ_WRITE
 from conformance.client.files import File
@@ -20,11 +20,8 @@ case = surface(
 )
 
 
-@case(
-    spec="create_user_tracefs",
-    doc="Status: administrators read the file; silent about its mode",
-    level="behaviour",
-)
+@case(spec="create_user_tracefs", level="behaviour")
+@doc("Status: administrators read the file; silent about its mode")
 def test_file_mode(ue: UserEvents) -> None:
     """Owner and group can read the file; where it can be mapped the owner can also write it."""
     # Before 6.4 a shared mapping required a writable descriptor.
@@ -32,22 +29,16 @@ def test_file_mode(ue: UserEvents) -> None:
     assert ue.tracefs.mode("/sys/kernel/tracing/user_events_status") == mode
 
 
-@case(
-    spec="fs/tracefs/inode.c: the root directory has mode 0700",
-    doc="Status: administrators read the file; silent about its mode",
-)
+@case(spec="fs/tracefs/inode.c: the root directory has mode 0700")
+@doc("Status: administrators read the file; silent about its mode")
 def test_ordinary_user(ue: UserEvents) -> None:
     """A user without capabilities cannot open the file: EACCES."""
     ue.process.setuid()
     assert File(ue.process, STATUS).opened.errno == "EACCES"
 
 
-@case(
-    spec="user_status_fops",
-    doc="Status: the file is read; silent about mapping it",
-    level="behaviour",
-    profiles="6.4..",
-)
+@case(spec="user_status_fops", level="behaviour", profiles="6.4..")
+@doc("Status: the file is read; silent about mapping it")
 @variants(
     ("shared", os.O_RDONLY, mmap.PROT_READ, mmap.MAP_SHARED),
     ("private", os.O_RDONLY, mmap.PROT_READ, mmap.MAP_PRIVATE),

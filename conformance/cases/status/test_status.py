@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.status_text import whole_status
 from conformance.client.user_events import UserEvents
 
@@ -52,10 +52,8 @@ def test_totals(
     assert (blank, shown) == ("\n\n", totals + "\n")
 
 
-@case(
-    spec="find_user_event",
-    doc="Status: the file shows each registered event once and counts it in Active",
-)
+@case(spec="find_user_event")
+@doc("Status: the file shows each registered event once and counts it in Active")
 def test_counted_once(ue: UserEvents) -> None:
     """An event that two processes registered on three descriptors is listed and counted once."""
     first, second = ue.open_data(), ue.open_data()
@@ -81,11 +79,8 @@ def test_persistent_counted(ue: UserEvents) -> None:
     assert whole_status(ue) == "\nActive: 0\nBusy: 0\n"
 
 
-@case(
-    spec="user_seq_show (hash_for_each), user_event_key; include/linux/jhash.h:jhash",
-    doc="Status: a line for each event; silent about their order",
-    level="detail",
-)
+@case(doc="Status: a line for each event; silent about their order", level="detail")
+@spec("user_seq_show (hash_for_each), user_event_key; include/linux/jhash.h:jhash")
 @variants(
     ("short", ("test", "test2", "a", "__test_event"), "__test_event\na\ntest2\ntest\n", ""),
     (
@@ -161,12 +156,8 @@ def test_used_by_ftrace(ue: UserEvents) -> None:
     assert sorted(ue.tracefs.status().splitlines(keepends=True)) == sorted([idle, unused])
 
 
-@case(
-    spec="trace_events.c:__ftrace_event_enable_disable; trace_events_user.c:user_event_reg",
-    doc="Status: silent about enabling what is enabled",
-    level="detail",
-    isolation="events",
-)
+@case(doc="Status: silent about enabling what is enabled", level="detail", isolation="events")
+@spec("trace_events.c:__ftrace_event_enable_disable; trace_events_user.c:user_event_reg")
 def test_enabled_twice(ue: UserEvents) -> None:
     """Enabling an enabled event changes nothing: one disable ends the use."""
     event = ue.event(enabled=True)
@@ -176,12 +167,8 @@ def test_enabled_twice(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case(
-    doc="Status: a line is the name and a comment; silent about characters of names",
-    level="behaviour",
-    tier="quick",
-    isolation="events",
-)
+@case(level="behaviour", tier="quick", isolation="events")
+@doc("Status: a line is the name and a comment; silent about characters of names")
 @variants(
     ("fields", " u32 a; char[20] b", ""),
     ("struct", " struct s a 20", ""),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.registration import UNTOUCHED
 from conformance.cases.support.status_page import map_page
 from conformance.client.user_events import UserEvents
@@ -28,11 +28,10 @@ def test_index_counts(ue: UserEvents) -> None:
     assert places == [1, 2, 3, 4, 5]
 
 
-@case(
-    spec="user_event_parse",
-    doc="Registering: status_index, since 6.1 status_bit, is the place of the event; "
-    "write_index is valid for its descriptor",
-    level="contract",
+@case(spec="user_event_parse", level="contract")
+@doc(
+    "Registering: status_index, since 6.1 status_bit, is the place of the event; "
+    "write_index is valid for its descriptor"
 )
 def test_index_of_an_event(ue: UserEvents) -> None:
     """An event has one status index for all its registrations, and a write index per descriptor."""
@@ -78,9 +77,8 @@ def test_index_of_an_existing_name(ue: UserEvents, fields: str) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == "u:b u32 a\nu:e u32 a\nu:next\n"
 
 
-@case(
-    doc="Overview: dynamic_events takes the format of the ioctl; silent about places in the status"
-)
+@case
+@doc("Overview: dynamic_events takes the format of the ioctl; silent about places in the status")
 def test_index_by_dynamic_events(ue: UserEvents) -> None:
     """An event created through dynamic_events uses a number as well, and shows in the page."""
     page = map_page(ue.process)

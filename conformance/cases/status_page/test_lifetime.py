@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.status_page import map_page
 from conformance.client.user_events import UserEvents
 
@@ -66,10 +66,8 @@ def test_registrant_gone(ue: UserEvents, exits: bool) -> None:
     assert page.shows(place) == 0
 
 
-@case(
-    spec="delete_user_event, user_event_free",
-    doc="Deleting: succeeds only if no references are left in user and kernel space",
-)
+@case(spec="delete_user_event, user_event_free")
+@doc("Deleting: succeeds only if no references are left in user and kernel space")
 @variants({"ioctl": True, "dynamic-events": False})
 def test_enabled_cannot_go(ue: UserEvents, by: bool) -> None:
     """An enabled event cannot be deleted, and its byte stays set."""
@@ -100,12 +98,8 @@ def test_old_place_of_another(ue: UserEvents) -> None:
     assert page.shows(event.place) == 1
 
 
-@case(
-    spec="destroy_user_event",
-    doc="Status: silent about what a deleted event leaves",
-    level="behaviour",
-    tier="full",
-)
+@case(spec="destroy_user_event", level="behaviour", tier="full")
+@doc("Status: silent about what a deleted event leaves")
 def test_same_name_again(ue: UserEvents) -> None:
     """An event that is deleted and registered again starts disabled."""
     page = map_page(ue.process)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface
+from conformance.cases.case import doc, surface
 from conformance.cases.support.status_page import READ_WRITE, length_of, map_page, writable
 from conformance.cases.support.status_page_registration import IOCSREG, reg_of
 from conformance.client.user_events import UserEvents
@@ -32,10 +32,8 @@ def test_private_is_a_copy(ue: UserEvents) -> None:
     assert (page.load(4000).data, private.load(4000).data) == (b"\0", b"\xff")
 
 
-@case(
-    spec="trace_events_user.c:user_seq_show; mm/memory.c:wp_page_copy",
-    doc="Status: nothing is said about private mappings",
-)
+@case(spec="trace_events_user.c:user_seq_show; mm/memory.c:wp_page_copy")
+@doc("Status: nothing is said about private mappings")
 def test_private_is_unseen(ue: UserEvents) -> None:
     """A store to a private mapping is seen neither by the kernel nor by other processes."""
     page = map_page(ue.process)
@@ -59,10 +57,8 @@ def test_private_in_a_child(ue: UserEvents) -> None:
     assert (private.load(4000).data, child.load(4000).data) == (b"\0", b"\xff")
 
 
-@case(
-    spec="arch/x86/mm/pat/memtype.c:untrack_pfn",
-    doc="Status: nothing is said about private mappings",
-)
+@case(spec="arch/x86/mm/pat/memtype.c:untrack_pfn")
+@doc("Status: nothing is said about private mappings")
 def test_private_copy_exits(ue: UserEvents) -> None:
     """A process that exits with a modified private mapping leaves the page unchanged."""
     page = map_page(ue.process)
@@ -76,10 +72,8 @@ def test_private_copy_exits(ue: UserEvents) -> None:
     assert page.shows(place) == 1
 
 
-@case(
-    spec="trace_events_user.c:user_events_write_core",
-    doc="Status: programs map the page; silent about its use as a buffer",
-)
+@case(spec="trace_events_user.c:user_events_write_core")
+@doc("Status: programs map the page; silent about its use as a buffer")
 def test_payload_in_the_page(ue: UserEvents) -> None:
     """Index and payload of a write may lie in the page: zeros where there is no event."""
     page = map_page(ue.process)
@@ -88,11 +82,8 @@ def test_payload_in_the_page(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ["00 00 00 00"]
 
 
-@case(
-    spec="trace_events_user.c:user_reg_get",
-    doc="Status: programs map the page; silent about its use as a buffer",
-    isolation="global",
-)
+@case(spec="trace_events_user.c:user_reg_get", isolation="global")
+@doc("Status: programs map the page; silent about its use as a buffer")
 def test_structure_in_the_page(ue: UserEvents) -> None:
     """A structure may lie in the page, whose zeros give no size and no string."""
     page = map_page(ue.process)
@@ -100,11 +91,8 @@ def test_structure_in_the_page(ue: UserEvents) -> None:
     assert ue.open_data().ioctl(IOCSREG, page.address).errno == error
 
 
-@case(
-    spec="mm/util.c:strndup_user",
-    doc="Status: programs map the page; silent about its use as a buffer",
-    isolation="global",
-)
+@case(spec="mm/util.c:strndup_user", isolation="global")
+@doc("Status: programs map the page; silent about its use as a buffer")
 def test_string_in_the_page(ue: UserEvents) -> None:
     """A string may lie in the page: it is empty."""
     page = map_page(ue.process)
@@ -113,11 +101,8 @@ def test_string_in_the_page(ue: UserEvents) -> None:
     assert ue.tracefs.status(whole=True).startswith("1:\n\nActive: 1\n")
 
 
-@case(
-    spec="trace_events_user.c:user_events_ioctl_reg: put_user",
-    doc="Status: programs map the page; silent about its use as a buffer",
-    isolation="global",
-)
+@case(spec="trace_events_user.c:user_events_ioctl_reg: put_user", isolation="global")
+@doc("Status: programs map the page; silent about its use as a buffer")
 def test_answers_in_the_page(ue: UserEvents) -> None:
     """A structure that a program stores to the page is read from there, with results stored
     there.

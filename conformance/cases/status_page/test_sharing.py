@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 
 from conformance import ops
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.status_page import READ_WRITE, length_of, map_page
 from conformance.client.user_events import UserEvents
 
@@ -82,12 +82,8 @@ def test_many_mappings(ue: UserEvents) -> None:
     assert [page.shows(place) for page in pages] == [1] * 30
 
 
-@case(
-    spec="user_status_group",
-    doc="Status: programs map the file, administrators read it; silent about both on one "
-    "descriptor",
-    level="behaviour",
-)
+@case(spec="user_status_group", level="behaviour")
+@doc("Status: programs map the file, administrators read it; silent about both on one descriptor")
 def test_mapped_after_reading(ue: UserEvents) -> None:
     """A descriptor that was read as text can be mapped, and still read."""
     place = ue.event(enabled=True).place

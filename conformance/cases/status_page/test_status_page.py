@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.status_page import (
     PROT_EXEC,
     PROT_READ,
@@ -31,10 +31,8 @@ case = surface(
 )
 
 
-@case(
-    doc="Status: the size of the file is a page, or a multiple of it; silent about other lengths",
-    level="behaviour",
-)
+@case(level="behaviour")
+@doc("Status: the size of the file is a page, or a multiple of it; silent about other lengths")
 @variants(
     ("4096", 4096, "", "EINVAL"),
     ("8192", 8192, "EINVAL", ""),
@@ -51,11 +49,8 @@ def test_length(ue: UserEvents, length: int, one: str, two: str) -> None:
     assert found == ue.dated("two_status_pages", since=two, before=one)
 
 
-@case(
-    doc="Status: the size of the file is a page, or a multiple of it; silent about offsets",
-    tier="full",
-    isolation="events",
-)
+@case(tier="full", isolation="events")
+@doc("Status: the size of the file is a page, or a multiple of it; silent about offsets")
 @variants({"4096": 4096, "1-mib": 1 << 20, "1-tib": 1 << 40})
 def test_offset_ignored(ue: UserEvents, offset: int) -> None:
     """Any page-aligned offset maps the same page, the first."""
@@ -122,12 +117,8 @@ def test_rights_taken(ue: UserEvents) -> None:
     assert page.shows(event.place) == 1
 
 
-@case(
-    spec="user_status_mmap: vm_get_page_prot(VM_READ)",
-    tier="full",
-    isolation="events",
-    switch="status-page-prot-none",
-)
+@case(tier="full", isolation="events", switch="status-page-prot-none")
+@spec("user_status_mmap: vm_get_page_prot(VM_READ)")
 @variants(
     ("none", os.O_RDONLY, PROT_NONE, True),
     ("none-private", os.O_RDONLY, PROT_NONE, False),
@@ -175,11 +166,8 @@ def test_mapped_by_anybody(ue: UserEvents) -> None:
     assert replace(before, address=address).shows(place) == shown
 
 
-@case(
-    spec="arch/x86/kernel/sys_x86_64.c:mmap",
-    doc="Status: the size of the file is a page, or a multiple of it; silent about offsets",
-    tier="full",
-)
+@case(spec="arch/x86/kernel/sys_x86_64.c:mmap", tier="full")
+@doc("Status: the size of the file is a page, or a multiple of it; silent about offsets")
 @variants(1, 8, 2048, 4097)
 def test_offset_misaligned(ue: UserEvents, offset: int) -> None:
     """An offset that is not a multiple of the page size is EINVAL."""
@@ -208,12 +196,8 @@ def test_refused(ue: UserEvents, opened: int, protection: int, shared: bool) -> 
     assert found == "EACCES"
 
 
-@case(
-    spec="user_data_fops",
-    doc="Status: programs map user_events_status; silent about mapping user_events_data",
-    profiles="5.18..",
-    tier="full",
-)
+@case(spec="user_data_fops", profiles="5.18..", tier="full")
+@doc("Status: programs map user_events_status; silent about mapping user_events_data")
 @variants(
     ("read", os.O_RDWR, {}, "ENODEV"),
     ("read-only", os.O_RDONLY, {}, "ENODEV"),
@@ -233,11 +217,8 @@ def test_not_of_the_data_file(
     assert mapping_error(ue.process, file=DATA, opened=opened, **members) == errno
 
 
-@case(
-    spec="mm/mmap.c:do_mmap, mmap_region",
-    doc="Status: silent about which of two errors is reported",
-    tier="full",
-)
+@case(spec="mm/mmap.c:do_mmap, mmap_region", tier="full")
+@doc("Status: silent about which of two errors is reported")
 @variants(
     ("write-only-before-length", os.O_WRONLY, {"length": 12288}, "EACCES"),
     ("rights-before-length", os.O_RDONLY, {"length": 12288, "protection": READ_WRITE}, "EACCES"),
@@ -253,10 +234,8 @@ def test_order_of_mistakes(
     assert mapping_error(ue.process, opened=opened, **members) == errno
 
 
-@case(
-    doc="Status: the size of the file is a page, or a multiple of it; silent about other lengths",
-    level="behaviour",
-)
+@case(level="behaviour")
+@doc("Status: the size of the file is a page, or a multiple of it; silent about other lengths")
 def test_refused_leaves_nothing(ue: UserEvents) -> None:
     """A mapping rejected for its length leaves no memory mapped."""
     page = map_page(ue.process)

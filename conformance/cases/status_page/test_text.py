@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -19,11 +19,8 @@ case = surface(
 )
 
 
-@case(
-    doc="Status: a line is Byte:Name and a comment; Active, Busy and Max follow",
-    level="contract",
-    tier="quick",
-)
+@case(level="contract", tier="quick")
+@doc("Status: a line is Byte:Name and a comment; Active, Busy and Max follow")
 @variants(
     ("one-digit", 9, "9:last"), ("two-digits", 10, "10:last"), ("three-digits", 123, "123:last")
 )
@@ -35,11 +32,8 @@ def test_text_index(ue: UserEvents, count: int, line: str) -> None:
     assert [each for each in lines if each.endswith("last")] == [line]
 
 
-@case(
-    doc="Status: a line is Byte:Name and a comment; Active, Busy and Max follow",
-    level="contract",
-    tier="quick",
-)
+@case(level="contract", tier="quick")
+@doc("Status: a line is Byte:Name and a comment; Active, Busy and Max follow")
 def test_text_max(ue: UserEvents) -> None:
     """Max is one more than the largest number, however many events there are."""
     one = {"byte-status": 4096, "bit-status": 32768}[ue.profile.generation]
@@ -60,12 +54,8 @@ def test_text_reused_index(ue: UserEvents) -> None:
     assert sorted(lines) == ["1:c", "2:b"]
 
 
-@case(
-    spec="user_seq_show (hash_for_each), user_event_key; include/linux/jhash.h:jhash",
-    doc="Status: a line for each event; silent about their order",
-    level="detail",
-    tier="quick",
-)
+@case(doc="Status: a line for each event; silent about their order", level="detail", tier="quick")
+@spec("user_seq_show (hash_for_each), user_event_key; include/linux/jhash.h:jhash")
 @variants(
     # One bucket of 16, four of 256: 98, 104, 108, 109.
     (
@@ -103,11 +93,8 @@ def test_text_order(ue: UserEvents, names: Sequence[str], shown: Mapping[str, st
     assert text.partition("\nActive")[0] == shown[ue.profile.generation]
 
 
-@case(
-    spec="user_seq_show (hash_for_each), hash_add",
-    doc="Status: a line for each event; silent about their order",
-    level="detail",
-)
+@case(spec="user_seq_show (hash_for_each), hash_add", level="detail")
+@doc("Status: a line for each event; silent about their order")
 def test_text_order_of_a_new_one(ue: UserEvents) -> None:
     """An event that was deleted and created again is the newest of its bucket."""
     ue.tracefs.command("u:b\nu:j\nu:l\n")

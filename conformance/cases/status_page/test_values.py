@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.status_page import length_of, map_page
 from conformance.client.user_events import UserEvents
 
@@ -79,11 +79,8 @@ def test_documented_check(ue: UserEvents, place: int, long: int) -> None:
         assert page.shows(place) == on
 
 
-@case(
-    spec="update_reg_page_for",
-    doc="Status: the status is updated in real time as tools attach and detach",
-    isolation="events",
-)
+@case(spec="update_reg_page_for", isolation="events")
+@doc("Status: the status is updated in real time as tools attach and detach")
 def test_follows(ue: UserEvents) -> None:
     """The byte of an event follows every change at once."""
     page = map_page(ue.process)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.files import File
 from conformance.client.user_events import UserEvents
 
@@ -16,10 +16,8 @@ case = surface(
 )
 
 
-@case(
-    spec="trace_output.c:register_trace_event",
-    doc="events.rst@v6.12: each event has a directory of files",
-)
+@case(spec="trace_output.c:register_trace_event")
+@doc("events.rst@v6.12: each event has a directory of files")
 def test_id(ue: UserEvents) -> None:
     """Each event has its own id, in decimal, which does not change while it lives."""
     data = ue.open_data()
@@ -53,13 +51,12 @@ def test_enable(ue: UserEvents) -> None:
     assert writer.read().errno == "EBADF"
 
 
-@case(
-    spec="trace.c:tracing_open_file_tr; trace_events.c:event_enable_read, event_enable_write; "
-    "trace_events_user.c:user_event_free",
-    doc="Deleting: delete succeeds only without references; silent about open files",
-    needs="lasting_events",
-    tier="quick",
+@case(needs="lasting_events", tier="quick")
+@spec(
+    "trace.c:tracing_open_file_tr; trace_events.c:event_enable_read, event_enable_write; "
+    "trace_events_user.c:user_event_free"
 )
+@doc("Deleting: delete succeeds only without references; silent about open files")
 @variants("ioctl", "dynamic_events")
 def test_descriptor_is_no_reference(ue: UserEvents, way: str) -> None:
     """An open `enable` does not hold an event: it is deleted, and the descriptor is ENODEV."""
@@ -75,11 +72,9 @@ def test_descriptor_is_no_reference(ue: UserEvents, way: str) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(
-    spec="f_start, event_filter_read; trace_events_trigger.c:trigger_start",
-    doc="Deleting: delete succeeds only without references; silent about open files",
-    needs="lasting_events deleted_files_refused",
-)
+@case(needs="lasting_events deleted_files_refused")
+@spec("f_start, event_filter_read; trace_events_trigger.c:trigger_start")
+@doc("Deleting: delete succeeds only without references; silent about open files")
 @variants("format", "filter", "trigger")
 def test_nothing_left_to_read(ue: UserEvents, file: str) -> None:
     """An open `format`, `filter` or `trigger` does not hold an event either, and is ENODEV."""
@@ -103,12 +98,9 @@ def test_not_the_next_of_its_name(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case(
-    spec="event_enable_read, event_enable_write; trace_events_user.c:delayed_destroy_user_event",
-    doc="Deleting: events auto-delete when no references are left; silent about open files",
-    profiles="6.4..",
-    needs="auto_delete",
-)
+@case(profiles="6.4..", needs="auto_delete")
+@spec("event_enable_read, event_enable_write; trace_events_user.c:delayed_destroy_user_event")
+@doc("Deleting: events auto-delete when no references are left; silent about open files")
 def test_outlives_the_event(ue: UserEvents) -> None:
     """An open `enable` does not delay deletion after the last reference, either."""
     ue.event()

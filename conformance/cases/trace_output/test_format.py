@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.format_text import fields_of, print_fmt_of
 from conformance.client.user_events import UserEvents
 from conformance.ops import View
@@ -52,11 +52,8 @@ def test_no_fields(ue: UserEvents, arguments: str) -> None:
     )
 
 
-@case(
-    spec="trace_events_user.c:user_event_set_print_fmt",
-    doc="events.rst@v6.12: Event formats: field type, name, offset, size",
-    level="behaviour",
-)
+@case(spec="trace_events_user.c:user_event_set_print_fmt", level="behaviour")
+@doc("events.rst@v6.12: Event formats: field type, name, offset, size")
 @variants(
     ("numbers", "u32 a;s64 b;u8 c", '"a=%u b=%lld c=%u", REC->a, REC->b, REC->c'),
     (
@@ -84,12 +81,8 @@ def test_event_names(ue: UserEvents) -> None:
         assert ue.tracefs.format(name).startswith(f"name: {name}\nID: N\nformat:\n")
 
 
-@case(
-    spec="trace_events_user.c:user_event_set_print_fmt",
-    doc="Command Format: silent about the number of fields",
-    level="behaviour",
-    tier="quick",
-)
+@case(spec="trace_events_user.c:user_event_set_print_fmt", level="behaviour", tier="quick")
+@doc("Command Format: silent about the number of fields")
 def test_longest_text(ue: UserEvents) -> None:
     """An event with as many fields as a definition holds shows all of them."""
     text = ue.name() + " " + ";".join(f"u8 {chr(97 + number % 26)}" for number in range(100))
@@ -100,13 +93,9 @@ def test_longest_text(ue: UserEvents) -> None:
     assert print_fmt_of(shown).count("=%u") == named
 
 
-@case(
-    spec="trace_events_user.c:user_event_create",
-    doc="Overview: a command has the format of the ioctl; silent about the text of the file",
-    level="behaviour",
-    needs="lasting_events",
-    tier="quick",
-)
+@case(level="behaviour", needs="lasting_events", tier="quick")
+@spec("trace_events_user.c:user_event_create")
+@doc("Overview: a command has the format of the ioctl; silent about the text of the file")
 @variants(
     ("scalar", "u32 a", "field:u32 a; offset:8; size:4; signed:0;"),
     ("array", "char[20] a", "field:char a[]; offset:8; size:20; signed:1;"),
@@ -123,11 +112,8 @@ def test_of_dynamic_events(ue: UserEvents, fields: str, line: str) -> None:
     assert print_fmt_of(through_file) == print_fmt_of(through_ioctl)
 
 
-@case(
-    spec="trace_events_user.c:user_event_parse",
-    doc="Registering: without MULTI_FORMAT another format is blocked; silent about what it leaves",
-    level="behaviour",
-)
+@case(spec="trace_events_user.c:user_event_parse", level="behaviour")
+@doc("Registering: without MULTI_FORMAT another format is blocked; silent about what it leaves")
 def test_stays(ue: UserEvents) -> None:
     """Neither other fields nor another spacing in a later registration change the format."""
     data = ue.open_data()
@@ -150,13 +136,9 @@ def test_of_an_enabled_event(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    spec="trace_events_user.c:destroy_user_event",
-    doc="Deleting: events auto-delete when no references are left",
-    level="contract",
-    profiles="6.4..",
-    needs="auto_delete",
-)
+@case(level="contract", profiles="6.4..", needs="auto_delete")
+@spec("trace_events_user.c:destroy_user_event")
+@doc("Deleting: events auto-delete when no references are left")
 def test_gone_with_the_event(ue: UserEvents) -> None:
     """The format is deleted with its event; a new event of that name has its own."""
     event = ue.event("u32 a")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.format_text import fields_of, print_fmt_of
 from conformance.client.user_events import UserEvents
 
@@ -162,11 +162,8 @@ FIELD_NAMES = {
 }
 
 
-@case(
-    spec="user_event_set_print_fmt",
-    doc="events.rst@v6.12: Event formats: field type, name, offset, size",
-    tier="full",
-)
+@case(spec="user_event_set_print_fmt", tier="full")
+@doc("events.rst@v6.12: Event formats: field type, name, offset, size")
 def test_field_names(ue: UserEvents) -> None:
     """Field names are shown as given, without quoting."""
     data = ue.open_data()
@@ -178,11 +175,8 @@ def test_field_names(ue: UserEvents) -> None:
         assert print_fmt_of(text) == ue.dated("print_fmt_generated", since=print_fmt, before='""')
 
 
-@case(
-    doc="Field Format: structs have a size; silent about the largest",
-    level="detail",
-    switch="field-offset-wraps",
-)
+@case(level="detail", switch="field-offset-wraps")
+@doc("Field Format: structs have a size; silent about the largest")
 def test_huge_structures(ue: UserEvents) -> None:
     """Fields that end after 2^31, where offsets are negative or wrap, are EINVAL."""
     huge = "struct s {} 2147483647"
@@ -199,11 +193,10 @@ def test_huge_structures(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    spec="trace_events.c:f_show",
-    doc="trace_events.c:f_show@v6.12: the comment there: array types are rearranged, dynamic "
-    "arrays are not",
-    level="detail",
+@case(spec="trace_events.c:f_show", level="detail")
+@doc(
+    "trace_events.c:f_show@v6.12: the comment there: array types are rearranged, dynamic "
+    "arrays are not"
 )
 @variants(
     ("empty", "__data_loc char[] a", "field:__data_loc char[] a; offset:8; size:4; signed:1;"),
@@ -219,11 +212,8 @@ def test_location_keeps_its_brackets(ue: UserEvents, field: str, line: str) -> N
 ARRAYS = ("char[1] a", "char[20] a", "char[0x14] a", "char[1024] a", "unsigned char[7] a")
 
 
-@case(
-    spec="user_event_add_field leaves ftrace_event_field.len unset",
-    doc="Field Format: silent about how tools see a type",
-    switch="format-array-length",
-)
+@case(spec="user_event_add_field leaves ftrace_event_field.len unset", switch="format-array-length")
+@doc("Field Format: silent about how tools see a type")
 def test_array_length(ue: UserEvents) -> None:
     """An array shows its length after its name."""
     data = ue.open_data()
@@ -254,11 +244,8 @@ def test_array_length(ue: UserEvents) -> None:
         )
 
 
-@case(
-    spec="user_event_add_field allocates a field with kmalloc()",
-    doc="Field Format: silent about how tools see a type",
-    switch="format-array-leak",
-)
+@case(spec="user_event_add_field allocates a field with kmalloc()", switch="format-array-leak")
+@doc("Field Format: silent about how tools see a type")
 def test_array_leak(ue: UserEvents) -> None:
     """The length of an array is no content of freed memory."""
     data = ue.open_data()

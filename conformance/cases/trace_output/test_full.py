@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance
 from conformance.client.perf import open_perf
 from conformance.client.tracefs import Instance
@@ -78,11 +78,8 @@ def test_dropped(ue: UserEvents) -> None:
     assert instance.records() == [line(ue, 8)]
 
 
-@case(
-    spec="rb_move_tail; trace_events_user.c:user_event_ftrace",
-    doc="Writing Data: silent about full buffers",
-    needs="dynamic_fields_validated",
-)
+@case(spec="rb_move_tail; trace_events_user.c:user_event_ftrace", needs="dynamic_fields_validated")
+@doc("Writing Data: silent about full buffers")
 def test_not_validated(ue: UserEvents) -> None:
     """If the buffer has no room the payload is not validated: a malformed one is accepted."""
     ue.process.pin(0)
@@ -98,12 +95,8 @@ def test_not_validated(ue: UserEvents) -> None:
     assert counted(instance).endswith("dropped events: 1\nread events: 0\n")
 
 
-@case(
-    spec="rb_move_tail; trace_events_user.c:user_events_write_core",
-    doc="Writing Data: silent about several tracers",
-    needs="perf_sink",
-    facilities="perf",
-)
+@case(doc="Writing Data: silent about several tracers", needs="perf_sink", facilities="perf")
+@spec("rb_move_tail; trace_events_user.c:user_events_write_core")
 def test_others_have_room(ue: UserEvents) -> None:
     """A full buffer does not affect another instance, or perf: they have every record."""
     ue.process.pin(0)
@@ -120,10 +113,8 @@ def test_others_have_room(ue: UserEvents) -> None:
     assert perf.count == 6
 
 
-@case(
-    spec="trace.c:tracing_entries_write; ring_buffer.c:ring_buffer_resize",
-    doc="ftrace.rst@v6.12: buffer_size_kb: the size of each processor's buffer",
-)
+@case(spec="trace.c:tracing_entries_write; ring_buffer.c:ring_buffer_resize")
+@doc("ftrace.rst@v6.12: buffer_size_kb: the size of each processor's buffer")
 @variants(("least", "1", (5, 6, 7, 8)), ("three_pages", "9", (3, 4, 5, 6, 7, 8)))
 def test_size(ue: UserEvents, kilobytes: str, kept: tuple[int, ...]) -> None:
     """A buffer has as many pages as requested, and never less than two."""

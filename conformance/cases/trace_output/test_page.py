@@ -6,7 +6,7 @@ and padding.
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import spec, surface, variants
 from conformance.client.data_file import DataFile
 from conformance.client.pipes import Pipe, RawPipe
 from conformance.client.user_events import UserEvents
@@ -63,10 +63,8 @@ def test_length(ue: UserEvents, size: int, head: str) -> None:
     assert shown == f"{head}type own flags 0 pid own: {payload.hex(' ')}\nrest zero\n"
 
 
-@case(
-    spec="user_event_ftrace; ring_buffer.c:rb_calculate_event_length, rb_update_event",
-    needs="empty_payload",
-)
+@case(needs="empty_payload")
+@spec("user_event_ftrace; ring_buffer.c:rb_calculate_event_length, rb_update_event")
 def test_without_payload(ue: UserEvents) -> None:
     """A record of an event without fields has the common fields and one word of padding."""
     data = listening(ue, "")
@@ -129,11 +127,8 @@ def test_after_trace_pipe(ue: UserEvents) -> None:
     )
 
 
-@case(
-    spec="user_event_ftrace: discard; ring_buffer.c:ring_buffer_discard_commit",
-    level="behaviour",
-    needs="dynamic_fields_validated",
-)
+@case(level="behaviour", needs="dynamic_fields_validated")
+@spec("user_event_ftrace: discard; ring_buffer.c:ring_buffer_discard_commit")
 def test_refused(ue: UserEvents) -> None:
     """A rejected payload leaves no byte in the buffer."""
     data = listening(ue, " __rel_loc char[] a")

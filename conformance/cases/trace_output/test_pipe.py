@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.instances import create_instance, enabled_in
 from conformance.client.pipes import Pipe
 from conformance.client.tracefs import Tracefs
@@ -54,10 +54,8 @@ def test_one_reader_of_two(ue: UserEvents) -> None:
     assert instance.records() == [line(ue, 2)]
 
 
-@case(
-    spec="trace.c:tracing_read_pipe; trace.c:trace_find_next_entry_inc",
-    doc="trace_pipe: reading consumes; per_cpu has one for each processor",
-)
+@case(spec="trace.c:tracing_read_pipe; trace.c:trace_find_next_entry_inc")
+@doc("trace_pipe: reading consumes; per_cpu has one for each processor")
 def test_of_a_processor(ue: UserEvents) -> None:
     """The pipe of the writing CPU returns the record, and consumes it for all readers."""
     ue.process.pin(0)
@@ -106,11 +104,8 @@ def test_counts(ue: UserEvents) -> None:
     assert counted(instance) == f"entries: 0\n{rest}read events: 0\n"
 
 
-@case(
-    spec="user_event_ftrace: discard",
-    doc="trace_pipe: reading consumes; silent about what was refused",
-    needs="dynamic_fields_validated",
-)
+@case(spec="user_event_ftrace: discard", needs="dynamic_fields_validated")
+@doc("trace_pipe: reading consumes; silent about what was refused")
 @variants(
     ("refused", "1", b"\0\0\2\0hi", "EFAULT"),
     ("too_long", "1", b"\0\0\0\0" + bytes(4061), ""),
@@ -128,11 +123,8 @@ def test_not_counted(ue: UserEvents, tracing: str, payload: bytes, errno: str) -
     assert instance.records() == []
 
 
-@case(
-    spec="fs/tracefs/inode.c: the root directory has mode 0700",
-    doc="trace_pipe: reading consumes",
-    isolation="events",
-)
+@case(spec="fs/tracefs/inode.c: the root directory has mode 0700", isolation="events")
+@doc("trace_pipe: reading consumes")
 def test_ordinary_user(ue: UserEvents) -> None:
     """An unprivileged user cannot read records: EACCES."""
     ue.process.setuid()

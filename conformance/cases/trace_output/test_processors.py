@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance
 from conformance.client.perf import open_perf
 from conformance.client.tracefs import TRACING_ON, Tracefs
@@ -18,11 +18,9 @@ case = surface(
 )
 
 
-@case(
-    spec="trace.c:tracing_cpumask_write, tracing_set_cpumask",
-    doc="tracing_cpumask: a mask of the traced CPUs in hexadecimal digits",
-    own_kernel="it compares the mask of all processors",
-)
+@case(own_kernel="it compares the mask of all processors")
+@spec("trace.c:tracing_cpumask_write, tracing_set_cpumask")
+@doc("tracing_cpumask: a mask of the traced CPUs in hexadecimal digits")
 @variants("top", "instance")
 def test_processors_refused(ue: UserEvents, where: str) -> None:
     """An invalid mask is rejected and changes nothing; one with too many CPUs is EOVERFLOW."""
@@ -56,10 +54,8 @@ def test_no_processor(ue: UserEvents, mask: str, length: int) -> None:
     assert ue.tracefs.records() == [ue.line("a=(2)", dump="02")]
 
 
-@case(
-    spec="ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor",
-    own_kernel="it compares the mask of all processors",
-)
+@case(own_kernel="it compares the mask of all processors")
+@spec("ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor")
 @variants("instance", "top")
 def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
     """Each instance has its own mask: one that contains the CPU records."""
@@ -98,11 +94,10 @@ def test_no_processor_looks_at_nothing(ue: UserEvents, hook: str, errno: str) ->
     assert ue.tracefs.records() == []
 
 
-@case(
-    spec="ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor; "
-    "trace.c:trace_event_buffer_lock_reserve: temp_buffer",
-    needs="perf_sink",
-    facilities="hist perf",
+@case(needs="perf_sink", facilities="hist perf")
+@spec(
+    "ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor; "
+    "trace.c:trace_event_buffer_lock_reserve: temp_buffer"
 )
 def test_no_processor_beside_others(ue: UserEvents) -> None:
     """perf and histograms count writes on a CPU outside the mask."""

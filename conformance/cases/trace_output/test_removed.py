@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import spec, surface, variants
 from conformance.client.data_file import DataFile
 from conformance.client.user_events import UserEvents
 
@@ -94,11 +94,8 @@ def test_removed_never_enabled(ue: UserEvents) -> None:
     assert ue.tracefs.bodies() == [ue.line("a=0x2 (2)", name="other", dump="02 00")]
 
 
-@case(
-    spec="trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus",
-    needs=RESET,
-    switch="failed-delete-clears-buffers",
-)
+@case(needs=RESET, switch="failed-delete-clears-buffers")
+@spec("trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus")
 @variants({"unknown": "-:{}\n", "other_system": "-:sched/{}\n"})
 def test_removed_then_command(ue: UserEvents, command: str) -> None:
     """After deletion by ioctl, a deletion command that fails leaves the buffer alone."""
@@ -150,10 +147,8 @@ def test_removed_and_made_anew(
     assert ue.tracefs.bodies() == [ue.dated("ids_reused", since=shown, before="Unknown type N")]
 
 
-@case(
-    spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus",
-    needs=RESET,
-)
+@case(needs=RESET)
+@spec("trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus")
 def test_removed_by_truncation(ue: UserEvents) -> None:
     """Opening dynamic_events with O_TRUNC resets the buffers of the deleted events."""
     known(ue)
@@ -164,10 +159,8 @@ def test_removed_by_truncation(ue: UserEvents) -> None:
     assert ue.tracefs.bodies() == []
 
 
-@case(
-    spec="trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus",
-    needs=RESET,
-)
+@case(needs=RESET)
+@spec("trace_dynevent.c:dyn_events_release_all; trace.c:tracing_reset_all_online_cpus")
 def test_removed_then_truncation(ue: UserEvents) -> None:
     """After deletion by ioctl, opening with O_TRUNC resets the buffer even if it fails: EBUSY."""
     known(ue)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.trace_text import recorded
 from conformance.client.user_events import UserEvents
 
@@ -76,11 +76,10 @@ def test_eight_bytes(ue: UserEvents, type_text: str) -> None:
     assert seen == [f"{ue.name()}: a={text}" for text in shown]
 
 
-@case(
-    spec="trace_output.c:print_fields: size 8",
-    doc="silent; events are viewed with ftrace; since 6.15 such a value may print as a symbol of "
-    "the kernel",
-    without="long_values_as_symbols",
+@case(spec="trace_output.c:print_fields: size 8", without="long_values_as_symbols")
+@doc(
+    "silent; events are viewed with ftrace; since 6.15 such a value may print as a symbol of "
+    "the kernel"
 )
 @variants("u64", "s64")
 def test_negative_eight_bytes(ue: UserEvents, type_text: str) -> None:
@@ -185,11 +184,8 @@ def test_struct_named_like_text(ue: UserEvents) -> None:
     assert seen == [ue.line("a=abc", "b=<INVALID-SIZE>")]
 
 
-@case(
-    spec="trace_events_filter.c:filter_assign_type; trace_events_user.c:user_event_add_field",
-    tier="quick",
-    switch="struct-data-loc",
-)
+@case(tier="quick", switch="struct-data-loc")
+@spec("trace_events_filter.c:filter_assign_type; trace_events_user.c:user_event_add_field")
 @variants(
     ("data_loc.text", "__data_loc_char", b"\x0c\0\3\0", "ABC"),
     ("data_loc.bytes", "__data_loc_x", b"\x0c\0\3\0", "41,42,43"),
@@ -219,10 +215,8 @@ def test_no_fields(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [f"{ue.name()}:No fields found"]
 
 
-@case(
-    spec="trace_output.c:print_fields: list_for_each_entry_reverse",
-    tier="quick",
-)
+@case(tier="quick")
+@spec("trace_output.c:print_fields: list_for_each_entry_reverse")
 def test_order_of_fields(ue: UserEvents) -> None:
     """Fields print in the order of definition."""
     seen = recorded(ue, "u16 z; u16 a; u16 m", b"\1\0\2\0\3\0")

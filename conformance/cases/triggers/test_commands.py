@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.trace_text import u8_lines
 from conformance.client.tracefs import TRACING_ON
 from conformance.client.user_events import UserEvents
@@ -21,11 +21,8 @@ TRIGGERS = (
 )
 
 
-@case(
-    spec="trigger_show",
-    doc="Event triggers: an empty trigger file lists what there is",
-    facilities="hist snapshot",
-)
+@case(spec="trigger_show", facilities="hist snapshot")
+@doc("Event triggers: an empty trigger file lists what there is")
 def test_available(ue: UserEvents) -> None:
     """Without triggers the file lists the available commands, whether the event is enabled or
     not.
@@ -40,12 +37,8 @@ def test_available(ue: UserEvents) -> None:
     assert directory.available == TRIGGERS
 
 
-@case(
-    spec="event_trigger_parse",
-    doc="Event triggers: command[:count] [if filter]",
-    tier="quick",
-    bug="filter-errno",
-)
+@case(spec="event_trigger_parse", tier="quick", bug="filter-errno")
+@doc("Event triggers: command[:count] [if filter]")
 @variants(
     ("unknown", "bogus", "EINVAL"),
     ("upper-case", "TRACEON", "EINVAL"),
@@ -117,11 +110,8 @@ def test_removed_by_another_name(ue: UserEvents) -> None:
     assert directory.enabled == "0\n"
 
 
-@case(
-    spec="event_trigger_regex_open",
-    doc="Event triggers: > and >> are documented as the same",
-    facilities="hist",
-)
+@case(spec="event_trigger_regex_open", facilities="hist")
+@doc("Event triggers: > and >> are documented as the same")
 def test_truncated(ue: UserEvents) -> None:
     """Opening the file with O_TRUNC removes histograms and keeps other triggers."""
     directory = ue.event("u8 a").directory
@@ -131,11 +121,8 @@ def test_truncated(ue: UserEvents) -> None:
     assert directory.triggers == "stacktrace:unlimited\ntraceon:unlimited\n"
 
 
-@case(
-    spec="event_enable_register_trigger, event_enable_unregister_trigger",
-    doc="Event triggers: one trigger of a kind for each event that it enables or disables",
-    isolation="global",
-)
+@case(spec="event_enable_register_trigger, event_enable_unregister_trigger", isolation="global")
+@doc("Event triggers: one trigger of a kind for each event that it enables or disables")
 @variants(("older", 0, 1), ("newer", 1, 0))
 def test_two_targets(ue: UserEvents, removed: int, kept: int) -> None:
     """An event has one trigger per event that it enables, and each is removed separately."""
@@ -210,11 +197,8 @@ def test_traceon_with_filter(ue: UserEvents) -> None:
     assert ue.tracefs.records() == u8_lines(ue, 2, 4)
 
 
-@case(
-    spec="event_trigger_count",
-    doc="Event triggers: :count says how often a trigger acts",
-    isolation="global",
-)
+@case(spec="event_trigger_count", isolation="global")
+@doc("Event triggers: :count says how often a trigger acts")
 def test_counts(ue: UserEvents) -> None:
     """A count decreases when the trigger changes something; at 0 it no longer fires."""
     event = ue.event("u8 a")
@@ -232,12 +216,9 @@ def test_counts(ue: UserEvents) -> None:
     assert ue.tracefs.read(TRACING_ON).text == "1\n"
 
 
-@case(
-    spec="include/linux/trace_events.h:trace_trigger_soft_disabled",
-    doc="user_events.rst@v6.12: Writing Data: silent about dynamic fields",
-    needs="dynamic_fields_validated",
-    tier="quick",
-)
+@case(needs="dynamic_fields_validated", tier="quick")
+@spec("include/linux/trace_events.h:trace_trigger_soft_disabled")
+@doc("user_events.rst@v6.12: Writing Data: silent about dynamic fields")
 @variants(
     ("looks-at-it", "traceon if common_pid == 1", "EFAULT"),
     ("does-not", "traceon", ""),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.eprobes import (
     add_eprobe,
     disable_eprobe,
@@ -69,12 +69,8 @@ def test_signed_byte(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    spec="trace_eprobe.c:get_event_field",
-    doc="string fetches text",
-    profiles="6.4..",
-    switch="eprobe-rel-loc",
-)
+@case(spec="trace_eprobe.c:get_event_field", profiles="6.4..", switch="eprobe-rel-loc")
+@doc("string fetches text")
 @variants(
     # The offset of a __rel_loc string counts from the end of the field; an eprobe counts from its
     # start, and reads four bytes too early.
@@ -94,11 +90,8 @@ def test_strings(ue: UserEvents, fields: str, payload: bytes, present: str) -> N
     assert ue.tracefs.records() == [f'{ue.name("p")}: (user_events.{ue.name()}) s="{shown}"']
 
 
-@case(
-    spec="trace_eprobe.c:__eprobe_trace_func",
-    doc="the event itself is not affected",
-    profiles="6.4..",
-)
+@case(spec="trace_eprobe.c:__eprobe_trace_func", profiles="6.4..")
+@doc("the event itself is not affected")
 @variants(
     ("behind", False, ["e", "p"]),
     # A filtered record is committed last.
@@ -134,11 +127,8 @@ def test_condition(ue: UserEvents) -> None:
     assert ue.tracefs.records(ue.name("p")) == [f"{head} b=3", f"{head} b=5"]
 
 
-@case(
-    spec="trace_events_trigger.c:check_user_trigger",
-    doc="a probe is an event of its own",
-    needs="lasting_events",
-)
+@case(spec="trace_events_trigger.c:check_user_trigger", needs="lasting_events")
+@doc("a probe is an event of its own")
 def test_hidden(ue: UserEvents) -> None:
     """An enabled eprobe is a trigger that `trigger` does not list, and keeps the event busy."""
     ue.tracefs.command(f"u:{ue.name()} u8 a\n")
@@ -179,12 +169,8 @@ def test_holds_the_event(ue: UserEvents, by: str) -> None:
         assert ue.tracefs.command(f"-:{ue.name()} u8 a\n").errno == errno
 
 
-@case(
-    spec="trace_eprobe.c:eprobe_dyn_event_show",
-    doc="dynamic_events lists probes as they were written",
-    tier="quick",
-    isolation="global",
-)
+@case(spec="trace_eprobe.c:eprobe_dyn_event_show", tier="quick", isolation="global")
+@doc("dynamic_events lists probes as they were written")
 def test_definition(ue: UserEvents) -> None:
     """dynamic_events lists event and eprobe, each in its own syntax."""
     ue.event("u8 a; u32 b")
@@ -230,11 +216,8 @@ def test_unknown_field(ue: UserEvents) -> None:
     assert event.directory.enabled == "0\n"
 
 
-@case(
-    spec="trace_eprobe.c:eprobe_dyn_event_match",
-    doc="-:[GRP/]ENAME; says nothing of what may follow",
-    isolation="global",
-)
+@case(spec="trace_eprobe.c:eprobe_dyn_event_match", isolation="global")
+@doc("-:[GRP/]ENAME; says nothing of what may follow")
 @variants(
     ("slash", "user_events/{}", ""),
     ("dot", "user_events.{}", ""),
@@ -262,12 +245,8 @@ def test_removed_by_its_event(ue: UserEvents, text: str, errno: str) -> None:
         assert remove_eprobe(ue).errno == ""
 
 
-@case(
-    spec="trace_eprobe.c:enable_eprobe: find_event_file",
-    doc="ftrace.rst@v6.12: Instances: events of an instance are its own",
-    profiles="6.4..",
-    isolation="global",
-)
+@case(spec="trace_eprobe.c:enable_eprobe: find_event_file", profiles="6.4..", isolation="global")
+@doc("ftrace.rst@v6.12: Instances: events of an instance are its own")
 def test_in_an_instance(ue: UserEvents) -> None:
     """An eprobe enabled in an instance records there, and nothing at the top."""
     instance = create_instance(ue)
@@ -289,14 +268,9 @@ def test_in_an_instance(ue: UserEvents) -> None:
     assert remove_eprobe(ue).errno == ""
 
 
-@case(
-    spec="trace_eprobe.c:enable_trace_eprobe",
-    doc="ftrace.rst@v6.12: Instances: events of an instance are its own",
-    profiles="6.4..",
-    needs="remote_enable",
-    isolation="fatal",
-    switch="eprobe-two-instances",
-)
+@case(profiles="6.4..", needs="remote_enable", isolation="fatal", switch="eprobe-two-instances")
+@spec("trace_eprobe.c:enable_trace_eprobe")
+@doc("ftrace.rst@v6.12: Instances: events of an instance are its own")
 def test_two_instances(ue: UserEvents) -> None:
     """An eprobe enabled in two instances records in both."""
     instance = create_instance(ue)
@@ -310,14 +284,9 @@ def test_two_instances(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ue.bug("eprobe-two-instances", fixed=[line], present=[])
 
 
-@case(
-    spec="trace_eprobe.c:disable_trace_eprobe",
-    doc="ftrace.rst@v6.12: Instances: events of an instance are its own",
-    profiles="6.4..",
-    needs="remote_enable",
-    isolation="fatal",
-    bug="eprobe-two-instances",
-)
+@case(profiles="6.4..", needs="remote_enable", isolation="fatal", bug="eprobe-two-instances")
+@spec("trace_eprobe.c:disable_trace_eprobe")
+@doc("ftrace.rst@v6.12: Instances: events of an instance are its own")
 def test_off_in_two_instances(ue: UserEvents) -> None:
     """An eprobe disabled in both instances that had it enabled drops the event."""
     instance = create_instance(ue)
@@ -332,12 +301,8 @@ def test_off_in_two_instances(ue: UserEvents) -> None:
     assert event.word.value == ue.bug("eprobe-two-instances", fixed=0, present=1)
 
 
-@case(
-    spec="trace_eprobe.c:disable_eprobe: update_cond_flag",
-    doc="events.rst@v6.12: Event triggers: silent about record and trigger",
-    profiles="6.4..",
-    isolation="global",
-)
+@case(spec="trace_eprobe.c:disable_eprobe: update_cond_flag", profiles="6.4..", isolation="global")
+@doc("events.rst@v6.12: Event triggers: silent about record and trigger")
 def test_looks_no_more(ue: UserEvents) -> None:
     """With an eprobe enabled, the event that fires `traceon` is not recorded; without one it is."""
     event = ue.event("u8 a")

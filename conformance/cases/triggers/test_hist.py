@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -95,9 +95,8 @@ def test_disable_hist(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    spec="event_trigger_count", doc="enable_hist and disable_hist triggers; a count says how often"
-)
+@case(spec="event_trigger_count")
+@doc("enable_hist and disable_hist triggers; a count says how often")
 def test_hist_switch_counts(ue: UserEvents) -> None:
     """The count decreases with every event, whether there is a histogram to switch or not."""
     data = ue.open_data()
@@ -139,10 +138,8 @@ def test_hist_switch_of_itself(
     assert event.directory.enabled == "0\n"
 
 
-@case(
-    spec="trace_events_hist.c:hist_enable_unreg_all",
-    doc="enable_hist and disable_hist triggers; > and >> are documented as the same",
-)
+@case(spec="trace_events_hist.c:hist_enable_unreg_all")
+@doc("enable_hist and disable_hist triggers; > and >> are documented as the same")
 def test_hist_switch_truncated(ue: UserEvents) -> None:
     """Opening the file with O_TRUNC removes these triggers and keeps enable_event."""
     data = ue.open_data()
@@ -160,11 +157,10 @@ def test_hist_switch_truncated(ue: UserEvents) -> None:
         assert other.word.value == 0
 
 
-@case(
-    spec="event_enable_trigger_parse: trace_event_try_get_ref",
-    doc="user_events.rst@v6.12: Deleting: delete succeeds only without references; silent "
-    "about triggers",
-    needs="lasting_events",
+@case(spec="event_enable_trigger_parse: trace_event_try_get_ref", needs="lasting_events")
+@doc(
+    "user_events.rst@v6.12: Deleting: delete succeeds only without references; silent "
+    "about triggers"
 )
 def test_hist_target_is_busy(ue: UserEvents) -> None:
     """The target event is busy, and its enable word set, as long as the trigger exists."""

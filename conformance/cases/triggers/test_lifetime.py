@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.trace_text import u8_lines
 from conformance.client.perf import open_perf
 from conformance.client.tracefs import MULTI_SYSTEM, SNAPSHOT
@@ -18,13 +18,11 @@ case = surface(
 )
 
 
-@case(
-    spec="trace_events_user.c:user_event_last_ref",
-    doc="user_events.rst@v6.12: Deleting: delete succeeds only without references, in user "
-    "and kernel space",
-    level="contract",
-    needs="lasting_events",
-    tier="quick",
+@case(level="contract", needs="lasting_events", tier="quick")
+@spec("trace_events_user.c:user_event_last_ref")
+@doc(
+    "user_events.rst@v6.12: Deleting: delete succeeds only without references, in user "
+    "and kernel space"
 )
 @variants(
     ("traceon", "traceon", "stacktrace"), ("conditional", "stacktrace if a == 1", "traceon:1")
@@ -45,13 +43,11 @@ def test_keeps_the_event(ue: UserEvents, first: str, second: str) -> None:
     assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
 
 
-@case(
-    spec="trace_events_user.c:user_event_put",
-    doc="user_events.rst@v6.12: Deleting: events auto-delete when no references are left, in "
-    "user and kernel space",
-    level="contract",
-    profiles="6.4..",
-    needs="auto_delete",
+@case(level="contract", profiles="6.4..", needs="auto_delete")
+@spec("trace_events_user.c:user_event_put")
+@doc(
+    "user_events.rst@v6.12: Deleting: events auto-delete when no references are left, in "
+    "user and kernel space"
 )
 def test_outlives_the_process(ue: UserEvents) -> None:
     """A trigger holds an event without programs; removing it deletes the event."""
@@ -69,13 +65,11 @@ def test_outlives_the_process(ue: UserEvents) -> None:
     assert ue.tracefs.read(path, eventually=True).errno == "ENOENT"
 
 
-@case(
-    spec="trace_events_user.c:user_event_reg",
-    doc="user_events.rst@v6.12: Registering: each pair of name and format has its tracepoint; "
-    "silent about triggers",
-    level="behaviour",
-    profiles="6.4..",
-    needs="multi_format persist arguments_matched",
+@case(level="behaviour", profiles="6.4..", needs="multi_format persist arguments_matched")
+@spec("trace_events_user.c:user_event_reg")
+@doc(
+    "user_events.rst@v6.12: Registering: each pair of name and format has its tracepoint; "
+    "silent about triggers"
 )
 def test_of_one_format(ue: UserEvents) -> None:
     """With several formats of a name, a trigger and a filter apply to the format they were set
@@ -105,13 +99,11 @@ def test_of_one_format(ue: UserEvents) -> None:
     assert (first.word.value, second.word.value) == (0, 0)
 
 
-@case(
-    spec="trace_events_user.c:update_enable_bit_for",
-    doc="user_events.rst@v6.12: Status: the bit is set while something is attached; silent "
-    "about triggers",
-    level="behaviour",
-    needs="perf_sink",
-    facilities="perf",
+@case(level="behaviour", needs="perf_sink", facilities="perf")
+@spec("trace_events_user.c:update_enable_bit_for")
+@doc(
+    "user_events.rst@v6.12: Status: the bit is set while something is attached; silent "
+    "about triggers"
 )
 def test_beside_perf(ue: UserEvents) -> None:
     """Trigger and perf both use the event: the enable word is set until both are gone."""
@@ -213,15 +205,11 @@ def test_disable_event(ue: UserEvents) -> None:
         assert other.word.value == 0
 
 
-@case(
-    spec="trace_events_user.c:user_event_last_ref; "
-    "trace_events_trigger.c:event_enable_trigger_parse",
-    doc="user_events.rst@v6.12: Deleting: delete succeeds only without references; silent "
-    "about triggers",
-    level="behaviour",
-    needs="lasting_events",
-    tier="quick",
-    isolation="fatal",
+@case(level="behaviour", needs="lasting_events", tier="quick", isolation="fatal")
+@spec("trace_events_user.c:user_event_last_ref; trace_events_trigger.c:event_enable_trigger_parse")
+@doc(
+    "user_events.rst@v6.12: Deleting: delete succeeds only without references; silent "
+    "about triggers"
 )
 def test_target_is_busy(ue: UserEvents) -> None:
     """The target of a trigger is busy as long as the trigger exists."""
@@ -274,12 +262,8 @@ def test_snapshot_again(ue: UserEvents) -> None:
     assert ue.tracefs.records() == u8_lines(ue, 1, 3)
 
 
-@case(
-    spec="register_snapshot_trigger",
-    doc="Event triggers: snapshot",
-    isolation="global",
-    facilities="snapshot",
-)
+@case(spec="register_snapshot_trigger", isolation="global", facilities="snapshot")
+@doc("Event triggers: snapshot")
 def test_snapshot_not_enabled(ue: UserEvents) -> None:
     """A disabled event can take snapshots of what other events recorded."""
     data = ue.open_data()

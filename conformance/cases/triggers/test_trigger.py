@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.trace_text import u8_lines
 from conformance.client.tracefs import TRACING_ON
 from conformance.client.user_events import UserEvents
@@ -17,12 +17,11 @@ case = surface(
 )
 
 
-@case(
-    spec="trace_events_user.c:user_event_reg; trace_events.c:__ftrace_event_enable_disable",
-    doc="user_events.rst@v6.12: Status: the bit is set while something is attached; silent "
-    "about triggers",
-    level="behaviour",
-    tier="quick",
+@case(level="behaviour", tier="quick")
+@spec("trace_events_user.c:user_event_reg; trace_events.c:__ftrace_event_enable_disable")
+@doc(
+    "user_events.rst@v6.12: Status: the bit is set while something is attached; silent "
+    "about triggers"
 )
 @variants(
     ("traceon", "traceon"),
@@ -46,12 +45,8 @@ def test_tells(ue: UserEvents, text: str) -> None:
         assert event.word.value == 0
 
 
-@case(
-    spec="trace_events_user.c:user_event_ftrace",
-    doc="user_events.rst@v6.12: Writing Data: silent about triggers",
-    level="behaviour",
-    tier="quick",
-)
+@case(spec="trace_events_user.c:user_event_ftrace", level="behaviour", tier="quick")
+@doc("user_events.rst@v6.12: Writing Data: silent about triggers")
 def test_records_nothing(ue: UserEvents) -> None:
     """With only a trigger a write returns its count and is not recorded."""
     event = ue.event("u8 a")
@@ -115,10 +110,8 @@ def test_last_of_two(ue: UserEvents) -> None:
 TARGET = "signal:signal_generate"
 
 
-@case(
-    spec="trace_events_trigger.c:event_trigger_parse_num: kstrtoul with base 0",
-    doc="Event triggers: command[:count] [if filter]",
-)
+@case(spec="trace_events_trigger.c:event_trigger_parse_num: kstrtoul with base 0")
+@doc("Event triggers: command[:count] [if filter]")
 @variants(
     ("hexadecimal", "traceon:0x10", "", "traceon:count=16\n"),
     ("octal", "traceoff:010", "", "traceoff:count=8\n"),
@@ -184,13 +177,11 @@ def test_no_target_to_count(ue: UserEvents, kind: str, wanted: str, other: str) 
     assert ue.tracefs.enabled(name, system=system).text == "0\n"
 
 
-@case(
-    spec="trace_events_trigger.c:update_cond_flag",
-    doc="Event triggers: command[:count] [if filter]; of the order of trigger and record it says "
-    "nothing",
-    isolation="global",
-    facilities="hist",
-    tier="quick",
+@case(isolation="global", facilities="hist", tier="quick")
+@spec("trace_events_trigger.c:update_cond_flag")
+@doc(
+    "Event triggers: command[:count] [if filter]; of the order of trigger and record it says "
+    "nothing"
 )
 @variants(
     ("condition", "stacktrace if a == 9"),
@@ -213,10 +204,8 @@ def test_condition_gone(ue: UserEvents, text: str) -> None:
     assert ue.tracefs.records() == u8_lines(ue, 2)
 
 
-@case(
-    spec="trace_events_trigger.c:event_trigger_regex_write: cnt >= PAGE_SIZE",
-    doc="Event triggers: command[:count] [if filter]; documents no limit",
-)
+@case(spec="trace_events_trigger.c:event_trigger_regex_write: cnt >= PAGE_SIZE")
+@doc("Event triggers: command[:count] [if filter]; documents no limit")
 def test_length(ue: UserEvents) -> None:
     """A trigger has up to 4095 bytes; a longer write is EINVAL and changes nothing."""
     directory = ue.event("u8 a").directory

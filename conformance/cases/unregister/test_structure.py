@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 
 from conformance.abi.uapi import DIAG_IOCSUNREG, USER_UNREG
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.error_pairs import pairs
 from conformance.client.data_file import DataFile
 from conformance.client.user_events import UserEvents
@@ -18,11 +18,8 @@ case = surface(
 )
 
 
-@case(
-    spec="user_unreg_get",
-    doc="Unregistering: size must be that of struct user_unreg; silent about other sizes",
-    tier="quick",
-)
+@case(spec="user_unreg_get", tier="quick")
+@doc("Unregistering: size must be that of struct user_unreg; silent about other sizes")
 @variants(
     ("4096-zero", 4096, bytes(4080), ""),
     ("0", 0, b"", "EINVAL"),
@@ -44,10 +41,8 @@ def test_size(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
     assert data.register(ue.name(), word=word).errno == ("EADDRINUSE" if errno else "")
 
 
-@case(
-    spec="user_unreg_get",
-    doc="Unregistering: takes a struct user_unreg; silent about memory that cannot be read",
-)
+@case(spec="user_unreg_get")
+@doc("Unregistering: takes a struct user_unreg; silent about memory that cannot be read")
 @variants({"null": 0, "first-page": 0x300, "kernel-half": 0xFFFF_8880_0000_0000})
 def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     """A structure that cannot be read is EFAULT."""
@@ -55,11 +50,8 @@ def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     assert data.ioctl(DIAG_IOCSUNREG, address).errno == "EFAULT"
 
 
-@case(
-    spec="user_unreg_get",
-    doc="Unregistering: all members are inputs; silent about memory that cannot be written",
-    tier="full",
-)
+@case(spec="user_unreg_get", tier="full")
+@doc("Unregistering: all members are inputs; silent about memory that cannot be written")
 def test_struct_read_only(ue: UserEvents) -> None:
     """The structure is only read: it may lie in read-only memory."""
     event = ue.event()
@@ -69,11 +61,8 @@ def test_struct_read_only(ue: UserEvents) -> None:
     assert event.data.ioctl(DIAG_IOCSUNREG, at).value == 0
 
 
-@case(
-    spec="user_unreg_get",
-    doc="Unregistering: the reserved members must be set to 0",
-    level="contract",
-)
+@case(spec="user_unreg_get", level="contract")
+@doc("Unregistering: the reserved members must be set to 0")
 @variants(
     ("byte-1", 1, 0), ("short-1", 0, 1), ("byte-80", 0x80, 0), ("short-8000", 0, 0x8000), quick=2
 )
@@ -86,11 +75,8 @@ def test_reserved(ue: UserEvents, reserved: int, reserved2: int) -> None:
     assert event.unregister().errno == ""
 
 
-@case(
-    spec="user_unreg_get",
-    doc="Unregistering: silent about which of two errors is reported",
-    level="detail",
-)
+@case(spec="user_unreg_get", level="detail")
+@doc("Unregistering: silent about which of two errors is reported")
 @variants(
     ("too-big-before-unreadable", 4097, 0, 4, "E2BIG"),
     ("too-small-before-unreadable", 15, 0, 4, "EINVAL"),
@@ -105,11 +91,8 @@ def test_order(ue: UserEvents, size: int, reserved: int, present: int, errno: st
     assert data.ioctl(DIAG_IOCSUNREG, ue.process.place(raw[:present])).errno == errno
 
 
-@case(
-    spec="user_unreg_get",
-    doc="Unregistering: silent about which of two errors is reported",
-    level="detail",
-)
+@case(spec="user_unreg_get", level="detail")
+@doc("Unregistering: silent about which of two errors is reported")
 def test_tail_before_unknown(ue: UserEvents) -> None:
     """Bytes that must be zero are checked before the word is looked up: E2BIG."""
     data = ue.open_data()
@@ -118,12 +101,8 @@ def test_tail_before_unknown(ue: UserEvents) -> None:
     assert data.unregister(word, struct_size=24, tail=bytes(8)).errno == "ENOENT"
 
 
-@case(
-    spec="user_unreg_get",
-    doc="Unregistering: silent about which of two errors is reported",
-    level="detail",
-    switch="unreg-reserved-before-copy",
-)
+@case(spec="user_unreg_get", level="detail", switch="unreg-reserved-before-copy")
+@doc("Unregistering: silent about which of two errors is reported")
 def test_cut_off_before_reserved(ue: UserEvents) -> None:
     """A structure that cannot be read whole is EFAULT, whatever its reserved members contain."""
     raw = USER_UNREG.pack({"size": 16, "__reserved": 1, "disable_addr": 0x1000})
@@ -170,11 +149,8 @@ def unregister(ue: UserEvents, data: DataFile, *errors: str) -> tuple[str, bool]
     return errno, data.unregister(word).errno == "ENOENT"
 
 
-@case(
-    doc="Unregistering: silent about which of two errors is reported",
-    level="detail",
-    bug="unreg-reserved-before-copy",
-)
+@case(level="detail", bug="unreg-reserved-before-copy")
+@doc("Unregistering: silent about which of two errors is reported")
 @variants(pairs(ORDER, APART))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """If two checks fail, errno is that of the first, and the word stays registered."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.user_events import UserEvents
 
@@ -67,11 +67,10 @@ def test_one_of_two_bits(ue: UserEvents) -> None:
     assert word.value == 0
 
 
-@case(
-    spec="user_events_ioctl_unreg",
-    doc="Unregistering: the bit and address to disable are named; silent about the last "
-    "value of the bit",
-    tier="full",
+@case(spec="user_events_ioctl_unreg", tier="full")
+@doc(
+    "Unregistering: the bit and address to disable are named; silent about the last "
+    "value of the bit"
 )
 def test_one_of_two_words(ue: UserEvents) -> None:
     """Of two words of one event only the named one is unregistered."""
@@ -82,11 +81,8 @@ def test_one_of_two_words(ue: UserEvents) -> None:
     assert (first.value, second.value) == (1, 0)
 
 
-@case(
-    spec="user_events_ioctl_unreg",
-    doc="Unregistering: the process is no longer interested in updates of the event",
-    level="contract",
-)
+@case(spec="user_events_ioctl_unreg", level="contract")
+@doc("Unregistering: the process is no longer interested in updates of the event")
 def test_ends_updates(ue: UserEvents) -> None:
     """The kernel no longer writes to an unregistered word."""
     event = ue.event()
@@ -98,11 +94,8 @@ def test_ends_updates(ue: UserEvents) -> None:
     assert event.word.value == 0xFFFF_FFFF
 
 
-@case(
-    spec="user_events_write_core",
-    doc="Unregistering: ends updates; silent about the write index",
-    tier="full",
-)
+@case(spec="user_events_write_core", tier="full")
+@doc("Unregistering: ends updates; silent about the write index")
 def test_write_index_stays(ue: UserEvents) -> None:
     """The write index stays valid: an event can be written without a registered word."""
     event = ue.event("u32 a")
@@ -113,11 +106,8 @@ def test_write_index_stays(ue: UserEvents) -> None:
     assert event.data.write_event(1, bytes(4)).errno == "ENOENT"
 
 
-@case(
-    spec="user_event_put",
-    doc="Unregistering: deleting, in contrast, removes the event from the system",
-    level="contract",
-)
+@case(spec="user_event_put", level="contract")
+@doc("Unregistering: deleting, in contrast, removes the event from the system")
 def test_keeps_the_event(ue: UserEvents) -> None:
     """Unregistering does not delete the event: the descriptor still holds it."""
     data = ue.open_data()
@@ -125,12 +115,8 @@ def test_keeps_the_event(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(eventually=True) == f"u:{ue.name()} u32 a\n"
 
 
-@case(
-    spec="user_event_enabler_destroy",
-    doc="Deleting: by default an event is deleted when no references are left",
-    level="contract",
-    needs="auto_delete",
-)
+@case(spec="user_event_enabler_destroy", level="contract", needs="auto_delete")
+@doc("Deleting: by default an event is deleted when no references are left")
 def test_last_reference(ue: UserEvents) -> None:
     """After close, a registered word alone holds the event; unregistering it deletes the event."""
     data, other = ue.open_data(), ue.open_data()

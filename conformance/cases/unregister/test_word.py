@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.client.data_file import Word
 from conformance.client.user_events import UserEvents
 
@@ -48,10 +48,8 @@ def test_unknown_word(ue: UserEvents, offset: int, bit: int) -> None:
     assert data.unregister(word, bit=5).errno == ""
 
 
-@case(
-    spec="user_events_ioctl_unreg",
-    doc="Unregistering: the address was registered before; silent about the error for others",
-)
+@case(spec="user_events_ioctl_unreg")
+@doc("Unregistering: the address was registered before; silent about the error for others")
 @variants({"null": 0, "kernel-half": 0xFFFF_8880_0000_0000, "last": (1 << 64) - 1})
 def test_unknown_address(ue: UserEvents, address: int) -> None:
     """The address is only compared: one that can never be registered is ENOENT, too."""
@@ -59,10 +57,8 @@ def test_unknown_address(ue: UserEvents, address: int) -> None:
     assert data.unregister(address).errno == "ENOENT"
 
 
-@case(
-    spec="user_events_ioctl_unreg",
-    doc="Unregistering: bit and address were registered before; silent about the error for others",
-)
+@case(spec="user_events_ioctl_unreg")
+@doc("Unregistering: bit and address were registered before; silent about the error for others")
 def test_twice(ue: UserEvents) -> None:
     """Unregistering the same address and bit a second time is ENOENT."""
     event = ue.event()
@@ -70,10 +66,8 @@ def test_twice(ue: UserEvents) -> None:
     assert event.unregister().errno == "ENOENT"
 
 
-@case(
-    spec="user_events_ioctl_unreg",
-    doc="Unregistering: an ioctl of user_events_data; silent about which descriptor",
-)
+@case(spec="user_events_ioctl_unreg")
+@doc("Unregistering: an ioctl of user_events_data; silent about which descriptor")
 @variants(("read-only", os.O_RDONLY), ("write-only", os.O_WRONLY), ("read-write", os.O_RDWR))
 def test_any_descriptor(ue: UserEvents, flags: int) -> None:
     """Words belong to the process: any of its descriptors can unregister them."""
@@ -81,10 +75,8 @@ def test_any_descriptor(ue: UserEvents, flags: int) -> None:
     assert ue.open_data(flags).unregister(word).value == 0
 
 
-@case(
-    spec="user_events_ioctl_unreg",
-    doc="Unregistering: an ioctl of user_events_data; silent about closed descriptors",
-)
+@case(spec="user_events_ioctl_unreg")
+@doc("Unregistering: an ioctl of user_events_data; silent about closed descriptors")
 def test_after_close(ue: UserEvents) -> None:
     """A word stays registered after the descriptor that registered it is closed."""
     event = ue.event()
@@ -96,12 +88,8 @@ def test_after_close(ue: UserEvents) -> None:
     assert event.word.value == 0
 
 
-@case(
-    spec="user_events_ioctl_unreg",
-    doc="Unregistering: concerns updates for the calling process",
-    level="contract",
-    tier="full",
-)
+@case(spec="user_events_ioctl_unreg", level="contract", tier="full")
+@doc("Unregistering: concerns updates for the calling process")
 def test_other_process(ue: UserEvents) -> None:
     """A process cannot unregister a word of another process at the same address: ENOENT."""
     word = ue.event(enabled=True).word
@@ -114,10 +102,8 @@ def test_other_process(ue: UserEvents) -> None:
     assert (word.value, there.value) == (1, 1)
 
 
-@case(
-    doc="Unregistering: fork() retains registered events; each process unregisters its own",
-    level="contract",
-)
+@case(level="contract")
+@doc("Unregistering: fork() retains registered events; each process unregisters its own")
 def test_child_for_itself(ue: UserEvents) -> None:
     """A child unregisters its own copy of a word; its parent's copy is still followed."""
     event = ue.event()
@@ -131,11 +117,8 @@ def test_child_for_itself(ue: UserEvents) -> None:
     assert event.unregister().value == 0
 
 
-@case(
-    doc="Unregistering: fork() retains registered events; each process unregisters its own",
-    level="contract",
-    tier="full",
-)
+@case(level="contract", tier="full")
+@doc("Unregistering: fork() retains registered events; each process unregisters its own")
 def test_parent_for_itself(ue: UserEvents) -> None:
     """A word that the parent unregisters stays registered in a child forked before."""
     event = ue.event()

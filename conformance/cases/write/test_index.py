@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.writing import RECORD
 from conformance.client.user_events import UserEvents
 
@@ -15,10 +15,8 @@ case = surface(
 )
 
 
-@case(
-    doc="Writing Data: the data begin with the write index; silent about data without one",
-    tier="quick",
-)
+@case(tier="quick")
+@doc("Writing Data: the data begin with the write index; silent about data without one")
 @variants({"none": b"", "one": b"\0", "two": b"\0\0", "three": b"\0\0\0"})
 def test_too_short_for_index(ue: UserEvents, data: bytes) -> None:
     """A write of less than the four bytes of an index is EFAULT, enabled or not."""
@@ -29,12 +27,10 @@ def test_too_short_for_index(ue: UserEvents, data: bytes) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    spec="user_events_write_core: idx < 0",
-    doc="Writing Data: the data begin with the write index; silent about an index that was "
-    "never returned",
-    needs="negative_index_refused",
-    tier="quick",
+@case(spec="user_events_write_core: idx < 0", needs="negative_index_refused", tier="quick")
+@doc(
+    "Writing Data: the data begin with the write index; silent about an index that was "
+    "never returned"
 )
 @variants(("minus_1", -1), ("minus_4096", -4096), ("int_min", -2147483648))
 def test_negative_index(ue: UserEvents, index: int) -> None:
@@ -63,21 +59,16 @@ def test_unknown_index(ue: UserEvents, index: int) -> None:
     assert data.write_event(0).value == ue.dated("empty_payload", since=4, before=-1)
 
 
-@case(
-    spec="user_events_write_core: no refs",
-    doc="Writing Data: the descriptor that registered an event writes it; silent about others",
-    tier="quick",
-)
+@case(spec="user_events_write_core: no refs", tier="quick")
+@doc("Writing Data: the descriptor that registered an event writes it; silent about others")
 def test_nothing_registered(ue: UserEvents) -> None:
     """On a file without registrations index 0 is ENOENT."""
     data = ue.open_data()
     assert data.write_event(0).errno == "ENOENT"
 
 
-@case(
-    doc="Writing Data: the data begin with the write index; the rest is the payload",
-    level="contract",
-)
+@case(level="contract")
+@doc("Writing Data: the data begin with the write index; the rest is the payload")
 def test_index_picks_the_event(ue: UserEvents) -> None:
     """Each index of a file writes the event that was registered with it."""
     data = ue.open_data()
@@ -116,10 +107,8 @@ def test_index_of_another_file(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    spec="user_events_write_core: dup(2) shares the open file",
-    doc="Registering: write_index is unique to the descriptor; silent about dup()",
-)
+@case(spec="user_events_write_core: dup(2) shares the open file")
+@doc("Registering: write_index is unique to the descriptor; silent about dup()")
 def test_index_of_a_duplicate(ue: UserEvents) -> None:
     """A duplicated descriptor shares the indices, and keeps them when the first is closed."""
     data = ue.open_data()
@@ -137,10 +126,8 @@ def test_index_of_a_duplicate(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    spec="user_events_write_core: fork(2) shares the open file",
-    doc="Registering: write_index is unique to the descriptor; silent about fork()",
-)
+@case(spec="user_events_write_core: fork(2) shares the open file")
+@doc("Registering: write_index is unique to the descriptor; silent about fork()")
 def test_index_in_a_child(ue: UserEvents) -> None:
     """Parent and child share the indices of an inherited descriptor in both directions."""
     data = ue.event("u8 x", name="a").data
@@ -159,11 +146,8 @@ def test_index_in_a_child(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    spec="user_events_ioctl_unreg leaves the refs of the file",
-    doc="Unregistering: ends updates; silent about the write index",
-    profiles="6.4..",
-)
+@case(spec="user_events_ioctl_unreg leaves the refs of the file", profiles="6.4..")
+@doc("Unregistering: ends updates; silent about the write index")
 def test_after_unregister(ue: UserEvents) -> None:
     """The write index stays valid after the word is unregistered."""
     event = ue.event("u32 a")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import struct
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -108,10 +108,8 @@ def test_kernel_address(ue: UserEvents, vector: bool) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    spec="rw.c:io_write; trace_events_user.c:user_events_write_iter: no position",
-    level="detail",
-)
+@case(level="detail")
+@spec("rw.c:io_write; trace_events_user.c:user_events_write_iter: no position")
 @variants(
     ("behind_the_start", 5, 6, ""),
     ("where_the_file_is", -1, 6, ""),
@@ -182,12 +180,9 @@ def test_read_only(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    spec="rw.c:io_write: the file is regular; io-wq.c:create_io_worker",
-    doc="ftrace.rst@v6.12: set_event_pid: only the listed tasks are traced",
-    level="detail",
-    isolation="global",
-)
+@case(level="detail", isolation="global")
+@spec("rw.c:io_write: the file is regular; io-wq.c:create_io_worker")
+@doc("ftrace.rst@v6.12: set_event_pid: only the listed tasks are traced")
 def test_of_a_worker(ue: UserEvents) -> None:
     """A worker of the process writes in an io-wq thread, which has no list of its own."""
     data = ue.event("u16 a", enabled=True).data
@@ -199,13 +194,8 @@ def test_of_a_worker(ue: UserEvents) -> None:
     assert ue.tracefs.write(ue.tracefs.path("set_event_pid"), "\n", flags).value == 1
 
 
-@case(
-    spec="include/linux/user_events.h:user_events_fork",
-    doc="Deleting: by default an event is deleted when no references are left; silent about "
-    "io_uring",
-    profiles="6.4..",
-    needs="auto_delete",
-)
+@case(spec="include/linux/user_events.h:user_events_fork", profiles="6.4..", needs="auto_delete")
+@doc("Deleting: by default an event is deleted when no references are left; silent about io_uring")
 def test_worker_keeps_nothing(ue: UserEvents) -> None:
     """Workers share the words of their process: the event is deleted when it exits."""
     data = ue.event("u16 a", enabled=True).data
@@ -217,11 +207,8 @@ def test_worker_keeps_nothing(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(
-    spec="include/linux/user_events.h:user_events_fork",
-    doc="Registering: the word is of the process; silent about io_uring",
-    profiles="6.4..",
-)
+@case(spec="include/linux/user_events.h:user_events_fork", profiles="6.4..")
+@doc("Registering: the word is of the process; silent about io_uring")
 def test_worker_before_registration(ue: UserEvents) -> None:
     """A worker older than the first registration does not affect the word."""
     data = ue.open_data()

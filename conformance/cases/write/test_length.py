@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.writing import INDEX, RECORD
 from conformance.client.addresses import PAGE
 from conformance.client.data_file import Word
@@ -19,11 +19,8 @@ case = surface(
 )
 
 
-@case(
-    spec="user_events_write_core: i->count < user->min_size",
-    doc="Writing Data: for an int payload the data have to be 8 bytes, index and payload",
-    level="contract",
-)
+@case(spec="user_events_write_core: i->count < user->min_size", level="contract")
+@doc("Writing Data: for an int payload the data have to be 8 bytes, index and payload")
 @variants(
     ("u8.0", "u8 a", b"", b"\1"),
     ("u32.3", "u32 a", bytes(3), b"\0"),
@@ -75,10 +72,8 @@ def test_least_size_wraps(ue: UserEvents) -> None:
     assert data.write_event(0, bytes(8)).errno == "EBADF"
 
 
-@case(
-    spec="user_event_ftrace copies i->count bytes",
-    doc="Writing Data: silent about bytes after the last field",
-)
+@case(spec="user_event_ftrace copies i->count bytes")
+@doc("Writing Data: silent about bytes after the last field")
 @variants(
     (1, 9, "41 00 00 00 ff"),
     # A dump of more than a page is left out.
@@ -91,12 +86,8 @@ def test_longer_payload(ue: UserEvents, extra: int, returned: int, dump: str) ->
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump=dump)]
 
 
-@case(
-    spec="ring_buffer.c:rb_reserve_next_event, BUF_MAX_DATA_SIZE of a sub-buffer",
-    level="detail",
-    needs="long-record-stops-buffer",
-    tier="quick",
-)
+@case(level="detail", needs="long-record-stops-buffer", tier="quick")
+@spec("ring_buffer.c:rb_reserve_next_event, BUF_MAX_DATA_SIZE of a sub-buffer")
 @variants(
     (4064, 4068, 1),
     (4065, 4069, 0),
@@ -114,12 +105,8 @@ def test_longest_record(ue: UserEvents, length: int, returned: int, records: int
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="")] * records
 
 
-@case(
-    spec="user_event_ftrace returns before it validates",
-    level="detail",
-    needs="long-record-stops-buffer",
-    tier="quick",
-)
+@case(level="detail", needs="long-record-stops-buffer", tier="quick")
+@spec("user_event_ftrace returns before it validates")
 def test_dropped_is_not_validated(ue: UserEvents) -> None:
     """A payload too long to be recorded succeeds even if it is malformed."""
     data = ue.event("__data_loc char[] s", enabled=True).data
@@ -132,12 +119,8 @@ def test_dropped_is_not_validated(ue: UserEvents) -> None:
     assert ue.tracefs.records() == shown
 
 
-@case(
-    spec="user_event_ftrace: i->count 0 needs no copy",
-    doc="Writing Data: the data after the index are the payload; silent about events "
-    "without fields",
-    tier="quick",
-)
+@case(spec="user_event_ftrace: i->count 0 needs no copy", tier="quick")
+@doc("Writing Data: the data after the index are the payload; silent about events without fields")
 @variants(
     ("index", [b"\0\0\0\0"], 4, []),
     ("index_and_empty", [b"\0\0\0\0", b""], 4, []),
@@ -156,11 +139,8 @@ def test_no_fields(ue: UserEvents, parts: list[bytes], returned: int, dumps: lis
     assert ue.tracefs.records() == ue.dated("remote_enable", since=shown, before=dumped)
 
 
-@case(
-    spec="user_events_write_core: refs->events",
-    doc="Writing Data: the data begin with the write index; the rest is the payload",
-    level="contract",
-)
+@case(spec="user_events_write_core: refs->events", level="contract")
+@doc("Writing Data: the data begin with the write index; the rest is the payload")
 def test_index_beyond_a_byte(ue: UserEvents) -> None:
     """A descriptor with 258 events writes each by its own index, and returns it again."""
     data = ue.open_data()
@@ -179,12 +159,9 @@ def test_index_beyond_a_byte(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("v=(7)", dump="07", name="n257")]
 
 
-@case(
-    spec="user_events_write_core: fault_in_iov_iter_readable of all that is written",
-    doc="Writing Data: silent about pages that are not resident",
-    profiles="6.4..",
-    needs="ebadf_when_disabled",
-)
+@case(profiles="6.4..", needs="ebadf_when_disabled")
+@spec("user_events_write_core: fault_in_iov_iter_readable of all that is written")
+@doc("Writing Data: silent about pages that are not resident")
 def test_page_behind_is_away(ue: UserEvents) -> None:
     """A long payload is read to its end, even if its last page is not present yet."""
     data = ue.event("struct s a 3896; u32 b", enabled=True).data
@@ -198,23 +175,19 @@ def test_page_behind_is_away(ue: UserEvents) -> None:
     assert len(ue.tracefs.records()) == 1
 
 
-@case(
-    spec="user_events_write_core: min_size",
-    doc="Writing Data: the payload is that of the event; silent about one that is too short",
-    profiles="6.4..",
-)
+@case(spec="user_events_write_core: min_size", profiles="6.4..")
+@doc("Writing Data: the payload is that of the event; silent about one that is too short")
 def test_shorter_than_64_kib(ue: UserEvents) -> None:
     """An event of 65540 bytes accepts nothing shorter: EINVAL."""
     event = ue.event("struct large v 65540", enabled=True)
     assert event.write(bytes(100)).errno == "EINVAL"
 
 
-@case(
-    spec="user_event_validate: validator->offset",
-    doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | "
-    "offset; silent about checks",
-    profiles="6.4..",
-    needs="dynamic_fields_validated",
+@case(profiles="6.4..", needs="dynamic_fields_validated")
+@spec("user_event_validate: validator->offset")
+@doc(
+    "include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | "
+    "offset; silent about checks"
 )
 def test_location_far_behind(ue: UserEvents) -> None:
     """Dynamic data is validated at any offset, past 300 bytes as well."""

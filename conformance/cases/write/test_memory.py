@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.writing import RECORD
 from conformance.client.addresses import PAGE
 from conformance.client.memory import memory_file
@@ -16,10 +16,8 @@ case = surface(
 )
 
 
-@case(
-    spec="user_events_write_core: fault_in_iov_iter_readable after the test for listeners",
-    doc="Writing Data: silent about memory that cannot be read",
-)
+@case(spec="user_events_write_core: fault_in_iov_iter_readable after the test for listeners")
+@doc("Writing Data: silent about memory that cannot be read")
 @variants(("none", 0, ""), ("half", 2, "00 00"))
 def test_unreadable_payload(ue: UserEvents, readable: int, dump: str) -> None:
     """An unreadable payload is EFAULT, unless the event is disabled: then it is not read."""
@@ -39,10 +37,8 @@ def test_unreadable_payload(ue: UserEvents, readable: int, dump: str) -> None:
     assert ue.tracefs.records() == dumps
 
 
-@case(
-    spec="user_events_write_core: copy_from_iter",
-    doc="Writing Data: silent about memory that cannot be read",
-)
+@case(spec="user_events_write_core: copy_from_iter")
+@doc("Writing Data: silent about memory that cannot be read")
 @variants({"none": 0, "one": 1, "three": 3})
 def test_unreadable_index(ue: UserEvents, readable: int) -> None:
     """An index that cannot be read completely is EFAULT, enabled or not."""
@@ -68,11 +64,8 @@ def test_protected_memory(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="41 00 00 00")]
 
 
-@case(
-    spec="user_events_write_core: fault_in_iov_iter_readable",
-    doc="Writing Data: the data begin with the write index; the rest is the payload",
-    level="contract",
-)
+@case(spec="user_events_write_core: fault_in_iov_iter_readable", level="contract")
+@doc("Writing Data: the data begin with the write index; the rest is the payload")
 def test_untouched_memory(ue: UserEvents) -> None:
     """Index and payload in pages that were never touched read as zero and are recorded."""
     data = ue.event("u32 a; u32 b").data
@@ -84,12 +77,8 @@ def test_untouched_memory(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    spec="user_events_write_core: fault_in_iov_iter_readable",
-    doc="Writing Data: writev() takes the index in its first vector, the payload in the others",
-    level="contract",
-    tier="quick",
-)
+@case(spec="user_events_write_core: fault_in_iov_iter_readable", level="contract", tier="quick")
+@doc("Writing Data: writev() takes the index in its first vector, the payload in the others")
 def test_untouched_segment(ue: UserEvents) -> None:
     """A later segment is recorded from a file page that this mapping never touched."""
     data, file = ue.open_data(), memory_file(ue.process)

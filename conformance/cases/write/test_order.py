@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import spec, surface, variants
 from conformance.cases.support.writing import INDEX, RECORD
 from conformance.client.addresses import PAGE, SCRATCH
 from conformance.client.user_events import UserEvents
@@ -53,9 +53,8 @@ def test_order_address_before_index(ue: UserEvents) -> None:
     assert data.writev_at([(address, 4), (PAGE, 4)]).errno == "ENOENT"
 
 
-@case(
-    spec="trace_events_user.c:user_events_write_core", needs="negative_index_refused", tier="full"
-)
+@case(needs="negative_index_refused", tier="full")
+@spec("trace_events_user.c:user_events_write_core")
 @variants(("negative", -1, "EINVAL"), ("unknown", 1, "ENOENT"))
 def test_order_index_before_payload(ue: UserEvents, index: int, errno: str) -> None:
     """A bad index is reported before an unreadable payload."""

@@ -5,7 +5,7 @@ An instance with tracing off still has the event enabled, and validates nothing.
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import spec, surface, variants
 from conformance.cases.support.instances import create_instance, enabled_in
 from conformance.client.perf import open_perf
 from conformance.client.tracefs import Tracefs
@@ -60,11 +60,8 @@ def test_one_of_two_turned_off(ue: UserEvents, off: int) -> None:
     assert pair[1 - off].records() == [ue.line("s=hi", dump="00 00 03 00 68 69 00")]
 
 
-@case(
-    spec="user_event_ftrace: discard; trace_events_user.c:user_events_write_core: probes",
-    needs="dynamic_fields_validated",
-    tier="quick",
-)
+@case(needs="dynamic_fields_validated", tier="quick")
+@spec("user_event_ftrace: discard; trace_events_user.c:user_events_write_core: probes")
 @variants(
     ("both_on", "11", "EFAULT"),
     ("first_on", "10", "EFAULT"),
@@ -83,10 +80,8 @@ def test_refused_by_who_records(ue: UserEvents, enabled: str, errno: str) -> Non
         each.remove()
 
 
-@case(
-    spec="user_events_write_core: probes: fault_in_iov_iter_readable",
-    needs="unreadable_payload_refused",
-)
+@case(needs="unreadable_payload_refused")
+@spec("user_events_write_core: probes: fault_in_iov_iter_readable")
 @variants({"both_on": "11", "one_on": "01", "both_off": "00"})
 def test_unreadable_for_nobody(ue: UserEvents, enabled: str) -> None:
     """An unreadable payload is EFAULT for any tracer that would record, and none records part of
@@ -117,11 +112,9 @@ def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int)
     assert len(instance.records()) == taken
 
 
-@case(
-    spec="trace_events.h:trace_trigger_soft_disabled; "
-    "trace_events_user.c:user_events_write_core: probes",
-    level="detail",
-    needs="dynamic_fields_validated",
+@case(level="detail", needs="dynamic_fields_validated")
+@spec(
+    "trace_events.h:trace_trigger_soft_disabled; trace_events_user.c:user_events_write_core: probes"
 )
 @variants("refusing", "acting")
 def test_refused_and_acted_on(ue: UserEvents, asked_first: str) -> None:

@@ -7,7 +7,7 @@ fields; that of `__rel_loc` from the end of the word itself.
 
 from __future__ import annotations
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -126,11 +126,8 @@ def test_location_bits(ue: UserEvents, field: str, offset: int) -> None:
     assert ue.tracefs.records() == [ue.line("m=ab", dump=payload.hex(" "))]
 
 
-@case(
-    spec="user_event_validate: offset and size are 32 bits wide",
-    needs="dynamic_fields_validated",
-    tier="full",
-)
+@case(needs="dynamic_fields_validated", tier="full")
+@spec("user_event_validate: offset and size are 32 bits wide")
 @variants(
     ("data_loc.text", "__data_loc char[] m"),
     ("data_loc.bytes", "__data_loc u8[] m"),
@@ -174,11 +171,8 @@ def test_data_loc_into_common_fields(ue: UserEvents, offset: int, length: int) -
     assert event.write(one + located(offset, length)).errno == errno
 
 
-@case(
-    spec="user_event_validate: VALIDATOR_ENSURE_NULL; user_event_add_field",
-    doc="user_events.rst@v6.12: Writing Data: silent about strings",
-    level="detail",
-)
+@case(spec="user_event_validate: VALIDATOR_ENSURE_NULL; user_event_add_field", level="detail")
+@doc("user_events.rst@v6.12: Writing Data: silent about strings")
 @variants(
     ("data_loc.unsigned", "__data_loc unsigned char[]", 12),
     ("data_loc.char_array", "__data_loc char[]", 12),
@@ -202,11 +196,8 @@ def test_nul_needed(ue: UserEvents, type_text: str, offset: int) -> None:
     assert ue.tracefs.records() == ue.dated(CHECKED, since=[shown], before=dumped)
 
 
-@case(
-    spec="user_event_add_field",
-    doc="user_events.rst@v6.12: Writing Data: silent about strings",
-    level="detail",
-)
+@case(spec="user_event_add_field", level="detail")
+@doc("user_events.rst@v6.12: Writing Data: silent about strings")
 @variants(
     ("data_loc.u8", "__data_loc u8[] m", located(12, 4) + b"abcd", "61,62,63,64"),
     ("data_loc.u8.empty", "__data_loc u8[] m", located(13, 0) + b"abcd", ""),
@@ -275,11 +266,8 @@ def test_several_dynamic_fields(
         assert ue.tracefs.records() == [ue.line(*values, dump=payload.hex(" "))]
 
 
-@case(
-    spec="user_events_write_core, user_event_validate",
-    doc="user_events.rst@v6.12: Writing Data: silent about which of two errors is reported",
-    level="detail",
-)
+@case(spec="user_events_write_core, user_event_validate", level="detail")
+@doc("user_events.rst@v6.12: Writing Data: silent about which of two errors is reported")
 def test_order_listener_before_validators(ue: UserEvents) -> None:
     """A bad dynamic field of a disabled event is not checked; once enabled it is EFAULT."""
     event = ue.event("__data_loc char[] m")

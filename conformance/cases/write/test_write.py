@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from conformance import ops
-from conformance.cases.case import surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.writing import INDEX, RECORD
 from conformance.client.addresses import PAGE, SCRATCH, STRUCT
 from conformance.client.files import File
@@ -33,10 +33,8 @@ def test_returns_all_bytes(ue: UserEvents, fields: str, payload: bytes, returned
     assert len(ue.tracefs.records()) == 1
 
 
-@case(
-    doc="Writing Data: a write is an entry of the event; silent about pwrite() and pwritev()",
-    tier="full",
-)
+@case(tier="full")
+@doc("Writing Data: a write is an entry of the event; silent about pwrite() and pwritev()")
 def test_records_in_order(ue: UserEvents) -> None:
     """Every write is one record, in the order of writing, whatever the system call."""
     data = ue.event("u16 n", enabled=True).data
@@ -52,13 +50,9 @@ def test_records_in_order(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    spec="user_events_write_core: the tracepoint decides, not the word",
-    doc="Status: programs write while the bit is set; silent about a write of a disabled event",
-    profiles="6.4..",
-    needs="ebadf_when_disabled",
-    tier="full",
-)
+@case(profiles="6.4..", needs="ebadf_when_disabled", tier="full")
+@spec("user_events_write_core: the tracepoint decides, not the word")
+@doc("Status: programs write while the bit is set; silent about a write of a disabled event")
 def test_word_not_consulted(ue: UserEvents) -> None:
     """The kernel does not read the enable word: clearing or setting it does not affect a write."""
     event = ue.event("u32 a")
@@ -70,11 +64,8 @@ def test_word_not_consulted(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [f"{ue.name()}: a=0x41 (65)"]
 
 
-@case(
-    spec="user_events_write_core: tp->key.enabled",
-    doc="Status: programs write while the bit is set; silent about a write of a disabled event",
-    tier="full",
-)
+@case(spec="user_events_write_core: tp->key.enabled", tier="full")
+@doc("Status: programs write while the bit is set; silent about a write of a disabled event")
 @variants({"exact": b"\1\0\0\0", "longer": b"\1\0\0\0more"})
 def test_nobody_listens(ue: UserEvents, payload: bytes) -> None:
     """Writing an event that is not enabled, or no longer enabled, is EBADF."""
@@ -88,10 +79,8 @@ def test_nobody_listens(ue: UserEvents, payload: bytes) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    spec="user_events_write_core: each event has a tracepoint of its own",
-    doc="Status: programs write while the bit is set; silent about a write of a disabled event",
-)
+@case(spec="user_events_write_core: each event has a tracepoint of its own")
+@doc("Status: programs write while the bit is set; silent about a write of a disabled event")
 def test_listener_of_another_event(ue: UserEvents) -> None:
     """A tracer of one event gets no records of another event of the same file."""
     data = ue.open_data()
@@ -104,13 +93,8 @@ def test_listener_of_another_event(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("x=(1)", name="a", dump="01")]
 
 
-@case(
-    spec="ring_buffer.c:ring_buffer_lock_reserve, trace_events_user.c:user_event_ftrace",
-    doc="Writing Data: silent about tracing_on",
-    level="detail",
-    tier="full",
-    isolation="global",
-)
+@case(doc="Writing Data: silent about tracing_on", level="detail", tier="full", isolation="global")
+@spec("ring_buffer.c:ring_buffer_lock_reserve, trace_events_user.c:user_event_ftrace")
 def test_tracing_off(ue: UserEvents) -> None:
     """With tracing_on 0 a write succeeds, records nothing and validates nothing."""
     data = ue.open_data()
@@ -128,11 +112,8 @@ def test_tracing_off(ue: UserEvents) -> None:
     assert ue.tracefs.records() == dumps
 
 
-@case(
-    spec="user_events_write_iter",
-    doc="Writing Data: writev() takes the index in its first vector, the payload in the others",
-    level="contract",
-)
+@case(spec="user_events_write_iter", level="contract")
+@doc("Writing Data: writev() takes the index in its first vector, the payload in the others")
 def test_equals_writev(ue: UserEvents) -> None:
     """The same bytes through write and writev give the same result and the same record."""
     data = ue.event("u32 a; char[4] b", enabled=True).data
@@ -142,10 +123,8 @@ def test_equals_writev(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [line, line]
 
 
-@case(
-    spec="user_events_write_core, lib/iov_iter.c:copy_from_iter",
-    doc="Writing Data: writev() takes the index in its first vector; silent about other divisions",
-)
+@case(spec="user_events_write_core, lib/iov_iter.c:copy_from_iter")
+@doc("Writing Data: writev() takes the index in its first vector; silent about other divisions")
 @variants(
     ("one", [b"\0\0\0\0\x44\x33\x22\x11"]),
     ("index_1_3", [b"\0", b"\0\0\0", b"\x44\x33\x22\x11"]),
@@ -173,11 +152,8 @@ def test_parts_too_short_for_index(ue: UserEvents, parts: list[bytes]) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    spec="fs/read_write.c:do_iter_readv_writev is not reached without a byte",
-    doc="Writing Data: silent about empty vectors",
-    level="detail",
-)
+@case(spec="fs/read_write.c:do_iter_readv_writev is not reached without a byte", level="detail")
+@doc("Writing Data: silent about empty vectors")
 @variants({"no_parts": [], "one_empty": [b""], "three_empty": [b"", b"", b""]})
 def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
     """writev of zero bytes returns 0, where write is EFAULT."""
@@ -186,12 +162,8 @@ def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
     assert data.write(b"").errno == "EFAULT"
 
 
-@case(
-    spec="lib/iov_iter.c:iovec_from_user, copy_iovec_from_user",
-    doc="Writing Data: silent; writev(2) has limits of its own",
-    level="detail",
-    tier="full",
-)
+@case(spec="lib/iov_iter.c:iovec_from_user, copy_iovec_from_user", level="detail", tier="full")
+@doc("Writing Data: silent; writev(2) has limits of its own")
 def test_iovec_limits(ue: UserEvents) -> None:
     """1024 iovecs are accepted; 1025, -1, or one of negative length, are EINVAL."""
     data = ue.event("u32 a", enabled=True).data
@@ -205,11 +177,8 @@ def test_iovec_limits(ue: UserEvents) -> None:
     assert len(ue.tracefs.records()) == 1
 
 
-@case(
-    spec="user_data_fops; fs/read_write.c:vfs_llseek",
-    doc="Writing Data: names write() and writev() only",
-    level="detail",
-)
+@case(spec="user_data_fops; fs/read_write.c:vfs_llseek", level="detail")
+@doc("Writing Data: names write() and writev() only")
 def test_no_position(ue: UserEvents) -> None:
     """The data file cannot be seeked, ESPIPE, or read, EINVAL."""
     file = File(ue.process, DATA, os.O_RDWR)
@@ -218,12 +187,8 @@ def test_no_position(ue: UserEvents) -> None:
     assert file.read(4).errno == "EINVAL"
 
 
-@case(
-    spec="fs/read_write.c:vfs_write, do_iter_write: FMODE_WRITE",
-    doc="Writing Data: events are written with write() or writev() on the descriptor",
-    level="detail",
-    tier="full",
-)
+@case(spec="fs/read_write.c:vfs_write, do_iter_write: FMODE_WRITE", level="detail", tier="full")
+@doc("Writing Data: events are written with write() or writev() on the descriptor")
 def test_read_only_descriptor(ue: UserEvents) -> None:
     """A read-only descriptor registers events and cannot write them: EBADF."""
     data = ue.open_data(os.O_RDONLY)
@@ -235,10 +200,8 @@ def test_read_only_descriptor(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    spec="user_data_fops",
-    doc="Writing Data: the descriptor that registered an event writes it; silent about open modes",
-)
+@case(spec="user_data_fops")
+@doc("Writing Data: the descriptor that registered an event writes it; silent about open modes")
 def test_write_only_descriptor(ue: UserEvents) -> None:
     """A write-only descriptor registers and writes."""
     data = ue.open_data(os.O_WRONLY)
@@ -274,11 +237,8 @@ def test_pwritev_position(ue: UserEvents, offset: int, errno: str) -> None:
     assert len(ue.tracefs.records()) == (1 if errno == "" else 0)
 
 
-@case(
-    spec="user_events_write does not advance *ppos",
-    doc="Writing Data: a write is an entry of the event; silent about the file position",
-    tier="full",
-)
+@case(spec="user_events_write does not advance *ppos", tier="full")
+@doc("Writing Data: a write is an entry of the event; silent about the file position")
 def test_position_stays(ue: UserEvents) -> None:
     """Writing does not move the file position: a third write succeeds like the first."""
     data = ue.event("u32 a", enabled=True).data
