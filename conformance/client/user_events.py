@@ -154,6 +154,13 @@ class UserEvents:
             event.enable()
         return event
 
+    def register(self, **fields: str) -> DataFile:
+        """Register events ``name(keyword)`` in this order; returns the data file of all."""
+        data = self.open_data()
+        for stem, text in fields.items():
+            data.register(f"{self.name(stem)} {text}" if text else self.name(stem))
+        return data
+
     def dated(self, switch: str, *, since: T, before: T) -> T:
         """A literal that changed with a dated switch."""
         return since if self.profile.has(switch) else before

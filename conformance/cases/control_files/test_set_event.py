@@ -169,9 +169,7 @@ def test_order(ue: UserEvents) -> None:
 @doc("Via the 'set_event' interface: SYSTEM:NAME enables an event")
 def test_enabled_at_the_top(ue: UserEvents) -> None:
     """An event enabled by set_event is shown by `enable` and recorded, and vice versa."""
-    data = ue.open_data()
-    data.register(ue.name("a") + " u16 x")
-    data.register(ue.name("b") + " u16 x")
+    data = ue.register(a="u16 x", b="u16 x")
     path = ue.tracefs.path("set_event")
     assert ue.tracefs.write(path, f"user_events:{ue.name('a')}\n").errno == ""
     assert ue.tracefs.enabled(ue.name("a")).text == "1\n"

@@ -60,8 +60,7 @@ def test_struct_size_matched(ue: UserEvents) -> None:
 )
 def test_arguments_matched(ue: UserEvents) -> None:
     """A name in use with other fields is EADDRINUSE; before, the existing event was returned."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     again = data.register(ue.name() + " u64 b")
     assert again.errno == ue.dated("arguments_matched", since="EADDRINUSE", before="")
 
@@ -78,8 +77,7 @@ def test_null_arguments_matched(ue: UserEvents) -> None:
 @spec("insert_space_after_semis")
 def test_unspaced_fields_match(ue: UserEvents) -> None:
     """Fields match without a space between them; before 6.10 they did not."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a;u32 b")
+    data = ue.event("u32 a;u32 b").data
     again = data.register(ue.name() + " u32 a;u32 b")
     assert again.errno == ue.dated("unspaced_fields_match", since="", before="EADDRINUSE")
 

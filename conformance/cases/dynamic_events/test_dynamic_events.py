@@ -46,8 +46,7 @@ def test_create_and_show(ue: UserEvents, command: str, shown: str) -> None:
 @case(spec="user_event_show", doc="Overview: silent about what the file shows", tier="full")
 def test_shows_registrations(ue: UserEvents) -> None:
     """Events are listed in the order of creation, however they were created."""
-    data = ue.open_data()
-    data.register(ue.name("z") + " u32 a;char[8] b")
+    data = ue.event("u32 a;char[8] b", "z").data
     ue.tracefs.command("u:" + ue.name("m") + " struct s x 3\n")
     data.register(ue.name("a"))
     assert ue.tracefs.dynamic_events().replace(ue.prefix, "") == (

@@ -116,8 +116,7 @@ def test_system_in_the_name(ue: UserEvents) -> None:
 def test_path_in_the_name(ue: UserEvents, before: str) -> None:
     """A path as a name creates no directory in its own or the other system."""
     name = f"{before}{ue.name()}"
-    data = ue.open_data()
-    data.register(ue.name())
+    data = ue.event().data
     refused = data.register(f"{name} u32 a").errno
     assert refused == ue.bug("event-name-slash", fixed="EINVAL", present="")
     assert ue.tracefs.enabled(ue.name(), system="sched").errno == "ENOENT"

@@ -193,8 +193,7 @@ def test_set_at_registration(
     ue: UserEvents, size: int, bit: int, preset: int, registered: int
 ) -> None:
     """Registering an enabled event sets the registered bit at once, and no other bit."""
-    data = ue.open_data()
-    data.register(ue.name())
+    data = ue.event().data
     ue.tracefs.enable(ue.name())
     word = ue.process.word(size, value=preset)
     data.register(ue.name(), bit=bit, word=word)

@@ -234,9 +234,7 @@ NOT_IN_ALL = "^\nparse_error: Couldn't find or set field in one of a subsystem's
 @doc("Subsystem filters: for events with the field")
 def test_system(ue: UserEvents) -> None:
     """The filter of the system is set on each user event, or shown there with its error."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
-    data.register(ue.name("other") + " u8 b")
+    data = ue.register(e="u8 a", other="u8 b")
     for stem in ("e", "other"):
         ue.tracefs.enable(ue.name(stem))
     first, second = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))

@@ -160,8 +160,7 @@ def test_dynamic_events_text_flags(ue: UserEvents) -> None:
 @doc("Command Format: flags may follow the name; silent about which of two errors is reported")
 def test_flags_of_an_existing_event(ue: UserEvents) -> None:
     """Text flags are rejected before the name is looked up: EINVAL, not EADDRINUSE."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} u32 a")
+    data = ue.event("u32 a").data
     # Where flags are ignored they are not part of the name.
     unlike = ue.dated("arguments_matched", since="EADDRINUSE", before="")
     errno = ue.dated("text_flags_refused", since="EINVAL", before=unlike)

@@ -283,8 +283,7 @@ def test_status_has_no_ioctl(ue: UserEvents, number: int) -> None:
 )
 def test_dyn_loc(ue: UserEvents, location: str, word: bytes, padding: bytes) -> None:
     """The low half of a dynamic location is the offset of the data, the high half the size."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} {location} char[] text")
+    data = ue.event(f"{location} char[] text").data
     ue.tracefs.enable(ue.name())
     payload = word + padding + b"hello\0"
     assert data.write_event(0, payload).value == 4 + len(payload)

@@ -133,9 +133,7 @@ def test_action_does_not_fit(ue: UserEvents, text: str, errno: str, message: str
 )
 def test_onmatch(ue: UserEvents, action: str, worth: int) -> None:
     """Two user events with the same key generate a synthetic event from the values of both."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 aa; u8 bb")
-    data.register(ue.name("other") + " u8 aa; u8 bb")
+    data = ue.register(e="u8 aa; u8 bb", other="u8 aa; u8 bb")
     name = create_synthetic(ue, "u8 k; u8 d")
     first, second = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
     first.trigger("hist:keys=aa:x0=bb")

@@ -22,9 +22,7 @@ case = surface(
 @case(spec="trace_events_hist.c:resolve_var_refs; trace_events_hist.c:create_hist_data")
 def test_variable(ue: UserEvents) -> None:
     """One event reads what another saved for the key; until a value is saved it counts nothing."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a; u32 b")
-    data.register(ue.name("other") + " u32 c")
+    data = ue.register(e="u32 a; u32 b", other="u32 c")
     owner, reader = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
     assert owner.trigger("hist:keys=a:x=b").errno == ""
     assert owner.triggers == "hist:keys=a:vals=hitcount:x=b:sort=hitcount:size=2048 [active]\n"
@@ -74,9 +72,7 @@ def test_variable_worth(ue: UserEvents, text: str, shown: str, worth: int) -> No
         worth = ue.bug("hist-division", fixed=3, present=worth)
     if text == "10/3":
         shown = ue.bug("hist-division", fixed="3", present=shown)
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a; u8 b; u16 c; s8 d; u8 z")
-    data.register(ue.name("other") + " u8 a")
+    data = ue.register(e="u8 a; u8 b; u16 c; s8 d; u8 z", other="u8 a")
     owner, reader = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
     assert owner.trigger(f"hist:keys=a:x={text}").errno == ""
     definition = f"hist:keys=a:vals=hitcount:x={shown}:sort=hitcount:size=2048 [active]\n"
@@ -112,9 +108,7 @@ def test_variable_of_the_same(ue: UserEvents, text: str, shown: str) -> None:
 @doc("Histogram variables: a reference in an expression uses the value up")
 def test_variable_read_once(ue: UserEvents) -> None:
     """A variable read in a sum is consumed: the next event counts only after a new value."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a; u8 b")
-    data.register(ue.name("other") + " u8 a; u8 b")
+    data = ue.register(e="u8 a; u8 b", other="u8 a; u8 b")
     owner, reader = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
     owner.trigger("hist:keys=a:x=b")
     assert reader.trigger("hist:keys=a:y=b-$x").errno == ""

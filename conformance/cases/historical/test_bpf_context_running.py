@@ -177,9 +177,7 @@ def test_two_programs(ue: UserEvents) -> None:
 @case(spec="user_event_perf", tier="full")
 def test_only_its_event(ue: UserEvents) -> None:
     """A program runs for writes of its own event, not of another."""
-    data = ue.open_data()
-    data.register(ue.name("e") + " u64 a")
-    data.register(ue.name("other") + " u64 a")
+    data = ue.register(e="u64 a", other="u64 a")
     recorder = Recorder(ue.process)
     recorder.attach(open_perf(ue.process, ue.name("e")))
     open_perf(ue.process, ue.name("other"))
@@ -199,9 +197,7 @@ def test_only_its_event(ue: UserEvents) -> None:
 )
 def test_direct_access(ue: UserEvents, size: Size, offset: int, loaded: str) -> None:
     """A program may not load type and length: tracepoints reserve the first eight bytes."""
-    data = ue.open_data()
-    data.register(ue.name("long") + " u64 a")
-    data.register(ue.name("short") + " u32 a")
+    data = ue.register(long="u64 a", short="u32 a")
     instructions = [ldx_mem(size, R0, R1, offset), exit_insn()]
     program = Bpf(ue.process).load(instructions, ProgramType.TRACEPOINT)
     assert program.errno == loaded

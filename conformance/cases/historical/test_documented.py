@@ -139,9 +139,7 @@ def test_bpf_iter(ue: UserEvents) -> None:
 )
 def test_rel_loc(ue: UserEvents) -> None:
     """Data right after the entry is at 0 of a __rel_loc, and at 12 of a __data_loc."""
-    data = ue.open_data()
-    data.register(ue.name("rel") + " __rel_loc char[] msg")
-    data.register(ue.name("data") + " __data_loc char[] msg")
+    data = ue.register(rel="__rel_loc char[] msg", data="__data_loc char[] msg")
     ue.tracefs.enable(ue.name("rel"))
     ue.tracefs.enable(ue.name("data"))
     assert data.write_event(0, b"\x00\0\6\0hello\0").value == 14
@@ -166,8 +164,7 @@ def test_data_loc_not_updated(ue: UserEvents) -> None:
 @doc("Writing Data: an int for the event of index 1 are 8 bytes, and the index is not in the trace")
 def test_int_payload(ue: UserEvents) -> None:
     """For index 1 and an int, 8 bytes are written, of which the last 4 are recorded."""
-    data = ue.open_data()
-    data.register(ue.name("first") + " int payload")
+    data = ue.event("int payload", "first").data
     assert data.register(ue.name() + " int payload").index == 1
     ue.tracefs.enable(ue.name())
     assert data.write(b"\1\0\0\0\x2a\0\0\0").value == 8

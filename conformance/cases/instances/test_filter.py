@@ -81,8 +81,7 @@ def test_filter_makes_it_look(ue: UserEvents) -> None:
 @case(spec="trace_events.c:__trace_add_event_dirs, __add_event_to_tracers")
 def test_directory_of_an_event(ue: UserEvents) -> None:
     """Events created before and after the instance have directories in it, with one format."""
-    data = ue.open_data()
-    data.register(ue.name("old") + " u32 a; char[4] b")
+    data = ue.event("u32 a; char[4] b", "old").data
     instance = create_instance(ue)
     data.register(ue.name("new") + " u32 a; char[4] b")
     for stem in ("old", "new"):

@@ -77,9 +77,7 @@ def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
 def test_records(ue: UserEvents) -> None:
     """One write is recorded once in each instance that has the event enabled, and in no other."""
     first, second = create_instance(ue, "i"), create_instance(ue, "j")
-    data = ue.open_data()
-    data.register(ue.name("a") + " u16 a")
-    data.register(ue.name("b") + " u16 a")
+    data = ue.register(a="u16 a", b="u16 a")
     first.enable(ue.name("a"))
     second.enable(ue.name("a"))
     second.enable(ue.name("b"))

@@ -154,8 +154,7 @@ def test_hist(ue: UserEvents) -> None:
 def test_enable_event(ue: UserEvents) -> None:
     """In an instance, one user event enables another there, and not at the top."""
     instance = create_instance(ue)
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    data = ue.event("u8 a").data
     other = data.register(ue.name("other") + " u8 a")
     text = f"enable_event:user_events:{ue.name('other')}"
     assert instance.directory(ue.name()).trigger(f"{text} if a == 2").errno == ""

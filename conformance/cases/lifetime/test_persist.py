@@ -169,8 +169,7 @@ def test_not_permitted(ue: UserEvents) -> None:
 )
 def test_order_of_checks(ue: UserEvents, definition: str, errno: str) -> None:
     """The permission is checked after the string and its flags, and before the fields."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a").data
     ue.process.setuid()
     assert data.register(definition.format(ue.name()), flags=PERSIST).errno == errno
 

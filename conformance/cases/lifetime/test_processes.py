@@ -21,9 +21,7 @@ case = surface(
 @variants({"descriptor_open": False, "descriptor_closed": True})
 def test_exit(ue: UserEvents, closed: bool) -> None:
     """Exit of a process drops the references of its descriptors and enable words."""
-    data = ue.open_data()
-    data.register(ue.name("a"))
-    data.register(ue.name("b") + " u32 x")
+    data = ue.register(a="", b="u32 x")
     if closed:
         data.close()
     ue.process.exit()

@@ -169,9 +169,7 @@ def test_two_events(ue: UserEvents) -> None:
 @doc("Registering: write_index represents the event when writing data")
 def test_events_apart(ue: UserEvents) -> None:
     """A perf event gets the records of its own user event only."""
-    data = ue.open_data()
-    data.register(ue.name("one") + " u32 a")
-    data.register(ue.name("two") + " u32 a")
+    data = ue.register(one="u32 a", two="u32 a")
     one = open_perf(ue.process, ue.name("one")).map()
     two = open_perf(ue.process, ue.name("two")).map()
     data.write_event(1, b"\x42\0\0\0")

@@ -14,8 +14,7 @@ case = surface("rights", spec="kernel/seccomp.c:__seccomp_filter", level="detail
 @variants({"eperm": "EPERM", "enosys": "ENOSYS", "eacces": "EACCES"})
 def test_filter_of_ioctl(ue: UserEvents, errno: str) -> None:
     """A filter that rejects ioctl stops registrations; a registered event can still be written."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} u8 a")
+    data = ue.event("u8 a").data
     ue.tracefs.enable(ue.name())
     assert Credentials(ue.process).filter("ioctl", errno=errno).errno == ""
     assert data.register(ue.name("more")).errno == errno

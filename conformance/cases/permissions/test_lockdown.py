@@ -135,8 +135,7 @@ def test_lockdown_shows_new_events(ue: UserEvents) -> None:
 )
 def test_lockdown_hides_new_events(ue: UserEvents) -> None:
     """An event created later has no directory, and registration still succeeds."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} u8 a")
+    data = ue.event("u8 a").data
     lock_down(ue.new_process(), "confidentiality")
     assert data.register(f"{ue.name('new')} u8 a").errno == ""
     paths = [ue.tracefs.event_path(ue.name(stem), "id") for stem in ("e", "new")]

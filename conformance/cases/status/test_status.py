@@ -145,9 +145,7 @@ def test_hash_order(ue: UserEvents, names: tuple[str, ...], shown: str, of_16_bu
 )
 def test_used_by_ftrace(ue: UserEvents) -> None:
     """Only the line of the event that ftrace has enabled names ftrace."""
-    data = ue.open_data()
-    data.register(ue.name("idle"))
-    data.register(ue.name("busy"))
+    ue.register(idle="", busy="")
     ue.tracefs.enable(ue.name("busy"))
     idle, busy = ue.status_line(1, ue.name("idle")), ue.status_line(2, ue.name("busy"), "ftrace")
     assert sorted(ue.tracefs.status().splitlines(keepends=True)) == sorted([idle, busy])

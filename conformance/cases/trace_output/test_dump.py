@@ -78,9 +78,7 @@ def test_dump_left_out(ue: UserEvents, length: int, shown: int) -> None:
 @case(spec="user_event_print_trace")
 def test_dump_names_nothing(ue: UserEvents) -> None:
     """Neither the event nor its fields are named: equal bytes of two events look alike."""
-    data = ue.open_data()
-    data.register(ue.name("a") + " u16 x; u16 y")
-    data.register(ue.name("b") + " char[4] z")
+    data = ue.register(a="u16 x; u16 y", b="char[4] z")
     ue.tracefs.enable(ue.name("a"))
     ue.tracefs.enable(ue.name("b"))
     data.write_event(0, b"same")

@@ -116,8 +116,7 @@ def test_of_dynamic_events(ue: UserEvents, fields: str, line: str) -> None:
 @doc("Registering: without MULTI_FORMAT another format is blocked; silent about what it leaves")
 def test_stays(ue: UserEvents) -> None:
     """Neither other fields nor another spacing in a later registration change the format."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} unsigned int a;")
+    data = ue.event("unsigned int a;").data
     data.register(f"{ue.name()} u64 b")
     data.register(f"{ue.name()}  unsigned  int  a")
     assert fields_of(ue.tracefs.format(ue.name())) == [

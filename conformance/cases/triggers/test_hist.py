@@ -25,8 +25,7 @@ case = surface(
 @case(spec="event_enable_trigger_parse, event_enable_register_trigger")
 def test_hist_switch_refused(ue: UserEvents) -> None:
     """A trigger with no target, an invalid count or filter, or a duplicate changes nothing."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    data = ue.event("u8 a").data
     other = data.register(ue.name("other") + " u8 b")
     directory = ue.tracefs.directory(ue.name())
     aim = f"user_events:{ue.name('other')}"
@@ -49,9 +48,7 @@ def test_hist_switch_refused(ue: UserEvents) -> None:
 @case(spec="trace_events_hist.c:hist_enable_trigger")
 def test_enable_hist(ue: UserEvents) -> None:
     """One user event continues all histograms of another; they continue without the trigger."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
-    data.register(ue.name("other") + " u8 b")
+    data = ue.register(e="u8 a", other="u8 b")
     directory, target = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
     text = f"enable_hist:user_events:{ue.name('other')}"
     target.trigger("hist:keys=b:pause")
@@ -73,9 +70,7 @@ def test_enable_hist(ue: UserEvents) -> None:
 @case(spec="trace_events_hist.c:hist_enable_trigger; trace_events_trigger.c:event_trigger_count")
 def test_disable_hist(ue: UserEvents) -> None:
     """A condition and a count limit when, and how often, a histogram is paused."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
-    data.register(ue.name("other") + " u8 b")
+    data = ue.register(e="u8 a", other="u8 b")
     directory, target = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
     text = f"disable_hist:user_events:{ue.name('other')}"
     target.trigger("hist:keys=b:sort=b")
@@ -99,9 +94,7 @@ def test_disable_hist(ue: UserEvents) -> None:
 @doc("enable_hist and disable_hist triggers; a count says how often")
 def test_hist_switch_counts(ue: UserEvents) -> None:
     """The count decreases with every event, whether there is a histogram to switch or not."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
-    data.register(ue.name("other") + " u8 b")
+    data = ue.register(e="u8 a", other="u8 b")
     directory, target = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
     text = f"disable_hist:user_events:{ue.name('other')}"
     assert directory.trigger(f"{text}:2").errno == ""
@@ -142,8 +135,7 @@ def test_hist_switch_of_itself(
 @doc("enable_hist and disable_hist triggers; > and >> are documented as the same")
 def test_hist_switch_truncated(ue: UserEvents) -> None:
     """Opening the file with O_TRUNC removes these triggers and keeps enable_event."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    data = ue.event("u8 a").data
     other = data.register(ue.name("other") + " u8 b")
     directory = ue.tracefs.directory(ue.name())
     aim = f"user_events:{ue.name('other')}"

@@ -152,8 +152,7 @@ def test_enable_kernel_event(ue: UserEvents, text: str, before: str, after: str,
 @case(doc="Event triggers", isolation="fatal")
 def test_enable_event(ue: UserEvents) -> None:
     """One user event enables another, whose enable word is set as long as the trigger exists."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    data = ue.event("u8 a").data
     other = data.register(ue.name("other") + " u8 b")
     directory = ue.tracefs.directory(ue.name())
     target = ue.tracefs.directory(ue.name("other"))
@@ -183,8 +182,7 @@ def test_enable_event(ue: UserEvents) -> None:
 @case(doc="Event triggers", isolation="fatal")
 def test_disable_event(ue: UserEvents) -> None:
     """One user event disables another: it is no longer recorded, and its word stays set."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
+    data = ue.event("u8 a").data
     other = data.register(ue.name("other") + " u8 b")
     ue.tracefs.enable(ue.name("other"))
     directory = ue.tracefs.directory(ue.name())
@@ -266,9 +264,7 @@ def test_snapshot_again(ue: UserEvents) -> None:
 @doc("Event triggers: snapshot")
 def test_snapshot_not_enabled(ue: UserEvents) -> None:
     """A disabled event can take snapshots of what other events recorded."""
-    data = ue.open_data()
-    data.register(ue.name() + " u8 a")
-    data.register(ue.name("other") + " u8 b")
+    data = ue.register(e="u8 a", other="u8 b")
     ue.tracefs.enable(ue.name("other"))
     directory = ue.tracefs.directory(ue.name())
     assert directory.trigger("snapshot").errno == ""

@@ -51,9 +51,7 @@ def test_negative_index(ue: UserEvents, index: int) -> None:
 @variants({"next": 2, "65536": 65536, "int_max": 2147483647})
 def test_unknown_index(ue: UserEvents, index: int) -> None:
     """An index past the last registered event of the file is ENOENT."""
-    data = ue.open_data()
-    data.register(ue.name("a"))
-    data.register(ue.name("b"))
+    data = ue.register(a="", b="")
     ue.tracefs.enable(ue.name("a"))
     assert data.write_event(index).errno == "ENOENT"
     assert data.write_event(0).value == ue.dated("empty_payload", since=4, before=-1)
@@ -71,10 +69,7 @@ def test_nothing_registered(ue: UserEvents) -> None:
 @doc("Writing Data: the data begin with the write index; the rest is the payload")
 def test_index_picks_the_event(ue: UserEvents) -> None:
     """Each index of a file writes the event that was registered with it."""
-    data = ue.open_data()
-    data.register(ue.name("a") + " u8 x")
-    data.register(ue.name("b") + " u16 y")
-    data.register(ue.name("c") + " u32 z")
+    data = ue.register(a="u8 x", b="u16 y", c="u32 z")
     ue.tracefs.enable(ue.name("a"))
     ue.tracefs.enable(ue.name("b"))
     ue.tracefs.enable(ue.name("c"))

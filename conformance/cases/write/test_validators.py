@@ -183,8 +183,7 @@ def test_data_loc_into_common_fields(ue: UserEvents, offset: int, length: int) -
 )
 def test_nul_needed(ue: UserEvents, type_text: str, offset: int) -> None:
     """If a dynamic type contains "char", its last byte must be NUL."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} {type_text} m")
+    data = ue.event(f"{type_text} m").data
     ue.tracefs.enable(ue.name())
     unended = located(offset, 4) + b"abcd"
     errno = ue.dated(CHECKED, since="EFAULT", before="")
@@ -225,8 +224,7 @@ def test_nul_not_needed(ue: UserEvents, type_text: str, payload: bytes, text: st
 )
 def test_byte_bounds(ue: UserEvents, type_text: str, offset: int, length: int) -> None:
     """Dynamic fields that are no strings must end within the record as well; else EFAULT."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} {type_text} m")
+    data = ue.event(f"{type_text} m").data
     ue.tracefs.enable(ue.name())
     payload = located(offset, length) + b"abcd"
     errno = ue.dated(CHECKED, since="EFAULT", before="")

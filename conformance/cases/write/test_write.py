@@ -83,9 +83,7 @@ def test_nobody_listens(ue: UserEvents, payload: bytes) -> None:
 @doc("Status: programs write while the bit is set; silent about a write of a disabled event")
 def test_listener_of_another_event(ue: UserEvents) -> None:
     """A tracer of one event gets no records of another event of the same file."""
-    data = ue.open_data()
-    data.register(ue.name("a") + " u8 x")
-    data.register(ue.name("b") + " u8 x")
+    data = ue.register(a="u8 x", b="u8 x")
     ue.tracefs.enable(ue.name("a"))
     written = data.write_event(1, b"\1")
     assert written.errno == ue.dated("ebadf_when_disabled", since="EBADF", before="")
@@ -97,9 +95,7 @@ def test_listener_of_another_event(ue: UserEvents) -> None:
 @spec("ring_buffer.c:ring_buffer_lock_reserve, trace_events_user.c:user_event_ftrace")
 def test_tracing_off(ue: UserEvents) -> None:
     """With tracing_on 0 a write succeeds, records nothing and validates nothing."""
-    data = ue.open_data()
-    data.register(ue.name("a") + " u32 a")
-    data.register(ue.name("b") + " __data_loc char[] s")
+    data = ue.register(a="u32 a", b="__data_loc char[] s")
     ue.tracefs.enable(ue.name("a"))
     ue.tracefs.enable(ue.name("b"))
     ue.tracefs.write(TRACING_ON, "0\n")
