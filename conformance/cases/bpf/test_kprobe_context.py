@@ -85,10 +85,10 @@ def test_kprobe_probe_read(ue: UserEvents, source: list[Piece], size: int, read:
     assert values.value(KEY) == read
 
 
-@case(
-    spec="trace_kprobe.c:kprobe_perf_func",
-    doc="include/uapi/linux/bpf.h@v4.1:bpf_prog_type: the context of BPF_PROG_TYPE_KPROBE is "
-    "struct pt_regs",
+@case(spec="trace_kprobe.c:kprobe_perf_func")
+@doc(
+    "include/uapi/linux/bpf.h@v4.1:bpf_prog_type: the context of BPF_PROG_TYPE_KPROBE is "
+    "struct pt_regs"
 )
 def test_kprobe_registers(ue: UserEvents) -> None:
     """The context is the registers: here the count passed to write(2)."""

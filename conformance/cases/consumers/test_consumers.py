@@ -5,13 +5,7 @@ from __future__ import annotations
 import struct
 
 from conformance.cases.case import doc, surface, variants
-from conformance.cases.support.consumers import (
-    PERF,
-    PERF_OPENED,
-    PERF_STAT,
-    TRACE_CMD,
-    Consumer,
-)
+from conformance.cases.support.consumers import PERF, PERF_OPENED, PERF_STAT, TRACE_CMD, Consumer
 from conformance.cases.support.status_text import used_by
 from conformance.client.programs import Programs
 from conformance.client.user_events import UserEvents

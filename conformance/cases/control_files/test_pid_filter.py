@@ -51,11 +51,8 @@ def test_recorded(ue: UserEvents, file: str, recorded: str) -> None:
     ]
 
 
-@case(
-    spec="trace_events.c:event_pid_write; trace_pid.c:trace_pid_write",
-    doc="set_event_pid: only the listed tasks are traced; written without truncation they are "
-    "added",
-)
+@case(spec="trace_events.c:event_pid_write; trace_pid.c:trace_pid_write")
+@doc("set_event_pid: only the listed tasks are traced; written without truncation they are added")
 @variants(("only", ONLY, (0, 1)), ("but", BUT, (2,)))
 def test_added(ue: UserEvents, file: str, kept: tuple[int, ...]) -> None:
     """A process is added to the list; those already listed stay."""
@@ -125,10 +122,9 @@ def test_both_lists(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x2 (2)", dump="02 00")]
 
 
-@case(
-    spec="trace_events.c:event_filter_pid_sched_process_fork",
-    doc="set_event_pid: only the listed tasks are traced; children are only with the option "
-    "event-fork",
+@case(spec="trace_events.c:event_filter_pid_sched_process_fork")
+@doc(
+    "set_event_pid: only the listed tasks are traced; children are only with the option event-fork"
 )
 def test_child(ue: UserEvents) -> None:
     """A child is not added to the list of its parent."""

@@ -18,11 +18,8 @@ case = surface(
 )
 
 
-@case(
-    doc="Via the 'set_event' interface: SYSTEM:NAME, or a star, or one of both, says what is "
-    "enabled",
-    tier="quick",
-)
+@case(tier="quick")
+@doc("Via the 'set_event' interface: SYSTEM:NAME, or a star, or one of both, says what is enabled")
 @variants(
     ("system_and_name", "user_events:{}"),
     ("any_system", "*:{}"),

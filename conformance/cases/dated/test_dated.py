@@ -162,7 +162,6 @@ def test_directories_of_any_name(ue: UserEvents) -> None:
 
 
 @case(
-    spec="fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:filldir64",
     doc="user_events.rst@v6.12: Registering: events appear below events/ in tracefs; nothing is "
     "said of names that cannot",
     profiles="6.8..",
@@ -170,6 +169,7 @@ def test_directories_of_any_name(ue: UserEvents) -> None:
     switch="listing_ends_with_einval",
     bug="event-name-slash",
 )
+@spec("fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:filldir64")
 def test_listing_ends_with_einval(ue: UserEvents) -> None:
     """Listing fails at a name with a slash: EIO, and EINVAL since 7.1."""
     refused = ue.open_data().register(ue.name() + "/").errno

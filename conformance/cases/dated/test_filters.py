@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from conformance.cases.case import doc, spec, surface
-from conformance.cases.support.eprobes import (
-    add_eprobe,
-    remove_eprobe,
-)
+from conformance.cases.support.eprobes import add_eprobe, remove_eprobe
 from conformance.client.tracefs import KPROBES
 from conformance.client.user_events import UserEvents
 

@@ -174,13 +174,13 @@ def test_truncate_busy(ue: UserEvents, holder: str) -> None:
 
 @case(
     spec="user_event_is_busy, user_event_last_ref",
-    doc="Deleting: delete succeeds only without references; silent about truncation",
     level="behaviour",
     profiles="6.4..",
     needs="lasting_events auto_delete",
     isolation="global",
     tier="quick",
 )
+@doc("Deleting: delete succeeds only without references; silent about truncation")
 @variants("word", "descriptor")
 def test_truncate_one_reference(ue: UserEvents, holder: str) -> None:
     """The reference of an auto-delete event makes O_TRUNC fail with EBUSY before any is deleted."""
@@ -229,12 +229,12 @@ def test_not_permitted(ue: UserEvents, command: str, errno: str) -> None:
 
 @case(
     spec="user_event_set_call_visible",
-    doc="user_events.rst@v6.1: Overview: silent about permission",
     level="behaviour",
     profiles="5.18..6.3",
     needs="",
     without="auto_delete null_arguments_matched persist",
 )
+@doc("user_events.rst@v6.1: Overview: silent about permission")
 def test_permitted_to_everybody(ue: UserEvents) -> None:
     """Before persistent events existed, an open file could create and delete any event."""
     ue.tracefs.command("u:" + ue.name("old") + " u32 a\n")

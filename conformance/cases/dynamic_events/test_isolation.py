@@ -148,10 +148,10 @@ def test_enabling_the_user_event(ue: UserEvents, system: str, name: str) -> None
     assert ue.tracefs.enabled(name, system=system).text == "0\n"
 
 
-@case(
-    spec="user_event_reg",
-    doc="Status: the bit is set if something is attached to the event; silent about the error "
-    "of a write",
+@case(spec="user_event_reg")
+@doc(
+    "Status: the bit is set if something is attached to the event; silent about the error "
+    "of a write"
 )
 @variants(KERNEL_EVENTS)
 def test_enabling_the_kernel_event(ue: UserEvents, system: str, name: str) -> None:

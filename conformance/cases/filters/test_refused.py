@@ -16,61 +16,36 @@ case = surface(
 )
 
 
+def at(column: int, message: str) -> str:
+    """An error message of the parser, and the column it marks."""
+    return f"{' ' * column}^\nparse_error: {message}\n"
+
+
 @case(tier="full", switch="filter-errno")
 @spec("trace_events_filter.c:append_filter_err, calc_stack")
 @variants(
     # calc_stack() returns -1, -2 or -3, which are taken for error numbers.
-    ("closed-too-often", "a == 1)", "EPERM", "      ^\nparse_error: Too few '('\n"),
-    ("no-field", "b == 1", "EINVAL", "  ^\nparse_error: Field not found\n"),
-    (
-        "no-field-later",
-        "a == 1 && (b == 1)",
-        "EINVAL",
-        "             ^\nparse_error: Field not found\n",
-    ),
-    ("blanks-before", "  b == 1", "EINVAL", "    ^\nparse_error: Field not found\n"),
-    ("no-operator", "a 1", "EINVAL", "   ^\nparse_error: Invalid operator\n"),
-    ("assignment", "a = 1", "EINVAL", "   ^\nparse_error: Invalid operator\n"),
-    ("member", "a.b == 1", "EINVAL", "  ^\nparse_error: Invalid operator\n"),
-    ("no-value", "a ==", "EINVAL", "    ^\nparse_error: Invalid value (did you forget quotes)?\n"),
-    ("word", "a == x", "EINVAL", "      ^\nparse_error: Invalid value (did you forget quotes)?\n"),
-    ("string", 'a == "x"', "EINVAL", "      ^\nparse_error: Expecting numeric field\n"),
-    (
-        "less-than-string",
-        'a < "x"',
-        "EINVAL",
-        "     ^\nparse_error: Illegal operation for field type\n",
-    ),
-    ("pattern", "a ~ 1", "EINVAL", "     ^\nparse_error: Illegal operation for field type\n"),
-    ("negative", "a == -1", "EINVAL", "      ^\nparse_error: Illegal integer value\n"),
-    ("no-number", "a == 1x", "EINVAL", "      ^\nparse_error: Illegal integer value\n"),
-    (
-        "too-large",
-        "a == 18446744073709551616",
-        "EINVAL",
-        "      ^\nparse_error: Illegal integer value\n",
-    ),
-    (
-        "too-long",
-        "a == 123456789012345678901234",
-        "EINVAL",
-        "                             ^\nparse_error: Operand too long\n",
-    ),
-    ("never-closed", "(a == 1", "ENOENT", "^\nparse_error: Too many '('\n"),
-    ("inner-never-closed", "(a == 1 || (a == 2)", "ENOENT", "^\nparse_error: Too many '('\n"),
-    ("no-end-of-string", 'a == "1', "ESRCH", "     ^\nparse_error: Missing matching quote\n"),
-    (
-        "two-terms",
-        "a == 1 a == 2",
-        "EPERM",
-        "       ^\nparse_error: Too many terms in predicate expression\n",
-    ),
-    (
-        "single-and",
-        "a == 1 & a == 2",
-        "EPERM",
-        "       ^\nparse_error: Too many terms in predicate expression\n",
-    ),
+    ("closed-too-often", "a == 1)", "EPERM", at(6, "Too few '('")),
+    ("no-field", "b == 1", "EINVAL", at(2, "Field not found")),
+    ("no-field-later", "a == 1 && (b == 1)", "EINVAL", at(13, "Field not found")),
+    ("blanks-before", "  b == 1", "EINVAL", at(4, "Field not found")),
+    ("no-operator", "a 1", "EINVAL", at(3, "Invalid operator")),
+    ("assignment", "a = 1", "EINVAL", at(3, "Invalid operator")),
+    ("member", "a.b == 1", "EINVAL", at(2, "Invalid operator")),
+    ("no-value", "a ==", "EINVAL", at(4, "Invalid value (did you forget quotes)?")),
+    ("word", "a == x", "EINVAL", at(6, "Invalid value (did you forget quotes)?")),
+    ("string", 'a == "x"', "EINVAL", at(6, "Expecting numeric field")),
+    ("less-than-string", 'a < "x"', "EINVAL", at(5, "Illegal operation for field type")),
+    ("pattern", "a ~ 1", "EINVAL", at(5, "Illegal operation for field type")),
+    ("negative", "a == -1", "EINVAL", at(6, "Illegal integer value")),
+    ("no-number", "a == 1x", "EINVAL", at(6, "Illegal integer value")),
+    ("too-large", "a == 18446744073709551616", "EINVAL", at(6, "Illegal integer value")),
+    ("too-long", "a == 123456789012345678901234", "EINVAL", at(29, "Operand too long")),
+    ("never-closed", "(a == 1", "ENOENT", at(0, "Too many '('")),
+    ("inner-never-closed", "(a == 1 || (a == 2)", "ENOENT", at(0, "Too many '('")),
+    ("no-end-of-string", 'a == "1', "ESRCH", at(5, "Missing matching quote")),
+    ("two-terms", "a == 1 a == 2", "EPERM", at(7, "Too many terms in predicate expression")),
+    ("single-and", "a == 1 & a == 2", "EPERM", at(7, "Too many terms in predicate expression")),
     ("no-name", "== 1", "EPERM", "Error: (0)\n"),
     ("parentheses", "()", "EINVAL", "Error: (0)\n"),
     ("empty", "", "EINVAL", "Error: (0)\n"),
@@ -88,10 +63,10 @@ def test_refused(ue: UserEvents, text: str, errno: str, shown: str) -> None:
 
 @case(spec="trace_events_filter.c:parse_pred", profiles="6.4..")
 @variants(
-    ("number", "s == 1", "      ^\nparse_error: Expecting string field\n"),
-    ("greater", 's > "x"', "     ^\nparse_error: Illegal operation for field type\n"),
-    ("bits", 's & "x"', "     ^\nparse_error: Illegal operation for field type\n"),
-    ("bare-word", "s == x", "      ^\nparse_error: Invalid value (did you forget quotes)?\n"),
+    ("number", "s == 1", at(6, "Expecting string field")),
+    ("greater", 's > "x"', at(5, "Illegal operation for field type")),
+    ("bits", 's & "x"', at(5, "Illegal operation for field type")),
+    ("bare-word", "s == x", at(6, "Invalid value (did you forget quotes)?")),
 )
 def test_refused_for_strings(ue: UserEvents, text: str, shown: str) -> None:
     """A string can be compared with quoted text by ==, != and ~ only."""
@@ -104,45 +79,17 @@ def test_refused_for_strings(ue: UserEvents, text: str, shown: str) -> None:
 @spec("trace_events_filter.c:parse_pred: .function")
 @doc("Event filtering: FIELD.function == FUNCTION, of fields as long as a long")
 @variants(
-    (
-        "four-bytes",
-        "a.function == no_such_function",
-        "               ^\nparse_error: Illegal operation for field type\n",
-    ),
+    ("four-bytes", "a.function == no_such_function", at(15, "Illegal operation for field type")),
     # Eight characters parse as an address.
-    (
-        "text",
-        "s.function == no_such_function",
-        "                              ^\nparse_error: Function not found\n",
-    ),
-    ("bits", "b.function & no_such_function", "              ^\nparse_error: Invalid operator\n"),
-    (
-        "name",
-        "b.function == no_such_function",
-        "                              ^\nparse_error: Function not found\n",
-    ),
-    (
-        "negated",
-        "b.function != no_such_function && a == 1",
-        "                               ^\nparse_error: Function not found\n",
-    ),
+    ("text", "s.function == no_such_function", at(30, "Function not found")),
+    ("bits", "b.function & no_such_function", at(14, "Invalid operator")),
+    ("name", "b.function == no_such_function", at(30, "Function not found")),
+    ("negated", "b.function != no_such_function && a == 1", at(31, "Function not found")),
     # Up to the next blank, parentheses included.
-    (
-        "parenthesis",
-        "(b.function == no_such_function)",
-        "                                ^\nparse_error: Function not found\n",
-    ),
-    (
-        "quoted",
-        "b.function == 'vfs_read'",
-        "                        ^\nparse_error: Function not found\n",
-    ),
-    ("address", "b.function == 0x1000", "                    ^\nparse_error: Function not found\n"),
-    (
-        "no-number",
-        "b.function == 12z",
-        "                 ^\nparse_error: Invalid value (did you forget quotes)?\n",
-    ),
+    ("parenthesis", "(b.function == no_such_function)", at(32, "Function not found")),
+    ("quoted", "b.function == 'vfs_read'", at(24, "Function not found")),
+    ("address", "b.function == 0x1000", at(20, "Function not found")),
+    ("no-number", "b.function == 12z", at(17, "Invalid value (did you forget quotes)?")),
 )
 def test_refused_functions(ue: UserEvents, text: str, shown: str) -> None:
     """Only 8-byte fields can be compared with a function, which must exist: EINVAL."""

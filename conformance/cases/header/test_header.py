@@ -59,10 +59,10 @@ def ioctl_errno(data: DataFile, request: int, raw: bytes) -> str:
     return data.ioctl(request, data.process.place(raw)).errno
 
 
-@case(
-    spec="user_reg_get",
-    doc="struct user_reg: packed; size, enable_bit, enable_size, flags, enable_addr, "
-    "name_args, write_index",
+@case(spec="user_reg_get")
+@doc(
+    "struct user_reg: packed; size, enable_bit, enable_size, flags, enable_addr, "
+    "name_args, write_index"
 )
 @variants(
     ("size-0", 0, b"\x1b", "EINVAL"),

@@ -35,11 +35,8 @@ def register_third(ue: UserEvents) -> tuple[bytes, bytes]:
     return raw, ue.process.load(at, len(raw) + 16).data or b""
 
 
-@case(
-    spec="user_reg_get",
-    doc="struct user_reg: not packed; size, a hole of 4 bytes, name_args, status_index, "
-    "write_index",
-)
+@case(spec="user_reg_get")
+@doc("struct user_reg: not packed; size, a hole of 4 bytes, name_args, status_index, write_index")
 @variants(
     ("size-0", 0, b"\x00", "EFAULT"),
     ("size-1", 1, b"\x10", "E2BIG"),
@@ -184,10 +181,10 @@ def test_status_request_has_32_bits(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()}\n"
 
 
-@case(
-    doc="include/linux/user_events.h@v5.19 and @v6.1: struct user_reg: name_args is a "
-    "64-bit pointer to name, description and flags",
-    profiles="5.18..6.3",
+@case(profiles="5.18..6.3")
+@doc(
+    "include/linux/user_events.h@v5.19 and @v6.1: struct user_reg: name_args is a "
+    "64-bit pointer to name, description and flags"
 )
 def test_status_name_args(ue: UserEvents) -> None:
     """The 8 bytes of name_args point to name and arguments."""

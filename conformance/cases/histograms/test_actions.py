@@ -16,6 +16,9 @@ case = surface(
 )
 
 SYNTHETIC = "synthetic"
+OTHER_TYPE = "Param type doesn't match synthetic event field type"
+OTHER_COUNT = "Param count doesn't match synthetic event field count"
+SECOND_SAVE = "Can't have more than one save() action per hist"
 
 
 def create_synthetic(ue: UserEvents, fields: str) -> str:
@@ -81,36 +84,16 @@ def test_action_of_one_letter(ue: UserEvents) -> None:
 
 @case(spec="trace_events_hist.c:check_synth_field, save_track_data_vars", isolation="global")
 @variants(
-    (
-        "type",
-        "onmax($xx).trace({},$yy)",
-        "EINVAL",
-        "Param type doesn't match synthetic event field type",
-    ),
-    (
-        "too-many",
-        "onmax($xx).trace({},$xx,$xx)",
-        "EINVAL",
-        "Param type doesn't match synthetic event field type",
-    ),
-    (
-        "too-few",
-        "onmax($xx).trace({})",
-        "EINVAL",
-        "Param count doesn't match synthetic event field count",
-    ),
+    ("type", "onmax($xx).trace({},$yy)", "EINVAL", OTHER_TYPE),
+    ("too-many", "onmax($xx).trace({},$xx,$xx)", "EINVAL", OTHER_TYPE),
+    ("too-few", "onmax($xx).trace({})", "EINVAL", OTHER_COUNT),
     (
         "save-on-match",
         "onmatch(user_events.{}).save(bb)",
         "EINVAL",
         "Handler doesn't support action",
     ),
-    (
-        "save-twice",
-        "onmax($xx).save(bb):onchange($xx).save(cc)",
-        "EEXIST",
-        "Can't have more than one save() action per hist",
-    ),
+    ("save-twice", "onmax($xx).save(bb):onchange($xx).save(cc)", "EEXIST", SECOND_SAVE),
     ("save-unknown", "onmax($xx).save(nope)", "EINVAL", "Couldn't create field variable"),
 )
 def test_action_does_not_fit(ue: UserEvents, text: str, errno: str, message: str) -> None:

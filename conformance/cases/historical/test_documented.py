@@ -132,10 +132,9 @@ def test_bpf_iter(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == shown
 
 
-@case(
-    spec="user_event_validate",
-    doc="Writing Data: silent about dynamic fields; in the first commit __rel_loc counts from "
-    "its entry",
+@case(spec="user_event_validate")
+@doc(
+    "Writing Data: silent about dynamic fields; in the first commit __rel_loc counts from its entry"
 )
 def test_rel_loc(ue: UserEvents) -> None:
     """Data right after the entry is at 0 of a __rel_loc, and at 12 of a __data_loc."""

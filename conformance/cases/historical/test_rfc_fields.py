@@ -72,10 +72,10 @@ def test_any_type(ue: UserEvents, fields: str, line: str) -> None:
     assert shown(ue, fields) == [line]
 
 
-@case(
-    spec="user_event_parse_field: type[0] != 'u'",
-    doc="trace_events_user.c@rfc-v1, message of the patch: a field is a type, a name, a size and "
-    "an offset, with tabs between",
+@case(spec="user_event_parse_field: type[0] != 'u'")
+@doc(
+    "trace_events_user.c@rfc-v1, message of the patch: a field is a type, a name, a size and "
+    "an offset, with tabs between"
 )
 def test_signed_unless_u(ue: UserEvents) -> None:
     """A field is signed unless its type begins with u."""
@@ -156,10 +156,10 @@ def test_numbers(ue: UserEvents, size: str, offset: str, line: str) -> None:
     assert shown(ue, f"u32\ta\t{size}\t{offset}") == [line]
 
 
-@case(
-    doc="trace_events_user.c@rfc-v1, message of the patch: a field is a type, a name, a size and "
-    "an offset, with tabs between; silent of leaving it out",
-    level="detail",
+@case(level="detail")
+@doc(
+    "trace_events_user.c@rfc-v1, message of the patch: a field is a type, a name, a size and "
+    "an offset, with tabs between; silent of leaving it out"
 )
 def test_offset_left_out(ue: UserEvents) -> None:
     """A field without an offset is accepted, and shown like the others."""

@@ -41,11 +41,8 @@ def test_local_offset(ue: UserEvents, opened: int, argument: int) -> None:
     assert local_offset(ue.open_data(opened), argument).value == 8
 
 
-@case(
-    spec="user_events_ioctl",
-    doc="trace_events_user.c@rfc-v1: DIAG_IOCQLOCOFFSET returns the offset that data locations "
-    "need",
-)
+@case(spec="user_events_ioctl")
+@doc("trace_events_user.c@rfc-v1: DIAG_IOCQLOCOFFSET returns the offset that data locations need")
 def test_local_offset_of_event(ue: UserEvents) -> None:
     """It returns the same on a descriptor bound to an event, as in `format`."""
     data = bound_data(ue, ue.name() + ";u8\ta\t1\t0")

@@ -128,10 +128,10 @@ def test_page_outlives(ue: UserEvents) -> None:
     assert page.shows(place) == 1
 
 
-@case(
-    spec="update_reg_page_for",
-    doc="the byte of an event that is hooked is not zero; trace_events_user.c@rfc-v1: bit 0 is "
-    "ftrace, bit 1 perf, bit 7 any other tracer",
+@case(spec="update_reg_page_for")
+@doc(
+    "the byte of an event that is hooked is not zero; trace_events_user.c@rfc-v1: bit 0 is "
+    "ftrace, bit 1 perf, bit 7 any other tracer"
 )
 def test_byte_follows(ue: UserEvents) -> None:
     """The byte is 1 while ftrace has the event enabled and 0 afterwards, repeatedly."""

@@ -125,10 +125,10 @@ def test_program_loads_length(ue: UserEvents) -> None:
     assert Bpf(ue.process).load(instructions, ProgramType.TRACEPOINT).errno == "EACCES"
 
 
-@case(
-    doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF; silent of what "
-    "cannot be read",
-    level="detail",
+@case(level="detail")
+@doc(
+    "trace_events_user.c@rfc-v1, message of the patch: data get into eBPF; silent of what "
+    "cannot be read"
 )
 @variants(("unmapped", 0x1000_0000, b"\0\0\0\x10\0\0\0\0"), ("null", 0, b"\0\0\0\0\0\0\0\0"))
 def test_program_unread(ue: UserEvents, address: int, pointer: bytes) -> None:

@@ -32,10 +32,10 @@ def test_index_counts(ue: UserEvents) -> None:
     assert register(ue.open_data(), "two").value == 2
 
 
-@case(
-    doc="trace_events_user.c@rfc-v1, message of the patch: the ioctl returns the number of the "
-    "byte that shows the status; silent about deletion",
-    isolation="global",
+@case(isolation="global")
+@doc(
+    "trace_events_user.c@rfc-v1, message of the patch: the ioctl returns the number of the "
+    "byte that shows the status; silent about deletion"
 )
 @variants({"ioctl": False, "dynamic_events": True})
 def test_index_reused(ue: UserEvents, by_command: bool) -> None:
@@ -60,10 +60,10 @@ def test_index_is_no_id(ue: UserEvents) -> None:
     assert ue.tracefs.read(ue.tracefs.event_path(ue.name(), "id")).text != "1\n"
 
 
-@case(
-    spec="find_user_event",
-    doc="trace_events_user.c@rfc-v1, message of the patch: the ioctl returns the number of the "
-    "byte that shows the status",
+@case(spec="find_user_event")
+@doc(
+    "trace_events_user.c@rfc-v1, message of the patch: the ioctl returns the number of the "
+    "byte that shows the status"
 )
 @variants(
     ("other-fields", "{};u32\tb\t4\t0"),

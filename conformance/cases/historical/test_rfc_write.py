@@ -43,11 +43,8 @@ def test_write_no_fields(ue: UserEvents) -> None:
     assert ue.tracefs.records() == ["61 62", "63"]
 
 
-@case(
-    spec="user_event_ftrace",
-    doc="trace_events_user.c@rfc-v1: offsets in __data_loc values must be aware of the common "
-    "fields",
-)
+@case(spec="user_event_ftrace")
+@doc("trace_events_user.c@rfc-v1: offsets in __data_loc values must be aware of the common fields")
 def test_write_not_located(ue: UserEvents) -> None:
     """A location is recorded as written, neither adjusted nor validated."""
     data = enabled_data(ue, ";__data_loc char[]\tm\t4\t0")

@@ -120,10 +120,9 @@ def test_no_directory_makes_an_event(ue: UserEvents, where: str) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 
-@case(
-    spec="trace_events_user.c:create_user_tracefs; trace_dynevent.c:init_dynamic_event",
-    doc="user_events.rst@v6.12: Overview: the files are in /sys/kernel/tracing; silent about "
-    "instances",
+@case(spec="trace_events_user.c:create_user_tracefs; trace_dynevent.c:init_dynamic_event")
+@doc(
+    "user_events.rst@v6.12: Overview: the files are in /sys/kernel/tracing; silent about instances"
 )
 @variants(
     ("data", "user_events_data"),

@@ -39,11 +39,11 @@ def test_removal_ends_listening(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:update_enable_bit_for; trace.c:__remove_instance",
     doc="user_events.rst@v6.12: Status: the bit is set while something is attached; silent "
     "about instances",
     level="behaviour",
 )
+@spec("trace_events_user.c:update_enable_bit_for; trace.c:__remove_instance")
 def test_removal_leaves_the_others(ue: UserEvents) -> None:
     """Removing one of two instances that have the event enabled does not affect the other."""
     gone, stays = create_instance(ue, "i"), create_instance(ue, "j")
@@ -88,11 +88,8 @@ def test_busy(ue: UserEvents, file: str) -> None:
     assert instance.enabled(ue.name()).errno == "ENOENT"
 
 
-@case(
-    spec="fs/namei.c:vfs_mkdir, vfs_rmdir; fs/tracefs/inode.c:tracefs_syscall_mkdir",
-    doc="Instances: events of an instance are its own; instances are made and removed as "
-    "directories",
-)
+@case(spec="fs/namei.c:vfs_mkdir, vfs_rmdir; fs/tracefs/inode.c:tracefs_syscall_mkdir")
+@doc("Instances: events of an instance are its own; instances are made and removed as directories")
 def test_refused(ue: UserEvents) -> None:
     """Creating an instance twice is EEXIST, removing it twice is ENOENT."""
     instance = ue.instance()

@@ -28,10 +28,10 @@ case = surface(
 )
 
 
-@case(
-    spec="perf_allow_kernel",
-    doc="exclude_kernel; Documentation/admin-guide/sysctl/kernel.rst: kernel.perf_event_paranoid "
-    "is 2, which forbids what tells about the kernel",
+@case(spec="perf_allow_kernel")
+@doc(
+    "exclude_kernel; Documentation/admin-guide/sysctl/kernel.rst: kernel.perf_event_paranoid "
+    "is 2, which forbids what tells about the kernel"
 )
 @variants(
     # perf_trace_event_perm
@@ -51,10 +51,10 @@ def test_unprivileged(ue: UserEvents, attr: PerfAttr, errno: str, listens: str) 
     assert used_by(ue) == shown
 
 
-@case(
-    spec="find_get_context: perf_allow_cpu",
-    doc="Documentation/admin-guide/sysctl/kernel.rst@v6.12: perf_event_paranoid: from 1 on no "
-    "events of processors",
+@case(spec="find_get_context: perf_allow_cpu")
+@doc(
+    "Documentation/admin-guide/sysctl/kernel.rst@v6.12: perf_event_paranoid: from 1 on no "
+    "events of processors"
 )
 def test_unprivileged_processor(ue: UserEvents) -> None:
     """Unprivileged, an event for all processes of a CPU is EACCES."""
@@ -100,10 +100,10 @@ def test_nobody_nowhere(ue: UserEvents, pid: int, cpu: int) -> None:
     assert used_by(ue) == ""
 
 
-@case(
-    spec="perf_copy_attr",
-    doc="include/uapi/linux/perf_event.h@v6.12:perf_event_attr: the flags end with reserved "
-    "bits, sample_type with its MAX",
+@case(spec="perf_copy_attr")
+@doc(
+    "include/uapi/linux/perf_event.h@v6.12:perf_event_attr: the flags end with reserved "
+    "bits, sample_type with its MAX"
 )
 @variants({"flags": 47, "sample_type": 31})
 def test_reserved_bit(ue: UserEvents, offset: int) -> None:
@@ -164,10 +164,10 @@ def test_ring_twice(ue: UserEvents) -> None:
     assert perf.map().lines() == ["head 0 tail 0"]
 
 
-@case(
-    spec="perf_event_init_userpage",
-    doc="include/uapi/linux/perf_event.h@v6.12:perf_event_mmap_page: data_head, data_tail, "
-    "data_offset and data_size from byte 1024 on",
+@case(spec="perf_event_init_userpage")
+@doc(
+    "include/uapi/linux/perf_event.h@v6.12:perf_event_mmap_page: data_head, data_tail, "
+    "data_offset and data_size from byte 1024 on"
 )
 def test_ring_page(ue: UserEvents) -> None:
     """The control page has the offset and size of the data."""

@@ -186,13 +186,13 @@ def test_registered_later(ue: UserEvents) -> None:
 
 
 @case(
-    spec="user_event_reg",
     doc="Registering: each pair of name and format has its tracepoint; silent about the order "
     "of the list",
     profiles="6.9..",
     needs="perf_sink multi_format persist arguments_matched ebadf_when_disabled",
     tier="quick",
 )
+@spec("user_event_reg")
 def test_multi_format(ue: UserEvents) -> None:
     """perf uses one format of a name; the other format is not enabled."""
     data = ue.open_data()

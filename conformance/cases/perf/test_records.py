@@ -32,10 +32,10 @@ def test_record(ue: UserEvents) -> None:
     assert perf.count == ue.dated("perf_sink", since=1, before=0)
 
 
-@case(
-    spec="user_event_perf; kernel/events/core.c:perf_output_sample",
-    doc="include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: size and bytes of the raw "
-    "record, padded to 8 with them",
+@case(spec="user_event_perf; kernel/events/core.c:perf_output_sample")
+@doc(
+    "include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: size and bytes of the raw "
+    "record, padded to 8 with them"
 )
 @variants(
     ("u64", "u64 a", b"12345678", 12, "size 32 raw 20: 31 32 33 34 35 36 37 38 00 00 00 00"),

@@ -80,7 +80,6 @@ def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
 
 @case(
     spec="trace_events_user.c:user_event_perf",
-    doc="Writing Data: silent about the longest payload",
     level="behaviour",
     profiles="6.1..",
     needs="perf_sink",
@@ -88,6 +87,7 @@ def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
     isolation="fatal",
     bug="perf-warns-on-long-record",
 )
+@doc("Writing Data: silent about the longest payload")
 def test_too_long(ue: UserEvents) -> None:
     """perf drops a payload of 8185 bytes silently, and takes the next record."""
     event = ue.event("u32 a")

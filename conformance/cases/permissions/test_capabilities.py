@@ -26,44 +26,12 @@ case = surface(
 # Two of the 41 suffice.
 ENOUGH = ("perfmon", "sys_admin")
 NOT_ENOUGH = [
-    "bpf",
-    "sys_ptrace",
-    "syslog",
-    "setpcap",
-    "chown",
-    "dac_override",
-    "dac_read_search",
-    "fowner",
-    "fsetid",
-    "kill",
-    "setgid",
-    "setuid",
-    "linux_immutable",
-    "net_bind_service",
-    "net_broadcast",
-    "net_admin",
-    "net_raw",
-    "ipc_lock",
-    "ipc_owner",
-    "sys_module",
-    "sys_rawio",
-    "sys_chroot",
-    "sys_pacct",
-    "sys_boot",
-    "sys_nice",
-    "sys_resource",
-    "sys_time",
-    "sys_tty_config",
-    "mknod",
-    "lease",
-    "audit_write",
-    "audit_control",
-    "setfcap",
-    "mac_override",
-    "mac_admin",
-    "wake_alarm",
-    "block_suspend",
-    "audit_read",
+    *("bpf", "sys_ptrace", "syslog", "setpcap", "chown", "dac_override", "dac_read_search"),
+    *("fowner", "fsetid", "kill", "setgid", "setuid", "linux_immutable", "net_bind_service"),
+    *("net_broadcast", "net_admin", "net_raw", "ipc_lock", "ipc_owner", "sys_module", "sys_rawio"),
+    *("sys_chroot", "sys_pacct", "sys_boot", "sys_nice", "sys_resource", "sys_time"),
+    *("sys_tty_config", "mknod", "lease", "audit_write", "audit_control", "setfcap"),
+    *("mac_override", "mac_admin", "wake_alarm", "block_suspend", "audit_read"),
     "checkpoint_restore",
 ]
 EACH = {name: (name, "") for name in ENOUGH} | {name: (name, "EPERM") for name in NOT_ENOUGH}
@@ -167,10 +135,10 @@ def test_writer_counts(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == f"u:{name}p\n"
 
 
-@case(
-    doc="Overview: dynamic_events requires CAP_PERFMON, otherwise -EPERM; silent about "
-    "opener and writer",
-    level="behaviour",
+@case(level="behaviour")
+@doc(
+    "Overview: dynamic_events requires CAP_PERFMON, otherwise -EPERM; silent about "
+    "opener and writer"
 )
 @variants({"dynamic_events": "command", "data": "ioctl"})
 def test_opener_does_not_count(ue: UserEvents, way: str) -> None:

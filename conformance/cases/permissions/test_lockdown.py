@@ -89,11 +89,11 @@ def test_denied_before_lockdown(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events.c:trace_format_open, ftrace_event_id_fops, tracing_open_file_tr",
     doc="nothing is said of lockdown, nor does trace_events.c know whether formats are to be "
     "hidden",
     facilities="hist snapshot",
 )
+@spec("trace_events.c:trace_format_open, ftrace_event_id_fops, tracing_open_file_tr")
 @variants(LEVELS)
 def test_lockdown_shows_formats(ue: UserEvents, level: str, errno: str) -> None:
     """format and id stay readable; files that show records do not."""

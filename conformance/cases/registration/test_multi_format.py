@@ -113,10 +113,10 @@ def test_many(ue: UserEvents) -> None:
     assert data.register(newest, flags=MULTI_FORMAT, word=other, bit=1).index == 256
 
 
-@case(
-    spec="find_user_event",
-    doc="Registering: the same name and format share a tracepoint; silent about when two "
-    "formats are the same",
+@case(spec="find_user_event")
+@doc(
+    "Registering: the same name and format share a tracepoint; silent about when two "
+    "formats are the same"
 )
 @variants(
     ("same_text", " u32 a; u64 b", " u32 a; u64 b"),
@@ -191,10 +191,10 @@ def test_beside_single(ue: UserEvents, first: int, second: int) -> None:
     assert ue.tracefs.dynamic_events() == ("u:" + ue.name() + " u32 a\n") * 2
 
 
-@case(
-    spec="find_user_event",
-    doc="Registering: without the flag a program whose format changes is blocked; silent "
-    "about the error",
+@case(spec="find_user_event")
+@doc(
+    "Registering: without the flag a program whose format changes is blocked; silent "
+    "about the error"
 )
 def test_single_stays_single(ue: UserEvents) -> None:
     """Several formats of a name do not allow the single-format event to have other fields."""

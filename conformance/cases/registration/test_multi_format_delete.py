@@ -121,10 +121,10 @@ def test_command_deletes_one(ue: UserEvents, command: str, left: str) -> None:
     assert ue.tracefs.dynamic_events().replace(ue.name(), "NAME") == left
 
 
-@case(
-    spec="user_event_match",
-    doc="Deleting: dynamic_events deletes one specific format; silent about single-format "
-    "events beside it",
+@case(spec="user_event_match")
+@doc(
+    "Deleting: dynamic_events deletes one specific format; silent about single-format "
+    "events beside it"
 )
 @variants(
     ("no_system", "{}"),

@@ -122,10 +122,10 @@ def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
     assert ue.tracefs.dynamic_events() == ("" if errno else f"u:{name} u32 a\n")
 
 
-@case(
-    spec="user_event_parse",
-    doc="Command Format: flags follow the name after a colon, and none is supported; silent "
-    "about others",
+@case(spec="user_event_parse")
+@doc(
+    "Command Format: flags follow the name after a colon, and none is supported; silent "
+    "about others"
 )
 @variants({"unknown": ":FLAG", "two": ":a,b u32 x", "empty": ":", "persist": ":1"})
 def test_text_flags(ue: UserEvents, rest: str) -> None:

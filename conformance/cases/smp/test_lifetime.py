@@ -41,11 +41,8 @@ def test_forks_while_switched(ue: UserEvents, listening: bool, seen: int) -> Non
     assert {each.wait() for each in (word, *copies)} == {seen}
 
 
-@case(
-    spec="user_event_mm_remove",
-    doc="Status: the kernel updates the specified bit as tools attach to the event and detach "
-    "from it",
-)
+@case(spec="user_event_mm_remove")
+@doc("Status: the kernel updates the specified bit as tools attach to the event and detach from it")
 @variants(("thread", THREAD, True), ("memory", CLONE_VM, True), ("process", 0, False))
 def test_ends_while_switched(ue: UserEvents, flags: int, alone: bool) -> None:
     """A task that exits during switching does not affect the words of the others."""

@@ -17,7 +17,7 @@ def test_nothing_registered(ue: UserEvents) -> None:
 
 @case(
     doc="Status: `test` alone, Active: 1, Busy: 0; once ftrace uses it `test # Used by "
-    "ftrace`, Busy: 1",
+    "ftrace`, Busy: 1"
 )
 def test_documented_example(ue: UserEvents) -> None:
     """The text matches the documentation: idle, in use, and idle again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from conformance import ops
-from conformance.cases.case import surface
+from conformance.cases.case import doc, surface
 from conformance.cases.support.status_page import map_page
 from conformance.client.user_events import UserEvents
 
@@ -41,10 +41,10 @@ def delete(ue: UserEvents, numbers: Iterable[int]) -> None:
         process.run(*(ops.Ioctl(process.actor, data.slot, _DELETE, place) for place in places))
 
 
-@case(
-    spec="user_event_parse: find_first_zero_bit",
-    doc="user_events.rst@v5.19 and @v6.1: Status: the text ends in Max, 4096 until 6.0 and "
-    "32768 since 6.1; silent about the error beyond",
+@case(spec="user_event_parse: find_first_zero_bit")
+@doc(
+    "user_events.rst@v5.19 and @v6.1: Status: the text ends in Max, 4096 until 6.0 and "
+    "32768 since 6.1; silent about the error beyond"
 )
 def test_no_index_left(ue: UserEvents) -> None:
     """All numbers below the maximum can be used; then a new event is EMFILE before its fields are

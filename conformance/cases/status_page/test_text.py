@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.user_events import UserEvents
@@ -58,37 +58,24 @@ def test_text_reused_index(ue: UserEvents) -> None:
 @spec("user_seq_show (hash_for_each), user_event_key; include/linux/jhash.h:jhash")
 @variants(
     # One bucket of 16, four of 256: 98, 104, 108, 109.
-    (
-        "one-of-16",
-        "bjlr",
-        {"byte-status": "4:r\n3:l\n2:j\n1:b\n", "bit-status": "1:b\n2:j\n3:l\n4:r\n"},
-    ),
-    (
-        "one-of-16-reversed",
-        "rljb",
-        {"byte-status": "4:b\n3:j\n2:l\n1:r\n", "bit-status": "4:b\n3:j\n2:l\n1:r\n"},
-    ),
+    ("one-of-16", "bjlr", "4:r\n3:l\n2:j\n1:b\n", "1:b\n2:j\n3:l\n4:r\n"),
+    ("one-of-16-reversed", "rljb", "4:b\n3:j\n2:l\n1:r\n", "4:b\n3:j\n2:l\n1:r\n"),
     # Buckets 0, 3, 7 and 15 of 16; 4, 7, 61, 116, 241, 245 and 254 of 256.
     (
-        "several",
-        "efayucn",
-        {
-            "byte-status": "5:u\n2:f\n7:n\n3:a\n6:c\n4:y\n1:e\n",
-            "bit-status": "2:f\n5:u\n7:n\n3:a\n6:c\n4:y\n1:e\n",
-        },
+        *("several", "efayucn"),
+        "5:u\n2:f\n7:n\n3:a\n6:c\n4:y\n1:e\n",
+        "2:f\n5:u\n7:n\n3:a\n6:c\n4:y\n1:e\n",
     ),
     (
-        "one-of-256",
-        ("test", "testnl", "testqw", "testyv"),
-        {
-            "byte-status": "4:testyv\n3:testqw\n2:testnl\n1:test\n",
-            "bit-status": "4:testyv\n3:testqw\n2:testnl\n1:test\n",
-        },
+        *("one-of-256", ("test", "testnl", "testqw", "testyv")),
+        "4:testyv\n3:testqw\n2:testnl\n1:test\n",
+        "4:testyv\n3:testqw\n2:testnl\n1:test\n",
     ),
 )
-def test_text_order(ue: UserEvents, names: Sequence[str], shown: Mapping[str, str]) -> None:
+def test_text_order(ue: UserEvents, names: Sequence[str], of_16: str, of_256: str) -> None:
     """Lines are in the order of hash buckets, 16 and since 6.1 256, newest first in each."""
     ue.tracefs.command("".join(f"u:{name}\n" for name in names))
+    shown = {"byte-status": of_16, "bit-status": of_256}
     text = ue.tracefs.status(whole=True)
     assert text.partition("\nActive")[0] == shown[ue.profile.generation]
 

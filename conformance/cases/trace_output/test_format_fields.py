@@ -11,115 +11,80 @@ from conformance.client.user_events import UserEvents
 case = surface("format", spec="user_event_add_field", level="behaviour")
 
 
-# Field, its line in `format`, print fmt; arrays without the text between their brackets.
+# Field, as `format` shows it (arrays without the text between their brackets), size, signedness,
+# print fmt.
 TYPES = {
     "scalars": (
-        ("s8 a", "field:s8 a; offset:8; size:1; signed:1;", '"a=%d", REC->a'),
-        ("u8 a", "field:u8 a; offset:8; size:1; signed:0;", '"a=%u", REC->a'),
-        ("s16 a", "field:s16 a; offset:8; size:2; signed:1;", '"a=%d", REC->a'),
-        ("u16 a", "field:u16 a; offset:8; size:2; signed:0;", '"a=%u", REC->a'),
-        ("s32 a", "field:s32 a; offset:8; size:4; signed:1;", '"a=%d", REC->a'),
-        ("u32 a", "field:u32 a; offset:8; size:4; signed:0;", '"a=%u", REC->a'),
-        ("s64 a", "field:s64 a; offset:8; size:8; signed:1;", '"a=%lld", REC->a'),
-        ("u64 a", "field:u64 a; offset:8; size:8; signed:0;", '"a=%llu", REC->a'),
-        ("char a", "field:char a; offset:8; size:1; signed:1;", '"a=%d", REC->a'),
-        ("unsigned char a", "field:unsigned char a; offset:8; size:1; signed:0;", '"a=%u", REC->a'),
-        ("short a", "field:short a; offset:8; size:2; signed:1;", '"a=%d", REC->a'),
-        (
-            "unsigned short a",
-            "field:unsigned short a; offset:8; size:2; signed:0;",
-            '"a=%u", REC->a',
-        ),
-        ("int a", "field:int a; offset:8; size:4; signed:1;", '"a=%d", REC->a'),
-        ("unsigned int a", "field:unsigned int a; offset:8; size:4; signed:0;", '"a=%u", REC->a'),
+        ("s8 a", "s8 a", 1, 1, '"a=%d", REC->a'),
+        ("u8 a", "u8 a", 1, 0, '"a=%u", REC->a'),
+        ("s16 a", "s16 a", 2, 1, '"a=%d", REC->a'),
+        ("u16 a", "u16 a", 2, 0, '"a=%u", REC->a'),
+        ("s32 a", "s32 a", 4, 1, '"a=%d", REC->a'),
+        ("u32 a", "u32 a", 4, 0, '"a=%u", REC->a'),
+        ("s64 a", "s64 a", 8, 1, '"a=%lld", REC->a'),
+        ("u64 a", "u64 a", 8, 0, '"a=%llu", REC->a'),
+        ("char a", "char a", 1, 1, '"a=%d", REC->a'),
+        ("unsigned char a", "unsigned char a", 1, 0, '"a=%u", REC->a'),
+        ("short a", "short a", 2, 1, '"a=%d", REC->a'),
+        ("unsigned short a", "unsigned short a", 2, 0, '"a=%u", REC->a'),
+        ("int a", "int a", 4, 1, '"a=%d", REC->a'),
+        ("unsigned int a", "unsigned int a", 4, 0, '"a=%u", REC->a'),
     ),
     "arrays": (
-        ("char[20] a", "field:char a[]; offset:8; size:20; signed:1;", '"a=%s", REC->a'),
-        (
-            "unsigned char[20] a",
-            "field:unsigned char a[]; offset:8; size:20; signed:0;",
-            '"a=%s", REC->a',
-        ),
-        ("char[1024] a", "field:char a[]; offset:8; size:1024; signed:1;", '"a=%s", REC->a'),
-        ("char[024] a", "field:char a[]; offset:8; size:20; signed:1;", '"a=%s", REC->a'),
-        ("char[0x14] a", "field:char a[]; offset:8; size:20; signed:1;", '"a=%s", REC->a'),
-        ("char[5]x a", "field:char a[]; offset:8; size:5; signed:1;", '"a=%s", REC->a'),
+        ("char[20] a", "char a[]", 20, 1, '"a=%s", REC->a'),
+        ("unsigned char[20] a", "unsigned char a[]", 20, 0, '"a=%s", REC->a'),
+        ("char[1024] a", "char a[]", 1024, 1, '"a=%s", REC->a'),
+        ("char[024] a", "char a[]", 20, 1, '"a=%s", REC->a'),
+        ("char[0x14] a", "char a[]", 20, 1, '"a=%s", REC->a'),
+        ("char[5]x a", "char a[]", 5, 1, '"a=%s", REC->a'),
     ),
     "locations": (
-        (
-            "__data_loc char[] a",
-            "field:__data_loc char[] a; offset:8; size:4; signed:1;",
-            '"a=%s", __get_str(a)',
-        ),
+        ("__data_loc char[] a", "__data_loc char[] a", 4, 1, '"a=%s", __get_str(a)'),
         (
             "__data_loc unsigned char[] a",
-            "field:__data_loc unsigned char[] a; offset:8; size:4; signed:1;",
+            "__data_loc unsigned char[] a",
+            4,
+            1,
             '"a=%s", __get_str(a)',
         ),
-        (
-            "__data_loc char[20] a",
-            "field:__data_loc char[20] a; offset:8; size:4; signed:1;",
-            '"a=%s", __get_str(a)',
-        ),
+        ("__data_loc char[20] a", "__data_loc char[20] a", 4, 1, '"a=%s", __get_str(a)'),
         # Typed as a string, but not printed as one: the type has no bracket.
-        (
-            "__data_loc char a",
-            "field:__data_loc char a; offset:8; size:4; signed:1;",
-            '"a=%llu", __get_str(a)',
-        ),
-        (
-            "__data_loc u32 a",
-            "field:__data_loc u32 a; offset:8; size:4; signed:1;",
-            '"a=%llu", REC->a',
-        ),
-        (
-            "__rel_loc char[] a",
-            "field:__rel_loc char a[]; offset:8; size:4; signed:1;",
-            '"a=%s", __get_rel_str(a)',
-        ),
+        ("__data_loc char a", "__data_loc char a", 4, 1, '"a=%llu", __get_str(a)'),
+        ("__data_loc u32 a", "__data_loc u32 a", 4, 1, '"a=%llu", REC->a'),
+        ("__rel_loc char[] a", "__rel_loc char a[]", 4, 1, '"a=%s", __get_rel_str(a)'),
         (
             "__rel_loc unsigned char[] a",
-            "field:__rel_loc unsigned char a[]; offset:8; size:4; signed:1;",
+            "__rel_loc unsigned char a[]",
+            4,
+            1,
             '"a=%s", __get_rel_str(a)',
         ),
-        (
-            "__rel_loc u64 a",
-            "field:__rel_loc u64 a; offset:8; size:4; signed:1;",
-            '"a=%llu", REC->a',
-        ),
+        ("__rel_loc u64 a", "__rel_loc u64 a", 4, 1, '"a=%llu", REC->a'),
     ),
     "structures": (
-        ("struct s a 20", "field:struct s a; offset:8; size:20; signed:1;", '"a=%llu", REC->a'),
-        ("struct s* a 8", "field:struct s* a; offset:8; size:8; signed:1;", '"a=%llu", REC->a'),
-        (
-            "struct s[3] a 12",
-            "field:struct s a[]; offset:8; size:12; signed:1;",
-            '"a=%llu", REC->a',
-        ),
-        (
-            "struct char[4] a 4",
-            "field:struct char a[]; offset:8; size:4; signed:1;",
-            '"a=%s", REC->a',
-        ),
+        ("struct s a 20", "struct s a", 20, 1, '"a=%llu", REC->a'),
+        ("struct s* a 8", "struct s* a", 8, 1, '"a=%llu", REC->a'),
+        ("struct s[3] a 12", "struct s a[]", 12, 1, '"a=%llu", REC->a'),
+        ("struct char[4] a 4", "struct char a[]", 4, 1, '"a=%s", REC->a'),
     ),
 }
 
 # Old kernels show the text after the bracket.
-OLDER = {"char[5]x a": "field:char a[5]x; offset:8; size:5; signed:1;"}
+OLDER = {"char[5]x a": "char a[5]x"}
 
 
 @case(doc="Field Format: silent about how tools see a type")
 @variants(TYPES)
-def test_types(ue: UserEvents, rows: tuple[tuple[str, str, str], ...]) -> None:
+def test_types(ue: UserEvents, rows: tuple[tuple[str, str, int, int, str], ...]) -> None:
     """A field has the size, signedness and print fmt of its type, and follows the common fields."""
     # The text between the brackets of an array is covered by format.array_length.
     data, word = ue.open_data(), ue.process.word()
-    for number, (field, line, print_fmt) in enumerate(rows):
+    for number, (field, now, size, signed, print_fmt) in enumerate(rows):
         name = ue.name(f"e{number}")
         assert data.register(f"{name} {field}", word=word, bit=number).errno == ""
         text = ue.tracefs.format(name)
-        older = OLDER.get(field, line)
-        assert fields_of(text) == [ue.dated("array_length_of_field", since=line, before=older)]
+        shown = ue.dated("array_length_of_field", since=now, before=OLDER.get(field, now))
+        assert fields_of(text) == [f"field:{shown}; offset:8; size:{size}; signed:{signed};"]
         assert print_fmt_of(text) == ue.dated("print_fmt_generated", since=print_fmt, before='""')
 
 

@@ -76,9 +76,9 @@ def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
 @case(
     spec="ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor; "
     "trace_events_user.c:user_event_ftrace",
-    doc="user_events.rst@v6.12: Writing Data: silent about dynamic fields",
     needs="dynamic_fields_validated",
 )
+@doc("user_events.rst@v6.12: Writing Data: silent about dynamic fields")
 @variants(("nothing", "", ""), ("filter", "filter", "EFAULT"), ("trigger", "trigger", "EFAULT"))
 def test_no_processor_looks_at_nothing(ue: UserEvents, hook: str, errno: str) -> None:
     """A malformed payload is not detected there, unless a filter or trigger reads the record."""

@@ -147,7 +147,6 @@ def test_hidden(ue: UserEvents) -> None:
 
 
 @case(
-    spec="trace_events_user.c:destroy_user_event; trace_dynevent.c:trace_event_dyn_busy",
     doc="user_events.rst@v6.12: Deleting: delete succeeds only without references, in user "
     "and kernel space",
     level="contract",
@@ -156,6 +155,7 @@ def test_hidden(ue: UserEvents) -> None:
     isolation="fatal",
     switch="eprobe-event-freed",
 )
+@spec("trace_events_user.c:destroy_user_event; trace_dynevent.c:trace_event_dyn_busy")
 @variants("ioctl", "dynamic_events")
 def test_holds_the_event(ue: UserEvents, by: str) -> None:
     """An event with an eprobe, enabled or not, cannot be deleted: EBUSY."""

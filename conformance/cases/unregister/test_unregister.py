@@ -47,10 +47,10 @@ def test_clears_at_any_place(ue: UserEvents, size: int, offset: int, bit: int, l
     assert word.value == left
 
 
-@case(
-    spec="user_events_ioctl_unreg",
-    doc="Unregistering: the bit and address to disable are named; silent about the last "
-    "value of the bit",
+@case(spec="user_events_ioctl_unreg")
+@doc(
+    "Unregistering: the bit and address to disable are named; silent about the last "
+    "value of the bit"
 )
 def test_one_of_two_bits(ue: UserEvents) -> None:
     """Of two bits of one word only the named one is unregistered."""

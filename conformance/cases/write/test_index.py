@@ -43,10 +43,10 @@ def test_negative_index(ue: UserEvents, index: int) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(
-    spec="user_events_write_core: idx >= refs->count",
-    doc="Writing Data: the data begin with the write index; silent about an index that was "
-    "never returned",
+@case(spec="user_events_write_core: idx >= refs->count")
+@doc(
+    "Writing Data: the data begin with the write index; silent about an index that was "
+    "never returned"
 )
 @variants({"next": 2, "65536": 65536, "int_max": 2147483647})
 def test_unknown_index(ue: UserEvents, index: int) -> None:

@@ -51,13 +51,13 @@ def test_short_payload(ue: UserEvents, fields: str, payload: bytes, missing: byt
 
 @case(
     spec="user_event_add_field: min_size is that of the last field",
-    doc="Writing Data: silent about fields that are larger than what can be written",
     level="detail",
     profiles="6.4..",
     needs="payload_size_checked ebadf_when_disabled",
     tier="quick",
     bug="field-offset-wraps",
 )
+@doc("Writing Data: silent about fields that are larger than what can be written")
 def test_least_size_wraps(ue: UserEvents) -> None:
     """Fields whose last one would end within a short payload, as offsets wrap, are EINVAL."""
     data = ue.open_data()
