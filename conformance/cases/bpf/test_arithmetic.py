@@ -26,14 +26,10 @@ from conformance.ops.bpf_assembler import (
     neg64,
 )
 
+SPEC = "kernel/bpf/core.c:___bpf_prog_run"
+DOC = "include/uapi/linux/bpf.h@v4.1"
 case = surface(
-    "bpf",
-    spec="kernel/bpf/core.c:___bpf_prog_run",
-    doc="include/uapi/linux/bpf.h@v4.1",
-    level="detail",
-    tier="full",
-    isolation="none",
-    facilities="bpf",
+    "bpf", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf"
 )
 
 

@@ -9,14 +9,10 @@ from conformance.client.bpf import Bpf
 from conformance.client.tracefs import DATA
 from conformance.client.user_events import UserEvents
 
+SPEC = "kernel/bpf/hashtab.c:htab_map_update_elem"
+DOC = "include/uapi/linux/bpf.h@v4.1: commands about elements answer zero or a negative error"
 case = surface(
-    "bpf",
-    spec="kernel/bpf/hashtab.c:htab_map_update_elem",
-    doc="include/uapi/linux/bpf.h@v4.1: commands about elements answer zero or a negative error",
-    level="detail",
-    tier="full",
-    isolation="none",
-    facilities="bpf",
+    "bpf", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf"
 )
 
 NOWHERE = 0x1000

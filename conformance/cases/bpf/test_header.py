@@ -9,14 +9,10 @@ from conformance.client.addresses import BUFFER, STRING
 from conformance.client.bpf import Bpf
 from conformance.client.user_events import UserEvents
 
+SPEC = "kernel/bpf/syscall.c:bpf_prog_load"
+DOC = "include/uapi/linux/bpf.h@v4.1"
 case = surface(
-    "bpf",
-    spec="kernel/bpf/syscall.c:bpf_prog_load",
-    doc="include/uapi/linux/bpf.h@v4.1",
-    level="detail",
-    tier="full",
-    isolation="none",
-    facilities="bpf",
+    "bpf", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf"
 )
 
 # A hash of four entries, with 4-byte keys and 8-byte values.

@@ -33,14 +33,10 @@ from conformance.ops.bpf_assembler import (
     stx_mem,
 )
 
+SPEC = "kernel/bpf/helpers.c:bpf_map_lookup_elem, bpf_map_update_elem, bpf_map_delete_elem"
+DOC = "include/uapi/linux/bpf.h@v4.1"
 case = surface(
-    "bpf",
-    spec="kernel/bpf/helpers.c:bpf_map_lookup_elem, bpf_map_update_elem, bpf_map_delete_elem",
-    doc="include/uapi/linux/bpf.h@v4.1",
-    level="detail",
-    tier="full",
-    isolation="none",
-    facilities="bpf",
+    "bpf", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf"
 )
 
 LOOKUP, UPDATE, DELETE = 1, 2, 3

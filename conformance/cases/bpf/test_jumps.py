@@ -28,14 +28,10 @@ from conformance.ops.bpf_assembler import (
     mov64_imm,
 )
 
+SPEC = "kernel/bpf/core.c:___bpf_prog_run"
+DOC = "include/uapi/linux/bpf.h@v4.1: BPF_CALL calls a function, BPF_EXIT returns"
 case = surface(
-    "bpf",
-    spec="kernel/bpf/core.c:___bpf_prog_run",
-    doc="include/uapi/linux/bpf.h@v4.1: BPF_CALL calls a function, BPF_EXIT returns",
-    level="detail",
-    tier="full",
-    isolation="none",
-    facilities="bpf",
+    "bpf", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf"
 )
 
 

@@ -28,15 +28,11 @@ from conformance.ops.bpf_assembler import (
     st_mem,
 )
 
-case = surface(
-    "bpf",
-    doc="include/uapi/linux/bpf.h@v4.1: log_level, log_size and log_buf: the verifier's log, of "
-    "a format that changes",
-    level="detail",
-    tier="full",
-    isolation="none",
-    facilities="bpf",
+DOC = (
+    "include/uapi/linux/bpf.h@v4.1: log_level, log_size and log_buf: the verifier's log, of "
+    "a format that changes"
 )
+case = surface("bpf", doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf")
 
 GOOD = [mov64_imm(R0, 0), exit_insn()]
 LONG = [*(mov64_imm(R0, number) for number in range(40)), exit_insn()]

@@ -7,15 +7,13 @@ from conformance.client.addresses import PAGE
 from conformance.client.bpf import Bpf
 from conformance.client.user_events import UserEvents
 
+SPEC = "kernel/bpf/syscall.c:bpf_map_release"
+DOC = (
+    "include/uapi/linux/bpf.h@v4.1: BPF_MAP_CREATE makes a map of a type and attributes, or "
+    "is an error"
+)
 case = surface(
-    "bpf",
-    spec="kernel/bpf/syscall.c:bpf_map_release",
-    doc="include/uapi/linux/bpf.h@v4.1: BPF_MAP_CREATE makes a map of a type and attributes, or "
-    "is an error",
-    level="detail",
-    tier="full",
-    isolation="none",
-    facilities="bpf",
+    "bpf", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf"
 )
 
 NOWHERE = 0x1000

@@ -36,14 +36,10 @@ from conformance.ops.bpf_assembler import (
     stx_xadd,
 )
 
+SPEC = "kernel/bpf/core.c:___bpf_prog_run"
+DOC = "include/uapi/linux/bpf.h@v4.1: BPF_DW is the fourth size, next to those of classic BPF"
 case = surface(
-    "bpf",
-    spec="kernel/bpf/core.c:___bpf_prog_run",
-    doc="include/uapi/linux/bpf.h@v4.1: BPF_DW is the fourth size, next to those of classic BPF",
-    level="detail",
-    tier="full",
-    isolation="none",
-    facilities="bpf",
+    "bpf", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf"
 )
 
 NUMBER = 0x1122_3344_F5F6_F7F8

@@ -7,15 +7,11 @@ from conformance.client.bpf import Bpf, Map
 from conformance.client.process import Process
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "bpf",
-    doc="include/uapi/linux/bpf.h@v4.1: BPF_MAP_GET_NEXT_KEY looks a key up and gives the next, "
-    "or an error",
-    level="detail",
-    tier="full",
-    isolation="none",
-    facilities="bpf",
+DOC = (
+    "include/uapi/linux/bpf.h@v4.1: BPF_MAP_GET_NEXT_KEY looks a key up and gives the next, "
+    "or an error"
 )
+case = surface("bpf", doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf")
 
 DELETE, NEXT = 3, 4
 BLANK = b"\xee\xee\xee\xee"

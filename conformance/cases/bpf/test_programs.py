@@ -30,15 +30,13 @@ from conformance.ops.bpf_assembler import (
     stx_mem,
 )
 
+SPEC = "kernel/bpf/syscall.c:bpf_prog_load"
+DOC = (
+    "include/uapi/linux/bpf.h@v4.1: BPF_PROG_LOAD verifies and loads a program, and gives a "
+    "descriptor"
+)
 case = surface(
-    "bpf",
-    spec="kernel/bpf/syscall.c:bpf_prog_load",
-    doc="include/uapi/linux/bpf.h@v4.1: BPF_PROG_LOAD verifies and loads a program, and gives a "
-    "descriptor",
-    level="detail",
-    tier="full",
-    isolation="none",
-    facilities="bpf",
+    "bpf", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf"
 )
 
 SOCKET_FILTER, KPROBE = 1, 2

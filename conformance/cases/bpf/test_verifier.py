@@ -36,14 +36,8 @@ from conformance.ops.bpf_assembler import (
     stx_xadd,
 )
 
-case = surface(
-    "bpf",
-    doc="include/uapi/linux/bpf.h@v4.1: BPF_PROG_LOAD verifies a program before it loads it",
-    level="detail",
-    tier="full",
-    isolation="none",
-    facilities="bpf",
-)
+DOC = "include/uapi/linux/bpf.h@v4.1: BPF_PROG_LOAD verifies a program before it loads it"
+case = surface("bpf", doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf")
 
 END = [mov64_imm(R0, 0), exit_insn()]
 

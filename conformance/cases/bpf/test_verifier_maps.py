@@ -36,14 +36,10 @@ from conformance.ops.bpf_assembler import (
     stx_xadd,
 )
 
+SPEC = "kernel/bpf/verifier.c:check_func_arg"
+DOC = "include/uapi/linux/bpf.h@v4.1: BPF_PROG_LOAD verifies a program before it loads it"
 case = surface(
-    "bpf",
-    spec="kernel/bpf/verifier.c:check_func_arg",
-    doc="include/uapi/linux/bpf.h@v4.1: BPF_PROG_LOAD verifies a program before it loads it",
-    level="detail",
-    tier="full",
-    isolation="none",
-    facilities="bpf",
+    "bpf", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf"
 )
 
 STRICT = 1

@@ -10,13 +10,9 @@ from conformance.cases.support.status_text import used_by
 from conformance.client.programs import Programs
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "consumers",
-    spec="user_event_create_print_fmt",
-    doc="Overview: user processes create events that existing tools such as ftrace and perf show",
-    level="contract",
-    tier="full",
-)
+SPEC = "user_event_create_print_fmt"
+DOC = "Overview: user processes create events that existing tools such as ftrace and perf show"
+case = surface("consumers", spec=SPEC, doc=DOC, level="contract", tier="full")
 
 # Every kind of field, a payload, and how both programs print it.  libtraceevent, which both use,
 # prints negative s8 and s16 without their sign.

@@ -9,14 +9,9 @@ from conformance.cases.support.instances import create_instance
 from conformance.client.files import File
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "group_enable",
-    spec="trace_events.c:system_enable_write",
-    doc="events.rst@v6.12: Via the 'enable' toggle: 0, 1, X or ? is shown",
-    level="detail",
-    tier="full",
-    isolation="global",
-)
+SPEC = "trace_events.c:system_enable_write"
+DOC = "events.rst@v6.12: Via the 'enable' toggle: 0, 1, X or ? is shown"
+case = surface("group_enable", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="global")
 
 GROUP = "events/user_events/enable"
 MULTI = "events/user_events_multi/enable"

@@ -10,9 +10,8 @@ from conformance.client.process import Process
 from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "pid_filter", doc="ftrace.rst@v6.12", level="detail", tier="full", isolation="global"
-)
+DOC = "ftrace.rst@v6.12"
+case = surface("pid_filter", doc=DOC, level="detail", tier="full", isolation="global")
 
 ONLY, BUT = "set_event_pid", "set_event_notrace_pid"
 

@@ -8,14 +8,9 @@ from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "set_event",
-    spec="trace_events.c:__ftrace_set_clr_event_nolock",
-    doc="events.rst@v6.12: Via the 'set_event' interface: names are those of available_events",
-    level="detail",
-    tier="full",
-    isolation="global",
-)
+SPEC = "trace_events.c:__ftrace_set_clr_event_nolock"
+DOC = "events.rst@v6.12: Via the 'set_event' interface: names are those of available_events"
+case = surface("set_event", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="global")
 
 
 @case(tier="quick")

@@ -23,12 +23,8 @@ from conformance.client.tracefs import EVENTS, STATUS
 from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import R0, exit_insn, mov64_imm
 
-case = surface(
-    "dated",
-    spec="kernel/bpf/syscall.c",
-    doc="include/uapi/linux/bpf.h@v4.1: silent about rights",
-    level="detail",
-)
+DOC = "include/uapi/linux/bpf.h@v4.1: silent about rights"
+case = surface("dated", spec="kernel/bpf/syscall.c", doc=DOC, level="detail")
 
 
 @case(level="behaviour", profiles="5.18..6.0", switch="events_made_as_root")

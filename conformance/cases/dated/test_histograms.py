@@ -6,14 +6,9 @@ from conformance.cases.case import doc, spec, surface
 from conformance.cases.support.error_log import clear_errors
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "dated",
-    spec="trace_events_hist.c",
-    doc="histogram.rst@v6.12: Hist trigger: silent",
-    level="detail",
-    isolation="global",
-    facilities="hist",
-)
+SPEC = "trace_events_hist.c"
+DOC = "histogram.rst@v6.12: Hist trigger: silent"
+case = surface("dated", spec=SPEC, doc=DOC, level="detail", isolation="global", facilities="hist")
 
 
 @case(spec="parse_field", switch="percent_and_graph")

@@ -8,11 +8,8 @@ from conformance.client.addresses import PAGE
 from conformance.client.perf import open_perf
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "dated",
-    doc="Command Format: fields follow the name; silent about when two definitions are equal",
-    level="behaviour",
-)
+DOC = "Command Format: fields follow the name; silent about when two definitions are equal"
+case = surface("dated", doc=DOC, level="behaviour")
 
 
 @case(profiles="5.18..6.0", switch="deletion_arguments_matched")

@@ -11,14 +11,9 @@ from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST, leave_event, persist_flag
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "delete",
-    spec="delete_user_event",
-    doc="Deleting: succeeds only if no references are left in user and kernel space",
-    level="contract",
-    needs="lasting_events",
-    tier="full",
-)
+SPEC = "delete_user_event"
+DOC = "Deleting: succeeds only if no references are left in user and kernel space"
+case = surface("delete", spec=SPEC, doc=DOC, level="contract", needs="lasting_events", tier="full")
 
 
 @case(doc="Deleting: an ioctl of user_events_data; silent about open modes", level="behaviour")

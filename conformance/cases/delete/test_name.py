@@ -11,9 +11,8 @@ from conformance.cases.support.registration import PERSIST, leave_event
 from conformance.client.addresses import PROT_NONE
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "delete", doc="Deleting: the argument is one string, the name of the event", level="behaviour"
-)
+DOC = "Deleting: the argument is one string, the name of the event"
+case = surface("delete", doc=DOC, level="behaviour")
 
 
 @case(spec="delete_user_event")

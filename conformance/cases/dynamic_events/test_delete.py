@@ -9,13 +9,10 @@ from conformance.client.files import File
 from conformance.client.tracefs import DYNAMIC_EVENTS
 from conformance.client.user_events import UserEvents
 
+SPEC = "user_event_free"
+DOC = "Deleting: dynamic_events deletes a specific format of an event"
 case = surface(
-    "dynamic_events",
-    spec="user_event_free",
-    doc="Deleting: dynamic_events deletes a specific format of an event",
-    level="contract",
-    needs="lasting_events",
-    tier="full",
+    "dynamic_events", spec=SPEC, doc=DOC, level="contract", needs="lasting_events", tier="full"
 )
 
 MATCHED = "deletion_arguments_matched"

@@ -6,14 +6,9 @@ from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.status_text import whole_status
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "isolation",
-    spec="delete_user_event",
-    doc="Registering: events show up under the subsystem user_events; silent about kernel events",
-    level="behaviour",
-    tier="full",
-    isolation="global",
-)
+SPEC = "delete_user_event"
+DOC = "Registering: events show up under the subsystem user_events; silent about kernel events"
+case = surface("isolation", spec=SPEC, doc=DOC, level="behaviour", tier="full", isolation="global")
 
 
 KERNEL_EVENTS = {

@@ -9,13 +9,9 @@ from conformance.client.files import File
 from conformance.client.tracefs import DYNAMIC_EVENTS
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "dynamic_events",
-    spec="trace.c:trace_parse_run_command; trace_probe.c:trace_probe_create",
-    doc="Overview: gives no limit; the log message speaks of less than 4094 characters",
-    level="detail",
-    needs="lasting_events",
-)
+SPEC = "trace.c:trace_parse_run_command; trace_probe.c:trace_probe_create"
+DOC = "Overview: gives no limit; the log message speaks of less than 4094 characters"
+case = surface("dynamic_events", spec=SPEC, doc=DOC, level="detail", needs="lasting_events")
 
 
 @case(doc="Overview: silent about comments; they are common to all commands of tracefs")

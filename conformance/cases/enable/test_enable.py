@@ -10,13 +10,9 @@ from conformance.client.addresses import PAGE
 from conformance.client.perf import open_perf
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "enable",
-    spec="user_event_enabler_create: the present state is reflected",
-    doc="Status: the kernel updates the registered bit as tools attach and detach",
-    level="contract",
-    profiles="6.4..",
-)
+SPEC = "user_event_enabler_create: the present state is reflected"
+DOC = "Status: the kernel updates the registered bit as tools attach and detach"
+case = surface("enable", spec=SPEC, doc=DOC, level="contract", profiles="6.4..")
 
 
 @case(spec="user_event_enabler_update", tier="full")

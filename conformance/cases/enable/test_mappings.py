@@ -7,14 +7,9 @@ from conformance.client.addresses import PAGE
 from conformance.client.memory import discard, memory_file, move, move_to
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "enable",
-    spec="user_event_enabler_fault_fixup",
-    doc="Status: the kernel updates the registered bit; silent about memory that changes",
-    level="behaviour",
-    profiles="6.4..",
-    tier="full",
-)
+SPEC = "user_event_enabler_fault_fixup"
+DOC = "Status: the kernel updates the registered bit; silent about memory that changes"
+case = surface("enable", spec=SPEC, doc=DOC, level="behaviour", profiles="6.4..", tier="full")
 
 READ_ONLY = 1
 

@@ -5,14 +5,9 @@ from __future__ import annotations
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "enable",
-    spec="user_events_ioctl_unreg: current->user_event_mm",
-    doc="Unregistering: fork() retains registered events; each process unregisters its own",
-    level="contract",
-    profiles="6.4..",
-    tier="full",
-)
+SPEC = "user_events_ioctl_unreg: current->user_event_mm"
+DOC = "Unregistering: fork() retains registered events; each process unregisters its own"
+case = surface("enable", spec=SPEC, doc=DOC, level="contract", profiles="6.4..", tier="full")
 
 READ_ONLY, READ_WRITE = 1, 3
 

@@ -6,13 +6,8 @@ from conformance.cases.case import doc, surface
 from conformance.client.data_file import DataFile, Word
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "enable",
-    doc="Status: the kernel updates the registered bit as tools attach and detach",
-    level="behaviour",
-    profiles="6.4..",
-    tier="full",
-)
+DOC = "Status: the kernel updates the registered bit as tools attach and detach"
+case = surface("enable", doc=DOC, level="behaviour", profiles="6.4..", tier="full")
 
 MANY = 257
 

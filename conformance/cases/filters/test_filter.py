@@ -6,12 +6,8 @@ from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.perf import open_perf
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "filter",
-    spec="trace_events_filter.c:select_comparison_fn",
-    doc="events.rst@v6.12",
-    level="detail",
-)
+DOC = "events.rst@v6.12"
+case = surface("filter", spec="trace_events_filter.c:select_comparison_fn", doc=DOC, level="detail")
 
 
 @case(doc="Event filtering: ==, !=, <, <=, >, >= and & for numeric fields")

@@ -5,14 +5,12 @@ from __future__ import annotations
 from conformance.cases.case import spec, surface, variants
 from conformance.client.user_events import UserEvents
 
+DOC = (
+    "events.rst@v6.12: Event filtering: CPUS{} holds a list of processors, for scalar fields "
+    "too, with ==, != and &"
+)
 case = surface(
-    "filter",
-    doc="events.rst@v6.12: Event filtering: CPUS{} holds a list of processors, for scalar fields "
-    "too, with ==, != and &",
-    level="detail",
-    profiles="6.4..",
-    needs="processor_sets",
-    tier="full",
+    "filter", doc=DOC, level="detail", profiles="6.4..", needs="processor_sets", tier="full"
 )
 
 

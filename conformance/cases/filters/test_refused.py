@@ -8,12 +8,8 @@ from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.error_log import clear_errors
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "filter",
-    spec="trace_events.c",
-    doc="events.rst@v6.12: Event filtering: an error is shown with its place",
-    level="detail",
-)
+DOC = "events.rst@v6.12: Event filtering: an error is shown with its place"
+case = surface("filter", spec="trace_events.c", doc=DOC, level="detail")
 
 
 def at(column: int, message: str) -> str:

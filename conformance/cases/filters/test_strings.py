@@ -7,12 +7,8 @@ import struct
 from conformance.cases.case import spec, surface, variants
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "filter",
-    doc="events.rst@v6.12: Event filtering: ==, != and ~ for string fields",
-    level="detail",
-    profiles="6.4..",
-)
+DOC = "events.rst@v6.12: Event filtering: ==, != and ~ for string fields"
+case = surface("filter", doc=DOC, level="detail", profiles="6.4..")
 
 
 WORDS = ("hello", "help", "yellow", "h")

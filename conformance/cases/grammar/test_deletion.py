@@ -9,14 +9,10 @@ from conformance.cases.case import doc, surface
 from conformance.cases.support.field_pairs import CANONICAL, DIFFERENT, SAME, SELF_MISMATCHES
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "grammar",
-    doc="Deleting: dynamic_events deletes one format of an event; silent about what makes "
-    "formats equal",
-    level="behaviour",
-    needs="lasting_events",
-    tier="full",
+DOC = (
+    "Deleting: dynamic_events deletes one format of an event; silent about what makes formats equal"
 )
+case = surface("grammar", doc=DOC, level="behaviour", needs="lasting_events", tier="full")
 
 
 def created(ue: UserEvents, stem: str, fields: str) -> str:

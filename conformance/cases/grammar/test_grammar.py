@@ -9,12 +9,8 @@ from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.definition_corpus import Group, load_definitions
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "grammar",
-    spec="user_event_parse_field",
-    doc="Overview: dynamic_events takes the format of the ioctl after u:; silent about its limits",
-    level="behaviour",
-)
+DOC = "Overview: dynamic_events takes the format of the ioctl after u:; silent about its limits"
+case = surface("grammar", spec="user_event_parse_field", doc=DOC, level="behaviour")
 
 ACCEPTED = load_definitions("accepted")
 REFUSED = load_definitions("refused")

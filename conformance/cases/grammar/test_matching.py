@@ -6,14 +6,11 @@ from conformance.cases.case import surface
 from conformance.cases.support.field_pairs import CANONICAL, DIFFERENT, SAME, SELF_MISMATCHES, Pairs
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "grammar",
-    spec="user_fields_match",
-    doc="Registering: without MULTI_FORMAT another format blocks a program; silent about what "
-    "makes formats equal",
-    level="behaviour",
-    tier="full",
+DOC = (
+    "Registering: without MULTI_FORMAT another format blocks a program; silent about what "
+    "makes formats equal"
 )
+case = surface("grammar", spec="user_fields_match", doc=DOC, level="behaviour", tier="full")
 
 
 @case(tier="quick")

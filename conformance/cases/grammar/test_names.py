@@ -5,12 +5,8 @@ from __future__ import annotations
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "grammar",
-    spec="user_event_parse",
-    doc="Command Format: the name comes first; silent about its characters and length",
-    level="behaviour",
-)
+DOC = "Command Format: the name comes first; silent about its characters and length"
+case = surface("grammar", spec="user_event_parse", doc=DOC, level="behaviour")
 
 
 ODD_NAMES = (".b", "-b", ";b", ",b", "\tb", "\"b'\\", "%s%n", "[3]", "=b", "größe")

@@ -11,13 +11,9 @@ from conformance.client.tasks import LOW, Task, first_task
 from conformance.client.tracefs import DATA, STATUS
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "compat",
-    spec="fs/ioctl.c:compat_sys_ioctl, user_data_fops has no compat_ioctl",
-    doc="Registering: silent about programs of 32 bits on a 64-bit kernel",
-    level="behaviour",
-    tier="full",
-)
+SPEC = "fs/ioctl.c:compat_sys_ioctl, user_data_fops has no compat_ioctl"
+DOC = "Registering: silent about programs of 32 bits on a 64-bit kernel"
+case = surface("compat", spec=SPEC, doc=DOC, level="behaviour", tier="full")
 
 
 # Pointers of 64 and of 32 bits, by the size that the request number encodes.

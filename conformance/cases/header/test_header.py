@@ -14,14 +14,11 @@ from conformance.client.data_file import DataFile, Word
 from conformance.client.tracefs import STATUS
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "header",
-    spec="user_event_validate",
-    doc="include/uapi/linux/user_events.h@v6.12: three ioctls of type '*', numbered 0 to 2, each "
-    "taking a pointer",
-    level="contract",
-    profiles="6.4..",
+DOC = (
+    "include/uapi/linux/user_events.h@v6.12: three ioctls of type '*', numbered 0 to 2, each "
+    "taking a pointer"
 )
+case = surface("header", spec="user_event_validate", doc=DOC, level="contract", profiles="6.4..")
 
 
 IOCSREG = 0xC0082A00

@@ -11,13 +11,9 @@ from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.status_page_registration import IOCSREG, ioctl_error, overlay, reg_of
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "header",
-    spec="user_events_ioctl_reg",
-    doc="include/linux/user_events.h@v5.19",
-    level="contract",
-    profiles="5.18..6.0",
-)
+SPEC = "user_events_ioctl_reg"
+DOC = "include/linux/user_events.h@v5.19"
+case = surface("header", spec=SPEC, doc=DOC, level="contract", profiles="5.18..6.0")
 
 
 IOCSUNREG = 0x40082A02

@@ -6,14 +6,9 @@ from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.error_log import clear_errors
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "hist",
-    spec="trace_events_synth.c",
-    doc="histogram.rst@v6.12: Hist trigger 'handlers' and 'actions'",
-    level="detail",
-    tier="full",
-    facilities="hist",
-)
+SPEC = "trace_events_synth.c"
+DOC = "histogram.rst@v6.12: Hist trigger 'handlers' and 'actions'"
+case = surface("hist", spec=SPEC, doc=DOC, level="detail", tier="full", facilities="hist")
 
 SYNTHETIC = "synthetic"
 OTHER_TYPE = "Param type doesn't match synthetic event field type"

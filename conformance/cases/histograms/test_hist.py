@@ -7,9 +7,8 @@ import struct
 from conformance.cases.case import surface, variants
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "hist", doc="histogram.rst@v6.12: hist triggers", level="detail", tier="full", facilities="hist"
-)
+DOC = "histogram.rst@v6.12: hist triggers"
+case = surface("hist", doc=DOC, level="detail", tier="full", facilities="hist")
 
 
 def histogram(definition: str, lines: str, hits: int, entries: int, dropped: int = 0) -> str:

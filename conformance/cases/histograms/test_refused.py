@@ -6,14 +6,9 @@ from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.error_log import clear_errors
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "hist",
-    spec="trace_events_hist.c",
-    doc="histogram.rst@v6.12",
-    level="detail",
-    isolation="global",
-    facilities="hist",
-)
+SPEC = "trace_events_hist.c"
+DOC = "histogram.rst@v6.12"
+case = surface("hist", spec=SPEC, doc=DOC, level="detail", isolation="global", facilities="hist")
 
 NO_FIELD = "Couldn't find field"
 NO_VARIABLE = "Couldn't find variable"

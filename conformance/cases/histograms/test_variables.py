@@ -10,13 +10,8 @@ from conformance.cases.support.error_log import clear_errors
 from conformance.cases.support.instances import create_instance
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "hist",
-    doc="histogram.rst@v6.12: Histogram variables",
-    level="detail",
-    tier="full",
-    facilities="hist",
-)
+DOC = "histogram.rst@v6.12: Histogram variables"
+case = surface("hist", doc=DOC, level="detail", tier="full", facilities="hist")
 
 
 @case(spec="trace_events_hist.c:resolve_var_refs; trace_events_hist.c:create_hist_data")

@@ -16,13 +16,9 @@ from conformance.cases.support.status_page import map_page
 from conformance.client.data_file import Registration
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "documented",
-    spec="user_events_write_core",
-    doc="Writing Data: the write index is at the start, the payload follows",
-    level="contract",
-    isolation="global",
-)
+SPEC = "user_events_write_core"
+DOC = "Writing Data: the write index is at the start, the payload follows"
+case = surface("documented", spec=SPEC, doc=DOC, level="contract", isolation="global")
 
 
 def asked(ue: UserEvents, opened: int) -> Callable[[Registration], int]:

@@ -9,14 +9,11 @@ from conformance.cases.support.rfc_v1 import bound_data
 from conformance.client.rfc_v1 import register
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "rfc",
-    spec="user_event_create",
-    doc="trace_events_user.c@rfc-v1, message of the patch: `ue:` and what the ioctl takes, "
-    "appended to dynamic_events",
-    level="behaviour",
-    profiles="rfc-v1",
+DOC = (
+    "trace_events_user.c@rfc-v1, message of the patch: `ue:` and what the ioctl takes, "
+    "appended to dynamic_events"
 )
+case = surface("rfc", spec="user_event_create", doc=DOC, level="behaviour", profiles="rfc-v1")
 
 
 @case(spec="user_event_create; trace_events_user.c:user_event_show", isolation="global")

@@ -10,13 +10,8 @@ from conformance.cases.support.format_text import fields_of, print_fmt_of
 from conformance.client.rfc_v1 import register
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "rfc",
-    spec="user_event_parse_field",
-    doc="trace_events_user.c@rfc-v1: too few columns, or a number that is none, is EINVAL",
-    level="behaviour",
-    profiles="rfc-v1",
-)
+DOC = "trace_events_user.c@rfc-v1: too few columns, or a number that is none, is EINVAL"
+case = surface("rfc", spec="user_event_parse_field", doc=DOC, level="behaviour", profiles="rfc-v1")
 
 
 def shown(ue: UserEvents, fields: str) -> list[str]:

@@ -13,13 +13,8 @@ from conformance.client.rfc_v1 import delete_at, local_offset, register
 from conformance.client.tracefs import DATA, MMAP, STATUS
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "rfc",
-    spec="delete_user_event",
-    doc="trace_events_user.c@rfc-v1, message of the patch",
-    level="behaviour",
-    profiles="rfc-v1",
-)
+DOC = "trace_events_user.c@rfc-v1, message of the patch"
+case = surface("rfc", spec="delete_user_event", doc=DOC, level="behaviour", profiles="rfc-v1")
 
 
 # Numbers that the patch does not define.

@@ -19,14 +19,11 @@ from conformance.client.rfc_v1 import register
 from conformance.client.tracefs import DATA, MMAP
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "rfc",
-    spec="user_events_mmap",
-    doc="trace_events_user.c@rfc-v1, message of the patch: one file is mapped, the other takes "
-    "ioctls and data",
-    level="behaviour",
-    profiles="rfc-v1",
+DOC = (
+    "trace_events_user.c@rfc-v1, message of the patch: one file is mapped, the other takes "
+    "ioctls and data"
 )
+case = surface("rfc", spec="user_events_mmap", doc=DOC, level="behaviour", profiles="rfc-v1")
 
 
 @case(spec="create_user_tracefs", isolation="none")

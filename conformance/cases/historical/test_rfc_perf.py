@@ -8,13 +8,8 @@ from conformance.client.perf import COUNTING, PerfAttr, open_perf
 from conformance.client.rfc_v1 import register
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "rfc",
-    doc="trace_events_user.c@rfc-v1, message of the patch: data get into perf",
-    level="behaviour",
-    profiles="rfc-v1",
-    facilities="perf",
-)
+DOC = "trace_events_user.c@rfc-v1, message of the patch: data get into perf"
+case = surface("rfc", doc=DOC, level="behaviour", profiles="rfc-v1", facilities="perf")
 
 STOPPED = PerfAttr(disabled=True)
 A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 61 00 00 00"

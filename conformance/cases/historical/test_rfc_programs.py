@@ -17,13 +17,10 @@ from conformance.client.rfc_v1 import register
 from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import R0, R1, Size, exit_insn, ldx_mem
 
+SPEC = "user_event_perf"
+DOC = "trace_events_user.c@rfc-v1: struct user_bpf_context is an int and a pointer of user space"
 case = surface(
-    "rfc",
-    spec="user_event_perf",
-    doc="trace_events_user.c@rfc-v1: struct user_bpf_context is an int and a pointer of user space",
-    level="behaviour",
-    profiles="rfc-v1",
-    facilities="bpf_tracing",
+    "rfc", spec=SPEC, doc=DOC, level="behaviour", profiles="rfc-v1", facilities="bpf_tracing"
 )
 
 FOLLOWING = PerfAttr()

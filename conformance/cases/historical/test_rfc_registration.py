@@ -10,13 +10,9 @@ from conformance.client.addresses import KERNEL_HALF
 from conformance.client.rfc_v1 import register, register_at
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "rfc",
-    spec="register_user_event: find_first_zero_bit",
-    doc="trace_events_user.c@rfc-v1: a command is the name, then fields, each after a semicolon",
-    level="behaviour",
-    profiles="rfc-v1",
-)
+SPEC = "register_user_event: find_first_zero_bit"
+DOC = "trace_events_user.c@rfc-v1: a command is the name, then fields, each after a semicolon"
+case = surface("rfc", spec=SPEC, doc=DOC, level="behaviour", profiles="rfc-v1")
 
 
 @case(spec="register_user_event", isolation="global")

@@ -10,14 +10,11 @@ from conformance.client.addresses import KERNEL_HALF
 from conformance.client.rfc_v1 import register
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "rfc",
-    spec="user_events_write",
-    doc="trace_events_user.c@rfc-v1, message of the patch: the payload is written to the "
-    "descriptor that registered",
-    level="behaviour",
-    profiles="rfc-v1",
+DOC = (
+    "trace_events_user.c@rfc-v1, message of the patch: the payload is written to the "
+    "descriptor that registered"
 )
+case = surface("rfc", spec="user_events_write", doc=DOC, level="behaviour", profiles="rfc-v1")
 
 
 @case(spec="user_event_ftrace")

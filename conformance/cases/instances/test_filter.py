@@ -8,14 +8,9 @@ from conformance.cases.support.instances import create_instance, enabled_in
 from conformance.cases.support.trace_text import u8_lines
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "instance",
-    spec="fs/namei.c",
-    doc="ftrace.rst@v6.12: Instances: events of an instance are its own",
-    level="detail",
-    tier="full",
-    isolation="global",
-)
+SPEC = "fs/namei.c"
+DOC = "ftrace.rst@v6.12: Instances: events of an instance are its own"
+case = surface("instance", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="global")
 
 
 @case(spec="trace_events_filter.c:apply_event_filter; trace_events.c:trace_create_new_event")

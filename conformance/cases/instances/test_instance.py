@@ -9,13 +9,8 @@ from conformance.cases.support.instances import create_instance
 from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "instance",
-    doc="Deleting: events auto-delete when no references are left, in user and kernel space",
-    level="contract",
-    tier="full",
-    isolation="global",
-)
+DOC = "Deleting: events auto-delete when no references are left, in user and kernel space"
+case = surface("instance", doc=DOC, level="contract", tier="full", isolation="global")
 
 
 def one(ue: UserEvents, name: str = "e") -> str:

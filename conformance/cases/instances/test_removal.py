@@ -8,14 +8,9 @@ from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance, enabled_in
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "instance",
-    spec="trace.c:__remove_instance; trace_events.c:event_trace_del_tracer",
-    doc="ftrace.rst@v6.12: Instances: events of an instance are its own",
-    level="detail",
-    tier="full",
-    isolation="global",
-)
+SPEC = "trace.c:__remove_instance; trace_events.c:event_trace_del_tracer"
+DOC = "ftrace.rst@v6.12: Instances: events of an instance are its own"
+case = surface("instance", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="global")
 
 OF_EVENT = "events/user_events/{}/enable"
 

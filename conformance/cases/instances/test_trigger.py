@@ -7,14 +7,9 @@ from conformance.cases.support.instances import create_instance, enabled_in
 from conformance.cases.support.trace_text import u8_lines
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "instance",
-    spec="trace_events_trigger.c",
-    doc="ftrace.rst@v6.12: Instances: events of an instance are its own, with what is set on them",
-    level="detail",
-    tier="full",
-    isolation="global",
-)
+SPEC = "trace_events_trigger.c"
+DOC = "ftrace.rst@v6.12: Instances: events of an instance are its own, with what is set on them"
+case = surface("instance", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="global")
 
 
 @case(spec="event_trigger_regex_write; trace_events.c:find_event_file")

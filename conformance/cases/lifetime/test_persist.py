@@ -8,14 +8,10 @@ from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
 from conformance.client.tracefs import MULTI_SYSTEM
 from conformance.client.user_events import UserEvents
 
+SPEC = "user_event_last_ref"
+DOC = "Deleting: an event that persists exists until DIAG_IOCSDEL"
 case = surface(
-    "persist",
-    spec="user_event_last_ref",
-    doc="Deleting: an event that persists exists until DIAG_IOCSDEL",
-    level="contract",
-    profiles="6.4..",
-    needs="persist",
-    tier="full",
+    "persist", spec=SPEC, doc=DOC, level="contract", profiles="6.4..", needs="persist", tier="full"
 )
 
 

@@ -12,12 +12,8 @@ from conformance.client.tracefs import DATA
 from conformance.client.user_events import UserEvents
 from conformance.ops import Observation, tasks
 
-case = surface(
-    "tasks",
-    doc="Registering: write_index is unique to the descriptor; silent about passing descriptors",
-    level="behaviour",
-    tier="full",
-)
+DOC = "Registering: write_index is unique to the descriptor; silent about passing descriptors"
+case = surface("tasks", doc=DOC, level="behaviour", tier="full")
 
 NEAR, FAR = 40, 41
 

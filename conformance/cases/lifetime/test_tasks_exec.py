@@ -9,13 +9,8 @@ from conformance.client.user_events import UserEvents
 from conformance.ops import View
 from conformance.ops.tasks import CLONE_FILES, CLONE_VM
 
-case = surface(
-    "tasks",
-    doc="Unregistering: execve() unregisters; silent about threads and other processes",
-    level="behaviour",
-    profiles="6.4..",
-    tier="full",
-)
+DOC = "Unregistering: execve() unregisters; silent about threads and other processes"
+case = surface("tasks", doc=DOC, level="behaviour", profiles="6.4..", tier="full")
 
 
 @case(spec="include/linux/user_events.h:user_events_execve", level="contract", tier="quick")

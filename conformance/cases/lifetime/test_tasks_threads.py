@@ -11,13 +11,8 @@ from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
 from conformance.ops.tasks import CLONE_FILES, CLONE_VM, THREAD
 
-case = surface(
-    "tasks",
-    doc="Registering: speaks of processes; silent about threads and shared memory",
-    level="behaviour",
-    profiles="6.4..",
-    tier="full",
-)
+DOC = "Registering: speaks of processes; silent about threads and shared memory"
+case = surface("tasks", doc=DOC, level="behaviour", profiles="6.4..", tier="full")
 
 
 @case(tier="quick", switch="registration-of-a-thread")

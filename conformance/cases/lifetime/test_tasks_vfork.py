@@ -11,13 +11,8 @@ from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
 from conformance.ops.tasks import CLONE_VFORK
 
-case = surface(
-    "tasks",
-    doc="Unregistering: fork() retains registered events; silent about vfork()",
-    level="behaviour",
-    profiles="6.4..",
-    tier="full",
-)
+DOC = "Unregistering: fork() retains registered events; silent about vfork()"
+case = surface("tasks", doc=DOC, level="behaviour", profiles="6.4..", tier="full")
 
 
 @case(spec="include/linux/user_events.h:user_events_fork", tier="quick")

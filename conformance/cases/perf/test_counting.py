@@ -10,14 +10,10 @@ from conformance.client.addresses import PAGE
 from conformance.client.perf import COUNTING, PerfAttr, open_perf
 from conformance.client.user_events import UserEvents
 
+SPEC = "kernel/events/core.c"
+DOC = "include/uapi/linux/perf_event.h@v6.12"
 case = surface(
-    "perf",
-    spec="kernel/events/core.c",
-    doc="include/uapi/linux/perf_event.h@v6.12",
-    level="detail",
-    needs="perf_sink",
-    tier="full",
-    facilities="perf",
+    "perf", spec=SPEC, doc=DOC, level="detail", needs="perf_sink", tier="full", facilities="perf"
 )
 
 

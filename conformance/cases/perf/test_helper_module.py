@@ -14,13 +14,10 @@ from conformance.cases.support.writing import RECORD
 from conformance.client.data_file import DataFile, Registration
 from conformance.client.user_events import UserEvents
 
+SPEC = "user_events_write_core: any enabled key of the tracepoint"
+DOC = "Status: silent about tracers other than ftrace and perf"
 case = surface(
-    "other",
-    spec="user_events_write_core: any enabled key of the tracepoint",
-    doc="Status: silent about tracers other than ftrace and perf",
-    level="behaviour",
-    isolation="global",
-    module="uevt_probe",
+    "other", spec=SPEC, doc=DOC, level="behaviour", isolation="global", module="uevt_probe"
 )
 
 

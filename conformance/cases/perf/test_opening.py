@@ -18,14 +18,9 @@ from conformance.client.perf import (
 )
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "perf",
-    spec="kernel/events/core.c:perf_mmap",
-    doc="include/uapi/linux/perf_event.h@v6.12: config of a tracepoint is the number of its event",
-    level="detail",
-    tier="full",
-    facilities="perf",
-)
+SPEC = "kernel/events/core.c:perf_mmap"
+DOC = "include/uapi/linux/perf_event.h@v6.12: config of a tracepoint is the number of its event"
+case = surface("perf", spec=SPEC, doc=DOC, level="detail", tier="full", facilities="perf")
 
 
 @case(spec="perf_allow_kernel")

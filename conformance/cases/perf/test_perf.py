@@ -8,13 +8,8 @@ from conformance.cases.support.status_text import used_by, whole_status
 from conformance.client.perf import COUNTING, PerfAttr, open_perf
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "perf",
-    doc="Status: the bit is updated as tools attach to the event and detach from it",
-    level="behaviour",
-    tier="full",
-    facilities="perf",
-)
+DOC = "Status: the bit is updated as tools attach to the event and detach from it"
+case = surface("perf", doc=DOC, level="behaviour", tier="full", facilities="perf")
 
 # perf_event_attr of a tool that enables its events later.
 STOPPED = PerfAttr(disabled=True)

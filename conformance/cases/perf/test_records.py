@@ -7,15 +7,9 @@ from conformance.cases.support.perf_samples import A_SAMPLE, B_SAMPLE, A, withou
 from conformance.client.perf import IP, PERIOD, RAW, TID, PerfAttr, open_perf
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "perf",
-    spec="user_event_perf",
-    doc="Overview: written data can be viewed by ftrace and perf; silent about the bytes of a "
-    "sample",
-    level="behaviour",
-    needs="perf_sink",
-    facilities="perf",
-)
+SPEC = "user_event_perf"
+DOC = "Overview: written data can be viewed by ftrace and perf; silent about the bytes of a sample"
+case = surface("perf", spec=SPEC, doc=DOC, level="behaviour", needs="perf_sink", facilities="perf")
 
 
 @case(level="contract", needs="", switch="perf_sink")

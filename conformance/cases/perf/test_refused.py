@@ -8,9 +8,8 @@ from conformance.client.addresses import PAGE
 from conformance.client.perf import PERIOD, PerfAttr, open_perf
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "perf", spec="trace_events_filter.c", level="detail", needs="perf_sink", facilities="perf"
-)
+SPEC = "trace_events_filter.c"
+case = surface("perf", spec=SPEC, level="detail", needs="perf_sink", facilities="perf")
 
 
 @case(level="behaviour", needs="perf_sink dynamic_fields_validated")

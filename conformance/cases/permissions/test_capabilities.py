@@ -13,14 +13,9 @@ from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, MAXIMUM, STATUS
 from conformance.client.user_events import UserEvents
 from conformance.ops.credentials import Capability
 
-case = surface(
-    "rights",
-    spec="user_event_capable",
-    doc="Overview: nothing is said of the rights that the files take",
-    level="contract",
-    profiles="6.4..",
-    needs="persist",
-)
+SPEC = "user_event_capable"
+DOC = "Overview: nothing is said of the rights that the files take"
+case = surface("rights", spec=SPEC, doc=DOC, level="contract", profiles="6.4..", needs="persist")
 
 
 # Two of the 41 suffice.

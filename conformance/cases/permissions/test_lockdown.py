@@ -13,9 +13,8 @@ from conformance.client.perf import REGS, PerfAttr, open_perf, open_raw
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, STATUS, TRACE, TRACING_ON
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "rights", doc="nothing is said of lockdown", level="detail", tier="full", isolation="fatal"
-)
+DOC = "nothing is said of lockdown"
+case = surface("rights", doc=DOC, level="detail", tier="full", isolation="fatal")
 
 LEVELS = {"confidentiality": ("confidentiality", "EPERM"), "integrity": ("integrity", "")}
 

@@ -15,13 +15,8 @@ from conformance.client.credentials import Credentials
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, MAXIMUM, ROOT, STATUS
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "rights",
-    spec="create_user_tracefs",
-    doc="Overview: programs use files of tracefs; silent about the rights that they need",
-    level="behaviour",
-    isolation="global",
-)
+DOC = "Overview: programs use files of tracefs; silent about the rights that they need"
+case = surface("rights", spec="create_user_tracefs", doc=DOC, level="behaviour", isolation="global")
 
 
 @case(isolation="none", switch="tracefs-root-mode")

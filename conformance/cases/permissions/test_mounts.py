@@ -12,13 +12,8 @@ from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, ROOT, STATUS, TRACI
 from conformance.client.user_events import UserEvents
 from conformance.ops.credentials import CLONE_NEWNS, CLONE_NEWUSER, Capability
 
-case = surface(
-    "rights",
-    spec="current_user_event_group",
-    doc="Overview: the files are in tracefs, mounted at any path; silent about kinds of mounts",
-    level="detail",
-    tier="full",
-)
+DOC = "Overview: the files are in tracefs, mounted at any path; silent about kinds of mounts"
+case = surface("rights", spec="current_user_event_group", doc=DOC, level="detail", tier="full")
 
 # A mount point for the program's own file system, present in every guest.
 RUN = "/run"

@@ -13,13 +13,8 @@ from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, ROOT, STATUS, TRACI
 from conformance.client.user_events import UserEvents
 from conformance.ops.credentials import CLONE_NEWNS, CLONE_NEWUSER, Capability
 
-case = surface(
-    "rights",
-    doc="Overview: the files are in tracefs; of a tracefs that is read-only it says nothing",
-    level="detail",
-    tier="full",
-    isolation="global",
-)
+DOC = "Overview: the files are in tracefs; of a tracefs that is read-only it says nothing"
+case = surface("rights", doc=DOC, level="detail", tier="full", isolation="global")
 
 
 def administrator(ue: UserEvents) -> Credentials:

@@ -9,13 +9,8 @@ from conformance.cases.support.registration import error_of
 from conformance.client.tracefs import MAXIMUM
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "registration",
-    spec="user_event_parse",
-    doc="Registering: write_index is unique to this instance of the file descriptor",
-    level="behaviour",
-    tier="full",
-)
+DOC = "Registering: write_index is unique to this instance of the file descriptor"
+case = surface("registration", spec="user_event_parse", doc=DOC, level="behaviour", tier="full")
 
 
 @case(spec="user_events_ref_add")

@@ -10,13 +10,8 @@ from conformance.client.data_file import Word
 from conformance.client.tracefs import MAXIMUM, MULTI_SYSTEM
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "limits",
-    doc="nothing is said of a limit of events",
-    level="behaviour",
-    profiles="6.4..",
-    isolation="global",
-)
+DOC = "nothing is said of a limit of events"
+case = surface("limits", doc=DOC, level="behaviour", profiles="6.4..", isolation="global")
 
 DEFAULT = "32768\n"
 

@@ -18,12 +18,8 @@ from conformance.client.addresses import KERNEL_HALF
 from conformance.client.tracefs import MAXIMUM
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "registration",
-    doc="Registering: nothing is said about which of two errors is reported",
-    level="detail",
-    profiles="6.4..",
-)
+DOC = "Registering: nothing is said about which of two errors is reported"
+case = surface("registration", doc=DOC, level="detail", profiles="6.4..")
 
 
 @case(spec="user_reg_get")

@@ -16,12 +16,8 @@ from conformance.cases.support.registration import (
 from conformance.client.addresses import KERNEL_HALF, PROT_NONE
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "registration",
-    spec="user_reg_get",
-    doc="Registering: name_args points to the name and arguments of the event",
-    level="behaviour",
-)
+DOC = "Registering: name_args points to the name and arguments of the event"
+case = surface("registration", spec="user_reg_get", doc=DOC, level="behaviour")
 
 
 @case(profiles="6.4..")

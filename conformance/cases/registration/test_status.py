@@ -11,14 +11,12 @@ from conformance.cases.support.status_page_registration import IOCSREG, UNANSWER
 from conformance.client.addresses import PAGE
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "registration",
-    spec="user_events_ioctl_reg: put_user",
-    doc="user_events.rst@v5.19 and @v6.1: Registering: size is that of user_reg, for "
-    "compatibility forward and backward",
-    level="detail",
-    profiles="5.18..6.3",
+SPEC = "user_events_ioctl_reg: put_user"
+DOC = (
+    "user_events.rst@v5.19 and @v6.1: Registering: size is that of user_reg, for "
+    "compatibility forward and backward"
 )
+case = surface("registration", spec=SPEC, doc=DOC, level="detail", profiles="5.18..6.3")
 
 
 # An address that fits into 3 bytes.

@@ -10,13 +10,9 @@ from conformance.client.addresses import PROT_NONE
 from conformance.client.data_file import Word
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "registration",
-    spec="user_events_ioctl_reg",
-    doc="Registering: enable_addr must be write accessible within the program",
-    level="behaviour",
-    profiles="6.4..",
-)
+SPEC = "user_events_ioctl_reg"
+DOC = "Registering: enable_addr must be write accessible within the program"
+case = surface("registration", spec=SPEC, doc=DOC, level="behaviour", profiles="6.4..")
 
 
 @case(spec="user_reg_get", level="contract")

@@ -16,14 +16,9 @@ from conformance.client.user_events import UserEvents
 from conformance.ops import Discard, Operation
 from conformance.ops.race import Tally
 
-case = surface(
-    "smp",
-    spec="user_event_enabler_fault_fixup",
-    doc="Unregistering: during fork() registered events are retained",
-    level="contract",
-    profiles="6.4..",
-    tier="full",
-)
+SPEC = "user_event_enabler_fault_fixup"
+DOC = "Unregistering: during fork() registered events are retained"
+case = surface("smp", spec=SPEC, doc=DOC, level="contract", profiles="6.4..", tier="full")
 
 
 class _Ahead:

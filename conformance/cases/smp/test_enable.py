@@ -13,14 +13,8 @@ from conformance.ops import View
 from conformance.ops.race import Add
 from conformance.ops.tasks import THREAD
 
-case = surface(
-    "smp",
-    doc="Status: the kernel updates the specified bit as tools attach to the event and detach "
-    "from it",
-    level="contract",
-    tier="full",
-    facilities="smp",
-)
+DOC = "Status: the kernel updates the specified bit as tools attach to the event and detach from it"
+case = surface("smp", doc=DOC, level="contract", tier="full", facilities="smp")
 
 
 @case(spec="user_event_enabler_write: set_bit, clear_bit", profiles="6.4..")

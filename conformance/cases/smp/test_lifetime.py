@@ -11,14 +11,10 @@ from conformance.client.user_events import UserEvents
 from conformance.ops import Discard, Exit, Mprotect, Mremap, Munmap
 from conformance.ops.tasks import CLONE_VM, THREAD, ExitTask
 
+SPEC = "user_event_enabler_fault_fixup"
+DOC = "Unregistering: during fork() registered events are retained"
 case = surface(
-    "smp",
-    spec="user_event_enabler_fault_fixup",
-    doc="Unregistering: during fork() registered events are retained",
-    level="contract",
-    profiles="6.4..",
-    tier="full",
-    facilities="smp",
+    "smp", spec=SPEC, doc=DOC, level="contract", profiles="6.4..", tier="full", facilities="smp"
 )
 
 

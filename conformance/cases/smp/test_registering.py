@@ -12,13 +12,8 @@ from conformance.client.tracefs import DYNAMIC_EVENTS
 from conformance.client.user_events import UserEvents
 from conformance.ops.tasks import CLONE_VM, THREAD
 
-case = surface(
-    "smp",
-    doc="Deleting: delete succeeds only without references, in user and kernel space",
-    level="contract",
-    tier="full",
-    facilities="smp",
-)
+DOC = "Deleting: delete succeeds only without references, in user and kernel space"
+case = surface("smp", doc=DOC, level="contract", tier="full", facilities="smp")
 
 NAMES = ("a", "b", "c")
 MORE_NAMES = (*NAMES, "d", "e")

@@ -12,12 +12,8 @@ from conformance.client.files import File
 from conformance.client.tracefs import STATUS
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "status",
-    doc="Status: administrators read the file; silent about other operations",
-    level="detail",
-    isolation="none",
-)
+DOC = "Status: administrators read the file; silent about other operations"
+case = surface("status", doc=DOC, level="detail", isolation="none")
 
 
 @case(spec="create_user_tracefs", level="behaviour")

@@ -9,14 +9,13 @@ from conformance.cases.support.registration import UNTOUCHED
 from conformance.cases.support.status_page import map_page
 from conformance.client.user_events import UserEvents
 
+SPEC = "user_event_create"
+DOC = (
+    "user_events.rst@v5.19 and @v6.1: Registering: status_index, since 6.1 status_bit, "
+    "is the place of the event; silent about its value"
+)
 case = surface(
-    "status_page",
-    spec="user_event_create",
-    doc="user_events.rst@v5.19 and @v6.1: Registering: status_index, since 6.1 status_bit, "
-    "is the place of the event; silent about its value",
-    level="behaviour",
-    profiles="5.18..6.3",
-    isolation="global",
+    "status_page", spec=SPEC, doc=DOC, level="behaviour", profiles="5.18..6.3", isolation="global"
 )
 
 

@@ -6,14 +6,12 @@ from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.status_page import map_page
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "status_page",
-    spec="user_event_parse",
-    doc="user_events.rst@v5.19 and @v6.1: Status: the status is updated in real time as "
-    "tools attach and detach",
-    level="contract",
-    profiles="5.18..6.3",
+SPEC = "user_event_parse"
+DOC = (
+    "user_events.rst@v5.19 and @v6.1: Status: the status is updated in real time as "
+    "tools attach and detach"
 )
+case = surface("status_page", spec=SPEC, doc=DOC, level="contract", profiles="5.18..6.3")
 
 
 @case(spec="update_reg_page_for")

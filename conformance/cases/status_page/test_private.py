@@ -7,15 +7,11 @@ from conformance.cases.support.status_page import READ_WRITE, length_of, map_pag
 from conformance.cases.support.status_page_registration import IOCSREG, reg_of
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "status_page",
-    spec="mm/memory.c:wp_page_copy",
-    doc="user_events.rst@v5.19 and @v6.1: Status: programs map the page; silent about "
-    "private mappings",
-    level="detail",
-    profiles="5.18..6.3",
-    tier="full",
+SPEC = "mm/memory.c:wp_page_copy"
+DOC = (
+    "user_events.rst@v5.19 and @v6.1: Status: programs map the page; silent about private mappings"
 )
+case = surface("status_page", spec=SPEC, doc=DOC, level="detail", profiles="5.18..6.3", tier="full")
 
 
 @case(doc="Status: nothing is said about private mappings", tier="quick")

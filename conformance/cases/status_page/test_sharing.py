@@ -10,14 +10,13 @@ from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.status_page import READ_WRITE, length_of, map_page
 from conformance.client.user_events import UserEvents
 
+SPEC = "user_status_mmap"
+DOC = (
+    "user_events.rst@v5.19 and @v6.1: Status: programs map user_events_status to check "
+    "the status of each registered event"
+)
 case = surface(
-    "status_page",
-    spec="user_status_mmap",
-    doc="user_events.rst@v5.19 and @v6.1: Status: programs map user_events_status to check "
-    "the status of each registered event",
-    level="contract",
-    profiles="5.18..6.3",
-    tier="full",
+    "status_page", spec=SPEC, doc=DOC, level="contract", profiles="5.18..6.3", tier="full"
 )
 
 

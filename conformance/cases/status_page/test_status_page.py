@@ -20,14 +20,13 @@ from conformance.client.addresses import PROT_NONE
 from conformance.client.tracefs import DATA
 from conformance.client.user_events import UserEvents
 
+SPEC = "user_status_mmap"
+DOC = (
+    "user_events.rst@v5.19 and @v6.1: Status: programs map the page; silent about the "
+    "rights of a mapping"
+)
 case = surface(
-    "status_page",
-    spec="user_status_mmap",
-    doc="user_events.rst@v5.19 and @v6.1: Status: programs map the page; silent about the "
-    "rights of a mapping",
-    level="detail",
-    profiles="5.18..6.3",
-    isolation="none",
+    "status_page", spec=SPEC, doc=DOC, level="detail", profiles="5.18..6.3", isolation="none"
 )
 
 

@@ -12,14 +12,10 @@ from conformance.cases.case import surface, variants
 from conformance.cases.support.status_page import READ_WRITE, map_page, writable
 from conformance.client.user_events import UserEvents
 
+SPEC = "user_seq_show"
+DOC = "user_events.rst@v5.19 and @v6.1: Status: programs read the page; silent about stores to it"
 case = surface(
-    "status_page",
-    spec="user_seq_show",
-    doc="user_events.rst@v5.19 and @v6.1: Status: programs read the page; silent about "
-    "stores to it",
-    level="behaviour",
-    profiles="5.18..6.3",
-    isolation="global",
+    "status_page", spec=SPEC, doc=DOC, level="behaviour", profiles="5.18..6.3", isolation="global"
 )
 
 

@@ -10,13 +10,8 @@ from conformance.cases.case import surface, variants
 from conformance.cases.support.trace_text import recorded
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "trace",
-    doc="user_events.rst@v6.1: silent; events are viewed with ftrace",
-    level="detail",
-    profiles="5.18..6.3",
-    tier="full",
-)
+DOC = "user_events.rst@v6.1: silent; events are viewed with ftrace"
+case = surface("trace", doc=DOC, level="detail", profiles="5.18..6.3", tier="full")
 
 
 @case(spec="user_event_print_trace", tier="quick")

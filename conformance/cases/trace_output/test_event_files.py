@@ -8,12 +8,8 @@ from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.files import File
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "event_files",
-    spec="trace_events.c:event_enable_read, event_enable_write",
-    level="detail",
-    tier="full",
-)
+SPEC = "trace_events.c:event_enable_read, event_enable_write"
+case = surface("event_files", spec=SPEC, level="detail", tier="full")
 
 
 @case(spec="trace_output.c:register_trace_event")

@@ -7,13 +7,8 @@ from conformance.cases.support.format_text import fields_of, print_fmt_of
 from conformance.client.user_events import UserEvents
 from conformance.ops import View
 
-case = surface(
-    "format",
-    spec="trace_events.c:f_show",
-    doc="Registering: events show up under tracefs like any other event",
-    level="detail",
-    tier="full",
-)
+DOC = "Registering: events show up under tracefs like any other event"
+case = surface("format", spec="trace_events.c:f_show", doc=DOC, level="detail", tier="full")
 
 COMMON = (
     "format:\n"

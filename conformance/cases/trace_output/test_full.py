@@ -9,9 +9,8 @@ from conformance.client.tracefs import Instance
 from conformance.client.user_events import UserEvents
 from conformance.ops import View
 
-case = surface(
-    "trace_full", spec="ring_buffer.c:rb_move_tail", level="detail", tier="full", isolation="global"
-)
+SPEC = "ring_buffer.c:rb_move_tail"
+case = surface("trace_full", spec=SPEC, level="detail", tier="full", isolation="global")
 
 # Two records with such a payload fill a page, and a buffer has at least two pages.
 SIZE = 2000

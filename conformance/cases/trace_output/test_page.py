@@ -11,13 +11,8 @@ from conformance.client.data_file import DataFile
 from conformance.client.pipes import Pipe, RawPipe
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "trace_page",
-    doc="ftrace.rst@v6.12: trace_pipe_raw: the pages of the ring buffer",
-    level="detail",
-    tier="full",
-    isolation="global",
-)
+DOC = "ftrace.rst@v6.12: trace_pipe_raw: the pages of the ring buffer"
+case = surface("trace_page", doc=DOC, level="detail", tier="full", isolation="global")
 
 
 def listening(ue: UserEvents, fields: str = " u32 a") -> DataFile:

@@ -9,9 +9,8 @@ from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
 from conformance.ops import View
 
-case = surface(
-    "trace_pipe", doc="ftrace.rst@v6.12", level="detail", tier="full", isolation="global"
-)
+DOC = "ftrace.rst@v6.12"
+case = surface("trace_pipe", doc=DOC, level="detail", tier="full", isolation="global")
 
 
 def line(ue: UserEvents, number: int) -> str:

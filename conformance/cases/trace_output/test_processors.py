@@ -8,14 +8,11 @@ from conformance.client.perf import open_perf
 from conformance.client.tracefs import TRACING_ON, Tracefs
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "trace",
-    doc="ftrace.rst@v6.12: tracing_cpumask: only the processors in it are traced; silent about "
-    "the result of a write",
-    level="detail",
-    tier="full",
-    isolation="global",
+DOC = (
+    "ftrace.rst@v6.12: tracing_cpumask: only the processors in it are traced; silent about "
+    "the result of a write"
 )
+case = surface("trace", doc=DOC, level="detail", tier="full", isolation="global")
 
 
 @case(own_kernel="it compares the mask of all processors")

@@ -6,13 +6,8 @@ from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.trace_text import recorded
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "trace",
-    doc="silent; events are viewed with ftrace",
-    level="detail",
-    profiles="6.4..",
-    tier="full",
-)
+DOC = "silent; events are viewed with ftrace"
+case = surface("trace", doc=DOC, level="detail", profiles="6.4..", tier="full")
 
 
 @case(spec="trace_output.c:print_fields: size 1")

@@ -9,9 +9,8 @@ from conformance.cases.support.trace_text import u8_lines
 from conformance.client.tracefs import TRACING_ON
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "trigger", spec="trace_events_trigger.c", doc="events.rst@v6.12", level="detail", tier="full"
-)
+DOC = "events.rst@v6.12"
+case = surface("trigger", spec="trace_events_trigger.c", doc=DOC, level="detail", tier="full")
 
 
 TRIGGERS = (

@@ -13,14 +13,9 @@ from conformance.cases.support.instances import create_instance
 from conformance.client.tracefs import KPROBES, MULTI_SYSTEM, TRACING_ON
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "eprobe",
-    spec="trace_probe.c:traceprobe_parse_event_name: is_good_name",
-    doc="eprobetrace.rst@v6.12: fields of the event, fetched as numbers",
-    level="detail",
-    tier="full",
-    facilities="eprobes",
-)
+SPEC = "trace_probe.c:traceprobe_parse_event_name: is_good_name"
+DOC = "eprobetrace.rst@v6.12: fields of the event, fetched as numbers"
+case = surface("eprobe", spec=SPEC, doc=DOC, level="detail", tier="full", facilities="eprobes")
 
 
 @case(spec="trace_eprobe.c:get_event_field")

@@ -7,14 +7,10 @@ import os
 from conformance.cases.case import doc, surface, variants
 from conformance.client.user_events import UserEvents
 
+SPEC = "trace_events_trigger.c"
+DOC = "histogram.rst@v6.12: enable_hist and disable_hist triggers"
 case = surface(
-    "trigger",
-    spec="trace_events_trigger.c",
-    doc="histogram.rst@v6.12: enable_hist and disable_hist triggers",
-    level="detail",
-    tier="full",
-    isolation="fatal",
-    facilities="hist",
+    "trigger", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="fatal", facilities="hist"
 )
 
 

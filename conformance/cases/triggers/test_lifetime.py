@@ -8,14 +8,9 @@ from conformance.client.perf import open_perf
 from conformance.client.tracefs import MULTI_SYSTEM, SNAPSHOT
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "trigger",
-    spec="trace_events_trigger.c:event_enable_trigger",
-    doc="events.rst@v6.12: Event triggers: snapshot: the trace buffer when the event occurs is "
-    "kept",
-    level="detail",
-    tier="full",
-)
+SPEC = "trace_events_trigger.c:event_enable_trigger"
+DOC = "events.rst@v6.12: Event triggers: snapshot: the trace buffer when the event occurs is kept"
+case = surface("trigger", spec=SPEC, doc=DOC, level="detail", tier="full")
 
 
 @case(level="contract", needs="lasting_events", tier="quick")

@@ -7,14 +7,12 @@ from conformance.cases.support.trace_text import u8_lines
 from conformance.client.tracefs import TRACING_ON
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "trigger",
-    spec="trace_events.c:__ftrace_event_enable_disable",
-    doc="events.rst@v6.12: Event triggers: command[:count] [if filter]; of a trigger that has "
-    "nothing to do it says nothing",
-    level="detail",
-    tier="full",
+SPEC = "trace_events.c:__ftrace_event_enable_disable"
+DOC = (
+    "events.rst@v6.12: Event triggers: command[:count] [if filter]; of a trigger that has "
+    "nothing to do it says nothing"
 )
+case = surface("trigger", spec=SPEC, doc=DOC, level="detail", tier="full")
 
 
 @case(level="behaviour", tier="quick")

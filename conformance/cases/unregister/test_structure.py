@@ -10,12 +10,8 @@ from conformance.cases.support.error_pairs import pairs
 from conformance.client.data_file import DataFile
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "unregister",
-    spec="user_unreg_get, user_events_ioctl_unreg",
-    level="behaviour",
-    profiles="6.4..",
-)
+SPEC = "user_unreg_get, user_events_ioctl_unreg"
+case = surface("unregister", spec=SPEC, level="behaviour", profiles="6.4..")
 
 
 @case(spec="user_unreg_get", tier="quick")

@@ -8,13 +8,9 @@ from conformance.cases.case import doc, surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "unregister",
-    spec="user_event_mm_clear_bit",
-    doc="Unregistering: bit and address must be those that were registered",
-    level="behaviour",
-    profiles="6.4..",
-)
+SPEC = "user_event_mm_clear_bit"
+DOC = "Unregistering: bit and address must be those that were registered"
+case = surface("unregister", spec=SPEC, doc=DOC, level="behaviour", profiles="6.4..")
 
 
 @case(doc="Unregistering: ends updates of the bit; silent about its last value")

@@ -8,13 +8,8 @@ from conformance.cases.case import doc, surface, variants
 from conformance.client.data_file import Word
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "unregister",
-    spec="user_event_mm_dup",
-    doc="Unregistering: bit and address must be those that were registered",
-    level="behaviour",
-    profiles="6.4..",
-)
+DOC = "Unregistering: bit and address must be those that were registered"
+case = surface("unregister", spec="user_event_mm_dup", doc=DOC, level="behaviour", profiles="6.4..")
 
 
 @case(spec="user_events_ioctl_unreg", level="contract")

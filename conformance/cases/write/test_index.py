@@ -6,13 +6,8 @@ from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.writing import RECORD
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "write",
-    spec="user_events_write_core",
-    doc="Registering: write_index is unique to this instance of the file descriptor",
-    level="behaviour",
-    tier="full",
-)
+DOC = "Registering: write_index is unique to this instance of the file descriptor"
+case = surface("write", spec="user_events_write_core", doc=DOC, level="behaviour", tier="full")
 
 
 @case(tier="quick")

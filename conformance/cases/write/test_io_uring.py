@@ -12,14 +12,9 @@ import struct
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "uring",
-    spec="user_events_write_core",
-    doc="Writing Data: write() or writev() of the data file; silent about io_uring",
-    level="behaviour",
-    tier="full",
-    facilities="io_uring",
-)
+SPEC = "user_events_write_core"
+DOC = "Writing Data: write() or writev() of the data file; silent about io_uring"
+case = surface("uring", spec=SPEC, doc=DOC, level="behaviour", tier="full", facilities="io_uring")
 
 
 @case(spec="user_events_write_iter, user_events_write_core")

@@ -14,9 +14,8 @@ from conformance.client.data_file import Word
 from conformance.client.user_events import UserEvents
 from conformance.ops import Discard, Write
 
-case = surface(
-    "write", doc="Writing Data: silent about the longest payload", level="behaviour", tier="full"
-)
+DOC = "Writing Data: silent about the longest payload"
+case = surface("write", doc=DOC, level="behaviour", tier="full")
 
 
 @case(spec="user_events_write_core: i->count < user->min_size", level="contract")

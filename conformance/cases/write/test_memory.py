@@ -8,12 +8,8 @@ from conformance.client.addresses import PAGE
 from conformance.client.memory import memory_file
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "write",
-    doc="Writing Data: silent about pages that are not resident",
-    level="behaviour",
-    tier="full",
-)
+DOC = "Writing Data: silent about pages that are not resident"
+case = surface("write", doc=DOC, level="behaviour", tier="full")
 
 
 @case(spec="user_events_write_core: fault_in_iov_iter_readable after the test for listeners")

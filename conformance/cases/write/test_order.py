@@ -9,12 +9,8 @@ from conformance.cases.support.writing import INDEX, RECORD
 from conformance.client.addresses import PAGE, SCRATCH
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "write",
-    spec="fs/read_write.c",
-    doc="Writing Data: silent about the order of errors",
-    level="detail",
-)
+DOC = "Writing Data: silent about the order of errors"
+case = surface("write", spec="fs/read_write.c", doc=DOC, level="detail")
 
 KERNEL_HALF = 0xFFFF_8000_0000_0000
 

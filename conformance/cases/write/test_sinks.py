@@ -11,14 +11,9 @@ from conformance.client.perf import open_perf
 from conformance.client.tracefs import Tracefs
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "write",
-    spec="user_events_write_core: probes; trace_events_user.c:user_event_perf",
-    doc="Writing Data: silent about several tracers",
-    level="behaviour",
-    tier="full",
-    isolation="global",
-)
+SPEC = "user_events_write_core: probes; trace_events_user.c:user_event_perf"
+DOC = "Writing Data: silent about several tracers"
+case = surface("write", spec=SPEC, doc=DOC, level="behaviour", tier="full", isolation="global")
 
 STRING = "__rel_loc char[] s"
 # Without its NUL, and with it.

@@ -10,13 +10,11 @@ from __future__ import annotations
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "write",
-    spec="user_event_validate",
-    doc="include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | "
-    "offset; silent about checks",
-    level="behaviour",
+DOC = (
+    "include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | "
+    "offset; silent about checks"
 )
+case = surface("write", spec="user_event_validate", doc=DOC, level="behaviour")
 
 
 # The first kernels validated nothing and recorded everything.

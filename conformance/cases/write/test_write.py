@@ -12,12 +12,8 @@ from conformance.client.files import File
 from conformance.client.tracefs import DATA, TRACING_ON
 from conformance.client.user_events import UserEvents
 
-case = surface(
-    "write",
-    spec="user_events_write_core",
-    doc="Writing Data: names write() and writev() only",
-    level="behaviour",
-)
+DOC = "Writing Data: names write() and writev() only"
+case = surface("write", spec="user_events_write_core", doc=DOC, level="behaviour")
 
 
 @case(doc="Writing Data: the data are index and payload; silent about the return value")
