@@ -107,9 +107,7 @@ def test_refused(ue: UserEvents, file: str, text: str) -> None:
 @case(spec="event_subsystem_dir, remove_subsystem", needs="lasting_events")
 @doc("user_events.rst@v6.12: Registering: events show up below user_events")
 def test_directory(ue: UserEvents) -> None:
-    """The directory of the system is created with the first user event and removed with the
-    last.
-    """
+    """The system's directory is created with the first user event and removed with the last."""
     path = ue.tracefs.path(GROUP)
     assert ue.tracefs.read(path).errno == "ENOENT"
     ue.tracefs.command("u:a\n")

@@ -103,9 +103,7 @@ def test_unknown(ue: UserEvents, pattern: str) -> None:
 @case(spec="trace.c:trace_get_user")
 @doc("Via the 'set_event' interface: silent about several names in one write")
 def test_one_word(ue: UserEvents) -> None:
-    """One write consumes one name and returns how much it consumed; white space alone does
-    nothing.
-    """
+    """A write consumes one name and returns what it consumed; white space alone does nothing."""
     instance = create_instance(ue)
     data = ue.open_data()
     data.register("a u16 x")
@@ -199,9 +197,7 @@ def test_multi_format(ue: UserEvents, pattern: str, words: tuple[int, int, int])
 
 @case(spec="remove_event_from_tracers", needs="lasting_events")
 def test_deleted_event(ue: UserEvents) -> None:
-    """A deleted event cannot be enabled by name; a new one of that name can, and starts
-    disabled.
-    """
+    """A deleted event cannot be enabled by name; a new one can, and starts disabled."""
     instance = create_instance(ue)
     ue.tracefs.command(f"u:{ue.name()}\n")
     text = f"user_events:{ue.name()}"
@@ -225,9 +221,7 @@ def test_deleted_event(ue: UserEvents) -> None:
     ("name", "{}", 127, ""),
 )
 def test_word_length(ue: UserEvents, pattern: str, length: int, errno: str) -> None:
-    """A name may have up to 127 characters; an event with a longer name cannot be enabled:
-    EINVAL.
-    """
+    """A name may have up to 127 characters; enabling an event with a longer one is EINVAL."""
     name = "n" * (length - len(pattern.removesuffix("\n").format("")))
     event = ue.open_data().register(f"{name} u16 x")
     path = ue.tracefs.path("set_event")

@@ -212,8 +212,6 @@ def test_bpf_attributes_before_rights(ue: UserEvents) -> None:
 @case(spec="bpf_prog_load", isolation="none", switch="bpf_license_read_last", facilities="bpf")
 @doc("prog_type, insns and license are used by BPF_PROG_LOAD")
 def test_bpf_license_read_last(ue: UserEvents) -> None:
-    """All-zero attributes are E2BIG for lack of instructions; old kernels check the license
-    first.
-    """
+    """All-zero attributes are E2BIG: no instructions; old kernels check the license first."""
     errno = ue.dated("bpf_license_read_last", since="E2BIG", before="EFAULT")
     assert Bpf(ue.process).call(5, bytes(48), slot=20).errno == errno

@@ -170,13 +170,13 @@ def test_truncate_busy(ue: UserEvents, holder: str) -> None:
 
 
 @case(
-    spec="user_event_is_busy, user_event_last_ref",
     level="behaviour",
     profiles="6.4..",
     needs="lasting_events auto_delete",
     isolation="global",
     tier="quick",
 )
+@spec("user_event_is_busy, user_event_last_ref")
 @doc("Deleting: delete succeeds only without references; silent about truncation")
 @variants("word", "descriptor")
 def test_truncate_one_reference(ue: UserEvents, holder: str) -> None:
@@ -225,12 +225,12 @@ def test_not_permitted(ue: UserEvents, command: str, errno: str) -> None:
 
 
 @case(
-    spec="user_event_set_call_visible",
     level="behaviour",
     profiles="5.18..6.3",
     needs="",
     without="auto_delete null_arguments_matched persist",
 )
+@spec("user_event_set_call_visible")
 @doc("user_events.rst@v6.1: Overview: silent about permission")
 def test_permitted_to_everybody(ue: UserEvents) -> None:
     """Before persistent events existed, an open file could create and delete any event."""

@@ -101,9 +101,7 @@ def test_no_descriptor(ue: UserEvents) -> None:
     ("semicolon_at_the_end", "u:{} u32 a; u64 b;\n", True),
 )
 def test_existing_equal(ue: UserEvents, again: str, spaced: bool) -> None:
-    """A command with the fields of an existing event changes nothing; before 6.10 spaced fields
-    only.
-    """
+    """A command with an existing event's fields changes nothing; before 6.10 only if spaced."""
     ue.tracefs.command("u:" + ue.name() + " u32 a; u64 b\n")
     unlike = ue.dated("arguments_matched", since="EADDRINUSE", before="")
     errno = "" if spaced else ue.dated("unspaced_fields_match", since="", before=unlike)

@@ -42,9 +42,7 @@ def test_kernel_event_untouched(ue: UserEvents, system: str, name: str) -> None:
 @case(spec="user_event_create", needs="lasting_events")
 @variants(KERNEL_EVENTS)
 def test_created_beside_kernel_event(ue: UserEvents, system: str, name: str) -> None:
-    """Creating and deleting a user event of that name by dynamic_events does not change it
-    either.
-    """
+    """A user event created and deleted by dynamic_events changes no kernel event of its name."""
     before = look_at(ue, system, name)
     assert ue.tracefs.command(f"u:{name} u64 a").errno == ""
     assert look_at(ue, system, name) == before

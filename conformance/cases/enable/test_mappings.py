@@ -58,9 +58,7 @@ def test_moved_here(ue: UserEvents) -> None:
 @case
 @variants(("private", False, 0), ("shared", True, 16))
 def test_discarded(ue: UserEvents, shared: bool, seen: int) -> None:
-    """MADV_DONTNEED loses a set bit in private memory until the next change; shared memory keeps
-    it.
-    """
+    """MADV_DONTNEED loses a bit in private memory until the next change; shared memory keeps it."""
     process = ue.process
     page = process.map(shared=shared)
     word = ue.open_data().register(ue.name(), bit=4, word=process.word_at(page)).word

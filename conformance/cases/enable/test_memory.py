@@ -220,9 +220,7 @@ def test_unmapped_then_mapped_again(ue: UserEvents) -> None:
 @case(spec="user_event_mm_fault_in: fixup_user_fault of a read-only page", level="behaviour")
 @doc("Status: the kernel updates the registered bit; silent about memory that changes")
 def test_read_only(ue: UserEvents) -> None:
-    """Memory made read-only after registration is not written; once writable, it is updated
-    again.
-    """
+    """Memory made read-only after registration is not written; once writable, it is again."""
     data = ue.open_data()
     page = ue.process.map()
     word = data.register(ue.name(), bit=1, word=ue.process.word_at(page)).word

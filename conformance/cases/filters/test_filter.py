@@ -206,9 +206,7 @@ def test_checked_while_tracing_is_off(ue: UserEvents) -> None:
 @doc("user_events.rst@v6.12: Writing Data: documents no limit")
 @variants(("checked", 4080, "EFAULT"), ("dropped", 4081, ""))
 def test_long_records(ue: UserEvents, size: int, errno: str) -> None:
-    """With a filter, payloads of up to 4080 bytes are validated, though over 4064 none is
-    recorded.
-    """
+    """With a filter, payloads up to 4080 bytes are validated, though over 4064 none is recorded."""
     event = ue.event("__rel_loc char[] s", enabled=True)
     event.directory.set_filter("common_pid > 1")
     assert event.write(b"\0\0\4\0".ljust(size, b"x")).errno == errno

@@ -106,9 +106,7 @@ def test_length(ue: UserEvents) -> None:
 
 @case(spec="event_filter_write", doc="Clearing filters: write 0, not nothing", tier="full")
 def test_on_nothing_written(ue: UserEvents) -> None:
-    """A write of zero bytes is a filter without a term: rejected, and the previous one is
-    removed.
-    """
+    """A write of zero bytes is an empty filter: rejected, and the previous one is removed."""
     directory = ue.event("u32 a").directory
     directory.set_filter("a == 1")
     path = ue.tracefs.event_path(ue.name(), "filter")

@@ -238,9 +238,7 @@ def test_variable_busy(ue: UserEvents) -> None:
     "about histograms"
 )
 def test_variable_keeps_the_event(ue: UserEvents) -> None:
-    """An event is deleted only after the histogram that reads its variable, and its own, are
-    gone.
-    """
+    """An event is deleted only after its histogram and that which reads its variable are gone."""
     for stem in ("e", "other"):
         ue.tracefs.command(f"u:{ue.name(stem)} u8 a; u8 b\n")
     data = ue.open_data()

@@ -73,9 +73,7 @@ def test_char_array(ue: UserEvents) -> None:
     ("two", "test u32 src; u32 dst"),
 )
 def test_both_ways(ue: UserEvents, definition: str) -> None:
-    """A definition for dynamic_events without its prefix is accepted by the ioctl as the same
-    event.
-    """
+    """The ioctl takes a definition of dynamic_events, without its prefix, as the same event."""
     data = ue.open_data()
     ue.tracefs.command(f"u:{definition}\n")
     assert ue.tracefs.dynamic_events(whole=True) == f"u:{definition}\n"

@@ -22,9 +22,7 @@ case = surface("documented", spec=SPEC, doc=DOC, level="contract", isolation="gl
 
 
 def asked(ue: UserEvents, opened: int) -> Callable[[Registration], int]:
-    """How a program checks whether its event is enabled; the page is mapped first, and its file
-    closed.
-    """
+    """How a program checks whether its event is enabled: it maps the page and closes the file."""
     if not ue.profile.has("status_page"):
         return lambda event: event.word.value
     page = map_page(ue.process, opened=opened)

@@ -146,9 +146,7 @@ def test_perf_longer(ue: UserEvents, length: int, records: int) -> None:
 @doc("data get into perf; silent of events of perf that are disabled")
 @variants({"null": 0, "unmapped": 0x1000_0000})
 def test_perf_disabled(ue: UserEvents, address: int) -> None:
-    """While perf is disabled nothing is counted, and data is not read: unreadable data is
-    harmless.
-    """
+    """While perf is disabled nothing is counted and no data is read: unreadable data is fine."""
     data = bound_data(ue, ue.name())
     event = open_perf(ue.process, ue.name(), STOPPED)
     ring = event.map()

@@ -179,9 +179,7 @@ def test_name_to_semicolon(ue: UserEvents, text: str, name: str) -> None:
 @case(spec="register_user_event", level="detail", isolation="global")
 @variants({"slash": "a/b", "empty": "", "dot": ".", "dots": "..", "long": "x" * 256})
 def test_name_without_directory(ue: UserEvents, name: str) -> None:
-    """A name that no directory can have is accepted; without a directory the fields are not
-    read.
-    """
+    """A name that no directory can have is accepted; without one the fields are not read."""
     assert register(ue.open_data(), f"{name};u8\ta\t1\t0").value == 1
     assert register(ue.open_data(), name).value == 1
     assert ue.tracefs.definitions(whole=True) == f"ue:{name}\n"

@@ -42,9 +42,7 @@ def test_has_its_own_switch(ue: UserEvents) -> None:
 @doc("Status: the bit is set while something is attached; silent about the error of a write")
 @variants("instance", "top")
 def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
-    """An event enabled at the top and in an instance is shown as used once, until both disable
-    it.
-    """
+    """An event enabled at the top and in an instance shows one user, until both disable it."""
     instance = create_instance(ue)
     event = ue.event("u16 a")
     instance.enable(ue.name())
@@ -116,9 +114,7 @@ def test_multi_format(ue: UserEvents) -> None:
     ("truncation", "truncation", 1),
 )
 def test_keeps_an_event(ue: UserEvents, way: str, listeners: int) -> None:
-    """An event enabled only in instances cannot be deleted: EBUSY, until the last one disables
-    it.
-    """
+    """An event enabled only in instances cannot be deleted: EBUSY, until the last disables it."""
     ue.tracefs.command(f"u:{ue.name()}\n")
     data = ue.open_data()
     instances = [create_instance(ue, stem) for stem in ("i", "j")[:listeners]]

@@ -33,10 +33,10 @@ def test_removal_ends_listening(ue: UserEvents) -> None:
     assert ue.open_data().delete(ue.name(), eventually=True).value == 0
 
 
-@case(
-    doc="user_events.rst@v6.12: Status: the bit is set while something is attached; silent "
-    "about instances",
-    level="behaviour",
+@case(level="behaviour")
+@doc(
+    "user_events.rst@v6.12: Status: the bit is set while something is attached; silent "
+    "about instances"
 )
 @spec("trace_events_user.c:update_enable_bit_for; trace.c:__remove_instance")
 def test_removal_leaves_the_others(ue: UserEvents) -> None:

@@ -139,9 +139,7 @@ def test_passed_to_nobody(ue: UserEvents) -> None:
 @case(spec="user_events_ref_add: kept in the open file")
 @doc("Overview: silent about the rights that the files need")
 def test_passed_to_the_unprivileged(ue: UserEvents) -> None:
-    """A process that may not open the data file registers and writes through a received
-    descriptor.
-    """
+    """A process that may not open the data file registers and writes by a received descriptor."""
     sender, receiver = connected(ue)
     receiver.setuid(1000)
     seen, _ = receiver.open(DATA, 2)

@@ -143,9 +143,7 @@ def test_exec_takes_the_thread_id(ue: UserEvents) -> None:
 
 @case(spec="user_event_mm_remove", needs="auto_delete")
 def test_exec_beside_shared_memory(ue: UserEvents) -> None:
-    """After execve a process that shared the memory keeps the enablers, and its bits are
-    updated.
-    """
+    """After execve a process that shared the memory keeps the enablers; its bits are updated."""
     passing = process_with_event(ue)
     task = first_task(ue)
     data = task.open_data()
@@ -198,9 +196,7 @@ def test_exec_leaves_the_bit(ue: UserEvents) -> None:
 @doc("Registering: write_index is unique to the descriptor; silent about execve()")
 @variants({"memory": CLONE_VM | CLONE_FILES, "descriptors_alone": CLONE_FILES})
 def test_exec_beside_shared_descriptors(ue: UserEvents, flags: int) -> None:
-    """execve closes descriptors in its own copy of the table: a process that shared it keeps
-    them.
-    """
+    """execve closes descriptors in a copy of the table: a process that shared it keeps them."""
     task = first_task(ue)
     data, kept = task.open_data(), task.open_data()
     data.register(ue.name("a"))

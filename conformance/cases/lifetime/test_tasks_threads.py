@@ -151,9 +151,7 @@ def test_early_refusal_begins_no_list(ue: UserEvents, size: int, flags: int, bit
     ("memory", CLONE_VM), ("thread", THREAD), ("memory_and_descriptors", CLONE_VM | CLONE_FILES)
 )
 def test_later_thread_shares(ue: UserEvents, flags: int) -> None:
-    """Tasks that share memory share one list of registrations: what one of them unregisters is
-    gone for the others.
-    """
+    """Tasks that share memory share registrations: what one unregisters is gone for the others."""
     leader = first_task(ue)
     data = leader.open_data()
     word = data.register(ue.name(), bit=3).word

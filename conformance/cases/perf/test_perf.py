@@ -58,9 +58,7 @@ def test_status_page(ue: UserEvents, attr: PerfAttr) -> None:
 @case(spec="user_seq_show", tier="quick", isolation="global")
 @doc("Status: the comment of a line may name ftrace; silent about perf")
 def test_status_text(ue: UserEvents) -> None:
-    """user_events_status names perf after ftrace while each uses the event, and counts one
-    event.
-    """
+    """While both use the event, user_events_status names perf after ftrace, and counts it once."""
     ue.open_data().register(ue.name())
     event = open_perf(ue.process, ue.name())
     lines = ue.dated(

@@ -78,7 +78,6 @@ def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
 
 
 @case(
-    spec="trace_events_user.c:user_event_perf",
     level="behaviour",
     profiles="6.1..",
     needs="perf_sink",
@@ -86,6 +85,7 @@ def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
     isolation="fatal",
     bug="perf-warns-on-long-record",
 )
+@spec("trace_events_user.c:user_event_perf")
 @doc("Writing Data: silent about the longest payload")
 def test_too_long(ue: UserEvents) -> None:
     """perf drops a payload of 8185 bytes silently, and takes the next record."""

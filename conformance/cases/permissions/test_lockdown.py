@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from conformance.cases.case import spec, surface, variants
+from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.lockdown import LOCKDOWN, lock_down, lockdown_administrator
 from conformance.cases.support.tracefs_permissions import USER, open_to_users, try_open
 from conformance.client.credentials import Credentials
@@ -22,9 +22,7 @@ LEVELS = {"confidentiality": ("confidentiality", "EPERM"), "integrity": ("integr
 @case(spec="trace.c:tracing_check_open_get_tr; trace_dynevent.c:dyn_event_open")
 @variants(LEVELS)
 def test_lockdown_hides_traces(ue: UserEvents, level: str, errno: str) -> None:
-    """Confidentiality lockdown refuses files that show traces or create events by command:
-    EPERM.
-    """
+    """Under confidentiality lockdown, files that show traces or create events are EPERM."""
     event = ue.event()
     lock_down(ue.new_process(), level)
     assert try_open(ue.process, DYNAMIC_EVENTS, os.O_RDONLY).errno == errno
@@ -87,11 +85,8 @@ def test_denied_before_lockdown(ue: UserEvents) -> None:
     assert try_open(ue.process, DATA).errno == ""
 
 
-@case(
-    doc="nothing is said of lockdown, nor does trace_events.c know whether formats are to be "
-    "hidden",
-    facilities="hist snapshot",
-)
+@case(facilities="hist snapshot")
+@doc("nothing is said of lockdown, nor does trace_events.c know whether formats are to be hidden")
 @spec("trace_events.c:trace_format_open, ftrace_event_id_fops, tracing_open_file_tr")
 @variants(LEVELS)
 def test_lockdown_shows_formats(ue: UserEvents, level: str, errno: str) -> None:

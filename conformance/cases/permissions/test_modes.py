@@ -97,9 +97,7 @@ def test_ordinary_user_takes_part(ue: UserEvents) -> None:
 @case(profiles="6.4..", needs="auto_delete", tier="full")
 @spec("user_event_set_call_visible, destroy_user_event")
 def test_ordinary_user_removes(ue: UserEvents) -> None:
-    """An event is deleted, with its directory, when an unprivileged user drops the last
-    reference.
-    """
+    """An event and its directory are deleted when an unprivileged user drops the last reference."""
     open_to_users(ue)
     Credentials(ue.process).become(USER)
     ue.event()

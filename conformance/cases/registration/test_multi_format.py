@@ -180,9 +180,7 @@ def test_found_among_several(ue: UserEvents, again: str, index: int) -> None:
 @doc("Registering: the two systems keep single-format names apart from multi-format ones")
 @variants(("single_first", 0, 2), ("multi_first", 2, 0))
 def test_beside_single(ue: UserEvents, first: int, second: int) -> None:
-    """A single-format and a multi-format event of one name are two events, even with equal
-    fields.
-    """
+    """A single-format and a multi-format event of one name are two, even with equal fields."""
     data = ue.open_data()
     assert data.register(ue.name() + " u32 a", flags=first).index == 0
     assert data.register(ue.name() + " u32 a", flags=second).index == 1

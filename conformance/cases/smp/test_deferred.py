@@ -55,9 +55,7 @@ class _Ahead:
 @case(tier="quick")
 @spec("user_event_enabler_dup; trace_events_user.c:user_event_enabler_fault_fixup")
 def test_fork_behind_a_fault(ue: UserEvents) -> None:
-    """A child forked while the kernel faults in its parent's page: its enable bit follows each
-    later enable and disable.
-    """
+    """The bit of a child forked while its parent's page is faulted in follows later changes."""
     ahead = _Ahead(ue)
     word, fork = ahead.awaited(), ahead.task.cloning()
     assert ahead.perform(ahead.switch("1"), fork) == [{"1": 1}, {"0": 1}]
@@ -72,9 +70,7 @@ def test_fork_behind_a_fault(ue: UserEvents) -> None:
 
 @case(spec="user_event_enabler_dup", tier="quick")
 def test_fork_behind_a_fault_registers(ue: UserEvents) -> None:
-    """A child forked while the kernel faults in its parent's page inherits the registration, and
-    can unregister it.
-    """
+    """A child forked while its parent's page is faulted in can unregister what it inherited."""
     ahead = _Ahead(ue)
     word, fork = ahead.awaited(), ahead.task.cloning()
     assert ahead.perform(ahead.switch("1"), fork) == [{"1": 1}, {"0": 1}]

@@ -61,9 +61,7 @@ def test_ends_while_switched(ue: UserEvents, flags: int, alone: bool) -> None:
 )
 @variants({"one-word": 0, "two-words": 8, "two-pages": PAGE})
 def test_two_faults_on_a_page(ue: UserEvents, apart: int) -> None:
-    """Two events are enabled concurrently while the pages of their words are absent: both are
-    set.
-    """
+    """Two events enabled concurrently while the pages of their words are absent are both set."""
     both = Racers(ue)
     address = both.left.map(2)
     data = both.left.open_data()

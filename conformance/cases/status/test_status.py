@@ -63,11 +63,8 @@ def test_counted_once(ue: UserEvents) -> None:
     assert whole_status(ue) == ue.status_line(1, "shared") + "\nActive: 1\nBusy: 0\n"
 
 
-@case(
-    doc="Status: the file shows all registered events, and ` # Used by ftrace` and Busy "
-    "while in use",
-    needs="lasting_events",
-)
+@case(needs="lasting_events")
+@doc("Status: the file shows all registered events, and ` # Used by ftrace` and Busy while in use")
 def test_persistent_counted(ue: UserEvents) -> None:
     """An event without registrations is listed and counted while it exists."""
     ue.tracefs.command("u:kept u32 a\n")
@@ -138,11 +135,8 @@ def test_hash_order(ue: UserEvents, names: tuple[str, ...], shown: str, of_16_bu
     assert whole_status(ue).partition("\nActive")[0] == "".join(lines)
 
 
-@case(
-    spec="user_seq_show, update_enable_bit_for",
-    doc="Status: `# Used by ftrace` follows the name while ftrace has the event enabled",
-    isolation="events",
-)
+@case(spec="user_seq_show, update_enable_bit_for", isolation="events")
+@doc("Status: `# Used by ftrace` follows the name while ftrace has the event enabled")
 def test_used_by_ftrace(ue: UserEvents) -> None:
     """Only the line of the event that ftrace has enabled names ftrace."""
     ue.register(idle="", busy="")

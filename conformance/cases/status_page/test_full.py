@@ -47,9 +47,7 @@ def delete(ue: UserEvents, numbers: Iterable[int]) -> None:
     "32768 since 6.1; silent about the error beyond"
 )
 def test_no_index_left(ue: UserEvents) -> None:
-    """All numbers below the maximum can be used; then a new event is EMFILE before its fields are
-    read.
-    """
+    """All numbers below the maximum can be used; one more event is EMFILE, its fields unread."""
     last = {"byte-status": 4095, "bit-status": 32767}[ue.profile.generation]
     total = {"byte-status": 4096, "bit-status": 32768}[ue.profile.generation]
     full = ue.dated("two_status_pages", since="", before="EMFILE")

@@ -100,9 +100,7 @@ def test_string_in_the_page(ue: UserEvents) -> None:
 @case(spec="trace_events_user.c:user_events_ioctl_reg: put_user", isolation="global")
 @doc("Status: programs map the page; silent about its use as a buffer")
 def test_answers_in_the_page(ue: UserEvents) -> None:
-    """A structure that a program stores to the page is read from there, with results stored
-    there.
-    """
+    """A structure that a program stores to the page is read and answered there."""
     page, reader = writable(ue.process), map_page(ue.new_process())
     raw = reg_of(ue, "e")
     page.store(2048, raw)

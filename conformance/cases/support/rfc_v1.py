@@ -27,9 +27,7 @@ def bound_data(ue: UserEvents, definition: str) -> DataFile:
 
 
 def enabled_data(ue: UserEvents, definition: str = "") -> DataFile:
-    """Bind a descriptor to the event ``name()`` and enable the event; ``definition`` are its
-    fields.
-    """
+    """Bind a descriptor to event ``name()`` and enable it; ``definition`` are its fields."""
     data = bound_data(ue, ue.name() + definition)
     ue.tracefs.enable(ue.name())
     return data

@@ -70,10 +70,10 @@ def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
     assert other.records() == [ue.line("a=(1)", dump="01")]
 
 
-@case(
-    spec="ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor; "
-    "trace_events_user.c:user_event_ftrace",
-    needs="dynamic_fields_validated",
+@case(needs="dynamic_fields_validated")
+@spec(
+    "ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor; "
+    "trace_events_user.c:user_event_ftrace"
 )
 @doc("user_events.rst@v6.12: Writing Data: silent about dynamic fields")
 @variants(("nothing", "", ""), ("filter", "filter", "EFAULT"), ("trigger", "trigger", "EFAULT"))

@@ -23,9 +23,7 @@ TRIGGERS = (
 @case(spec="trigger_show", facilities="hist snapshot")
 @doc("Event triggers: an empty trigger file lists what there is")
 def test_available(ue: UserEvents) -> None:
-    """Without triggers the file lists the available commands, whether the event is enabled or
-    not.
-    """
+    """Without triggers the file lists the available commands, enabled or not."""
     directory = ue.event().directory
     assert directory.available == TRIGGERS
     ue.tracefs.enable(ue.name())
@@ -97,9 +95,7 @@ def test_twice(ue: UserEvents, first: str, second: str, errno: str) -> None:
 
 @case(spec="try_unregister_trigger", doc="Event triggers: ! in front removes a trigger")
 def test_removed_by_another_name(ue: UserEvents) -> None:
-    """Removal matches by type, whatever the count and filter; removing an absent trigger
-    succeeds.
-    """
+    """Removal matches by type, whatever count and filter; removing an absent trigger succeeds."""
     directory = ue.event("u8 a").directory
     assert directory.trigger("!traceon").value == 9
     directory.trigger("traceon:3 if a == 1")
@@ -151,9 +147,7 @@ def test_two_targets(ue: UserEvents, removed: int, kept: int) -> None:
     ("no-more", "traceoff:0", [1, 2, 3]),
 )
 def test_traceoff(ue: UserEvents, text: str, kept: list[int]) -> None:
-    """The record that fires traceoff is the last one recorded; later writes still return the
-    count.
-    """
+    """The record that fires traceoff is the last recorded; later writes still return the count."""
     event = ue.event("u8 a", enabled=True)
     event.directory.trigger(text)
     for payload in (b"\1", b"\2", b"\3"):
@@ -183,9 +177,7 @@ def test_traceon(ue: UserEvents, text: str, kept: list[int]) -> None:
 
 @case(spec="trace.c:trace_event_buffer_lock_reserve", doc="Event triggers", isolation="global")
 def test_traceon_with_filter(ue: UserEvents) -> None:
-    """With a filter, records are committed after triggers: the one that fires traceon is
-    recorded.
-    """
+    """With a filter, a record is committed after triggers: if it fires traceon, it is recorded."""
     event = ue.event("u8 a", enabled=True)
     event.directory.set_filter("a != 3")
     event.directory.trigger("traceon if a == 2")

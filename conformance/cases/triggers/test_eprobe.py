@@ -31,9 +31,7 @@ case = surface("eprobe", spec=SPEC, doc=DOC, level="detail", tier="full", facili
     ("two-of-a-name", "u8 a; u8 a", "a=$a:u8", b"\1\2", " a=2"),
 )
 def test_records(ue: UserEvents, fields: str, arguments: str, payload: bytes, shown: str) -> None:
-    """A write is recorded by an eprobe on the event, and enabling the eprobe sets the enable
-    word.
-    """
+    """An eprobe on the event records each write; enabling the eprobe sets the enable word."""
     event = ue.event(fields)
     assert add_eprobe(ue, arguments).errno == ""
     if ue.profile.has("remote_enable"):

@@ -67,9 +67,7 @@ def test_outlives_the_process(ue: UserEvents) -> None:
     "silent about triggers"
 )
 def test_of_one_format(ue: UserEvents) -> None:
-    """With several formats of a name, a trigger and a filter apply to the format they were set
-    on.
-    """
+    """Of several formats of a name, trigger and filter apply to the one they were set on."""
     data = ue.open_data()
     first = data.register(ue.name() + " u8 a", flags=2)
     second = data.register(ue.name() + " u8 b", flags=2)

@@ -130,9 +130,7 @@ def test_count_bases(ue: UserEvents, text: str, errno: str, expected: str) -> No
 @case(spec="trace_events_trigger.c:traceon_count_func, traceoff_count_func", isolation="global")
 @variants(("traceon", "1\n"), ("traceoff", "0\n"))
 def test_nothing_to_count(ue: UserEvents, kind: str, wanted: str) -> None:
-    """If tracing is already as the trigger wants it, the count stays and the trigger can still
-    fire.
-    """
+    """If tracing is already as the trigger sets it, the count stays; the trigger can still fire."""
     event = ue.event("u8 a")
     other = {"1\n": "0\n", "0\n": "1\n"}[wanted]
     ue.tracefs.write(TRACING_ON, wanted)

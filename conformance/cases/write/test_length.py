@@ -30,9 +30,7 @@ case = surface("write", doc=DOC, level="behaviour", tier="full")
     ("struct20.19", "struct s a 20", bytes(19), b"\0"),
 )
 def test_short_payload(ue: UserEvents, fields: str, payload: bytes, missing: bytes) -> None:
-    """A payload shorter than the fields of its event is EINVAL; with the last byte it is
-    recorded.
-    """
+    """A payload shorter than the event's fields is EINVAL; with the last byte it is recorded."""
     event = ue.event(fields)
     # The first kernels recorded a short payload unchanged.
     errno = ue.dated("payload_size_checked", since="EINVAL", before="")
@@ -49,13 +47,13 @@ def test_short_payload(ue: UserEvents, fields: str, payload: bytes, missing: byt
 
 
 @case(
-    spec="user_event_add_field: min_size is that of the last field",
     level="detail",
     profiles="6.4..",
     needs="payload_size_checked ebadf_when_disabled",
     tier="quick",
     bug="field-offset-wraps",
 )
+@spec("user_event_add_field: min_size is that of the last field")
 @doc("Writing Data: silent about fields that are larger than what can be written")
 def test_least_size_wraps(ue: UserEvents) -> None:
     """Fields whose last one would end within a short payload, as offsets wrap, are EINVAL."""
@@ -95,9 +93,7 @@ def test_longer_payload(ue: UserEvents, extra: int, returned: int, dump: str) ->
     (8185, 8189, 0),
 )
 def test_longest_record(ue: UserEvents, length: int, returned: int, records: int) -> None:
-    """Payloads of up to 4064 bytes are recorded; longer ones are dropped, and the write
-    succeeds.
-    """
+    """Payloads up to 4064 bytes are recorded; longer ones are dropped, and the write succeeds."""
     data = ue.event("u32 a", enabled=True).data
     assert data.write(RECORD.ljust(4 + length, b"\0")).value == returned
     # A dump of more than a page is left out; the line of its record is there.

@@ -79,9 +79,7 @@ def test_refused_by_who_records(ue: UserEvents, enabled: str, errno: str) -> Non
 @spec("user_events_write_core: probes: fault_in_iov_iter_readable")
 @variants({"both_on": "11", "one_on": "01", "both_off": "00"})
 def test_unreadable_for_nobody(ue: UserEvents, enabled: str) -> None:
-    """An unreadable payload is EFAULT for any tracer that would record, and none records part of
-    it.
-    """
+    """An unreadable payload is EFAULT for any tracer that would record; none records part of it."""
     pair = create_instance(ue, "i"), create_instance(ue, "j")
     data = enabled_in(ue, STRING, *pair)
     for each, on in zip(pair, enabled, strict=True):
@@ -142,9 +140,7 @@ def test_perf_while_turned_off(ue: UserEvents) -> None:
 
 @case(spec="user_events_write_core: probes")
 def test_many_listeners(ue: UserEvents) -> None:
-    """With twelve instances each has the record, and the event is in use until the last disables
-    it.
-    """
+    """Each of twelve instances has the record; the event is in use until the last disables it."""
     crowd = [ue.instance(f"i{number}") for number in range(12)]
     for each in crowd:
         assert each.make().errno == ""
