@@ -25,6 +25,7 @@ from conformance.client.sockets import SocketPair
 from conformance.ops import Observation
 from conformance.ops import bpf_assembler as bpf
 from conformance.ops.bpf_assembler import INSTRUCTION_SIZE, Piece
+from conformance.ops.bpf_opcodes import R0
 
 _KEY = BUFFER
 _VALUE = BUFFER + PAGE
@@ -145,7 +146,7 @@ class Bpf:
 
     def load_returning_7(self) -> Program:
         """Load a socket filter that returns 7."""
-        return self.load([bpf.mov64_imm(bpf.R0, 7), bpf.exit_insn()])
+        return self.load([bpf.mov64_imm(R0, 7), bpf.exit_insn()])
 
     # Sockets
 

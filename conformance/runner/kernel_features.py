@@ -16,6 +16,7 @@ from conformance.cases.case import Facility
 from conformance.client import tracefs
 from conformance.client.addresses import PAGE, READ_WRITE, SCRATCH
 from conformance.ops import bpf_assembler
+from conformance.ops.bpf_opcodes import R0
 from conformance.ops.calls import AT_FDCWD, Call, fd, path_in, sys_call
 from conformance.ops.memory import DEVICE_MEMORY
 from conformance.runner.guest_executor import Channel
@@ -79,7 +80,7 @@ def facilities_of(channel: Channel) -> frozenset[Facility]:
 def _trials() -> list[tuple[Call, _Test | None]]:
     """Calls to try, each with the feature that it tests, None for a preparation."""
     instructions = bpf_assembler.assemble(
-        [bpf_assembler.mov64_imm(bpf_assembler.R0, 0), bpf_assembler.exit_insn()]
+        [bpf_assembler.mov64_imm(R0, 0), bpf_assembler.exit_insn()]
     )
     program = PROG_LOAD.pack(
         {

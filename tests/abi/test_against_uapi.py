@@ -16,7 +16,7 @@ from conformance.abi import bpf as bpf_layouts
 from conformance.abi import grammar, uapi
 from conformance.abi.uapi import Layout
 from conformance.ops import bpf_assembler
-from conformance.ops.bpf_assembler import Alu, Class, Jump, Size
+from conformance.ops.bpf_opcodes import Alu, Class, Jump, Size
 from host.progress import silent
 from kernels.catalog.catalog import load_catalog
 from kernels.sources.unpacked import SourceTrees

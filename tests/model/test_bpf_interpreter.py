@@ -17,7 +17,8 @@ from conformance.model.bpf.structure import Refused
 from conformance.model.bpf.verifier import Submission
 from conformance.model.errors import Errno, NotModelled
 from conformance.ops import bpf_assembler
-from conformance.ops.bpf_assembler import R0, R1, R2, R10, Alu, Instruction, Jump, Size
+from conformance.ops.bpf_assembler import Instruction
+from conformance.ops.bpf_opcodes import R0, R1, R2, R10, Alu, Jump, Size
 
 numbers = st.integers(0, (1 << 64) - 1)
 NO_MAPS: dict[int, Map] = {}

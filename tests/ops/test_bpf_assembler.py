@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conformance.ops import bpf_assembler
-from conformance.ops.bpf_assembler import Alu, Instruction, Jump, Label, Size
+from conformance.ops.bpf_assembler import Instruction, Label
+from conformance.ops.bpf_opcodes import TO_BE, TO_LE, Alu, Jump, Size
 
 instructions = st.builds(
     Instruction,
@@ -29,8 +30,8 @@ instructions = st.builds(
         (bpf_assembler.alu32_imm(Alu.ARSH, 3, 4), "c4 03 0000 04000000"),
         (bpf_assembler.alu32_reg(Alu.XOR, 3, 4), "ac 43 0000 00000000"),
         (bpf_assembler.neg64(5), "87 05 0000 00000000"),
-        (bpf_assembler.endian(bpf_assembler.TO_LE, 6, 16), "d4 06 0000 10000000"),
-        (bpf_assembler.endian(bpf_assembler.TO_BE, 6, 64), "dc 06 0000 40000000"),
+        (bpf_assembler.endian(TO_LE, 6, 16), "d4 06 0000 10000000"),
+        (bpf_assembler.endian(TO_BE, 6, 64), "dc 06 0000 40000000"),
         (bpf_assembler.st_mem(Size.DW, 10, -8, 0), "7a 0a f8ff 00000000"),
         (bpf_assembler.stx_mem(Size.W, 10, 3, -4), "63 3a fcff 00000000"),
         (bpf_assembler.ldx_mem(Size.H, 3, 10, -2), "69 a3 feff 00000000"),

@@ -9,12 +9,6 @@ from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.bpf_arithmetic_programs import Computer, keep
 from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import (
-    R6,
-    R7,
-    R8,
-    TO_BE,
-    TO_LE,
-    Alu,
     alu32_imm,
     alu32_reg,
     alu64_imm,
@@ -25,6 +19,7 @@ from conformance.ops.bpf_assembler import (
     mov64_reg,
     neg64,
 )
+from conformance.ops.bpf_opcodes import R6, R7, R8, TO_BE, TO_LE, Alu
 
 SPEC = "kernel/bpf/core.c:___bpf_prog_run"
 DOC = "include/uapi/linux/bpf.h@v4.1"

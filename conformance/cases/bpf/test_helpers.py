@@ -9,20 +9,8 @@ from conformance.cases.support.bpf_arithmetic_programs import Computer, keep
 from conformance.client.bpf import Bpf, Map
 from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import (
-    R0,
-    R1,
-    R2,
-    R3,
-    R4,
-    R6,
-    R7,
-    R8,
-    R10,
-    Alu,
-    Jump,
     Label,
     Piece,
-    Size,
     alu64_imm,
     call,
     jmp_imm,
@@ -32,6 +20,7 @@ from conformance.ops.bpf_assembler import (
     mov64_reg,
     stx_mem,
 )
+from conformance.ops.bpf_opcodes import R0, R1, R2, R3, R4, R6, R7, R8, R10, Alu, Jump, Size
 
 SPEC = "kernel/bpf/helpers.c:bpf_map_lookup_elem, bpf_map_update_elem, bpf_map_delete_elem"
 DOC = "include/uapi/linux/bpf.h@v4.1"

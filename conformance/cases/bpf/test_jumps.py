@@ -7,17 +7,8 @@ from conformance.cases.support.bpf_arithmetic_programs import Computer, keep
 from conformance.client.bpf import Bpf
 from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import (
-    R0,
-    R1,
-    R6,
-    R7,
-    R8,
-    R9,
-    Alu,
-    Jump,
     Label,
     Piece,
-    Size,
     alu64_imm,
     alu64_reg,
     exit_insn,
@@ -27,6 +18,7 @@ from conformance.ops.bpf_assembler import (
     ldx_mem,
     mov64_imm,
 )
+from conformance.ops.bpf_opcodes import R0, R1, R6, R7, R8, R9, Alu, Jump, Size
 
 SPEC = "kernel/bpf/core.c:___bpf_prog_run"
 DOC = "include/uapi/linux/bpf.h@v4.1: BPF_CALL calls a function, BPF_EXIT returns"

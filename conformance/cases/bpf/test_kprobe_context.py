@@ -8,7 +8,8 @@ from conformance.cases.support.kprobes import KEY, KPROBE, add_kprobe, listen_to
 from conformance.client.bpf import Bpf, Map
 from conformance.client.user_events import UserEvents
 from conformance.ops import bpf_assembler
-from conformance.ops.bpf_assembler import R0, R1, R2, R3, R4, R6, R10, Jump, Piece, Size
+from conformance.ops.bpf_assembler import Piece
+from conformance.ops.bpf_opcodes import R0, R1, R2, R3, R4, R6, R10, Alu, Jump, Size
 
 case = surface(
     "bpf", level="detail", tier="full", isolation="global", facilities="bpf_tracing kprobes"
@@ -28,15 +29,15 @@ def reading(values: Map, source: list[Piece], size: int) -> list[Piece]:
         bpf_assembler.st_mem(Size.DW, R10, -8, -1),
         *source,
         bpf_assembler.mov64_reg(R1, R10),
-        bpf_assembler.alu64_imm(bpf_assembler.Alu.ADD, R1, -8),
+        bpf_assembler.alu64_imm(Alu.ADD, R1, -8),
         bpf_assembler.mov64_imm(R2, size),
         bpf_assembler.call(Helper.PROBE_READ),
         bpf_assembler.stx_mem(Size.DW, R10, R0, -16),
         bpf_assembler.st_mem(Size.W, R10, -20, 0),
         bpf_assembler.mov64_reg(R2, R10),
-        bpf_assembler.alu64_imm(bpf_assembler.Alu.ADD, R2, -20),
+        bpf_assembler.alu64_imm(Alu.ADD, R2, -20),
         bpf_assembler.mov64_reg(R3, R10),
-        bpf_assembler.alu64_imm(bpf_assembler.Alu.ADD, R3, -16),
+        bpf_assembler.alu64_imm(Alu.ADD, R3, -16),
         bpf_assembler.mov64_imm(R4, 0),
         bpf_assembler.ld_map_fd(R1, values.slot),
         bpf_assembler.call(Helper.MAP_UPDATE_ELEM),
@@ -99,7 +100,7 @@ def test_kprobe_registers(ue: UserEvents) -> None:
         bpf_assembler.mov64_reg(R6, R1),
         bpf_assembler.st_mem(Size.W, R10, -4, 0),
         bpf_assembler.mov64_reg(R2, R10),
-        bpf_assembler.alu64_imm(bpf_assembler.Alu.ADD, R2, -4),
+        bpf_assembler.alu64_imm(Alu.ADD, R2, -4),
         bpf_assembler.ld_map_fd(R1, counts.slot),
         bpf_assembler.call(Helper.MAP_LOOKUP_ELEM),
         bpf_assembler.jmp_imm(Jump.JEQ, R0, 0, "end"),

@@ -10,14 +10,7 @@ from conformance.client.bpf import Bpf
 from conformance.client.bpf_program import LogBuffer
 from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import (
-    R0,
-    R1,
-    R2,
-    R6,
-    R10,
-    Alu,
     Piece,
-    Size,
     alu64_imm,
     call,
     exit_insn,
@@ -27,6 +20,7 @@ from conformance.ops.bpf_assembler import (
     mov64_reg,
     st_mem,
 )
+from conformance.ops.bpf_opcodes import R0, R1, R2, R6, R10, Alu, Size
 
 DOC = (
     "include/uapi/linux/bpf.h@v4.1: log_level, log_size and log_buf: the verifier's log, of "

@@ -7,21 +7,7 @@ from conformance.cases.support.bpf_arithmetic_programs import Computer, keep
 from conformance.client.bpf import Bpf
 from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import (
-    R0,
-    R1,
-    R2,
-    R3,
-    R4,
-    R5,
-    R6,
-    R7,
-    R8,
-    R9,
-    R10,
-    Alu,
-    Jump,
     Label,
-    Size,
     alu64_imm,
     alu64_reg,
     call,
@@ -35,6 +21,7 @@ from conformance.ops.bpf_assembler import (
     stx_mem,
     stx_xadd,
 )
+from conformance.ops.bpf_opcodes import R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10, Alu, Jump, Size
 
 SPEC = "kernel/bpf/core.c:___bpf_prog_run"
 DOC = "include/uapi/linux/bpf.h@v4.1: BPF_DW is the fourth size, next to those of classic BPF"

@@ -8,16 +8,8 @@ from conformance.client.bpf import Bpf
 from conformance.client.tracefs import DATA
 from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import (
-    R0,
-    R1,
-    R2,
-    R3,
-    R10,
-    Alu,
-    Jump,
     Label,
     Piece,
-    Size,
     alu64_imm,
     call,
     exit_insn,
@@ -29,6 +21,7 @@ from conformance.ops.bpf_assembler import (
     st_mem,
     stx_mem,
 )
+from conformance.ops.bpf_opcodes import R0, R1, R2, R3, R10, Alu, Jump, Size
 
 SPEC = "kernel/bpf/syscall.c:bpf_prog_load"
 DOC = (

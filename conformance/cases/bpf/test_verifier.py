@@ -8,18 +8,9 @@ from conformance.cases.case import surface, variants
 from conformance.client.bpf import Bpf
 from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import (
-    R0,
-    R1,
-    R2,
-    R6,
-    R9,
-    R10,
-    Alu,
     Instruction,
-    Jump,
     Label,
     Piece,
-    Size,
     alu32_imm,
     alu64_imm,
     alu64_reg,
@@ -35,6 +26,7 @@ from conformance.ops.bpf_assembler import (
     stx_mem,
     stx_xadd,
 )
+from conformance.ops.bpf_opcodes import R0, R1, R2, R6, R9, R10, Alu, Jump, Size
 
 DOC = "include/uapi/linux/bpf.h@v4.1: BPF_PROG_LOAD verifies a program before it loads it"
 case = surface("bpf", doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf")

@@ -9,20 +9,9 @@ from conformance.client.bpf import Bpf, Map
 from conformance.client.tracefs import DATA
 from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import (
-    R0,
-    R1,
-    R2,
-    R3,
-    R4,
-    R5,
-    R6,
-    R10,
-    Alu,
     Instruction,
-    Jump,
     Label,
     Piece,
-    Size,
     alu64_imm,
     call,
     exit_insn,
@@ -35,6 +24,7 @@ from conformance.ops.bpf_assembler import (
     stx_mem,
     stx_xadd,
 )
+from conformance.ops.bpf_opcodes import R0, R1, R2, R3, R4, R5, R6, R10, Alu, Jump, Size
 
 SPEC = "kernel/bpf/verifier.c:check_func_arg"
 DOC = "include/uapi/linux/bpf.h@v4.1: BPF_PROG_LOAD verifies a program before it loads it"

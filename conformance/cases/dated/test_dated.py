@@ -21,7 +21,8 @@ from conformance.client.bpf_program import LogBuffer
 from conformance.client.credentials import Directory
 from conformance.client.tracefs import EVENTS, STATUS
 from conformance.client.user_events import UserEvents
-from conformance.ops.bpf_assembler import R0, exit_insn, mov64_imm
+from conformance.ops.bpf_assembler import exit_insn, mov64_imm
+from conformance.ops.bpf_opcodes import R0
 
 DOC = "include/uapi/linux/bpf.h@v4.1: silent about rights"
 case = surface("dated", spec="kernel/bpf/syscall.c", doc=DOC, level="detail")

@@ -10,7 +10,8 @@ from conformance.cases.support.bpf_recorder import KERNEL, Recorder
 from conformance.client.bpf import Bpf
 from conformance.client.perf import PerfAttr, open_perf
 from conformance.client.user_events import UserEvents
-from conformance.ops.bpf_assembler import R0, R1, Size, exit_insn, ldx_mem
+from conformance.ops.bpf_assembler import exit_insn, ldx_mem
+from conformance.ops.bpf_opcodes import R0, R1, Size
 
 case = surface(
     "bpf_context",

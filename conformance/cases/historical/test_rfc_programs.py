@@ -15,7 +15,8 @@ from conformance.client.data_file import DataFile
 from conformance.client.perf import PerfAttr, PerfEvent, open_perf
 from conformance.client.rfc_v1 import register
 from conformance.client.user_events import UserEvents
-from conformance.ops.bpf_assembler import R0, R1, Size, exit_insn, ldx_mem
+from conformance.ops.bpf_assembler import exit_insn, ldx_mem
+from conformance.ops.bpf_opcodes import R0, R1, Size
 
 SPEC = "user_event_perf"
 DOC = "trace_events_user.c@rfc-v1: struct user_bpf_context is an int and a pointer of user space"

@@ -11,20 +11,9 @@ from collections.abc import Sequence
 from conformance.client.bpf import Bpf
 from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import (
-    R0,
-    R1,
-    R2,
-    R3,
-    R4,
-    R6,
-    R7,
-    R10,
-    Alu,
     Instruction,
-    Jump,
     Label,
     Piece,
-    Size,
     alu64_imm,
     call,
     exit_insn,
@@ -36,6 +25,7 @@ from conformance.ops.bpf_assembler import (
     st_mem,
     stx_mem,
 )
+from conformance.ops.bpf_opcodes import R0, R1, R2, R3, R4, R6, R7, R10, Alu, Jump, Size
 
 KEY = b"\0\0\0\0"
 # Where a program keeps its results and the key of both maps, from the end of its stack.

@@ -11,20 +11,9 @@ from conformance.client.perf import PerfEvent
 from conformance.client.process import Process
 from conformance.ops import Observation
 from conformance.ops.bpf_assembler import (
-    R0,
-    R1,
-    R2,
-    R3,
-    R6,
-    R7,
-    R8,
-    R10,
-    Alu,
     Instruction,
-    Jump,
     Label,
     Piece,
-    Size,
     alu64_imm,
     alu64_reg,
     call,
@@ -39,6 +28,7 @@ from conformance.ops.bpf_assembler import (
     stx_mem,
     stx_xadd,
 )
+from conformance.ops.bpf_opcodes import R0, R1, R2, R3, R6, R7, R8, R10, Alu, Jump, Size
 
 # The map value: number of runs, the context, and the memory it points to.
 RUNS = 0

@@ -15,7 +15,8 @@ from conformance.client.process import Process
 from conformance.client.tracefs import KPROBES
 from conformance.client.user_events import UserEvents
 from conformance.ops import bpf_assembler
-from conformance.ops.bpf_assembler import R0, R1, R2, R10, Jump, Piece, Size
+from conformance.ops.bpf_assembler import Piece
+from conformance.ops.bpf_opcodes import R0, R1, R2, R10, Alu, Jump, Size
 
 FUNCTION = "user_events_write"
 # The record of a kprobe contains a kernel address, so samples have no raw data.
@@ -34,7 +35,7 @@ def counting(counts: Map, answer: int) -> list[Piece]:
     return [
         bpf_assembler.st_mem(Size.W, R10, -4, 0),
         bpf_assembler.mov64_reg(R2, R10),
-        bpf_assembler.alu64_imm(bpf_assembler.Alu.ADD, R2, -4),
+        bpf_assembler.alu64_imm(Alu.ADD, R2, -4),
         bpf_assembler.ld_map_fd(R1, counts.slot),
         bpf_assembler.call(Helper.MAP_LOOKUP_ELEM),
         bpf_assembler.jmp_imm(Jump.JEQ, R0, 0, "end"),

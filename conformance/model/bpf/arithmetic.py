@@ -7,7 +7,7 @@ verifier.c:do_misc_fixups, which replaces divisions by zero.
 from __future__ import annotations
 
 from conformance.model.errors import NotModelled
-from conformance.ops.bpf_assembler import Alu, Jump
+from conformance.ops.bpf_opcodes import Alu, Jump
 
 
 def signed(number: int, bits: int) -> int:

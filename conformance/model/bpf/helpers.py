@@ -11,7 +11,7 @@ from conformance.model.bpf.maps import Map
 from conformance.model.bpf.registers import Address, Kind, Scalar
 from conformance.model.bpf.structure import Refused
 from conformance.model.errors import NotModelled
-from conformance.ops.bpf_assembler import R0, R1, R2, R3, R4, R5
+from conformance.ops.bpf_opcodes import R0, R1, R2, R3, R4, R5
 
 # No release has this many helpers.
 _NO_HELPER = 10_000

@@ -13,7 +13,8 @@ from conformance.abi.bpf import PSEUDO_MAP_FD, Helper
 from conformance.model.bpf.arithmetic import arithmetic, compare, signed, swap
 from conformance.model.bpf.maps import Map
 from conformance.model.errors import Errno, NotModelled
-from conformance.ops.bpf_assembler import (
+from conformance.ops.bpf_assembler import Instruction
+from conformance.ops.bpf_opcodes import (
     IMM,
     R0,
     R1,
@@ -25,7 +26,6 @@ from conformance.ops.bpf_assembler import (
     XADD,
     Alu,
     Class,
-    Instruction,
     Jump,
     Size,
     X,

@@ -12,7 +12,7 @@ from enum import StrEnum
 from conformance.model.bpf.interpreter import STACK_SIZE
 from conformance.model.bpf.maps import Map
 from conformance.model.bpf.structure import Refused
-from conformance.ops.bpf_assembler import R1, R10
+from conformance.ops.bpf_opcodes import R1, R10
 
 
 class Kind(StrEnum):

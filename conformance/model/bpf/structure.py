@@ -11,17 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from conformance.abi.bpf import PSEUDO_MAP_FD
 from conformance.model.bpf.maps import Map
 from conformance.model.errors import Errno, NotModelled
-from conformance.ops.bpf_assembler import (
-    IMM,
-    MEM,
-    XADD,
-    Alu,
-    Class,
-    Instruction,
-    Jump,
-    Size,
-    X,
-)
+from conformance.ops.bpf_assembler import Instruction
+from conformance.ops.bpf_opcodes import IMM, MEM, XADD, Alu, Class, Jump, Size, X
 
 LD_IMM64 = Class.LD | Size.DW | IMM
 EXIT = Class.JMP | Jump.EXIT

@@ -17,7 +17,8 @@ from conformance.model.bpf.maps import Map
 from conformance.model.bpf.registers import Address, Kind, Register, Scalar, State
 from conformance.model.bpf.structure import CALL, EXIT, JA, LD_IMM64, FindMap, Refused
 from conformance.model.errors import NotModelled
-from conformance.ops.bpf_assembler import R0, XADD, Alu, Class, Instruction, Jump, Size, X
+from conformance.ops.bpf_assembler import Instruction
+from conformance.ops.bpf_opcodes import R0, XADD, Alu, Class, Jump, Size, X
 
 _U64 = (1 << 64) - 1
 _MAX_STEPS = 1 << 14
