@@ -3,8 +3,6 @@
 Operands come from a map, so that the verifier cannot fold them.
 """
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.bpf_arithmetic_programs import Computer, keep
 from conformance.client.user_events import UserEvents

@@ -1,7 +1,5 @@
 """Map elements: lookup, update, delete, and their errors."""
 
-from __future__ import annotations
-
 import mmap
 
 from conformance.cases.case import doc, surface, variants

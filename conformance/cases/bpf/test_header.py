@@ -1,7 +1,5 @@
 """Numbers and layouts of bpf.h, byte by byte."""
 
-from __future__ import annotations
-
 import struct
 
 from conformance.cases.case import doc, surface, variants

@@ -1,7 +1,5 @@
 """Helpers 1 to 3, called by programs: lookup, update and delete of map elements."""
 
-from __future__ import annotations
-
 import struct
 
 from conformance.cases.case import surface, variants

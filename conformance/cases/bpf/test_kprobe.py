@@ -4,8 +4,6 @@ They are attached to a perf event with PERF_EVENT_IOC_SET_BPF, and run when the 
 called: here by a write(2) to user_events_data.
 """
 
-from __future__ import annotations
-
 from conformance import ops
 from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.kprobes import (

@@ -1,7 +1,5 @@
 """Context of kprobe programs: registers, and kernel memory."""
 
-from __future__ import annotations
-
 from conformance.abi.bpf import Helper
 from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.kprobes import KEY, KPROBE, add_kprobe, listen_to

@@ -1,7 +1,5 @@
 """Kprobe programs that are rejected, and checks that no longer exist."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, surface, variants

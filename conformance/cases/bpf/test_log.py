@@ -1,7 +1,5 @@
 """The verifier log.  Its text is no ABI: only what must be in it is compared."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from conformance.cases.case import surface, variants

@@ -1,7 +1,5 @@
 """BPF_MAP_CREATE: map types, attributes, and the lifetime of a map."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.bpf import Bpf

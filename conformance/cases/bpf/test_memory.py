@@ -1,7 +1,5 @@
 """Loads, stores and registers of eBPF programs, executed."""
 
-from __future__ import annotations
-
 from conformance.cases.case import surface, variants
 from conformance.cases.support.bpf_arithmetic_programs import Computer, keep
 from conformance.client.bpf import Bpf

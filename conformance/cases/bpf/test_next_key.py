@@ -1,7 +1,5 @@
 """BPF_MAP_GET_NEXT_KEY: iterating over maps."""
 
-from __future__ import annotations
-
 from conformance.cases.case import surface, variants
 from conformance.client.bpf import Bpf, Map
 from conformance.client.process import Process

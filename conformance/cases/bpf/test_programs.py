@@ -1,7 +1,5 @@
 """BPF_PROG_LOAD: types, licenses, attaching and lifetime of programs."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, surface, variants
 from conformance.client.addresses import BUFFER, STRING
 from conformance.client.bpf import Bpf

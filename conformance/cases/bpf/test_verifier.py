@@ -1,7 +1,5 @@
 """Programs that the verifier rejects, and similar ones that it accepts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from conformance.cases.case import surface, variants

@@ -1,7 +1,5 @@
 """Verifier checks of map values and helper calls."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from conformance.cases.case import doc, surface, variants

@@ -1,7 +1,5 @@
 """bpftrace attaches to user events, and its programs never run."""
 
-from __future__ import annotations
-
 from conformance.cases.case import surface
 from conformance.cases.support.consumers import BPFTRACE
 from conformance.client.programs import Programs

@@ -1,7 +1,5 @@
 """perf and trace-cmd: attach to user events, record them, and print their fields."""
 
-from __future__ import annotations
-
 import struct
 
 from conformance.cases.case import doc, surface, variants

@@ -1,7 +1,5 @@
 """`enable` of a system and of all events: what it shows and which words it changes."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

@@ -1,7 +1,5 @@
 """set_event_pid and set_event_notrace_pid: whose writes are recorded; enable words stay."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

@@ -1,7 +1,5 @@
 """set_event: events are enabled by name, as trace-cmd and the shell do."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

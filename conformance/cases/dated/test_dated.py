@@ -6,8 +6,6 @@ of their switch, depend on no other switch where possible, and never wait for so
 the sides does not do.
 """
 
-from __future__ import annotations
-
 import struct
 
 from conformance import ops

@@ -1,7 +1,5 @@
 """Dated changes of filters and of probes on user events."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface
 from conformance.cases.support.eprobes import add_eprobe, remove_eprobe
 from conformance.client.tracefs import KPROBES

@@ -1,7 +1,5 @@
 """Dated changes of histograms."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface
 from conformance.cases.support.error_log import clear_errors
 from conformance.client.user_events import UserEvents

@@ -1,7 +1,5 @@
 """Dated changes of instances, buffers, mounts and perf events."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface

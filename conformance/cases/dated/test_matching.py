@@ -1,7 +1,5 @@
 """Dated changes of matching and writing: definitions that match, and what a write may contain."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface
 from conformance.cases.support.bpf_recorder import Recorder
 from conformance.client.addresses import PAGE

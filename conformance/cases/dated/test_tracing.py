@@ -1,7 +1,5 @@
 """Dated changes of the generic tracing code: formats, ids, records and their text."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface
 from conformance.cases.support.format_text import fields_of
 from conformance.client.files import File

@@ -3,8 +3,6 @@
 More cases of formats are in registration/test_multi_format_delete.
 """
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, surface, variants

@@ -1,7 +1,5 @@
 """DIAG_IOCSDEL: its argument, the permission it needs, and each pair of errors."""
 
-from __future__ import annotations
-
 import mmap
 
 from conformance.abi.uapi import DIAG_IOCSDEL

@@ -1,7 +1,5 @@
 """dynamic_events: deletion by command and by truncation, and the permissions for both."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

@@ -1,7 +1,5 @@
 """dynamic_events: creating and listing events by text."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

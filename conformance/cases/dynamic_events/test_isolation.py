@@ -1,7 +1,5 @@
 """User events and kernel events of the same name do not affect each other."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.status_text import whole_status
 from conformance.client.user_events import UserEvents

@@ -1,7 +1,5 @@
 """How a write to dynamic_events is split into commands: lines, comments, limits."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, surface, variants

@@ -1,7 +1,5 @@
 """Lines of dynamic_events with each pair of errors."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import surface, variants

@@ -3,8 +3,6 @@
 Several processes, fork and changing memory are in test_memory.
 """
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.perf import open_perf

@@ -3,8 +3,6 @@
 A page of a device can be faulted in, but not pinned.
 """
 
-from __future__ import annotations
-
 from conformance.cases.case import spec, surface
 from conformance.client.memory import map_device, minor_faults
 from conformance.client.user_events import UserEvents

@@ -1,7 +1,5 @@
 """Enable word in memory that is remapped, discarded, or backed by a file; and after fork."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.memory import discard, memory_file, move, move_to

@@ -1,7 +1,5 @@
 """Enable word in several processes, after fork, and in memory that changes."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.user_events import UserEvents
 

@@ -1,7 +1,5 @@
 """Several enable words, bits and events: which of them change together."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, surface
 from conformance.client.data_file import DataFile, Word
 from conformance.client.user_events import UserEvents

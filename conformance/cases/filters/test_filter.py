@@ -1,7 +1,5 @@
 """ftrace filters on the fields of user events: which records pass, and the filter of a system."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.perf import open_perf
 from conformance.client.user_events import UserEvents

@@ -1,7 +1,5 @@
 """Lifetime of an ftrace filter: what shows it, and what it survives."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, surface
 from conformance.client.user_events import UserEvents
 

@@ -1,7 +1,5 @@
 """Filters that compare a number with a CPU set, CPUS{...}, supported since 6.6."""
 
-from __future__ import annotations
-
 from conformance.cases.case import spec, surface, variants
 from conformance.client.user_events import UserEvents
 

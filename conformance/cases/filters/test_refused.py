@@ -1,7 +1,5 @@
 """ftrace filters that are rejected: errno, what the file shows then, and what is recorded."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

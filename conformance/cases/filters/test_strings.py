@@ -1,7 +1,5 @@
 """ftrace filters on string fields of user events, which are typed as strings since 6.4."""
 
-from __future__ import annotations
-
 import struct
 
 from conformance.cases.case import spec, surface, variants

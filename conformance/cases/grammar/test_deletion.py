@@ -3,8 +3,6 @@
 Kernels before 6.4 compare fields only here.
 """
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, surface
 from conformance.cases.support.field_pairs import CANONICAL, DIFFERENT, SAME, SELF_MISMATCHES
 from conformance.client.user_events import UserEvents

@@ -3,8 +3,6 @@
 Every definition of fixtures/definitions.toml goes through DIAG_IOCSREG and through dynamic_events.
 """
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.definition_corpus import Group, load_definitions
 from conformance.client.user_events import UserEvents

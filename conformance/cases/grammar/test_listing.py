@@ -1,7 +1,5 @@
 """Event names as directory entries: what listing events/user_events returns."""
 
-from __future__ import annotations
-
 from conformance.cases.case import spec, surface, variants
 from conformance.client.credentials import Directory
 from conformance.client.tracefs import EVENTS

@@ -1,7 +1,5 @@
 """Registration strings of existing events: which fields match."""
 
-from __future__ import annotations
-
 from conformance.cases.case import surface
 from conformance.cases.support.field_pairs import CANONICAL, DIFFERENT, SAME, SELF_MISMATCHES, Pairs
 from conformance.client.user_events import UserEvents

@@ -1,7 +1,5 @@
 """Registration strings: event names and text flags."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.user_events import UserEvents
 

@@ -1,7 +1,5 @@
 """32-bit tasks on a 64-bit kernel: write and mmap work, no ioctl reaches user_events."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

@@ -3,8 +3,6 @@
 Structures are laid out by hand here: the literal is the byte offset.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Histogram actions: synthetic events generated from user events, and saved values."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.error_log import clear_errors
 from conformance.client.user_events import UserEvents

@@ -1,7 +1,5 @@
 """Histograms of user events: the trigger `hist` and the file of that name."""
 
-from __future__ import annotations
-
 import struct
 
 from conformance.cases.case import surface, variants

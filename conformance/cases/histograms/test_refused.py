@@ -1,7 +1,5 @@
 """Histograms and variables that are rejected, and what error_log says."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.error_log import clear_errors
 from conformance.client.user_events import UserEvents

@@ -1,7 +1,5 @@
 """Histogram variables: values that one user event saves for a key and another reads."""
 
-from __future__ import annotations
-
 import os
 import struct
 

@@ -4,8 +4,6 @@ A program is attached to a perf event on the user event.  It stores its context,
 the context points to, for the case to compare.  With the flag BPF_ITER these are the iovecs.
 """
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.bpf_context import DATA, IN_KERNEL, IN_USER, INDEX, PAYLOAD, WRITTEN
 from conformance.cases.support.bpf_recorder import KERNEL, Recorder

@@ -1,7 +1,5 @@
 """BPF programs on user events in the merge window of 5.18: how they are attached, when they run."""
 
-from __future__ import annotations
-
 from conformance import ops
 from conformance.abi.bpf import ProgramType
 from conformance.cases.case import doc, surface, variants

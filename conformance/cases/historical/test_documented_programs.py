@@ -4,8 +4,6 @@ A program checks its status page, since 6.4 its enable word.  docs/seeds.md list
 the review, and other cases for them.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 from collections.abc import Callable

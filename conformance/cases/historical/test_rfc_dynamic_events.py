@@ -1,7 +1,5 @@
 """dynamic_events in the first version: the prefix `ue:`, reversed fields, and the tracers."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

@@ -3,8 +3,6 @@
 A field that does not parse is never an error: it and all fields after it are left out.
 """
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.format_text import fields_of, print_fmt_of
 from conformance.client.rfc_v1 import register

@@ -1,7 +1,5 @@
 """DIAG_IOCSDEL and other ioctls of the first version, and its patch message taken literally."""
 
-from __future__ import annotations
-
 import mmap
 import os
 

@@ -1,7 +1,5 @@
 """Files of the first version, and the page with one byte per event."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

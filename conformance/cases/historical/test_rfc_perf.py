@@ -1,7 +1,5 @@
 """perf as a tracer in the first version: the byte, the lines, and the samples."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.rfc_v1 import bound_data, enabled_data, page_of
 from conformance.client.perf import COUNTING, PerfAttr, open_perf

@@ -4,8 +4,6 @@ A program is attached to a perf event on the user event.  It stores its context,
 the context points to, for the case to compare.
 """
 
-from __future__ import annotations
-
 from conformance.abi.bpf import ProgramType
 from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.bpf_recorder import Recorder

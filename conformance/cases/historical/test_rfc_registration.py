@@ -1,7 +1,5 @@
 """DIAG_IOCSREG of the first version: takes a string and returns the index of a byte."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, surface, variants

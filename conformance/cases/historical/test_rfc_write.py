@@ -1,7 +1,5 @@
 """Writing in the first version: all data is payload, and almost nothing is rejected."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

@@ -1,7 +1,5 @@
 """Files of tracefs instances: filters and triggers, and no files to create events with."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.error_log import clear_errors
 from conformance.cases.support.instances import create_instance, enabled_in

@@ -1,7 +1,5 @@
 """tracefs instances as tracers: each has its own `enable`, which holds the event."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

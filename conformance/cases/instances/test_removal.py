@@ -1,7 +1,5 @@
 """Creating and removing tracefs instances: permissions, EBUSY, and the effect on events."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

@@ -1,7 +1,5 @@
 """Triggers in tracefs instances: they act in their instance, and hold the event."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance, enabled_in
 from conformance.cases.support.trace_text import u8_lines

@@ -1,7 +1,5 @@
 """Memory of the kernel: every allocation of user_events is freed, seen by the kmem events."""
 
-from __future__ import annotations
-
 import struct
 
 from conformance.cases.case import spec, surface, variants

@@ -1,7 +1,5 @@
 """Lifetime of an event: what holds references, and what remains after the last one."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.cases.support.registration import persist_flag

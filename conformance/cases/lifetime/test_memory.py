@@ -1,7 +1,5 @@
 """Memory of the kernel: what a call allocates is freed again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from conformance.cases.case import spec, surface, variants

@@ -1,7 +1,5 @@
 """USER_EVENT_REG_PERSIST: events that stay until they are deleted, and the permission for it."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST

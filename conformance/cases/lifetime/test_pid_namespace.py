@@ -1,7 +1,5 @@
 """Tasks in a PID namespace."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

@@ -1,7 +1,5 @@
 """Lifetime of an event whose processes fork and exit, or leave a tracer behind."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.user_events import UserEvents

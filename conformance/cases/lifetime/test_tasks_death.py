@@ -1,7 +1,5 @@
 """Death of processes that hold events: exit, exit_group, SIGKILL, at any moment."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.tasks import first_task

@@ -1,7 +1,5 @@
 """Descriptors passed between processes, and a full descriptor table."""
 
-from __future__ import annotations
-
 from conformance import ops
 from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.doomed_event import process_with_event

@@ -1,7 +1,5 @@
 """execve(2): registrations end; inherited descriptors keep their events and indices."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.tasks import first_task

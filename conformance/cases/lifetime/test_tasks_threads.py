@@ -3,8 +3,6 @@
 With a known bug a task that is older than the first registration has a list of its own.
 """
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.tasks import first_task

@@ -3,8 +3,6 @@
 With a known bug it has a list of its own if its parent had not registered.
 """
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.tasks import first_task

@@ -3,8 +3,6 @@
 The context that the first proposals defined for them was removed before 5.18.
 """
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.kprobes import (
     KPROBE,

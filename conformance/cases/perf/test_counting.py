@@ -1,7 +1,5 @@
 """perf events that count, and perf ring buffers that are full: which records are lost."""
 
-from __future__ import annotations
-
 import mmap
 
 from conformance.cases.case import doc, spec, surface, variants

@@ -4,8 +4,6 @@ The module is fixtures/modules/uevt_probe.  user_events updates enable words onl
 perf attaches or detaches; a write calls any probe at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from conformance.cases.case import doc, spec, surface

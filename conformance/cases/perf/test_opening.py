@@ -1,7 +1,5 @@
 """perf_event_open on user events, and mapping of the ring buffer."""
 
-from __future__ import annotations
-
 import mmap
 
 from conformance.cases.case import doc, surface, variants

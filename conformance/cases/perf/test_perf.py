@@ -1,7 +1,5 @@
 """perf as a tracer: enable words, status, and references."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.status_page import map_page
 from conformance.cases.support.status_text import used_by, whole_status

@@ -1,7 +1,5 @@
 """perf samples of user events, byte by byte."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.perf_samples import A_SAMPLE, B_SAMPLE, A, without_raw
 from conformance.client.perf import IP, PERIOD, RAW, TID, PerfAttr, open_perf

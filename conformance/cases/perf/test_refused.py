@@ -1,7 +1,5 @@
 """Records that perf does not get: filters, invalid payloads, and the result of the write."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.perf_samples import A, without_raw
 from conformance.client.addresses import PAGE

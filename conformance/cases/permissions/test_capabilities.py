@@ -1,7 +1,5 @@
 """Capabilities: which ones a persistent event needs, from which process, and when."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

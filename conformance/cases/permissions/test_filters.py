@@ -1,7 +1,5 @@
 """seccomp filters on the system calls of user_events programs."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, surface, variants
 from conformance.client.credentials import Credentials
 from conformance.client.user_events import UserEvents

@@ -1,7 +1,5 @@
 """Kernel lockdown: what becomes inaccessible, and what keeps working."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

@@ -1,7 +1,5 @@
 """File modes and owners: what an unprivileged user may do."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

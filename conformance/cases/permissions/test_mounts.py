@@ -1,7 +1,5 @@
 """Other mounts of tracefs: bind mounts, read-only ones, chroot, user namespaces."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

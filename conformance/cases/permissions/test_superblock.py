@@ -1,7 +1,5 @@
 """tracefs with a read-only superblock, not just a read-only mount."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import spec, surface, variants

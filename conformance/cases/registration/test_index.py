@@ -1,7 +1,5 @@
 """Successful DIAG_IOCSREG: write index, enable bit, and the limit of events and ids."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

@@ -1,7 +1,5 @@
 """kernel.user_events_max: accepted values, what counts, and when it is checked."""
 
-from __future__ import annotations
-
 from conformance.cases.case import spec, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST, error_of
 from conformance.cases.support.tracefs_permissions import USER

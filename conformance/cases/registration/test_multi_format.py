@@ -4,8 +4,6 @@ The ids in the tracepoint names come from a system-wide counter: cases compare t
 id, and differences of ids.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

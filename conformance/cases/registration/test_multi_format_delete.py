@@ -1,7 +1,5 @@
 """Deleting multi-format events: all of a name, up to one in use, or one by its fields."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 

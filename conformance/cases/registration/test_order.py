@@ -1,7 +1,5 @@
 """DIAG_IOCSREG with two errors: the first check decides."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

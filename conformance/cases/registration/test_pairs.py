@@ -1,7 +1,5 @@
 """DIAG_IOCSREG with each pair of errors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """DIAG_IOCSREG: the structure, the flags, the name, and existing events."""
 
-from __future__ import annotations
-
 import mmap
 
 from conformance.abi.uapi import DIAG_IOCSREG

@@ -1,7 +1,5 @@
 """DIAG_IOCSREG of 5.18 to 6.3: sizes of the structure, and results that cannot be stored."""
 
-from __future__ import annotations
-
 import mmap
 import struct
 

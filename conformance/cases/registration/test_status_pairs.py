@@ -1,7 +1,5 @@
 """DIAG_IOCSREG of 5.18 to 6.3 with two errors: the first check decides."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping
 

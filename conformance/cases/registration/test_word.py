@@ -1,7 +1,5 @@
 """DIAG_IOCSREG: which enable words are accepted."""
 
-from __future__ import annotations
-
 import mmap
 
 from conformance.cases.case import doc, surface, variants

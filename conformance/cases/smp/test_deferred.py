@@ -4,8 +4,6 @@ Kernel workers fault in words and delete events.  The calls of a task with real-
 first, so one CPU suffices.
 """
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface
 from conformance.cases.support.smp import enable_file
 from conformance.client.addresses import PAGE

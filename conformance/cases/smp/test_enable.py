@@ -1,7 +1,5 @@
 """Two CPUs: the enable word under concurrent changes, and concurrent writers."""
 
-from __future__ import annotations
-
 import struct
 
 from conformance.cases.case import doc, surface, variants

@@ -1,7 +1,5 @@
 """Two CPUs: processes and pages that come and go."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.smp import Racers, enable_file
 from conformance.client.addresses import PAGE

@@ -1,7 +1,5 @@
 """Two CPUs: concurrent registration of names, words and indices."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

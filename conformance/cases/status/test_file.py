@@ -1,7 +1,5 @@
 """user_events_status as a file: mode, open, read, seek and mmap."""
 
-from __future__ import annotations
-
 import mmap
 import os
 

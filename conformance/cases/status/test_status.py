@@ -1,7 +1,5 @@
 """user_events_status: tracers of each event, order of the lines, totals."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.status_text import whole_status
 from conformance.client.user_events import UserEvents

@@ -1,7 +1,5 @@
 """The status page when all its bits are in use."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from conformance import ops

@@ -1,7 +1,5 @@
 """Status index: which number an event gets, and how long it keeps it."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, surface, variants

@@ -1,7 +1,5 @@
 """The status page while events and their programs come and go."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.status_page import map_page
 from conformance.client.user_events import UserEvents

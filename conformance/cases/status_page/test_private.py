@@ -1,7 +1,5 @@
 """Private mappings of the status page, and the page as a buffer for other calls."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, surface
 from conformance.cases.support.status_page import READ_WRITE, length_of, map_page, writable
 from conformance.cases.support.status_page_registration import IOCSREG, reg_of

@@ -1,7 +1,5 @@
 """One status page for all: several mappings, several processes, forks."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Mapping user_events_status: lengths, offsets, protections, and the order of checks."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from typing import Any

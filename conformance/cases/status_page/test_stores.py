@@ -4,8 +4,6 @@ No document says that a program may write the page, nor that it may not; this is
 kernels were seen to do.  Every case puts back the zeros it found.
 """
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import surface, variants

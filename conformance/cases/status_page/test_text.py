@@ -1,7 +1,5 @@
 """user_events_status as text, from 5.18 to 6.3: indexes, Max, and the order of the lines."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from conformance.cases.case import doc, spec, surface, variants

@@ -1,7 +1,5 @@
 """What the status page shows: the byte or bit of each event, and its tracers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from conformance.cases.case import doc, surface, variants

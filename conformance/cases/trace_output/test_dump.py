@@ -4,8 +4,6 @@ A line with the task is followed by a dump of the whole record, 16 bytes to a li
 of which are the common fields.  The cases compare what follows these.
 """
 
-from __future__ import annotations
-
 from conformance.cases.case import surface, variants
 from conformance.cases.support.trace_text import recorded
 from conformance.client.user_events import UserEvents

@@ -1,7 +1,5 @@
 """Descriptors of an event's files: they hold no reference, and fail after deletion."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

@@ -1,7 +1,5 @@
 """The `format` file of an event: its parts, its whole text, and when it changes."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.format_text import fields_of, print_fmt_of
 from conformance.client.user_events import UserEvents

@@ -1,7 +1,5 @@
 """Fields in the `format` file: names, offsets, sizes, signedness, print fmt."""
 
-from __future__ import annotations
-
 import re
 
 from conformance.cases.case import doc, surface, variants

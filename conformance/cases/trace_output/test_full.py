@@ -1,7 +1,5 @@
 """A full ring buffer: writes succeed whichever records are lost."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance
 from conformance.client.perf import open_perf

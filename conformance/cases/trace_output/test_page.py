@@ -4,8 +4,6 @@ conformance.ops.decoding.trace_page renders a page as text; `length` covers comm
 and padding.
 """
 
-from __future__ import annotations
-
 from conformance.cases.case import spec, surface, variants
 from conformance.client.data_file import DataFile
 from conformance.client.pipes import Pipe, RawPipe

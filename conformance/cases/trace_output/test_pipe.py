@@ -1,7 +1,5 @@
 """trace_pipe: records are consumed as text, and counted."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.instances import create_instance, enabled_in
 from conformance.client.pipes import Pipe

@@ -1,7 +1,5 @@
 """tracing_cpumask: CPUs whose writes are not recorded."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance
 from conformance.client.perf import open_perf

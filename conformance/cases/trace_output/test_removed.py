@@ -4,8 +4,6 @@ A record has the id of its event and nothing else.  Deleting through dynamic_eve
 buffers in which the deleted event was ever enabled; other deletions do not.
 """
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import spec, surface, variants

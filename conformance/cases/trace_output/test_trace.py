@@ -1,7 +1,5 @@
 """Text of a record in `trace`: how the kernel decodes fields of every type."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.trace_text import recorded
 from conformance.client.user_events import UserEvents

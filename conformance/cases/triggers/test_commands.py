@@ -1,7 +1,5 @@
 """The `trigger` file: its commands, and the actions traceon, traceoff and stacktrace."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, spec, surface, variants

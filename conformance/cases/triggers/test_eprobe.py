@@ -1,7 +1,5 @@
 """Eprobes on user events, created through dynamic_events: what they record and hold."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.eprobes import (
     add_eprobe,

@@ -1,7 +1,5 @@
 """Triggers enable_hist and disable_hist: one user event pauses the histograms of another."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, surface, variants

@@ -1,7 +1,5 @@
 """Lifetime of triggers on user events: references, and effects on other events."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.trace_text import u8_lines
 from conformance.client.perf import open_perf

@@ -1,7 +1,5 @@
 """Triggers on user events: enable word, counts and conditions."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.trace_text import u8_lines
 from conformance.client.tracefs import TRACING_ON

@@ -1,7 +1,5 @@
 """DIAG_IOCSUNREG: the structure, its reserved members, and each pair of errors."""
 
-from __future__ import annotations
-
 import mmap
 
 from conformance.abi.uapi import DIAG_IOCSUNREG, USER_UNREG

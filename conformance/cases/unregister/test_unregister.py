@@ -1,7 +1,5 @@
 """DIAG_IOCSUNREG: effects on the word, also where its memory has changed since registration."""
 
-from __future__ import annotations
-
 import mmap
 
 from conformance.cases.case import doc, surface, variants

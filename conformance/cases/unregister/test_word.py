@@ -1,7 +1,5 @@
 """DIAG_IOCSUNREG: which word of which process is unregistered, and through which descriptor."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import doc, surface, variants

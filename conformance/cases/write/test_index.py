@@ -1,7 +1,5 @@
 """write(): the index at the start of the data selects the event."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.writing import RECORD
 from conformance.client.user_events import UserEvents

@@ -4,8 +4,6 @@ Both kinds of submission end in the data file's write_iter.  io_uring skips the 
 makes before it: the position, and whether there is anything to write.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 

@@ -3,8 +3,6 @@
 test_validators covers what the kernel checks within a payload.
 """
 
-from __future__ import annotations
-
 import struct
 
 from conformance.cases.case import doc, spec, surface, variants

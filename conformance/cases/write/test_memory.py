@@ -1,7 +1,5 @@
 """write(): memory that is unreadable, or was never touched."""
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.writing import RECORD
 from conformance.client.addresses import PAGE

@@ -1,7 +1,5 @@
 """write() with two errors: the first check decides."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.cases.case import spec, surface, variants

@@ -1,7 +1,5 @@
 """write(2) and writev(2) with each pair of errors."""
 
-from __future__ import annotations
-
 import os
 import struct
 

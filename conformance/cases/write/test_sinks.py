@@ -3,8 +3,6 @@
 An instance with tracing off still has the event enabled, and validates nothing.
 """
 
-from __future__ import annotations
-
 from conformance.cases.case import spec, surface, variants
 from conformance.cases.support.instances import create_instance, enabled_in
 from conformance.client.perf import open_perf

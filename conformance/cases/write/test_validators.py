@@ -5,8 +5,6 @@ offset of `__data_loc` counts from the start of the record, whose first 8 bytes 
 fields; that of `__rel_loc` from the end of the word itself.
 """
 
-from __future__ import annotations
-
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.client.user_events import UserEvents
 

@@ -1,7 +1,5 @@
 """write() and writev() on user_events_data: a write is one record, and needs an enabled event."""
 
-from __future__ import annotations
-
 import os
 
 from conformance import ops
