@@ -105,6 +105,11 @@ class Registration:
         return self.chosen
 
     @property
+    def word_value(self) -> int | None:
+        """The value of the enable word, None before 6.4."""
+        return self.chosen.value if self.chosen else None
+
+    @property
     def errno(self) -> str:
         """Name of the error, "" on success."""
         return self.seen.errno

@@ -43,6 +43,11 @@ class Event:
         return self.registered.word
 
     @property
+    def word_value(self) -> int | None:
+        """The value of the enable word, None on a kernel that has a status page."""
+        return self.registered.word_value
+
+    @property
     def errno(self) -> str:
         """Name of the error of the registration, "" on success."""
         return self.registered.errno

@@ -70,13 +70,11 @@ def test_in_an_instance(ue: UserEvents) -> None:
     assert ue.tracefs.enabled("a").text == "0\n"
     assert ue.tracefs.write(ue.tracefs.path(GROUP), "0").value == 1
     assert instance.enabled("a").text == "1\n"
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     ue.tracefs.enable("a")
     assert instance.write(instance.path(GROUP), "0").value == 1
     assert ue.tracefs.enabled("a").text == "1\n"
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
 
 
 @case(spec="system_enable_write, event_enable_write; lib/kstrtox.c:kstrtoull")
@@ -98,8 +96,7 @@ def test_refused(ue: UserEvents, file: str, text: str) -> None:
     event = ue.open_data().register("a u16 x")
     assert ue.tracefs.write(ue.tracefs.path(file), text).errno == "EINVAL"
     assert ue.tracefs.enabled("a").text == "0\n"
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
+    assert event.word_value == ue.dated("remote_enable", since=0, before=None)
 
 
 @case(spec="event_subsystem_dir, remove_subsystem", needs="lasting_events")
@@ -146,8 +143,7 @@ def test_all_events(ue: UserEvents, where: str) -> None:
     assert files.write(files.path(ALL), "0\n").value == 2
     assert files.read(files.path(ALL)).text == "0\n"
     assert files.enabled("a").text == "0\n"
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
+    assert event.word_value == ue.dated("remote_enable", since=0, before=None)
     errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
     assert data.write_event(0, b"\1\0").errno == errno
 

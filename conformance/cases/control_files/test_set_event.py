@@ -33,8 +33,7 @@ def test_by_name(ue: UserEvents, pattern: str) -> None:
     assert instance.enabled(ue.name("a")).text == "1\n"
     assert instance.enabled(ue.name("ab")).text == "0\n"
     assert ue.tracefs.enabled(ue.name("a")).text == "0\n"
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
 
 
 @case(spec="ftrace_event_write, ftrace_set_clr_event")
@@ -57,8 +56,7 @@ def test_negated(ue: UserEvents, pattern: str, left: list[str]) -> None:
     assert instance.write(instance.path("set_event"), text).errno == ""
     shown = "".join(f"user_events:{ue.name(stem)}\n" for stem in left)
     assert instance.read(instance.path("set_event")).text == shown
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
+    assert event.word_value == ue.dated("remote_enable", since=0, before=None)
 
 
 @case(doc="Via the 'set_event' interface: all events of a system are enabled by it alone")
@@ -126,11 +124,9 @@ def test_truncated(ue: UserEvents, where: str) -> None:
     assert emptied.write(emptied.path("set_event"), "\n", flags).value == 1
     assert emptied.enabled(ue.name()).text == "0\n"
     assert kept.enabled(ue.name()).text == "1\n"
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     assert kept.write(kept.path("set_event"), "\n", flags).value == 1
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
+    assert event.word_value == ue.dated("remote_enable", since=0, before=None)
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 

@@ -132,8 +132,7 @@ def test_enabling_the_user_event(ue: UserEvents, system: str, name: str) -> None
     """Enabling the user event sets its program's word and does not enable the kernel event."""
     event = ue.open_data().register(f"{name} u32 a")
     ue.tracefs.enable(name)
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     assert whole_status(ue).startswith(ue.status_line(1, name, "ftrace"))
     assert ue.tracefs.enabled(name).text == "1\n"
     assert ue.tracefs.enabled(name, system=system).text == "0\n"
@@ -151,8 +150,7 @@ def test_enabling_the_kernel_event(ue: UserEvents, system: str, name: str) -> No
     event = data.register(f"{name} u32 a")
     ue.tracefs.enable(name, system=system)
     assert ue.tracefs.enabled(name, system=system).text == "1\n"
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
+    assert event.word_value == ue.dated("remote_enable", since=0, before=None)
     assert ue.tracefs.enabled(name).text == "0\n"
     assert whole_status(ue) == ue.status_line(1, name) + "\nActive: 1\nBusy: 0\n"
     written = data.write_event(event.index, bytes(4))

@@ -28,8 +28,7 @@ def test_alone(ue: UserEvents) -> None:
     event = ue.event("u8 a")
     assert event.directory.set_filter("a == 1").errno == ""
     assert event.directory.enabled == "0\n"
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
+    assert event.word_value == ue.dated("remote_enable", since=0, before=None)
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
     errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
     assert event.write(b"\1").errno == errno

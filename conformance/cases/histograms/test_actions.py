@@ -63,8 +63,7 @@ def test_action_refused(ue: UserEvents, text: str, message: str, near: str) -> N
         f"           {' ' * command.find(near)}^\n"
     )
     assert directory.enabled == "0\n"
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
+    assert event.word_value == ue.dated("remote_enable", since=0, before=None)
 
 
 @case(spec="trace_events_hist.c:parse_action_params", switch="action-param-one-letter")

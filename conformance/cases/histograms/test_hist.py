@@ -25,8 +25,7 @@ def test_counts(ue: UserEvents) -> None:
     assert directory.hist == ""
     assert directory.trigger("hist:keys=a").errno == ""
     assert directory.enabled == "0*\n"
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     for number in (65, 7, 65, 65, 7, 3000000000):
         assert event.write(struct.pack("<I", number)).value == 8
     assert directory.hist == histogram(
@@ -227,8 +226,7 @@ def test_refused(ue: UserEvents, text: str, errno: str) -> None:
     refused = directory.trigger(text)
     assert refused.errno == ue.bug("filter-errno", fixed="EINVAL", present=errno)
     assert directory.enabled == "0\n"
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
+    assert event.word_value == ue.dated("remote_enable", since=0, before=None)
     assert directory.hist == ""
 
 

@@ -81,8 +81,7 @@ def test_variable_refused(
         for message, near in log
     )
     assert directory.enabled == "0\n"
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
+    assert event.word_value == ue.dated("remote_enable", since=0, before=None)
 
 
 @case(spec="hist_err", doc="error_log has the error, and a caret below", tier="full")

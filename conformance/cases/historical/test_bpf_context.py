@@ -167,31 +167,19 @@ IN_IOVECS = 2
         [INDEX + PAYLOAD[:2], PAYLOAD[2:4], PAYLOAD[4:]],
         4,
         3,
-        [(0x2000_0001_0000, 6), (0x2000_0001_0006, 2), (0x2000_0001_0008, 4)],
+        [(DATA, 6), (DATA + 6, 2), (DATA + 8, 4)],
     ),
-    ("index_and_payload", [WRITTEN], 4, 1, [(0x2000_0001_0000, 12)]),
-    ("index.payload", [INDEX, PAYLOAD], 0, 1, [(0x2000_0001_0004, 8)]),
-    (
-        "index.pay.load",
-        [INDEX, PAYLOAD[:3], PAYLOAD[3:]],
-        0,
-        2,
-        [(0x2000_0001_0004, 3), (0x2000_0001_0007, 5)],
-    ),
+    ("index_and_payload", [WRITTEN], 4, 1, [(DATA, 12)]),
+    ("index.payload", [INDEX, PAYLOAD], 0, 1, [(DATA + 4, 8)]),
+    ("index.pay.load", [INDEX, PAYLOAD[:3], PAYLOAD[3:]], 0, 2, [(DATA + 4, 3), (DATA + 7, 5)]),
     (
         "ind.ex_and_pay.load",
         [b"\0\0\0", b"\0" + PAYLOAD[:3], PAYLOAD[3:]],
         1,
         2,
-        [(0x2000_0001_0003, 4), (0x2000_0001_0007, 5)],
+        [(DATA + 3, 4), (DATA + 7, 5)],
     ),
-    (
-        "index.nothing.payload",
-        [INDEX, b"", PAYLOAD],
-        0,
-        2,
-        [(0x2000_0001_0004, 0), (0x2000_0001_0004, 8)],
-    ),
+    ("index.nothing.payload", [INDEX, b"", PAYLOAD], 0, 2, [(DATA + 4, 0), (DATA + 4, 8)]),
 )
 def test_iterator(
     ue: UserEvents, parts: list[bytes], offset: int, count: int, iovecs: list[tuple[int, int]]

@@ -186,5 +186,4 @@ def test_filter_goes_with_it(ue: UserEvents) -> None:
     assert directory.filter == "none\n"
     assert directory.triggers == ""
     assert directory.enabled == "0\n"
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
+    assert event.word_value == ue.dated("remote_enable", since=0, before=None)

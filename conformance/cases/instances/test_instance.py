@@ -27,12 +27,10 @@ def test_has_its_own_switch(ue: UserEvents) -> None:
     assert instance.enabled(ue.name()).text == "1\n"
     assert ue.tracefs.enabled(ue.name()).text == "0\n"
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     instance.disable(ue.name())
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
+    assert event.word_value == ue.dated("remote_enable", since=0, before=None)
     assert instance.remove().errno == ""
 
 
@@ -51,13 +49,11 @@ def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
     (last,) = listeners.values()
     first.disable(ue.name())
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     assert event.write(b"\1\0").value == 6
     last.disable(ue.name())
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
+    assert event.word_value == ue.dated("remote_enable", since=0, before=None)
     errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
     assert event.write(b"\1\0").errno == errno
     assert last.records() == [one(ue)]

@@ -46,8 +46,7 @@ def test_removal_leaves_the_others(ue: UserEvents) -> None:
     event.write(b"\1\0")
     gone.remove()
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     assert event.write(b"\2\0").value == 6
     assert stays.records() == [
         ue.line("a=0x1 (1)", dump="01 00"),

@@ -23,12 +23,10 @@ def test_trigger_tells(ue: UserEvents) -> None:
     assert (top.triggers, directory.triggers) == ("traceoff:count=2\n", "traceon:unlimited\n")
     assert directory.trigger("!traceon").errno == ""
     assert (top.enabled, directory.enabled) == ("0*\n", "0\n")
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     top.trigger("!traceoff")
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
+    assert event.word_value == ue.dated("remote_enable", since=0, before=None)
 
 
 @case(level="behaviour", needs="lasting_events", facilities="hist")
@@ -160,6 +158,5 @@ def test_enable_event(ue: UserEvents) -> None:
     assert instance.records() == u8_lines(ue, 2, 3, name="other")
     assert ue.tracefs.records() == []
     assert instance.remove().value == 0
-    if ue.profile.has("remote_enable"):
-        assert other.word.value == 0
+    assert other.word_value == ue.dated("remote_enable", since=0, before=None)
     assert ue.tracefs.status().count(" # Used by") == 0

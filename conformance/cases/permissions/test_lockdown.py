@@ -147,8 +147,7 @@ def test_lockdown_leaves_descriptors(ue: UserEvents) -> None:
     assert event.enable().errno == "EPERM"
     assert file.write(b"1").value == 1
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     assert file.write(b"0").value == 1
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
@@ -168,8 +167,7 @@ def test_lockdown_and_instances(ue: UserEvents) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
     assert instance.remove().value == 0
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
+    assert event.word_value == ue.dated("remote_enable", since=0, before=None)
 
 
 @case(needs="perf_sink", facilities="perf")
@@ -181,8 +179,7 @@ def test_lockdown_leaves_perf(ue: UserEvents, level: str, errno: str) -> None:
     lock_down(ue.new_process(), level)
     listener = open_perf(ue.process, ue.name())
     assert listener.errno == ""
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     ring = listener.map()
     assert event.write(b"\5").value == 5
     assert listener.count == 1

@@ -126,8 +126,7 @@ def test_superblock_and_perf(ue: UserEvents) -> None:
     listener = open_perf(ue.process, ue.name())
     assert listener.errno == ""
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "perf")
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     listener.close()
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 

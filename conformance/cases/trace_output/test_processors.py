@@ -42,8 +42,7 @@ def test_no_processor(ue: UserEvents, mask: str, length: int) -> None:
     assert event.write(b"\1").value == 5
     assert ue.tracefs.read(TRACING_ON).text == "1\n"
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     assert ue.tracefs.set_processors("1").value == 2
     assert event.write(b"\2").value == 5
     assert ue.tracefs.records() == [ue.line("a=(2)", dump="02")]

@@ -60,8 +60,7 @@ def test_refused(ue: UserEvents, text: str, errno: str) -> None:
     refused = directory.trigger(text)
     assert refused.errno == ue.bug("filter-errno", fixed="EINVAL", present=errno)
     assert directory.enabled == "0\n"
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
+    assert event.word_value == ue.dated("remote_enable", since=0, before=None)
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
 

@@ -32,16 +32,13 @@ def test_records(ue: UserEvents, fields: str, arguments: str, payload: bytes, sh
     """An eprobe on the event records each write; enabling the eprobe sets the enable word."""
     event = ue.event(fields)
     assert add_eprobe(ue, arguments).errno == ""
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
+    assert event.word_value == ue.dated("remote_enable", since=0, before=None)
     assert enable_eprobe(ue).errno == ""
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
     assert event.write(payload).value == 4 + len(payload)
     disable_eprobe(ue)
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
+    assert event.word_value == ue.dated("remote_enable", since=0, before=None)
     assert ue.tracefs.records(ue.name("p")) == [f"{ue.name('p')}: (user_events.{ue.name()}){shown}"]
     assert remove_eprobe(ue).errno == ""
 
@@ -322,5 +319,4 @@ def test_other_system(ue: UserEvents, system: str) -> None:
     event = ue.event("u8 a")
     assert add_eprobe(ue, "a=$a", system=system).errno == "ENODEV"
     assert enable_eprobe(ue).errno == "ENOENT"
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
+    assert event.word_value == ue.dated("remote_enable", since=0, before=None)

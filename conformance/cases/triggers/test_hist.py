@@ -27,8 +27,7 @@ def test_hist_switch_refused(ue: UserEvents) -> None:
         assert directory.trigger(f"enable_hist{wrong}").errno == "EINVAL"
     # The condition is on the event that is written, not on the target.
     assert directory.trigger(f"enable_hist:{aim} if b == 1").errno == "EINVAL"
-    if ue.profile.has("remote_enable"):
-        assert other.word.value == 0
+    assert other.word_value == ue.dated("remote_enable", since=0, before=None)
     assert directory.trigger(f"enable_hist:{aim}").errno == ""
     assert directory.trigger(f"disable_hist:{aim}:3").errno == "EEXIST"
     assert directory.trigger(f"enable_event:{aim}").errno == ""
@@ -139,8 +138,7 @@ def test_hist_switch_truncated(ue: UserEvents) -> None:
     assert directory.triggers == f"traceon:unlimited\nenable_event:{aim}:unlimited\n"
     directory.trigger("!traceon")
     directory.trigger(f"!enable_event:{aim}")
-    if ue.profile.has("remote_enable"):
-        assert other.word.value == 0
+    assert other.word_value == ue.dated("remote_enable", since=0, before=None)
 
 
 @case(spec="event_enable_trigger_parse: trace_event_try_get_ref", needs="lasting_events")

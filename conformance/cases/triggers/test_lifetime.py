@@ -108,12 +108,10 @@ def test_beside_perf(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
     listener.close()
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     directory.trigger("!traceon")
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
+    assert event.word_value == ue.dated("remote_enable", since=0, before=None)
 
 
 @case(doc="Event triggers", isolation="global")
@@ -152,8 +150,7 @@ def test_enable_event(ue: UserEvents) -> None:
     assert directory.triggers == f"{text}:count=1\n"
     assert directory.trigger(f"disable{text[6:]} if a == 3").errno == "EEXIST"
     assert target.enabled == "0*\n"
-    if ue.profile.has("remote_enable"):
-        assert other.word.value == 1
+    assert other.word_value == ue.dated("remote_enable", since=1, before=None)
     data.write_event(1, b"\1")
     data.write_event(0, b"\1")
     assert directory.triggers == f"{text}:count=0\n"
@@ -166,8 +163,7 @@ def test_enable_event(ue: UserEvents) -> None:
     assert ue.tracefs.records() == lines
     ue.tracefs.disable(ue.name("other"))
     assert target.enabled == "0\n"
-    if ue.profile.has("remote_enable"):
-        assert other.word.value == 0
+    assert other.word_value == ue.dated("remote_enable", since=0, before=None)
 
 
 @case(doc="Event triggers", isolation="fatal")
@@ -185,13 +181,11 @@ def test_disable_event(ue: UserEvents) -> None:
         data.write_event(0, bytes([number]))
         assert data.write_event(1, bytes([number])).value == 5
     assert target.enabled == "0*\n"
-    if ue.profile.has("remote_enable"):
-        assert other.word.value == 1
+    assert other.word_value == ue.dated("remote_enable", since=1, before=None)
     assert ue.tracefs.records() == [ue.line("b=(1)", dump="01", name="other")]
     assert directory.trigger(f"!{text}").errno == ""
     assert target.enabled == "0\n"
-    if ue.profile.has("remote_enable"):
-        assert other.word.value == 0
+    assert other.word_value == ue.dated("remote_enable", since=0, before=None)
 
 
 @case(level="behaviour", needs="lasting_events", tier="quick", isolation="fatal")

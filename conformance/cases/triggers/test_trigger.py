@@ -32,13 +32,11 @@ def test_tells(ue: UserEvents, text: str) -> None:
     assert directory.trigger(text).errno == ""
     assert directory.enabled == "0*\n"
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     assert directory.trigger(f"!{text}").errno == ""
     assert directory.enabled == "0\n"
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 0
+    assert event.word_value == ue.dated("remote_enable", since=0, before=None)
 
 
 @case(spec="trace_events_user.c:user_event_ftrace", level="behaviour", tier="quick")
@@ -65,8 +63,7 @@ def test_enabled_beside(ue: UserEvents) -> None:
     event.write(b"\1")
     event.disable()
     assert directory.enabled == "0*\n"
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     assert event.write(b"\2").value == 5
     assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
 
@@ -80,8 +77,7 @@ def test_beside_enabled(ue: UserEvents) -> None:
     assert directory.enabled == "1*\n"
     directory.trigger("!stacktrace")
     assert directory.enabled == "1\n"
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     event.write(b"\1")
     assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
 
@@ -97,8 +93,7 @@ def test_last_of_two(ue: UserEvents) -> None:
     directory.trigger("!traceon")
     assert directory.triggers == "stacktrace:unlimited if a == 1\n"
     assert directory.enabled == "0*\n"
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     directory.trigger("!stacktrace")
     assert directory.enabled == "0\n"
 

@@ -30,8 +30,7 @@ def test_turned_off(ue: UserEvents) -> None:
     event = ue.event("u16 a")
     turn(ue.tracefs, "0")
     event.enable()
-    if ue.profile.has("remote_enable"):
-        assert event.word.value == 1
+    assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
     assert event.write(b"\1\0").value == 6
     assert ue.tracefs.read(ue.tracefs.path("tracing_on")).text == "0\n"
