@@ -72,49 +72,35 @@ def test_alu(ue: UserEvents, operation: Alu, expected: tuple[int, int, int, int]
 @case(doc="BPF_ALU64 is arithmetic of 64 bits; BPF_MOV and BPF_ARSH came with it")
 @variants(
     (
-        "by-4",
-        LEFT,
-        4,
-        [
-            *(0xEDCBA98F65432170, 0x0FEDCBA98F654321, 0xFFEDCBA98F654321),
-            *(0x65432170, 0x0F654321, 0xFF654321),
-        ],
+        *("by-4", LEFT, 4),
+        (0xEDCBA98F65432170, 0x0FEDCBA98F654321, 0xFFEDCBA98F654321),
+        (0x65432170, 0x0F654321, 0xFF654321),
     ),
     (
-        "by-0",
-        LEFT,
-        0,
-        [
-            *(0xFEDCBA98F6543217, 0xFEDCBA98F6543217, 0xFEDCBA98F6543217),
-            *(0xF6543217, 0xF6543217, 0xF6543217),
-        ],
+        *("by-0", LEFT, 0),
+        (0xFEDCBA98F6543217, 0xFEDCBA98F6543217, 0xFEDCBA98F6543217),
+        (0xF6543217, 0xF6543217, 0xF6543217),
     ),
     (
-        "by-31",
-        LEFT,
-        31,
-        [
-            *(0x7B2A190B80000000, 0x00000001FDB97531, 0xFFFFFFFFFDB97531),
-            *(0x80000000, 0x00000001, 0xFFFFFFFF),
-        ],
+        *("by-31", LEFT, 31),
+        (0x7B2A190B80000000, 0x00000001FDB97531, 0xFFFFFFFFFDB97531),
+        (0x80000000, 0x00000001, 0xFFFFFFFF),
     ),
     (
-        "by-63",
-        0x80000000C0000001,
-        63,
-        [
-            *(0x8000000000000000, 0x0000000000000001, 0xFFFFFFFFFFFFFFFF),
-            *(0x80000000, 0x00000001, 0xFFFFFFFF),
-        ],
+        *("by-63", 0x80000000C0000001, 63),
+        (0x8000000000000000, 0x0000000000000001, 0xFFFFFFFFFFFFFFFF),
+        (0x80000000, 0x00000001, 0xFFFFFFFF),
     ),
 )
-def test_shift(ue: UserEvents, left: int, right: int, expected: list[int]) -> None:
+def test_shift(
+    ue: UserEvents, left: int, right: int, wide: tuple[int, ...], narrow: tuple[int, ...]
+) -> None:
     """Shifts are left, logical right and arithmetic right; in 32 bits the count has 5 bits."""
     program = []
     for number, shift in enumerate((Alu.LSH, Alu.RSH, Alu.ARSH)):
         program += [mov64_reg(R8, R6), alu64_reg(shift, R8, R7), keep(number, R8)]
         program += [mov64_reg(R8, R6), alu32_reg(shift, R8, R7), keep(3 + number, R8)]
-    assert Computer(ue, *program).run(left, right)[:6] == expected
+    assert Computer(ue, *program).run(left, right)[:6] == [*wide, *narrow]
 
 
 @case(doc="BPF_ALU64 is arithmetic of 64 bits; BPF_MOV and BPF_ARSH came with it")
