@@ -135,7 +135,7 @@ BASE: tuple[Switch, ...] = (
         "values of histograms that refuse other modifiers accept .percent and .graph",
         "tracing: Let histogram values keep the percent and graph modifiers",
         (7, 3),
-        {(6, 1): 189, (6, 12): 111, (7, 2): 7},
+        {(6, 1): 189, (6, 6): 158, (6, 12): 111, (7, 2): 7},
     ),
     _base(
         "functions_in_filters",
@@ -217,7 +217,7 @@ BASE: tuple[Switch, ...] = (
         "a filter on char[N] compares all of a pattern that is longer than the field",
         "tracing/filters: Fix false positive match in regex_match_full()",
         (7, 2),
-        {(6, 1): 183, (6, 12): 103},
+        {(6, 1): 183, (6, 6): 151, (6, 12): 103},
     ),
     _base(
         "raw_data_if_asked",

@@ -144,7 +144,7 @@ CHANGES: tuple[Switch, ...] = (
         "unregistering drops the reference to the event after an RCU grace period",
         "tracing/user_events: Fix use-after-free in user_event_mm_dup()",
         (7, 2),
-        {(6, 12): 97},
+        {(6, 6): 148, (6, 12): 97, (6, 18): 40, (7, 1): 5},
     ),
     Switch(
         "bpf_programs_run",
