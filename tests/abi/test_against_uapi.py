@@ -15,7 +15,7 @@ import pytest
 from conformance.abi import bpf as bpf_layouts
 from conformance.abi import grammar, uapi
 from conformance.abi.uapi import Layout
-from conformance.ops import bpf_assembler
+from conformance.ops import bpf_opcodes
 from conformance.ops.bpf_opcodes import Alu, Class, Jump, Size
 from host.progress import silent
 from kernels.catalog.catalog import load_catalog
@@ -149,7 +149,7 @@ def bpf_facts() -> dict[str, int]:
         numbers |= {prefix + each.name: each.value for kind in enums for each in kind}
     numbers |= {f"BPF_FUNC_{each.name.lower()}": each.value for each in bpf_layouts.Helper}
     for name in ("XADD", "MEM", "IMM", "TO_LE", "TO_BE"):
-        numbers[f"BPF_{name}"] = getattr(bpf_assembler, name)
+        numbers[f"BPF_{name}"] = getattr(bpf_opcodes, name)
     for name in ("BPF_ANY", "BPF_NOEXIST", "BPF_EXIST", "BPF_F_STRICT_ALIGNMENT"):
         numbers[name] = getattr(bpf_layouts, name)
     numbers["BPF_PSEUDO_MAP_FD"] = bpf_layouts.PSEUDO_MAP_FD
