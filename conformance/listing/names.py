@@ -24,7 +24,8 @@ from conformance.client.tracefs import ROOT
 from conformance.ops import tasks
 
 # Generated names such as t00012_e (client.user_events.UserEvents.prefix).
-_GENERATED = re.compile(r"(?<![A-Za-z0-9])t\d{5}_(e\b)?", re.IGNORECASE)
+# In a C string they may follow an escape sequence: "a\\nt00012_e".
+_GENERATED = re.compile(r"(?:(?<![A-Za-z0-9])|(?<=\\[nt]))t\d{5}_(e\b)?", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?:\([\w ]+ \*\))?0x([0-9a-f]{9,16})\b")
 _SLOT = re.compile(r"\bfd(\d+)\b")
 # The file whose descriptor is just fd.

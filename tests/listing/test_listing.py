@@ -158,6 +158,7 @@ def test_a_wrong_write_index_is_a_difference_of_that_member() -> None:
         ("t00012_e: a=1", "e1: a=1"),
         ("T00012_E t00012_e2 t00012_other", "e1 e2 other"),
         ("u:t00012_e.1f not00012_e", "u:e1.1f not00012_e"),
+        (r'"t00012_b\nt00012_e\n"', r'"b\ne1\n"'),
     ],
 )
 def test_generated_names_are_short(text: str, plain: str) -> None:
