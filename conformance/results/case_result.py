@@ -10,11 +10,13 @@ import math
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import takewhile
 from typing import Any
 
 from conformance.results.json_codec import decode, encode
 from conformance.results.outcome import UNEXPECTED, Blame, Level, Outcome, SkipReason
 from conformance.results.recorded_program import RecordedStep
+from host.text import cut
 
 CASE_ID = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 """``surface.name[.variant]``."""
@@ -24,6 +26,10 @@ MODULE_SURFACE = "module"
 """Surface of results about modules of the user."""
 LEFTOVER, ENABLERS, AFTERWARDS = AFTERMATH = ("leftover", "enablers", "afterwards")
 """Last words of ids of results about what the kernel kept of a case, or did after it."""
+
+# Characters of a side that one line shows, and of these before the first difference.
+_LONGEST_SIDE = 160
+_SIDE_BEFORE = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,11 @@ class Mismatch:
 
     def __str__(self) -> str:
         place = f"step {self.step}" if self.step else "the case as a whole"
-        sides = (side.strip("\n") or "nothing" for side in (self.allowed, self.observed))
+        sides = [side.strip("\n") or "nothing" for side in (self.allowed, self.observed)]
+        if max(map(len, sides)) > _LONGEST_SIDE:
+            same = takewhile(lambda pair: pair[0] == pair[1], zip(*sides, strict=False))
+            start = max(len(list(same)) - _SIDE_BEFORE, 0)
+            sides = [cut("…" * bool(start) + side[start:], _LONGEST_SIDE) for side in sides]
         return "{}, {}: allowed {}, observed {}".format(place, self.field, *sides)
 
 

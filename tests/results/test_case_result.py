@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from conformance.results.case_result import CaseResult, Which
+from conformance.results.case_result import CaseResult, Mismatch, Which
 from conformance.results.contradiction import abi_with
 from conformance.results.json_codec import SchemaError
 from conformance.results.judging import lost_guest, settle, timed_out, verdict_of
@@ -77,6 +77,13 @@ def test_a_skip_needs_a_reason_code() -> None:
     assert case(ID, Outcome.SKIP, reason=SkipReason.CONFIG).reason == "config"
     with pytest.raises(ValueError, match="SKIP needs one of not_built, config"):
         case(ID, Outcome.SKIP, reason="no time")
+
+
+def test_long_sides_are_cut_around_the_difference() -> None:
+    same = "n" * 511
+    line = str(Mismatch(3, "data", f"e1{same}.5", f"e1{same}.15"))
+    assert line == f"step 3, data: allowed …{'n' * 39}.5, observed …{'n' * 39}.15"
+    assert len(str(Mismatch(3, "data", "08 " * 257, "00 " * 257))) < 400
 
 
 @pytest.mark.parametrize("case_id", ["write", "write.", ".short", "write.a b", "write.Ä", "w..s"])
