@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from conformance.report.difference import BYTES, call_at, is_text
 from conformance.results.case_result import CaseResult, Mismatch
+from conformance.results.outcome import UNEXPECTED
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
+# A function or variable of user_events in ``Evidence.spec``, but no file.
+_FUNCTION = re.compile(r"\b\w*user_\w+(?![\w.])")
 # Event names of older results, console timestamps and addresses.
 _OF_A_RUN = re.compile(r"\b[tT]\d+_|0x[0-9a-f]+|\[ *\d+\.\d+\]")
 
@@ -31,6 +35,26 @@ def by_cause(results: Iterable[CaseResult]) -> list[tuple[CaseResult, list[CaseR
     for result in results:
         groups.setdefault(symptom(result), []).append(result)
     return [(first, others) for first, *others in groups.values()]
+
+
+def deciding_functions(results: Iterable[CaseResult], most: int = 5) -> str:
+    """One line: the functions that decide many deviating cases and few others, the likely place
+    of a bug.  Empty if no two deviating cases have a function in common.
+    """
+    named: Counter[str] = Counter()
+    deviating: Counter[str] = Counter()
+    for result in results:
+        # Such a result exists only if it deviates.
+        if result.aftermath_of:
+            continue
+        functions = set(_FUNCTION.findall(result.evidence.spec))
+        named.update(functions)
+        if result.outcome in UNEXPECTED:
+            deviating.update(functions)
+    found = [name for name, number in deviating.items() if number > 1]
+    found.sort(key=lambda name: (-(deviating[name] ** 2) / named[name], name))
+    shown = ", ".join(f"{name} {deviating[name]} of {named[name]}" for name in found[:most])
+    return f"cases that deviate, by the function that decides: {shown}" if shown else ""
 
 
 def _sides(found: Mismatch, case: str) -> tuple[object, ...]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from conformance.report.causes import deciding_functions
 from conformance.report.compare.compare import Comparison
 from conformance.report.compare.differences import differences
 from conformance.report.compare.evidence import Evidence
+from conformance.report.compare.kinds import Kind
 from conformance.report.compare.sections import Item, Section, head, remarks, sections, sentence
 from host.text import coloured, wrapped
 
@@ -28,6 +30,8 @@ def render_page(comparison: Comparison, *, colour: bool = False) -> str:
         lines += [*_wrapped(each, 0), ""]
     for section in sections(comparison):
         lines += [*_section(section), ""]
+    if comparison.of(Kind.BROKEN) and (places := deciding_functions(comparison.new.cases)):
+        lines += [*_wrapped(places, 0), ""]
     names, word, numbers = sentence(comparison)
     # Escape sequences have no width: colour the word after wrapping.
     last = _wrapped(f"uevt: {names}: {word}{numbers}", 0)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from itertools import groupby
 from pathlib import Path
 
-from conformance.report.causes import by_cause
+from conformance.report.causes import by_cause, deciding_functions
 from conformance.report.failure import alike_lines, render_cause, rerun_line
 from conformance.results.case_result import MODULE_SURFACE, CaseResult
 from conformance.results.contradiction import Contradiction, abi_with
@@ -40,6 +40,8 @@ def render_summary(
     lines += _facts(record)
     lines += _weighed(record, Outcome.CHANGED, Level.BEHAVIOUR, "changed behaviour, undocumented")
     lines += _weighed(record, Outcome.NOTE, Level.DETAIL, "changed details")
+    if places := deciding_functions(record.cases):
+        lines += wrapped(places, hanging=2)
     lines += _known_bugs(record)
     lines += _fixed_bugs(record)
     lines += _skipped(record)

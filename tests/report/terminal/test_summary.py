@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 
 from conformance.report.terminal.summary import render_summary
+from conformance.results.case_result import Evidence
 from conformance.results.outcome import Level, Outcome, SkipReason
 from conformance.results.run import Functions, KernelFacts, RunRecord
 from conformance.results.verdict import verdict_line
@@ -135,6 +136,19 @@ def test_many_causes_do_not_bury_the_summary() -> None:
     assert "676 differences; results.json has the details" in shown
     assert "FAIL write.zz: Ezz" in shown
     assert len(shown) < 800
+
+
+def test_the_functions_that_decide_deviating_cases_are_ranked() -> None:
+    common = Evidence(spec="trace_events_user.c:user_event_put: once; trace.c:user_free")
+    shown = lines(
+        run(
+            case("write.a", Outcome.FAIL, evidence=common),
+            case("write.b", Outcome.CHANGED, evidence=common),
+            case("write.c", evidence=Evidence(spec="include/linux/user_events.h:user_free")),
+        )
+    )
+    title = "cases that deviate, by the function that decides"
+    assert f"{title}: user_event_put 2 of 2, user_free 2 of 3" in shown
 
 
 def test_a_run_that_fails_for_one_reason_has_one_block() -> None:
