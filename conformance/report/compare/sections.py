@@ -124,6 +124,8 @@ def sentence(comparison: Comparison) -> tuple[str, str, str]:
         also = f" ({still} of them deviating in both)" if still else ""
         return names, "no difference", f" in {counted(comparison.same, 'case')}{also}"
     word = "REGRESSION" if comparison.regression else "no regression"
+    if not comparison.regression and any(each.kind in REGRESSIONS for each in comparison.changes):
+        word += f" with --fail-on {comparison.fail_on}"
     parts = [_number(kind, found) for kind in _SHORT if (found := comparison.of(kind))]
     parts += [f"{len(comparison.flaky)} flaky"] if comparison.flaky else []
     parts += [f"{still} still deviating"] if still else []
