@@ -96,6 +96,10 @@ def _facts(record: RunRecord) -> list[str]:
         applying, all_ = record.functions.applying, record.functions.all
         covered = f"{applying:,} of {all_:,} case functions; the others are for other releases"
         facts.append(("covers", covered))
+    for word in record.head.asked:
+        if word.startswith("--repeat="):
+            number = word.partition("=")[2]
+            facts.append(("repeat", f"{number} runs of each case, up to an unexpected one"))
     for module in record.cases:
         if module.surface == MODULE_SURFACE and module.outcome is Outcome.PASS:
             facts.append(("module", module.reason))

@@ -158,6 +158,11 @@ def test_a_run_that_fails_for_one_reason_has_one_block() -> None:
     assert len(shown) < 30
 
 
+def test_the_number_of_repeated_runs_is_named() -> None:
+    shown = lines(run(case("write.a"), head=head(asked=("--kernel=6.12", "--repeat=20"))))
+    assert "repeat    20 runs of each case, up to an unexpected one" in shown
+
+
 def test_the_measured_switches_are_named() -> None:
     shown = lines(run(case("write.a", adapted=("nonspaced_match",))))
     assert "adapted   measured, not of the profile: nonspaced_match" in shown
