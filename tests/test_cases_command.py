@@ -28,6 +28,11 @@ def test_lines_fit_and_end_with_the_number(uevt: Uevt) -> None:
     assert last.endswith(" with variants")
 
 
+def test_one_case_is_listed_with_its_variants(uevt: Uevt) -> None:
+    shown = uevt("cases", "-k", "tasks.later_thread_shares").out
+    assert "tasks.later_thread_shares.memory, tasks.later_thread_shares.thread," in shown
+
+
 @pytest.mark.parametrize(
     ("words", "surface", "selected"),
     [

@@ -93,6 +93,8 @@ def _perform(arguments: argparse.Namespace) -> int:
     else:
         for each in found:
             sys.stdout.write("".join(f"{line}\n" for line in each.lines()))
+        if len(found) == 1 and found[0].sentence.variants:
+            sys.stdout.write("\n".join(wrapped(", ".join(found[0].ids), indent=4)) + "\n")
         number = sum(len(each.ids) for each in found)
         sys.stdout.write(f"{counted(len(found), 'case')}, {number:,} with variants\n")
     return exit_code(Ending.PASS)
