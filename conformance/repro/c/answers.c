@@ -78,15 +78,27 @@ static void show_answer(long value, int error, const char *data, size_t length)
 	printf("\n");
 }
 
+static void show_memory(const char *label, const char *content, size_t length)
+{
+	printf("  %-8s%s", label, content ? "" : " not readable");
+	for (size_t i = 0; content && i < length; i++)
+		printf(" %02x", (unsigned char)content[i]);
+	printf("\n");
+}
+
+/* The content that same_memory() read last; NULL if it is not readable. */
+static const char *found;
+
 static bool same_memory(const struct memory *memory)
 {
-	static char found[1 << 16];
-	bool readable = memory->length <= sizeof(found) &&
-			read_memory(memory->actor, memory->address, found, memory->length);
+	static char bytes[1 << 16];
+	bool readable = memory->length <= sizeof(bytes) &&
+			read_memory(memory->actor, memory->address, bytes, memory->length);
 
+	found = readable ? bytes : NULL;
 	if (!memory->content)
 		return !readable;
-	return readable && !memcmp(found, memory->content, memory->length);
+	return readable && !memcmp(bytes, memory->content, memory->length);
 }
 
 static bool matches(const struct answer *answer)
@@ -154,11 +166,10 @@ static void compare(const struct answer *answers, size_t count)
 	for (int i = 0; i < watches; i++) {
 		if (same_memory(&watched[i]))
 			continue;
-		printf("step %d: %s\n  memory at %#lx: expected ", state->step, state->text,
+		printf("step %d: %s\n  memory at %#lx\n", state->step, state->text,
 		       (unsigned long)watched[i].address);
-		if (watched[i].content)
-			show(watched[i].content, watched[i].length);
-		printf("%s\n", watched[i].content ? "" : "not readable");
+		show_memory("expected", watched[i].content, watched[i].length);
+		show_memory("got", found, watched[i].length);
 		deviate();
 	}
 }
