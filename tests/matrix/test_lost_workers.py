@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,19 @@ def deadly(built: Built, spec: KernelSpec, part: str, *others: Any) -> Judged:
     return judge(built, spec, part, *others)
 
 
+def unlucky(directory: Path, built: Built, spec: KernelSpec, part: str, *others: Any) -> Judged:
+    """A task whose worker dies four times: twice with both cases, twice with the first one."""
+    from conformance.session.shards import shard
+
+    if "status.file_mode" in shard(part, built.ids).cases:
+        died = directory / "died"
+        with died.open("a+") as file:
+            file.write("x")
+        if died.stat().st_size <= 4:
+            os._exit(1)
+    return judge(built, spec, part, *others)
+
+
 def broken(*_: object) -> Judged:
     """Fails without ending its worker."""
     raise OSError("no room")
@@ -114,6 +128,16 @@ def judged(directory: Path, judging: Any) -> Matrix:
         matrix = Matrix(client, directory, [spec], 1, judging=judging)
         matrix.run(lambda _: None)
     return matrix
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_case_whose_workers_died_of_something_else_is_judged(tmp_path: Path) -> None:
+    """dask counts the death of a worker against every task that it has."""
+    matrix = judged(tmp_path, partial(unlucky, tmp_path))
+    assert matrix.errors == {}
+    found = results(tmp_path / "model")["cases"]
+    assert {case["outcome"] for case in found} <= {"PASS", "XFAIL"}
+    assert len(found) == 2
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -1,7 +1,7 @@
 """Hand out builds and shards to workers, longest first, until every case has one result.
 
 A shard is tried again when its worker dies, hangs or is cut off.  One that ends its workers again
-and again is halved, down to one case, which is an ERROR of the host.
+and again is halved, down to one case, which is an ERROR of the host if it ends them alone as well.
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ class _Kernel:
     holders: list[str] = field(default_factory=list)
     ids: tuple[str, ...] = ()
     left: set[str] = field(default_factory=set)
+    suspected: set[str] = field(default_factory=set)
     blamed: dict[str, CaseResult] = field(default_factory=dict)
     merged: bool = False
 
@@ -113,6 +114,8 @@ class Matrix:
         self._shard = resources.of_shard(max(guest_mib(spec.flavour) for spec in specs), None)
         self._builds = list(reversed(self._kernels))
         self._queue: list[Task] = []
+        # Shards of one case, to judge alone.
+        self._suspects: list[Task] = []
         self._running: dict[Future, tuple[str, str]] = {}
         # Not before this time on the monotonic clock.
         self._overview_at = 0.0
@@ -138,7 +141,7 @@ class Matrix:
         from distributed import wait
 
         self._client.subscribe_topic(TOPIC, self._progress)
-        while self._builds or self._queue or self._running:
+        while self._builds or self._queue or self._running or self._suspects:
             workers = self._workers()
             slots = sum(resources.room(self._shard, each) for each in workers)
             self._give_up(workers)
@@ -180,7 +183,9 @@ class Matrix:
                 self._fail(kernel, f"no worker offers {needed}; see uevt worker")
 
     def _submit(self, slots: int) -> None:
-        """Start tasks for all slots: builds first, since shards wait for them."""
+        """Start tasks for all slots: builds first, since shards wait for them; suspects last."""
+        if self._suspects and not (self._builds or self._queue or self._running):
+            self._judge(self._suspects.pop())
         while len(self._running) < slots and (self._builds or self._queue):
             # A build uses all processors of its worker's machine: one at a time, while shards run.
             building = sum(not part for _, part in self._running.values())
@@ -241,6 +246,7 @@ class Matrix:
         self._builds = [each for each in self._builds if each != name]
         self._queue = [task for task in self._queue if task.kernel != name]
         heapq.heapify(self._queue)
+        self._suspects = [task for task in self._suspects if task.kernel != name]
         for future in [each for each, (of, _) in self._running.items() if of == name]:
             del self._running[future]
             future.cancel()
@@ -277,7 +283,11 @@ class Matrix:
         if part not in kernel.left:
             kernel.left.add(part)
             kernel.column.left_s += seconds
-        heapq.heappush(self._queue, Task(-seconds, kernel.column.kernel, part))
+        task = Task(-seconds, kernel.column.kernel, part)
+        if part in kernel.suspected:
+            self._suspects.append(task)
+        else:
+            heapq.heappush(self._queue, task)
 
     def _judged(self, kernel: _Kernel, part: str, result: Judged) -> None:
         if result.worker not in kernel.holders:
@@ -292,11 +302,19 @@ class Matrix:
         self._merge_if_complete(kernel)
 
     def _halve(self, kernel: _Kernel, part: str, error: BaseException | None) -> None:
-        """Judge the halves of a shard that ends its workers; one case is to blame itself."""
+        """Judge the halves of a shard that ends its workers.
+
+        dask suspects every task of a worker that died: a single case is judged again while nothing
+        else runs, and to blame if its workers die then.
+        """
         cases = shard(part, kernel.ids).cases
         if len(cases) > 1:
             for half in _halves(part):
                 self._enqueue(kernel, half)
+        elif part not in kernel.suspected and not isinstance(error, TaskHung):
+            kernel.suspected.add(part)
+            self._enqueue(kernel, part)
+            return
         else:
             (id,) = cases
             kernel.blamed[id] = _blamed(id, error)
