@@ -30,6 +30,7 @@ from conformance.session.target.target import (
     kernel_id,
     resolve,
 )
+from vm.errors import VmError
 
 
 def require_patches(options: Namespace, kernel: str | None) -> None:
@@ -110,7 +111,11 @@ def _judged_before(plain: Namespace, root: Path) -> Path | None:
     found = sorted((root / kernel_id(plain)).glob(f"[0-9]*/{NAME}"), reverse=True)
     if plain.out is not None or not found:
         return None
-    now = _head(plain)
+    try:
+        now = _head(plain)
+    except VmError:
+        # The session meets it too, and reports it.
+        return None
     for results in found:
         with suppress(ReportError):
             record = read_results(results)

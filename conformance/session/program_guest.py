@@ -42,8 +42,9 @@ def directories_named(command: Sequence[str], work: Path) -> tuple[Path, ...]:
         raise UserMistake(what, f"name the program by its absolute path: {program}")
     named = [Path(word) for word in words if word.startswith("/")]
     missing = [each for each in named if each.parts[2:] and each.parts[1] not in _IN_GUESTS]
-    # In the order of the words, each once.
-    return tuple(dict.fromkeys(each.parent for each in missing if each.is_file()))
+    # Path.is_file() raises for names that are too long, and in directories without access.
+    found = [each.parent for each in missing if os.path.isfile(each)]  # noqa: PTH113
+    return tuple(dict.fromkeys(found))
 
 
 def _words_of(line: str) -> list[str]:

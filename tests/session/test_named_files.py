@@ -43,6 +43,7 @@ def test_directory_of_a_named_file_is_exported(named: Path, command: list[str]) 
         ["/bin/sh", "/etc/passwd"],
         ["cat", "/sys/kernel/tracing/user_events_data", "/proc/self/status"],
         ["/missing/client", "x"],
+        ["echo", f"/tmp/{'x' * 5000}", "/tmp/a\0b"],
         ["/", "//", "/x"],
         ["echo 'unbalanced"],
         [""],
