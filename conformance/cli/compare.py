@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,10 +74,10 @@ def _perform(arguments: argparse.Namespace) -> int:
     return exit_code(Ending.PASS if comparison.decided else Ending.HOST)
 
 
-def show(comparison: Comparison) -> None:
-    """Print the page."""
+def show(comparison: Comparison, printed: Collection[str] = ()) -> None:
+    """Print the page, without the evidence of cases that were ``printed`` before."""
     colour = use_colour(sys.stdout, os.environ)
-    sys.stdout.write(render_page(comparison, colour=colour))
+    sys.stdout.write(render_page(comparison, colour=colour, printed=printed))
 
 
 def compared(base: Side, new: Side, fail_on: Level) -> Comparison:

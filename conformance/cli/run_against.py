@@ -85,7 +85,9 @@ def judge(
     after = side(new)
     comparison = compared(side(base), after, after.record.head.fail_on)
     sys.stdout.write("\n")
-    show(comparison)
+    # The run has printed what fails it.
+    head = after.record.head
+    show(comparison, [each.id for each in after.record.cases if head.fails(each.outcome)])
     if comparison.regression:
         return [code, exit_code(Ending.UNEXPECTED, style)]
     return [exit_code(Ending.PASS, style) if _fails_as_base(comparison) else code]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from conformance.report.causes import deciding_functions
 from conformance.report.compare.compare import Comparison
 from conformance.report.compare.differences import differences
@@ -17,8 +19,13 @@ _LABEL = 8
 _INDENT = 4
 
 
-def render_page(comparison: Comparison, *, colour: bool = False) -> str:
-    """The page; its last line is the conclusion."""
+def render_page(
+    comparison: Comparison, *, colour: bool = False, printed: Collection[str] = ()
+) -> str:
+    """The page; its last line is the conclusion.
+
+    ``printed`` are the cases whose evidence was printed before.
+    """
     sides = (("base", comparison.base), ("new", comparison.new))
     lines: list[str] = []
     for (title, record), runs in zip(sides, comparison.runs, strict=True):
@@ -29,7 +36,7 @@ def render_page(comparison: Comparison, *, colour: bool = False) -> str:
     for each in remarks(comparison):
         lines += [*_wrapped(each, 0), ""]
     for section in sections(comparison):
-        lines += [*_section(section), ""]
+        lines += [*_section(section, printed), ""]
     if comparison.of(Kind.BROKEN) and (places := deciding_functions(comparison.new.cases)):
         lines += [*_wrapped(places, 0), ""]
     names, word, numbers = sentence(comparison)
@@ -41,20 +48,20 @@ def render_page(comparison: Comparison, *, colour: bool = False) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _section(section: Section) -> list[str]:
+def _section(section: Section, printed: Collection[str]) -> list[str]:
     lines = _wrapped(section.title, 0)
     for item in section.items:
-        lines += _item(item)
+        lines += _item(item, () if item.id in printed else item.evidence)
     lines += _wrapped(", ".join(section.ids), 2, 0) if section.ids else []
     for note in section.notes:
         lines += _wrapped(note, 2)
     return lines
 
 
-def _item(item: Item) -> list[str]:
+def _item(item: Item, evidence: Evidence) -> list[str]:
     """The id on a line of its own, to be copied, then outcomes and evidence."""
     lines = [f"  {item.id}", *_wrapped(item.text, _INDENT)]
-    lines += [" " * _INDENT + line for line in evidence_lines(item.evidence)]
+    lines += [" " * _INDENT + line for line in evidence_lines(evidence)]
     if item.alike:
         lines += _wrapped(f"{'also':<{_LABEL}} {', '.join(item.alike)}", _INDENT, _LABEL + 1)
     return lines

@@ -163,3 +163,12 @@ def test_many_regressions_fit_one_page() -> None:
     assert len(lines) < 80
     assert "and 159 more" in lines[-4]
     assert "(--json has all)" in "".join(lines[-4:])
+
+
+def test_evidence_that_was_printed_before_is_not_repeated() -> None:
+    comparison = compare(run(case("write.panics")), run(wrong("write.panics")))
+    full = render_page(comparison).splitlines()
+    brief = render_page(comparison, printed=["write.panics"]).splitlines()
+    left = [line.split() for line in full if line not in brief]
+    assert left == [["expected", "errno:", "EINVAL"], ["kernel", "errno:", "0"]]
+    assert "  write.panics" in brief
