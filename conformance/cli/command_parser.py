@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from argparse import Action, ArgumentError, ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import NoReturn
@@ -23,7 +24,13 @@ class CommandParser(ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Namespace | None = None
     ) -> tuple[Namespace, list[str]]:
-        """Parse all words.  An unknown one ends the program with exit code 2."""
+        """Parse all words.  An unknown one ends the program with exit code 2.
+
+        A command that is called without any of its verbs prints its help, and ends likewise.
+        """
+        if not args and self._subparsers is not None:
+            self.print_help(sys.stderr)
+            self.exit(2)
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(self._about(unknown[0]))
