@@ -7,7 +7,7 @@ from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.tasks import first_task
 from conformance.client.user_events import UserEvents
-from conformance.ops.tasks import CLONE_FILES, CLONE_VM, THREAD
+from conformance.ops.tasks import CLONE_FILES, CLONE_SIGHAND, CLONE_VM, THREAD
 
 DOC = "Registering: speaks of processes; silent about threads and shared memory"
 case = surface("tasks", doc=DOC, level="behaviour", profiles="6.4..", tier="full")
@@ -146,7 +146,10 @@ def test_early_refusal_begins_no_list(ue: UserEvents, size: int, flags: int, bit
 
 @case(spec="include/linux/user_events.h:user_events_fork", tier="quick")
 @variants(
-    ("memory", CLONE_VM), ("thread", THREAD), ("memory_and_descriptors", CLONE_VM | CLONE_FILES)
+    ("memory", CLONE_VM),
+    ("thread", THREAD),
+    ("memory_and_descriptors", CLONE_VM | CLONE_FILES),
+    ("memory_and_handlers", CLONE_VM | CLONE_SIGHAND),
 )
 def test_later_thread_shares(ue: UserEvents, flags: int) -> None:
     """Tasks that share memory share registrations: what one unregisters is gone for the others."""
