@@ -43,7 +43,7 @@ def test_contradicted_switch_fails_a_run_without_its_case(
     options = ("--abi", abi, *cases, "--strict", "--out", str(tmp_path / "out"))
     done = uevt("run", "--image", str(built_kernel.image), *options)
     assert done.returncode == 1, done.stdout
-    assert "1 passed, 0 known bugs, 0 failed" in last_line(done)
+    assert "1 passed, 0 known bugs, 0 failed, 1 contradicted" in last_line(done)
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     assert results["summary"]["verdict"] == "FAIL"
     assert [case["adapted"] for case in results["cases"]] == [[]]

@@ -209,10 +209,13 @@ class RunRecord:
     def tally(self) -> dict[str, int]:
         """The number of cases in the words of reports; only ALWAYS_SHOWN is shown if zero.
 
-        What failed afterwards is what the kernel kept of a case, or did after it.
+        What failed afterwards is what the kernel kept of a case, or did after it.  A contradicted
+        switch is counted unless its own case failed.
         """
         fails = failing(self.head.fail_on)
         failed = [case for case in self.cases if case.outcome in fails]
+        ids = {case.id for case in failed}
+        unshown = [each for each in self.contradictions if each.case not in ids]
         return {
             "passed": self.count(Outcome.PASS),
             "known bugs": self.count(Outcome.XFAIL),
@@ -221,10 +224,20 @@ class RunRecord:
             "noted": self.count(*{Outcome.NOTE} - fails),
             "failed": sum(not case.aftermath_of for case in failed),
             "failed afterwards": sum(bool(case.aftermath_of) for case in failed),
+            "contradicted": sum(each.outcome in fails for each in unshown),
             "skipped": self.count(Outcome.SKIP),
             "undecided": self.count(Outcome.ERROR),
             "not run": self.missing,
         }
+
+    @property
+    def counts(self) -> list[str]:
+        """The tally in words, such as `1 known bug`."""
+        return [
+            f"{number} {word[:-1] if number == 1 and word == 'known bugs' else word}"
+            for word, number in self.tally.items()
+            if number or word in ALWAYS_SHOWN
+        ]
 
     def count(self, *outcomes: Outcome) -> int:
         """How many cases ended with one of these outcomes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance.results.case_result import CaseResult
 from conformance.results.outcome import Level, Outcome, RunVerdict
-from conformance.results.run import ALWAYS_SHOWN, RunRecord, self_check_of
+from conformance.results.run import RunRecord, self_check_of
 from host.text import coloured, one_line
 
 _COLOURS = {
@@ -40,13 +40,8 @@ def _counts(record: RunRecord) -> str:
     time = f"in {record.duration_s:.1f} s"
     if record.not_built:
         return f"{one_line(record.note) or 'this kernel was built without user_events'} {time}"
-    parts = [
-        f"{number} {word[:-1] if number == 1 and word == 'known bugs' else word}"
-        for word, number in record.tally.items()
-        if number or word in ALWAYS_SHOWN
-    ]
     line = record.head.fail_on
     weak = record.count(Outcome.CHANGED, Outcome.NOTE) and line is not Level.CONTRACT
     notes = [record.share, f"--fail-on {line}" if weak else ""]
     shown = f" ({'; '.join(filter(None, notes))})" if any(notes) else ""
-    return f"{', '.join(parts)}{shown} {time}"
+    return f"{', '.join(record.counts)}{shown} {time}"

@@ -10,7 +10,7 @@ from conformance.report.compare.compare import Change, Comparison
 from conformance.report.compare.evidence import Evidence, brief, evidence_of, symptom_of
 from conformance.report.compare.kinds import REGRESSIONS, Kind
 from conformance.results.outcome import Level, Outcome
-from conformance.results.run import ALWAYS_SHOWN, RunRecord
+from conformance.results.run import RunRecord
 from host.text import counted, first, one_line
 
 # Follows a list that is cut.
@@ -79,11 +79,9 @@ class Section:
 def head(title: str, record: RunRecord, runs: int) -> str:
     """A run on one line of any length."""
     kernel = record.head.kernel
-    tally = record.tally.items()
-    parts = [f"{number} {word}" for word, number in tally if number or word in ALWAYS_SHOWN]
     name = f"{one_line(kernel.id)} ({one_line(kernel.release) or one_line(kernel.profile)})"
     several = f" (one of {runs} runs of this kernel)" if runs > 1 else ""
-    return f"{title:<5} {name} {record.verdict}: {', '.join(parts)}{several}"
+    return f"{title:<5} {name} {record.verdict}: {', '.join(record.counts)}{several}"
 
 
 def remarks(comparison: Comparison) -> Iterator[str]:
