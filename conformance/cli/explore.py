@@ -80,22 +80,31 @@ def _explored(arguments: argparse.Namespace, target: Target) -> int:
     guests = min(os.cpu_count() or 1, _MOST_GUESTS)
     progress, deadline = StreamProgress(sys.stderr), Deadline(seconds or 0.0, "exploration")
 
-    def says(so_far: Exploration) -> None:
-        phase = f"exploring {target.id}, {counted(len(so_far.divergences), 'divergence')}"
-        number = so_far.counts.programs
-        progress(Step(phase, deadline.elapsed, number, unit="programs", passing=True))
-
     done = Exploration()
+    shown: list[Played] = []
+
+    def show_new() -> None:
+        for played in done.divergences[len(shown) :]:
+            shown.append(played)
+            directory = out / str(len(shown))
+            _write_files(played, target, directory)
+            print(*render_failure(played.result), sep="\n")
+            print(f"  programs    {one_line(str(directory))}\n", flush=True)
+
+    def says(so_far: Exploration) -> None:
+        found = len(so_far.divergences)
+        phase = f"exploring {target.id}, {counted(found, 'divergence')}"
+        number, passing = so_far.counts.programs, found == len(shown)
+        progress(Step(phase, deadline.elapsed, number, unit="programs", passing=passing))
+        show_new()
+
     try:
         with scratch() as directory:
             explore(plan, directory, corpus, guests, done, says)
     finally:
         # Also after Ctrl-C.
         corpus.write()
-        for number, played in enumerate(done.divergences, 1):
-            _write_files(played, target, out / str(number))
-            print(*render_failure(played.result), sep="\n")
-            print(f"  programs    {one_line(str(out / str(number)))}\n")
+        show_new()
         if done.counts.programs:
             print(*_summary(done, corpus, seed, deadline.elapsed), sep="\n")
     found = counted(len(done.divergences), "divergence") if done.divergences else "no divergence"
