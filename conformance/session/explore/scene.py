@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.client.addresses import PAGE, WORDS
+from conformance.client.memory import discard
 from conformance.client.tasks import Task, first_task
 from conformance.client.tracefs import SYSTEM
 from conformance.model.state.events import Event
-from conformance.model.state.world import Release, Remove, World
+from conformance.model.state.world import FixUp, Release, Remove, World
 from conformance.session.explore.choices import Choices
 
 #: Few names: most actions meet an event that an earlier one has made.
@@ -76,19 +77,39 @@ class Scene:
     def settle(self, *, above: int = 0) -> None:
         """Wait for deferred work, if more than ``above`` pieces of it may be pending.
 
-        References are dropped in the order in which the kernel began to: an event whose last one is
-        dropped now goes after all of them.
+        References are dropped, and faults fixed up, in the order in which the kernel began to: an
+        event whose last reference is dropped now goes after all others, and a page that is faulted
+        in now comes after all others.
         """
-        pending = self.world.pending
-        if len(pending) <= above and not self.ue.lockstep.subject.model.is_ambiguous:
+        pending, ambiguous = self.world.pending, self.ue.lockstep.subject.model.is_ambiguous
+        if len(pending) <= above and not ambiguous:
             return
-        if self.remote and any(isinstance(each, Release | Remove) for each in pending):
+        if self.remote and (ambiguous or any(isinstance(each, FixUp) for each in pending)):
+            self._wait_for_faults()
+        if self.remote and any(isinstance(each, Release | Remove) for each in self.world.pending):
             data = self.keeper().open_data()
             word = data.process.word_at(_LAST_WORD, value=None)
             data.register(self.ue.name("last"), word=word)
             data.unregister(word)
             data.close()
         self.ue.tracefs.status(eventually=True)
+
+    def _wait_for_faults(self) -> None:
+        """Wait for an enable bit in a page that is faulted in after all others.
+
+        A word that is not written may be left so, or still wait for its turn.
+        """
+        keeper, name = self.keeper(), self.ue.name("fault")
+        data, page = keeper.open_data(), keeper.map()
+        word = keeper.word_at(page, value=None)
+        data.register(name, word=word)
+        self.ue.call(discard, keeper, page)
+        self.ue.tracefs.enable(name)
+        self.ue.tracefs.status(eventually=True)
+        self.ue.tracefs.disable(name)
+        data.unregister(word)
+        keeper.unmap(page)
+        data.close()
 
     # Processes
 
