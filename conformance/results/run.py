@@ -209,13 +209,10 @@ class RunRecord:
     def tally(self) -> dict[str, int]:
         """The number of cases in the words of reports; only ALWAYS_SHOWN is shown if zero.
 
-        What failed afterwards is what the kernel kept of a case, or did after it.  A contradicted
-        switch is counted unless its own case failed.
+        What failed afterwards is what the kernel kept of a case, or did after it.
         """
         fails = failing(self.head.fail_on)
         failed = [case for case in self.cases if case.outcome in fails]
-        ids = {case.id for case in failed}
-        unshown = [each for each in self.contradictions if each.case not in ids]
         return {
             "passed": self.count(Outcome.PASS),
             "known bugs": self.count(Outcome.XFAIL),
@@ -224,7 +221,6 @@ class RunRecord:
             "noted": self.count(*{Outcome.NOTE} - fails),
             "failed": sum(not case.aftermath_of for case in failed),
             "failed afterwards": sum(bool(case.aftermath_of) for case in failed),
-            "contradicted": sum(each.outcome in fails for each in unshown),
             "skipped": self.count(Outcome.SKIP),
             "undecided": self.count(Outcome.ERROR),
             "not run": self.missing,
@@ -232,12 +228,16 @@ class RunRecord:
 
     @property
     def counts(self) -> list[str]:
-        """The tally in words, such as `1 known bug`."""
-        return [
+        """The tally in words, and the contradicted switches that fail the run without a case."""
+        words = [
             f"{number} {word[:-1] if number == 1 and word == 'known bugs' else word}"
             for word, number in self.tally.items()
             if number or word in ALWAYS_SHOWN
         ]
+        failed = {case.id for case in self.cases if self.head.fails(case.outcome)}
+        switches = [each for each in self.contradictions if self.head.fails(each.outcome)]
+        number = sum(each.case not in failed for each in switches)
+        return [*words, f"{number} contradicted"] if number else words
 
     def count(self, *outcomes: Outcome) -> int:
         """How many cases ended with one of these outcomes."""
