@@ -12,7 +12,7 @@ from conformance.client.memory import discard
 from conformance.client.tasks import Task, first_task
 from conformance.client.tracefs import SYSTEM
 from conformance.model.state.events import Event
-from conformance.model.state.world import FixUp, Release, Remove, World
+from conformance.model.state.world import Release, Remove, World
 from conformance.session.explore.choices import Choices
 
 #: Few names: most actions meet an event that an earlier one has made.
@@ -57,8 +57,11 @@ class Scene:
     submitted: bool = False
     # Address and bit of registrations that were undone.
     gone: list[tuple[int, int]] = field(default_factory=list)
-    # The process that waits for deferred work.
+    # Whether page faults may wait of which the model does not know.
+    raced: bool = False
+    # The process that waits for deferred work, and its page that is faulted in.
     waiting: Any = None
+    last_page: int = 0
     started: set[str] = field(default_factory=set)
     executed: set[str] = field(default_factory=set)
 
@@ -77,14 +80,14 @@ class Scene:
     def settle(self, *, above: int = 0) -> None:
         """Wait for deferred work, if more than ``above`` pieces of it may be pending.
 
-        References are dropped, and faults fixed up, in the order in which the kernel began to: an
-        event whose last reference is dropped now goes after all others, and a page that is faulted
-        in now comes after all others.
+        References are dropped in the order in which the kernel began to: an event whose last one is
+        dropped now goes after all of them.
         """
-        pending, ambiguous = self.world.pending, self.ue.lockstep.subject.model.is_ambiguous
-        if len(pending) <= above and not ambiguous:
+        pending = self.world.pending
+        if len(pending) <= above and not self.ue.lockstep.subject.model.is_ambiguous:
             return
-        if self.remote and (ambiguous or any(isinstance(each, FixUp) for each in pending)):
+        if self.raced:
+            self.raced = False
             self._wait_for_faults()
         if self.remote and any(isinstance(each, Release | Remove) for each in self.world.pending):
             data = self.keeper().open_data()
@@ -97,18 +100,17 @@ class Scene:
     def _wait_for_faults(self) -> None:
         """Wait for an enable bit in a page that is faulted in after all others.
 
-        A word that is not written may be left so, or still wait for its turn.
+        After a race, a word that is not written may stay so, or its fault may still wait.
         """
         keeper, name = self.keeper(), self.ue.name("fault")
-        data, page = keeper.open_data(), keeper.map()
-        word = keeper.word_at(page, value=None)
+        self.last_page = self.last_page or keeper.map()
+        data, word = keeper.open_data(), keeper.word_at(self.last_page, value=None)
         data.register(name, word=word)
-        self.ue.call(discard, keeper, page)
+        self.ue.call(discard, keeper, self.last_page)
         self.ue.tracefs.enable(name)
         self.ue.tracefs.status(eventually=True)
         self.ue.tracefs.disable(name)
         data.unregister(word)
-        keeper.unmap(page)
         data.close()
 
     # Processes

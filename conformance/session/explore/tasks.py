@@ -130,5 +130,6 @@ def burst(scene: Scene) -> None:
                 steps.append(scene.ue.call(Discard, task.actor, page, PAGE))
     task.fifo()
     scene.ue.call(race, task, scene.ue.call(track, task, *steps))
+    scene.raced = True
     for each in clones:
         inherit(scene, task, task.adopt(each))
