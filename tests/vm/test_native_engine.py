@@ -45,6 +45,22 @@ def test_slot_holds_a_descriptor(host: Host, tmp_path: Path) -> None:
     ]
 
 
+def test_failed_call_leaves_its_slot_empty(host: Host) -> None:
+    def opening(path: bytes, slot: int) -> list[object]:
+        return ["sys", OPEN, [AT_FDCWD, {"in": (path + b"\0").hex()}, 0, 0], slot]
+
+    results = host.call(
+        opening(b"/dev/null", 5),
+        ["sys", CLOSE, [{"fd": 5}], None],
+        # It has the number that slot 5 had.
+        opening(b"/dev/null", 6),
+        opening(b"/missing", 5),
+        ["sys", READ, [{"fd": 5}, {"out": 4}, 4], None],
+        ["sys", CLOSE, [{"fd": 6}], None],
+    )
+    assert [each["errno"] for each in results] == [0, 0, 0, errno.ENOENT, errno.EBADF, 0]
+
+
 def test_descriptor_through_memory(host: Host) -> None:
     where = page_of(host)
     opened, put, taken, closed, empty, unreadable = host.call(

@@ -100,9 +100,11 @@ static enum progress perform_syscall(struct rest body, struct result *result)
 	}
 	*result = answered(syscall((long)call->number, plain[0], plain[1], plain[2], plain[3],
 				   plain[4], plain[5]));
-	if (!result->error && call->slot >= 0) {
-		keep((size_t)call->slot, (int32_t)result->value);
-		result->value = 0;
+	if (call->slot >= 0) {
+		/* A failed call leaves the slot empty: an earlier program may have used it. */
+		keep((size_t)call->slot, result->error ? -1 : (int32_t)result->value);
+		if (!result->error)
+			result->value = 0;
 	}
 	if (answer && result->value > 0)
 		result->length =
