@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from conformance.abi.profile import ProfileError, Release
 
-# One release per series that was booted, modified in user_events at most.
+# One release per series that was booted, modified in user_events or outside of tracing at most.
 CALIBRATED = tuple(
     map(
         Release.parse,
         (
             *("5.19", "6.0.1", "6.1.192", "6.2.1", "6.3.8", "6.5", "6.6.63", "6.7.3"),
             *("6.8.1", "6.9", "6.11.11", "6.12.117", "6.13.2", "6.14", "6.17"),
-            *("6.18.33", "6.19", "7.1.5", "7.2.12", "7.3.4"),
+            *("6.18.33", "6.19", "7.0", "7.1.5", "7.2.12", "7.3.4"),
         ),
     )
 )
