@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from conformance import ops
 from conformance.abi.uapi import Layout
@@ -40,6 +41,12 @@ _SILENT = (
     *(ops.MemoryFile, ops.WriteFile, ops.WritePid, ops.Exit),
     *(tasks.SpawnDriver, tasks.Clone, tasks.Exec, tasks.ExitTask, tasks.Die),
 )
+# What the descriptor of a call is called, if the call does not open a path.
+_DESCRIPTORS: Mapping[type[Any], str] = {
+    ops.PerfEventOpen: "perf_fd",
+    ops.MemoryFile: "memfd",
+    ops.Bpf: "bpf_fd",
+}
 _PAGE = re.compile(r"\bpage\d*\b")
 # Stands for the answer of a call from which the kernel did not return.
 _NO_ANSWER = "?"
@@ -157,8 +164,14 @@ class Listing:
             actor = each.actor
             if isinstance(each, ops.Open):
                 self.names.opened(actor, each.slot, path=each.path)
-            elif isinstance(each, ops.PerfEventOpen):
-                self.names.opened(actor, each.slot, kind="perf_fd")
+            elif isinstance(each, ops.PerfEventOpen | ops.MemoryFile | ops.Bpf):
+                if each.slot is not None:
+                    self.names.opened(actor, each.slot, kind=_DESCRIPTORS[type(each)])
+            elif isinstance(each, ops.Socketpair):
+                self.names.opened(actor, each.slot, kind="socket")
+                self.names.opened(actor, each.other_slot, kind="socket")
+            elif isinstance(each, ops.ReceiveDescriptor):
+                self.names.opened(actor, each.new_slot, kind="received_fd")
             elif isinstance(each, ops.Dup):
                 kind = self.names.descriptor(actor, each.slot).rstrip("0123456789")
                 self.names.opened(actor, each.new_slot, kind=kind)

@@ -11,6 +11,7 @@ from conformance import ops
 from conformance.abi import uapi
 from conformance.client.executor import ModelExecutor
 from conformance.client.lockstep import Step
+from conformance.client.memory import memory_file
 from conformance.client.user_events import UserEvents
 from conformance.listing.listing import Listing
 from conformance.listing.names import plain_names
@@ -43,6 +44,14 @@ def forks(ue: UserEvents) -> None:
     child.store(page, b"\0")
     data.of(child).ioctl(0xC0002A00, 0)
     assert ue.tracefs.status()
+
+
+def maps_a_file(ue: UserEvents) -> None:
+    ue.open_data()
+    file = memory_file(ue.process)
+    ue.open_data()
+    page = file.map()
+    ue.process.load(page, 4)
 
 
 def fails(ue: UserEvents) -> None:
@@ -83,6 +92,18 @@ def fails(ue: UserEvents) -> None:
                 "11. p2: memcpy(page, [00], 1)",
                 "12. p2: ioctl(fd, DIAG_IOCSREG with size 0, NULL) = -1 ENOTTY",
                 '14. root: cat user_events_status = "e1\\n"',
+            ],
+        ),
+        (
+            maps_a_file,
+            [
+                '4. p1: fd = open("user_events_data", O_RDWR)',
+                '5. p1: memfd = memfd_create("", MFD_CLOEXEC)',
+                "6. p1: ftruncate(memfd, 0x1000) = 0",
+                '7. p1: fd2 = open("user_events_data", O_RDWR)',
+                "8. p1: memfd_page = mmap(NULL, 0x1000, PROT_READ | PROT_WRITE, MAP_SHARED, "
+                "memfd, 0)",
+                "9. p1: *(u32 *)memfd_page == 0x0",
             ],
         ),
         (
