@@ -193,6 +193,16 @@ BUGS: tuple[Switch, ...] = (
         backports={(6, 9): 5},
     ),
     _bug(
+        "eventfs-long-name-hangs",
+        "a task that looks up an event whose name exceeds 255 bytes waits for itself for ever",
+        kind=Kind.BASE,
+        introduced=(6, 6),
+        fix="eventfs: Fix events beyond NAME_MAX blocking tasks",
+        fixed=(6, 7),
+        backports={(6, 6): 18},
+        fingerprints=("hang:d_alloc_parallel",),
+    ),
+    _bug(
         "hist-signed",
         "a histogram shows signed keys as unsigned",
         kind=Kind.BASE,

@@ -41,6 +41,7 @@ BASE_DATES = {
         ("7.0.6", "7.0.7"),
         ("7.0", "7.1"),
     ),
+    "eventfs-long-name-hangs": (("6.6.17", "6.6.18"), ("6.6", "6.7")),
     "tracefs-inode-leak": (("6.9.4", "6.9.5"), ("6.9", "6.10")),
     "long_values_as_symbols": (("6.14", "6.15"),),
     "unprintable_text_as_hex": (("6.18", "6.19"),),

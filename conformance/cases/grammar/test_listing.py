@@ -53,7 +53,12 @@ def test_listing_cut_off(ue: UserEvents, name: str) -> None:
     assert whole.next().errno == ""
 
 
-@case(profiles="5.18..6.7", without="directories_of_any_name", bug="event-name-slash")
+@case(
+    profiles="5.18..6.7",
+    without="directories_of_any_name",
+    bug="event-name-slash eventfs-long-name-hangs",
+    isolation="fatal",
+)
 @spec("trace_events.c:event_create_dir; fs/tracefs/inode.c:start_creating")
 @variants({"slash-within": "x/y", "empty": "", "way-up": "../x", "too-long": "y" * 256})
 def test_listing_left_out(ue: UserEvents, name: str) -> None:
@@ -74,6 +79,8 @@ def test_listing_left_out(ue: UserEvents, name: str) -> None:
     profiles="5.18..",
     without="directories_of_any_name",
     tier="full",
+    bug="eventfs-long-name-hangs",
+    isolation="fatal",
 )
 def test_listing_too_long(ue: UserEvents) -> None:
     """The files of an event whose name exceeds NAME_MAX cannot be opened: ENAMETOOLONG."""
