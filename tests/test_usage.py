@@ -34,6 +34,14 @@ def test_mistake_is_named(uevt: Uevt, words: str, message: str) -> None:
     assert len(printed.err.splitlines()) == 1
 
 
+@pytest.mark.parametrize(("words", "verb"), [([], "matrix"), (["kernels"], "build")])
+def test_help_for_a_command_without_its_verb(uevt: Uevt, words: list[str], verb: str) -> None:
+    printed = uevt(*words, code=2)
+    assert printed.out == ""
+    assert printed.err.startswith(f"usage: {' '.join(['uevt', *words])} ")
+    assert verb in printed.err
+
+
 def test_an_installation_without_its_checkout(
     uevt: Uevt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

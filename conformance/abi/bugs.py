@@ -194,7 +194,7 @@ BUGS: tuple[Switch, ...] = (
     ),
     _bug(
         "eventfs-long-name-hangs",
-        "a task that looks up an event whose name exceeds 255 bytes waits for itself for ever",
+        "looking up an event whose name exceeds 255 bytes never returns",
         kind=Kind.BASE,
         introduced=(6, 6),
         fix="eventfs: Fix events beyond NAME_MAX blocking tasks",
