@@ -16,10 +16,11 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo '  (KERNEL=$(KERNEL) selects the kernel; PYTEST_ARGS="-k name" is passed to pytest)'
 
-setup: ## install missing host packages and create .venv; does nothing the second time
-	@.ci/setup
+setup: ## install host packages, and uevt with its development tools into .venv; once
+	@.ci/setup dev
 
-conformance: setup ## build Linux 6.12, boot it, and judge its user_events ABI
+conformance: ## build Linux 6.12, boot it, and judge its user_events ABI
+	@.ci/setup
 	@$(BIN)/uevt run --kernel $(KERNEL)
 
 matrix: setup ## run all cases on every default kernel; refresh docs/results

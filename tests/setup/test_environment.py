@@ -57,7 +57,7 @@ def test_environment_is_created_once(machine: FakeMachine, checkout: Path) -> No
     assert (answer.code, answer.out) == (0, "")
     assert verbs(machine) == ["venv", "pip"]
     pip = machine.calls[1]
-    assert pip.endswith(" --editable .[dev]")
+    assert pip.endswith(" --editable .")
     assert "--isolated" not in pip
     assert "index" not in pip
 
@@ -133,7 +133,7 @@ def test_another_extra_is_added_to_the_environment_once(
     for extra in ((), ("browser",), (), ("browser",)):
         assert machine.run(checkout / ".ci/environment", *extra).code == 0
     assert verbs(machine) == ["venv", "pip", "pip"]
-    assert machine.calls[2].endswith(" --editable .[dev,browser]")
+    assert machine.calls[2].endswith(" --editable .[browser]")
 
 
 @pytest.mark.parametrize(
