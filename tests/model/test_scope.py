@@ -5,12 +5,16 @@ from __future__ import annotations
 import mmap
 import os
 
+import pytest
+
 from conformance import ops
 from conformance.abi import uapi
 from conformance.abi.profile import profile_for
+from conformance.model.errors import NotModelled
 from conformance.model.machine import Model
 
 DATA = "/sys/kernel/tracing/user_events_data"
+TRACE = "/sys/kernel/tracing/trace"
 STRUCT, NAME, WORDS = 0x10000, 0x11000, 0x20000
 READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE
 EVENTS = 20
@@ -43,11 +47,11 @@ def register(model: Model, number: int, slot: int = 3) -> set[str]:
     return performed(model, ops.Ioctl("p1", slot, uapi.DIAG_IOCSREG, STRUCT))
 
 
-def unregister(model: Model, number: int) -> set[str]:
+def unregister(model: Model, number: int, slot: int = 3) -> set[str]:
     """Unregister its bit: the kernel drops the reference later."""
     unreg = {"size": 16, "disable_addr": WORDS + 4 * number}
     performed(model, ops.Store("p1", STRUCT, uapi.USER_UNREG.pack(unreg)))
-    return performed(model, ops.Ioctl("p1", 3, uapi.DIAG_IOCSUNREG, STRUCT))
+    return performed(model, ops.Ioctl("p1", slot, uapi.DIAG_IOCSUNREG, STRUCT))
 
 
 def delete(model: Model, number: int) -> set[str]:
@@ -85,3 +89,33 @@ def test_a_held_event_is_busy_whatever_is_pending() -> None:
     unregister(model, 0)
     # The descriptor still refers to it.
     assert delete(model, 0) == {"EBUSY"}
+
+
+def recorded(model: Model, number: int) -> None:
+    """Write a record of an event that the second descriptor registers; its removal follows."""
+    enable = f"/sys/kernel/tracing/events/user_events/e{number}/enable"
+    assert register(model, number, slot=4) == {""}
+    assert performed(model, ops.WriteFile("p1", enable, b"1", os.O_WRONLY)) == {""}
+    performed(model, ops.Store("p1", STRUCT, bytes(8)))
+    assert performed(model, ops.Write("p1", 4, STRUCT, 8)) == {""}
+    assert performed(model, ops.WriteFile("p1", enable, b"0", os.O_WRONLY)) == {""}
+    assert unregister(model, number, slot=4) == {""}
+    performed(model, ops.Close("p1", 4))
+    model.settle()
+
+
+def test_the_id_of_a_record_is_known_without_pending_removals() -> None:
+    model = started()
+    recorded(model, 0)
+    shown = model.step(ops.ReadFile("p1", TRACE, ops.View.RECORDS))
+    assert b"Unknown type" in (shown[0].data or b"")
+
+
+def test_a_removal_during_a_registration_leaves_the_ids_open() -> None:
+    model = started()
+    register(model, 1)
+    unregister(model, 1)
+    performed(model, ops.Close("p1", 3))
+    recorded(model, 0)
+    with pytest.raises(NotModelled, match="id of a removed"):
+        model.step(ops.ReadFile("p1", TRACE, ops.View.RECORDS))

@@ -127,6 +127,9 @@ class EventTable:
         self.creates_directories = True
         # The id of the first event, once a case has read it while the event was the only one.
         self.first_id: int | None = None
+        # Whether an event was created while another one waited for its removal: which of the two
+        # took the lower id is unknown from then on.
+        self.ids_unknown = False
         self._created = 0
         self._ids_used = 0
         self._freed_ids: list[int] = []
@@ -145,8 +148,14 @@ class EventTable:
         return list(self._by_serial.values())
 
     def with_id(self, number: int) -> Event | None:
-        """The event that has an id at present."""
-        return next((each for each in self._by_serial.values() if each.id == number), None)
+        """The event that has an id at present.
+
+        Raises NotModelled for the id of a removed event if another event may have it.
+        """
+        found = next((each for each in self._by_serial.values() if each.id == number), None)
+        if found is None and self.ids_unknown:
+            raise NotModelled("which event has the id of a removed one: settle before you register")
+        return found
 
     def find(self, serial: int) -> Event | None:
         """The event with a serial, None if it was removed."""
@@ -248,7 +257,7 @@ class EventTable:
 
     def _take_id(self) -> int:
         """trace_output.c:register_trace_event(): the lowest free id, or a new one."""
-        if self._freed_ids and self.profile.has("ids_reused"):
+        if self._freed_ids and self.profile.has("ids_reused") and not self.ids_unknown:
             return heappop(self._freed_ids)
         self._ids_used += 1
         return _FIRST_ID + self._ids_used

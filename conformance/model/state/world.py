@@ -6,6 +6,7 @@ order.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from conformance.abi.profile import Generation, Profile
@@ -118,6 +119,24 @@ class World:
         return event
 
     # Lifetime
+
+    def register(self, raw: str, flags: int, *, capable: bool) -> Event:
+        """user_event_parse_cmd(): find or create an event.  Raises Errno and RawReturn."""
+        created = self.table.created
+        event = self.table.register(raw, flags, capable=capable)
+        if self.table.created > created and self._removes_later():
+            self.table.ids_unknown = True
+        return event
+
+    def _removes_later(self) -> bool:
+        """Whether pending work may remove an event, and free its id."""
+        for each, count in Counter(self.pending).items():
+            if isinstance(each, Remove):
+                return True
+            event = self.table.find(each.event) if isinstance(each, Release) else None
+            if event is not None and not event.self_reference and event.references <= count:
+                return True
+        return False
 
     def put(self, serial: int) -> None:
         """Drop a reference; the last one of an auto-delete event starts its removal."""

@@ -53,7 +53,7 @@ def read_page(world: World, operation: ops.ReadPage) -> Answer:
     _check_waiting(file, taken)
     shown = [
         trace_page.PageRecord(
-            own_type=record.id == event.id,
+            own_type=world.table.with_id(record.id) is event,
             own_pid=record.tid == process.tid,
             record=record.raw,
         )
