@@ -7,6 +7,7 @@ handles those written in the same second as the index.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ _NUMBER = re.compile(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION) *= *(\S*)$", 
 # What a build in the tree leaves there, by which the kernel's Makefile refuses another build
 # (outputmakefile); some repositories track it.
 _BUILT = re.compile(rb"\.config|include/(config|generated)/.*|arch/[^/]+/include/generated/.*")
+# Sources that no .gitignore may leave out: some repositories track files that theirs names.
+_NEEDED = (_MAKEFILE, _LINUX.encode(), b"arch/x86/kernel/vmlinux.lds.S")
 # Lines by which .gitignore of a packaged source ignores the source itself.
 _IGNORE_ALL = frozenset({"*", "/*"})
 
@@ -149,8 +152,12 @@ class UsersTree:
         if _MAKEFILE not in found:
             rules = [f"--exclude={rule}" for rule in _top_level_rules(self.directory)]
             found = _files(ours.run(*wanted, *rules, deadline=deadline))
-        if _MAKEFILE not in found:
-            raise NoKernelTree(self.directory, "its .gitignore leaves out the Makefile")
+        for needed in map(os.fsdecode, (path for path in _NEEDED if path not in found)):
+            if (self.directory / needed).exists():
+                raise UserMistake(
+                    f"the .gitignore of {self.directory} leaves out {needed}",
+                    "remove that rule, or give a checkout, whose tracked files are taken",
+                )
         return _joined(found)
 
     # Commit

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from host.progress import silent
-from kernels.errors import HostTrouble
+from kernels.errors import HostTrouble, UserMistake
 from kernels.store.store import Store
 from kernels.trees.user_tree import entry_of
 from kernels.trees.worktrees import WorkTree
@@ -57,6 +57,16 @@ def test_copy_has_sources_and_no_products(tree: Path, store: Store, packaged: bo
     assert os.access(copy / "scripts/run.sh", os.X_OK)
     assert not os.access(copy / "Makefile", os.X_OK)
     assert everything(tree) == before
+
+
+def test_gitignore_that_leaves_out_sources_is_refused(tree: Path, store: Store) -> None:
+    script = tree / "arch/x86/kernel/vmlinux.lds.S"
+    script.parent.mkdir(parents=True)
+    script.touch()
+    with (tree / ".gitignore").open("a") as file:
+        file.write("*.S\n")
+    with pytest.raises(UserMistake, match=r"gitignore of .* leaves out arch/x86/kernel/vmlinux"):
+        copied(tree, store)
 
 
 def test_only_differing_files_are_written(tree: Path, store: Store) -> None:
