@@ -47,6 +47,7 @@ def render_summary(
     lines += _skipped(record)
     lines += _reruns(record)
     lines += _contradictions(record)
+    lines += _shortest(record)
     if directory is not None:
         report, programs = directory / REPORT, directory / REPRODUCERS
         if programs.is_dir():
@@ -85,6 +86,18 @@ def _failures(record: RunRecord, shown: Collection[str]) -> list[str]:
     if len(causes) > DETAILED:
         lines += [f"{counted(len(causes), 'difference')}; results.json has the details", ""]
     return lines
+
+
+def _shortest(record: RunRecord) -> list[str]:
+    """Of several causes, the failure to read first, with the command that runs it again."""
+    failures = [case for case in record.cases if record.head.fails(case.outcome)]
+    readable = [case for case in failures if case.mismatches and case.evidence.steps]
+    if len(by_cause(readable)) < 2:
+        return []
+    case = min(readable, key=lambda each: len(each.evidence.steps))
+    steps = counted(len(case.evidence.steps), "step")
+    command = record.head.command_for(case)
+    return [f"shortest  {case.id}, {steps}" + (f": {one_line(command)}" if command else "")]
 
 
 def _facts(record: RunRecord) -> list[str]:

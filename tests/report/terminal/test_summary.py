@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from conformance.report.terminal.summary import render_summary
-from conformance.results.case_result import Evidence
+from conformance.results.case_result import CaseResult, Evidence, Mismatch
 from conformance.results.outcome import Level, Outcome, SkipReason
 from conformance.results.run import Functions, KernelFacts, RunRecord
 from conformance.results.verdict import verdict_line
@@ -136,6 +136,18 @@ def test_many_causes_do_not_bury_the_summary() -> None:
     assert "676 differences; results.json has the details" in shown
     assert "FAIL write.zz: Ezz" in shown
     assert len(shown) < 800
+
+
+def test_of_several_causes_the_shortest_program_is_named() -> None:
+    def failing(name: str, steps: int) -> CaseResult:
+        mismatch = Mismatch(steps, "errno", f"E{steps}", "")
+        program = Evidence(steps=("p1: fd = open()",) * steps)
+        return case(name, Outcome.FAIL, mismatches=(mismatch,), evidence=program)
+
+    long, short = failing("write.a", 9), failing("write.b", 4)
+    assert not [line for line in lines(run(long)) if line.startswith("shortest")]
+    shown = lines(run(long, short, head=head(asked=("--kernel=6.12",))))
+    assert "shortest  write.b, 4 steps: uevt run --kernel 6.12 -k write.b" in shown
 
 
 def test_the_functions_that_decide_deviating_cases_are_ranked() -> None:
