@@ -6,6 +6,7 @@ A kernel must pass a strict run of all cases, without exactly the bugs that its 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -27,6 +28,8 @@ def main() -> int:
     unknown = sorted({*bugs} - {*names})
     if unknown:
         parser.error(f"no patch in {PATCHES}: {', '.join(unknown)}")
+    # As Ctrl-C does: end the run, and remove its directory.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     return int(any([_judge([bug]) for bug in bugs] if bugs else [_judge(names)]))
 
 
