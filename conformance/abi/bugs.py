@@ -16,7 +16,7 @@ def _bug(
     symptom: str,
     *,
     kind: Kind = Kind.USER_EVENTS,
-    introduced: tuple[int, int] | None = None,
+    introduced: tuple[int, ...] | None = None,
     fix: str = "",
     fixed: tuple[int, int] | None = None,
     backports: Mapping[tuple[int, int], int] | None = None,
@@ -175,11 +175,21 @@ BUGS: tuple[Switch, ...] = (
         "tracefs-root-mode",
         "tracefs is mounted with mode 755, so that every user can enter it",
         kind=Kind.BASE,
-        # In 6.12 with "tracing: Fix tracefs mount options", which 6.11.8 has as well.
-        introduced=(6, 11),
+        # With "tracing: Fix tracefs mount options".
+        introduced=(6, 11, 8),
         fix="tracefs: Fix default permissions not being applied on initial mount",
         fixed=(7, 1),
         backports={(6, 12): 90, (6, 18): 30, (7, 0): 7},
+    ),
+    _bug(
+        "tracefs-mount-options",
+        "mounting tracefs again ignores the mount options",
+        kind=Kind.BASE,
+        # With "tracefs: Convert to new mount API".
+        introduced=(6, 10),
+        fix="tracing: Fix tracefs mount options",
+        fixed=(6, 12),
+        backports={(6, 11): 8},
     ),
     _bug(
         "tracefs-inode-leak",
@@ -201,6 +211,15 @@ BUGS: tuple[Switch, ...] = (
         fixed=(6, 7),
         backports={(6, 6): 18},
         fingerprints=("hang:d_alloc_parallel",),
+    ),
+    _bug(
+        "perf-program-runs-twice",
+        "a BPF program of a tracing event also runs at each sample, with a context of another type",
+        kind=Kind.BASE,
+        introduced=(6, 10),
+        fix="perf/bpf: Don't call bpf_overflow_handler() for tracing events",
+        fixed=(6, 11),
+        backports={(6, 10): 7},
     ),
     _bug(
         "hist-signed",

@@ -190,7 +190,8 @@ def applies(switch: Switch, release: Release) -> bool:
     """
     if release.series in switch.backports:
         return release.sublevel >= switch.backports[release.series]
-    if switch.introduced is not None and release.series < switch.introduced:
+    numbers = (*release.series, release.sublevel)
+    if switch.introduced is not None and numbers < switch.introduced:
         return True
     return switch.since is not None and release.series >= switch.since
 

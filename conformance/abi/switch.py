@@ -24,7 +24,7 @@ class Switch:
 
     A switch of a ``bug`` is on where the kernel does not have the bug: ``since`` is the release
     that fixed it, ``commit`` the fix ("" if there is none), ``says`` the symptom.  Releases before
-    ``introduced`` have the switch on as well.  A bug with ``fingerprints`` is recognised by the
+    ``introduced``, (major, minor) or a stable release, have the switch on as well.  A bug with ``fingerprints`` is recognised by the
     kernel report that it causes, others by the answers of the kernel.
     """
 
@@ -35,5 +35,5 @@ class Switch:
     backports: Mapping[tuple[int, int], int] = field(default_factory=dict)
     kind: Kind = Kind.USER_EVENTS
     bug: bool = False
-    introduced: tuple[int, int] | None = None
+    introduced: tuple[int, ...] | None = None
     fingerprints: tuple[str, ...] = ()

@@ -42,6 +42,8 @@ BASE_DATES = {
         ("7.0", "7.1"),
     ),
     "eventfs-long-name-hangs": (("6.6.17", "6.6.18"), ("6.6", "6.7")),
+    "tracefs-mount-options": (("6.11.7", "6.11.8"), ("6.11", "6.12")),
+    "perf-program-runs-twice": (("6.10.6", "6.10.7"), ("6.10", "6.11")),
     "tracefs-inode-leak": (("6.9.4", "6.9.5"), ("6.9", "6.10")),
     "long_values_as_symbols": (("6.14", "6.15"),),
     "unprintable_text_as_hex": (("6.18", "6.19"),),

@@ -7,6 +7,7 @@ called: here by a write(2) to user_events_data.
 from conformance import ops
 from conformance.cases.case import doc, surface, variants
 from conformance.cases.support.kprobes import (
+    PLAIN,
     SAMPLE,
     add_kprobe,
     call_function,
@@ -29,12 +30,13 @@ case = surface(
 )
 
 
-@case(doc="BPF_PROG_TYPE_KPROBE: 0 ignores the event, anything else stores it")
-@variants(("0", 0, 0), ("1", 1, 1), ("7", 7, 1), ("minus-1", -1, 1))
+@case(switch="perf-program-runs-twice")
+@doc("BPF_PROG_TYPE_KPROBE: 0 ignores the event, anything else stores it")
+@variants(("1", 1, 1), ("7", 7, 1), ("minus-1", -1, 1), ("0", 0, 0))
 def test_kprobe_stores(ue: UserEvents, answer: int, samples: int) -> None:
     """A kprobe program that returns 0 suppresses the event; any other value records it."""
     data, name = ue.open_data(), add_kprobe(ue)
-    event = listen_to(ue.process, name)
+    event = listen_to(ue.process, name, PLAIN)
     ring = event.map()
     call_function(data)
     sample = without_raw(ue, SAMPLE, record=16)
@@ -43,7 +45,8 @@ def test_kprobe_stores(ue: UserEvents, answer: int, samples: int) -> None:
     assert program.errno == ""
     assert event.set_program(program.slot).value == 0
     call_function(data)
-    assert runs_of(counts) == 1
+    # One that is suppressed is no sample.
+    assert runs_of(counts) == ue.bug("perf-program-runs-twice", fixed=1, present=1 + samples)
     assert ring.records() == [sample] + [sample] * samples
     assert event.count == 1 + samples
 

@@ -3,7 +3,7 @@
 from conformance.cases.case import doc, spec, surface
 from conformance.cases.support.bpf_recorder import Recorder
 from conformance.client.addresses import PAGE
-from conformance.client.perf import open_perf
+from conformance.client.perf import COUNTING, open_perf
 from conformance.client.user_events import UserEvents
 
 DOC = "Command Format: fields follow the name; silent about when two definitions are equal"
@@ -142,7 +142,7 @@ def test_bpf_programs_run(ue: UserEvents) -> None:
     """Only the 5.18 merge window runs a BPF program that is attached to an event."""
     event = ue.event("u64 a")
     recorder = Recorder(ue.process)
-    attached = recorder.attach(open_perf(ue.process, ue.name()))
+    attached = recorder.attach(open_perf(ue.process, ue.name(), COUNTING))
     if not ue.profile.has("bpf_programs_run"):
         assert attached.errno == ue.bug("bpf-never-runs", fixed="EINVAL", present="")
     assert event.write(bytes(8)).value == 12

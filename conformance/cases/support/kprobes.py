@@ -10,7 +10,7 @@ from conformance.abi.bpf import Helper, ProgramType
 from conformance.client.bpf import Bpf, Map
 from conformance.client.bpf_program import Program
 from conformance.client.data_file import DataFile
-from conformance.client.perf import PERIOD, PerfAttr, PerfEvent, open_perf
+from conformance.client.perf import COUNTING, PERIOD, PerfAttr, PerfEvent, open_perf
 from conformance.client.process import Process
 from conformance.client.tracefs import KPROBES
 from conformance.client.user_events import UserEvents
@@ -71,8 +71,8 @@ def add_kprobe(ue: UserEvents, stem: str = "k") -> str:
     return ue.name(stem)
 
 
-def listen_to(process: Process, name: str, attr: PerfAttr = PLAIN) -> PerfEvent:
-    """Open a perf event on a kprobe."""
+def listen_to(process: Process, name: str, attr: PerfAttr = COUNTING) -> PerfEvent:
+    """Open a perf event on a kprobe, by default one that only counts."""
     return open_perf(process, name, attr, system=KPROBES)
 
 

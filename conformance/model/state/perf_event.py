@@ -106,6 +106,8 @@ class PerfEvent:
     ring: Ring | None = None
     # Whether samples without PERF_SAMPLE_RAW are longer by the raw record.
     raw_unasked: bool = False
+    # Whether each sample runs the program again, with a context that the model does not know.
+    program_at_sample: bool = False
     # Events until the next sample, None if the period has not been set yet.
     until_sample: int | None = None
 
@@ -150,6 +152,11 @@ class PerfEvent:
         return 1
 
     def _sample(self, record: bytes) -> None:
+        """__perf_event_overflow(): a program that returns 0 suppresses the sample."""
+        if self.program is not None and self.program_at_sample:
+            context = bytes(self.program.context_size)
+            if not self.program.run(context, known=set()):
+                return
         if self.ring is None:
             return
         body = b""

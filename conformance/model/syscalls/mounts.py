@@ -74,7 +74,9 @@ def _mount(world: World, operation: credentials.Mount) -> Answer:
         readonly = process.namespace.find(operation.source)[1].readonly
     else:
         root, readonly = _new_root(world, process, operation.kind), False
-        _apply_options(world, root, operation.options)
+        # get_tree_single() finds the superblock of the initial mount.
+        if root != TRACEFS or world.profile.fixed("tracefs-mount-options"):
+            _apply_options(world, root, operation.options)
     mounts.append(Mount(operation.target, root, readonly))
     return Answer(0)
 

@@ -81,6 +81,7 @@ def open_event(world: World, process: Process, operation: ops.PerfEventOpen) -> 
         inherit=bool(flags & perf.ATTR_INHERIT),
         exclude_kernel=bool(flags & perf.ATTR_EXCLUDE_KERNEL),
         raw_unasked=not world.profile.has("raw_data_if_asked"),
+        program_at_sample=not world.profile.fixed("perf-program-runs-twice"),
         # perf_trace_add() sets the first period.
         until_sample=period if world.profile.has("first_period_counted") else None,
     )
