@@ -24,8 +24,9 @@ class Switch:
 
     A switch of a ``bug`` is on where the kernel does not have the bug: ``since`` is the release
     that fixed it, ``commit`` the fix ("" if there is none), ``says`` the symptom.  Releases before
-    ``introduced``, (major, minor) or a stable release, have the switch on as well.  A bug with ``fingerprints`` is recognised by the
-    kernel report that it causes, others by the answers of the kernel.
+    ``introduced``, (major, minor) or a stable release, have the switch on as well.  A bug with
+    ``fingerprints`` is recognised by the kernel report that it causes, others by the answers of
+    the kernel.
     """
 
     name: str
