@@ -32,8 +32,9 @@ _FIXED_BASE = "nokaslr"
 def directories_named(command: Sequence[str], work: Path) -> tuple[Path, ...]:
     """The directories of files that a command names by absolute paths, if guests lack them.
 
-    ``command`` is a program and its arguments, or one word for sh.  Guests have the host's
-    programs, and ``work`` as /host.  Raises UserMistake for a program above ``work``.
+    Files of /tmp, which guests have of their own, are named themselves.  ``command`` is a program
+    and its arguments, or one word for sh.  Guests have the host's programs, and ``work`` as /host.
+    Raises UserMistake for a program above ``work``.
     """
     words = list(command) if len(command) > 1 else _words_of(command[0])
     program = Path(os.path.normpath(work / words[0])) if words else work
@@ -43,8 +44,9 @@ def directories_named(command: Sequence[str], work: Path) -> tuple[Path, ...]:
     named = [Path(word) for word in words if word.startswith("/")]
     missing = [each for each in named if each.parts[2:] and each.parts[1] not in _IN_GUESTS]
     # Path.is_file() raises for names that are too long, and in directories without access.
-    found = [each.parent for each in missing if os.path.isfile(each)]  # noqa: PTH113
-    return tuple(dict.fromkeys(found))
+    found = [each for each in missing if os.path.isfile(each)]  # noqa: PTH113
+    own = Path("/tmp")
+    return tuple(dict.fromkeys(each if each.parent == own else each.parent for each in found))
 
 
 def _words_of(line: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
 
@@ -51,6 +52,11 @@ def test_directory_of_a_named_file_is_exported(named: Path, command: list[str]) 
 )
 def test_nothing_else_is_exported(named: Path, command: list[str]) -> None:
     assert directories_named(command, named.parents[1] / "work") == ()
+
+
+def test_file_of_tmp_is_exported_alone() -> None:
+    with NamedTemporaryFile(dir="/tmp") as file:
+        assert directories_named([file.name], Path("/")) == (Path(file.name),)
 
 
 def test_program_above_the_working_directory_is_refused(named: Path) -> None:

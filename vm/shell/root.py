@@ -22,6 +22,8 @@ _SETTINGS = (
     *("alternatives", "bash.bashrc", "bashrc", "group", "inputrc", "ld.so.cache", "ld.so.conf"),
     *("ld.so.conf.d", "localtime", "nsswitch.conf", "os-release", "passwd", "terminfo"),
 )
+#: Where directories are whose files are links.
+_BEHIND_LINKS = "/mnt"
 _OPTIONS = "trans=virtio,version=9p2000.L,access=any,msize=524288"
 #: Programs do not change; in the work directory the host's changes must be seen.
 _CACHED, _COHERENT = f"{_OPTIONS},cache=loose", f"{_OPTIONS},cache=mmap"
@@ -50,7 +52,7 @@ def root_of(
     """The root with the programs of ``host``, and ``work`` as WORK, writable.
 
     ``tools`` is a directory for TOOLS, writable as well.  ``more`` directories are read-only, and
-    where they are on the host.  Without ``work`` all of it is read-only.
+    where they are on the host; a file is there as a link.  Without ``work`` all of it is read-only.
     Raises OSError.
     """
     found = [host / name for name in PROGRAMS if (host / name).is_dir()]
@@ -69,8 +71,12 @@ def root_of(
             exports.append(Export(TOOLS[1:], tools, writable=True))
         mounts = [_mount(export, f"/{export.tag}") for export in exports]
         for number, path in enumerate(more):
-            exports.append(Export(f"more{number}", path))
-            mounts.append(_mount(exports[-1], str(path)))
+            exported, where = path, str(path)
+            if path.is_file():
+                exported, where = path.parent, f"{_BEHIND_LINKS}{path.parent}"
+                links += ((str(path), f"{_BEHIND_LINKS}{path}"),)
+            exports.append(Export(f"more{number}", exported))
+            mounts.append(_mount(exports[-1], where))
         yield Root(tuple(exports), tuple(mounts), links)
 
 
