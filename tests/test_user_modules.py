@@ -19,7 +19,7 @@ MODULES = ROOT / "fixtures" / "user_modules"
 PATIENCE = 600
 
 
-def run(out: Path, *arguments: str, keyword: str = "status.u") -> tuple[int, dict[str, Any], str]:
+def run(out: Path, *arguments: str, keyword: str = "status.") -> tuple[int, dict[str, Any], str]:
     """Run cases; exit code, results.json, and the output."""
     command = [sys.executable, "-m", "pytest", "conformance/cases", "-q", "--no-summary"]
     command += ["-p", "no:cacheprovider", f"--out={out}", f"-k{keyword}", *arguments]

@@ -34,13 +34,15 @@ def directories_named(command: Sequence[str], work: Path) -> tuple[Path, ...]:
 
     Files of /tmp, which guests have of their own, are named themselves.  ``command`` is a program
     and its arguments, or one word for sh.  Guests have the host's programs, and ``work`` as /host.
-    Raises UserMistake for a program above ``work``.
+    Raises UserMistake for a program whose path leads above ``work``.
     """
     words = list(command) if len(command) > 1 else _words_of(command[0])
-    program = Path(os.path.normpath(work / words[0])) if words else work
-    if words and words[0].startswith(".") and not program.is_relative_to(work):
+    if words and os.path.normpath(words[0]).startswith(".."):
+        program = Path(os.path.normpath(work / words[0]))
+        inside = program.is_relative_to(work)
         what = f"{words[0]}: the guest has the working directory as /host, and not what is above"
-        raise UserMistake(what, f"name the program by its absolute path: {program}")
+        path = f"./{program.relative_to(work)}" if inside else f"its absolute path: {program}"
+        raise UserMistake(what, f"name the program by {path}")
     named = [Path(word) for word in words if word.startswith("/")]
     missing = [each for each in named if each.parts[2:] and each.parts[1] not in _IN_GUESTS]
     # Path.is_file() raises for names that are too long, and in directories without access.
