@@ -72,9 +72,10 @@ def _program(
 
 
 def chosen(cases: tuple[CaseResult, ...], wanted: str, run: str) -> CaseResult:
-    """The result of a case; without a name the only one that deviates."""
+    """The result of a case, or of what it left; without a name the only one that deviates."""
     if wanted:
-        found = [each for each in cases if each.id == wanted]
+        found = [each for each in cases if each.aftermath_of == wanted and each.evidence.program]
+        found = found[:1] or [each for each in cases if each.id == wanted]
     else:
         found = [each for each in cases if each.unexpected]
         found = found or [each for each in cases if each.outcome is Outcome.XFAIL]

@@ -104,7 +104,9 @@ def documentation_link(docs: str) -> str:
 def _heading(result: CaseResult) -> str:
     facts = [result.level.words] if result.outcome in DEVIATIONS else []
     facts += [f"blame {result.blame}"] if result.blame not in (Blame.NONE, Blame.KERNEL) else []
-    return f"{result.outcome} {result.id} ({', '.join([*facts, f'{result.duration_s:.2f} s'])})"
+    # What a case left has no duration.
+    facts += [] if result.aftermath_of else [f"{result.duration_s:.2f} s"]
+    return f"{result.outcome} {result.id}" + (f" ({', '.join(facts)})" if facts else "")
 
 
 def _paragraph(text: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.abi.profile import Profile, ProfileError, profile_for
 from conformance.repro.errors import NotExpressible
 from conformance.repro.source import Description, c_program
-from conformance.results.case_result import CaseResult
+from conformance.results.case_result import LEFTOVER, CaseResult
 from conformance.results.multi_format import from_zero
 from conformance.results.run import RunHead
 
@@ -13,7 +13,8 @@ from conformance.results.run import RunHead
 def described(result: CaseResult, head: RunHead) -> Description:
     """The comment of its program."""
     about = f"user_events of {head.kernel.profile}; observed: {head.kernel.id}"
-    return Description(result.id, result.sentence, result.evidence.docs, about)
+    outlived = result.id.endswith(f".{LEFTOVER}")
+    return Description(result.id, result.sentence, result.evidence.docs, about, outlived)
 
 
 def profile_of(head: RunHead) -> Profile:

@@ -20,6 +20,8 @@ from conformance.results.recorded_program import RecordedStep
 
 _SECONDS = 120
 _WIDTH = 92
+# The beginning of the names of a program's events.
+_PREFIX = re.compile(r"\bt\d{5}_")
 _MODULE = re.compile(r"/sys/module/(\w+)/")
 # A word with its space; spaces in literals do not end it.
 _WORD = re.compile(r'(?:"(?:\\.|[^"\\])*"|struct |[^" ])+ ?| ')
@@ -44,12 +46,16 @@ _HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What the comment at the head of a program says."""
+    """What the comment at the head of a program says.
+
+    ``outlived``: the events of the program outlive it, which is to be shown.
+    """
 
     case: str
     sentence: str
     reference: str
     kernel: str
+    outlived: bool = False
 
 
 def c_program(steps: Sequence[RecordedStep], profile: Profile, description: Description) -> str:
@@ -178,8 +184,22 @@ class _Source:
         if self._actors.single:
             body = _indented(self._body)
             end = ['\tputs("as expected");', "\treturn 0;", "}"]
-            return ["int main(void)", "{", *checks, "", *body, "", *end]
-        return self._main_of_several(checks)
+            main = ["int main(void)", "{", *checks, "", *body, "", *end]
+        else:
+            main = self._main_of_several(checks)
+        return self._outlived(main) if self._about.outlived else main
+
+    def _outlived(self, main: list[str]) -> list[str]:
+        """The main function as one that another process performs."""
+        prefix = _PREFIX.search("\n".join(self._body))
+        if prefix is None or self._executes:
+            raise NotExpressible("what the program leaves is seen by nobody after execve(2)")
+        *perform, end = main
+        perform[0] = "static int perform(void)"
+        if not self._actors.single:
+            perform.append("\treturn 0;")
+        call = f'\treturn outlived(perform, "{prefix[0]}");'
+        return [*perform, end, "", "int main(void)", "{", call, "}"]
 
     def _main_of_several(self, checks: list[str]) -> list[str]:
         executed = [

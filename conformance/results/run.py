@@ -229,9 +229,12 @@ class RunRecord:
     @property
     def counts(self) -> list[str]:
         """The tally in words, and the contradicted switches that fail the run without a case."""
+        tally = self.tally
+        if not tally["failed"] and tally["failed afterwards"]:
+            del tally["failed"]
         words = [
             f"{number} {word[:-1] if number == 1 and word == 'known bugs' else word}"
-            for word, number in self.tally.items()
+            for word, number in tally.items()
             if number or word in ALWAYS_SHOWN
         ]
         failed = {case.id for case in self.cases if self.head.fails(case.outcome)}

@@ -81,6 +81,7 @@ class CaseRun:
         self._lockstep: Lockstep | None = None
         self._executor: Executor | None = None
         self._user_events: UserEvents | None = None
+        self._spec = ""
 
     def start(
         self, model: Model, executor: Executor, serial: int, *, ahead: bool = False
@@ -132,6 +133,11 @@ class CaseRun:
     def _recorded(self) -> tuple[tuple[RecordedStep, ...], str]:
         return record_within_limits(self._lockstep) if self._lockstep else ((), "")
 
+    def evidence(self) -> Evidence:
+        """The program as text and as data, and what decides the case."""
+        program, left_out = self._recorded()
+        return Evidence(self.listed(), spec=self._spec, program=program, left_out=left_out)
+
     @property
     def multi_id(self) -> int:
         """The number the next multi-format event will get."""
@@ -162,6 +168,7 @@ class CaseRun:
         self, case: Case, case_id: str, error: BaseException | None, explain: Explain
     ) -> CaseResult:
         """The result by the answers of the kernel alone, its console left aside."""
+        self._spec = case.spec
         if isinstance(error, NotJudged):
             return self._skipped(case, case_id, error)
         trouble = explain(error, self.mark >= 0) if error is not None else None

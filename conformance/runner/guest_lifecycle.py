@@ -187,7 +187,7 @@ class PreparedGuest:
         if not began:
             return Aftermath()
         *invariants, definitions = results
-        self._lingering.note(case_id, text_of(definitions), run.listed)
+        self._lingering.note(case_id, text_of(definitions), run.evidence)
         wrong = (wrong_enablers(case_id, returned.wrong),) if returned.wrong else ()
         return Aftermath(tuple(self._invariants.changed(invariants)), wrong)
 

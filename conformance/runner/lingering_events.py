@@ -8,7 +8,7 @@ read after every case, in one request with the invariants, and only what stays i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from conformance.client import tracefs
 from conformance.client.executor import Deadline
@@ -28,8 +28,8 @@ _AGE = 1.0
 _DOC = "user_events.rst@v6.12: an event that does not persist is deleted with its last reference"
 
 
-# Makes the text of a program when it is asked for.
-Program = Callable[[], tuple[str, ...]]
+# Makes the program of a case, and names what decides it, when it is asked for.
+Program = Callable[[], Evidence]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Left:
     """Definitions that a case left, and its program."""
 
     lines: list[str] = field(default_factory=list)
-    program: Program = tuple
+    program: Program = Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class LingeringEvents:
         self._seen: dict[str, _Seen] = {}
         self._last_case = ""
 
-    def note(self, case_id: str, definitions: str, program: Program = tuple) -> None:
+    def note(self, case_id: str, definitions: str, program: Program = Evidence) -> None:
         """Take the text of dynamic_events after a case with this program."""
         before, self._last_case = self._seen, case_id
         self._seen = {}
@@ -88,7 +88,7 @@ class LingeringEvents:
         found: dict[str, Left] = {}
         for line in left:
             seen = self._seen.get(line)
-            case, program = (seen.case, seen.program) if seen else (self._last_case, tuple)
+            case, program = (seen.case, seen.program) if seen else (self._last_case, Evidence)
             found.setdefault(case, Left(program=program)).lines.append(line)
         return found
 
@@ -98,6 +98,8 @@ def result_of(case_id: str, left: Left, waited_s: float) -> CaseResult:
     names = list(map(plain_names, left.lines))
     others = f" and {len(names) - 1} more" if len(names) > 1 else ""
     allowed = "nothing"
+    evidence = left.program()
+    spec = f"trace_events_user.c:user_event_put; {evidence.spec}".removesuffix("; ")
     return CaseResult(
         id=f"{case_id}.{LEFTOVER}",
         surface=case_id.partition(".")[0],
@@ -108,7 +110,7 @@ def result_of(case_id: str, left: Left, waited_s: float) -> CaseResult:
         f"lists {names[0]!r}{others}: something holds a reference",
         mismatches=tuple(Mismatch(0, "leftover", allowed, name) for name in names),
         sentence="An event that does not persist is deleted with its last reference.",
-        evidence=Evidence(left.program(), docs=_DOC, spec="trace_events_user.c:user_event_put"),
+        evidence=replace(evidence, docs=_DOC, spec=spec),
     )
 
 

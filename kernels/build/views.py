@@ -28,7 +28,7 @@ def make_view(tree: Path, view: Path, store: Store, progress: Progress) -> None:
 
     Raises HostTrouble.
     """
-    deadline = Deadline(LINK_S, f"linking the source of {view.name}")
+    deadline = Deadline(LINK_S, f"preparing the source of {view.name}")
     tick = ticking(progress, deadline)
     with store.workspace() as work:
         for kind in ("--link", "--reflink=auto"):

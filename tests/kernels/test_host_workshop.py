@@ -153,7 +153,7 @@ def test_objects_of_a_patched_kernel_are_seeded_from_its_base(store: Store) -> N
     assert (copy / "tools/.check.o.cmd").read_text() == command.format(objects=copy, tree=view)
     assert str(copy) not in (base / "tools/.check.o.cmd").read_text()
     phases = list(dict.fromkeys(step.phase for step in steps))
-    assert phases[:2] == ["linking the source of 9.9+ten", "copying the objects of 9.9"]
+    assert phases[:2] == ["preparing the source of 9.9+ten", "copying the objects of 9.9"]
     assert steps[-1].phase == "9.9+ten: 1 file differs from the objects of 9.9 (Makefile)"
 
 

@@ -12,7 +12,7 @@ from conformance.cases.case import Case, Isolation
 from conformance.client import tracefs
 from conformance.client.executor import Deadline, ModelDeadline
 from conformance.ops.calls import Call
-from conformance.results.case_result import CaseResult
+from conformance.results.case_result import CaseResult, Evidence
 from conformance.results.outcome import Blame, Outcome
 from conformance.runner.lingering_events import LingeringEvents, result_of
 from conformance.runner.patience import Patience
@@ -160,9 +160,12 @@ def test_waits_get_shorter_and_end() -> None:
 
 def test_what_is_left_is_shown_with_the_program_that_left_it() -> None:
     lingering = LingeringEvents(Keeping(), Patience())
-    lingering.note("a.one", "u:t00001_e\n", lambda: ("4. p1: close(fd)",))
-    lingering.note("a.two", "u:t00001_e\nu:t00002_e\n", lambda: ("5. p1: close(fd)",))
+    first = Evidence(("4. p1: close(fd)",), spec="trace_events_user.c:user_event_put_all")
+    lingering.note("a.one", "u:t00001_e\n", lambda: first)
+    lingering.note("a.two", "u:t00001_e\nu:t00002_e\n", lambda: Evidence(("5. p1: close(fd)",)))
     found = lingering.by_case(["u:t00001_e"])
     result = result_of("a.one", found["a.one"], 2.0)
     assert list(found) == ["a.one"]
-    assert result.evidence.steps == ("4. p1: close(fd)",)
+    assert result.evidence.steps == first.steps
+    decided = "trace_events_user.c:user_event_put; trace_events_user.c:user_event_put_all"
+    assert result.evidence.spec == decided

@@ -207,7 +207,11 @@ def _changes(
     for case in cases:
         base, new = before.get(case), after.get(case)
         changed = base and new and suite_differs and _program_changed(base, new)
-        kind = kind_of(base, new, rewritten=changed is True)
+        judged = any(
+            each is not None and each.aftermath_of in other
+            for each, other in ((base, after), (new, before))
+        )
+        kind = kind_of(base, new, rewritten=changed is True, judged=judged)
         if kind is not None:
             unknown = changed is None and base and new and base.digest != new.digest
             yield Change(kind, base, new, None if unknown else changed is True)

@@ -42,15 +42,22 @@ _LEVELS = {outcome: level for level, outcome in OUTCOME_OF.items()}
 _TEXTS = frozenset({"data", "console", "literal"})
 
 
-def kind_of(base: CaseResult | None, new: CaseResult | None, *, rewritten: bool) -> Kind | None:
+def kind_of(
+    base: CaseResult | None,
+    new: CaseResult | None,
+    *,
+    rewritten: bool = False,
+    judged: bool = False,
+) -> Kind | None:
     """How a case differs, None if it does not.
 
-    ``rewritten`` means that the suite changed its program.
+    ``rewritten`` means that the suite changed its program.  A result about what the kernel kept of
+    a case is in one run only; ``judged`` says that the other one judged that case.
     """
     if base is None:
-        return Kind.APPEARED
+        return Kind.BROKEN if judged and new and new.outcome in UNEXPECTED else Kind.APPEARED
     if new is None:
-        return Kind.VANISHED
+        return Kind.FIXED if judged and base.outcome in UNEXPECTED else Kind.VANISHED
     was, now = base.outcome, new.outcome
     if now in UNEXPECTED:
         if was in UNEXPECTED:

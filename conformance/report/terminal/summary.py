@@ -20,6 +20,8 @@ from host.text import counted, first, one_line, wrapped
 DETAILED = 10
 """Causes with details; more would bury the summary."""
 
+_FEW = 4
+"""Details of one reason to skip that are listed; they are of single cases otherwise."""
 _MANY = 50
 """Skipped cases for one reason that are listed; more are counted."""
 
@@ -211,6 +213,9 @@ def _skipped(record: RunRecord) -> list[str]:
         if not cases or reason is SkipReason.CONTRADICTED:
             continue
         lines.append(f"skipped   {len(cases)}: {reason.sentence}")
+        details = sorted({one_line(case.evidence.docs) for case in cases if case.evidence.docs})
+        for detail in details if len(details) < _FEW else ():
+            lines += wrapped(detail, indent=2, hanging=2)
         # The whole run has one cause: do not list the ids.
         if len(cases) <= _MANY:
             for case in cases:

@@ -72,9 +72,11 @@ static void show_answer(long value, int error, const char *data, size_t length)
 		printf("-1 %s\n", name ? name : strerror(error));
 		return;
 	}
-	printf("%ld ", value);
-	if (data)
+	printf("%ld", value);
+	if (data) {
+		putchar(' ');
 		show(data, length);
+	}
 	printf("\n");
 }
 

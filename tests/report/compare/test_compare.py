@@ -54,6 +54,14 @@ def test_the_kind_of_each_pair_of_outcomes(
     assert strict.regression is (expected in REGRESSIONS)
 
 
+def test_what_a_kernel_keeps_of_a_case_is_a_regression() -> None:
+    clean, left = run(case("a.b")), run(case("a.b"), case("a.b.leftover", F))
+    (change,) = compare(clean, left).changes
+    assert (change.id, change.kind) == ("a.b.leftover", Kind.BROKEN)
+    assert compare(clean, left).regression
+    assert [each.kind for each in compare(left, clean).changes] == [Kind.FIXED]
+
+
 @pytest.mark.parametrize(
     ("result", "failing"),
     [
