@@ -8,6 +8,7 @@ import os
 
 from conformance.cases.case import spec, surface, variants
 from conformance.client.data_file import DataFile
+from conformance.client.tracefs import SNAPSHOT
 from conformance.client.user_events import UserEvents
 
 case = surface(
@@ -79,6 +80,23 @@ def test_removed_by_command(ue: UserEvents) -> None:
     assert ue.tracefs.bodies() == []
     assert event.write(b"\3\0").value == 6
     assert ue.tracefs.bodies() == [ue.line("a=0x3 (3)", name="other", dump="03 00")]
+
+
+@case(spec="trace.c:tracing_reset_all_online_cpus", needs=RESET, facilities="snapshot")
+def test_removed_with_snapshot(ue: UserEvents) -> None:
+    """Deletion through dynamic_events resets the snapshot buffer as well."""
+    event = ue.event("u16 a", name="other", enabled=True)
+    known(ue)
+    event.write(b"\2\0")
+    assert ue.tracefs.write(SNAPSHOT, "1").ok
+    assert ue.tracefs.snapshot() == [ue.line("a=0x2 (2)", name="other", dump="02 00")]
+    recorded(ue, ue.name(), b"\1\0")
+    assert ue.tracefs.command(f"-:{ue.name()} u16 a\n", eventually=True).errno == ""
+    assert (ue.tracefs.bodies(), ue.tracefs.snapshot()) == ([], [])
+    event.write(b"\3\0")
+    assert ue.tracefs.write(SNAPSHOT, "1").ok
+    assert ue.tracefs.bodies() == []
+    assert ue.tracefs.snapshot() == [ue.line("a=0x3 (3)", name="other", dump="03 00")]
 
 
 @case(spec="trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus")

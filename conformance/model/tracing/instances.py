@@ -38,14 +38,19 @@ def locate(world: World, path: str) -> tuple[str, str]:
 
 
 def reset_after_deletion(world: World) -> None:
-    """tracing_reset_all_online_cpus(), for buffers whose instance ever enabled a removed event."""
+    """tracing_reset_all_online_cpus(), where an instance has ever enabled a removed event.
+
+    Its snapshot buffer is reset as well.
+    """
     if not world.profile.has("buffers_reset_with_events"):
         return
     for instance in world.instances.values():
-        if instance.clear_trace is None and instance.records:
+        if instance.clear_trace is None and (instance.records or instance.snapshot):
             instance.unknown_because = "an event was deleted through dynamic_events"
         elif instance.clear_trace:
             instance.reset()
+            if instance.snapshot:
+                instance.snapshot.clear()
         instance.clear_trace = False
 
 
