@@ -28,8 +28,8 @@ _SUBJECT = re.compile(
 )
 
 
-def program_lines(result: CaseResult) -> list[str]:
-    """The program within 100 columns, its differing lines marked with ``>``."""
+def program_lines(result: CaseResult, width: int = 100) -> list[str]:
+    """The program within ``width`` columns, its differing lines marked with ``>``."""
     steps = [one_line(step) for step in result.evidence.steps]
     places = (_place(steps, each.step) for each in result.mismatches)
     wrong = {place for place in places if place is not None}
@@ -37,7 +37,7 @@ def program_lines(result: CaseResult) -> list[str]:
     lines: list[str] = []
     for place, step in enumerate(steps):
         if place in kept:
-            first, *more = _wrapped(step)
+            first, *more = _wrapped(step, width)
             lines += [f"  > {first[4:]}" if place in wrong else first, *more]
         elif place == 0 or place - 1 in kept:
             end = next((each for each in kept if each > place), len(steps))
@@ -88,7 +88,8 @@ def _distinct(steps: Sequence[str], places: Sequence[int]) -> list[int]:
     return sorted(shapes.values(), reverse=True)
 
 
-def _wrapped(step: str) -> list[str]:
+def _wrapped(step: str, width: int) -> list[str]:
     """The lines of a step; an answer is not split."""
     whole = _ANSWER.sub(lambda found: found[0].replace(" ", _SOLID), step)
-    return [line.replace(_SOLID, " ") for line in wrapped(whole, indent=4, hanging=8)]
+    lines = wrapped(whole, indent=4, hanging=8, width=width)
+    return [line.replace(_SOLID, " ") for line in lines]

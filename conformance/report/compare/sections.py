@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from conformance.report.compare.compare import Change, Comparison
 from conformance.report.compare.evidence import Evidence, brief, evidence_of, symptom_of
 from conformance.report.compare.kinds import REGRESSIONS, Kind
+from conformance.results.case_result import CaseResult
 from conformance.results.outcome import Level, Outcome
 from conformance.results.run import RunRecord
 from host.text import counted, first, one_line
@@ -58,12 +59,16 @@ _IDS_ONLY = frozenset({Kind.STILL, Kind.REWORDED})
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One case with its outcomes and evidence; ``alike`` are cases with the same symptom."""
+    """One case with its outcomes and evidence; ``alike`` are cases with the same symptom.
+
+    ``shown`` is the result that the evidence is of.
+    """
 
     id: str
     text: str
     evidence: Evidence = ()
     alike: tuple[str, ...] = ()
+    shown: CaseResult | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +191,7 @@ def _grouped(changes: Sequence[Change]) -> list[Item]:
             _outcomes(change),
             evidence_of(change.result, change.base),
             _ids([each.id + _second_run(each) for each in others]),
+            change.result,
         )
         for change, *others in sorted(groups.values(), key=_severity)
     ]

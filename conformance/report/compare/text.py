@@ -10,6 +10,7 @@ from conformance.report.compare.differences import differences
 from conformance.report.compare.evidence import Evidence
 from conformance.report.compare.kinds import Kind
 from conformance.report.compare.sections import Item, Section, head, remarks, sections, sentence
+from conformance.report.program import program_lines
 from host.text import coloured, wrapped
 
 WIDTH = 78
@@ -17,6 +18,8 @@ WIDTH = 78
 
 _LABEL = 8
 _INDENT = 4
+# Cases whose program is shown: one explains most kernels.
+_PROGRAMS = 3
 
 
 def render_page(
@@ -35,8 +38,10 @@ def render_page(
     lines.append("")
     for each in remarks(comparison):
         lines += [*_wrapped(each, 0), ""]
-    for section in sections(comparison):
-        lines += [*_section(section, printed), ""]
+    found = list(sections(comparison))
+    explained = [item.id for section in found for item in section.items if item.shown][:_PROGRAMS]
+    for section in found:
+        lines += [*_section(section, printed, explained), ""]
     if comparison.of(Kind.BROKEN) and (places := deciding_functions(comparison.new.cases)):
         lines += [*_wrapped(places, 0), ""]
     names, word, numbers = sentence(comparison)
@@ -48,10 +53,13 @@ def render_page(
     return "\n".join(lines) + "\n"
 
 
-def _section(section: Section, printed: Collection[str]) -> list[str]:
+def _section(section: Section, printed: Collection[str], explained: Collection[str]) -> list[str]:
     lines = _wrapped(section.title, 0)
     for item in section.items:
-        lines += _item(item, () if item.id in printed else item.evidence)
+        shown = item.id not in printed
+        lines += _item(item, item.evidence if shown else ())
+        if shown and item.shown is not None and item.id in explained:
+            lines += program_lines(item.shown, WIDTH)
     lines += _wrapped(", ".join(section.ids), 2, 0) if section.ids else []
     for note in section.notes:
         lines += _wrapped(note, 2)
