@@ -32,7 +32,7 @@ matrix: setup ## run all cases on every default kernel; refresh docs/results
 	exit $$code
 
 test: setup ## test the harness, check the model against itself, and judge Linux 6.12
-	@$(BIN)/pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 DESTDIR ?= build/install
 

@@ -49,10 +49,15 @@ def uevt(capsys: pytest.CaptureFixture[str]) -> Uevt:
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test that uses the kernel, so that none can forget to say so."""
+    """Mark every test that uses the kernel, so that none can forget to say so.
+
+    Their files take longest and come first: two workers then end together.
+    """
     for item in items:
         if _KERNEL_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.kernel)
+    long = {item.path for item in items if item.get_closest_marker("kernel")}
+    items.sort(key=lambda item: item.path not in long)
 
 
 @pytest.fixture(scope="session")
