@@ -215,7 +215,7 @@ class Controller:
     def _record_other_results(self, report: pytest.TestReport) -> None:
         for plain in getattr(report, OTHER_RESULTS):
             # Counted once for all guests, though it was not selected.
-            result = CaseResult.from_json(plain)
+            result = self._recorder.located(CaseResult.from_json(plain))
             self._other += self._recorder.other_result(result)
             for output in self._outputs:
                 output.remark(result)

@@ -7,6 +7,7 @@ import json
 import shutil
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from conformance.abi import calibration
@@ -127,6 +128,11 @@ class Recorder:
         """A case ended."""
         self._cases[result.id] = result
         self._journal.case(result)
+
+    def located(self, result: CaseResult) -> CaseResult:
+        """The result with the place of the case whose aftermath it is."""
+        case = self._cases.get(result.aftermath_of)
+        return result if case is None else replace(result, file=case.file, line=case.line)
 
     def other_result(self, result: CaseResult) -> bool:
         """Record a result that is not of a selected case; whether it is the first with its id.
