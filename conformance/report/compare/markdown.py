@@ -37,6 +37,8 @@ def _item(item: Item) -> list[str]:
         lines += ["", *(f"  {line}" for line in fenced(evidence_lines(item.evidence))), ""]
     if item.alike:
         lines.append(f"  also {', '.join(map(_code, item.alike))}")
+    if item.passing:
+        lines.append(f"  but not {', '.join(map(_code, item.passing))}")
     return lines
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from conformance.report.compare.compare import Change, Comparison
 from conformance.report.compare.evidence import Evidence, brief, evidence_of, symptom_of
 from conformance.report.compare.kinds import REGRESSIONS, Kind
 from conformance.results.case_result import CaseResult
-from conformance.results.outcome import Level, Outcome
+from conformance.results.outcome import CONFORMING, Level, Outcome
 from conformance.results.run import RunRecord
 from host.text import counted, first, one_line
 
@@ -18,8 +18,9 @@ from host.text import counted, first, one_line
 _MORE = "and {} more (--json has all)"
 # Items of one section; a kernel that breaks everything needs a report of its own.
 _MOST = 20
-# Ids in a list without details.
+# Ids in a list without details, and variants that conform.
 _MOST_IDS = 40
+_MOST_PASSING = 6
 _TITLES = {
     Kind.BROKEN: "newly deviating",
     Kind.WORSE: "deviating, and now worse",
@@ -61,13 +62,14 @@ _IDS_ONLY = frozenset({Kind.STILL, Kind.REWORDED})
 class Item:
     """One case with its outcomes and evidence; ``alike`` are cases with the same symptom.
 
-    ``shown`` is the result that the evidence is of.
+    ``passing`` are its other variants that conform, ``shown`` the result that the evidence is of.
     """
 
     id: str
     text: str
     evidence: Evidence = ()
     alike: tuple[str, ...] = ()
+    passing: tuple[str, ...] = ()
     shown: CaseResult | None = None
 
 
@@ -103,14 +105,18 @@ def remarks(comparison: Comparison) -> Iterator[str]:
 
 def sections(comparison: Comparison) -> Iterator[Section]:
     """The sections that are not empty."""
+    passing: dict[str, list[str]] = {}
+    for case in comparison.new.cases:
+        if case.outcome in CONFORMING and case.id != _function(case.id):
+            passing.setdefault(_function(case.id), []).append(case.id)
     for kind in Kind:
         found = comparison.of(kind)
         if kind in _BY_LEVEL:
             for level in Level:
                 if weighed := [each for each in found if each.weight is level]:
-                    yield _section(kind, f"{_TITLES[kind]}: {level.words}", weighed)
+                    yield _section(kind, f"{_TITLES[kind]}: {level.words}", weighed, passing)
         elif found:
-            yield _section(kind, _TITLES[kind], found)
+            yield _section(kind, _TITLES[kind], found, passing)
         if kind is Kind.REWRITTEN and comparison.flaky:
             yield _flaky(comparison)
 
@@ -150,14 +156,21 @@ def _number(kind: Kind, changes: Sequence[Change]) -> str:
     return f"{number} ({', '.join(parts) if parts[1:] else changes[0].weight})"
 
 
-def _section(kind: Kind, title: str, changes: Sequence[Change]) -> Section:
+def _function(case: str) -> str:
+    """The id of a case without its variant."""
+    return ".".join(case.split(".")[:2])
+
+
+def _section(
+    kind: Kind, title: str, changes: Sequence[Change], passing: Mapping[str, Sequence[str]]
+) -> Section:
     title = f"{title} ({len(changes)})"
     if kind in _IDS_ONLY:
         return Section(title, ids=_ids([change.id for change in changes]))
     listed = [change for change in changes if _is_listed(change)]
     rest = [change for change in changes if change not in listed]
     if kind in _WITH_EVIDENCE:
-        items = _grouped(listed)
+        items = _grouped(listed, passing)
     else:
         items = [Item(each.id, _summary(each)) for each in listed]
     notes = _adapted(rest) if kind is Kind.OTHERWISE else _expected(rest)
@@ -179,7 +192,7 @@ def _flaky(comparison: Comparison) -> Section:
     return Section(title, tuple(items), notes=tuple(more))
 
 
-def _grouped(changes: Sequence[Change]) -> list[Item]:
+def _grouped(changes: Sequence[Change], passing: Mapping[str, Sequence[str]]) -> list[Item]:
     """Group cases with the same symptom; the first of each group has the evidence."""
     groups: dict[tuple[object, ...], list[Change]] = {}
     for change in changes:
@@ -191,6 +204,7 @@ def _grouped(changes: Sequence[Change]) -> list[Item]:
             _outcomes(change),
             evidence_of(change.result, change.base),
             _ids([each.id + _second_run(each) for each in others]),
+            tuple(first(passing.get(_function(change.id), ()), _MOST_PASSING, _MORE)),
             change.result,
         )
         for change, *others in sorted(groups.values(), key=_severity)

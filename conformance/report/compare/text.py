@@ -72,6 +72,8 @@ def _item(item: Item, evidence: Evidence) -> list[str]:
     lines += [" " * _INDENT + line for line in evidence_lines(evidence)]
     if item.alike:
         lines += _wrapped(f"{'also':<{_LABEL}} {', '.join(item.alike)}", _INDENT, _LABEL + 1)
+    if item.passing:
+        lines += _wrapped(f"{'but not':<{_LABEL}} {', '.join(item.passing)}", _INDENT, _LABEL + 1)
     return lines
 
 

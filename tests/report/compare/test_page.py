@@ -172,3 +172,11 @@ def test_evidence_that_was_printed_before_is_not_repeated() -> None:
     left = [line.split() for line in full if line not in brief]
     assert left == [["expected", "errno:", "EINVAL"], ["kernel", "errno:", "0"]]
     assert "  write.panics" in brief
+
+
+def test_variants_that_conform_are_named_beside_one_that_does_not() -> None:
+    base = run(*(case(f"tasks.fork.{variant}") for variant in ("thread", "vfork", "plain")))
+    new = run(case("tasks.fork.thread"), wrong("tasks.fork.vfork"), case("tasks.fork.plain"))
+    comparison = compare(base, new)
+    assert "    but not  tasks.fork.thread, tasks.fork.plain\n" in render_page(comparison)
+    assert "but not `tasks.fork.thread`, `tasks.fork.plain`" in render_markdown(comparison)
