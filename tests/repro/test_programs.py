@@ -36,21 +36,37 @@ CASES = {
 PERFORMED_OTHERWISE = {"Spawn", "SpawnDriver", "Race", "Add", "Irreversible", "Operation"}
 
 
-def program(case: str, abi: str) -> str:
-    """The C of a case."""
+def program(case: str, abi: str, *, outlived: bool = False) -> str:
+    """The C of a case, or of what the kernel keeps of it."""
     profile = profile_for(abi or "6.12.117")
     (variant,) = [each for each in all_variants() if each.id == case]
-    about = Description(case, variant.case.sentence, variant.case.doc, profile.name)
+    about = Description(case, variant.case.sentence, variant.case.doc, profile.name, outlived)
     return c_program(program_of(variant, profile), profile, about)
+
+
+def check_compiles(text: str, source: Path) -> None:
+    """gcc has no warning."""
+    source.write_text(text)
+    command = ["gcc", "-Wall", "-Wextra", "-Werror", "-O1", "-fsyntax-only", str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize(("case", "abi"), CASES.items(), ids=CASES)
 def test_a_program_compiles_without_a_warning(case: str, abi: str, tmp_path: Path) -> None:
-    source = tmp_path / "repro.c"
-    source.write_text(program(case, abi))
-    command = ["gcc", "-Wall", "-Wextra", "-Werror", "-O1", "-fsyntax-only", str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.stderr == ""
+    check_compiles(program(case, abi), tmp_path / "repro.c")
+
+
+@pytest.mark.parametrize("case", ["write.returns_all_bytes.u8", "smp.neighbours.high"])
+def test_a_program_waits_for_its_events_to_go(case: str, tmp_path: Path) -> None:
+    text = program(case, "", outlived=True)
+    assert 'return outlived(perform, "t00001_");' in text
+    check_compiles(text, tmp_path / "repro.c")
+
+
+def test_events_are_not_waited_for_after_execve() -> None:
+    with pytest.raises(NotExpressible, match=r"after execve\(2\)"):
+        program("tasks.vfork_child_registers_alone.exec", "", outlived=True)
 
 
 def test_only_a_race_on_two_processors_needs_both() -> None:
