@@ -65,7 +65,7 @@ def judge(
         sys.stderr.write(f"uevt: without patches: {base}, judged before\n")
     else:
         base = _directory(plain, root)
-        why = "" if plain.out is None else " (without --out, a run of before is taken)"
+        why = "" if plain.out is None else " (without --out, a former run serves)"
         sys.stderr.write(f"uevt: without patches first, into {base}{why}\n")
         with tempfile.TemporaryFile("w+", encoding="utf-8") as stdout:
             before = _identity(base / NAME)

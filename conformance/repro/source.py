@@ -193,7 +193,7 @@ class _Source:
         """The main function as one that another process performs."""
         prefix = _PREFIX.search("\n".join(self._body))
         if prefix is None or self._executes:
-            raise NotExpressible("what the program leaves is seen by nobody after execve(2)")
+            raise NotExpressible("a program cannot wait for its events after execve(2)")
         *perform, end = main
         perform[0] = "static int perform(void)"
         if not self._actors.single:
