@@ -23,7 +23,7 @@ from conformance.model.state.world import FixUp, Release, Remove, Transition, Wo
 from conformance.model.syscalls import races, scope
 from conformance.model.syscalls.bpf import choices
 from conformance.model.syscalls.dispatch import HANDLERS, perform
-from conformance.model.tracefs import event_paths
+from conformance.model.tracefs import event_paths, files
 from conformance.model.tracing import kernel_events
 from conformance.ops.race import Race
 
@@ -148,7 +148,8 @@ def _candidates(
         started = _unique(started)
     if len(started) > MAX_STATES:
         raise TooManyStates("too much work is pending: settle first")
-    reachable = [each for world in started for each in choices(world, operation)]
+    walked = [each for world in started for each in choices(world, operation)]
+    reachable = [each for world in walked for each in files.choices(world, operation)]
     for world in reachable:
         if isinstance(operation, Race):
             for raced, end in races.outcomes(world, operation, _step):

@@ -5,6 +5,7 @@ Source: kernel/trace/trace_events_user.c, functions named where a rule is applie
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
@@ -127,9 +128,12 @@ class EventTable:
         self.creates_directories = True
         # The id of the first event, once a case has read it while the event was the only one.
         self.first_id: int | None = None
-        # Whether an event was created while another one waited for its removal: which of the two
-        # took the lower id is unknown from then on.
-        self.ids_unknown = False
+        # The serial of the first event that was created while another one waited for its removal:
+        # which ids it and later ones reuse is unknown.
+        self.ids_unknown_since: int | None = None
+        # The serial of the event that has the id of a removed one, None for no event, as far as
+        # reads have shown that.
+        self.reused: dict[int, int | None] = {}
         self._created = 0
         self._ids_used = 0
         self._freed_ids: list[int] = []
@@ -153,9 +157,24 @@ class EventTable:
         Raises NotModelled for the id of a removed event if another event may have it.
         """
         found = next((each for each in self._by_serial.values() if each.id == number), None)
-        if found is None and self.ids_unknown:
-            raise NotModelled("which event has the id of a removed one: settle before you register")
-        return found
+        if found is not None or self.ids_unknown_since is None:
+            return found
+        serial = self.reused.get(number)
+        if number in self.reused and (serial is None or serial in self._by_serial):
+            return None if serial is None else self._by_serial[serial]
+        raise NotModelled("which event has the id of a removed one: settle before you register")
+
+    def may_have(self, number: int) -> list[int | None]:
+        """The serials of the events that may have an id, None for no event."""
+        with suppress(NotModelled):
+            event = self.with_id(number)
+            return [None if event is None else event.serial]
+        assert self.ids_unknown_since is not None
+        taken = self.reused.values()
+        return [
+            None,
+            *(s for s in self._by_serial if s >= self.ids_unknown_since and s not in taken),
+        ]
 
     def find(self, serial: int) -> Event | None:
         """The event with a serial, None if it was removed."""
@@ -257,13 +276,16 @@ class EventTable:
 
     def _take_id(self) -> int:
         """trace_output.c:register_trace_event(): the lowest free id, or a new one."""
-        if self._freed_ids and self.profile.has("ids_reused") and not self.ids_unknown:
+        known = self.ids_unknown_since is None
+        if self._freed_ids and self.profile.has("ids_reused") and known:
             return heappop(self._freed_ids)
         self._ids_used += 1
         return _FIRST_ID + self._ids_used
 
     def _add(self, event: Event) -> None:
         event.id = self._take_id()
+        # It may have any id that no event had.
+        self.reused = {id: serial for id, serial in self.reused.items() if serial is not None}
         self._created += 1
         self._by_serial[event.serial] = event
         self._by_name.setdefault(event.name, []).append(event)

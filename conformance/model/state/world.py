@@ -122,10 +122,12 @@ class World:
 
     def register(self, raw: str, flags: int, *, capable: bool) -> Event:
         """user_event_parse_cmd(): find or create an event.  Raises Errno and RawReturn."""
-        created = self.table.created
+        created, since = self.table.created, self.table.ids_unknown_since
+        if since is None and self._removes_later():
+            self.table.ids_unknown_since = created
         event = self.table.register(raw, flags, capable=capable)
-        if self.table.created > created and self._removes_later():
-            self.table.ids_unknown = True
+        if self.table.created == created:
+            self.table.ids_unknown_since = since
         return event
 
     def _removes_later(self) -> bool:

@@ -123,12 +123,12 @@ def _source(world: World, attr: dict[str, int]) -> tuple[int | None, Kprobe | No
         return None, None
     if kind != perf.PERF_TYPE_TRACEPOINT:
         raise NotModelled(f"perf type {kind}")
-    event = next((event for event in world.table.events if event.id == config), None)
-    if event is not None:
-        return event.serial, None
     probe = next((probe for probe in world.kprobes.values() if probe.id == config), None)
     if probe is not None:
         return None, probe
+    event = world.table.with_id(config)
+    if event is not None:
+        return event.serial, None
     if config < _KERNEL_IDS:
         raise NotModelled(f"the kernel event with the id {config}")
     raise Errno("EINVAL")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 
+from conformance import ops
 from conformance.abi.profile import Generation
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.events import Event
@@ -158,6 +159,19 @@ def read(world: World, process: Process, path: str) -> bytes | None:
     if others is not None:
         return kernel_events.read(world, path, *others)
     raise NotModelled(f"reading {path}")
+
+
+def choices(world: World, operation: ops.Operation) -> list[World]:
+    """The states that a read of records may show."""
+    if not isinstance(operation, ops.ReadFile) or world.table.ids_unknown_since is None:
+        return [world]
+    try:
+        name, local = instances.locate(world, operation.path)
+    except Errno:
+        return [world]
+    instance = world.instances[name]
+    shown = {TRACE: instance.records, control_files.SNAPSHOT: instance.snapshot}
+    return trace_file.choices(world, shown.get(local) or [])
 
 
 def number(world: World, process: Process, path: str) -> int:

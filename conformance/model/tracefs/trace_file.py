@@ -6,11 +6,16 @@ Source: trace.c:s_show, print_event_info, print_snapshot_help, print_trace_fmt.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
+from math import prod
 
 from conformance.model.errors import NotModelled
+from conformance.model.state.copies import copied
 from conformance.model.state.trace_instance import Instance, Record
 from conformance.model.state.world import World
 from conformance.model.text import printing
+
+_MOST_CHOICES = 64
 
 
 def text(world: World, instance: Instance) -> str:
@@ -27,6 +32,25 @@ def snapshot_text(world: World, instance: Instance) -> str:
         return f"# * Snapshot is {kept} *\n"
     shown = lines(world, instance, instance.snapshot)
     return _header(len(instance.snapshot), len(instance.snapshot)) + shown
+
+
+def choices(world: World, records: Sequence[Record]) -> list[World]:
+    """One state for every event that may have the id of a removed one, of which a record is left.
+
+    The state itself if there are too many.
+    """
+    ids = dict.fromkeys(each.id for each in records if not each.text)
+    open_ids = {id: found for id in ids if len(found := world.table.may_have(id)) > 1}
+    if not open_ids or prod(map(len, open_ids.values())) > _MOST_CHOICES:
+        return [world]
+    chosen = []
+    for serials in product(*open_ids.values()):
+        events = [each for each in serials if each is not None]
+        if len(events) == len(set(events)):
+            copy = copied(world)
+            copy.table.reused |= dict(zip(open_ids, serials, strict=True))
+            chosen.append(copy)
+    return chosen
 
 
 def lines(world: World, instance: Instance, records: Sequence[Record]) -> str:
