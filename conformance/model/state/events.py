@@ -5,7 +5,6 @@ Source: kernel/trace/trace_events_user.c, functions named where a rule is applie
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
@@ -159,22 +158,19 @@ class EventTable:
         found = next((each for each in self._by_serial.values() if each.id == number), None)
         if found is not None or self.ids_unknown_since is None:
             return found
-        serial = self.reused.get(number)
-        if number in self.reused and (serial is None or serial in self._by_serial):
-            return None if serial is None else self._by_serial[serial]
-        raise NotModelled("which event has the id of a removed one: settle before you register")
+        serials = self.may_have(number)
+        if len(serials) > 1:
+            raise NotModelled("which event has the id of a removed one: settle before you register")
+        return None if serials[0] is None else self._by_serial[serials[0]]
 
     def may_have(self, number: int) -> list[int | None]:
-        """The serials of the events that may have an id, None for no event."""
-        with suppress(NotModelled):
-            event = self.with_id(number)
-            return [None if event is None else event.serial]
-        assert self.ids_unknown_since is not None
-        taken = self.reused.values()
-        return [
-            None,
-            *(s for s in self._by_serial if s >= self.ids_unknown_since and s not in taken),
-        ]
+        """The serials of the events that may have the id of a removed one, None for no event."""
+        serial = self.reused.get(number)
+        if number in self.reused and (serial is None or serial in self._by_serial):
+            return [serial]
+        since, taken = self.ids_unknown_since, self.reused.values()
+        later = (each for each in self._by_serial if since is not None and each >= since)
+        return [None, *(each for each in later if each not in taken)]
 
     def find(self, serial: int) -> Event | None:
         """The event with a serial, None if it was removed."""

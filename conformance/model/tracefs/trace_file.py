@@ -39,7 +39,8 @@ def choices(world: World, records: Sequence[Record]) -> list[World]:
 
     The state itself if there are too many.
     """
-    ids = dict.fromkeys(each.id for each in records if not each.text)
+    live = {event.id for event in world.table.events}
+    ids = dict.fromkeys(each.id for each in records if not each.text and each.id not in live)
     open_ids = {id: found for id in ids if len(found := world.table.may_have(id)) > 1}
     if not open_ids or prod(map(len, open_ids.values())) > _MOST_CHOICES:
         return [world]
