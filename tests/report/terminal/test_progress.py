@@ -84,7 +84,7 @@ def columns(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
     def set_to(number: int) -> None:
         size = os.terminal_size((number, 24))
-        monkeypatch.setattr(shutil, "get_terminal_size", lambda: size)
+        monkeypatch.setattr(shutil, "get_terminal_size", lambda fallback=None: size)
 
     return set_to
 
