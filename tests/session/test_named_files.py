@@ -64,5 +64,5 @@ def test_program_above_the_working_directory_is_refused(named: Path) -> None:
         directories_named(["../other/client"], named.parents[1] / "work")
     assert refused.value.hint == f"name the program by its absolute path: {named}"
     with pytest.raises(UserMistake) as refused:
-        directories_named(["../work/client"], named.parents[1] / "work")
+        directories_named(["../here/client"], named.parents[1] / "here")
     assert refused.value.hint == "name the program by ./client"
