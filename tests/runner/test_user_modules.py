@@ -225,3 +225,13 @@ def test_failure_of_one_guest_stands_and_counts_once(tmp_path: Path) -> None:
     record = recorder.finish(1, "")
     assert record.verdict is RunVerdict.FAIL
     assert [case.outcome for case in record.cases] == [Outcome.FAIL]
+
+
+def test_what_a_case_left_has_its_place_and_tier(tmp_path: Path) -> None:
+    recorder = Recorder(Target("6.12", "6.12", release="6.12.117"), tmp_path)
+    case = CaseResult("write.a", "write", "full", Outcome.PASS, file="test_write.py", line=7)
+    left = CaseResult("write.a.leftover", "write", "quick", Outcome.FAIL, Blame.KERNEL)
+    assert recorder.located(left) == left
+    recorder.case(case)
+    found = recorder.located(left)
+    assert (found.location, found.tier) == ("test_write.py:7", "full")

@@ -32,3 +32,13 @@ def test_directories_of_programs_and_no_others_are_exported(tmp_path: Path) -> N
             (WORK, False),
         ]
     assert not settings.exists()
+
+
+def test_a_file_of_a_directory_that_guests_have_is_a_link(tmp_path: Path) -> None:
+    (tmp_path / "usr").mkdir()
+    program = tmp_path / "program"
+    program.touch()
+    with root_of(None, tmp_path, more=(program,)) as root:
+        assert root.links == ((str(program), f"/mnt{program}"),)
+        assert root.exports[-1].path == tmp_path
+        assert [(where, ro) for _, where, _, ro in root.mounts][-1] == (f"/mnt{tmp_path}", True)

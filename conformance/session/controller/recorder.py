@@ -130,9 +130,11 @@ class Recorder:
         self._journal.case(result)
 
     def located(self, result: CaseResult) -> CaseResult:
-        """The result with the place of the case whose aftermath it is."""
+        """The result with place and tier of the case whose aftermath it is."""
         case = self._cases.get(result.aftermath_of)
-        return result if case is None else replace(result, file=case.file, line=case.line)
+        if case is None:
+            return result
+        return replace(result, file=case.file, line=case.line, tier=case.tier)
 
     def other_result(self, result: CaseResult) -> bool:
         """Record a result that is not of a selected case; whether it is the first with its id.
