@@ -16,9 +16,19 @@ def _base(
     commit: str,
     since: tuple[int, int],
     backports: Mapping[tuple[int, int], int] | None = None,
-    introduced: tuple[int, int] | None = None,
+    introduced: tuple[int, ...] | None = None,
+    introduced_stable: Mapping[tuple[int, int], int] | None = None,
 ) -> Switch:
-    return Switch(name, says, commit, since, backports or {}, kind=Kind.BASE, introduced=introduced)
+    return Switch(
+        name,
+        says,
+        commit,
+        since,
+        backports or {},
+        kind=Kind.BASE,
+        introduced=introduced,
+        introduced_stable=introduced_stable or {},
+    )
 
 
 BASE: tuple[Switch, ...] = (
@@ -169,8 +179,9 @@ BASE: tuple[Switch, ...] = (
         "tracing/synthetic: Print out u64 values properly",
         (6, 6),
         {(6, 5): 5},
-        # "tracing/synthetic: Use union instead of casts", which 6.4.13 has as well.
+        # "tracing/synthetic: Use union instead of casts".
         introduced=(6, 5),
+        introduced_stable={(6, 4): 13},
     ),
     _base(
         "cpumasks_typed",
@@ -184,6 +195,9 @@ BASE: tuple[Switch, ...] = (
         "tracing: Have format file honor EVENT_FILE_FL_FREED",
         (6, 11),
         {(6, 6): 46, (6, 10): 5},
+        # "tracing: Have trace_event_file have ref counters"
+        introduced=(6, 6, 1),
+        introduced_stable={(6, 1): 64, (6, 5): 11},
     ),
     _base(
         "processor_sets",

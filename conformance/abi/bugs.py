@@ -17,6 +17,7 @@ def _bug(
     *,
     kind: Kind = Kind.USER_EVENTS,
     introduced: tuple[int, ...] | None = None,
+    introduced_stable: Mapping[tuple[int, int], int] | None = None,
     fix: str = "",
     fixed: tuple[int, int] | None = None,
     backports: Mapping[tuple[int, int], int] | None = None,
@@ -36,6 +37,7 @@ def _bug(
         kind=kind,
         bug=True,
         introduced=introduced,
+        introduced_stable=introduced_stable or {},
         fingerprints=fingerprints,
     )
 
@@ -44,16 +46,18 @@ BUGS: tuple[Switch, ...] = (
     _bug(
         "format-array-length",
         "`format` does not show the length of an array",
-        # With "tracing: Fix TASK_COMM_LEN in trace event format file", also in 6.1.13.
+        # With "tracing: Fix TASK_COMM_LEN in trace event format file".
         kind=Kind.BASE,
-        introduced=(6, 1),
+        introduced=(6, 2),
+        introduced_stable={(6, 1): 12},
     ),
     _bug(
         "format-array-leak",
         "`format` shows uninitialised memory as the length of an array",
         # With the same change.
         kind=Kind.BASE,
-        introduced=(6, 1),
+        introduced=(6, 2),
+        introduced_stable={(6, 1): 12},
     ),
     _bug(
         "eprobe-event-freed",
@@ -195,12 +199,12 @@ BUGS: tuple[Switch, ...] = (
         "tracefs-inode-leak",
         "tracefs never frees the inode of a file, and stays writable once an instance is removed",
         kind=Kind.BASE,
-        # With "tracefs: Reset permissions on remount if permissions are options", which 6.6.31 and
-        # 6.8.10 have as well.
+        # With "tracefs: Reset permissions on remount if permissions are options".
         introduced=(6, 9),
+        introduced_stable={(6, 6): 31, (6, 8): 10},
         fix="tracefs: Clear EVENT_INODE flag in tracefs_drop_inode()",
         fixed=(6, 10),
-        backports={(6, 9): 5},
+        backports={(6, 6): 34, (6, 9): 5},
     ),
     _bug(
         "eventfs-long-name-hangs",
@@ -264,8 +268,9 @@ BUGS: tuple[Switch, ...] = (
     _bug(
         "failed-delete-clears-buffers",
         "a deletion through dynamic_events that fails clears the trace buffers",
-        # With "tracing: Free buffers when a used dynamic event is removed", also in 6.0.12.
+        # With "tracing: Free buffers when a used dynamic event is removed".
         kind=Kind.BASE,
-        introduced=(6, 0),
+        introduced=(6, 1),
+        introduced_stable={(6, 0): 12},
     ),
 )

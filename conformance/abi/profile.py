@@ -188,12 +188,18 @@ def applies(switch: Switch, release: Release) -> bool:
 
     That of a bug is on before the bug was introduced.
     """
+    if not _introduced(switch, release):
+        return True
     if release.series in switch.backports:
         return release.sublevel >= switch.backports[release.series]
-    numbers = (*release.series, release.sublevel)
-    if switch.introduced is not None and numbers < switch.introduced:
-        return True
     return switch.since is not None and release.series >= switch.since
+
+
+def _introduced(switch: Switch, release: Release) -> bool:
+    if release.series in switch.introduced_stable:
+        return release.sublevel >= switch.introduced_stable[release.series]
+    numbers = (*release.series, release.sublevel)
+    return switch.introduced is None or numbers >= switch.introduced
 
 
 @cache

@@ -23,10 +23,12 @@ class Switch:
     stable series to its first sublevel with it.  ``commit`` is a title.
 
     A switch of a ``bug`` is on where the kernel does not have the bug: ``since`` is the release
-    that fixed it, ``commit`` the fix ("" if there is none), ``says`` the symptom.  Releases before
-    ``introduced``, (major, minor) or a stable release, have the switch on as well.  A bug with
+    that fixed it, ``commit`` the fix ("" if there is none), ``says`` the symptom.  A bug with
     ``fingerprints`` is recognised by the kernel report that it causes, others by the answers of
     the kernel.
+
+    Releases before ``introduced``, (major, minor) or a stable release, have the switch on as well,
+    and in the stable series of ``introduced_stable`` those before a sublevel.
     """
 
     name: str
@@ -37,4 +39,5 @@ class Switch:
     kind: Kind = Kind.USER_EVENTS
     bug: bool = False
     introduced: tuple[int, ...] | None = None
+    introduced_stable: Mapping[tuple[int, int], int] = field(default_factory=dict)
     fingerprints: tuple[str, ...] = ()

@@ -44,7 +44,7 @@ BASE_DATES = {
     "eventfs-long-name-hangs": (("6.6.17", "6.6.18"), ("6.6", "6.7")),
     "tracefs-mount-options": (("6.11.7", "6.11.8"), ("6.11", "6.12")),
     "perf-program-runs-twice": (("6.10.6", "6.10.7"), ("6.10", "6.11")),
-    "tracefs-inode-leak": (("6.9.4", "6.9.5"), ("6.9", "6.10")),
+    "tracefs-inode-leak": (("6.6.33", "6.6.34"), ("6.9.4", "6.9.5"), ("6.9", "6.10")),
     "long_values_as_symbols": (("6.14", "6.15"),),
     "unprintable_text_as_hex": (("6.18", "6.19"),),
     "directories_of_any_name": (
@@ -212,11 +212,25 @@ def test_dates_of_base_switches() -> None:
 
 
 @pytest.mark.parametrize(
-    ("switch", "release"),
-    [("raw_data_if_asked", "6.2"), ("synthetic_numbers_printed", "6.4")],
+    ("switch", "before", "since"),
+    [
+        ("raw_data_if_asked", "6.2.16", "6.3"),
+        ("synthetic_numbers_printed", "6.4", "6.5"),
+        ("synthetic_numbers_printed", "6.4.12", "6.4.13"),
+        ("deleted_files_refused", "6.1.63", "6.1.64"),
+        ("deleted_files_refused", "6.5.10", "6.5.11"),
+        ("deleted_files_refused", "6.6", "6.6.1"),
+        ("format-array-length", "6.0.19", "6.2"),
+        ("format-array-length", "6.1.11", "6.1.12"),
+        ("failed-delete-clears-buffers", "6.0.11", "6.0.12"),
+        ("tracefs-inode-leak", "6.6.30", "6.6.31"),
+        ("tracefs-inode-leak", "6.8.9", "6.8.10"),
+        ("tracefs-root-mode", "6.11.7", "6.11.8"),
+    ],
 )
-def test_base_switches_before_the_mistake(switch: str, release: str) -> None:
-    assert profile_for(release).has(switch)
+def test_switches_before_the_mistake(switch: str, before: str, since: str) -> None:
+    assert profile_for(before).has(switch)
+    assert not profile_for(since).has(switch)
 
 
 def test_the_newest_release_has_every_released_switch() -> None:
