@@ -70,10 +70,9 @@ def _transition(transition: Transition, findings: Sequence[Finding]) -> list[str
     if transition.switch_changes:
         lines += ["<details><summary>dated changes of the ABI</summary>", ""]
         for change in transition.switch_changes:
-            no = "" if change.on else "no longer: "
-            since = f" (since {change.since})" if change.since and change.on else ""
-            commit = f" (“{escaped(change.switch.commit)}”)"
-            lines.append(f"- {_code(change.switch.name)}{since}: {no}{change.switch.says}{commit}")
+            commit = f" (“{escaped(change.switch.commit)}”)" if change.switch.commit else ""
+            name = f"{change.verb} {_code(change.switch.name)}{change.when}"
+            lines.append(f"- {name}: {change.switch.says}{commit}")
         lines += ["", "</details>", ""]
     return lines
 

@@ -70,13 +70,25 @@ class SwitchChange:
     """A dated switch that differs between two kernels; ``case`` is the id of its case.
 
     ``since`` is the first release with the change, in the series of the later kernel if it was
-    backported there; "" if no release has it.
+    backported there; "" if no release has it or if it is unknown.
     """
 
     switch: Switch
     on: bool
     since: str
     case: str
+
+    @property
+    def verb(self) -> str:
+        """What became of the behaviour, or of the bug."""
+        if self.switch.bug:
+            return "fixed" if self.on else "new bug"
+        return "now" if self.on else "no longer"
+
+    @property
+    def when(self) -> str:
+        """`` (since RELEASE)``, or nothing."""
+        return f" (since {self.since})" if self.since else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,14 +276,17 @@ def _switch_changes(earlier: Column, later: Column, rows: Iterable[Row]) -> Iter
     for switch in SWITCHES:
         if switch.name in differing:
             on = switch.name in later.profile.switches
-            yield SwitchChange(switch, on, _since(switch, later), about.get(switch.name, ""))
+            since = _since(switch, later, on=on)
+            yield SwitchChange(switch, on, since, about.get(switch.name, ""))
 
 
-def _since(switch: Switch, column: Column) -> str:
+def _since(switch: Switch, column: Column, *, on: bool) -> str:
     series = column.series(switch.kind)
-    if series in switch.backports:
-        return "{}.{}.{}".format(*series, switch.backports[series])
-    return "" if switch.since is None else "{}.{}".format(*switch.since)
+    stable = switch.backports if on else switch.introduced_stable
+    first = switch.since if on else switch.introduced
+    if series in stable:
+        first = (*series, stable[series])
+    return "" if first is None else ".".join(map(str, first))
 
 
 def _by_columns(

@@ -93,9 +93,7 @@ def _transition(transition: Transition) -> Iterator[str]:
     if len(transition.changes) > _MOST:
         yield f"  and {len(transition.changes) - _MOST} more"
     for change in transition.switch_changes:
-        since = f" (since {change.since})" if change.since and change.on else ""
-        verb = "now" if change.on else "no longer"
-        text = f"{verb} {change.switch.name}{since}: {change.switch.says}"
+        text = f"{change.verb} {change.switch.name}{change.when}: {change.switch.says}"
         yield from wrapped(text, indent=2, hanging=2)
 
 

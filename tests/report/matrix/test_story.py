@@ -87,6 +87,19 @@ def test_a_switch_is_dated_by_the_series_of_the_later_kernel() -> None:
         assert dated["ebadf_when_disabled"] == since
 
 
+def test_a_bug_is_new_or_fixed() -> None:
+    (transition,) = transitions(of(kernel("6.1.192"), kernel("6.12.117")))
+    said = {each.switch.name: f"{each.verb}{each.when}" for each in transition.switch_changes}
+    assert said["eprobe-sign"] == "new bug (since 6.2)"
+    assert said["auto_delete"] == "now (since 6.4)"
+    (transition,) = transitions(of(kernel("6.6.31"), kernel("6.6.34")))
+    said = {each.switch.name: f"{each.verb}{each.when}" for each in transition.switch_changes}
+    assert said["tracefs-inode-leak"] == "fixed (since 6.6.34)"
+    (transition,) = transitions(of(kernel("6.6.30"), kernel("6.6.31")))
+    said = {each.switch.name: f"{each.verb}{each.when}" for each in transition.switch_changes}
+    assert said["tracefs-inode-leak"] == "new bug (since 6.6.31)"
+
+
 def test_an_unknown_profile_has_no_switch_changes() -> None:
     (transition,) = transitions(of(kernel("6.6"), kernel("6.8", facts={"profile": "unheard"})))
     assert transition.switch_changes == ()
