@@ -245,6 +245,23 @@ def test_snapshot_again(ue: UserEvents) -> None:
     assert ue.tracefs.records() == u8_lines(ue, 1, 3)
 
 
+@case(spec="trace.c:tracing_iter_reset", isolation="global", facilities="snapshot")
+def test_snapshot_of_cleared(ue: UserEvents) -> None:
+    """`trace` skips records of before it was cleared, even if a snapshot swaps them back."""
+    event = ue.event("u8 a", enabled=True)
+    event.write(b"\1")
+    assert ue.tracefs.write(SNAPSHOT, "1\n").errno == ""
+    ue.tracefs.clear_trace()
+    event.write(b"\2")
+    assert ue.tracefs.write(SNAPSHOT, "1\n").errno == ""
+    event.write(b"\3")
+    assert ue.tracefs.records() == u8_lines(ue, 3)
+    assert ue.tracefs.snapshot() == u8_lines(ue, 2)
+    assert ue.tracefs.write(SNAPSHOT, "1\n").errno == ""
+    assert ue.tracefs.records() == u8_lines(ue, 2)
+    assert ue.tracefs.snapshot() == u8_lines(ue, 1, 3)
+
+
 @case(spec="register_snapshot_trigger", isolation="global", facilities="snapshot")
 @doc("Event triggers: snapshot")
 def test_snapshot_not_enabled(ue: UserEvents) -> None:

@@ -5,7 +5,7 @@ Source: trace.c and ring_buffer.c, functions named where a rule is applied.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from conformance.abi.grammar import TRACE_ENTRY_SIZE
 from conformance.abi.profile import Profile
@@ -28,7 +28,8 @@ class Record:
     """A record: common fields and payload, without padding.
 
     ``id`` is the id of the event at the time of the write, ``cpu`` the processor, None for any.  Of
-    records that are not of user events only the ``text`` is known.
+    records that are not of user events only the ``text`` is known.  A ``stale`` record is older
+    than the last reset of `trace`, which skips it if a snapshot restores it (tracing_iter_reset).
     """
 
     id: int
@@ -36,6 +37,7 @@ class Record:
     tid: str
     cpu: int | None
     text: str = ""
+    stale: bool = False
 
     @property
     def size(self) -> int:
@@ -55,8 +57,9 @@ class Instance:
     disabled: bool = False
     # Whether tracing_cpumask includes the only processor of the guest.
     cpu_traced: bool = True
-    # Why the content of the buffer is unknown, empty if it is known.
+    # Why the content of the buffer, or of the snapshot buffer, is unknown; empty if it is known.
     unknown_because: str = ""
+    snapshot_unknown_because: str = ""
     # Processors with a record that was reserved and never committed; later records stay invisible.
     stuck_cpus: set[int] = field(default_factory=set)
     # How many records are invisible; the kernel counts them as entries (rb_commit).
@@ -110,6 +113,14 @@ class Instance:
     def take_snapshot(self) -> None:
         """update_max_tr(): swap the buffer with the snapshot buffer."""
         self.records, self.snapshot = self.snapshot or [], self.records
+        unknown = self.unknown_because
+        self.unknown_because, self.snapshot_unknown_because = self.snapshot_unknown_because, unknown
+
+    def clear_snapshot(self) -> None:
+        """Clear the snapshot buffer if there is one."""
+        if self.snapshot is not None:
+            self.snapshot.clear()
+        self.snapshot_unknown_because = ""
 
     def reserve(self, size: int) -> bool:
         """Make room for a record; False if there is none (ring_buffer.c:rb_move_tail)."""
@@ -159,6 +170,8 @@ class Instance:
         if self.stuck_cpus:
             raise NotModelled("clearing a buffer in which a record was never committed")
         self.records.clear()
+        if self.snapshot:
+            self.snapshot = [replace(each, stale=True) for each in self.snapshot]
         self.consumed.clear()
         self.overrun = self.dropped = 0
         self.unknown_because = ""

@@ -107,9 +107,9 @@ def write(world: World, path: str, text: str, flags: int) -> bool:
 
 def _set_snapshot(instance: Instance, value: int) -> None:
     """tracing_snapshot_write(): free, take or clear the snapshot."""
+    if value == 1:
+        instance.take_snapshot()
+        return
+    instance.clear_snapshot()
     if value == 0:
         instance.snapshot = None
-    elif value == 1:
-        instance.take_snapshot()
-    elif instance.snapshot is not None:
-        instance.snapshot.clear()

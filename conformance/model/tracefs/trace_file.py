@@ -19,10 +19,12 @@ _MOST_CHOICES = 64
 
 
 def text(world: World, instance: Instance) -> str:
-    """The text of `trace`."""
-    shown = lines(world, instance, instance.records)
-    entries = len(instance.records) + instance.invisible
-    return _header(entries, entries + instance.overrun) + shown
+    """The text of `trace`; with skipped records the overrun is not counted (get_total_entries)."""
+    records = [each for each in instance.records if not each.stale]
+    shown = lines(world, records, instance.unknown_because)
+    entries = len(records) + instance.invisible
+    skipped = len(records) < len(instance.records)
+    return _header(entries, entries if skipped else entries + instance.overrun) + shown
 
 
 def snapshot_text(world: World, instance: Instance) -> str:
@@ -30,7 +32,7 @@ def snapshot_text(world: World, instance: Instance) -> str:
     if not instance.snapshot:
         kept = "freed" if instance.snapshot is None else "allocated"
         return f"# * Snapshot is {kept} *\n"
-    shown = lines(world, instance, instance.snapshot)
+    shown = lines(world, instance.snapshot, instance.snapshot_unknown_because)
     return _header(len(instance.snapshot), len(instance.snapshot)) + shown
 
 
@@ -54,10 +56,10 @@ def choices(world: World, records: Sequence[Record]) -> list[World]:
     return chosen
 
 
-def lines(world: World, instance: Instance, records: Sequence[Record]) -> str:
+def lines(world: World, records: Sequence[Record], unknown_because: str) -> str:
     """The lines of records; the pid of a line stands for the thread id."""
-    if instance.unknown_because:
-        raise NotModelled(f"the trace buffer: {instance.unknown_because}; clear it first")
+    if unknown_because:
+        raise NotModelled(f"the trace buffer: {unknown_because}; clear it first")
     tids = dict.fromkeys(each.tid for each in records)
     pids = {tid: pid for pid, tid in enumerate(tids)}
     return "".join(

@@ -33,7 +33,7 @@ def read_pipe(world: World, operation: ops.ReadPipe) -> Answer:
     instance, cpu = _consumed(world, file, _PIPE)
     taken = instance.records_of(cpu)
     _check_waiting(file, taken)
-    text = trace_file.lines(world, instance, taken).encode("latin-1")
+    text = trace_file.lines(world, taken, instance.unknown_because).encode("latin-1")
     if len(text) > min(_SURE_TEXT, operation.count):
         raise NotModelled("more text than one read(2) of trace_pipe returns")
     for record in taken:

@@ -45,12 +45,15 @@ def reset_after_deletion(world: World) -> None:
     if not world.profile.has("buffers_reset_with_events"):
         return
     for instance in world.instances.values():
-        if instance.clear_trace is None and (instance.records or instance.snapshot):
-            instance.unknown_because = "an event was deleted through dynamic_events"
+        if instance.clear_trace is None:
+            why = "an event was deleted through dynamic_events"
+            if instance.records:
+                instance.unknown_because = why
+            if instance.snapshot:
+                instance.snapshot_unknown_because = why
         elif instance.clear_trace:
             instance.reset()
-            if instance.snapshot:
-                instance.snapshot.clear()
+            instance.clear_snapshot()
         instance.clear_trace = False
 
 
