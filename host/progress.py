@@ -46,7 +46,7 @@ class Step:
             parts.append(f"{self.done} {unit}")
         if self.elapsed_s >= 1.0:
             parts.append(_clock(self.elapsed_s))
-        if self.passing and self._left_s:
+        if self.passing and self._left_s >= 1.0:
             parts.append(f"about {_clock(self._left_s)} left")
         return ", ".join(parts)
 
