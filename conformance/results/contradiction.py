@@ -27,6 +27,12 @@ class Contradiction:
     bug: bool = False
 
     @property
+    def states(self) -> tuple[str, str]:
+        """The state of the switch in this kernel, and in its profile."""
+        here, dated = ("fixed", "present") if self.bug else ("on", "off")
+        return (here, dated) if self.measured else (dated, here)
+
+    @property
     def override(self) -> str:
         """The switch as measured, for ``--abi``."""
         words = ("present", "fixed") if self.bug else ("no", "yes")

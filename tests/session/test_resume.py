@@ -10,7 +10,7 @@ import pytest
 
 from conformance.results.errors import ReportError
 from conformance.results.journal import JournalWriter
-from conformance.results.outcome import Blame, Outcome
+from conformance.results.outcome import Blame, Level, Outcome
 from conformance.results.replay import Journal, Running
 from conformance.session.controller.resume import abandoned_cases, recall_options, require_same_run
 from conformance.session.options import apply_defaults, command_words, fill_missing
@@ -117,6 +117,7 @@ def test_same_run_is_accepted() -> None:
             "kernel config_sha256 was 5f0c5f0c5f0c… and is eeeeeeeeeeee…",
         ),
         ({"kernel": {"build": "0" * 64}}, "kernel build was None and is 0000"),
+        ({"fail_on": Level.BEHAVIOUR}, "--fail-on was contract and is behaviour"),
         ({"kernel": {"profile": "6.8"}}, "kernel profile was 6.12 and is 6.8"),
         ({"asked": ("--append=nokaslr",)}, "--append was not given and is nokaslr"),
         ({"asked": ("--shuffle=7",)}, "--shuffle was not given and is 7"),

@@ -100,7 +100,8 @@ def remarks(comparison: Comparison) -> Iterator[str]:
         (comparison.no_longer_contradicted, "no longer contradicts its profile"),
     ):
         for each in found:
-            yield f"{title}: {each.outcome} {one_line(each.switch)} ({one_line(each.says)})"
+            states = "{} in the kernel, {} in its profile".format(*each.states)
+            yield one_line(f"{title}: {each.outcome} {each.switch}, {states} ({each.says})")
 
 
 def sections(comparison: Comparison) -> Iterator[Section]:

@@ -59,7 +59,8 @@ class KtapStream(_Lines):
 
     def remark(self, result: CaseResult) -> None:
         """A result that is not of a selected case, and not in the plan."""
-        self._remarks.append(f"{result.id} {result.outcome}")
+        if self._head.fails(result.outcome):
+            self._remarks.append(f"{result.id} {result.outcome}")
         self._say(*case_lines(0, result, self._head)[:-1])
 
     def end(self, record: RunRecord | None) -> None:

@@ -38,6 +38,7 @@ from conformance.report.program import is_folded, program_lines
 from conformance.repro.errors import NotExpressible
 from conformance.repro.of_result import program_of_result
 from conformance.results.case_result import CaseResult
+from conformance.results.contradiction import abi_with
 from conformance.results.outcome import NOT_OK, Blame, Outcome
 from conformance.results.run import RunHead
 from conformance.results.summary import short_digest
@@ -78,6 +79,7 @@ def render_html(matrix: Matrix, findings: Sequence[Finding]) -> str:
         sections=[(title, outcome.value, found) for title, outcome, found in other_results(matrix)],
         transitions=transitions(matrix),
         contradictions=contradictions(matrix),
+        abi_with=abi_with,
         facts=facts(matrix),
         options=options(matrix),
         findings=list(_rendered(known)),

@@ -44,8 +44,9 @@ def render_markdown(matrix: Matrix, findings: Sequence[Finding] = ()) -> str:
     if contradicted := contradictions(matrix):
         lines += ["## Contradicted switches", ""]
         for column, found in contradicted:
-            where = escaped(column.label)
-            lines.append(f"- {_code(found.switch)} on {where}: {escaped(found.says)}")
+            here, dated = found.states
+            states = f"{here} in {escaped(column.label)}, {dated} in its profile"
+            lines.append(f"- {_code(found.switch)}: {states}: {escaped(found.says)}")
         lines.append("")
     changes = transitions(matrix)
     lines += ["## What changed", ""] if changes else []

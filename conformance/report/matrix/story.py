@@ -7,8 +7,9 @@ the time that cases took.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from conformance.abi.switch import Switch
 from conformance.abi.switches import SWITCHES
@@ -129,13 +130,15 @@ class Fact:
         return self.name not in _OF_A_RUN and len(set(self.values)) > 1
 
 
-def grouped_results(matrix: Matrix, outcomes: Collection[Outcome]) -> list[GroupedResult]:
-    """All results with one of these outcomes, those of one cause grouped."""
+def grouped_results(
+    matrix: Matrix, wanted: Callable[[Column, Outcome], bool]
+) -> list[GroupedResult]:
+    """All results whose outcome is wanted of their kernel, those of one cause grouped."""
     found: dict[object, dict[str, tuple[Row, list[Column]]]] = {}
     reasons: dict[object, tuple[Outcome, str]] = {}
     for row in matrix.rows:
         for column, cell in zip(matrix.columns, row.cells, strict=True):
-            if cell.result is not None and cell.result.outcome in outcomes:
+            if cell.result is not None and wanted(column, cell.result.outcome):
                 reason = cell.result.outcome, _reason(cell)
                 cause = reason if cell.result.bug else (reason[0], symptom(cell.result))
                 reasons.setdefault(cause, reason)
@@ -149,20 +152,23 @@ def grouped_results(matrix: Matrix, outcomes: Collection[Outcome]) -> list[Group
 
 def failed_results(matrix: Matrix) -> list[GroupedResult]:
     """The results that fail their run."""
-    return grouped_results(matrix, _failing(matrix))
+    return grouped_results(matrix, _fails)
 
 
 def other_results(matrix: Matrix) -> Iterator[tuple[str, Outcome, list[GroupedResult]]]:
     """Title, outcome and results of each further section that is not empty."""
     for outcome, title in _SECTIONS.items():
-        found = grouped_results(matrix, {outcome} - _failing(matrix))
+        found = grouped_results(matrix, partial(_passes_as, outcome))
         if found:
             yield title, outcome, found
 
 
-def _failing(matrix: Matrix) -> frozenset[Outcome]:
-    heads = [column.record.head for column in matrix.columns]
-    return _FAILED | {each for each in Outcome if any(head.fails(each) for head in heads)}
+def _fails(column: Column, outcome: Outcome) -> bool:
+    return outcome in _FAILED or column.record.head.fails(outcome)
+
+
+def _passes_as(wanted: Outcome, column: Column, outcome: Outcome) -> bool:
+    return outcome is wanted and not _fails(column, outcome)
 
 
 def failure_text(found: GroupedResult) -> str:

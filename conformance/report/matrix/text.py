@@ -37,7 +37,8 @@ def render_text(matrix: Matrix, *, colour: bool = False) -> str:
     for title, _, found in other_results(matrix):
         lines += _listed(title.lower(), found)
     for column, each in contradictions(matrix):
-        text = f"{column.label} contradicts its profile: {each.switch} ({one_line(each.says)})"
+        here, dated = each.states
+        text = f"{each.switch}: {here} in {column.label}, {dated} in its profile ({each.says})"
         lines += [*wrapped(one_line(text), hanging=2), ""]
     for transition in reversed(transitions(matrix)):
         lines += [*_transition(transition), ""]

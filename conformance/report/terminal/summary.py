@@ -153,7 +153,7 @@ def _contradictions(record: RunRecord) -> list[str]:
 
 
 def _contradiction(record: RunRecord, found: Contradiction) -> str:
-    here, dated = ("on", "off") if found.measured else ("off", "on")
+    here, dated = found.states
     touched = [case for case in record.cases if found.switch in case.adapted]
     unjudged = sum(case.outcome is Outcome.SKIP for case in touched)
     return one_line(
@@ -188,7 +188,7 @@ def _promise(case: CaseResult) -> str:
 def _known_bugs(record: RunRecord) -> list[str]:
     """How many known bugs the kernel has."""
     cases = [case for case in record.cases if case.outcome is Outcome.XFAIL]
-    bugs = len({case.bug for case in cases})
+    bugs = len({bug for case in cases for bug in case.bug.split()})
     known = f"known bugs: {bugs}, in {counted(len(cases), 'case')} (docs/findings.md)"
     return [known] if bugs else []
 
@@ -197,8 +197,10 @@ def _fixed_bugs(record: RunRecord) -> list[str]:
     """Known bugs that the kernel does not have, each with the number of its cases."""
     cases = [case for case in record.cases if case.outcome is Outcome.FIXED]
     lines = ["fixed: without the known bugs"] if cases else []
-    for bug, number in sorted(Counter(case.bug for case in cases).items()):
-        symptom = next(case.reason for case in cases if case.bug == bug).partition(": ")[2]
+    fixed = Counter(bug for case in cases for bug in case.bug.split())
+    for bug, number in sorted(fixed.items()):
+        symptoms = (case.reason for case in cases if bug in case.bug.split())
+        symptom = next(symptoms).partition(": ")[2]
         text = one_line(f"{bug}, {counted(number, 'case')}: {symptom}")
         lines += wrapped(text, indent=2, hanging=2)
     return lines

@@ -70,6 +70,8 @@ def differences(was: RunHead, now: RunHead) -> list[str]:
         before, after = (value_of(option, each.asked) for each in (was, now))
         if before != after:
             found.append(f"{option} was {before or 'not given'} and is {after or 'not given'}")
+    if was.fail_on != now.fail_on:
+        found.append(f"--fail-on was {was.fail_on} and is {now.fail_on}")
     if was.host["accel"] != now.host["accel"]:
         found.append(f"accelerator was {was.host['accel']} and is {now.host['accel']}")
     if was.suite != now.suite:

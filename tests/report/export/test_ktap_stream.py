@@ -102,6 +102,17 @@ def test_extra_results_are_named_in_the_entry_of_the_run() -> None:
     assert "# CRASH dated.persist.probe (0.00 s)" in stream.getvalue()
 
 
+def test_extra_results_that_pass_are_no_problem() -> None:
+    loaded = case("module.mine.load")
+    stream = io.StringIO()
+    view = KtapStream(stream, head())
+    view.begin(1)
+    view.remark(loaded)
+    view.case(case("write.a"))
+    view.end(run(loaded, case("write.a")))
+    assert last(stream.getvalue()) == (True, "", "")
+
+
 @pytest.mark.parametrize(
     ("require", "ok", "directive"), [(False, True, "SKIP"), (True, False, "ERROR")]
 )

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from conformance.report.matrix.story import (
     also,
     contradictions,
     counted,
     facts,
+    failed_results,
     grouped_results,
     nothing_failed,
     options,
+    other_results,
     run_trouble,
     slowest,
     time_of,
     transitions,
 )
-from conformance.report.matrix.table import Matrix, matrix
-from conformance.results.outcome import NOT_OK, Outcome, SkipReason
+from conformance.report.matrix.table import Column, Matrix, matrix
+from conformance.results.outcome import NOT_OK, Level, Outcome, SkipReason
 from conformance.results.run import RunRecord
 from conformance.results.stored_runs import Run
 from tests.report.matrix.test_table import known
@@ -32,13 +36,17 @@ def of(*records: RunRecord) -> Matrix:
     return matrix([Run(record) for record in records], {each.id: each for each in cases})
 
 
+def not_ok(_: Column, outcome: Outcome) -> bool:
+    return outcome in NOT_OK
+
+
 def failing(id: str, reason: str) -> RunRecord:
     return kernel(id, *(case(f"a.b.{n}", Outcome.FAIL, reason=reason, sentence="b") for n in "xy"))
 
 
 def test_equal_results_of_several_kernels_are_one_group() -> None:
     found = of(failing("6.1", "it broke"), failing("6.12", "it broke"), failing("7.3", "otherwise"))
-    alike, other = grouped_results(found, NOT_OK)
+    alike, other = grouped_results(found, not_ok)
     assert (alike.group.name, len(alike.group.rows), alike.reason) == ("a.b", 2, "it broke")
     assert [column.label for column in alike.columns] == ["6.1", "6.12"]
     assert [column.label for column in other.columns] == ["7.3"]
@@ -46,14 +54,27 @@ def test_equal_results_of_several_kernels_are_one_group() -> None:
 
 def test_functions_with_one_difference_are_one_group() -> None:
     cases = [wrong("a.b"), *(wrong(f"c.d.{n}", sentence="s") for n in "xy"), wrong("e.f", "EBUSY")]
-    (first, other) = grouped_results(of(kernel("6.12", *cases)), NOT_OK)
+    (first, other) = grouped_results(of(kernel("6.12", *cases)), not_ok)
     assert (first.group.name, also(first), first.cases) == ("a.b", "c.d", 3)
     assert (other.group.name, also(other), other.cases) == ("e.f", "", 1)
 
 
 def test_the_reason_of_a_skip_is_a_clause() -> None:
     found = of(kernel("6.12", case("a.b", Outcome.SKIP, reason=SkipReason.CONFIG)))
-    assert grouped_results(found, {Outcome.SKIP})[0].reason == SkipReason.CONFIG.sentence
+    skipped = grouped_results(found, lambda _, outcome: outcome is Outcome.SKIP)
+    assert skipped[0].reason == SkipReason.CONFIG.sentence
+
+
+def test_each_run_decides_what_fails_it() -> None:
+    strict = kernel("6.12", case("a.b"))
+    strict = replace(strict, head=replace(strict.head, fail_on=Level.DETAIL))
+    noted = kernel("6.12", case("a.b", Outcome.NOTE), facts={"id": "6.12+fix"})
+    assert failed_results(of(strict, noted)) == []
+    ((title, outcome, _),) = other_results(of(strict, noted))
+    assert (title, outcome) == ("Changed details", Outcome.NOTE)
+    noted = replace(noted, head=replace(noted.head, fail_on=Level.DETAIL))
+    assert [each.outcome for each in failed_results(of(strict, noted))] == [Outcome.NOTE]
+    assert list(other_results(of(strict, noted))) == []
 
 
 def test_a_transition_has_changed_new_and_ended_cases() -> None:
