@@ -97,7 +97,7 @@ def judge(
 def _fails_as_base(comparison: Comparison) -> bool:
     """Whether the patched kernel failed, but in nothing that its base does not fail too."""
     record = comparison.new
-    if record.verdict is not RunVerdict.FAIL or record.missing or record.count(Outcome.ERROR):
+    if record.verdict is not RunVerdict.FAIL or not comparison.decided:
         return False
     return not any(
         change.new is not None and record.head.fails(change.new.outcome)

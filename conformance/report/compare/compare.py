@@ -16,7 +16,7 @@ from conformance.report.history.flaky import Flaky, flaky_cases
 from conformance.results.case_result import CaseResult
 from conformance.results.contradiction import Contradiction
 from conformance.results.json_codec import encode
-from conformance.results.outcome import OUTCOME_OF, Level, RunVerdict, failing
+from conformance.results.outcome import OUTCOME_OF, Level, Outcome, RunVerdict, failing
 from conformance.results.run import KernelFacts, RunRecord, same_kernel
 from conformance.results.stored_outcomes import CaseOutcome, RunOutcomes
 
@@ -80,8 +80,7 @@ class Comparison:
     What is worse at level ``fail_on`` or a stronger one is a regression.
     ``still_failing`` are the cases that fail equally in both; ``flaky`` those on which runs of one
     kernel disagree (they are in no other list).  ``programs_changed`` counts cases with different
-    programs.  ``lost_user_events``: NEW has no user_events, BASE has.  ``options`` is None if a
-    configuration is unknown.
+    programs.  ``options`` is None if a configuration is unknown.
     """
 
     base: RunRecord
@@ -93,10 +92,19 @@ class Comparison:
     programs_changed: int = 0
     newly_contradicted: tuple[Contradiction, ...] = ()
     no_longer_contradicted: tuple[Contradiction, ...] = ()
-    lost_user_events: bool = False
     runs: tuple[int, int] = (1, 1)
     options: Options | None = None
     fail_on: Level = Level.CONTRACT
+
+    @property
+    def lost_user_events(self) -> bool:
+        """Whether only NEW was built without user_events."""
+        return self.new.not_built and not self.base.not_built
+
+    @property
+    def gained_user_events(self) -> bool:
+        """Whether only BASE was built without user_events."""
+        return self.base.not_built and not self.new.not_built
 
     @property
     def regression(self) -> bool:
@@ -110,14 +118,18 @@ class Comparison:
 
     @property
     def decided(self) -> bool:
-        """Whether both runs have a verdict."""
-        return RunVerdict.ERROR not in (self.base.verdict, self.new.verdict)
+        """Whether both runs judged all their cases."""
+        return not self.gained_user_events and not any(
+            each.verdict is RunVerdict.ERROR or each.missing or each.count(Outcome.ERROR)
+            for each in (self.base, self.new)
+        )
 
     @property
     def different(self) -> bool:
         """Whether anything differs at all."""
         contradictions = self.newly_contradicted or self.no_longer_contradicted
-        return bool(self.changes or self.flaky or contradictions or self.lost_user_events)
+        built = self.base.not_built is self.new.not_built
+        return bool(self.changes or self.flaky or contradictions or not built)
 
     def of(self, kind: Kind) -> tuple[Change, ...]:
         """The changes of one kind, sorted by case id."""
@@ -136,6 +148,7 @@ class Comparison:
             "regression": self.regression,
             "decided": self.decided,
             "not_built": self.lost_user_events,
+            "base_not_built": self.gained_user_events,
             "config": None if self.options is None else dict(self.options),
             "contradicted": encode(self.newly_contradicted),
             "no_longer_contradicted": encode(self.no_longer_contradicted),
@@ -161,7 +174,6 @@ def compare(
     both = before.keys() & after.keys()
     in_base = {each.switch for each in base.contradicted}
     in_new = {each.switch for each in new.contradicted}
-    lost = new.not_built and not base.not_built
     judged = not new.not_built and not base.not_built
     flaky = flaky_cases(
         [_outcomes(before), *(each.cases for each in more_base)],
@@ -175,13 +187,12 @@ def compare(
         base,
         new,
         _ordered(changes),
-        same=0 if lost else len(steady) - len(changes),
+        same=len(steady) - len(changes) if base.not_built is new.not_built else 0,
         still_failing=_ordered(change for change in found if change.kind is Kind.STILL),
         flaky=flaky if judged else (),
         programs_changed=sum(_program_changed(before[id], after[id]) is True for id in both),
         newly_contradicted=tuple(e for e in new.contradicted if e.switch not in in_base),
         no_longer_contradicted=tuple(e for e in base.contradicted if e.switch not in in_new),
-        lost_user_events=lost,
         runs=(1 + len(more_base), 1 + len(more_new)),
         options=options,
         fail_on=fail_on,

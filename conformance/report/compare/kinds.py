@@ -32,7 +32,8 @@ class Kind(StrEnum):
     FIXED = "fixed"  # was wrong or a known bug, now conforming
     APPEARED = "appeared"  # only in NEW
     VANISHED = "vanished"  # only in BASE
-    OTHERWISE = "otherwise"  # conforming or known in both; outcome, bug or switches differ
+    DECIDED = "decided"  # had no verdict, now conforming or a known bug
+    OTHERWISE = "otherwise"  # of one sort in both; outcome, reason, bug or switches differ
 
 
 REGRESSIONS = frozenset({Kind.BROKEN, Kind.WORSE, Kind.BUG})
@@ -67,11 +68,13 @@ def kind_of(
         if was in NO_VERDICT:
             return Kind.OTHERWISE if (was, base.reason) != (now, new.reason) else None
         return Kind.UNDECIDED
+    if was in NO_VERDICT:
+        return Kind.DECIDED
     if was in UNEXPECTED:
         return Kind.EXPLAINED if now is Outcome.XFAIL else Kind.FIXED
     if was is Outcome.XFAIL and now in CONFORMING:
         return Kind.FIXED
-    if was in CONFORMING and now is Outcome.XFAIL:
+    if now is Outcome.XFAIL and (was in CONFORMING or set(new.bug.split()) - set(base.bug.split())):
         return Kind.BUG
     differs = (was, base.adapted, base.bug) != (now, new.adapted, new.bug)
     return Kind.OTHERWISE if differs else None

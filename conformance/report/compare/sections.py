@@ -34,7 +34,8 @@ _TITLES = {
     Kind.FIXED: "fixed",
     Kind.APPEARED: "only in the new run",
     Kind.VANISHED: "only in the base run",
-    Kind.OTHERWISE: "passing or known in both, with different outcomes",
+    Kind.DECIDED: "judged now, not in the base run",
+    Kind.OTHERWISE: "passing, known or not judged in both, with other differences",
 }
 _SHORT = {
     Kind.BROKEN: "newly deviating",
@@ -48,6 +49,7 @@ _SHORT = {
     Kind.FIXED: "fixed",
     Kind.APPEARED: "new",
     Kind.VANISHED: "gone",
+    Kind.DECIDED: "judged now",
     Kind.OTHERWISE: "with other differences",
 }
 # Sections for each level.
@@ -95,6 +97,8 @@ def remarks(comparison: Comparison) -> Iterator[str]:
     """Differences that concern the kernel as a whole."""
     if comparison.lost_user_events:
         yield "the new kernel has no user_events: no case was judged"
+    if comparison.gained_user_events:
+        yield "the base kernel has no user_events: there is nothing to compare with"
     for found, title in (
         (comparison.newly_contradicted, "newly contradicts its profile"),
         (comparison.no_longer_contradicted, "no longer contradicts its profile"),
@@ -144,6 +148,8 @@ def sentence(comparison: Comparison) -> tuple[str, str, str]:
         parts.insert(0, f"{number} switch{'' if number == 1 else 'es'} contradicted")
     if comparison.lost_user_events:
         parts.insert(0, "no user_events")
+    if comparison.gained_user_events:
+        parts.insert(0, "no user_events in the base kernel")
     return names, word, f": {', '.join([*parts, same])}"
 
 
@@ -257,6 +263,8 @@ def _reason(change: Change) -> str:
 
 
 def _is_listed(change: Change) -> bool:
+    if change.kind is Kind.DECIDED:
+        return False
     if change.kind in (Kind.APPEARED, Kind.VANISHED):
         return change.result.unexpected or change.result.outcome is Outcome.ERROR
     return change.kind is not Kind.OTHERWISE or not _only_adapted(change)
@@ -288,4 +296,4 @@ def _expected(changes: Sequence[Change]) -> list[str]:
         return []
     numbers = Counter[str](change.result.surface for change in changes)
     surfaces = ", ".join(f"{surface} {number}" for surface, number in sorted(numbers.items()))
-    return [f"{len(changes)} as expected: {surfaces}"]
+    return [f"{len(changes)} that do not deviate: {surfaces}"]

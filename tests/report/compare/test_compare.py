@@ -37,7 +37,7 @@ SWITCH = Contradiction("nonspaced_match", True, "spaces do not matter", "a title
         (N, CH, Kind.WORSE), (CH, F, Kind.WORSE), (N, C, Kind.WORSE), (F, N, Kind.DIFFERENT),
         (CH, P, Kind.FIXED), (N, XP, Kind.FIXED), (CH, CH, None), (CH, S, Kind.UNDECIDED),
         (S, F, Kind.BROKEN), (E, F, Kind.BROKEN), (S, S, None), (S, E, Kind.OTHERWISE),
-        (S, P, Kind.OTHERWISE), (E, P, Kind.OTHERWISE), (E, E, None),
+        (S, P, Kind.DECIDED), (E, P, Kind.DECIDED), (S, XF, Kind.DECIDED), (E, E, None),
         (None, P, Kind.APPEARED), (None, F, Kind.APPEARED), (P, None, Kind.VANISHED),
         (F, None, Kind.VANISHED),
     ],
@@ -128,6 +128,23 @@ def test_losing_user_events_is_a_regression() -> None:
     assert comparison.changes == ()
     assert "the new kernel has no user_events" in render_page(comparison)
     assert not compare(unbuilt, unbuilt).different
+    back = compare(unbuilt, run(case("a.b", F)))
+    assert (back.regression, back.decided, back.same) == (False, False, 0)
+    assert "there is nothing to compare with" in render_page(back)
+
+
+def test_a_run_that_was_cut_off_decides_nothing() -> None:
+    base = run(wrong("a.b"), case("a.c"))
+    cut = run(wrong("a.b"), selected=2)
+    assert not compare(base, cut).decided
+    assert not compare(base, run(wrong("a.b"), case("a.c", E))).decided
+    assert compare(base, base).decided
+
+
+def test_another_known_bug_is_a_known_bug_that_came() -> None:
+    base, new = (run(case("a.b", XF, bug=bug)) for bug in ("one", "one two"))
+    assert [each.kind for each in compare(base, new).changes] == [Kind.BUG]
+    assert [each.kind for each in compare(new, base).changes] == [Kind.OTHERWISE]
 
 
 @pytest.mark.parametrize(

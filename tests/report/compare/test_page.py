@@ -57,6 +57,7 @@ def everything() -> tuple[RunRecord, RunRecord]:
         case("write.hangs"),
         case("write.disabled"),
         case("write.disabled_too"),
+        case("write.lost", E, reason=reason),
     )
     new = run(
         case("delete.busy", C, reason="Kernel panic - not syncing: Fatal exception"),
@@ -82,6 +83,7 @@ def everything() -> tuple[RunRecord, RunRecord]:
         rerun,
         wrong("write.disabled", "EBUSY", evidence=shown),
         wrong("write.disabled_too", "EBUSY", evidence=shown),
+        case("write.lost"),
         head=head(
             kernel=replace(PATCHED, config_sha256="0d1e" * 16),
             suite="0.2.0",
