@@ -11,7 +11,7 @@ from conformance.results.exit_codes import ExitStyle, KernelOrigin, ending_of, e
 from conformance.results.run import RunRecord
 
 # Options that name a kernel of the user.
-_OWN = ("--image=", "--tree=", "--here")
+_OWN = ("--image=", "--tree=", "--config=", "--here")
 
 
 def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -27,6 +27,13 @@ MODULE_SURFACE = "module"
 LEFTOVER, ENABLERS, AFTERWARDS = AFTERMATH = ("leftover", "enablers", "afterwards")
 """Last words of ids of results about what the kernel kept of a case, or did after it."""
 
+
+def aftermath_of(id: str) -> str:
+    """The id of the case, if an id is of a result about its aftermath, else ""."""
+    case, _, last = id.rpartition(".")
+    return case.removesuffix(".probe") if last in AFTERMATH else ""
+
+
 # Characters of a side that one line shows, and of these before the first difference.
 _LONGEST_SIDE = 160
 _SIDE_BEFORE = 40
@@ -179,8 +186,7 @@ class CaseResult:
     @property
     def aftermath_of(self) -> str:
         """The id of the case, if this is about what the kernel kept of it or did after it."""
-        case, _, last = self.id.rpartition(".")
-        return case.removesuffix(".probe") if last in AFTERMATH else ""
+        return aftermath_of(self.id)
 
     @property
     def difference(self) -> str:

@@ -40,6 +40,11 @@ def test_one_failing_case_is_bad() -> None:
         answer_of(run(*results[1:]), results[1:], wanted - {"a.fails"})
 
 
+def test_a_leak_of_a_passing_case_is_bad() -> None:
+    results = (case("a.b"), case("a.b.leftover", Outcome.FAIL))
+    assert answer_of(run(*results), results, frozenset({"a.b"}))[0] is Answer.BAD
+
+
 def test_the_line_decides_what_is_bad() -> None:
     results = (case("a.b", Outcome.CHANGED),)
     for line, answer in ((Level.CONTRACT, Answer.GOOD), (Level.BEHAVIOUR, Answer.BAD)):
@@ -52,6 +57,7 @@ def test_cases_by_id_or_function() -> None:
     assert CASE in whole.cases[0][1]
     assert len(whole.cases[0][1]) > 1
     assert SelectedCases.named([CASE]).cases[0][1] == {CASE}
+    assert SelectedCases.named([f"{CASE}.leftover"]) == SelectedCases.named([CASE])
     assert SelectedCases.named([CASE, FUNCTION]) == whole
     assert len(SelectedCases.named([FUNCTION, OLD_CASE]).cases) == 2
     with pytest.raises(UserMistake) as raised:

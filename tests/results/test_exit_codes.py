@@ -64,3 +64,4 @@ def test_the_worst_ending_decides() -> None:
     assert worst(endings) is Ending.USAGE
     assert worst(endings[:3]) is Ending.HOST
     assert worst(endings[:2]) is Ending.UNEXPECTED
+    assert worst([Ending.SKIPPED, Ending.UNEXPECTED]) is Ending.UNEXPECTED

@@ -11,7 +11,7 @@ from pathlib import Path
 from conformance.abi.profile import Profile, ProfileError, profile_for
 from conformance.cases.case import Case
 from conformance.report.specification.page import all_sentences
-from conformance.results.case_result import CaseResult
+from conformance.results.case_result import CaseResult, aftermath_of
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.results.outcome import Level, Outcome, RunVerdict, SkipReason, failing
 from conformance.results.results_json import NAME, read_results
@@ -47,13 +47,16 @@ class SelectedCases:
 
     @classmethod
     def named(cls, names: Iterable[str]) -> SelectedCases:
-        """The cases of ids, each that of a case or of a function.  Raises UnknownCase."""
+        """The cases of ids, each that of a case, of what a case left, or of a function.
+
+        Raises UnknownCase.
+        """
         known = {
             each.case: frozenset(f"{each.case.id}.{row}" for row in each.variants) or {each.case.id}
             for each in all_sentences()
         }
         selected: dict[Case, frozenset[str]] = {}
-        for name in names:
+        for name in (aftermath_of(each) or each for each in names):
             found = {
                 case: frozenset(ids if name == case.id else {name})
                 for case, ids in known.items()
@@ -137,7 +140,7 @@ class Judge:
                 return Judged(Answer.SKIP, "does not build", seconds, directory=out)
             raise HostTrouble(f"no run on {sha[:_DIGITS]}: {why}", f"read {out / LOG}")
         record = read_results(out / NAME)
-        results = tuple(each for each in record.cases if each.id in wanted)
+        results = tuple(each for each in record.cases if (each.aftermath_of or each.id) in wanted)
         answer, why = answer_of(record, results, wanted)
         return Judged(answer, why, seconds, results, out, record.head.fail_on)
 

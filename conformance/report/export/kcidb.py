@@ -52,8 +52,8 @@ _LEFT_OUT = "\n[{} characters left out; results.json has them]\n"
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 # Blame for the suite instead of the kernel.
 _OURS = {Blame.MODEL, Blame.CASE, Blame.HARNESS}
-# Kernels from a patch, tree or image of the user: results.json may have no digest.
-_OWN = re.compile(r"\+|^(tree|image)-")
+# Kernels of the user: results.json may have no digest that tells two of them apart.
+_OWN = re.compile(r"\+|^(tree|image|here)-")
 
 
 class Status(StrEnum):
@@ -177,7 +177,7 @@ class _Run:
             "checkout_id": self._build,
             "origin": self._origin,
             "comment": f"{kernel.id} ({kernel.release})" if kernel.release else kernel.id,
-            "architecture": ARCH,
+            "architecture": self._record.head.host.get("machine", ARCH),
             "status": Status.PASS.value,
             "misc": {"uevt": facts},
         }
@@ -231,11 +231,17 @@ class _Run:
             "status": status.value,
             "start_time": self._record.head.started,
             "duration": duration_s,
-            "environment": {"comment": f"QEMU ({self._record.head.host['accel']}), one CPU"},
+            "environment": {"comment": self._where},
         }
         if self._sender.files:
             test["log_url"] = self._address(_FILES[0])
         return test
+
+    @property
+    def _where(self) -> str:
+        head = self._record.head
+        here = head.kernel.id.startswith("here-")
+        return "the running kernel" if here else f"QEMU ({head.host['accel']})"
 
     def _issue(self, bug: str) -> dict[str, Any]:
         known = BY_NAME.get(bug)

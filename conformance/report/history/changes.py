@@ -55,9 +55,15 @@ class KernelHistory:
     @property
     def plain(self) -> bool:
         """Whether the kernel is unchanged and judged by the ABI of its release."""
-        names = f"{self.kernel.id} {self.kernel.release}"
-        changed = _CHANGED.search(names) or "," in self.kernel.profile
-        return self.kernel.variant is None and not changed
+        changed = _CHANGED.search(f"{self.kernel.id} {self.kernel.release}")
+        return self.kernel.variant is None and not changed and self.usual
+
+    @property
+    def usual(self) -> bool:
+        """Whether the kernel is judged by the ABI of its release; an image may add a suffix."""
+        release, profile = self.kernel.release, self.kernel.profile
+        own = re.match(re.escape(profile) + r"(?!\d|\.\d)", release)
+        return not release or profile == self.kernel.id or own is not None
 
     @property
     def state(self) -> str:

@@ -75,8 +75,7 @@ def _table(kernels: Sequence[KernelHistory]) -> list[str]:
 def _outcome_of(past: KernelHistory) -> str:
     """The outcome, and the ABI if it is not that of the kernel."""
     kernel = past.kernel
-    usual = not kernel.release or kernel.profile in (kernel.release, kernel.id)
-    return _came_to(past) + ("" if usual else f" (judged as {one_line(kernel.profile)})")
+    return _came_to(past) + ("" if past.usual else f" (judged as {one_line(kernel.profile)})")
 
 
 def _came_to(past: KernelHistory) -> str:
