@@ -90,6 +90,8 @@ def test_in_an_instance(ue: UserEvents) -> None:
     ("event.word", "events/user_events/a/enable", "y"),
     ("event.soft", "events/user_events/a/enable", "1*"),
     ("event.hexadecimal", "events/user_events/a/enable", "0x1"),
+    ("event.nul-first", "events/user_events/a/enable", "\0001"),
+    ("event.32-bits", "events/user_events/a/enable", "4294967297"),
 )
 def test_refused(ue: UserEvents, file: str, text: str) -> None:
     """Anything but the numbers 0 and 1 is EINVAL, and nothing changes."""
@@ -97,6 +99,21 @@ def test_refused(ue: UserEvents, file: str, text: str) -> None:
     assert ue.tracefs.write(ue.tracefs.path(file), text).errno == "EINVAL"
     assert ue.tracefs.enabled("a").text == "0\n"
     assert event.word_value == ue.dated("remote_enable", since=0, before=None)
+
+
+@case(spec="system_enable_write, event_enable_write; lib/kstrtox.c:kstrtoul_from_user")
+@variants({"group": GROUP, "event": "events/user_events/a/enable"})
+def test_forms_of_a_number(ue: UserEvents, file: str) -> None:
+    """A number ends at a NUL or after 66 characters; beyond 64 bits it is ERANGE."""
+    path = ue.tracefs.path(file)
+    ue.open_data().register("a u16 x")
+    for text in ("1\0", "1\n\0x", "+1", f"{'0' * 65}1x"):
+        assert ue.tracefs.write(path, text).value == len(text)
+        assert ue.tracefs.enabled("a").text == "1\n"
+        assert ue.tracefs.write(path, "0").value == 1
+    for text in ("18446744073709551616", "18446744073709551616x"):
+        assert ue.tracefs.write(path, text).errno == "ERANGE"
+    assert ue.tracefs.enabled("a").text == "0\n"
 
 
 @case(spec="event_subsystem_dir, remove_subsystem", needs="lasting_events")

@@ -177,3 +177,16 @@ def test_no_number(ue: UserEvents, text: str) -> None:
     assert event.write(b"\1\0").value == 6
     assert other.write_event(0, b"\2\0").value == 6
     assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]
+
+
+@case(spec="trace_pid.c:trace_pid_write")
+@doc("set_event_pid: only the listed tasks are traced; silent about several in one write")
+def test_all_or_none(ue: UserEvents) -> None:
+    """A write of which one word is refused adds no process."""
+    event = ue.event("u16 a", enabled=True)
+    assert ue.tracefs.write(ue.tracefs.path(ONLY), "1 x").errno == "EINVAL"
+    event.write(b"\1\0")
+    assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]
+    assert ue.tracefs.write(ue.tracefs.path(ONLY), "1\n1").value == 3
+    event.write(b"\2\0")
+    assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]

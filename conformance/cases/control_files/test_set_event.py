@@ -110,6 +110,18 @@ def test_one_word(ue: UserEvents) -> None:
     assert instance.read(instance.path("set_event")).text == "user_events:a\n"
 
 
+@case(spec="trace.c:trace_get_user")
+@doc("Via the 'set_event' interface: silent about a NUL")
+def test_nul(ue: UserEvents) -> None:
+    """A NUL ends a name, and one without a name before it does nothing."""
+    instance = create_instance(ue)
+    ue.open_data().register("a u16 x")
+    assert instance.write(instance.path("set_event"), "\0user_events:a").value == 1
+    assert instance.read(instance.path("set_event")).text == ""
+    assert instance.write(instance.path("set_event"), "user_events:a\0").value == 14
+    assert instance.read(instance.path("set_event")).text == "user_events:a\n"
+
+
 @case(spec="ftrace_event_set_open, ftrace_clear_events")
 @doc("Via the 'set_event' interface: opening the file with O_TRUNC disables all events")
 @variants("instance", "top")

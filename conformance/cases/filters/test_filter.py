@@ -134,6 +134,17 @@ def test_two_fields_of_a_name(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=(1)", "a=(2)", dump="01 02")]
 
 
+@case(doc="Event filtering: fields are known by their names", tier="full")
+@spec("trace_events.c:trace_find_event_field")
+def test_own_field_first(ue: UserEvents) -> None:
+    """A field of the event hides the name of the task."""
+    event = ue.event("u8 comm; u8 COMM", enabled=True)
+    assert event.directory.set_filter("comm == 1 && COMM == 2").errno == ""
+    event.write(b"\1\1")
+    event.write(b"\1\2")
+    assert ue.tracefs.records() == [ue.line("comm=(1)", "COMM=(2)", dump="01 02")]
+
+
 @case(spec="trace_events.c:trace_define_common_fields", tier="full")
 @doc("Event filtering: the common fields of all events may be used")
 @variants(

@@ -27,6 +27,7 @@ PATTERNS = {
     "class": ('s ~ "[hy]el*o*"', ["hello", "yellow"]),
     "inner-star": ('s ~ "h*o"', ["hello"]),
     "not": ('s ~ "!h*"', ["yellow"]),
+    "not-twice": ('s ~ "!!h*"', ["hello", "help", "yellow", "h"]),
     "everything": ('s ~ "*"', ["hello", "help", "yellow", "h"]),
     "with-others": ('s ~ "h*" && !(s == "h")', ["hello", "help"]),
 }

@@ -80,6 +80,19 @@ def test_busy(ue: UserEvents, file: str) -> None:
     assert instance.enabled(ue.name()).errno == "ENOENT"
 
 
+@case(spec="trace_format_open, event_trigger_regex_open, __remove_instance")
+@doc("Instances: silent about open files")
+@variants("format", "id", "trigger")
+def test_not_busy(ue: UserEvents, file: str) -> None:
+    """An open `format`, `id` or `trigger` of an event in an instance does not hold it."""
+    instance = create_instance(ue)
+    ue.event("u16 a")
+    opened, slot = ue.process.open(instance.event_path(ue.name(), file))
+    assert opened.value == 0
+    assert instance.remove().errno == ""
+    assert ue.process.close(slot).errno == ""
+
+
 @case(spec="fs/namei.c:vfs_mkdir, vfs_rmdir; fs/tracefs/inode.c:tracefs_syscall_mkdir")
 @doc("Instances: events of an instance are its own; instances are made and removed as directories")
 def test_refused(ue: UserEvents) -> None:

@@ -1,11 +1,30 @@
 """Text of a record in `trace`: how the kernel decodes fields of every type."""
 
+import os
+
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.trace_text import recorded
 from conformance.client.user_events import UserEvents
 
 DOC = "silent; events are viewed with ftrace"
 case = surface("trace", doc=DOC, level="detail", profiles="6.4..", tier="full")
+
+
+@case(spec="trace.c:tracing_open")
+def test_cleared_by_open(ue: UserEvents) -> None:
+    """Opening `trace` for writing with O_TRUNC clears it; a write does nothing."""
+    event = ue.event("u8 a", enabled=True)
+    event.write(b"\1")
+    opened, slot = ue.process.open(ue.tracefs.path("trace"), os.O_WRONLY)
+    assert opened.errno == ""
+    assert len(ue.tracefs.records()) == 1
+    ue.process.close(slot)
+    opened, slot = ue.process.open(ue.tracefs.path("trace"), os.O_WRONLY | os.O_TRUNC)
+    assert opened.errno == ""
+    assert ue.tracefs.records() == []
+    event.write(b"\2")
+    ue.process.close(slot)
+    assert ue.tracefs.records() == [ue.line("a=(2)", dump="02")]
 
 
 @case(spec="trace_output.c:print_fields: size 1")

@@ -233,6 +233,54 @@ def test_removed_by_its_event(ue: UserEvents, text: str, errno: str) -> None:
         assert remove_eprobe(ue).errno == ""
 
 
+@case(spec="trace_dynevent.c:dyn_event_release; trace_eprobe.c:eprobe_dyn_event_match")
+@doc("-:[GRP/]ENAME; says nothing of a group alone")
+@variants({"name": "-:{}\n", "group": "-:uevt/\n"})
+def test_removed_by_less(ue: UserEvents, command: str) -> None:
+    """Removal of an eprobe may leave out its group, or its name."""
+    ue.event("u8 a")
+    assert add_eprobe(ue, "a=$a").errno == ""
+    errno = ""
+    if "uevt" in command:
+        errno = ue.dated("probes_deleted_by_system", since="", before="EINVAL")
+    assert ue.tracefs.command(command.format(ue.name("p"))).errno == errno
+    assert enable_eprobe(ue).errno == ("" if errno else "ENOENT")
+
+
+@case(spec="trace_dynevent.c:dyn_event_release", needs="lasting_events")
+@doc("-:[GRP/]ENAME; user_events.rst@v6.12: Deleting: silent about other events of the name")
+def test_removed_with_an_event(ue: UserEvents) -> None:
+    """Removal by name alone removes every event of that name, whatever its kind."""
+    ue.event("u8 a")
+    ue.tracefs.command(f"u:{ue.name('p')}\n")
+    assert add_eprobe(ue, "a=$a").errno == ""
+    assert ue.tracefs.command(f"-:{ue.name('p')}\n").errno == ""
+    assert enable_eprobe(ue).errno == "ENOENT"
+    assert ue.tracefs.status() == ue.status_line(1, ue.name())
+
+
+@case(spec="trace_eprobe.c:__trace_eprobe_create: parse_error", profiles="6.1..")
+@doc("if FILTER; silent about errors")
+@variants({"filter": "a=$a if (a == 1", "filter-and-field": "b=$b if (a == 1"})
+def test_condition_refused(ue: UserEvents, arguments: str) -> None:
+    """A condition that does not parse is EINVAL, before the arguments are looked at."""
+    event = ue.event("u8 a")
+    assert add_eprobe(ue, arguments).errno == "EINVAL"
+    assert enable_eprobe(ue).errno == "ENOENT"
+    assert event.directory.enabled == "0\n"
+
+
+@case(spec="trace_events.c:event_enable_write", doc="Via the 'enable' toggle: 0 or 1")
+def test_enable_numbers(ue: UserEvents) -> None:
+    """Anything but the numbers 0 and 1 in `enable` of an eprobe is EINVAL."""
+    event = ue.event("u8 a")
+    assert add_eprobe(ue, "a=$a").errno == ""
+    path = ue.tracefs.event_path(ue.name("p"), "enable", system=KPROBES)
+    for text in ("2", "on", "-1"):
+        assert ue.tracefs.write(path, text).errno == "EINVAL"
+    assert event.directory.enabled == "0\n"
+
+
 @case(spec="trace_eprobe.c:enable_eprobe: find_event_file", profiles="6.4..", isolation="global")
 @doc("ftrace.rst@v6.12: Instances: events of an instance are its own")
 def test_in_an_instance(ue: UserEvents) -> None:

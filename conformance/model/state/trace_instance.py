@@ -5,6 +5,7 @@ Source: trace.c and ring_buffer.c, functions named where a rule is applied.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
 from conformance.abi.grammar import TRACE_ENTRY_SIZE
@@ -19,6 +20,7 @@ _NO_EVENT = -1
 # Characters of a cpumask, and more groups of it than any kernel has processors for.
 _HEXADECIMAL = "0123456789abcdefABCDEF,"
 _MAX_GROUPS = 1024
+_END_OF_MASK = re.compile("[\n\0]")
 # BUF_PAGE_SIZE: room for events in a sub-buffer.
 _PAGE_ROOM = 4080
 
@@ -92,7 +94,7 @@ class Instance:
 
     def set_cpumask(self, text: str, profile: Profile) -> None:
         """tracing_cpumask_write() on a machine with one processor.  Raises Errno."""
-        mask = text.strip(SPACES)
+        mask = _END_OF_MASK.split(text)[0].strip(SPACES)
         if (not text and profile.has("empty_cpumask_refused")) or mask.strip(_HEXADECIMAL):
             raise Errno("EINVAL")
         if mask.count(",") >= _MAX_GROUPS:
@@ -112,6 +114,8 @@ class Instance:
 
     def take_snapshot(self) -> None:
         """update_max_tr(): swap the buffer with the snapshot buffer."""
+        if self.overrun or self.dropped or self.consumed or self.disabled or self.stuck_cpus:
+            raise NotModelled("the counters of a buffer that becomes the snapshot")
         self.records, self.snapshot = self.snapshot or [], self.records
         unknown = self.unknown_because
         self.unknown_because, self.snapshot_unknown_because = self.snapshot_unknown_because, unknown

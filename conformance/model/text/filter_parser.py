@@ -18,6 +18,7 @@ from conformance.model.text.filters import (
     Group,
     Term,
     find_field,
+    find_own_field,
     is_string,
 )
 from conformance.model.text.numbers import number_in
@@ -182,8 +183,8 @@ class _Parser:
         name = self._word()
         if not name:
             raise FilterError("EPERM")
-        field = None
-        if name not in _TASK_NAMES:
+        field = find_own_field(self._fields, name)
+        if field is None and name not in _TASK_NAMES:
             if name in _GENERIC:
                 raise NotModelled(f"a filter on {name}")
             field = find_field(self._fields, name)

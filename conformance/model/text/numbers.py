@@ -7,6 +7,10 @@ import re
 from conformance.model.errors import Errno
 
 _U32 = 1 << 32
+_U64 = 1 << 64
+# kstrtoul_from_user(): sign, 64 binary digits, newline.
+_MOST_CHARACTERS = 66
+_WRITTEN = re.compile(r"\+?([0-9]+)(.*)", re.DOTALL)
 _NUMBER = re.compile(r"([+-]?)(?:0[xX]([0-9a-fA-F]+)|0([0-7]*)|([1-9][0-9]*))")
 
 
@@ -39,6 +43,30 @@ def parse_unsigned(text: str, base: int) -> int:
     if value >= _U32:
         raise Errno("EINVAL")
     return value
+
+
+def parse_written(text: str) -> int:
+    """kstrtoul_from_user() with base 10: an unsigned long, up to a NUL.
+
+    Raises Errno: EINVAL, or ERANGE out of range.
+    """
+    found = _WRITTEN.fullmatch(text[:_MOST_CHARACTERS].partition("\0")[0])
+    if found is None:
+        raise Errno("EINVAL")
+    value = int(found[1])
+    if value >= _U64:
+        raise Errno("ERANGE")
+    if found[2] not in ("", "\n"):
+        raise Errno("EINVAL")
+    return value
+
+
+def parse_switch(text: str) -> bool:
+    """0 or 1, as event_enable_write() takes it.  Raises Errno like ``parse_written``."""
+    value = parse_written(text)
+    if value not in (0, 1):
+        raise Errno("EINVAL")
+    return bool(value)
 
 
 def _radix(digits: str) -> tuple[int, str]:

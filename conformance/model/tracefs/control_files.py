@@ -16,7 +16,7 @@ from conformance.model.state.events import Event
 from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.trace_instance import Instance
 from conformance.model.state.world import World
-from conformance.model.text.numbers import parse_unsigned
+from conformance.model.text.numbers import parse_switch, parse_written
 from conformance.model.tracing import (
     eprobes,
     event_files,
@@ -27,6 +27,7 @@ from conformance.model.tracing import (
     triggers,
 )
 
+TRACE = f"{TRACEFS}/trace"
 SNAPSHOT = f"{TRACEFS}/snapshot"
 ERROR_LOG = f"{TRACEFS}/error_log"
 # TRACING_LOG_ERRS_MAX
@@ -42,6 +43,8 @@ def truncate(world: World, path: str, found: tuple[Event, str] | None) -> None:
     if local == ERROR_LOG:
         world.instances[instance].error_log.clear()
         world.instances[instance].error_log_unknown = False
+    if local == TRACE:
+        world.instances[instance].reset()
 
 
 def event_text(file: EventFile, name: str) -> str | None:
@@ -93,12 +96,11 @@ def write(world: World, path: str, text: str, flags: int) -> bool:
     if system is not None:
         event_files.set_system_filter(world, instance, system[1], text)
     elif probe is not None and probe[1] == "enable":
-        on = parse_unsigned(text, 10) != 0
-        eprobes.set_enabled(world, probe[0], instance, on=on)
+        eprobes.set_enabled(world, probe[0], instance, on=parse_switch(text))
     elif synthetic is not None and synthetic[1] == "enable":
-        synthetic_events.set_enabled(synthetic[0], synthetic[2], on=parse_unsigned(text, 10) != 0)
+        synthetic_events.set_enabled(synthetic[0], synthetic[2], on=parse_switch(text))
     elif local == SNAPSHOT:
-        _set_snapshot(world.instances[instance], parse_unsigned(text, 10))
+        _set_snapshot(world.instances[instance], parse_written(text))
     else:
         # The text written to error_log is ignored; the open has cleared it.
         return local == ERROR_LOG and bool(flags & os.O_TRUNC)

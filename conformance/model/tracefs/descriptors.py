@@ -12,6 +12,7 @@ from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.events import Event
 from conformance.model.state.process import OpenFile
 from conformance.model.state.world import World
+from conformance.model.text.numbers import parse_switch
 from conformance.model.tracefs import enabling, event_paths, files
 from conformance.model.tracing import event_files, instances
 from conformance.model.user_events import status_file
@@ -75,7 +76,7 @@ def write(world: World, file: OpenFile, text: str) -> int:
         files.write_event_file(world, _event_of(world, file), "filter", text, name)
         file.position += len(text)
         return len(text)
-    on = enabling.parse_switch(text)
+    on = parse_switch(text)
     if enabling.is_enable(local):
         file.position += len(text)
         return enabling.set_group(world, name, local, on=on, count=len(text))

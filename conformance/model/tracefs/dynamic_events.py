@@ -6,6 +6,9 @@ trace_dynevent.c:dyn_event_release, create_dyn_event; trace.c:trace_parse_run_co
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from conformance.abi import grammar
 from conformance.abi import rfc_v1 as abi_rfc
 from conformance.abi.profile import Generation
@@ -91,36 +94,50 @@ def _delete_command(world: World, process: Process, command: str) -> None:
         name = target
     if not name and not (slash and world.profile.has("probes_deleted_by_system")):
         raise Errno("EINVAL")
-    events = len(world.table.events)
+    found = _matching(world, process, system if slash else None, name, tokens)
+    deleted = False
     try:
-        _delete(world, process, system if slash else None, name, tokens)
+        # All that match, until one is busy.
+        for _, free in sorted(found, key=lambda each: each[0]):
+            free()
+            deleted = True
+        if not found:
+            raise Errno("ENOENT")
     except Errno:
-        if len(world.table.events) < events or not world.profile.fixed(
-            "failed-delete-clears-buffers"
-        ):
+        if deleted or not world.profile.fixed("failed-delete-clears-buffers"):
             instances.reset_after_deletion(world)
         raise
     instances.reset_after_deletion(world)
 
 
-def _delete(
+def _matching(
     world: World, process: Process, system: str | None, name: str, tokens: list[str]
-) -> None:
-    """Delete all events that match, until one is busy."""
-    if system == probes.GROUP:
-        eprobes.delete(world, name, tokens)
-        return
-    if system == synthetic_event.GROUP:
-        synthetic_events.delete(world, name)
-        return
-    if system is not None and system not in _systems(world):
-        raise Errno("ENOENT")
-    found = [event for event in world.table.events if _matches(world, event, name, tokens)]
-    if not found:
-        raise Errno("ENOENT")
-    for event in found:
-        world.table.free(event, capable=process.capable)
-        world.after_removal(event)
+) -> list[tuple[float, Callable[[], None]]]:
+    """The place in the list, and how it is freed, of each event that a command names.
+
+    Without a system it may be of any kind; without a name it is every one of a group.
+    """
+    found: list[tuple[float, Callable[[], None]]] = []
+    if system in (None, *_systems(world)):
+        for event in world.table.events:
+            if _matches(world, event, name, tokens):
+                found.append((float(event.serial), partial(_free, world, process, event)))
+    if system in (None, probes.GROUP):
+        if world.kprobes.keys() & {name} or (world.kprobes and not name):
+            raise NotModelled("deleting a kprobe through dynamic_events")
+        for probe in world.eprobes.values():
+            if name in ("", probe.name) and eprobes.matches(world, probe, tokens):
+                found.append((probe.after - 0.5, partial(eprobes.delete, world, probe)))
+    if system in (None, synthetic_event.GROUP):
+        for each in world.synthetic_events.values():
+            if name in ("", each.name):
+                found.append((each.after - 0.5, partial(synthetic_events.delete, world, each)))
+    return found
+
+
+def _free(world: World, process: Process, event: Event) -> None:
+    world.table.free(event, capable=process.capable)
+    world.after_removal(event)
 
 
 def _systems(world: World) -> tuple[str, ...]:

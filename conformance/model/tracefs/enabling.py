@@ -19,7 +19,7 @@ from conformance.model.state.namespaces import TRACEFS
 from conformance.model.state.trace_instance import TOP, Instance
 from conformance.model.state.world import World
 from conformance.model.text import definition
-from conformance.model.text.numbers import parse_unsigned
+from conformance.model.text.numbers import parse_switch
 from conformance.model.tracing import event_files, instances, kernel_events
 
 SET_EVENT = f"{TRACEFS}/set_event"
@@ -32,6 +32,9 @@ _MAX_WORD = 127
 _SYSTEMS = (grammar.SYSTEM, grammar.MULTI_SYSTEM)
 _ENABLE = re.compile(rf"{TRACEFS}/events/(?:({'|'.join(_SYSTEMS)})/)?enable")
 _NUMBER = re.compile(r"\+?\d\w*")
+# trace_get_user(): what it skips, and what ends a word.
+_WORD = re.compile(rf"[{definition.SPACES}]*([^{definition.SPACES}\0]*)")
+_WORD_ENDS = re.compile(rf"[{definition.SPACES}\0]+")
 # system_enable_read(): no event, none enabled, all enabled, some enabled.
 _ENABLE_TEXT = {(): "?", (False,): "0", (True,): "1", (False, True): "X"}
 
@@ -145,25 +148,19 @@ def write(world: World, path: str, text: str) -> int:
 
 
 def _add_pids(instance: Instance, local: str, text: str) -> int:
-    """trace_pid_write(), for any text but pids of cases."""
-    for word in definition.split_arguments(text):
-        if word == _INIT:
-            # Init, whatever PID namespace the writer is in.
-            instance.pids += (_INIT,) * (local == _PIDS)
-            instance.no_pids += (_INIT,) * (local == _NO_PIDS)
-            continue
-        if _NUMBER.fullmatch(word):
+    """trace_pid_write(), for any text but pids of cases: all words, or none if one is refused."""
+    words = [word for word in _WORD_ENDS.split(text) if word]
+    for word in words:
+        if not _NUMBER.fullmatch(word):
+            raise Errno("EINVAL")
+        if word != _INIT:
             raise NotModelled("the pid of another process")
-        raise Errno("EINVAL")
+    # Init, whatever PID namespace the writer is in.
+    if local == _PIDS:
+        instance.pids += tuple(words)
+    else:
+        instance.no_pids += tuple(words)
     return len(text)
-
-
-def parse_switch(text: str) -> bool:
-    """event_enable_write(), system_enable_write(): 0 or 1.  Raises Errno("EINVAL")."""
-    value = parse_unsigned(text, 10)
-    if value not in (0, 1):
-        raise Errno("EINVAL")
-    return bool(value)
 
 
 def _set_event(world: World, name: str, text: str) -> int:
@@ -185,9 +182,9 @@ def _set_event(world: World, name: str, text: str) -> int:
 
 def _first_word(text: str) -> tuple[str, int]:
     """trace_get_user(): a word, and the number of characters consumed."""
-    spaces = len(text) - len(text.lstrip(definition.SPACES))
-    word = definition.split_arguments(text)[0] if text.strip(definition.SPACES) else ""
-    return word, min(spaces + len(word) + 1, len(text))
+    found = _WORD.match(text)
+    assert found is not None
+    return found[1], min(found.end() + 1, len(text))
 
 
 def _matches(event: Event, pattern: str) -> bool:

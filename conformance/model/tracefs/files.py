@@ -17,7 +17,7 @@ from conformance.model.state.namespaces import CONFIDENTIALITY, LOCKDOWN, TRACEF
 from conformance.model.state.process import Process
 from conformance.model.state.trace_instance import TOP
 from conformance.model.state.world import World
-from conformance.model.text.numbers import parse_unsigned
+from conformance.model.text.numbers import parse_switch, parse_written
 from conformance.model.tracefs import (
     control_files,
     dynamic_events,
@@ -34,7 +34,6 @@ STATUS = f"{TRACEFS}/user_events_status"
 # The status file of rfc-v1.
 MMAP = f"{TRACEFS}/user_events_mmap"
 DYNAMIC_EVENTS = f"{TRACEFS}/dynamic_events"
-TRACE = f"{TRACEFS}/trace"
 TRACING_ON = f"{TRACEFS}/tracing_on"
 PROCESSORS = f"{TRACEFS}/tracing_cpumask"
 BUFFER_SIZE = f"{TRACEFS}/buffer_size_kb"
@@ -49,7 +48,7 @@ MODES = {
     DATA: 0o640,
     STATUS: 0o440,
     DYNAMIC_EVENTS: 0o640,
-    TRACE: 0o640,
+    control_files.TRACE: 0o640,
     f"{TRACEFS}/trace_pipe": 0o440,
     TRACING_ON: 0o640,
     PROCESSORS: 0o640,
@@ -97,7 +96,7 @@ def _check_locked_down(world: World, path: str, found: tuple[Event, str] | None)
         return
     if path in (DATA, STATUS, TRACEFS) or (found is not None and found[1] in ("format", "id")):
         return
-    known = (DYNAMIC_EVENTS, TRACE, TRACING_ON, enabling.SET_EVENT)
+    known = (DYNAMIC_EVENTS, control_files.TRACE, TRACING_ON, enabling.SET_EVENT)
     if found is None and path not in known and not path.endswith("/enable"):
         raise NotModelled(f"opening {path} under lockdown")
     raise Errno("EPERM")
@@ -145,7 +144,7 @@ def read(world: World, process: Process, path: str) -> bytes | None:
             return b"1\n" if instance.cpu_traced else b"0\n"
         case _ if path == MAXIMUM:
             return b"%d\n" % limits.read_maximum(world)
-        case _ if local == TRACE:
+        case _ if local == control_files.TRACE:
             return _encode(trace_file.text(world, instance))
         case _ if local == control_files.SNAPSHOT:
             return _encode(trace_file.snapshot_text(world, instance))
@@ -170,7 +169,7 @@ def choices(world: World, operation: ops.Operation) -> list[World]:
     except Errno:
         return [world]
     instance = world.instances[name]
-    shown = {TRACE: instance.records, control_files.SNAPSHOT: instance.snapshot}
+    shown = {control_files.TRACE: instance.records, control_files.SNAPSHOT: instance.snapshot}
     return trace_file.choices(world, shown.get(local) or [])
 
 
@@ -208,7 +207,7 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
         return len(data)
     others = kernel_events.find(world, path)
     if others is not None and others[1] == "enable":
-        kernel_events.set_enabled(world, others[0], on=enabling.parse_switch(text))
+        kernel_events.set_enabled(world, others[0], on=parse_switch(text))
         return len(data)
     match local:
         case _ if path == DYNAMIC_EVENTS:
@@ -216,17 +215,18 @@ def write(world: World, process: Process, path: str, data: bytes, flags: int) ->
         case _ if path == kprobes.KPROBE_EVENTS:
             kprobes.command(world, text)
         case _ if local == TRACING_ON:
-            instance.tracing_on = parse_unsigned(text, 10) != 0
+            instance.tracing_on = parse_written(text) != 0
         case _ if local == PROCESSORS:
             instance.set_cpumask(text, world.profile)
         case _ if path == MAXIMUM:
             limits.write_maximum(world, text)
         case _ if local == BUFFER_SIZE and name != TOP:
-            instance.resize(parse_unsigned(text, 10))
+            instance.resize(parse_written(text))
         case _ if local == OVERWRITE and name != TOP:
-            instance.overwrite = enabling.parse_switch(text)
-        case _ if local == TRACE and flags & os.O_TRUNC:
-            instance.reset()
+            instance.overwrite = parse_switch(text)
+        case _ if local == control_files.TRACE:
+            # tracing_write_stub(); O_TRUNC has cleared it.
+            pass
         case _ if path == helper_module.ATTACH:
             helper_module.attach(world, text)
         case _ if path == helper_module.DETACH:
@@ -258,7 +258,7 @@ def _event_text(world: World, event: Event, file: str, instance: str) -> bytes |
 def write_event_file(world: World, event: Event, file: str, text: str, instance: str) -> None:
     """One write(2) to an event's file in an instance.  Raises Errno, NotModelled."""
     if file == "enable":
-        event_files.enable(world, event, instance, on=enabling.parse_switch(text))
+        event_files.enable(world, event, instance, on=parse_switch(text))
     elif not control_files.write_event(world, event, event.file_in(instance), file, text):
         raise NotModelled(f"writing {file} of an event")
 

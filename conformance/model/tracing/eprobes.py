@@ -22,6 +22,8 @@ _FILE = re.compile(rf"{TRACEFS}/events/{GROUP}/(\w+)/(\w+)")
 # is_good_name(): names that an eprobe accepts; tracefs is less strict.
 _GOOD_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _DEFAULT_TYPE = "x64"
+# MAX_ARG_NAME_LEN; names of events may have twice as many characters.
+_MAX_NAME = 32
 
 
 def at(world: World, path: str) -> tuple[Eprobe, str] | None:
@@ -46,17 +48,34 @@ def create(world: World, command: str) -> None:
     group, name, system, event_name, arguments, condition = found.groups()
     if group != GROUP or name in world.eprobes:
         raise NotModelled("an eprobe of another group, or a second one with the same name")
+    found_arguments = _ARGUMENT.findall(arguments)
+    _check_names(name, event_name, [each[0] for each in found_arguments])
+    # trace_probe_log_err(), unless it succeeds.
+    unknown, world.top.error_log_unknown = world.top.error_log_unknown, True
     if not _GOOD_NAME.fullmatch(event_name):
         raise Errno("EINVAL")
     try:
         event = world.table.tracepoint(system, event_name)
     except Errno:
         raise Errno("ENODEV") from None
-    parsed = tuple(_argument(world, event, *each) for each in _ARGUMENT.findall(arguments))
-    filter_ = filter_parser.parse(condition, event.fields, world.profile) if condition else None
+    try:
+        filter_ = filter_parser.parse(condition, event.fields, world.profile) if condition else None
+    except Errno:
+        raise Errno("EINVAL") from None
+    parsed = tuple(_argument(world, event, *each) for each in found_arguments)
+    world.top.error_log_unknown = unknown
     source = f"{system}.{event_name}"
     event.eprobe_count += 1
     world.eprobes[name] = Eprobe(name, event.serial, source, parsed, filter_, world.table.created)
+
+
+def _check_names(name: str, source: str, arguments: list[str]) -> None:
+    """Raise NotModelled for names that traceprobe_parse_probe_arg() and others may refuse."""
+    names = [name, *arguments]
+    plain = all(_GOOD_NAME.fullmatch(each) and not each.startswith("common_") for each in names)
+    short = max(len(name), len(source), *map(len, arguments), 0) < _MAX_NAME
+    if not plain or not short or len(set(arguments)) < len(arguments):
+        raise NotModelled(f"the names in the eprobe {name!r}")
 
 
 def _argument(
@@ -95,7 +114,7 @@ def set_enabled(world: World, probe: Eprobe, instance: str, *, on: bool) -> None
             triggers.remove(world, file, found[0])
 
 
-def _matches(world: World, probe: Eprobe, tokens: list[str]) -> bool:
+def matches(world: World, probe: Eprobe, tokens: list[str]) -> bool:
     """eprobe_dyn_event_match(): the event and the first arguments."""
     if not tokens:
         return True
@@ -108,14 +127,11 @@ def _matches(world: World, probe: Eprobe, tokens: list[str]) -> bool:
     return is_on_it and tokens[1:] == arguments[: len(tokens) - 1]
 
 
-def delete(world: World, name: str, tokens: list[str]) -> None:
-    """eprobe_dyn_event_release().  Raises Errno."""
-    probe = world.eprobes.get(name)
-    if probe is None or not _matches(world, probe, tokens):
-        raise Errno("ENOENT")
+def delete(world: World, probe: Eprobe) -> None:
+    """eprobe_dyn_event_release().  Raises Errno("EBUSY") while enabled."""
     if probe.enabled:
         raise Errno("EBUSY")
-    del world.eprobes[name]
+    del world.eprobes[probe.name]
     for instance in probe.was_enabled & set(world.instances):
         world.instances[instance].clear_trace = True
     event = world.table.find(probe.source)

@@ -31,6 +31,8 @@ _MODIFIERS = ("hex", "sym", "log2")
 # Modifiers for values only, and for keys only.
 _OF_VALUES = ("percent", "graph")
 _OF_KEYS = ("log2", "sym")
+# Modifiers that are not modelled; of some only the beginning is compared.
+_NOT_MODELLED = re.compile(r"syscall|usecs|stacktrace.*|(percent|graph).+")
 _MAX_SUBEXPRESSIONS = 3
 _MAX_VARIABLES = 16
 _UNKNOWN = ("common_", "cpu", "CPU", "stacktrace", "STACKTRACE", "comm", "COMM")
@@ -267,6 +269,8 @@ class Parser:
             if buckets <= 0:
                 self.refuse("Invalid field modifier", size)
             modifier = ""
+        elif _NOT_MODELLED.fullmatch(modifier):
+            raise NotModelled(f"the modifier {modifier}")
         elif dot and modifier not in (*_MODIFIERS, *shown):
             self.refuse("Invalid field modifier", modifier)
         if name == HITCOUNT:

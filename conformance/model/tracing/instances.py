@@ -19,6 +19,8 @@ from conformance.model.state.world import World
 _DIRECTORY = f"{TRACEFS}/instances"
 # A file of one event that holds its instance only since "enable_file_holds_instance".
 _OF_EVENT = re.compile(r".*/events/[^/]+/[^/]+/(enable|filter)")
+# Their open(2) takes no reference.
+_WITHOUT_REFERENCE = re.compile(r".*/events/[^/]+/[^/]+/(format|id|trigger)")
 _PATH = re.compile(rf"{_DIRECTORY}/([^/]+)(/.+)?")
 # Files that only the top instance has.
 _TOP_ONLY = ("user_events_data", "user_events_status", "user_events_mmap", "dynamic_events")
@@ -113,6 +115,7 @@ def _is_open(world: World, name: str) -> bool:
     start = f"{_DIRECTORY}/{name}/"
     files = (file for each in world.processes.values() for file in each.slots.values())
     paths = [file.path for file in files if file.path.startswith(start)]
+    paths = [path for path in paths if not _WITHOUT_REFERENCE.fullmatch(path)]
     if not world.profile.has("enable_file_holds_instance"):
         paths = [path for path in paths if not _OF_EVENT.fullmatch(path)]
     return bool(paths)

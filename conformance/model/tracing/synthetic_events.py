@@ -26,6 +26,8 @@ def create(world: World, command: str) -> None:
     if found is None or not all(parsed):
         raise NotModelled(f"the synthetic event {command!r}")
     if found[1] in world.synthetic_events:
+        # synth_err() logs it.
+        world.top.error_log_unknown = True
         raise Errno("EEXIST")
     fields_ = tuple(_field(each[1], each[2]) for each in parsed if each is not None)
     event = SyntheticEvent(found[1], fields_, world.table.created, world.profile)
@@ -39,14 +41,11 @@ def _field(kind: str, name: str) -> SyntheticField:
     return SyntheticField(STRING if kind == "char" else kind, bare)
 
 
-def delete(world: World, name: str) -> None:
-    """synth_event_release().  Raises Errno: ENOENT, or EBUSY while in use or enabled."""
-    found = world.synthetic_events.get(name)
-    if found is None:
-        raise Errno("ENOENT")
+def delete(world: World, found: SyntheticEvent) -> None:
+    """synth_event_release().  Raises Errno("EBUSY") while in use or enabled."""
     if found.users or found.enabled:
         raise Errno("EBUSY")
-    del world.synthetic_events[name]
+    del world.synthetic_events[found.name]
     for instance in found.was_enabled & set(world.instances):
         world.instances[instance].clear_trace = True
 

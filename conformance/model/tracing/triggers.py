@@ -5,7 +5,7 @@ Source: trace_events_trigger.c, functions named where a rule is applied.
 
 from __future__ import annotations
 
-from conformance.model.errors import Errno
+from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.event_file import ENABLING, HIST_ENABLING, EventFile, Trigger
 from conformance.model.state.events import Event
 from conformance.model.state.trace_instance import Instance
@@ -83,7 +83,8 @@ def run(world: World, file: EventFile, trigger: Trigger, record: bytes | None) -
         case "traceon" | "traceoff":
             instance.tracing_on = trigger.kind == "traceon"
         case "snapshot":
-            assert instance.snapshot is not None
+            if instance.snapshot is None:
+                raise NotModelled("a snapshot without a spare buffer, which stops recording")
             instance.take_snapshot()
         case "stacktrace":
             instance.append_text(STACK_TRACE)
