@@ -57,6 +57,24 @@ def test_death_after_a_result_does_not_count_for_its_case(tmp_path: Path) -> Non
     assert [each["rerun"] for each in cases(tmp_path / "out")] == [None] * len(CASES)
 
 
+def test_death_before_the_final_checks_is_no_verdict(tmp_path: Path) -> None:
+    """What its last probes would have found is unknown."""
+    (tmp_path / "dies_at_the_end.py").write_text(
+        "import os, signal\n"
+        "from conformance.session.worker.case_hooks import CaseHooks\n"
+        "CaseHooks.finish = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    (tmp_path / "died").touch()
+    places = {
+        "PYTHONPATH": f"{tmp_path}:{DRILLS.parents[1]}",
+        "PYTEST_PLUGINS": "dies_at_the_end",
+        "UEVT_DIED": str(tmp_path / "died"),
+    }
+    code, said = drill(tmp_path / "out", "dies_once.py", "--guests", "2", **places)
+    assert code == 3, said
+    assert "ended before its final checks: killed by signal 9" in said
+
+
 def test_idle_worker_takes_cases_of_a_dead_one(tmp_path: Path) -> None:
     """Each worker has one case; the other one has ended its own."""
     options = ("--guests", "2", "-k", "drill.dies or drill.length.1")

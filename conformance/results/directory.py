@@ -89,13 +89,19 @@ def require_empty(directory: Path) -> None:
 
 
 def link_latest(directory: Path) -> None:
-    """Atomically point the symbolic link ``latest`` to a directory next to it.  Raises OSError."""
+    """Atomically point the symbolic link ``latest`` to a directory next to it.
+
+    It stays if it points to a later run.  Raises OSError.
+    """
+    link = directory.parent / LATEST
+    if link.is_symlink() and link.is_dir() and link.readlink().name > directory.name:
+        return
     temporary = directory.parent / f".{LATEST}.{os.getpid()}"
     for left in directory.parent.glob(f".{LATEST}.*"):
         if left == temporary or not Path("/proc", left.suffix[1:]).exists():
             left.unlink(missing_ok=True)
     temporary.symlink_to(directory.name)
-    temporary.replace(directory.parent / LATEST)
+    temporary.replace(link)
 
 
 def _refused(directory: Path, error: OSError) -> Exception:

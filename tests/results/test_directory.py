@@ -117,3 +117,6 @@ def test_latest_points_to_the_last_run(tmp_path: Path) -> None:
     latest = tmp_path / "latest"
     assert latest.readlink() == Path("second")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["first", "latest", "second"]
+    # A run that was resumed, or judged before, is not the newest.
+    link_latest(tmp_path / "first")
+    assert latest.readlink() == Path("second")

@@ -19,7 +19,7 @@ from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, ending_of, exit_code
 from conformance.results.json_codec import decode
 from conformance.results.judging import settle
-from conformance.results.outcome import Level
+from conformance.results.outcome import Blame, Level, Outcome
 from conformance.results.replay import INTERRUPTED, Running
 from conformance.results.run import Functions, RunRecord
 from conformance.results.shard import Shard
@@ -215,13 +215,15 @@ class Controller:
     def _record_other_results(self, report: pytest.TestReport) -> None:
         for plain in getattr(report, OTHER_RESULTS):
             # Counted once for all guests, though it was not selected.
-            result = self._recorder.located(CaseResult.from_json(plain))
-            self._other += self._recorder.other_result(result)
-            for output in self._outputs:
-                output.remark(result)
+            self._record_other(self._recorder.located(CaseResult.from_json(plain)))
         for found in getattr(report, CONTRADICTIONS):
             self._recorder.contradiction(decode(Contradiction, found, CONTRADICTIONS))
         self._recorder.guest_started(getattr(report, START))
+
+    def _record_other(self, result: CaseResult) -> None:
+        self._other += self._recorder.other_result(result)
+        for output in self._outputs:
+            output.remark(result)
 
     def _record_case(self, result: CaseResult) -> None:
         self._recorder.case(result)
@@ -241,6 +243,12 @@ class Controller:
             return True
         self._record_case(without_verdict(running, deaths))
         return False
+
+    def final_checks_lost(self, worker: str, why: str) -> None:
+        """Record that a worker ended before its final probes, and before it unloaded modules."""
+        reason = f"the process of guest {worker} ended before its final checks: {why}"
+        name = f"guest.{worker}"
+        self._record_other(CaseResult(name, "guest", "full", Outcome.ERROR, Blame.HOST, reason))
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
         """Report an error of the disk in one line, without a traceback."""

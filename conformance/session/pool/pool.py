@@ -40,7 +40,7 @@ NAME = "uevt-spread"
 # Seconds without a message after which a worker is killed: more than a case, its second run and
 # their boots take on the slowest host.
 _SILENT_S = 1800.0
-# Seconds for the workers to end their guests, and for a worker to end after SIGTERM.
+# Seconds, with KVM, for final probes and the end of the guests; for a worker to end after SIGTERM.
 _SHUTDOWN_S = 60.0
 _TERM_S = 5.0
 # Workers in a row that may end without a finished case.
@@ -218,7 +218,9 @@ class WorkerPool:
         process.connection.close()
         how = _reap(process.pid, _TERM_S)
         self._prelaunch.end(process.name)
-        if self._dismissing and how == _CLEAN_EXIT:
+        if self._dismissing:
+            if how != _CLEAN_EXIT:
+                self._controller.final_checks_lost(process.name, why or how)
             return
         if self._config.pluginmanager.is_blocked("terminalreporter"):
             sys.stderr.write(f"uevt: process {process.name} ended: {why or how}\n")
@@ -246,9 +248,13 @@ class WorkerPool:
         for process in self._processes:
             with suppress(OSError):
                 process.connection.send(None)
-        limit = time.monotonic() + _SHUTDOWN_S
+        accelerator = self._controller.target.accelerator
+        seconds = _SHUTDOWN_S * (1.0 if accelerator is None else accelerator.slowness)
+        limit = time.monotonic() + seconds
         while self._processes and time.monotonic() < limit:
             self._wait_for_messages(limit)
+        for process in self._processes:
+            self._controller.final_checks_lost(process.name, f"no end in {seconds:.0f} s")
         self._end_all()
 
     @contextmanager
