@@ -18,7 +18,7 @@ from conformance.results.stored_outcomes import RunOutcomes
 from host.text import one_line
 
 STORE = Path(__file__).parents[2] / "results"
-# Reading more new runs than this takes a while.
+# Reading more runs than this takes a while.
 _MANY = 50
 
 
@@ -49,7 +49,7 @@ def _perform(arguments: argparse.Namespace) -> int:
 
 def _reading(number: int) -> None:
     if number > _MANY:
-        sys.stderr.write(f"uevt: reading {number} new runs\n")
+        sys.stderr.write(f"uevt: reading {number} runs\n")
 
 
 def _kernel(name: str, runs: Sequence[RunOutcomes], *, as_json: bool) -> None:

@@ -1,16 +1,14 @@
-"""The runs of a directory, read through its index."""
+"""The runs of a directory."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from conformance.report.history import index
 from conformance.results.errors import ReportError
-from conformance.results.stored_outcomes import RunOutcomes
+from conformance.results.stored_outcomes import RunOutcomes, read_outcomes
+from conformance.results.stored_runs import runs_below
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +20,26 @@ class Store:
 
     @classmethod
     def read(cls, directory: Path, progress: Callable[[int], None] = lambda number: None) -> Store:
-        """Bring the index up to date and read it; ``progress`` gets the number of new runs.
+        """Read the runs, 50 ms for one of the full tier; ``progress`` gets their number.
 
         Self-checks are left out.  Raises ReportError if it is not a directory.
         """
         if not directory.is_dir():
             raise ReportError(directory, "is not a directory", "name one: --store DIR")
-        with closing(_refreshed(directory, progress)) as connection:
-            runs = [run for run in index.runs(connection) if run.verdict is not None]
-            runs.sort(key=lambda run: (run.head.started, run.path))
-            return cls(tuple(runs), tuple(sorted(index.unreadable(connection))))
+        files = sorted(runs_below(directory))
+        progress(len(files))
+        runs, unreadable = [], []
+        for file in files:
+            path = file.relative_to(directory)
+            try:
+                run = read_outcomes(file)
+            except ReportError as error:
+                unreadable.append((str(path), str(error).removeprefix(f"{file}: ")))
+                continue
+            if run.verdict is not None:
+                runs.append(replace(run, path=path.parent))
+        runs.sort(key=lambda run: (run.head.started, run.path))
+        return cls(tuple(runs), tuple(unreadable))
 
     @property
     def kernels(self) -> list[str]:
@@ -43,15 +51,3 @@ class Store:
     def cases(self) -> list[str]:
         """The ids of all cases."""
         return sorted({case for run in self.runs for case in run.cases})
-
-
-def _refreshed(directory: Path, progress: Callable[[int], None]) -> sqlite3.Connection:
-    connection = index.opened(directory)
-    try:
-        index.refresh(connection, directory, progress)
-    except sqlite3.DatabaseError:
-        # Locked for too long, read-only, full or damaged: leave the file to others.
-        connection.close()
-        connection = index.copied(directory)
-        index.refresh(connection, directory, progress)
-    return connection

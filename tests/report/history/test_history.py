@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -13,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from conformance.report.history import index
 from conformance.report.history.store import Store
 from conformance.results.directory import link_latest
 from conformance.results.outcome import Outcome
@@ -237,91 +234,15 @@ def test_self_checks_are_ignored(store: Path, history: History) -> None:
     assert "model" not in history("a.a").out
 
 
-def sentence(store: Path) -> str:
-    return Store.read(store).runs[-1].cases["a.a"].outcome
-
-
-def test_the_index_follows_the_files(store: Path) -> None:
-    assert sentence(store) == P
-    changed = record("6.1", 9, F, P, release="6.1.192")
-    directory = stored(store / "6.1" / "20261109T120000Z", changed)
-    assert sentence(store) == F
-    (directory / NAME).unlink()
-    kernels = {each.head.kernel.id for each in Store.read(store).runs}
-    assert kernels == {"6.9", "6.12", "6.12+fix", "7.3"}
-
-
-def test_only_new_files_are_read(store: Path) -> None:
-    read: list[int] = []
-    Store.read(store, read.append)
-    keep(store, record("6.1", 10, P))
-    Store.read(store, read.append)
-    Store.read(store, read.append)
-    assert read == [6, 1]
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda file: file.write_bytes(b"not a database, and long enough to be looked at" * 40),
-        lambda file: file.write_bytes(file.read_bytes()[:5000]),
-        lambda file: sqlite3.connect(file).execute("PRAGMA user_version = 99"),
-        lambda file: sqlite3.connect(file).executescript("DROP TABLE passed"),
-        lambda file: (file.unlink(), file.mkdir()),
-    ],
-    ids=["foreign", "cut", "another-layout", "another-table", "directory"],
-)
-def test_a_damaged_index_is_rebuilt(damage: Callable[[Path], object], store: Path) -> None:
-    assert sentence(store) == P
-    damage(store / index.NAME)
-    assert sentence(store) == P
-    keep(store, record("6.1", 10, F))
-    assert sentence(store) == F
-
-
-def test_a_read_only_directory_is_indexed_in_memory(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    connect = sqlite3.connect
-
-    def refuse(file: object, *given: object, **named: object) -> sqlite3.Connection:
-        if str(file).endswith(index.NAME):
-            raise sqlite3.OperationalError("unable to open database file")
-        opened: sqlite3.Connection = connect(file, *given, **named)  # type: ignore[call-overload]
-        return opened
-
-    monkeypatch.setattr(sqlite3, "connect", refuse)
-    assert sentence(store) == P
-    assert not (store / index.NAME).exists()
-
-
-def test_a_locked_index_is_copied(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert sentence(store) == P
-    monkeypatch.setattr(index, "_PATIENCE_S", 0.1)
-    keep(store, record("6.1", 10, F))
-    holder = sqlite3.connect(store / index.NAME, isolation_level=None)
-    holder.execute("BEGIN IMMEDIATE")
-    assert sentence(store) == F
-    holder.execute("ROLLBACK")
-    holder.close()
-
-
-def test_concurrent_processes_agree(tmp_path: Path) -> None:
-    for day in range(1, 29):
-        keep(tmp_path, record("6.12", day, P, F), record("6.1", day, P, P))
-    answers: list[int] = []
-
-    def ask() -> None:
-        answers.append(sum("a.b" in run.cases for run in Store.read(tmp_path).runs))
-
-    threads = [threading.Thread(target=ask) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert answers == [56] * 6
-    with sqlite3.connect(tmp_path / index.NAME) as connection:
-        assert connection.execute("SELECT count(*) FROM runs").fetchone() == (56,)
+def test_another_abi_says_nothing_about_a_release(tmp_path: Path, history: History) -> None:
+    keep(
+        tmp_path,
+        record("6.12", 5, P, release="6.12.117"),
+        record("6.12", 7, F, release="6.12.117", profile="6.8"),
+        record("image-6.13", 8, P, release="6.13.2-distro", profile="6.13.2"),
+    )
+    printed = history("a.a").out
+    assert printed.endswith("uevt: a.a: PASS from 6.12.117 to 6.13.2-distro\n"), printed
 
 
 def test_links_are_not_followed(store: Path) -> None:
