@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import tempfile
+from multiprocessing import get_context
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from host.deadline import Deadline
+from host.temporary_directories import sweep
 from vm.errors import Party
 from vm.postmortem import hang
 from vm.postmortem.hang import diagnose
@@ -142,6 +147,19 @@ def test_sleeping_system_call(tmp_path: Path, dump: str) -> None:
         "python3.11 sleeps in the kernel (state S), in hazard_write < proc_reg_write < vfs_write"
     )
     assert "task:kthreadd" not in found.seen
+
+
+def test_killed_diagnosis_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    guest = Guest(tmp_path / "log", [IDLE])
+    guest.press_break = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
+    diagnosing = get_context("fork").Process(target=diagnosed, args=(guest,))
+    diagnosing.start()
+    diagnosing.join(30)
+    assert diagnosing.exitcode == -signal.SIGKILL
+    assert any(path.is_dir() for path in tmp_path.iterdir())
+    sweep(tmp_path)
+    assert not any(path.is_dir() for path in tmp_path.iterdir())
 
 
 def test_busy_host_is_no_busy_processor(tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,9 @@ SOURCE = ROOT / "vm" / "guest" / "task.s"
 # Tasks become children of the actor's parent, so give them one that ends.
 _OUTER = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
 _DRIVING = """
-import json, os, sys
+import json, os, sys, time
+real = time.monotonic
+time.monotonic = lambda: real() * float(sys.argv[2])
 from vm.guest.task_driver import Driver
 driver = Driver({1: os.open("/dev/null", os.O_RDWR)}, os.dup(0))
 seen = []
@@ -36,9 +40,12 @@ TWO_THREADS = (["a", "task", None, 0], ["b", "task", "a", THREAD])
 BAD_DESCRIPTOR, MISSING = [-1, 9, None], [-1, 2, None]
 
 
-def driven(*steps: list[Any]) -> list[list[Any]]:
-    """The results of steps (task, call, ...) in a driver in its own process."""
-    inner = [sys.executable, "-c", _DRIVING, json.dumps(steps)]
+def driven(*steps: list[Any], clock: float = 1) -> list[list[Any]]:
+    """The results of steps (task, call, ...) in a driver in its own process.
+
+    Its clock is so many times too fast.
+    """
+    inner = [sys.executable, "-c", _DRIVING, json.dumps(steps), str(clock)]
     done = subprocess.run(
         [sys.executable, "-c", _OUTER, *inner],
         cwd=ROOT,
@@ -137,6 +144,28 @@ def test_leader_exits_before_its_threads() -> None:
         ["c", "die"],
     )
     assert seen[3:] == [[0, 0, None], [2, 0, None], [0, 0, None]]
+
+
+SLEEP = ["sys", 35, [{"in": struct.pack("<qq", 2, 0).hex()}, 0], None]
+
+
+def test_host_decides_when_a_call_hangs() -> None:
+    *_, slept = driven(["a", "task", None, 0], ["a", *SLEEP], clock=50)
+    assert slept == [0, 0, None]
+
+
+def test_driver_sleeps_until_a_task_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The diagnosis of a hang blames a program that computes."""
+    end = time.monotonic() + 0.3
+    rounds: list[float] = []
+
+    def alive(_: tasks.Task) -> bool:
+        rounds.append(time.monotonic())
+        return rounds[-1] < end
+
+    monkeypatch.setattr(tasks.Task, "_is_alive", alive)
+    object.__new__(tasks.Task).wait()
+    assert len(rounds) <= 302
 
 
 MEMORY = 0x2000_0000

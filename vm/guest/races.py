@@ -7,7 +7,7 @@ Creation, exit and system calls that fill a slot require a single pass.
 from __future__ import annotations
 
 from vm.guest.serving import BadCall
-from vm.guest.tasks import ADD, RACE_SECONDS, SYS_CLONE, SYS_EXIT, SYS_EXIT_GROUP, EmptySlot
+from vm.guest.tasks import ADD, SYS_CLONE, SYS_EXIT, SYS_EXIT_GROUP, EmptySlot
 
 TYPE_CHECKING = False  # importing typing takes 0.2 s under emulation
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ class Track:
         """Wait for the end and return how often each call returned which value."""
         leaving = self._calls[-1][0] in ("exit", "exit_task")
         if leaving:
-            self._task.wait(RACE_SECONDS)
+            self._task.wait()
         else:
-            self._task.finish(RACE_SECONDS)
+            self._task.finish()
         tallies = [self._task.tally(self._where, step) for step in range(len(self._steps))]
         children = iter(self._children)
         for call, tally in zip(self._calls, tallies, strict=True):

@@ -13,11 +13,10 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from host.deadline import Deadline
 from host.errors import DeadlineExpired
+from host.temporary_directories import scratch
 from vm.errors import Party
 from vm.kernel_log.lines import messages
 from vm.kernel_log.stack_traces import TOP, frames
@@ -191,8 +190,8 @@ def _sample(power: PowerCycle, slowness: float) -> list[_Sample]:
 
 def _press_sysrq(power: PowerCycle, console: Console, key: str, slowness: float) -> bool:
     """Send BREAK and a key to the console; whether the kernel printed anything."""
-    with TemporaryDirectory(prefix="uevt-") as scratch:
-        line = Path(scratch, "line")
+    with scratch() as directory:
+        line = directory / "line"
         os.mkfifo(line, 0o600)
         began = console.position()
         # O_RDWR, so that opening does not wait for a reader.

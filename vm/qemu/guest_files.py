@@ -1,4 +1,4 @@
-"""Compile the guest's half of the agent on the host: byte-code and the native engine."""
+"""Compile what runs in the guest on the host: byte-code, the native engine, and C programs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ from vm.guest.version import NATIVE, native_version
 
 _VM = Path(__file__).parents[1]
 _LIBRARY = _VM / "guest" / LIBRARY
-_FLAGS = (
-    *("-std=gnu11", "-O2", "-fno-strict-aliasing", "-Wall", "-Wextra"),
-    *("-shared", "-fPIC", "-fvisibility=hidden"),
-)
+_FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra")
+_OF_LIBRARY = ("-fno-strict-aliasing", "-shared", "-fPIC", "-fvisibility=hidden")
 _COMPILE_S = 60.0
 
 
 class NotCompiled(HostTrouble):
-    """The native engine of the agent could not be compiled."""
+    """C code that runs in the guest could not be compiled."""
 
 
 def compile_agent() -> None:
@@ -41,23 +39,32 @@ def compile_native() -> None:
     if _LIBRARY.is_file() and version.to_bytes(4, sys.byteorder) in _LIBRARY.read_bytes():
         # engine_version: it outlives a copy that loses the times, and where there is no compiler.
         return
-    code = [str(source) for source in sorted((_VM / NATIVE).glob("*.c"))]
     try:
         _LIBRARY.parent.mkdir(exist_ok=True)
         with scratch(_LIBRARY.parent) as directory:
             library = directory / _LIBRARY.name
-            subprocess.run(
-                ["gcc", *_FLAGS, f"-DVERSION={version}u", "-o", str(library), *code],
-                capture_output=True,
-                text=True,
-                check=True,
-                timeout=_COMPILE_S,
-            )
+            compile_c(NATIVE, _VM / NATIVE, library, *_OF_LIBRARY, f"-DVERSION={version}u")
             library.replace(_LIBRARY)
+    except OSError as error:
+        raise NotCompiled(
+            f"{NATIVE} could not be compiled: {error}", hint=f"make {_LIBRARY.parent} writable"
+        ) from None
+
+
+def compile_c(what: str, directory: Path, file: Path, *flags: str) -> None:
+    """Compile the C files of a directory to a program or library.  Raises NotCompiled."""
+    code = [str(source) for source in sorted(directory.glob("*.c"))]
+    try:
+        subprocess.run(
+            ["gcc", *_FLAGS, *flags, "-o", str(file), *code],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=_COMPILE_S,
+        )
     except (OSError, subprocess.SubprocessError) as error:
         output = (getattr(error, "stderr", None) or str(error)).strip()
         raise NotCompiled(
-            f"{NATIVE} could not be compiled: {output}",
-            hint="install gcc and libc6-dev (`uevt doctor` lists what is missing), and check that "
-            f"{_LIBRARY.parent} is writable",
+            f"{what} could not be compiled: {output}",
+            hint="install gcc and libc6-dev (`uevt doctor` lists what is missing)",
         ) from None

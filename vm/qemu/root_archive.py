@@ -15,6 +15,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from virtme.cpiowriter import CpioWriter, FileMetaData
@@ -55,6 +56,9 @@ def root_archive(python: Path, cache: Path) -> Path:
     name = hashlib.sha256(f"{python}\0{_CHECKOUT}".encode()).hexdigest()[:16]
     stamps_file, archive = directory / f"{name}.json", directory / f"{name}.cpio"
     if archive.is_file() and _is_current(stamps_file):
+        # Its last use, for garbage collection; the archive's own times tell if it has changed.
+        with suppress(OSError):
+            os.utime(stamps_file)
         return archive
     directory.mkdir(parents=True, exist_ok=True)
     needed = _needed(python)
