@@ -6,6 +6,7 @@ import gzip
 import lzma
 import re
 import subprocess
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,5 +122,5 @@ def _content(file: Path) -> bytes:
         if file.suffix == ".xz":
             return lzma.decompress(packed)
         return gzip.decompress(packed) if file.suffix == ".gz" else packed
-    except (OSError, EOFError, lzma.LZMAError, subprocess.SubprocessError) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, subprocess.SubprocessError) as error:
         raise NoModules(file, f"it cannot be read: {error}") from error

@@ -155,8 +155,9 @@ def survey(store: Store, in_use: Sequence[KernelEntry]) -> tuple[Item, ...]:
                 continue
             with suppress(FileNotFoundError):  # removed by a builder meanwhile
                 name = titles.get(path) or _name(kind, path)
-                size = sum(map(usage, (path, *_companions(kind, path, store))))
-                used = path.stat().st_mtime
+                parts = (path, *_companions(kind, path, store))
+                size = sum(map(usage, parts))
+                used = max(part.stat().st_mtime for part in parts)
                 found.append(Item(kind, name, path, size, used, path in needed))
     return tuple(sorted(found, key=lambda item: item.used))
 

@@ -36,7 +36,8 @@ _COMPILED = re.compile(r"  (?:CC|AS|HOSTCC) +(?!\.tmp_vmlinux|arch/x86/boot/)\S+
 _CAUSE = re.compile(r": (?:fatal )?error: |: undefined reference to |\*\*\* No rule to make target")
 
 # make's message about a program that was killed.
-_KILLED = re.compile(r"make.*: \*\*\* .*\] Killed|Killed signal terminated program")
+# 137 is the status of a shell whose command was killed.
+_KILLED = re.compile(r"make.*: \*\*\* .*\] (?:Killed|Error 137)|Killed signal terminated program")
 
 
 class Kbuild:
@@ -61,6 +62,7 @@ class Kbuild:
         self._progress = progress
         self._tail: deque[str] = deque(maxlen=TAIL_LINES)
         self._cause: list[str] = []
+        self._killed = False
         self._compiled: int | None = None  # objects; not counted while configuring
         self._begun = 0
         self._reported = float("-inf")
@@ -119,6 +121,8 @@ class Kbuild:
     def _make(self, *targets: str, deadline: Deadline, expected: int | None = None) -> None:
         def line(text: str) -> None:
             self._tail.append(text)
+            # Other jobs of make print on: the line can be far from the end.
+            self._killed = self._killed or _KILLED.search(text) is not None
             if (self._cause or _CAUSE.search(text)) and len(self._cause) < TAIL_LINES:
                 self._cause.append(text)
             if self._compiled is not None and _COMPILED.match(text):
@@ -140,7 +144,7 @@ class Kbuild:
                 on_line=line,
                 on_tick=tick,
             )
-        if status < 0 or any(map(_KILLED.search, self._tail)):
+        if status < 0 or self._killed:
             raise Killed(deadline.what)
         if status:
             raise BuildFailed(deadline.what, self._log, self._cause or tuple(self._tail))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from kernels.catalog.entries import TREE, KernelEntry
 from kernels.errors import KernelTrouble, StoreBusy
 from kernels.patches.applying import Patched
 from kernels.store.built_kernel import Recipe
-from kernels.store.last_build import UNKNOWN, LastBuild, Seen
+from kernels.store.last_build import FILE, UNKNOWN, LastBuild, Seen
 from kernels.store.store import Store
 from kernels.tools import child_process
 
@@ -95,8 +96,15 @@ class ObjectsDirectory:
 
     @property
     def last(self) -> LastBuild | None:
-        """The last complete build in this directory; None if there is none."""
-        return None if self._mark.exists() else LastBuild.read(self.path)
+        """The last complete build in this directory that make can go on with, or None."""
+        return None if self._mark.exists() or self._of_the_future else LastBuild.read(self.path)
+
+    @property
+    def _of_the_future(self) -> bool:
+        """Whether the clock was set back: objects are newer than what is edited from now on."""
+        with suppress(FileNotFoundError):
+            return (self.path / FILE).stat().st_mtime > time.time()
+        return False
 
     def holds(self, key: str) -> bool:
         """Whether these are the objects of the kernel with that key."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -80,7 +81,8 @@ def _build(
     kbuild = Kbuild(tree, objects.path, log, progress, words=entry.make, links=store.ccache)
     symbols = [each for module in after if (each := module.with_name(_SYMBOLS)).is_file()]
     with store.workspace() as work:
-        copy = work / directory.name
+        # kbuild refuses spaces, colons and % in its path.
+        copy = work / "module"
         shutil.copytree(directory, copy, ignore=shutil.ignore_patterns(*_NO_SOURCES))
         with SourceTrees(store, progress).patched(entry, tree, objects.last):
             with objects.incomplete():
@@ -153,7 +155,8 @@ def _digest(directory: Path, after: Sequence[Path]) -> str:
     try:
         for file in sorted(_sources(directory)):
             content = file.read_bytes()
-            digest.update(f"{file.relative_to(directory)}\0{len(content)}\0".encode() + content)
+            name = os.fsencode(file.relative_to(directory))
+            digest.update(b"%b\0%d\0%b" % (name, len(content), content))
     except OSError as error:
         raise UserMistake(f"{error.filename}: {error.strerror}", "make it readable") from error
     for module in after:

@@ -21,6 +21,8 @@ _SEMANTIC = re.compile(r"(.+\.cocci)(?::(.+))?")
 # Bytes; a compressed file can expand a thousandfold.
 _LONGEST = 64 << 20
 _GZIP = b"\x1f\x8b"
+# Patches; the longest series of Linux have some hundreds.
+_LONGEST_SERIES = 10_000
 # "fix.v2.mbox.gz" is named "fix.v2".
 _SUFFIXES = {".gz", ".mbox", ".mbx", ".patch", ".diff", ".eml", ".cocci"}
 
@@ -139,6 +141,9 @@ def _numbered(
         what = f"has patches of several series: {', '.join(several)}"
         raise BrokenFile(path, what, "give each series a file and --patch of its own")
     length = lengths[0]
+    if length > _LONGEST_SERIES:
+        what = f"has patches of a series of {length}, more than {_LONGEST_SERIES}"
+        raise BrokenFile(path, what, "correct the numbers in the subjects")
     notes: list[str] = []
     last: dict[int, Mail] = {}
     for each in mails:

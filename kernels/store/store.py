@@ -212,7 +212,7 @@ class Store:
         StoreUnusable, StoreFull.
         """
         with self._usable(what), file_lock.held(self._lock, what, progress, wait_s):
-            shutil.rmtree(self._work, ignore_errors=True)
+            self.tidy()
             self._sweep()
             yield
 

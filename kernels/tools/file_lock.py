@@ -34,9 +34,10 @@ def held(
     try:
         kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
         _wait(descriptor, kind, Deadline(wait_s, "the build store's lock"), progress)
+        # The last holder may have ended long ago.
+        os.ftruncate(descriptor, 0)
         if not shared:
             holder = f"process {os.getpid()} ({what}, since {time.strftime('%H:%M:%S')})"
-            os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, holder.encode(), 0)
         yield
     finally:

@@ -93,7 +93,9 @@ def private(git_directory: Path, alternates: Path | None, progress: Progress = s
     settings = [word for name, value in _LITERALLY.items() for word in ("-c", f"{name}={value}")]
     variables = {**_NO_CONFIGURATION}
     if alternates is not None:
-        variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = str(alternates)
+        # Quoted, since a colon separates paths.
+        path = str(alternates).replace("\\", r"\\").replace('"', r"\"")
+        variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = f'"{path}"'
     return Git((f"--git-dir={git_directory}", *settings), variables, progress)
 
 

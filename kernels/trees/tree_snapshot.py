@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,8 @@ from kernels.tools import git
 from kernels.tools.git import Git, GitFailed
 
 READ_S = 900.0
+# The index of a kernel tree and git's copy of it while it is written.
+_INDEX_MIB = 16
 
 _MAKEFILE = b"Makefile"
 # Linux has it; other projects that copied its Makefile do not.
@@ -63,17 +66,22 @@ class UsersTree:
         assert source.tree is not None
         self.directory = source.tree
         self._ref = source.ref
+        self._store = store
         self._home = store.trees / source.package
         self._progress = progress
 
     def snapshot(self) -> Snapshot:
-        """Read it; the lock of its home must be held.  Raises UserMistake, TookTooLong."""
+        """Read it; the lock of its home must be held.
+
+        Raises UserMistake, TookTooLong, StoreFull.
+        """
         deadline = Deadline(READ_S, f"reading {self.directory}")
         try:
             if self._ref is not None:
                 return self._of_commit(self._ref, deadline)
             return self._of_directory(deadline)
         except GitFailed as error:
+            self._store.require_space(_INDEX_MIB, deadline.what)
             raise UserMistake(
                 f"git cannot read {self.directory}: {error}",
                 "make all of its files readable, then try again",
@@ -144,7 +152,7 @@ class UsersTree:
         try:
             found = _files(self._theirs().run(*wanted, "--cached", deadline=deadline))
             if _MAKEFILE in found:
-                return _joined(found)
+                return _joined(found - _directories(self.directory, found))
         except GitFailed:
             pass  # not a checkout
         ours = ours.at(self.directory, self._home / "no-index")
@@ -202,6 +210,19 @@ def _files(listing: bytes) -> set[bytes]:
     """The paths of a listing without nested repositories, which end in a slash, and built files."""
     found = {path for path in listing.split(b"\0") if path and not path.endswith(b"/")}
     return {path for path in found if not _BUILT.fullmatch(path)}
+
+
+def _directories(tree: Path, paths: Iterable[bytes]) -> set[bytes]:
+    """The directories beside some paths.
+
+    A tracked path can be one: a submodule, or what has replaced a file.
+    """
+    top, found = os.fsencode(tree) + b"/", set[bytes]()
+    # For 90,000 files, lstat takes three times as long.
+    for parent in {path[: path.rfind(b"/") + 1] for path in paths}:
+        with suppress(OSError), os.scandir(top + parent) as entries:
+            found |= {parent + each.name for each in entries if each.is_dir(follow_symlinks=False)}
+    return found
 
 
 def _joined(paths: Iterable[bytes]) -> bytes:

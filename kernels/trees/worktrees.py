@@ -114,9 +114,12 @@ class WorkTree:
             changes = _changes(ours, *content, snapshot.tree, deadline)
         except GitFailed:
             # There is no copy, or its content is a commit that the user has pruned.
+            try:
+                content = _empty_tree(ours, deadline), ()
+                changes = _changes(ours, *content, snapshot.tree, deadline)
+            except GitFailed as error:
+                raise self._unreadable(snapshot, deadline, error) from error
             self._start_over(tree_mib)
-            content = _empty_tree(ours, deadline), ()
-            changes = _changes(ours, *content, snapshot.tree, deadline)
         before, begun = content
         self._note(before, sorted({*begun, snapshot.tree}))
         self._change(changes, snapshot, ours, deadline)
@@ -201,13 +204,22 @@ class WorkTree:
             if absent:
                 raise GitFailed(f"{absent[0]} was not checked out")
         except GitFailed as error:
-            self._store.require_space(1, deadline.what)
-            raise UserMistake(
-                f"{snapshot.commit} of {self._users.directory} cannot be read: {error}",
-                "check that the repository is complete: git fsck, or git fetch --refetch",
-            ) from error
+            raise self._unreadable(snapshot, deadline, error) from error
         finally:
             index.unlink(missing_ok=True)
+
+    def _unreadable(
+        self, snapshot: Snapshot, deadline: Deadline, error: GitFailed
+    ) -> UserMistake | HostTrouble:
+        """The error for a content that git cannot read.  Raises StoreFull."""
+        self._store.require_space(1, deadline.what)
+        if snapshot.commit is None:
+            what = f"the record of {self._users.directory} cannot be read: {error}"
+            return HostTrouble(what, f"remove {self._home}, then try again")
+        return UserMistake(
+            f"{snapshot.commit} of {self._users.directory} cannot be read: {error}",
+            "check that the repository is complete: git fsck, or git fetch --refetch",
+        )
 
 
 def _copy_one(source: str, target: str, change: Change) -> None:

@@ -183,10 +183,13 @@ def _image(file: Path) -> None:
 
 
 def _images() -> list[bytes]:
-    header = bytearray(0x300)
-    header[0x202:0x206] = b"HdrS"
+    header = bytearray(0x280)
+    header[0x1F1] = 1
+    header[0x202:0x208] = b"HdrS\x0f\x02"
     header[0x20E:0x210] = (0x80).to_bytes(2, "little")
-    return [bytes(header[:0x280]) + b"6.12.117 (builder@host) #1 SMP\0" + bytes(64)]
+    header[0x236] = 1
+    image = bytes(header) + b"6.12.117 (builder@host) #1 SMP\0"
+    return [image.ljust(2 * 512, b"\0")]
 
 
 def _module(file: Path) -> None:

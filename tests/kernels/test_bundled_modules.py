@@ -76,7 +76,10 @@ def test_directory_without_modules_is_refused(tmp_path: Path) -> None:
         ModulesDirectory(tmp_path / "absent", RELEASE)
 
 
-def test_damaged_module_is_refused(root: Path) -> None:
-    (root / "lib/modules" / RELEASE / "kernel/9p.ko.gz").write_bytes(b"no gzip")
+@pytest.mark.parametrize(
+    "content", [b"no gzip", gzip.compress(b"")[:10] + b"\xff" * 20], ids=["no gzip", "corrupt"]
+)
+def test_damaged_module_is_refused(root: Path, content: bytes) -> None:
+    (root / "lib/modules" / RELEASE / "kernel/9p.ko.gz").write_bytes(content)
     with pytest.raises(NoModules, match="it cannot be read"):
         ModulesDirectory(root, RELEASE).in_load_order(["9p"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from kernels.errors import (
     PatchRefused,
     StoreFull,
 )
+from kernels.store.last_build import FILE
 from kernels.store.store import Store
 from kernels.tools import child_process
 from tests.kernels.fake_make import ENTRY, TEN, FakeMake, patched
@@ -274,6 +276,16 @@ def test_objects_of_a_killed_make_are_not_trusted(
     assert (objects(store) / ".main.o.cmd").exists() is kept
 
 
+def test_objects_from_before_the_clock_was_set_back_are_not_trusted(store: Store) -> None:
+    """A file that is edited now is older than they are."""
+    ensure(ENTRY, store)
+    (objects(store) / ".main.o.cmd").touch()
+    future = time.time() + 3600
+    os.utime(objects(store) / FILE, (future, future))
+    ensure(replace(ENTRY, wanted=("CONFIG_A=y",)), store)
+    assert not (objects(store) / ".main.o.cmd").exists()
+
+
 def test_failing_patch_of_the_user_is_a_user_mistake(store: Store, make: FakeMake) -> None:
     refused = pytest.raises(
         PatchRefused, match=r"ten does not apply to linux-source-9\.9_9\.9\.3-1"
@@ -296,13 +308,25 @@ def test_failing_patch_of_the_user_is_a_user_mistake(store: Store, make: FakeMak
             "out-of-memory killer",
         ),
         (
+            "gcc: fatal error: Killed signal terminated program cc1" + "\n  CC      fs/open.o" * 40,
+            Killed,
+            r"compiling 9\.9 was interrupted",
+            "out-of-memory killer",
+        ),
+        (
+            "make[2]: *** [scripts/Makefile.vmlinux:37: vmlinux] Error 137",
+            Killed,
+            r"compiling 9\.9 was interrupted",
+            "out-of-memory killer",
+        ),
+        (
             "fatal error: closing main.o: No space left on device",
             StoreFull,
             r"building 9\.9",
             "UEVT_CACHE",
         ),
     ],
-    ids=["killed compiler", "full disk"],
+    ids=["killed compiler", "killed among other jobs", "killed linker", "full disk"],
 )
 def test_failure_of_the_host_is_host_trouble(
     store: Store, make: FakeMake, output: str, error: type[HostTrouble], message: str, hint: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -88,6 +90,15 @@ def test_module_of_a_variant_is_built_in_the_patched_tree(
     assert "/9.9-ten " in module_makes(make)[0]
     (tree,) = store.sources.iterdir()
     assert (tree / "Makefile").read_text() == "VERSION = 9\n"
+
+
+def test_directory_of_any_name(store: Store, make: FakeMake, probe: Path) -> None:
+    """kbuild refuses some names; Python decodes others to surrogates."""
+    moved = probe.rename(probe.with_name("a probe: 1%"))
+    (moved / os.fsdecode(b"caf\xe9.h")).touch()
+    assert ensure_module(ENTRY, moved, store).name == "probe.ko"
+    (call,) = module_makes(make)
+    assert re.search(r" M=[^ :%]+ modules ", call)
 
 
 def test_missing_log_directory_is_created(store: Store, probe: Path) -> None:

@@ -116,6 +116,17 @@ def test_unusable_files_are_refused_with_a_reason(name: str, why: str) -> None:
     assert caught.value.hint
 
 
+def test_endless_series_is_refused(tmp_path: Path) -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
+    mails = [
+        f"From 0 Mon Sep 17 00:00:00 2001\nSubject: [PATCH {number}/999999999999] x\n\n{diff}\n"
+        for number in (1, 2)
+    ]
+    (tmp_path / "endless.mbox").write_text("".join(mails))
+    with pytest.raises(BrokenFile, match="series of 999999999999, more than 10000"):
+        series.read(tmp_path / "endless.mbox")
+
+
 def test_bytes_that_are_not_utf_8_are_kept(tree: Path, store: Store) -> None:
     old = (tree / EVENTS).read_text().encode("latin-1")
     (tree / EVENTS).write_bytes(old)

@@ -207,6 +207,22 @@ def test_items_are_locked_one_by_one(store: Store) -> None:
             pass
 
 
+def test_busy_store_names_no_holder_that_has_ended(store: Store) -> None:
+    lock(store)
+    with (
+        store.lock("9.9", "building 9.9", silent),
+        pytest.raises(StoreBusy, match="held by another process"),
+        Store(store.root).locked("a test", silent, wait_s=0.0),
+    ):
+        pass
+
+
+def test_workspace_of_a_process_without_a_lock_stays(store: Store) -> None:
+    with store.workspace() as in_use:
+        lock(Store(store.root))
+        assert in_use.exists()
+
+
 def test_uevt_cache_is_the_place_of_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from host.progress import silent
-from kernels.errors import HostTrouble, UserMistake
+from kernels.errors import HostTrouble, StoreFull, UserMistake
 from kernels.store.store import Store
+from kernels.tools.git import GitFailed
+from kernels.trees.tree_snapshot import UsersTree
 from kernels.trees.user_tree import entry_of
 from kernels.trees.worktrees import WorkTree
 from tests.kernels.user_trees import FILES, commit, everything, git
@@ -158,6 +160,61 @@ def test_dirty_checkout(checkout: Path, store: Store) -> None:
     git(checkout, "rm", "-q", "--cached", "kernel/blob.o")
     assert names(copied(checkout, store)) == names(copy)
     assert not (copy / "kernel/blob.o").exists()
+
+
+def test_submodule_and_replaced_files_are_no_sources(checkout: Path, store: Store) -> None:
+    """git refuses a path that is a directory."""
+    git(checkout, "update-index", "--add", "--cacheinfo", f"160000,{commit(checkout)},lib/sub")
+    (checkout / "lib/sub").mkdir(parents=True)
+    (checkout / "kernel/fork.c").unlink()
+    (checkout / "kernel/fork.c").mkdir()
+    (checkout / "kernel/kexec.c").unlink()
+    (checkout / "kernel/kexec.c").mkdir()
+    (checkout / "kernel/kexec.c/deep.c").write_text("deep\n")
+    copy = copied(checkout, store)
+    assert names(copy) == (SOURCES | {"kernel/kexec.c/deep.c", "kernel/blob.o"}) - {
+        "kernel/fork.c",
+        "kernel/kexec.c",
+    }
+
+
+def test_full_disk_is_not_blamed_on_the_tree(
+    tree: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> str:
+        raise GitFailed("fatal: unable to write new_index file")
+
+    monkeypatch.setattr(UsersTree, "_tree_id", full)
+    with pytest.raises(UserMistake, match="unable to write new_index file"):
+        copied(tree, store)
+    usage = shutil.disk_usage(store.root)._replace(free=2 << 20)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+    with pytest.raises(StoreFull, match=f"no space for reading {tree}"):
+        copied(tree, store)
+
+
+@pytest.mark.parametrize("ref", ["HEAD", None])
+def test_corrupt_objects_of_a_tree_are_reported(
+    checkout: Path, store: Store, ref: str | None
+) -> None:
+    inner = git(checkout, "rev-parse", "HEAD:scripts")
+    place = checkout / ".git"
+    if ref is None:
+        entry = entry_of(checkout, None, store, silent)
+        place = store.trees / entry.source.package / "sha1.git"
+    damaged = place / f"objects/{inner[:2]}/{inner[2:]}"
+    damaged.unlink()
+    damaged.touch()
+    expected = UserMistake if ref else HostTrouble
+    with pytest.raises(expected, match=f"{checkout} cannot be read: .*corrupt") as caught:
+        copied(checkout, store, ref)
+    assert ("git fsck" in caught.value.hint) is (ref is not None)
+
+
+@pytest.mark.parametrize("name", ["a:b", 'a"b', r"a\b", "a b"])
+def test_commit_of_a_repository_with_any_name(checkout: Path, store: Store, name: str) -> None:
+    moved = checkout.rename(checkout.with_name(name))
+    assert names(copied(moved, store, "HEAD")) == {*SOURCES, "kernel/blob.o"}
 
 
 def test_commits_share_the_copy_with_the_working_tree(checkout: Path, store: Store) -> None:
