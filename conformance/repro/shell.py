@@ -18,8 +18,12 @@ _HEAD = """\
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 # {case}: {sentence}
-# Exit status 0: as expected; 1: a step deviates.
+# Exit status 0: as expected; 1: a step deviates; 4: it cannot run here.
 
+[ -w /sys/kernel/tracing/dynamic_events ] || {{
+	echo 'not root, or tracefs is not mounted'
+	exit 4
+}}
 deviates() {{
 	printf 'step %s: expected %s, got %s\\n' "$1" "$2" "$3"
 	exit 1

@@ -89,6 +89,7 @@ def test_a_program_of_files_is_a_shell_script() -> None:
     about = Description("files.written", "A file is written.", "", "6.12")
     text = shell_script([written("270a")], about)
     assert "(printf -- '\\047\\012' >> /t/f) 2>/dev/null\nexpect 1 success $?" in text
+    assert "exit 4" in text
     closing = RecordedStep({"op": "Close", "actor": "p1", "slot": 4}, (RecordedAnswer(0),))
     with pytest.raises(NotExpressible, match=r"step 2 \(Close\) is no read or write of a file"):
         shell_script([written("00"), closing], about)

@@ -63,7 +63,6 @@ class Status(StrEnum):
     ERROR = "ERROR"
     MISS = "MISS"
     PASS = "PASS"
-    DONE = "DONE"
     SKIP = "SKIP"
 
 
