@@ -93,6 +93,12 @@ BASE: tuple[Switch, ...] = (
         (6, 4),
     ),
     _base(
+        "iovecs_walked",
+        "an iovec with a negative length fails with EINVAL, even if the next cannot be read",
+        "iov: improve copy_iovec_from_user() code generation",
+        (6, 4),
+    ),
+    _base(
         "bpf_attributes_before_rights",
         "bpf(2) checks its attributes before the capabilities",
         "bpf: move unprivileged checks into map_create() and bpf_prog_load()",

@@ -48,6 +48,13 @@ NAMES = {
 _MOUNTS = (f"{ROOT}/", "/sys/kernel/debug/tracing/")
 _ANYWHERE = re.compile(r".*/(user_events_(?:data|status))")
 _OPEN_FLAGS = os.O_ACCMODE | os.O_TRUNC | os.O_APPEND | os.O_NONBLOCK
+# Flags by which open(2) fails, or opens something else.
+_OTHER_OPENS = {
+    os.O_PATH: "O_PATH",
+    os.O_DIRECTORY: "O_DIRECTORY",
+    os.O_EXCL: "O_EXCL",
+    os.O_DIRECT: "O_DIRECT",
+}
 _F_DUPFD, _F_DUPFD_CLOEXEC = 0, 1030
 _CLOSE_RANGE_UNSHARE, _CLOSE_RANGE_CLOEXEC = 2, 4
 # Linux returns these to itself: the call is repeated after a signal.
@@ -164,6 +171,9 @@ def _open(call: Call, actor: str, known: Descriptors) -> list[ops.Operation]:
     if name_of(call) == "openat2":
         # The first member of struct open_how.
         flags = int.from_bytes(call.before.memory[1].data, "little")
+    for flag, name in _OTHER_OPENS.items():
+        if flags & flag:
+            raise NotJudged(f"{name_of(call)} with {name}")
     slot = call.result if call.result is not None and call.result >= 0 else 0
     return [ops.Open(actor, slot, path, flags & _OPEN_FLAGS)]
 
@@ -197,9 +207,9 @@ def _writev(call: Call, actor: str, known: Descriptors) -> list[ops.Operation]:
     count = _signed(count)
     if call.compat:
         return [compat.Writev32(actor, slot, address, count)]
+    if name_of(call) == "pwritev2" and flags:
+        raise NotJudged(f"pwritev2 with flags {flags:#x}")
     if name_of(call) == "writev" or (name_of(call) == "pwritev2" and _signed(offset) == -1):
-        if name_of(call) == "pwritev2" and flags:
-            raise NotJudged(f"pwritev2 with flags {flags:#x}")
         return [ops.Writev(actor, slot, address, count)]
     return [ops.Pwritev(actor, slot, address, count, _signed(offset))]
 

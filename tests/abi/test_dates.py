@@ -58,6 +58,7 @@ BASE_DATES = {
     ),
     "bpf_descriptor_suffices": (("5.18", "5.19"),),
     "bpf_log_without_buffer": (("6.3", "6.4"),),
+    "iovecs_walked": (("6.3", "6.4"),),
     "bpf_attributes_before_rights": (
         ("6.4.9", "6.4.10"),
         ("6.4", "6.5"),

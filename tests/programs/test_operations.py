@@ -83,6 +83,7 @@ def test_a_call_is_told_as_operations(made: Call, expected: list[ops.Operation])
         (call(16, 3, 0x5401), "ioctl 0x5401"),
         (call(1, 3, 0x1000, 1 << 30), "more than are recorded"),
         (call(328, 3, 0x1000, 1, (1 << 64) - 1, 0, 8), "pwritev2 with flags 0x8"),
+        (call(328, 3, 0x1000, 1, 0, 0, 2), "pwritev2 with flags 0x2"),
         (call(436, 0, 9, 2, fd=None), "CLOSE_RANGE_UNSHARE"),
         (call(40, 3, 1), "sendfile of user_events_data"),
         (call(0, 3, 0x1000, 8, path="/sys/kernel/tracing/trace"), "read on a descriptor"),
@@ -109,6 +110,13 @@ def test_the_opened_file_and_not_its_spelling_counts() -> None:
     assert operations_of(refused, "p1", KNOWN) == [ops.Open("p1", 0, DATA, os.O_RDONLY)]
     with pytest.raises(NotJudged, match="not absolute"):
         operations_of(opened(2, b"tracing/x", 0x2000, 0, result=-2), "p1", KNOWN)
+
+
+@pytest.mark.parametrize("name", ["O_PATH", "O_DIRECTORY", "O_EXCL", "O_DIRECT"])
+def test_other_kinds_of_open_are_not_judged(name: str) -> None:
+    made = opened(257, DATA.encode(), 0, 0x2000, os.O_RDWR | getattr(os, name), result=3)
+    with pytest.raises(NotJudged, match=f"openat with {name}$"):
+        operations_of(made, "p1", KNOWN)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from conformance.abi.uapi import DIAG_IOCSUNREG
 from conformance.cases.case import doc, spec, surface
 from conformance.cases.support.format_text import print_fmt_of
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
-from conformance.client.addresses import PAGE
+from conformance.client.addresses import BUFFER, PAGE
 from conformance.client.bpf import Bpf
 from conformance.client.bpf_program import LogBuffer
 from conformance.client.credentials import Directory
@@ -214,3 +214,13 @@ def test_bpf_license_read_last(ue: UserEvents) -> None:
     """All-zero attributes are E2BIG: no instructions; old kernels check the license first."""
     errno = ue.dated("bpf_license_read_last", since="E2BIG", before="EFAULT")
     assert Bpf(ue.process).call(5, bytes(48), slot=20).errno == errno
+
+
+@case(switch="iovecs_walked", spec="lib/iov_iter.c:copy_iovec_from_user")
+@doc("user_events.rst@v6.12: Writing Data: silent; writev(2) reports errors of its own")
+def test_iovecs_walked(ue: UserEvents) -> None:
+    """A negative length is EINVAL before an unreadable iovec is reached; before, EFAULT."""
+    data = ue.open_data()
+    vector = ue.process.place(struct.pack("<QQ", BUFFER, 1 << 63))
+    seen = ue.process.run(ops.Writev(ue.process.actor, data.slot, vector, 2))
+    assert seen.errno == ue.dated("iovecs_walked", since="EINVAL", before="EFAULT")

@@ -1,6 +1,7 @@
 """32-bit tasks on a 64-bit kernel: write and mmap work, no ioctl reaches user_events."""
 
 import os
+import struct
 
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.status_page import PROT_READ, StatusPage, length_of
@@ -8,6 +9,7 @@ from conformance.cases.support.status_text import without_maximum
 from conformance.client.tasks import LOW, Task, first_task
 from conformance.client.tracefs import DATA, STATUS
 from conformance.client.user_events import UserEvents
+from conformance.ops.compat import Writev32
 
 SPEC = "fs/ioctl.c:compat_sys_ioctl, user_data_fops has no compat_ioctl"
 DOC = "Registering: silent about programs of 32 bits on a 64-bit kernel"
@@ -226,6 +228,13 @@ def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
 def test_writev_vector_unreadable(ue: UserEvents) -> None:
     """An iovec array that a 32-bit task has not mapped is EFAULT; a read-only descriptor, EBADF."""
     task, file = prepared(ue)
+    # A negative length in the part that is mapped is found first.
+    last = LOW + 2 * 4096 - 8
+    task.store(last, struct.pack("<II", LOW, 1 << 31))
+    assert task.run(Writev32(task.actor, file, last, 2)).errno == "EINVAL"
+    task.store(last, struct.pack("<II", LOW, (1 << 31) - 1))
+    assert task.run(Writev32(task.actor, file, last, 2)).errno == "EFAULT"
+    assert task.run(Writev32(task.actor, file, LOW - 8, 0)).value == 0
     read_only = task.open_data(os.O_RDONLY).slot
     assert task.writev32(read_only, [b"\0\0\0\0"]).errno == "EBADF"
     task.unmap(LOW, 2)

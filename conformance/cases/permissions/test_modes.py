@@ -49,7 +49,7 @@ def test_no_way_in(ue: UserEvents, path: str, flags: int) -> None:
 
 @case(spec="fs/namei.c:generic_permission", level="detail", tier="full")
 @variants(
-    # For O_RDONLY, O_WRONLY and O_RDWR.
+    # For O_RDONLY, O_WRONLY, and O_RDWR or O_ACCMODE.
     ("everybody", 0o666, (0, 0), (), ("", "", "")),
     ("as-it-is", 0o640, (0, 0), (), ("EACCES", "EACCES", "EACCES")),
     ("readers", 0o644, (0, 0), (), ("", "EACCES", "EACCES")),
@@ -76,6 +76,7 @@ def test_open_modes(
     assert try_open(ue.process, DATA, os.O_RDONLY).errno == answers[0]
     assert try_open(ue.process, DATA, os.O_WRONLY).errno == answers[1]
     assert try_open(ue.process, DATA, os.O_RDWR).errno == answers[2]
+    assert try_open(ue.process, DATA, os.O_ACCMODE).errno == answers[2]
 
 
 @case(spec="user_event_set_call_visible", needs="events_made_as_root payload_size_checked")

@@ -33,12 +33,13 @@ DEFAULT = "32768\n"
     ("plus", "+7\n", "EINVAL", DEFAULT),
     ("word", "unlimited\n", "EINVAL", DEFAULT),
     ("space-alone", " \n", "EINVAL", DEFAULT),
+    ("empty", "", "", DEFAULT),
     ("longest", "00000000000000000007\n", "", "7\n"),
     ("too-long", "000000000000000000007\n", "EINVAL", DEFAULT),
     ("nul", "7\0", "EINVAL", DEFAULT),
 )
 def test_accepted(ue: UserEvents, text: str, errno: str, shown: str) -> None:
-    """The limit is an unsigned 32-bit number, parsed like any sysctl; all else is EINVAL."""
+    """The limit is an unsigned 32-bit number, parsed like any sysctl; all other text is EINVAL."""
     assert ue.tracefs.write(MAXIMUM, text).errno == errno
     assert ue.tracefs.read(MAXIMUM).text == shown
 

@@ -108,6 +108,8 @@ def test_kernel_address(ue: UserEvents, vector: bool) -> None:
     ("where_the_file_is", -1, 6, ""),
     ("far", 1 << 40, 6, ""),
     ("negative", -2, -1, "EINVAL"),
+    ("last", (1 << 63) - 7, 6, ""),
+    ("behind_last", (1 << 63) - 6, -1, "EINVAL"),
 )
 def test_offset(ue: UserEvents, offset: int, value: int, errno: str) -> None:
     """Any valid offset is accepted, where pwrite(2) accepts only 0."""
@@ -116,6 +118,17 @@ def test_offset(ue: UserEvents, offset: int, value: int, errno: str) -> None:
     assert (seen.value, seen.errno) == (value, errno)
     assert len(ue.tracefs.records()) == (0 if errno else 1)
     assert data.pwrite(b"\0\0\0\0\1\0", 5).errno == "EFAULT"
+
+
+@case(spec="lib/iov_iter.c:import_ubuf", level="detail", needs="payload_size_checked")
+def test_longest_write(ue: UserEvents) -> None:
+    """A submission counts up to 2 GiB less a page: a larger event cannot be written."""
+    data = ue.register(a="struct s a 2147479548", b="struct s a 2147479549")
+    first, second = (ue.process.place(bytes([index, 0, 0, 0])) for index in (0, 1))
+    seen = data.submit_at(first, 0x80000003)
+    disabled = ue.dated("ebadf_when_disabled", since=(-1, "EBADF"), before=(0x7FFFF000, ""))
+    assert (seen.value, seen.errno) == disabled
+    assert data.submit_at(second, 0x80000003).errno == "EINVAL"
 
 
 @case(spec="rw.c:io_write; fs/read_write.c:do_iter_readv_writev", level="detail")

@@ -56,15 +56,42 @@ def test_short_payload(ue: UserEvents, fields: str, payload: bytes, missing: byt
 def test_least_size_wraps(ue: UserEvents) -> None:
     """Fields whose last one would end within a short payload, as offsets wrap, are EINVAL."""
     data = ue.open_data()
-    huge = "struct s {} 2147483647"
-    fields = f"{huge.format('a')}; {huge.format('b')}; struct s c 10"
+    huge = "struct s a 2147483647; struct s b 2147483647"
     errno = ue.bug("field-offset-wraps", fixed="EINVAL", present="")
-    assert data.register(f"{ue.name()} {fields}").errno == errno
+    # With the bug the last field ends at 8, 0 and -1 of the payload.
+    for name, last in (("e", "struct s c 10"), ("zero", "u16 c"), ("minus", "u8 c")):
+        assert data.register(f"{ue.name(name)} {huge}; {last}").errno == errno
     if errno:
         return
     # Disabled: the length is checked first.
     assert data.write_event(0, bytes(7)).errno == "EINVAL"
     assert data.write_event(0, bytes(8)).errno == "EBADF"
+    assert data.write_event(1).errno == "EBADF"
+    # The length is compared without a sign.
+    assert data.write_event(2).errno == "EINVAL"
+    assert data.write_event(2, bytes(64)).errno == "EINVAL"
+
+
+@case(level="detail", needs="payload_size_checked")
+@spec("fs/read_write.c:vfs_write: MAX_RW_COUNT; lib/iov_iter.c:import_iovec")
+@doc("Writing Data: silent about writes of 2 GiB")
+@variants(
+    ("write", (0x80000003,)),
+    ("writev", (1 << 40,)),
+    ("two_parts", (5, 0x7FFFEFFB)),
+    ("two_long_parts", (0x7FFFEFFF, 0x7FFFEFFF)),
+)
+def test_longest_write(ue: UserEvents, lengths: tuple[int, ...]) -> None:
+    """A write counts up to 2 GiB less a page: a larger event cannot be written."""
+    data = ue.register(a="struct s a 2147479548", b="struct s a 2147479549")
+    disabled = ue.dated("ebadf_when_disabled", since=(-1, "EBADF"), before=(0x7FFFF000, ""))
+    for index, answer in ((0, disabled), (1, (-1, "EINVAL"))):
+        at = ue.process.place(bytes([index, 0, 0, 0]))
+        if lengths == (0x80000003,):
+            seen = data.write_at(at, *lengths)
+        else:
+            seen = data.writev_at([(at, length) for length in lengths])
+        assert (seen.value, seen.errno) == answer
 
 
 @case(spec="user_event_ftrace copies i->count bytes")

@@ -36,6 +36,20 @@ def test_order_position_before_index(ue: UserEvents, index: int) -> None:
         assert data.pwrite(packed, 0).errno == ("EINVAL" if index == -1 else "ENOENT")
 
 
+@case(spec="vfs_write: access_ok, rw_verify_area; user_events_write", tier="full")
+def test_order_last_offset(ue: UserEvents) -> None:
+    """A write that ends behind the last offset is EINVAL, after its address, before its index."""
+    data = ue.open_data()
+    last = (1 << 63) - 1
+    assert data.pwrite_at(KERNEL_HALF, 8, last).errno == "EFAULT"
+    assert data.pwrite(RECORD, last).errno == "EINVAL"
+    assert data.pwrite(b"", last).errno == "EFAULT"
+    assert data.pwritev([RECORD], last).errno == "EINVAL"
+    assert data.pwritev([b""], last).value == 0
+    read_only = ue.open_data(os.O_RDONLY)
+    assert read_only.pwrite(RECORD, last).errno == "EBADF"
+
+
 @case(spec="vfs_write: access_ok; lib/iov_iter.c:__import_iovec", needs="negative_index_refused")
 def test_order_address_before_index(ue: UserEvents) -> None:
     """A payload iovec that reaches a kernel address is EFAULT before a bad index is detected."""

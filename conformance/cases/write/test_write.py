@@ -1,11 +1,12 @@
 """write() and writev() on user_events_data: a write is one record, and needs an enabled event."""
 
 import os
+import struct
 
 from conformance import ops
 from conformance.cases.case import doc, spec, surface, variants
 from conformance.cases.support.writing import INDEX, RECORD
-from conformance.client.addresses import PAGE, SCRATCH, STRUCT
+from conformance.client.addresses import KERNEL_HALF, PAGE, SCRATCH, STRUCT
 from conformance.client.files import File
 from conformance.client.tracefs import DATA, TRACING_ON
 from conformance.client.user_events import UserEvents
@@ -167,13 +168,42 @@ def test_iovec_limits(ue: UserEvents) -> None:
     assert len(ue.tracefs.records()) == 1
 
 
-@case(spec="user_data_fops; fs/read_write.c:vfs_llseek", level="detail")
+@case(spec="lib/iov_iter.c:import_iovec: unsigned nr_segs", level="detail", tier="full")
+@doc("Writing Data: silent; writev(2) takes an int")
+def test_iovec_count(ue: UserEvents) -> None:
+    """The number of iovecs has 32 bits; without any, their address does not matter."""
+    data = ue.event("u32 a", enabled=True).data
+
+    def count(address: int, number: int) -> int:
+        return ue.process.run(ops.Writev(ue.process.actor, data.slot, address, number)).value
+
+    vector = ue.process.place(struct.pack("<QQ", ue.process.place(RECORD), 8))
+    assert count(KERNEL_HALF, 0) == 0
+    assert count(KERNEL_HALF, 1 << 32) == 0
+    assert count(vector, (1 << 32) + 1) == 8
+    assert len(ue.tracefs.records()) == 1
+
+
+@case(spec="lib/iov_iter.c:import_ubuf", level="detail", tier="full")
+@doc("Writing Data: silent; writev(2) has limits of its own")
+def test_one_long_iovec(ue: UserEvents) -> None:
+    """Of a single iovec the first 2 GiB have to be in user space; before 6.4, all of it."""
+    data, at = ue.open_data(), ue.process.place(INDEX)
+    errno = ue.dated("iovecs_walked", since="ENOENT", before="EFAULT")
+    assert data.writev_at([(at, (1 << 63) - 1)]).errno == errno
+    assert data.writev_at([(at, (1 << 63) - 1), (at, 0)]).errno == "EFAULT"
+
+
+@case(spec="user_data_fops; fs/read_write.c:ksys_lseek, vfs_llseek", level="detail")
 @doc("Writing Data: names write() and writev() only")
 def test_no_position(ue: UserEvents) -> None:
-    """The data file cannot be seeked, ESPIPE, or read, EINVAL."""
+    """The data file cannot be seeked, ESPIPE, or read, EINVAL; unknown origins are EINVAL."""
     file = File(ue.process, DATA, os.O_RDWR)
     assert file.lseek(0).errno == "ESPIPE"
     assert file.lseek(0, os.SEEK_END).errno == "ESPIPE"
+    assert file.lseek(0, 4).errno == "ESPIPE"
+    assert file.lseek(0, 5).errno == "EINVAL"
+    assert file.lseek(0, -1).errno == "EINVAL"
     assert file.read(4).errno == "EINVAL"
 
 
@@ -187,6 +217,21 @@ def test_read_only_descriptor(ue: UserEvents) -> None:
     assert data.write(RECORD).errno == "EBADF"
     assert data.writev([INDEX, b"\1\0\0\0"]).errno == "EBADF"
     assert data.writev([]).errno == "EBADF"
+    assert ue.tracefs.records() == []
+
+
+@case(spec="include/linux/fs.h:OPEN_FMODE", level="detail", tier="full")
+@doc("Writing Data: events are written with write() or writev() on the descriptor")
+def test_neither_read_nor_write(ue: UserEvents) -> None:
+    """A descriptor opened with O_ACCMODE registers events and can be neither written nor read."""
+    file = File(ue.process, DATA, os.O_ACCMODE)
+    assert file.opened.errno == ""
+    data = ue.open_data(os.O_ACCMODE)
+    assert data.register(ue.name() + " u32 a").value == 0
+    ue.tracefs.enable(ue.name())
+    assert data.write(RECORD).errno == "EBADF"
+    assert data.writev([INDEX, b"\1\0\0\0"]).errno == "EBADF"
+    assert file.read(4).errno == "EBADF"
     assert ue.tracefs.records() == []
 
 
@@ -207,6 +252,8 @@ def test_write_only_descriptor(ue: UserEvents) -> None:
     ("1", 1, "EFAULT"),
     ("8", 8, "EFAULT"),
     ("2_to_40", 1 << 40, "EFAULT"),
+    ("last", (1 << 63) - 9, "EFAULT"),
+    ("behind_last", (1 << 63) - 8, "EINVAL"),
     ("minus_1", -1, "EINVAL"),
 )
 def test_pwrite_position(ue: UserEvents, offset: int, errno: str) -> None:
@@ -218,10 +265,16 @@ def test_pwrite_position(ue: UserEvents, offset: int, errno: str) -> None:
 
 @case(spec="user_events_write_iter looks at no position", level="detail")
 @variants(
-    ("0", 0, ""), ("1", 1, ""), ("8", 8, ""), ("2_to_40", 1 << 40, ""), ("minus_2", -2, "EINVAL")
+    ("0", 0, ""),
+    ("1", 1, ""),
+    ("8", 8, ""),
+    ("2_to_40", 1 << 40, ""),
+    ("minus_2", -2, "EINVAL"),
+    ("last", (1 << 63) - 9, ""),
+    ("behind_last", (1 << 63) - 8, "EINVAL"),
 )
 def test_pwritev_position(ue: UserEvents, offset: int, errno: str) -> None:
-    """pwritev works at any nonnegative offset."""
+    """pwritev works at any nonnegative offset, as long as the data end at one."""
     data = ue.event("u32 a", enabled=True).data
     assert data.pwritev([INDEX, b"\1\0\0\0"], offset).errno == errno
     assert len(ue.tracefs.records()) == (1 if errno == "" else 0)

@@ -64,9 +64,6 @@ def _delete(world: World, process: Process, argument: int) -> int:
 
 # Writing
 
-# MAX_RW_COUNT: the rest of a longer buffer is not checked (vfs_write).
-_MAX_RW_COUNT = 0x7FFF_F000
-
 
 def write(
     world: World, process: Process, file: OpenFile, segment: Segment, position: int = 0
@@ -77,7 +74,10 @@ def write(
     writing.check_call(file)
     address, count = segment
     writing.check_range(address, count)
-    return _write_one(world, process, file, (address, min(count, _MAX_RW_COUNT)), position)
+    writing.check_area(position, count)
+    # The rest of a longer buffer is not checked (vfs_write).
+    count = min(count, writing.MAX_RW_COUNT)
+    return _write_one(world, process, file, (address, count), position)
 
 
 def writev(
@@ -90,9 +90,11 @@ def writev(
     if position < 0:
         raise Errno("EINVAL")
     writing.check_call(file)
-    segments = writing.import_vector(process, *vector)
-    if sum(length for _, length in segments) == 0:
+    segments = writing.import_vector(world, process, *vector)
+    total = sum(length for _, length in segments)
+    if total == 0:
         return 0
+    writing.check_area(position, total)
     done = 0
     for number, segment in enumerate(segments):
         if number and not segment[1]:

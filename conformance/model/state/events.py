@@ -28,6 +28,8 @@ _FIRST_ID = 1 << 32
 _NAME_MAX = 255
 # TRACE_EVENT_TYPE_MAX
 _LAST_ID = 65535
+# The sign of an int.
+_SIGN = 1 << 31
 
 
 @dataclass(slots=True, eq=False)
@@ -87,11 +89,15 @@ class Event:
 
     @property
     def min_size(self) -> int:
-        """user->min_size: the end of the last field, as a payload size (user_event_add_field)."""
+        """user->min_size: the end of the last field, as a payload size (user_event_add_field).
+
+        It is an int, and negative where offsets have wrapped.
+        """
         if not self.fields:
             return 0
         last = self.fields[-1]
-        return last.offset + last.size - grammar.TRACE_ENTRY_SIZE
+        end = last.offset + last.size - grammar.TRACE_ENTRY_SIZE
+        return (end + _SIGN) % (2 * _SIGN) - _SIGN
 
     @property
     def is_enabled(self) -> bool:

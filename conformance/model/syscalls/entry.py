@@ -57,7 +57,9 @@ def _access(operation: Pathed) -> int:
         case ops.Stat():
             return 0
         case ops.Open(flags=flags) | ops.WriteFile(flags=flags):
-            access = (MAY_READ, MAY_WRITE, MAY_READ | MAY_WRITE)[flags & os.O_ACCMODE]
+            # ACC_MODE(): O_ACCMODE itself needs both, and gives neither.
+            both = MAY_READ | MAY_WRITE
+            access = (MAY_READ, MAY_WRITE, both, both)[flags & os.O_ACCMODE]
             return access | (MAY_WRITE if flags & os.O_TRUNC else 0)
     return MAY_READ
 

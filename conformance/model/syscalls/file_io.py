@@ -21,6 +21,8 @@ from conformance.ops.compat import Read32, Write32
 def _open(world: World, operation: ops.Open) -> Answer:
     process = world.process(operation.actor)
     lifecycle.check_room(process)
+    if operation.flags & os.O_ACCMODE == os.O_ACCMODE and operation.path != files.DATA:
+        raise NotModelled(f"opening {operation.path} with O_ACCMODE")
     files.check_open(world, process, operation.path, operation.flags)
     file = OpenFile(operation.path, operation.flags)
     event = event_paths.event_at(world, operation.path)
@@ -58,6 +60,8 @@ def _ioctl(world: World, operation: ops.Ioctl) -> Answer:
     if event is not None:
         answer = perf.ioctl(world, process, event, operation.request, operation.argument)
         return Answer(answer)
+    if file.object is None:
+        registration.check_request(operation.request)
     if file.path != files.DATA:
         # Neither user_events_status nor the other files of tracefs have an ioctl.
         raise Errno("ENOTTY")
@@ -83,7 +87,7 @@ def _read(world: World, operation: ops.Read) -> Answer:
         count = perf.read(event, operation.count)
         return Answer(len(count), "", count)
     _refuse_anonymous(file)
-    if file.flags & os.O_ACCMODE == os.O_WRONLY:
+    if file.flags & os.O_ACCMODE in (os.O_WRONLY, os.O_ACCMODE):
         raise Errno("EBADF")
     if file.path in (files.DATA, files.MMAP):
         raise Errno("EINVAL")
@@ -134,7 +138,8 @@ def _writev(world: World, operation: ops.Writev | ops.Pwritev) -> Answer:
         raise Errno("EINVAL")
     process, file = _data_file(world, operation.actor, operation.slot)
     vector = (operation.address, operation.count)
-    return Answer(writing.writev(world, process, file, vector))
+    position = operation.offset if isinstance(operation, ops.Pwritev) else 0
+    return Answer(writing.writev(world, process, file, vector, position))
 
 
 def _data_file(world: World, actor: str, slot: int) -> tuple[Process, OpenFile]:
@@ -152,6 +157,8 @@ def _data_file(world: World, actor: str, slot: int) -> tuple[Process, OpenFile]:
 
 def _lseek(world: World, operation: ops.Lseek) -> Answer:
     file = world.process(operation.actor).file(operation.slot)
+    if not 0 <= operation.whence <= os.SEEK_HOLE:
+        raise Errno("EINVAL")
     if file.path in (files.DATA, files.MMAP):
         # Neither user_data_fops nor user_events_mmap_fops has a llseek.
         raise Errno("ESPIPE")

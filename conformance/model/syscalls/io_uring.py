@@ -5,7 +5,6 @@ Source: io_uring/rw.c:io_write, io_rw_init_file, io_kiocb_update_pos; lib/iov_it
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 from conformance import ops
@@ -30,15 +29,15 @@ def submit_write(world: World, operation: ops.SubmitWrite) -> Answer:
     file = process.file(operation.slot)
     if file.path != files.DATA:
         raise NotModelled(f"io_uring on {file.path}")
-    segments = [(operation.address, operation.count)]
+    segments = [(operation.address, min(operation.count, writing.MAX_RW_COUNT))]
     if operation.vector:
-        segments = writing.import_vector(process, operation.address, operation.count)
+        segments = writing.import_vector(world, process, operation.address, operation.count)
     else:
         writing.check_range(*segments[0])
-    if file.flags & os.O_ACCMODE == os.O_RDONLY:
-        raise Errno("EBADF")
+    writing.check_call(file)
     if operation.offset < 0 and operation.offset != _HERE:
         raise Errno("EINVAL")
+    writing.check_area(operation.offset, sum(length for _, length in segments))
     if any(event.inherit and process in event.tasks for event in world.perf_events):
         raise NotModelled("a worker of io_uring, which is a thread of a task that perf follows")
     # A worker thread of io_uring writes to a regular file, on any processor.

@@ -277,6 +277,7 @@ def ioctl32(world: World, operation: Ioctl32) -> Answer:
     file = process.file(operation.slot)
     if file.object is not None:
         raise NotModelled("a 32-bit ioctl of a file without a path")
+    registration.check_request(operation.request)
     if file.path != files.DATA or not world.profile.fixed("compat-ioctl"):
         raise Errno("ENOTTY", "this file has no ioctl for 32-bit programs")
     request = operation.request
@@ -293,7 +294,7 @@ def writev32(world: World, operation: Writev32) -> Answer:
     if file.path != files.DATA:
         raise NotModelled(f"writev of {file.path}")
     vector = (operation.address, operation.count)
-    return Answer(writing.writev32(world, process, file, vector))
+    return Answer(writing.writev(world, process, file, vector, compat=True))
 
 
 HANDLERS: Handlers = {

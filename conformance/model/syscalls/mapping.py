@@ -113,7 +113,8 @@ def _file_mapping(file: OpenFile, operation: ops.Mmap, *, shared: bool) -> Entry
     """do_mmap(): the mode of the descriptor bounds the protection."""
     access = file.flags & os.O_ACCMODE
     may_write = access == os.O_RDWR or not shared
-    if access == os.O_WRONLY or (operation.protection & mmap.PROT_WRITE and not may_write):
+    may_read = access in (os.O_RDONLY, os.O_RDWR)
+    if not may_read or (operation.protection & mmap.PROT_WRITE and not may_write):
         raise Errno("EACCES")
     return Entry(operation.protection, shared, may_write=may_write)
 

@@ -31,9 +31,10 @@ def read_maximum(world: World) -> int:
 
 
 def write_maximum(world: World, text: str) -> None:
-    """Write the sysctl.  Raises Errno."""
+    """Write the sysctl; a write of no bytes changes nothing.  Raises Errno."""
     check_sysctl(world)
-    world.table.maximum = _number(text)
+    if text:
+        world.table.maximum = _number(text)
 
 
 def write_lockdown(world: World, text: str) -> None:

@@ -16,13 +16,32 @@ from conformance.abi.uapi import (
     Layout,
 )
 from conformance.model import pages
-from conformance.model.errors import Errno
+from conformance.model.errors import Errno, NotModelled
 from conformance.model.state.events import Event
 from conformance.model.state.process import Enabler, OpenFile, Process
 from conformance.model.state.world import World, write_bit
 
 _WORD_SIZES = (4, 8)
 _SIZE_MEMBER = 4
+# fs/ioctl.c:do_vfs_ioctl, file_ioctl: requests that the VFS answers for a regular file.
+_OF_THE_VFS = frozenset(
+    {
+        *(0x5421, 0x541B, 0x5450, 0x5451, 0x5452, 0x5460),  # FIONBIO … FIOQSIZE
+        *(0x0001, 0x0002, 0xC004_5877, 0xC004_5878),  # FIBMAP, FIGETBSZ, FIFREEZE, FITHAW
+        *(0x4004_9409, 0x4020_940D, 0xC018_9436),  # FICLONE, FICLONERANGE, FIDEDUPERANGE
+        *(0xC020_660B, 0x8008_6601, 0x4008_6602),  # FS_IOC_FIEMAP, FS_IOC_GETFLAGS …
+        *(0x8004_6601, 0x4004_6602, 0x801C_581F, 0x401C_5820),  # … FS_IOC_FSSETXATTR
+        *(0x8011_1500, 0x8081_1501),  # FS_IOC_GETFSUUID, FS_IOC_GETFSSYSFSPATH
+        *(0x4030_5828, 0x4030_5829, 0x4030_582A, 0x4030_582B, 0x4030_5839),  # FS_IOC_RESVSP …
+        *(0x402C_5828, 0x402C_5829, 0x402C_582A, 0x402C_582B, 0x402C_5839),  # of 32 bits
+    }
+)
+
+
+def check_request(request: int) -> None:
+    """Raise NotModelled for an ioctl that the VFS answers before the file is asked."""
+    if request & 0xFFFFFFFF in _OF_THE_VFS:
+        raise NotModelled(f"the ioctl {request & 0xFFFFFFFF:#x} of the VFS")
 
 
 def ioctl(world: World, process: Process, file: OpenFile, request: int, argument: int) -> int:

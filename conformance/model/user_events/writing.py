@@ -1,7 +1,7 @@
 """write(2) and writev(2) on user_events_data: index, payload, validation, probes.
 
-Source: fs/read_write.c:vfs_write, vfs_writev, do_pwritev; lib/iov_iter.c:import_iovec;
-trace_events_user.c:user_events_write, user_eventswrite_core, user_event_validate.
+Source: fs/read_write.c:vfs_write, vfs_writev, rw_verify_area; lib/iov_iter.c:import_iovec;
+trace_events_user.c:user_events_write, user_events_write_core, user_event_validate.
 """
 
 from __future__ import annotations
@@ -25,10 +25,17 @@ from conformance.model.user_events import bpf_context
 
 Segment = tuple[int, int]
 
-_IOVEC_SIZE = 16
+# struct iovec and struct compat_iovec.
+_IOVEC = struct.Struct("<QQ")
+_COMPAT_IOVEC = struct.Struct("<II")
 _MAX_IOVECS = 1024
 _INDEX_SIZE = 4
-_SIGN = 1 << 63
+_U32 = 1 << 32
+_U64 = 1 << 64
+_LOFF_MAX = (1 << 63) - 1
+# include/linux/fs.h: the rest of a longer write is left out.
+MAX_RW_COUNT = 0x7FFF_F000
+_WITHOUT_WRITE = (os.O_RDONLY, os.O_ACCMODE)
 # struct trace_entry: type, flags, preempt count, pid.  Never compared.
 _HEADER = bytes(grammar.TRACE_ENTRY_SIZE)
 
@@ -40,22 +47,39 @@ def write(
     check_call(file)
     address, count = segment
     check_range(address, count)
+    check_area(position, count)
+    count = min(count, MAX_RW_COUNT)
     kprobes.hit(world, process, address, count)
     if position != 0:
         raise Errno("EFAULT", "the data file is written at offset 0 only")
-    return write_core(world, process, file, [segment])
+    return write_core(world, process, file, [(address, count)])
 
 
-def writev(world: World, process: Process, file: OpenFile, vector: Segment) -> int:
-    """writev(2) and pwritev(2); ``vector`` is (address, number of iovecs)."""
-    segments = _import_checked(process, file, vector)
-    if sum(length for _, length in segments) == 0:
+def writev(
+    world: World,
+    process: Process,
+    file: OpenFile,
+    vector: Segment,
+    position: int = 0,
+    *,
+    compat: bool = False,
+) -> int:
+    """writev(2), of a 32-bit task with ``compat``, and pwritev(2).
+
+    ``vector`` is (address, number of iovecs).
+    """
+    segments = _import_checked(world, process, file, vector, compat=compat)
+    total = sum(length for _, length in segments)
+    if total == 0:
         return 0
+    check_area(position, total)
     # user_events_write_iter() ignores the position: pwritev() works at any offset.
     return write_core(world, process, file, segments)
 
 
-def _import_checked(process: Process, file: OpenFile, vector: Segment) -> list[Segment]:
+def _import_checked(
+    world: World, process: Process, file: OpenFile, vector: Segment, *, compat: bool
+) -> list[Segment]:
     """Check the descriptor and import the iovecs.
 
     The order of the two checks belongs to fs/read_write.c and has changed.
@@ -64,17 +88,23 @@ def _import_checked(process: Process, file: OpenFile, vector: Segment) -> list[S
         check_call(file)
     except Errno as refused:
         try:
-            import_vector(process, *vector)
+            import_vector(world, process, *vector, compat=compat)
         except Errno as error:
             raise NotModelled(f"a vector with {error.name} on a file with {refused.name}") from None
         raise
-    return import_vector(process, *vector)
+    return import_vector(world, process, *vector, compat=compat)
 
 
 def check_call(file: OpenFile) -> None:
     """The check of vfs_write() before the iterator: the mode."""
-    if file.flags & os.O_ACCMODE == os.O_RDONLY:
-        raise Errno("EBADF", "the descriptor was opened for reading only")
+    if file.flags & os.O_ACCMODE in _WITHOUT_WRITE:
+        raise Errno("EBADF", "the descriptor was not opened for writing")
+
+
+def check_area(position: int, length: int) -> None:
+    """rw_verify_area(): the end of what is written is an offset."""
+    if position + length > _LOFF_MAX:
+        raise Errno("EINVAL", f"{length} bytes at offset {position} pass the largest offset")
 
 
 def check_range(address: int, length: int) -> None:
@@ -83,30 +113,42 @@ def check_range(address: int, length: int) -> None:
         raise Errno("EFAULT", f"{address:#x} with {length} bytes is not in user space")
 
 
-def writev32(world: World, process: Process, file: OpenFile, vector: Segment) -> int:
-    """writev(2) of a 32-bit task (copy_compat_iovec_from_user)."""
-    check_call(file)
-    address, count = vector
-    if count < 0 or count > _MAX_IOVECS:
+def import_vector(
+    world: World, process: Process, address: int, count: int, *, compat: bool = False
+) -> list[Segment]:
+    """import_iovec(): the segments of an array of iovecs, up to MAX_RW_COUNT bytes."""
+    # unsigned nr_segs
+    count %= _U32
+    if count > _MAX_IOVECS:
         raise Errno("EINVAL")
-    segments = list(struct.iter_unpack("<II", process.memory.read(address, count * 8)))
-    if any(length >= 1 << 31 for _, length in segments):
-        raise Errno("EINVAL")
-    if sum(length for _, length in segments) == 0:
-        return 0
-    return write_core(world, process, file, segments)
+    walked = world.profile.has("iovecs_walked")
+    segments = []
+    room = MAX_RW_COUNT
+    for base, length in _copy_vector(process, address, count, compat=compat, walked=walked):
+        # With "iov_iter: import single vector iovecs as ITER_UBUF", of the same release as the
+        # switch: import_ubuf() checks what is left of a single one.
+        check_range(base, min(length, room) if walked and count == 1 else length)
+        segments.append((base, min(length, room)))
+        room -= segments[-1][1]
+    return segments
 
 
-def import_vector(process: Process, address: int, count: int) -> list[Segment]:
-    """import_iovec(): the segments of an array of iovecs."""
-    if count < 0 or count > _MAX_IOVECS:
-        raise Errno("EINVAL")
-    raw = process.memory.read(address, count * _IOVEC_SIZE)
-    segments = list(struct.iter_unpack("<QQ", raw))
-    if any(length >= _SIGN for _, length in segments):
-        raise Errno("EINVAL")
-    for base, length in segments:
-        check_range(base, length)
+def _copy_vector(
+    process: Process, address: int, count: int, *, compat: bool, walked: bool
+) -> list[Segment]:
+    """copy_iovec_from_user(), which copied the whole array at first, and its compat variant."""
+    if count == 0:
+        return []
+    layout = _COMPAT_IOVEC if compat else _IOVEC
+    check_range(address, count * layout.size)
+    if not walked and not compat:
+        process.memory.read(address, count * layout.size)
+    segments: list[Segment] = []
+    for place in range(address, address + count * layout.size, layout.size):
+        base, length = layout.unpack(process.memory.read(place, layout.size))
+        if length >> layout.size * 4 - 1:
+            raise Errno("EINVAL", "the length of an iovec is negative")
+        segments.append((base, length))
     return segments
 
 
@@ -125,11 +167,11 @@ def write_core(world: World, process: Process, file: OpenFile, segments: Sequenc
     if index >= len(file.events):
         raise Errno("ENOENT", _unregistered(index, len(file.events)))
     event = world.event(file.events[index])
-    short = total - _INDEX_SIZE < event.min_size
-    if short and world.profile.has("payload_size_checked"):
+    # A size_t is compared with an int: a negative one is larger than any payload.
+    least = event.min_size % _U64
+    if total - _INDEX_SIZE < least and world.profile.has("payload_size_checked"):
         reason = (
-            f"the payload has {total - _INDEX_SIZE} bytes, the fields of {event.name} need "
-            f"{event.min_size}"
+            f"the payload has {total - _INDEX_SIZE} bytes, the fields of {event.name} need {least}"
         )
         raise Errno("EINVAL", reason)
     if not event.is_enabled:
@@ -231,6 +273,8 @@ def _validate(event: Event, record: bytes, profile: Profile) -> None:
     for field in event.fields:
         if not field.is_location:
             continue
+        if not grammar.TRACE_ENTRY_SIZE <= field.offset <= len(record) - grammar.LOCATION_SIZE:
+            raise NotModelled("a dynamic field outside of the payload, as offsets wrap")
         word = int.from_bytes(record[field.offset : field.offset + 4], "little")
         start = word & 0xFFFF
         if field.is_relative:
