@@ -23,6 +23,8 @@ _TREE = "tree-"
 _SHORT = 12
 # Digits that distinguish trees of the same name.
 _PLACE = 8
+# Characters of the name of a directory in the names of files.
+_LONGEST_NAME = 40
 
 
 def entry_of(directory: Path, ref: str | None, store: Store, progress: Progress) -> KernelEntry:
@@ -82,4 +84,5 @@ def _note(source: Source, store: Store) -> Path:
 
 def _package(directory: Path) -> str:
     place = hashlib.sha256(str(directory).encode(errors="surrogateescape")).hexdigest()[:_PLACE]
-    return f"tree-{_NOT_IN_NAMES.sub('-', directory.name.lower())}-{place}"
+    name = _NOT_IN_NAMES.sub("-", directory.name.lower())[:_LONGEST_NAME]
+    return f"tree-{name}-{place}"
