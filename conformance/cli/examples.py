@@ -42,10 +42,10 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
     ),
     "uevt repro": (
         ("uevt repro write.returns_all_bytes --out repro.c", "a case as a C program"),
-        ("uevt repro results/6.12/latest -k write.returns_all_bytes", "with what was observed"),
+        ("uevt repro results/6.12/latest -k unregister.clears_the_bit", "with what was observed"),
     ),
     "uevt bundle": (
-        ("uevt bundle results/6.12/latest -k write.returns_all_bytes --out f.json", "to send it"),
+        ("uevt bundle results/6.12/latest -k unregister.clears_the_bit --out f.json", "to send it"),
     ),
     "uevt replay": (("uevt replay f.json --kernel 6.12 --kernel 7.3", "which kernels have it"),),
     "uevt compare": (("uevt compare results/6.12 results/6.12+fix", "two kernels"),),

@@ -34,7 +34,8 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         ("source", _source, "print the source trees that patches are for"),
     ):
         parser = verbs.add_parser(verb, help=text)
-        about = "a name of the catalog, such as 6.12 (default: the default kernels)"
+        every = "all kernels" if verb == "list" else "the default kernels"
+        about = f"a name of the catalog, such as 6.12 (default: {every})"
         parser.add_argument("kernel", nargs="*", metavar="KERNEL", help=about)
         parser.set_defaults(perform=perform)
         if verb == "list":

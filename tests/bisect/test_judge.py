@@ -57,6 +57,8 @@ def test_cases_by_id_or_function() -> None:
     assert CASE in whole.cases[0][1]
     assert len(whole.cases[0][1]) > 1
     assert SelectedCases.named([CASE]).cases[0][1] == {CASE}
+    assert whole.level is Level.CONTRACT
+    assert SelectedCases.named([FUNCTION, "event_files.enable"]).level is Level.DETAIL
     assert SelectedCases.named([f"{CASE}.leftover"]) == SelectedCases.named([CASE])
     assert SelectedCases.named([CASE, FUNCTION]) == whole
     assert len(SelectedCases.named([FUNCTION, OLD_CASE]).cases) == 2

@@ -30,9 +30,8 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     add("--config", action="append", default=[], metavar="FILE", help="configuration to add")
     add("--flavour", metavar="F", help="debug, gcov or fault: kernels that check more")
     add("--append", action="append", default=[], metavar="ARGS", help="kernel arguments to add")
-    about = "weakest level of a deviation that is bad (default: contract)"
-    levels = [level.value for level in Level]
-    add("--fail-on", choices=levels, default=Level.CONTRACT.value, help=about)
+    about = "weakest level of a deviation that is bad (default: that of the cases)"
+    add("--fail-on", choices=[level.value for level in Level], help=about)
     add("--out", metavar="DIR", help="directory of log and results (default: below results/)")
     about = "after --: only commits that touch one of these paths"
     add("path", nargs="*", metavar="PATH", help=about)
@@ -55,7 +54,7 @@ def perform(arguments: Namespace) -> int:
         config=[str(Path(each).absolute()) for each in arguments.config],
         flavour=arguments.flavour,
         append=arguments.append,
-        fail_on=arguments.fail_on,
+        fail_on=arguments.fail_on or selected.level.value,
     )
     store = Store()
     good, bad = (_resolved(given.tree, ref, store) for ref in (arguments.good, arguments.bad))

@@ -71,6 +71,12 @@ class SelectedCases:
                 selected[case] = selected.get(case, frozenset()) | ids
         return cls(tuple(selected.items()))
 
+    @property
+    def level(self) -> Level:
+        """The weakest level of the cases."""
+        order = list(Level)
+        return max((Level(case.level) for case, _ in self.cases), key=order.index)
+
     def ids(self, profile: Profile) -> frozenset[str]:
         """The cases that apply to a profile.  Raises NotApplicable unless all apply."""
         for case, _ in self.cases:
