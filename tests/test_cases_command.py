@@ -52,7 +52,7 @@ def test_a_kernel_has_the_cases_of_its_abi(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["-k", "no_such_case"], "no case fits -k"),
+        (["-k", "no_such_case"], "no case matches -k"),
         (["-k", "a b"], "is no expression"),
         (["--kernel", "6.21"], "unknown kernel"),
         (["--kernel", "mainline"], "name a release: --abi"),

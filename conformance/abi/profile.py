@@ -253,7 +253,11 @@ def _override(profile: Profile, text: str) -> Profile:
         forms = " or ".join(f"{'BUG' if states is _STATE else 'SWITCH'}={each}" for each in states)
         raise ProfileError(f"{text!r} is not an override; write {forms}")
     if switch is None:
-        raise ProfileError(f"unknown switch {name!r}; one of {', '.join(sorted(BY_NAME))}")
+        from difflib import get_close_matches  # 10 ms that correct names do not need
+
+        close = get_close_matches(name, BY_NAME, n=1)
+        hint = f"did you mean {close[0]}?" if close else "docs/abi.md lists them"
+        raise ProfileError(f"unknown switch or bug {name!r}; {hint}")
     on = profile.switches | {name} if states[state] else profile.switches - {name}
     return replace(profile, switches=on)
 

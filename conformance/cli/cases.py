@@ -82,7 +82,7 @@ def _perform(arguments: argparse.Namespace) -> int:
     found = select(arguments.keyword, profile, arguments.tier)
     if not found:
         of = f" of {profile.name}" if profile else ""
-        what = f"no case{of} fits -k {arguments.keyword!r}"
+        what = f"no case{of} matches -k {arguments.keyword!r}"
         raise UserMistake(what, "-k matches parts of case ids; uevt cases lists them")
     if arguments.json:
         sys.stdout.write(json.dumps([each.to_json() for each in found], indent=1) + "\n")

@@ -49,8 +49,8 @@ _DESCRIPTOR = re.compile(r"/dev/fd/(\d+)")
 _TIER = "quick or full (default: full with --patch, --tree, --ref, --image or --here, else quick)"
 _ISOLATION = "a new guest when a case needs one (the default), or before every case"
 _FAIL_ON = (
-    "fail on deviations of this level or a stronger one: contract (the default), behaviour or "
-    "detail (the default for kernels of the catalog without changes)"
+    "weakest level of a deviation that fails the run: contract, behaviour or detail (default: "
+    "detail for an unchanged kernel of the catalog, else contract)"
 )
 _ONLY = "only this case, by its whole id (default tier: full)"
 _FROZEN = "only the cases of a frozen list: a version in docs/frozen, or a file"
@@ -125,10 +125,10 @@ def declare_build(group: Groups) -> None:
     """Declare the options of a kernel that is built."""
     several = {"action": "append", "default": []}
     add = group(KERNEL)
-    add("--tree", metavar="DIR", help="a kernel tree of your own, which is only read")
+    add("--tree", metavar="DIR", help="your kernel tree, which is only read")
     add("--ref", metavar="REF", help="a commit of --tree's repository, instead of its files")
-    add("--patch", metavar="FILE", help="a patch for the kernel source", **several)
-    add("--config", metavar="FILE", help="configuration lines to add", **several)
+    add("--patch", metavar="FILE", help="a patch for the kernel source; may be repeated", **several)
+    add("--config", metavar="FILE", help="configuration lines to add; may be repeated", **several)
     add("--flavour", metavar="F", help="debug, gcov or fault: a kernel that checks more")
     add("--append", metavar="ARGS", help="kernel arguments to add", **several)
 
@@ -138,7 +138,7 @@ def declare_here(group: Groups) -> None:
     add = group(KERNEL)
     about = "the running kernel, instead of --kernel"
     add("--here", action="store_true", default=None, help=about)
-    about = "run --here although there are user events of other programs"
+    about = "with --here: run although other programs have user events"
     add("--even-so", action="store_true", default=None, help=about)
 
 

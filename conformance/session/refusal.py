@@ -32,12 +32,12 @@ def nothing_selected(config: pytest.Config, profile: str) -> str:
         return f"no case left: cannot load {', '.join(controller.unloadable)}"
     if option.frozen is not None:
         return f"nothing selected: {option.frozen} has no case of tier {option.tier} and " + (
-            f"profile {profile} that fits -k {option.keyword!r}"
+            f"profile {profile} that matches -k {option.keyword!r}"
         )
     hint = "-k matches parts of case ids"
     if option.tier != "full":
         hint += "; most cases need --tier full"
     return (
-        f"nothing selected: no case fits -k {option.keyword!r}, tier {option.tier} and profile "
+        f"nothing selected: no case matches -k {option.keyword!r}, tier {option.tier} and profile "
         f"{profile}; {hint}"
     )

@@ -151,7 +151,7 @@ def test_a_profile_keeps_its_name() -> None:
         ("6.12,persist", "'persist' is not an override; write SWITCH=yes or SWITCH=no"),
         ("6.12,persist=on", "'persist=on' is not an override"),
         ("6.12,", "'' is not an override"),
-        ("6.12,persists=no", "unknown switch 'persists'; one of action-param-one-letter, "),
+        ("6.12,persists=no", "unknown switch or bug 'persists'; did you mean persist?"),
     ],
 )
 def test_an_invalid_profile_names_the_valid_forms(abi: str, message: str) -> None:

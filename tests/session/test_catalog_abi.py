@@ -34,7 +34,7 @@ def test_unknown_release_or_switch_is_refused(changes: dict[str, object], key: s
     [
         ("6.99", "--abi 6.99: there is no Linux 6.99: 7.0 followed 6.19"),
         ("5.20", "there is no Linux 5.20: 6.0 followed 5.19"),
-        ("6.8,persits=no", "unknown switch 'persits'"),
+        ("6.8,persits=no", "unknown switch or bug 'persits'; did you mean persist?"),
     ],
 )
 def test_wrong_abi_is_refused_before_a_build(abi: str, why: str) -> None:

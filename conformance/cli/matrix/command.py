@@ -53,12 +53,12 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     add("--scheduler", metavar="ADDRESS", help=about)
     about = "workers on this machine (default: as cores and memory allow)"
     add("--workers", type=int, metavar="N", help=about)
-    add("--shards", type=int, metavar="N", help="shards of a kernel (default: of about a minute)")
+    add("--shards", type=int, metavar="N", help="shards per kernel (default: about a minute each)")
     add("-k", dest="keyword", metavar="EXPR", help="only cases with EXPR in their ids")
     about = "quick or full (default: full with --patch, --tree or --ref, else quick)"
     add("--tier", choices=["quick", "full"], help=about)
-    add("--out", metavar="DIR", help="a directory, which gets one of each kernel")
-    add("--resume", metavar="DIR", help="continue the matrix in DIR, which was ended")
+    add("--out", metavar="DIR", help="results directory, with one directory per kernel")
+    add("--resume", metavar="DIR", help="continue the interrupted matrix in DIR")
     declare_security(matrix)
     group = groups_of(matrix)
     declare_build(group)

@@ -58,7 +58,7 @@ def require_privileges() -> None:
     if missing:
         raise NotPermitted(
             f"--here lacks {', '.join(missing)}",
-            "run it outside of a container, or give the container these capabilities",
+            "run it outside of a container, or grant the container " + ", ".join(missing),
         )
     for name, inode in _INITIAL.items():
         file = Path(f"/proc/self/ns/{name}")
