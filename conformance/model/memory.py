@@ -233,13 +233,12 @@ class AddressSpace:
         """
         done = 0
         for number, start, stop in _chunks(address, len(data)):
-            self.entries.setdefault(number, Entry(_READ_WRITE, shared))
+            if number not in self.entries or self.entries[number].device is not None:
+                # Pages of devices cannot be read by others: the status page is not here any more.
+                self.entries[number] = Entry(_READ_WRITE, shared)
             entry = self._own(number)
             part = data[done : done + stop - start]
             done += stop - start
-            if entry.device is not None:
-                # The status page, which only the kernel writes.
-                continue
             if protection is not None:
                 entry.protection = protection
             page = entry.present() or Page()
@@ -250,9 +249,10 @@ class AddressSpace:
             page.store(start, part)
 
     def forget(self, address: int, length: int) -> None:
-        """Take over that pages were observed not to be readable."""
-        for number in pages_of(address, length):
-            self.entries.pop(number, None)
+        """Take over that pages were observed not to be readable, or are mapped again."""
+        numbers = pages_of(address, length)
+        for number in [each for each in self.entries if each in numbers]:
+            del self.entries[number]
 
     def discard(self, address: int, length: int) -> None:
         """madvise(MADV_DONTNEED): private pages read as zero again."""

@@ -7,7 +7,7 @@ the recording and not judged.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from conformance import ops
 from conformance.abi.profile import Profile
@@ -16,7 +16,9 @@ from conformance.model.errors import ModelError, TooManyStates
 from conformance.model.machine import Model
 from conformance.model.state.world import World
 from conformance.ops import tasks
-from conformance.programs import operations
+from conformance.ops.credentials import EVERYTHING
+from conformance.programs import calls
+from conformance.programs.calls import Descriptors
 from vm.recorder.recording import Call, Credentials, Details
 
 LISTENER = "uevt"
@@ -34,6 +36,9 @@ class Followed:
         self.not_judged: Counter[str] = Counter()
         self.remarks: Counter[str] = Counter()
         self._processes = 0
+        self._doubt = ""
+        # (actor, descriptor) of every close(2).
+        self._closers: set[tuple[str, int]] = set()
         # Descriptors that were sent and not received yet: slots of the listener.
         self._in_flight: list[int] = []
         self._sent = 0
@@ -49,6 +54,8 @@ class Followed:
 
     def step(self, operation: ops.Operation, watches: Sequence[ops.Watch] = ()) -> list[Answer]:
         """Model.step(); with too many states, as if the kernel had done its pending work."""
+        if isinstance(operation, ops.Close):
+            self._closers.add((operation.actor, operation.slot))
         try:
             return self.model.step(operation, watches)
         except TooManyStates:
@@ -59,6 +66,30 @@ class Followed:
     def observe(self, learn: Callable[[World], None]) -> None:
         """Change every possible state."""
         self.model.observe(learn)
+
+    # What is not followed
+
+    @property
+    def doubt(self) -> str:
+        """What the model does not know of status and references of events; empty if nothing."""
+        if self._in_flight and not self._doubt:
+            return "what became of a descriptor that was sent"
+        return self._doubt
+
+    def lose_events(self, doubt: str) -> None:
+        """Something changed status or references of events that the model does not know of."""
+        self._doubt = self._doubt or doubt
+
+    def forget(self, actor: str, slot: int) -> None:
+        """Follow an open file no more, whoever shares it: the model does not know its state."""
+
+        def learn(world: World) -> None:
+            file = world.process(actor).slots.get(slot)
+            for process in world.processes.values():
+                for number in [each for each, held in process.slots.items() if held is file]:
+                    del process.slots[number]
+
+        self.observe(learn)
 
     # Tasks
 
@@ -88,10 +119,26 @@ class Followed:
         actor = self.actors.pop(former, None)
         if actor is None:
             return
-        for slot in {each.descriptor for each in details.files} & set(self.paths(actor)):
+
+        def learn(world: World) -> None:
+            process = world.process(actor)
+            process.closed_slots, process.kept_over_exec = set(), set()
+
+        self.observe(learn)
+        for slot in {each.descriptor for each in details.files} & set(self._paths(actor)):
             self.perform(tasks.KeepOverExec(actor, slot))
         self.perform(tasks.Exec(actor))
         self.actors[tid] = actor
+
+    def unshare(self, actor: str) -> None:
+        """unshare(2) of CLONE_FILES: the same descriptors, in a table of its own."""
+
+        def learn(world: World) -> None:
+            process = world.process(actor)
+            process.slots, process.closed_slots = dict(process.slots), set(process.closed_slots)
+            process.kept_over_exec = set(process.kept_over_exec)
+
+        self.observe(learn)
 
     def end(self, tid: int) -> None:
         """A task has ended."""
@@ -108,26 +155,45 @@ class Followed:
             credentials = world.process(actor).credentials
             credentials.uid, credentials.gid = seen.uid, seen.gid
             credentials.effective = seen.capabilities
+            credentials.in_user_namespace = seen.in_user_namespace
 
         self.observe(learn)
 
+    def open_as_root(self, operation: ops.Open) -> None:
+        """Take over an open(2) that succeeded against the modes of the model."""
+        everything = Credentials(0, 0, EVERYTHING, in_user_namespace=False)
+        self.become(operation.actor, everything)
+        self.perform(operation)
+
     # Descriptors
 
-    def paths(self, actor: str) -> dict[int, str]:
-        """The tracefs files that an actor has open, by descriptor."""
+    def descriptors(self, actor: str) -> Descriptors:
+        """The tracefs files that an actor has open or has closed."""
         process = self.model.world.processes.get(actor)
-        return {} if process is None else {slot: f.path for slot, f in process.slots.items()}
+        if process is None:
+            return Descriptors({})
+        closed = process.closed_slots - set(process.slots)
+        return Descriptors(
+            {slot: file.path for slot, file in process.slots.items()},
+            closed,
+            {slot for slot in closed if (actor, slot) in self._closers},
+        )
 
-    def closed(self, actor: str) -> set[int]:
-        """Descriptors of tracefs files that an actor has closed."""
-        process = self.model.world.processes.get(actor)
-        return set() if process is None else process.closed_slots - set(process.slots)
+    def _paths(self, actor: str) -> Mapping[int, str]:
+        return self.descriptors(actor).paths
 
     def send(self, call: Call, actor: str) -> None:
-        """Keep what is sent open, as the socket does."""
+        """Keep what is sent open, as the socket does, until the call is known to have failed."""
+        if call.result is not None and call.result < 0:
+            paths = self._paths(actor)
+            count = sum(each.descriptor in paths for each in call.after.files)
+            for slot in self._in_flight[len(self._in_flight) - count :]:
+                self._in_flight.remove(slot)
+                self.perform(ops.Close(LISTENER, slot))
+            return
         for file in call.after.files:
-            if file.descriptor not in self.paths(actor):
-                self.not_judged["sendmsg of a descriptor of unknown origin"] += 1
+            if file.descriptor not in self._paths(actor):
+                self._unknown(call)
                 continue
             self._sent += 1
             self._pass(actor, file.descriptor, LISTENER, self._sent)
@@ -136,19 +202,29 @@ class Followed:
     def receive(self, call: Call, actor: str) -> None:
         """Descriptors of a file arrive in the order in which they were sent."""
         for file in call.after.files:
-            held = self.paths(LISTENER)
-            path = operations.tracefs_path(file.path)
+            held = self._paths(LISTENER)
+            path = calls.tracefs_path(file.path)
             found = [each for each in self._in_flight if held[each] == path]
             if not found:
-                name = operations.name_of(call)
-                self.not_judged[f"{name} of a descriptor of unknown origin"] += 1
+                self._unknown(call)
                 continue
             slots = self.model.world.process(LISTENER).slots
             if len({id(slots[each]) for each in found}) > 1:
                 self.remarks["several descriptors were sent: they are taken in their order"] += 1
-            self._in_flight.remove(found[0])
             self._pass(LISTENER, found[0], actor, file.descriptor)
-            self.perform(ops.Close(LISTENER, found[0]))
+            if not calls.peeks(call):
+                self._in_flight.remove(found[0])
+                self.perform(ops.Close(LISTENER, found[0]))
+
+    def take(self, call: Call) -> None:
+        """pidfd_getfd(2): the descriptor of another process, which is not followed."""
+        if call.after.files:
+            self._unknown(call)
+
+    def _unknown(self, call: Call) -> None:
+        reason = f"{calls.name_of(call)} of a descriptor of unknown origin"
+        self.not_judged[reason] += 1
+        self.lose_events(reason)
 
     def _pass(self, sender: str, slot: int, receiver: str, new_slot: int) -> None:
         def learn(world: World) -> None:

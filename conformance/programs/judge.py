@@ -14,15 +14,15 @@ from conformance.abi import uapi
 from conformance.abi.profile import Profile
 from conformance.client.lockstep import Step
 from conformance.client.tracefs import ROOT
-from conformance.model.answers import Answer, Difference
+from conformance.model.answers import Difference
 from conformance.model.errors import ModelError
 from conformance.model.state.events import Event
 from conformance.ops.c_text import request
-from conformance.programs import observed, operations, records, subjects
+from conformance.programs import calls, doubts, observed, operations, records, subjects
+from conformance.programs.calls import Descriptors, NotJudged
 from conformance.programs.followed import LISTENER, Followed
-from conformance.programs.judgement import JudgedCall, Judgement, SeenEvent, Verdict
+from conformance.programs.judgement import Judgement, SeenEvent, Verdict, judged_call
 from conformance.programs.observed import Watched
-from conformance.programs.operations import Descriptors, NotJudged
 from vm.recorder.recording import Call, Details, Entry, Group
 
 _INSTANCE = f"{ROOT}/instances/{records.INSTANCE}"
@@ -44,8 +44,6 @@ class Judge:
         )
         self._number = 0
         self._listening = False
-        # Whether the program may write without a call that is seen.
-        self._unseen = False
         # Events that the listener has found, by id.
         self._names: dict[int, str] = {}
         self._program: int | None = None
@@ -85,7 +83,7 @@ class Judge:
                 remarks["a call did not return in time, and others overtook it"] += 1
             case "stranger", _:
                 remarks["a task whose creation was not seen is not judged"] += 1
-                self._unseen = True
+                self._followed.lose_events("the calls of a task whose creation was not seen")
             case "done", ():
                 self._judgement.complete = True
                 self._unexpected_records(details)
@@ -102,54 +100,76 @@ class Judge:
 
     def _call(self, call: Call) -> None:
         actor = self._followed.actors.get(call.tid)
-        if actor is None or operations.was_restarted(call):
+        if actor is None:
             return
-        match operations.name_of(call):
-            case "sendmsg":
+        if calls.unshares_files(call):
+            self._followed.unshare(actor)
+        match calls.name_of(call):
+            case "sendmsg" | "sendmmsg":
                 self._followed.send(call, actor)
-            case "recvmsg" | "pidfd_getfd":
+            case _ if calls.was_restarted(call):
+                pass
+            case "recvmsg" | "recvmmsg":
                 self._followed.receive(call, actor)
-            case "io_uring_setup":
-                remark = "the program uses io_uring: what it submits there is not seen"
-                self._judgement.remarks[remark] += 1
-                self._unseen = True
+            case "pidfd_getfd":
+                self._followed.take(call)
+            case "unshare":
+                pass
+            case "io_uring_setup" | "io_setup" | "perf_event_open" as name:
+                if call.result is None or call.result >= 0:
+                    doubts.lose_sight(self._followed, name)
             case _:
                 self._translate(call, actor)
 
     def _translate(self, call: Call, actor: str) -> None:
-        known = Descriptors(self._followed.paths(actor), self._followed.closed(actor))
+        known = self._followed.descriptors(actor)
         try:
             program = operations.operations_of(call, actor, known)
             if program:
-                self._judge(call, actor, program)
+                self._judge(call, actor, program, known)
         except (NotJudged, ModelError) as why:
-            foreign = operations.is_foreign(call)
+            foreign = calls.is_foreign(call, known)
             counts = self._judgement.foreign if foreign else self._judgement.not_judged
-            counts[f"{_failed(call)}{why}"] += 1
-            self._model.observe(records.take_records)
+            counts[f"{calls.failure_of(call)}{why}"] += 1
+            self._not_taken_over(call, actor, known)
         except _MALFORMED as error:
-            reason = f"{operations.name_of(call)}, recorded incompletely ({error!r})"
+            reason = f"{calls.name_of(call)}, recorded incompletely ({error!r})"
             self._judgement.not_judged[reason] += 1
+            self._not_taken_over(call, actor, known)
 
-    def _judge(self, call: Call, actor: str, program: Sequence[ops.Operation]) -> None:
+    def _not_taken_over(self, call: Call, actor: str, known: Descriptors) -> None:
+        if call.result is None or call.result >= 0:
+            doubts.not_taken_over(self._followed, call, actor, known)
+        self._model.observe(records.take_records)
+
+    def _judge(
+        self, call: Call, actor: str, program: Sequence[ops.Operation], known: Descriptors
+    ) -> None:
         if call.result is None:
-            raise NotJudged(f"{operations.name_of(call)} that did not return")
+            raise NotJudged(f"{calls.name_of(call)} that did not return")
         for each in program[:-1]:
             self._followed.perform(each)
         operation = program[-1]
         observed.take_over(self._model, actor, call.before)
         self._followed.become(actor, call.before.credentials)
+        if isinstance(operation, ops.Mmap) and operation.address:
+            observed.unmap(self._model, operation)
         watched = self._watched(call, operation)
         seen = self._seen(call, operation, watched)
+        doubts.check_environment(self._followed, call, operation, seen)
         allowed = self._followed.step(operation, [each.watch for each in watched])
         found = self._model.narrow(operation, seen)
         found += self._listened(call, watched)
         found += self._compare_records(call.after)
         step = Step(self._next(), operation, tuple(allowed), seen, tuple(found))
-        judged = _judged(_name(call, operation), (*_stores(actor, call), step), allowed)
-        if operations.is_foreign(call, program):
-            self._judgement.foreign[f"{judged.name} of {operations.files_of(call)}"] += 1
+        judged = judged_call(_name(call, operation), (*_stores(actor, call), step), allowed)
+        if calls.is_foreign(call, known, program):
+            if found:
+                doubts.not_taken_over(self._followed, call, actor, known)
+            self._judgement.foreign[f"{judged.name} of {calls.files_of(call)}"] += 1
             return
+        if found:
+            doubts.check_events(self._followed, call, step)
         about = subjects.subjects_of(call, operation, self._profile)
         self._judgement.judged += 1
         if judged.verdict is not Verdict.ALLOWED or not subjects.is_write(operation):
@@ -222,7 +242,7 @@ class Judge:
             return []
         found = records.read_back(details, self._names)
         allowed = self._model.observe(records.take_records)
-        if self._unseen:
+        if self._followed.doubt:
             found, others = records.without_unseen(allowed, found)
             self._remark_unseen(others)
         self._judgement.records += len(found)
@@ -265,24 +285,6 @@ class Judge:
         return self._judgement.events.setdefault(event.tracepoint, fresh)
 
 
-def _judged(name: str, steps: tuple[Step, ...], allowed: Sequence[Answer]) -> JudgedCall:
-    seen, found = steps[-1].seen, steps[-1].differences
-    if found:
-        return JudgedCall(name, steps, Verdict.DEVIATES)
-    if seen.ok:
-        return JudgedCall(name, steps, Verdict.ALLOWED)
-    reason = next((each.reason for each in allowed if each.errno == seen.errno), "")
-    return JudgedCall(name, steps, Verdict.REFUSED, reason)
-
-
-def _failed(call: Call) -> str:
-    """What the kernel answered to a call that failed, before the reason why it is not judged."""
-    if call.result is None or call.result >= 0:
-        return ""
-    code = errno.errorcode.get(-call.result, f"errno {-call.result}")
-    return f"{operations.name_of(call)} = -1 {code}: "
-
-
 def _stores(actor: str, call: Call) -> list[Step]:
     """The memory that a call reads, as stores of the listing."""
     return [
@@ -294,5 +296,5 @@ def _stores(actor: str, call: Call) -> list[Step]:
 
 def _name(call: Call, operation: ops.Operation) -> str:
     """The system call, of an ioctl with its request."""
-    name = operations.name_of(call)
+    name = calls.name_of(call)
     return f"{name}({request(operation.request)})" if isinstance(operation, ops.Ioctl) else name

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from conformance.client.lockstep import Step
+from conformance.model.answers import Answer
 
 
 class Verdict(StrEnum):
@@ -73,3 +75,14 @@ class Judgement:
     def of(self, verdict: Verdict) -> list[JudgedCall]:
         """The calls with a verdict."""
         return [each for each in self.calls if each.verdict is verdict]
+
+
+def judged_call(name: str, steps: tuple[Step, ...], allowed: Sequence[Answer]) -> JudgedCall:
+    """A call with the differences of its last step; the reason is that of an allowed answer."""
+    seen, found = steps[-1].seen, steps[-1].differences
+    if found:
+        return JudgedCall(name, steps, Verdict.DEVIATES)
+    if seen.ok:
+        return JudgedCall(name, steps, Verdict.ALLOWED)
+    reason = next((each.reason for each in allowed if each.errno == seen.errno), "")
+    return JudgedCall(name, steps, Verdict.REFUSED, reason)

@@ -44,6 +44,16 @@ def _assume(memory: AddressSpace, read: Memory, rights: str | None) -> None:
         memory.forget(read.address + len(read.data), read.wanted - len(read.data))
 
 
+def unmap(model: Model, operation: ops.Mmap) -> None:
+    """What was mapped where the kernel puts a new mapping is gone: munmap(2) is not recorded."""
+
+    def learn(world: World) -> None:
+        memory = world.process(operation.actor).memory
+        memory.forget(operation.address, operation.length)
+
+    model.observe(learn)
+
+
 def bytes_at(memory: Iterable[Memory], address: int, length: int) -> bytes | None:
     """The last reading of a range, None if it was not read whole."""
     found = None

@@ -67,7 +67,7 @@ class Samples(Ring):
 
 def attach_perf(world: World, system: str, name: str) -> None:
     """perf_event_open(2) of an event for all processes."""
-    event = world.table.tracepoint(system, name.encode().decode("latin-1"))
+    event = world.table.tracepoint(system, name)
     if any(each.source == event.serial for each in world.perf_events):
         return
     world.open_perf(

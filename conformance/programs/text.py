@@ -34,6 +34,8 @@ def lines_of(judgement: Judgement) -> Iterator[str]:
 
 def verdict(judgement: Judgement) -> str:
     """The result in one line."""
+    if not judgement.judged and judgement.not_judged:
+        return "no user_events call could be judged"
     if not judgement.judged:
         return "the program made no user_events call"
     calls = counted(judgement.judged, "call")
@@ -62,7 +64,7 @@ def _events(judgement: Judgement) -> Iterator[str]:
             counted(event.writes, "write"),
             counted(event.records, "record"),
         )
-        line = one_line(f"{event.name}{fields}: {', '.join(done)}")
+        line = _line(f"{event.name}{fields}: {', '.join(done)}")
         yield from wrapped(line, indent=2, hanging=4)
 
 
@@ -73,9 +75,9 @@ def _deviations(judgement: Judgement) -> Iterator[str]:
     for call in found[:_MOST_GROUPS]:
         yield from wrapped(f"{call.name}: {contract_of(call)}", indent=2, hanging=4)
         for each in call.step.differences:
-            yield from wrapped(one_line(each.field), indent=4, hanging=4)
-            yield from wrapped(f"expected  {one_line(each.allowed)}", indent=6, hanging=10)
-            yield from wrapped(f"kernel    {one_line(each.observed)}", indent=6, hanging=10)
+            yield from wrapped(_line(each.field), indent=4, hanging=4)
+            yield from wrapped(f"expected  {_line(each.allowed)}", indent=6, hanging=10)
+            yield from wrapped(f"kernel    {_line(each.observed)}", indent=6, hanging=10)
         yield from _program(judgement, call)
     yield from _more(len(found))
 
@@ -91,10 +93,18 @@ def _refusals(judgement: Judgement) -> Iterator[str]:
         first = calls[0]
         times = f", {len(calls)} times" if len(calls) > 1 else ""
         why = f": {first.reason}" if first.reason else ""
-        line = one_line(f"{first.name} = -1 {first.step.seen.errno}{times}{why}")
+        line = _line(f"{first.name} = -1 {first.step.seen.errno}{times}{why}")
         yield from wrapped(line, indent=2, hanging=4)
         yield from _program(judgement, first)
     yield from _more(len(groups))
+
+
+def _line(text: str) -> str:
+    """Text in one line; the model holds names as latin-1."""
+    try:
+        return one_line(text.encode("latin-1").decode())
+    except UnicodeError:
+        return one_line(text)
 
 
 def _more(count: int) -> Iterator[str]:
@@ -105,7 +115,7 @@ def _more(count: int) -> Iterator[str]:
 def _counted(title: str, found: Mapping[str, int]) -> Iterator[str]:
     for text, count in found.items():
         times = f" ({count} times)" if count > 1 else ""
-        yield from wrapped(one_line(f"{title}: {text}{times}"), hanging=2)
+        yield from wrapped(_line(f"{title}: {text}{times}"), hanging=2)
 
 
 def _program(judgement: Judgement, call: JudgedCall) -> Iterator[str]:
@@ -146,4 +156,6 @@ def _steps(calls: Sequence[JudgedCall]) -> Iterator[Step]:
             opened.add((operation.actor, slot))
             before = ops.Open(operation.actor, slot, DATA, 0)
             yield Step(0, before, (), ops.Observation(0), ())
+        if isinstance(operation, ops.Dup):
+            opened.add((operation.actor, operation.new_slot))
         yield from call.steps

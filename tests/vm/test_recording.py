@@ -26,13 +26,13 @@ def test_a_call_has_what_was_read_before_and_after_it() -> None:
     lines = [
         CALL,
         f"file 3 {PATH}\n",
-        "credentials 0 5 1ff\n",
+        "credentials 0 5 1ff 1\n",
         "memory 1000 4 1c000000\n",
         "rights 1000 rw-p\n",
         "exit 7 0\n",
         "memory 1000 8 00\n",
         "enable user_events 0\n",
-        "event user_events 497 6529\n",
+        "event user_events 497 c3a9\n",
         "memory 2000 4 01000000\n",
         "page 1 00ff\n",
         "sample 0 9 -\n",
@@ -42,13 +42,13 @@ def test_a_call_has_what_was_read_before_and_after_it() -> None:
     assert (call.tid, call.tgid, call.number, call.compat, call.result) == (7, 6, 16, False, 0)
     assert call.arguments == (3, 0xC0082A00, 0x1000, 0, 0, 0)
     assert call.before.files == [File(3, "/sys/kernel/tracing/user_events_data")]
-    assert call.before.credentials == Credentials(0, 5, 0x1FF)
+    assert call.before.credentials == Credentials(0, 5, 0x1FF, in_user_namespace=True)
     assert call.before.memory == [Memory(0x1000, 4, b"\x1c\0\0\0")]
     assert call.before.rights == {0x1000: "rw-p"}
     # A read that reached one byte of eight.
     assert call.after.memory == [Memory(0x1000, 8, b"\0")]
     assert call.after.enabled == [Enabled("user_events", 0)]
-    assert call.after.events == [Event("user_events", 497, "e)")]
+    assert call.after.events == [Event("user_events", 497, "\xc3\xa9")]
     assert call.after.enabled_memory == [Memory(0x2000, 4, b"\1\0\0\0")]
     assert call.after.pages == [Page(1, b"\0\xff")]
     assert call.after.samples == [Sample(0, 9, b"")]

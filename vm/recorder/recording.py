@@ -15,8 +15,9 @@ A group of lines begins with one of
 
 and its details follow:
 
-``file FD PATH``, ``credentials UID GID CAPABILITIES``
-    A descriptor of the task; its credentials for the file system.
+``file FD PATH``, ``credentials UID GID CAPABILITIES [NAMESPACE]``
+    A descriptor of the task; its credentials for the file system.  NAMESPACE is 1 if they count in
+    a user namespace other than that of the recorder.
 ``memory ADDRESS LENGTH BYTES``, ``rights ADDRESS RIGHTS``
     Memory up to the first byte that cannot be read; the rights of a mapping as in /proc/PID/maps.
 ``enable SYSTEM ERRNO``, ``event SYSTEM ID NAME``, ``perf ID CPU ERRNO``
@@ -58,11 +59,12 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """File-system user and group, and the effective capabilities."""
+    """File-system user and group, and the effective capabilities, perhaps of a user namespace."""
 
     uid: int
     gid: int
     capabilities: int
+    in_user_namespace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,8 +245,10 @@ def _rights(details: Details, words: Sequence[str]) -> None:
 
 
 def _credentials(details: Details, words: Sequence[str]) -> None:
-    uid, gid, capabilities = words
-    details.credentials = Credentials(int(uid), int(gid), int(capabilities, 16))
+    uid, gid, capabilities, *namespace = words
+    details.credentials = Credentials(
+        int(uid), int(gid), int(capabilities, 16), any(map(int, namespace))
+    )
 
 
 def _enable(details: Details, words: Sequence[str]) -> None:
@@ -252,7 +256,8 @@ def _enable(details: Details, words: Sequence[str]) -> None:
 
 
 def _event(details: Details, words: Sequence[str]) -> None:
-    details.events.append(Event(words[0], int(words[1]), os.fsdecode(_bytes(words[2]))))
+    # As the model holds names: one character for each byte.
+    details.events.append(Event(words[0], int(words[1]), _bytes(words[2]).decode("latin-1")))
 
 
 def _perf(details: Details, words: Sequence[str]) -> None:

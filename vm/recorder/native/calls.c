@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/openat2.h>
+#include <linux/perf_event.h>
 #include <linux/sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +34,8 @@
 #define MOST_IOVECS 1024
 #define LONGEST_READ (64u << 10)
 #define LONGEST_CONTROL 4096
+/* UIO_MAXIOV */
+#define MOST_MESSAGES 1024
 
 /* Where name_args is in struct user_reg. */
 unsigned int name_offset = 16;
@@ -125,18 +129,28 @@ enum interest interest_of(struct task *task, bool *exclusive)
 		break;
 	case __NR_read:
 	case __NR_pread64:
+	case __NR_readv:
+	case __NR_preadv:
+	case __NR_preadv2:
 	case __NR_recvmsg:
+	case __NR_recvmmsg:
 	case __NR_sendmsg:
+	case __NR_sendmmsg:
 	case __NR_pidfd_getfd:
+	case __NR_io_setup:
 	case __NR_io_uring_setup:
 		return ON_EXIT;
+	case __NR_perf_event_open:
+		return load(tid, argument[0], sizeof(uint32_t)) == PERF_TYPE_TRACEPOINT ? ON_EXIT :
+											   IGNORED;
 	case __NR_fork:
 	case __NR_clone:
 	case __NR_clone3:
 		*exclusive = makes_copy(task);
 		return ON_EVENT;
 	case __NR_unshare:
-		return argument[0] & CLONE_FILES ? ON_EXIT : IGNORED;
+		*exclusive = argument[0] & CLONE_FILES;
+		return *exclusive ? ON_EXIT : IGNORED;
 	default:
 		return IGNORED;
 	}
@@ -287,23 +301,21 @@ static void write_open(struct task *task, int64_t result)
 	write_credentials(task->tid);
 	write_string(task->tid, path, PAGE_SIZE);
 	if (task->call.number == __NR_openat2)
-		write_memory(task->tid, task->call.arguments[2], sizeof(uint64_t));
+		write_memory(task->tid, task->call.arguments[2], sizeof(struct open_how));
 	say("exit %d %" PRId64 "\n", task->tid, result);
 	if (result >= 0)
 		write_file(task->tid, (int)result);
 }
 
 /* Tracefs descriptors in the control data of a message. */
-static void write_message(struct task *task, int64_t result)
+static void write_message(struct task *task, uint64_t address, int64_t result)
 {
 	char control[LONGEST_CONTROL];
 	struct msghdr header = { 0 };
 	struct cmsghdr *part;
 	bool said = false;
 
-	if (result < 0 || task->call.compat)
-		return;
-	read_memory(task->tid, task->call.arguments[1], &header, sizeof(header));
+	read_memory(task->tid, address, &header, sizeof(header));
 	if (!header.msg_control || header.msg_controllen > sizeof(control))
 		return;
 	header.msg_controllen = read_memory(task->tid, (uint64_t)header.msg_control, control,
@@ -331,8 +343,29 @@ static void write_message(struct task *task, int64_t result)
 	}
 }
 
+static void write_messages(struct task *task, uint64_t count, int64_t result)
+{
+	uint64_t address = task->call.arguments[1];
+
+	for (uint64_t at = 0; !task->call.compat && at < count && at < MOST_MESSAGES; at++)
+		write_message(task, address + at * sizeof(struct mmsghdr), result);
+}
+
+static uint64_t messages_to_send(const struct task *task)
+{
+	return task->call.number == __NR_sendmmsg ? task->call.arguments[2] : 1;
+}
+
+/* At the entry: a receiver may return before the sender. */
+void write_sent(struct task *task)
+{
+	if (task->call.number == __NR_sendmsg || task->call.number == __NR_sendmmsg)
+		write_messages(task, messages_to_send(task), 0);
+}
+
 static void write_read(struct task *task, int64_t result)
 {
+	bool vector = task->call.number != __NR_read && task->call.number != __NR_pread64;
 	size_t count = result > 0 ? (size_t)result : 0;
 
 	if (!is_tracefs(task->tid, (int)task->call.arguments[0]))
@@ -340,8 +373,9 @@ static void write_read(struct task *task, int64_t result)
 	write_call(task);
 	write_file(task->tid, (int)task->call.arguments[0]);
 	say("exit %d %" PRId64 "\n", task->tid, result);
-	write_memory(task->tid, task->call.arguments[1],
-		     count < LONGEST_READ ? count : LONGEST_READ);
+	if (!vector)
+		write_memory(task->tid, task->call.arguments[1],
+			     count < LONGEST_READ ? count : LONGEST_READ);
 }
 
 static void write_late(struct task *task, int64_t result)
@@ -355,11 +389,22 @@ static void write_late(struct task *task, int64_t result)
 		break;
 	case __NR_read:
 	case __NR_pread64:
+	case __NR_readv:
+	case __NR_preadv:
+	case __NR_preadv2:
 		write_read(task, result);
 		break;
 	case __NR_sendmsg:
+	case __NR_sendmmsg:
+		/* It was written as a success. */
+		if (result < 0)
+			write_messages(task, messages_to_send(task), result);
+		break;
 	case __NR_recvmsg:
-		write_message(task, result);
+		write_messages(task, result >= 0, result);
+		break;
+	case __NR_recvmmsg:
+		write_messages(task, result > 0 ? (uint64_t)result : 0, result);
 		break;
 	case __NR_pidfd_getfd:
 		if (result < 0 || !is_tracefs(task->tid, (int)result))

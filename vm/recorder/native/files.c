@@ -59,6 +59,25 @@ void write_files(pid_t tid)
 	closedir(directory);
 }
 
+static ssize_t user_namespace(const char *task, char *name, size_t size)
+{
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%s/ns/user", task);
+	return readlink(path, name, size);
+}
+
+/* Whether the capabilities of a task count in another user namespace. */
+static bool in_other_namespace(pid_t tid)
+{
+	char task[16], own[64], other[64];
+	ssize_t length = user_namespace("self", own, sizeof(own));
+
+	snprintf(task, sizeof(task), "%d", tid);
+	return user_namespace(task, other, sizeof(other)) != length ||
+	       (length > 0 && memcmp(own, other, (size_t)length));
+}
+
 void write_credentials(pid_t tid)
 {
 	unsigned int uid = 0, gid = 0;
@@ -77,5 +96,5 @@ void write_credentials(pid_t tid)
 		sscanf(line, "CapEff: %llx", &effective);
 	}
 	fclose(file);
-	say("credentials %u %u %llx\n", uid, gid, effective);
+	say("credentials %u %u %llx %d\n", uid, gid, effective, in_other_namespace(tid));
 }

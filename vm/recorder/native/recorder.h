@@ -68,6 +68,7 @@ void allow_overlap(void);
 extern unsigned int name_offset;
 enum interest interest_of(struct task *task, bool *exclusive);
 void write_entry(struct task *task);
+void write_sent(struct task *task);
 void write_exit(struct task *task, int64_t result);
 bool makes_copy(const struct task *task);
 uint64_t clone_flags(const struct task *task);
