@@ -14,11 +14,16 @@ import pytest
 
 from conformance.cli.install import kselftest
 from conformance.cli.install.kselftest import install, write_tarball
+from conformance.session.shards import seconds_of
 from kernels.store.built_kernel import BuiltKernel
 from tests.conftest import tools_testing
 from tests.install.booted import Ended, run_in_system
 
 CASE = "write.returns_all_bytes.u8"
+# A case that deviates if a bug that 6.12 has must be fixed.
+DEVIATING = "eprobe.signed_byte"
+_FIXED = "--abi 6.12,eprobe-sign=fixed --fail-on detail"
+_DEVIATES = f"{_FIXED} --tier full --frozen 0.1.0 -k {DEVIATING}"
 _AS_NOBODY = 'import os; os.setuid(65534); os.execv("uevt/run.sh", ["uevt/run.sh"])'
 # Of xz: quick.
 PRESET = 0
@@ -78,6 +83,15 @@ def test_uses_nothing_of_the_host(lab: Path) -> None:
     assert [each for each in files if not each.startswith(str(lab))] == []
 
 
+def test_estimates_as_a_checkout(lab: Path) -> None:
+    ids = ["status.write", CASE]
+    program = f"from conformance.session.shards import seconds_of; print(seconds_of({ids}))"
+    path = [str(lab / "uevt/suite"), str(lab / "uevt/suite/packages")]
+    code = f"import sys; sys.path += {path}; {program}"
+    done = ended(lab / "uevt/python/bin/python3", "-I", "-S", "-X", "utf8", "-c", code)
+    assert done.stdout == f"{seconds_of(ids)}\n", done.stderr
+
+
 def test_leaves_the_tree_as_it_is(lab: Path) -> None:
     before = sorted(lab.rglob("*"))
     ended(lab / "uevt/run.sh", "--help")
@@ -134,6 +148,11 @@ def booted(
     commands = {
         "direct": f"uevt/run.sh -k {CASE}",
         "runner": f"KSELFTEST_RUN_SH_ARGS='-k {CASE}' ./run_kselftest.sh -c uevt",
+        "deviates": (
+            "mkdir /tmp/d; export TMPDIR=/tmp/d UEVT_OUT=/tmp/out; "
+            f"uevt/run.sh {_DEVIATES}; code=$?; echo /tmp/out/* /tmp/out/repro/* /tmp/d/*; "
+            "unset TMPDIR UEVT_OUT; (exit $code)"
+        ),
         "user": f"uevt/python/bin/python3 -I -S -c '{_AS_NOBODY}'",
     }
     for release in runners:
@@ -151,6 +170,22 @@ def test_judges_the_kernel_it_runs_on(booted: dict[str, Ended]) -> None:
     assert all(line.startswith(("KTAP", "1..", "ok ", "#")) for line in lines)
     assert direct.code == 0
     assert "PASS" in direct.errors
+
+
+def test_a_deviating_case_leaves_every_file(booted: dict[str, Ended]) -> None:
+    """And nothing beside the results."""
+    deviates = booted["deviates"]
+    *_, left = deviates.out.splitlines()
+    files = {each.removeprefix("/tmp/out/") for each in left.split()}
+    assert files >= {
+        "results.json",
+        "junit.xml",
+        "results.ktap",
+        f"repro/{DEVIATING}.c",
+        "/tmp/d/*",
+    }
+    assert f"not ok 1 {DEVIATING}" in deviates.out
+    assert (deviates.code, "Traceback" in deviates.errors) == (1, False)
 
 
 def test_as_a_kselftest(booted: dict[str, Ended]) -> None:

@@ -20,6 +20,7 @@ COLLECTION = "uevt"
 _DATA = (
     *("pyproject.toml", "COPYING", "conformance/allowed_reports/*.toml"),
     *("kernels/catalog/*.toml", "kernels/variants/*", "fixtures/definitions.toml"),
+    *("conformance/repro/c/*", "conformance/session/durations.toml", "docs/frozen/*"),
     "vm/guest/native/*",
 )
 _ENGINE = f"vm/guest/{LIBRARY}"

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from conformance.report.export.junit import write_junit
 from conformance.report.export.ktap import write_ktap
 from conformance.results import results_json
-from conformance.results.directory import JUNIT, KTAP, REPORT
+from conformance.results.directory import JUNIT, KTAP, REPORT, REPRODUCERS
 from conformance.results.run import RunRecord
 from conformance.session.controller.reproducers import write_reproducers
 from host.files import write_atomically
 
 
 def write_record_files(record: RunRecord, directory: Path) -> None:
-    """Write results.json, reproducers, JUnit and KTAP.  Raises OSError."""
+    """Write results.json, JUnit, KTAP and reproducers.  Raises OSError, but not for the last."""
     results_json.write_results(record, directory / results_json.NAME)
-    write_reproducers(record, directory)
     write_junit(record, directory / JUNIT)
     write_ktap(record, directory / KTAP)
+    try:
+        write_reproducers(record, directory)
+    except OSError as error:
+        # They are part of no verdict, and uevt repro writes them from results.json.
+        sys.stderr.write(f"uevt: no {REPRODUCERS}/*.c: {error}\n")
 
 
 def write_page(record: RunRecord, directory: Path) -> None:

@@ -27,11 +27,11 @@ while read -r name value _; do
 done </proc/self/status || skip 'needs /proc'
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/uevt.XXXXXX") || exit 1
+# Only results stay.
+trap 'rm -rf "$work/cache"; rmdir "$work" 2>/dev/null' EXIT
 out=${UEVT_OUT:-$work/results}
 export UEVT_CACHE="${UEVT_CACHE:-$work/cache}"
 export HOME="${HOME:-$work}"
-printf 'uevt: results in %s\n' "$out" >&2
-
 tier='--tier quick'
 for word; do
 	case $word in
@@ -39,5 +39,6 @@ for word; do
 	--out | --out=*) out= ;;
 	esac
 done
+[ -z "$out" ] || printf 'uevt: results in %s\n' "$out" >&2
 # shellcheck disable=SC2086 # two words, or none
 uevt --here --exit-style kselftest --ktap - $tier ${out:+--out "$out"} "$@"
