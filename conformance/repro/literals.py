@@ -79,6 +79,11 @@ def flags_of_mmap(bits: int) -> str:
     return flag_names(bits, _MAP_FLAGS)
 
 
+def comment(text: str) -> str:
+    """A text within a comment of C."""
+    return text.replace("*/", "* /").replace("/*", "/ *")
+
+
 def path(name: str) -> str:
     """A path as a string literal."""
     return string(os.fsencode(name))

@@ -25,12 +25,51 @@ _PREFIX = re.compile(r"\bt\d{5}_")
 _MODULE = re.compile(r"/sys/module/(\w+)/")
 # A word with its space; spaces in literals do not end it.
 _WORD = re.compile(r'(?:"(?:\\.|[^"\\])*"|struct |[^" ])+ ?| ')
+_TRACEFS = "/sys/kernel/tracing"
+# What statements have that need an optional kernel feature: the condition by which it is missing,
+# and its option.  The probes are those of conformance/runner/kernel_features.py.
+_FEATURES = (
+    (
+        "SYS_perf_event_open",
+        'access("/proc/sys/kernel/perf_event_paranoid", F_OK)',
+        "CONFIG_PERF_EVENTS",
+    ),
+    (
+        "SYS_bpf",
+        "syscall(SYS_bpf, 1000, NULL, 0) < 0 && errno == ENOSYS",
+        "CONFIG_BPF_SYSCALL",
+    ),
+    (
+        r"\bsubmit\(",
+        "syscall(SYS_io_uring_setup, 1, NULL) < 0 && errno != EFAULT",
+        "CONFIG_IO_URING, and io_uring allowed",
+    ),
+    (
+        "/kprobe_events",
+        f'access("{_TRACEFS}/kprobe_events", F_OK)',
+        "CONFIG_KPROBE_EVENTS",
+    ),
+    (
+        r'/dynamic_events".*"e:',
+        f'access("{_TRACEFS}/kprobe_events", F_OK) && access("{_TRACEFS}/uprobe_events", F_OK)',
+        "CONFIG_KPROBE_EVENTS or CONFIG_UPROBE_EVENTS",
+    ),
+    (
+        "hist",
+        f'access("{_TRACEFS}/events/sched/sched_switch/hist", F_OK)',
+        "CONFIG_HIST_TRIGGERS",
+    ),
+    (
+        "snapshot",
+        f'access("{_TRACEFS}/snapshot", F_OK)',
+        "CONFIG_TRACER_SNAPSHOT",
+    ),
+)
 _MOST_ACTORS = 15
 _MOST_DESCRIPTORS = 64
 # Headers of the functions that steps call directly.
 _HEADERS = {
     "fcntl.h": ("open", "fcntl"),
-    "unistd.h": ("",),
     "sched.h": ("unshare", "sched_setscheduler", "clone_as", "pin"),
     "sys/ioctl.h": ("ioctl",),
     "sys/mman.h": ("mmap", "munmap", "mprotect", "mremap", "madvise", "memfd_create"),
@@ -116,7 +155,7 @@ class _Source:
             " */",
         ]
         return "\n".join(
-            line.rstrip().replace("*/", "* /") if 1 < n < len(lines) - 1 else line
+            literals.comment(line.rstrip()) if 1 < n < len(lines) - 1 else line
             for n, line in enumerate(lines)
         )
 
@@ -171,10 +210,14 @@ class _Source:
         ]
 
     def _main(self) -> list[str]:
-        data_file = 'access("/sys/kernel/tracing/user_events_data", F_OK)'
+        data_file = f'access("{_TRACEFS}/user_events_data", F_OK)'
         checks = _unable("geteuid()", "needs root")
         checks += _unable(data_file, "no user_events here, or tracefs is not mounted")
-        for module in sorted(set(_MODULE.findall("\n".join(self._body)))):
+        body = "\n".join(self._body)
+        for used, missing, option in _FEATURES:
+            if re.search(used, body):
+                checks += _unable(missing, f"needs {option}")
+        for module in sorted(set(_MODULE.findall(body))):
             missing = f'access("/sys/module/{module}", F_OK)'
             checks += _unable(missing, f"needs the kernel module {module}")
         if any("pin(1)" in line for line in self._body):
@@ -182,9 +225,9 @@ class _Source:
             checks += _unable(one, "needs two processors (uevt shell --cpus 2)")
         checks += [f"\talarm({_SECONDS});"]
         if self._actors.single:
-            body = _indented(self._body)
+            statements = _indented(self._body)
             end = ['\tputs("as expected");', "\treturn 0;", "}"]
-            main = ["int main(void)", "{", *checks, "", *body, "", *end]
+            main = ["int main(void)", "{", *checks, "", *statements, "", *end]
         else:
             main = self._main_of_several(checks)
         return self._outlived(main) if self._about.outlived else main
@@ -236,7 +279,7 @@ class _Source:
 
 def _unable(condition: str, why: str) -> list[str]:
     """End a program that cannot run here."""
-    return [f"\tif ({condition}) {{", f'\t\tputs("{why}");', "\t\treturn 4;", "\t}"]
+    return [*_wrapped(f"\tif ({condition}) {{"), f'\t\tputs("{why}");', "\t\treturn 4;", "\t}"]
 
 
 def _indented(lines: Sequence[str]) -> list[str]:

@@ -106,7 +106,6 @@ class Statements:
     def _memory(self, step: RecordedStep) -> Iterator[str]:
         """Changes of the watched memory that all allowed answers have in common."""
         common, _ = _watched(step)
-        seen = {(m.actor, m.address) for answer in step.allowed for m in answer.memory}
         for place in [place for place in self._watched if place not in common]:
             del self._watched[place]
             yield f"{self._macro('unwatch')}({self._place(place)});"
@@ -118,7 +117,6 @@ class Statements:
                 continue
             self._watched[place] = content
             yield f"{self._macro('watch')}({self._content(place, content)});"
-        assert seen >= set(common)
 
     def _macro(self, name: str) -> str:
         return name if self.actors.single else name.upper()
@@ -228,5 +226,5 @@ def _observed(step: RecordedStep) -> Iterator[str]:
         return
     text = f"-1 {seen.errno}" if seen.errno else str(seen.value)
     if seen.data is not None:
-        text += f" {c.string(bytes.fromhex(seen.data), '')}".replace("*/", "* /")
+        text += f" {c.comment(c.string(bytes.fromhex(seen.data), ''))}"
     yield from f"/* Observed: {text} */".split("\n")

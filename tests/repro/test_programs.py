@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from conformance import repro
 from conformance.abi.profile import profile_for
 from conformance.cases.variants import all_variants
 from conformance.repro.calls import is_known
@@ -73,6 +77,56 @@ def test_only_a_race_on_two_processors_needs_both() -> None:
     needed = "needs two processors (uevt shell --cpus 2)"
     assert needed in program("smp.neighbours.high", "")
     assert needed not in program("write.returns_all_bytes.u8", "")
+
+
+@pytest.mark.parametrize(
+    ("case", "option"),
+    {
+        "perf.two_events": "CONFIG_PERF_EVENTS",
+        "bpf.program_license.gpl": "CONFIG_BPF_SYSCALL",
+        "uring.short_payload": "CONFIG_IO_URING, and io_uring allowed",
+        "trigger.hist_target_is_busy": "CONFIG_HIST_TRIGGERS",
+        "trace.removed_with_snapshot": "CONFIG_TRACER_SNAPSHOT",
+        "eprobe.signed_byte": "CONFIG_KPROBE_EVENTS or CONFIG_UPROBE_EVENTS",
+        "write.returns_all_bytes.u8": "",
+    }.items(),
+)
+def test_a_program_names_what_the_kernel_lacks(case: str, option: str, tmp_path: Path) -> None:
+    text = program(case, "")
+    assert re.findall(r"needs (CONFIG.*)\"", text) == ([option] if option else [])
+    check_compiles(text, tmp_path / "repro.c")
+
+
+_BECOMES = """
+#include <unistd.h>
+int main(void)
+{
+	int signal = 0;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (become(65534, 65534, 0, NULL))
+		return 2;
+	prctl(PR_GET_PDEATHSIG, &signal);
+	return signal != SIGKILL;
+}
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_another_user_ends_with_its_parent(tmp_path: Path) -> None:
+    text = (Path(repro.__file__).parent / "c/become.c").read_text()
+    (tmp_path / "become.c").write_text(f"#define _GNU_SOURCE\n{text}{_BECOMES}")
+    subprocess.run(["gcc", "-o", "become", "become.c"], cwd=tmp_path, check=True, timeout=60)
+    assert subprocess.run([tmp_path / "become"], check=False, timeout=60).returncode == 0
+
+
+def test_comments_do_not_nest(tmp_path: Path) -> None:
+    step = written("00")
+    seen = RecordedAnswer(1, data=b"*/ /* /*/".hex())
+    about = Description("a.b", "It reads */ /* /*/.", "", "6.12")
+    text = c_program([replace(step, seen=seen)], profile_for("6.12.117"), about)
+    assert "/* Observed: " in text
+    check_compiles(text, tmp_path / "repro.c")
 
 
 def test_every_operation_has_its_c() -> None:

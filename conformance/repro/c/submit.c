@@ -35,6 +35,6 @@ static long submit(int operation, int descriptor, unsigned long address, unsigne
 	}
 	munmap(rings, 4096);
 	munmap(entry, 4096);
-	ring = close(ring) ? -1 : ring;
+	close(ring);
 	return value;
 }
