@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
 from argparse import Namespace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,15 +20,18 @@ import pytest
 from conformance.cli.matrix.cluster import connected
 from conformance.cli.matrix.controller import Matrix
 from conformance.cli.matrix.kernel_spec import KernelSpec
+from conformance.cli.matrix.resources import machine
 from conformance.cli.matrix.tasks import Built, Judged, judge
 from host.deadline import Deadline
+from kernels.errors import HostTrouble
 from kernels.store.built_kernel import BuiltKernel
 from tests.conftest import Uevt
-from tests.enclosure import Runs
+from tests.enclosure import Enclosure, Runs
 from tests.matrix.matrices import (
     CASES,
     EXPRESSION,
     SECONDS,
+    dask_worker,
     ended,
     kernel_spec,
     matrix_words,
@@ -117,12 +123,16 @@ def broken(*_: object) -> Judged:
     raise OSError("no room")
 
 
-def judged(directory: Path, judging: Any) -> Matrix:
-    """A matrix of the model with this task."""
+def send_tasks_of_this_module() -> None:
+    """Workers cannot import it by its name."""
     import cloudpickle
 
-    # Workers cannot import this module by its name.
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+def judged(directory: Path, judging: Any) -> Matrix:
+    """A matrix of the model with this task."""
+    send_tasks_of_this_module()
     spec = kernel_spec("model", "status.file_mode or status.write")
     with connected(Namespace(scheduler=None), 2) as client:
         matrix = Matrix(client, directory, [spec], 1, judging=judging)
@@ -157,3 +167,65 @@ def test_task_that_fails_is_not_tried_for_ever(tmp_path: Path) -> None:
     matrix = judged(tmp_path, broken)
     assert "no room" in matrix.errors["model"]
     assert matrix.judged == []
+
+
+def of_another_suite(built: Built, spec: KernelSpec, part: str, *others: Any) -> Judged:
+    """Judge a shard by another revision of the suite."""
+    result = judge(built, spec, part, *others)
+    content = json.loads(result.files["results.json"])
+    content["suite"] = "v0.0-1-gabc"
+    return replace(result, files={"results.json": json.dumps(content).encode()})
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_results_of_another_suite_are_refused_and_not_taken_up(tmp_path: Path) -> None:
+    matrix = judged(tmp_path, of_another_suite)
+    assert " has suite v0.0-1-gabc (" in matrix.errors["model"]
+    assert list((tmp_path / ".shards" / "model").glob("*-of-1/results.json"))
+    # As by --resume.
+    matrix = judged(tmp_path, judge)
+    assert matrix.errors == {}
+    assert len(results(tmp_path / "model")["cases"]) == 2
+
+
+def never_ends(*_: object) -> Judged:
+    """Judges until its worker ends."""
+    time.sleep(SECONDS)
+    raise AssertionError
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_end_of_the_scheduler_is_named(tmp_path: Path, number: signal.Signals) -> None:
+    send_tasks_of_this_module()
+    address = tmp_path / "scheduler.json"
+    words = ("scheduler", "--host=127.0.0.1", "--port=0", "--no-dashboard")
+    scheduler = subprocess.Popen(
+        [sys.executable, "-m", "dask", *words, f"--scheduler-file={address}"],
+        cwd=tmp_path,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = Deadline(60.0, "the scheduler")
+    while not address.exists():
+        deadline.pause(0.1)
+    at = json.loads(address.read_text())["address"]
+    place = Enclosure(tmp_path / "place")
+    worker = dask_worker(place, at, "only", {"vm": 1, "cores": 1, "mib": 4000, machine(): 1})
+
+    def end_it(_: int) -> None:
+        if matrix.columns[0].state == "judging" and matrix._running:
+            scheduler.send_signal(number)
+
+    try:
+        spec = kernel_spec("model", "status.file_mode")
+        with connected(
+            Namespace(scheduler=at, tls_ca=None, tls_cert=None, tls_key=None), 1
+        ) as client:
+            matrix = Matrix(client, tmp_path / "out", [spec], 1, judging=never_ends)
+            with pytest.raises(HostTrouble, match="the scheduler has ended") as raised:
+                matrix.run(end_it)
+        assert raised.value.hint == f"to go on: uevt matrix --resume {tmp_path / 'out'}"
+    finally:
+        scheduler.kill()
+        scheduler.wait()
+        worker.kill()
+        worker.wait()

@@ -11,7 +11,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,15 +21,19 @@ from conformance.cli.matrix.kernel_spec import KernelSpec
 from conformance.cli.matrix.progress import DONE, Column, write_overview
 from conformance.cli.matrix.resources import Resources
 from conformance.cli.matrix.shard_store import ShardStore
-from conformance.cli.matrix.tasks import TOPIC, Built, Judged, TaskHung, build, judge
+from conformance.cli.matrix.tasks import TOPIC, Built, Judged, TaskFailed, TaskHung, build, judge
 from conformance.results.case_result import CaseResult
 from conformance.results.errors import ReportError
-from conformance.results.outcome import Blame, Outcome
+from conformance.results.outcome import Blame, Level, Outcome
+from conformance.results.run import RunHead
 from conformance.results.shard import SEPARATOR
+from conformance.session.controller.run_head import run_head
 from conformance.session.launch import guest_mib
 from conformance.session.merge import write_merged
 from conformance.session.shards import seconds_of, shard
+from conformance.session.target.target import MODEL, MODEL_ABI, Target
 from host.deadline import Deadline
+from kernels.errors import HostTrouble
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -112,6 +116,8 @@ class Matrix:
         }
         # What a shard takes of any worker.
         self._shard = resources.of_shard(max(guest_mib(spec.flavour) for spec in specs), None)
+        # Its suite is that of this checkout, which every shard must have.
+        self._head = run_head(Target(MODEL, MODEL_ABI, accelerator=None), (), Level.CONTRACT)
         self._builds = list(reversed(self._kernels))
         self._queue: list[Task] = []
         # Shards of one case, to judge alone.
@@ -136,10 +142,8 @@ class Matrix:
     def run(self, on_change: Callable[[int], None]) -> None:
         """Judge all kernels; ``on_change`` gets the number of workers.
 
-        Raises ReportError, OSError.
+        Raises HostTrouble if the scheduler ends, ReportError, OSError.
         """
-        from distributed import wait
-
         self._client.subscribe_topic(TOPIC, self._progress)
         while self._builds or self._queue or self._running or self._suspects:
             workers = self._workers()
@@ -151,8 +155,7 @@ class Matrix:
             if not self._running:
                 time.sleep(_TICK_S)
                 continue
-            with suppress(TimeoutError):
-                wait(list(self._running), timeout=_TICK_S, return_when="FIRST_COMPLETED")
+            self._wait()
             for future in [each for each in self._running if each.done()]:
                 # Unless the kernel failed by another.
                 if future in self._running:
@@ -160,6 +163,23 @@ class Matrix:
                 on_change(slots)
         if self.judged:
             write_overview(self._directory)
+
+    def _wait(self) -> None:
+        """Wait for the end of a task, not for long.  Raises HostTrouble."""
+        from distributed import wait
+
+        try:
+            wait(list(self._running), timeout=_TICK_S, return_when="FIRST_COMPLETED")
+        except TimeoutError:
+            pass
+        except CancelledError:
+            # Of the tasks that run none is cancelled otherwise; kernels that were built are lost.
+            raise self._scheduler_ended() from None
+
+    def _scheduler_ended(self) -> HostTrouble:
+        return HostTrouble(
+            "the scheduler has ended", f"to go on: uevt matrix --resume {self._directory}"
+        )
 
     def _progress(self, event: tuple[float, dict[str, Any]]) -> None:
         """A message about a shard, in another thread."""
@@ -169,7 +189,9 @@ class Matrix:
             kernel.column.running[message["part"]] = message["done"]
 
     def _workers(self) -> list[Resources]:
-        """What each worker offers."""
+        """What each worker offers.  Raises HostTrouble."""
+        if self._client.status != "running":
+            raise self._scheduler_ended()
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         return [each.get("resources", {}) for each in workers]
 
@@ -221,14 +243,18 @@ class Matrix:
     def _ended(self, future: Future, name: str, part: str) -> None:
         kernel = self._kernels[name]
         kernel.column.running.pop(part, None)
+        error: BaseException | None = None
         if future.status == "finished":
-            result = future.result()
-            if part:
-                self._judged(kernel, part, result)
-            else:
-                self._plan(kernel, result)
-            return
-        error = future.exception() if future.status == "error" else None
+            try:
+                if part:
+                    self._judged(kernel, part, future.result())
+                else:
+                    self._plan(kernel, future.result())
+                return
+            except TaskFailed as failed:
+                error = failed
+        elif future.status == "error":
+            error = future.exception()
         deadly = isinstance(error, TaskHung) or type(error).__name__ == "KilledWorker"
         self._attempts[name, part] += 1
         if deadly and part:
@@ -261,7 +287,11 @@ class Matrix:
             return
         number = self._shards or math.ceil(seconds_of(ids) / CASES_IN_SHARD_S)
         number = min(number, len(ids))
-        found = kernel.store.runs()
+        found = {
+            part: run
+            for part, run in kernel.store.runs().items()
+            if not self._other_suite(run.record.head)
+        }
         # All shards of a kernel run with one accelerator.
         was = [run.record.head.host["accel"] for run in found.values()]
         accelerator = was[0] if was else resources.most_offered(self._workers())
@@ -290,11 +320,20 @@ class Matrix:
             heapq.heappush(self._queue, task)
 
     def _judged(self, kernel: _Kernel, part: str, result: Judged) -> None:
+        """Take the results of a shard.  Raises TaskFailed for those of another suite."""
         if result.worker not in kernel.holders:
             kernel.holders = [result.worker, *kernel.holders][:_HOLDERS]
         run = kernel.store.add(part, result.files, result.name, kernel.spec.words)
+        if other := self._other_suite(run.record.head):
+            own = _suite_of(self._head)
+            raise TaskFailed(f"worker {result.name} has suite {other}, and not {own}")
         kernel.column.add(part, run)
         self._done(kernel, part)
+
+    def _other_suite(self, head: RunHead) -> str:
+        """The suite of a run, if it is not that of the controller, else ""."""
+        suite = _suite_of(head)
+        return suite if suite != _suite_of(self._head) else ""
 
     def _done(self, kernel: _Kernel, part: str) -> None:
         kernel.left.discard(part)
@@ -332,7 +371,7 @@ class Matrix:
         try:
             write_merged(runs, self._directory / name, kernel.blamed, force=True)
         except ReportError as error:
-            # A worker with another suite, or another accelerator.
+            # A worker with another accelerator.
             self._fail(kernel, str(error))
             return
         kernel.store.remove()
@@ -348,6 +387,11 @@ class Matrix:
 
 def _halves(part: str) -> tuple[str, str]:
     return f"{part}{SEPARATOR}1/2", f"{part}{SEPARATOR}2/2"
+
+
+def _suite_of(head: RunHead) -> str:
+    """Revision and digest: a checkout may have been edited."""
+    return f"{head.suite} ({(head.suite_sha256 or 'unknown')[:12]})"
 
 
 def _blamed(id: str, error: BaseException | None) -> CaseResult:
