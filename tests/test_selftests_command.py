@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from conformance.cases.discovery import all_cases
-from conformance.cli.selftests import Row
+from conformance.cli.selftests import Row, _results
 from conformance.results.case_result import CaseResult
 from conformance.results.outcome import Level, Outcome
+from conformance.session.selftests import run
 from conformance.session.selftests.counterparts import COUNTERPARTS, EXPLANATIONS
 from conformance.session.selftests.ktap import Result, Selftest, read_selftests
 from conformance.session.selftests.programs import compile_selftests
 from conformance.session.selftests.run import Ran
+from conformance.session.target.target import Target
+from host.deadline import Deadline
 from kernels.errors import UserMistake
 from kernels.store.built_kernel import BuiltKernel
 from tests.conftest import Uevt
 from tests.report.samples import mixed
+from vm.errors import GuestCrashed
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTPUT = """\
@@ -47,6 +57,66 @@ def test_output_of_a_program() -> None:
     )
     assert (loc.id, loc.result, loc.why) == ("dyn.loc_types", Result.OK, ())
     assert matching.result is Result.NONE
+
+
+@pytest.mark.parametrize(
+    ("output", "began"),
+    [
+        ("", "0 of 1"),
+        ("TAP version 13\n1..6\n", "0 of 6"),
+        (OUTPUT.replace("1..3", "1..4"), "3 of 4"),
+    ],
+)
+def test_tests_that_did_not_begin_are_a_failure(output: str, began: str) -> None:
+    *_, missing = read_selftests("dyn_test", output)
+    assert (missing.id, missing.result) == ("dyn.not_begun", Result.NONE)
+    assert missing.why == (f"{began} tests began: the program ended early",)
+    row = Row(Ran(missing), ())
+    assert (row.agrees, row.explained) == (False, False)
+
+
+class Guest:
+    """Its programs print one line each and the second crashes the kernel, or none."""
+
+    machine = SimpleNamespace(slowness=1.0)
+
+    def __init__(self, crash: bool) -> None:
+        self._crash = crash
+
+    def run(self, words: list[str], *, descriptors: tuple[int, ...], deadline: Deadline) -> int:
+        if words == ["./two"] and self._crash:
+            raise GuestCrashed("Kernel panic - not syncing: no")
+        os.write(descriptors[1], OUTPUT.replace("not ok 1", "ok 1").encode())
+        return 0
+
+    def reports(self) -> list[SimpleNamespace]:
+        return [SimpleNamespace(text="WARNING: CPU: 0")]
+
+
+@pytest.mark.parametrize(
+    ("crash", "reported", "programs"),
+    [
+        (True, "the guest crashed: Kernel panic - not syncing: no", {"one", "two"}),
+        (False, "WARNING: CPU: 0", {"one", "two", "three"}),
+    ],
+)
+def test_kernel_reports_and_crashes_are_returned(
+    crash: bool, reported: str, programs: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def guest(*_: object) -> Iterator[Guest]:
+        yield Guest(crash)
+
+    monkeypatch.setattr(run, "program_guest", guest)
+    ran, reports = run.run_selftests(
+        cast(Target, None), [Path(f"/{n}") for n in ("one", "two", "three")]
+    )
+    assert reports[0] == reported
+    assert {each.test.program for each in ran} == programs
+
+
+def test_without_cases_none_is_run() -> None:
+    assert _results(Namespace(), []) == ()
 
 
 PASSED = Selftest("dyn_test", "matching", Result.OK)

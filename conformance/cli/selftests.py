@@ -105,7 +105,7 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 
 def _perform(arguments: Namespace) -> int:
-    """0 if all agree or are explained, else 1.  Raises KernelsError."""
+    """0 if all agree or are explained, else 1, also for a kernel report.  Raises KernelsError."""
     # Imported late: the parser does not need them.
     from conformance.session.selftests.programs import compile_selftests
     from conformance.session.selftests.run import run_selftests
@@ -118,17 +118,19 @@ def _perform(arguments: Namespace) -> int:
     with one_kernel.resolved(arguments, "tested") as target, scratch() as directory:
         programs = compile_selftests(_tree(arguments), directory, ["-static"])
         try:
-            ran = run_selftests(target, programs)
+            ran, reports = run_selftests(target, programs)
         except VmError as error:
-            raise HostTrouble(f"a selftest ended its guest: {error}", error.hint) from error
+            raise HostTrouble(f"a selftest lost its guest: {error}", error.hint) from error
     ours = _results(arguments, sorted({case for each in ran for case in each.cases}))
     rows = [Row(each, _of(each, ours)) for each in ran]
     if arguments.json:
         sys.stdout.write(json.dumps([row.to_json() for row in rows], indent=1) + "\n")
     else:
         _print(rows, target)
+    for each in reports:
+        (sys.stderr if arguments.json else sys.stdout).write(f"the kernel reported: {each}\n")
     good = all(row.agrees or row.explained for row in rows) and not any(r.deviating for r in rows)
-    return exit_code(Ending.PASS if good else Ending.UNEXPECTED)
+    return exit_code(Ending.PASS if good and not reports else Ending.UNEXPECTED)
 
 
 def _print(rows: Sequence[Row], target: Target) -> None:
@@ -165,6 +167,8 @@ def _tree(arguments: Namespace) -> Path:
 
 def _results(arguments: Namespace, cases: Sequence[str]) -> tuple[CaseResult, ...]:
     """The results of a run of cases on the same kernel.  Raises HostTrouble."""
+    if not cases:
+        return ()
     given = {**vars(arguments), "tier": "full", "keyword": " or ".join(cases)}
     options = default_options(**given, quiet=True, guests=None)
     apply_defaults(options)

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+NOT_BEGUN = "not_begun"
+"""The name that stands for tests without one."""
+
 
 class Result(StrEnum):
     """The result of one upstream test."""
@@ -33,6 +36,7 @@ class Selftest:
         return f"{self.program.removesuffix('_test')}.{self.name}"
 
 
+_PLAN = re.compile(r"1\.\.(\d+)$")
 _RUN = re.compile(r"# +RUN +(?:\w+\.)+(\w+) \.\.\.$")
 _LINE = re.compile(r"(ok|not ok) \d+ (?:- )?(?:\w+\.)*(\w+)(.*)$")
 # A failed assertion: the file, its line, the name of the test, and what was expected.
@@ -40,11 +44,17 @@ _FAILED = re.compile(r"# \S*/(\w+\.c:\d+):(\w+):(.*)$")
 
 
 def read_selftests(program: str, output: str) -> Iterator[Selftest]:
-    """The tests in the output of a program, in the order in which they began."""
+    """The tests in the output of a program, in the order in which they began.
+
+    Those of the plan that did not begin are one more, NOT_BEGUN; a program has a test at least.
+    """
+    planned = 1
     begun: dict[str, Result] = {}
     why: dict[str, list[str]] = {}
     for line in output.splitlines():
-        if found := _RUN.match(line):
+        if found := _PLAN.match(line):
+            planned = max(1, int(found[1]))
+        elif found := _RUN.match(line):
             begun[found[1]] = Result.NONE
         elif (found := _LINE.match(line)) and found[2] in begun:
             skipped = "SKIP" in found[3]
@@ -53,3 +63,6 @@ def read_selftests(program: str, output: str) -> Iterator[Selftest]:
             why.setdefault(found[2], []).append(f"{found[1]}: {found[3]}")
     for name, result in begun.items():
         yield Selftest(program, name, result, tuple(why.get(name, ())))
+    if len(begun) < planned:
+        reason = f"{len(begun)} of {planned} tests began: the program ended early"
+        yield Selftest(program, NOT_BEGUN, Result.NONE, (reason,))

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.session.program_guest import ProgramGuest, program_guest
 from conformance.session.selftests.counterparts import COUNTERPARTS, EXPLANATIONS, Explanation
-from conformance.session.selftests.ktap import Result, Selftest, read_selftests
+from conformance.session.selftests.ktap import NOT_BEGUN, Result, Selftest, read_selftests
 from conformance.session.target.target import Target
 from host.deadline import Deadline
+from vm.errors import GuestCrashed
 from vm.shell.relay import TimedOut
 
 # Seconds of a program on an idle machine with KVM; without, five times as many.
@@ -50,33 +50,58 @@ class Ran:
         return any(re.search(explanation.pattern, line) for line in self.test.why)
 
 
-def run_selftests(target: Target, programs: Sequence[Path]) -> list[Ran]:
-    """Run the programs one after another in one guest, as kselftest does.
+def run_selftests(target: Target, programs: Sequence[Path]) -> tuple[list[Ran], list[str]]:
+    """Run the programs one after another in one guest, as kselftest does; with kernel reports.
 
     They lie in one directory, which is /host.  Raises VmError, OSError.
     """
     directory = programs[0].parent
-    with program_guest(target, directory) as guest:
-        tests = [test for each in programs for test in _tests(guest, each.name)]
-    return [Ran(test, _alone(target, directory, test)) for test in tests]
+    reports: list[str] = []
+    tests = _in_guest(target, directory, [(each.name,) for each in programs], reports)
+    return [Ran(test, _alone(target, directory, test, reports)) for test in tests], reports
 
 
-def _alone(target: Target, directory: Path, test: Selftest) -> Selftest | None:
+def _alone(target: Target, directory: Path, test: Selftest, reports: list[str]) -> Selftest | None:
     """A failed test alone; None for others, and if the program cannot select a test."""
-    if test.result not in _FAILED:
+    if test.result not in _FAILED or test.name == NOT_BEGUN:
         return None
-    with program_guest(target, directory) as guest:
-        found = _tests(guest, test.program, "-t", test.name)
+    found = _in_guest(target, directory, [(test.program, "-t", test.name)], reports)
     return found[0] if [each.name for each in found] == [test.name] else None
 
 
-def _tests(guest: ProgramGuest, program: str, *options: str) -> list[Selftest]:
-    """The tests of a program; one that does not end has tests without a result."""
+def _in_guest(
+    target: Target, directory: Path, commands: Sequence[Sequence[str]], reports: list[str]
+) -> list[Selftest]:
+    """The tests of programs in one guest, until it crashes; ``reports`` gets the kernel's."""
+    tests: list[Selftest] = []
+    try:
+        with program_guest(target, directory) as guest:
+            for command in commands:
+                for test in _tests(guest, *command):
+                    tests.append(test)
+            reports += [each.text for each in guest.reports()]
+    except GuestCrashed as error:
+        reports.append(str(error))
+    return tests
+
+
+def _tests(guest: ProgramGuest, program: str, *options: str) -> Iterator[Selftest]:
+    """The tests of a program; one that does not end has tests without a result.
+
+    Raises GuestCrashed after them.
+    """
     slowness = guest.machine.slowness
     deadline = Deadline(_PROGRAM_S * slowness, f"end of {program}")
     with tempfile.TemporaryFile() as output, Path(os.devnull).open("rb") as nothing:
         descriptors = (nothing.fileno(), output.fileno(), output.fileno())
-        with suppress(TimedOut):
+        crash: GuestCrashed | None = None
+        try:
             guest.run([f"./{program}", *options], descriptors=descriptors, deadline=deadline)
+        except TimedOut:
+            pass
+        except GuestCrashed as error:
+            crash = error
         output.seek(0)
-        return list(read_selftests(program, output.read().decode(errors="replace")))
+        yield from read_selftests(program, output.read().decode(errors="replace"))
+    if crash is not None:
+        raise crash
