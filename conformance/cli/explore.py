@@ -19,7 +19,7 @@ from host.files import write_atomically
 from host.progress import Step, StreamProgress
 from host.temporary_directories import scratch
 from host.text import counted, one_line, wrapped
-from kernels.errors import UserMistake
+from kernels.errors import HostTrouble, UserMistake
 from kernels.store.store import Store
 
 if TYPE_CHECKING:
@@ -56,7 +56,10 @@ def _positive(text: str) -> int:
 
 
 def _perform(arguments: argparse.Namespace) -> int:
-    """0 if nothing diverges, 1 if something does.  Raises KernelsError."""
+    """0 if nothing diverges, 1 if something does.
+
+    Raises HostTrouble if no program was judged, KernelsError.
+    """
     hint = "name a kernel: --kernel 6.12"
     one_kernel.refuse_model(arguments, "the model cannot diverge from itself", hint)
     with one_kernel.resolved(arguments, "explored") as target:
@@ -106,10 +109,21 @@ def _explored(arguments: argparse.Namespace, target: Target) -> int:
         corpus.write()
         show_new()
         if done.counts.programs:
-            print(*_summary(done, corpus, seed, deadline.elapsed), sep="\n")
+            # Kept programs are part of no seed.
+            print(*_summary(done, corpus, "" if plan.kept else seed, deadline.elapsed), sep="\n")
+    if not done.divergences and not done.counts.judged:
+        raise HostTrouble(
+            f"{target.id} was not explored: {_reason(done)}", "judge the kernel first: uevt run"
+        )
     found = counted(len(done.divergences), "divergence") if done.divergences else "no divergence"
     print(f"uevt: {target.id} explored: {found}")
     return exit_code(Ending.UNEXPECTED if done.divergences else Ending.PASS)
+
+
+def _reason(done: Exploration) -> str:
+    """Why no program was judged."""
+    reasons = (done.counts.no_verdict + done.counts.not_modelled).most_common(1)
+    return one_line(reasons[0][0]) if reasons else "no program ended in time"
 
 
 def _summary(done: Exploration, corpus: Corpus, seed: str, elapsed_s: float) -> Iterator[str]:
@@ -124,7 +138,8 @@ def _summary(done: Exploration, corpus: Corpus, seed: str, elapsed_s: float) -> 
     ):
         for reason, number in reasons.most_common():
             yield from wrapped(one_line(f"{title}: {reason} ({number} times)"), hanging=2)
-    yield f"seed      {seed}"
+    if seed:
+        yield f"seed      {seed}"
 
 
 def _write_files(played: Played, target: Target, directory: Path) -> None:

@@ -63,6 +63,7 @@ class Corpus:
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
+        self._kept: list[Actions] = []
         self._seen: set[Feature] = set()
         self.programs: list[Actions] = []
 
@@ -73,15 +74,22 @@ class Corpus:
         try:
             kept = json.loads(self._file.read_text())
             programs = kept["programs"] if kept["format"] == _FORMAT else []
-            return [tuple(tuple(map(int, action)) for action in each) for each in programs]
+            read = [tuple(tuple(map(int, action)) for action in each) for each in programs]
         except (ValueError, TypeError, KeyError):
             return []
+        self._kept = list(read)
+        return read
+
+    def passed(self, program: Actions) -> None:
+        """A program of the file passed again: what it reached is added, or known."""
+        self._kept.remove(program)
 
     def write(self) -> None:
-        """Keep the programs.  Raises OSError."""
+        """Keep the programs, and those of the file that did not pass again.  Raises OSError."""
         if self._file is not None:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self._file, json.dumps({"format": _FORMAT, "programs": self.programs}))
+            programs = list(dict.fromkeys([*self.programs, *self._kept]))
+            write_atomically(self._file, json.dumps({"format": _FORMAT, "programs": programs}))
 
     def add(self, program: Actions, reached: set[Feature]) -> bool:
         """Keep a program if it reached something new; whether it did."""

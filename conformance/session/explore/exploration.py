@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from conformance.report.causes import symptom
+from conformance.results.outcome import Outcome
 from conformance.session.explore.choices import Actions
 from conformance.session.explore.corpus import Corpus
 from conformance.session.explore.explorer import Counts, Explorer, Played
@@ -45,11 +46,15 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A message of an explorer: counts since the last one, programs that reached something new."""
+    """A message of an explorer, about what it did since the last one.
+
+    ``new`` programs reached something new, ``found`` diverge, ``passed`` are kept ones that passed.
+    """
 
     counts: Counts
     new: list[Played]
     found: list[Played]
+    passed: list[Actions]
     failed: str = ""
     ended: bool = False
 
@@ -87,6 +92,8 @@ def explore(
             done.counts.add(said.counts)
             for played in said.new:
                 corpus.add(played.actions, set(played.reached))
+            for program in said.passed:
+                corpus.passed(program)
             for played in said.found:
                 if symptom(played.result) not in symptoms:
                     symptoms.add(symptom(played.result))
@@ -144,7 +151,7 @@ def _serve(plan: Plan, directory: Path, number: int, of: int, parent: Connection
     except BaseException as error:
         reason = str(error) if isinstance(error, HostTrouble) else traceback.format_exc()
         with suppress(OSError):
-            parent.send(_Said(Counts(), [], [], failed=reason))
+            parent.send(_Said(Counts(), [], [], [], failed=reason))
     finally:
         with suppress(OSError, ValueError):
             sys.stdout.flush()
@@ -157,6 +164,7 @@ def _explore(plan: Plan, directory: Path, number: int, of: int, parent: Connecti
     share = None if plan.programs is None else (plan.programs + of - 1 - number) // of
     new: list[Played] = []
     found: list[Played] = []
+    passed: list[Actions] = []
 
     def fresh(where: Path) -> Worker:
         where.mkdir(exist_ok=True)
@@ -168,10 +176,10 @@ def _explore(plan: Plan, directory: Path, number: int, of: int, parent: Connecti
         )
 
         def say(*, ended: bool = False) -> None:
-            parent.send(_Said(explorer.counts, list(new), list(found), ended=ended))
+            parent.send(_Said(explorer.counts, new, found, passed, ended=ended))
             explorer.counts = Counts()
-            new.clear()
-            found.clear()
+            for sent in (new, found, passed):
+                sent.clear()
 
         kept = iter(plan.kept[number::of])
         spoken = Deadline(_SAYS_S, "message")
@@ -183,8 +191,10 @@ def _explore(plan: Plan, directory: Path, number: int, of: int, parent: Connecti
             share = None if share is None else share - 1
             if played.reached:
                 new.append(played)
+            if program is not None and played.result.outcome is Outcome.PASS:
+                passed.append(program)
             if found or spoken.expired:
                 say()
                 spoken = Deadline(_SAYS_S, "message")
-        worker.finish()
+        explorer.finish()
         say(ended=True)

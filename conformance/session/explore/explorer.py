@@ -65,6 +65,11 @@ class Counts:
     not_modelled: Counter[str] = field(default_factory=Counter)
     no_verdict: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def judged(self) -> int:
+        """The number of programs that passed or diverged."""
+        return self.programs - self.not_modelled.total() - self.no_verdict.total()
+
     def add(self, other: Counts) -> None:
         """Add those of another explorer."""
         self.programs += other.programs
@@ -98,6 +103,7 @@ class Explorer:
         self._random = Random(seed)
         self._symptoms: set[object] = set()
         self._number = 0
+        self._last: Played | None = None
         self.counts = Counts()
 
     def repeat(self, program: Actions) -> Played:
@@ -109,6 +115,11 @@ class Explorer:
         known = self._corpus.programs and self._random.randrange(2)
         start = self._corpus.start_of_one(self._random) if known else ()
         return self._explored(start, more=self._random.randint(1, LENGTH))
+
+    def finish(self) -> None:
+        """Report what the kernel reported after the last program."""
+        self._worker.finish()
+        self._report_others()
 
     def _explored(self, given: Actions, more: int) -> Played:
         self._number += 1
@@ -126,10 +137,15 @@ class Explorer:
             model = result.blame is Blame.MODEL
             counts = self.counts.not_modelled if model else self.counts.no_verdict
             counts[_NUMBER.sub("N", result.reason)] += 1
-        for other in self._worker.take_other_results():
-            if other.outcome in UNEXPECTED:
-                self._report(replace(played, result=other))
+        self._last = played
+        self._report_others()
         return played
+
+    def _report_others(self) -> None:
+        """Report results that belong to no program, with the last one that ran."""
+        for other in self._worker.take_other_results():
+            if self._last is not None and other.outcome in UNEXPECTED:
+                self._report(replace(self._last, result=other))
 
     def _diverged(self, played: Played) -> None:
         if symptom(played.result) not in self._symptoms:

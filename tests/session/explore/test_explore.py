@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -13,7 +14,7 @@ import pytest
 from conformance.abi.profile import Profile, profile_for
 from conformance.abi.uapi import DIAG_IOCSUNREG
 from conformance.cases.case import Case
-from conformance.cli.explore import IMPORTS
+from conformance.cli.explore import IMPORTS, _summary
 from conformance.client.executor import ModelExecutor
 from conformance.client.lockstep import Lockstep
 from conformance.client.user_events import UserEvents
@@ -23,11 +24,14 @@ from conformance.model.state.world import Release
 from conformance.ops import Ioctl, Observation, Operation, Watch
 from conformance.results.case_result import CaseResult, Evidence, Mismatch
 from conformance.results.outcome import Blame, Outcome
+from conformance.session.explore import exploration
 from conformance.session.explore.choices import Actions, Choices
 from conformance.session.explore.corpus import Corpus, answers
-from conformance.session.explore.explorer import Explorer, Played
+from conformance.session.explore.exploration import Exploration, Plan, explore
+from conformance.session.explore.explorer import Counts, Explorer, Played
 from conformance.session.explore.shrink import shrink
 from conformance.session.explore.vocabulary import ENDING, walk
+from conformance.session.target.target import Target
 from conformance.session.worker.worker import Worker
 from tests.report.samples import case as sample
 
@@ -115,6 +119,35 @@ def test_the_corpus_keeps_what_is_new(tmp_path: Path) -> None:
     assert Corpus(tmp_path / "explore" / "6.12.json").read() == [((1, 2), (3,))]
 
 
+def test_the_corpus_keeps_what_did_not_pass_again(tmp_path: Path) -> None:
+    """An exploration that ends early, or on a kernel that diverges, loses nothing."""
+    file = tmp_path / "6.12.json"
+    file.write_text('{"format": 2, "programs": [[[1]], [[2]], [[3]], [[4]]]}')
+    corpus = Corpus(file)
+    first, second, *_ = corpus.read()
+    for program in (first, second):
+        corpus.passed(program)
+        corpus.add(program, {("what both reach",)})
+    corpus.write()
+    assert Corpus(file).read() == [((1,),), ((3,),), ((4,),)]
+
+
+def test_an_exploration_that_ends_early_keeps_the_corpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def replay_one(plan: Plan, _: Path, number: int, of: int, parent: Connection) -> None:
+        parent.send(exploration._Said(Counts(), [], [], [plan.kept[number]], ended=True))
+
+    monkeypatch.setattr(exploration, "_explore", replay_one)
+    file = tmp_path / "6.12.json"
+    file.write_text('{"format": 2, "programs": [[[1]], [[2]], [[3]]]}')
+    corpus = Corpus(file)
+    plan = Plan(cast(Target, None), "seed", None, 2, corpus.read())
+    explore(plan, tmp_path, corpus, 2, Exploration(), lambda _: None)
+    corpus.write()
+    assert Corpus(file).read() == [((3,),)]
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"format": 1}', '{"format": 1, "programs": [[[1]]]}'])
 def test_a_damaged_corpus_is_empty(tmp_path: Path, text: str) -> None:
     (tmp_path / "c.json").write_text(text)
@@ -143,6 +176,7 @@ class ModelWorker:
         self._kernel = kernel
         self._executor = executor
         self._lockstep: Lockstep | None = None
+        self.others: list[CaseResult] = []
 
     def begin(self) -> UserEvents:
         self._lockstep = against(self._kernel)
@@ -169,7 +203,11 @@ class ModelWorker:
         return sample(case_id, **facts), None
 
     def take_other_results(self) -> list[CaseResult]:
-        return []
+        taken, self.others = self.others, []
+        return taken
+
+    def finish(self) -> None:
+        self.others.append(sample("end.report", Outcome.FAIL))
 
     def close(self) -> None:
         """Nothing is open."""
@@ -199,6 +237,16 @@ def test_a_kernel_of_another_abi_diverges_in_a_short_program(tmp_path: Path) -> 
     assert all(each.result.outcome is Outcome.FAIL for each in found)
 
 
+def test_a_report_after_the_last_program_is_found(tmp_path: Path) -> None:
+    found: list[Played] = []
+    worker = cast(Worker, ModelWorker(PROFILE))
+    explorer = Explorer(worker, lambda _: worker, tmp_path, PROFILE, "seed", found.append)
+    explorer.invent()
+    assert found == []
+    explorer.finish()
+    assert [each.result.id for each in found] == ["end.report"]
+
+
 def test_an_event_that_is_left_is_found_and_shrunk(tmp_path: Path) -> None:
     found = explored(PROFILE, tmp_path, 6, Leaking)
     assert found
@@ -212,6 +260,22 @@ def test_explore_a_kernel(uevt: Any, built_kernel: Any, tmp_path: Path) -> None:
     assert corpus.startswith("corpus    ")
     assert seed == "seed      1"
     assert verdict == "uevt: 6.12 explored: no divergence"
+
+
+def test_a_kernel_without_user_events_is_not_explored(
+    uevt: Any, kernel_without_user_events: Any, tmp_path: Path
+) -> None:
+    kernel = kernel_without_user_events.kernel_id
+    words = ("--kernel", kernel, "--abi", "6.12", "--count", "3", "--seed", "1", "--out", tmp_path)
+    shown = uevt("explore", *words, code=3)
+    assert f"uevt: {kernel} was not explored: " in shown.err
+    assert "explored: no divergence" not in shown.out
+
+
+def test_a_seed_is_printed_where_it_repeats_the_exploration() -> None:
+    done = Exploration()
+    assert "seed      1" in _summary(done, Corpus(None), "1", 1.0)
+    assert not [line for line in _summary(done, Corpus(None), "", 1.0) if "seed" in line]
 
 
 @pytest.mark.parametrize(
