@@ -19,7 +19,7 @@ from conformance.session.program_guest import (
 )
 from conformance.session.target.target import Target
 from host.deadline import Deadline
-from host.kernel_reports import HARMLESS
+from host.kernel_reports import CRASHES, HARMLESS
 from host.temporary_directories import scratch
 from host.text import one_line
 from vm.errors import GuestCrashed
@@ -40,7 +40,8 @@ _END_S = 10.0
 class Ended:
     """A program that has ended: the recording, and how it ended.
 
-    ``crashed`` means that the kernel crashed or reported something; ``remarks`` say how.
+    ``crashed`` means that the kernel crashed, reported something, or kept the system from being
+    restored; ``remarks`` say how.
     """
 
     recording: bytes
@@ -50,7 +51,7 @@ class Ended:
     @property
     def groups(self) -> Iterator[Group]:
         """The decoded recording.  Raises BadRecording."""
-        return groups(io.StringIO(self.recording.decode("ascii")))
+        return groups(io.TextIOWrapper(io.BytesIO(self.recording), "ascii", newline="\n"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,8 @@ class RecordedProgram:
     def run_here(self, limit: float | None, *, even_so: bool) -> Ended:
         """Run it on the running kernel, at most ``limit`` seconds, and put the system back.
 
-        With ``even_so`` user events of other programs may exist.  Raises KernelsError, VmError,
-        OSError.
+        Not if the kernel crashed or holds the program: it could hold this process as well.  With
+        ``even_so`` user events of other programs may exist.  Raises KernelsError, VmError, OSError.
         """
         system = BorrowedSystem.claim(even_so=even_so)
         with scratch() as tools, closing(KernelLog(tools / "console")) as log:
@@ -95,24 +96,25 @@ class RecordedProgram:
                 system.begin()
                 remarks = [self._run_in_session(system, tools, limit)]
             finally:
-                not_restored = system.restore()
+                not_restored = _restore(system, log)
             reports = [each for each in log.findings() if each.kind not in HARMLESS]
             remarks += [f"the kernel reported: {each.text}" for each in reports]
             remarks += [f"not restored: {each}" for each in not_restored]
-            return _ended(tools, bool(reports), remarks)
+            return _ended(tools, bool(reports or not_restored), remarks)
 
     def _run_in_session(self, system: BorrowedSystem, tools: Path, limit: float | None) -> str:
         """Run it in a session of its own, which ends with it; how it ended."""
-        command = self._command(str(tools))
-        with subprocess.Popen(command, start_new_session=True) as process:
-            try:
-                system.note_session(process.pid)
-                code = process.wait(limit)
-                return _said(128 - code if code < 0 else code)
-            except subprocess.TimeoutExpired:
-                return _too_long(limit)
-            finally:
-                end_session(process.pid, Deadline(_END_S, "end of the program"))
+        process = subprocess.Popen(self._command(str(tools)), start_new_session=True)
+        try:
+            system.note_session(process.pid)
+            code = process.wait(limit)
+            return _said(128 - code if code < 0 else code)
+        except subprocess.TimeoutExpired:
+            return _too_long(limit)
+        finally:
+            if stuck := end_session(process.pid, Deadline(_END_S, "end of the program")):
+                system.give_up(f"{stuck[0]} and cannot be killed")
+            process.poll()
 
     def _command(self, tools: str) -> list[str]:
         words = list(self.words) if len(self.words) > 1 else ["sh", "-c", *self.words]
@@ -132,6 +134,17 @@ class RecordedProgram:
         except TimedOut:
             return _too_long(limit)
         return _said(code)
+
+
+def _restore(system: BorrowedSystem, log: KernelLog) -> list[str]:
+    """Put the system back, unless the kernel crashed; what was not restored, a line each."""
+    try:
+        crashes = [each.text for each in log.findings() if each.kind in CRASHES]
+        if crashes:
+            system.give_up(f"the kernel crashed: {crashes[0]}")
+    finally:
+        not_restored = system.restore()
+    return not_restored
 
 
 def _ended(tools: Path, crashed: bool, remarks: Iterable[str]) -> Ended:

@@ -21,7 +21,6 @@ _EMPTY = {
     f"{ROOT}/kprobe_events": "kprobes",
     f"{ROOT}/uprobe_events": "uprobes",
     f"{ROOT}/synthetic_events": "synthetic events",
-    f"{ROOT}/error_log": "",
 }
 _ENTRIES = re.compile(r"^# entries-in-buffer/entries-written: (\d+)/", re.MULTILINE)
 #: Names in a message.
@@ -57,7 +56,7 @@ def tracing_in_progress() -> list[str]:
         found.append(f"current_tracer is {tracer}")
     for path, what in _EMPTY.items():
         lines = _content(text(path))
-        if what and lines:
+        if lines:
             found.append(f"{what}: {listed(lines)}")
     if records := _records():
         found.append(f"{records} records in trace")

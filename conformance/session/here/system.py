@@ -81,6 +81,7 @@ class BorrowedSystem:
         self._file = directory / _STATE
         self._lock = -1
         self._state: SystemState | None = None
+        self._broken = ""
         #: User events of other programs, which no comparison sees.
         self.foreign: frozenset[str] = frozenset()
 
@@ -203,13 +204,16 @@ class BorrowedSystem:
         """Restore nothing: the kernel could hold this process as well.  Raises OSError."""
         if self._state is not None:
             self._keep(replace(self._state, broken=why))
-            self._state = None
+            self._state, self._broken = None, why
             _say(f"the system is not restored: {why}; reboot")
 
     def restore(self) -> list[str]:
-        """Put everything back; what could not be restored, a line each.  Idempotent."""
+        """Put everything back; what could not be restored, a line each.  Idempotent.
+
+        After ``give_up`` nothing is, for its reason.
+        """
         if self._state is None:
-            return []
+            return [self._broken] if self._broken else []
         with _uninterrupted():
             failed = self._put_back()
         for line in failed:
@@ -219,13 +223,15 @@ class BorrowedSystem:
     def _put_back(self) -> list[str]:
         state = self._state
         assert state is not None
-        failed = []
+        stuck = []
         if state.session and _started(state.session) in ("", state.session_started):
             stuck = end_session(state.session, Deadline(_END_S, "end of the agent"))
-            failed += [f"{each} and cannot be killed" for each in stuck]
+        if stuck:
+            # The kernel could hold this process as well.
+            return [f"{each} and cannot be killed" for each in stuck]
         if state.superblock and current_options() != state.superblock:
             set_options(state.superblock)
-        failed += [f"{each} is left" for each in remove_leftovers(state.foreign)]
+        failed = [f"{each} is left" for each in remove_leftovers(state.foreign)]
         failed += write_back(state.settings)
         failed += write_attributes(state.attributes)
         if not failed:

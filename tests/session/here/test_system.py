@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from conformance.session.here.errors import NotPermitted, NotRestored, Occupied
 from conformance.session.here.system import BorrowedSystem, SystemState
 from conformance.session.target.target import ConflictingOptions, check
 from conformance.session.worker.here_guest import RunningKernelRules
+from vm.here.processes import StuckProcess
 
 STATE = SystemState("another boot", {"/nowhere": "1"}, {"/nowhere": (0o640, 0, 0)}, "rw", ("a",))
 
@@ -105,7 +107,19 @@ def test_giving_up_is_remembered(tmp_path: Path, capsys: pytest.CaptureFixture[s
     borrowed.give_up("it oopsed")
     assert json.loads((tmp_path / "state.json").read_text())["broken"] == "it oopsed"
     assert "not restored: it oopsed; reboot" in capsys.readouterr().err
-    assert borrowed.restore() == []
+    assert borrowed.restore() == ["it oopsed"]
+
+
+def test_nothing_is_restored_beside_a_process_that_the_kernel_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    borrowed = BorrowedSystem(tmp_path)
+    borrowed._keep(replace(STATE, session=7))
+    stuck = StuckProcess(7, "D", ("mutex_lock",))
+    monkeypatch.setattr(system, "_started", lambda _: "")
+    monkeypatch.setattr(system, "end_session", lambda *_: [stuck])
+    monkeypatch.setattr(system, "remove_leftovers", lambda _: pytest.fail("it could hang"))
+    assert borrowed.restore() == [f"{stuck} and cannot be killed"]
 
 
 @pytest.mark.parametrize(

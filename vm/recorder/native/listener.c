@@ -14,11 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define INSTANCE TRACEFS "/instances/uevt"
-#define MOST_CPUS 64
 /* struct buffer_data_page: time stamp, then the length of the data with two flags. */
 #define PAGE_HEADER 16
 #define COMMIT_MASK ((1u << 30) - 1)
@@ -26,7 +26,7 @@
 
 enum listener listener;
 static const char *const systems[] = { "user_events", "user_events_multi" };
-static int pipes[MOST_CPUS];
+static int *pipes;
 static int cpus;
 
 static int write_text(const char *path, const char *text)
@@ -41,32 +41,55 @@ static int write_text(const char *path, const char *text)
 	return error;
 }
 
+/*
+ * The listener needs a descriptor of each CPU, and with perf one of each event and CPU.  Returns
+ * the former limit, which the program inherits.
+ */
+static rlim_t limit_descriptors(rlim_t most)
+{
+	struct rlimit limit;
+	rlim_t former;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		give_up("getrlimit");
+	former = limit.rlim_cur;
+	limit.rlim_cur = most < limit.rlim_max ? most : limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	return former;
+}
+
 static int open_pipes(void)
 {
+	int configured = cpus;
 	char path[128];
 
-	for (cpus = 0; cpus < MOST_CPUS; cpus++) {
+	pipes = calloc((size_t)configured, sizeof(*pipes));
+	if (!pipes)
+		give_up("memory");
+	for (cpus = 0; cpus < configured; cpus++) {
 		snprintf(path, sizeof(path), INSTANCE "/per_cpu/cpu%d/trace_pipe_raw", cpus);
 		pipes[cpus] = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 		if (pipes[cpus] < 0)
-			break;
+			return cpus && errno == ENOENT ? 0 : errno;
 	}
-	return cpus ? 0 : errno;
+	return 0;
 }
 
 void begin_listening(void)
 {
+	rlim_t former = limit_descriptors(RLIM_INFINITY);
 	int error = 0;
 
+	cpus = (int)sysconf(_SC_NPROCESSORS_CONF);
 	if (listener == LISTENER_FTRACE) {
 		error = mkdir(INSTANCE, 0700) ? errno : 0;
 		say("listening ftrace %d\n", error);
 		if (!error)
 			error = open_pipes();
 	} else if (listener == LISTENER_PERF) {
-		cpus = (int)sysconf(_SC_NPROCESSORS_CONF);
 		say("listening perf 0\n");
 	}
+	limit_descriptors(former);
 	if (error) {
 		fprintf(stderr, "uevt: recorder: no listener: %s\n", strerror(error));
 		listener = LISTENER_NONE;
@@ -141,6 +164,7 @@ void listen_to(struct task *task, uint64_t address)
 
 	if (listener == LISTENER_NONE)
 		return;
+	limit_descriptors(RLIM_INFINITY);
 	name[count] = '\0';
 	name[strcspn(name, " :")] = '\0';
 	for (size_t at = 0; listener == LISTENER_FTRACE && at < 2; at++)

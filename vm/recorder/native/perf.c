@@ -15,19 +15,29 @@
 
 #define RING_PAGES 32
 #define RING_SIZE (RING_PAGES * PAGE_SIZE)
-#define MOST_CPUS 64
 
 /* The perf event that owns the ring, and the ring. */
-static struct {
+static struct ring {
 	int fd;
 	struct perf_event_mmap_page *page;
-} rings[MOST_CPUS];
+} *rings;
+static int cpus;
 
 /* Events that are listened to: a program may register one twice. */
 static struct listened {
 	struct listened *next;
 	int id, cpu, fd;
 } *known;
+
+static void allocate_rings(void)
+{
+	if (rings)
+		return;
+	cpus = (int)sysconf(_SC_NPROCESSORS_CONF);
+	rings = calloc((size_t)cpus, sizeof(*rings));
+	if (!rings)
+		give_up("memory");
+}
 
 static bool map_ring(int fd, int cpu)
 {
@@ -51,21 +61,23 @@ int perf_listen(int id, int cpu)
 		.sample_type = PERF_SAMPLE_RAW,
 	};
 	struct listened *event = known;
+	int fd, error;
 	bool shared;
-	int fd;
 
 	while (event && (event->id != id || event->cpu != cpu))
 		event = event->next;
 	if (event)
 		return EEXIST;
-	if (cpu >= MOST_CPUS)
-		return E2BIG;
+	allocate_rings();
 	fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return errno;
 	shared = rings[cpu].page;
-	if (shared ? ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, rings[cpu].fd) : !map_ring(fd, cpu))
-		return errno;
+	if (shared ? ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, rings[cpu].fd) : !map_ring(fd, cpu)) {
+		error = errno;
+		close(fd);
+		return error;
+	}
 	event = malloc(sizeof(*event));
 	if (!event)
 		give_up("memory");
@@ -105,7 +117,7 @@ static void collect_ring(int cpu)
 
 void perf_collect(void)
 {
-	for (int cpu = 0; cpu < MOST_CPUS; cpu++)
+	for (int cpu = 0; cpu < cpus; cpu++)
 		if (rings[cpu].page)
 			collect_ring(cpu);
 }
