@@ -81,7 +81,7 @@ def test_threads_forks_signals_and_execve_are_followed(
 
 
 def test_a_shell_redirects_its_output(built_kernel: BuiltKernel, tmp_path: Path) -> None:
-    """dup2(2) puts the data file in the place of standard output, and that back."""
+    """dup2(2) replaces standard output by the data file, and restores it."""
     line = "exec 3<>/sys/kernel/tracing/user_events_data; printf 12345678 >&3; exec 3>&-"
     done = run(tmp_path, "--", line)
     assert f"calls, 1 {REFUSED}; 0 events" in done.stdout

@@ -81,7 +81,7 @@ class Followed:
         self._doubt = self._doubt or doubt
 
     def forget(self, actor: str, slot: int) -> None:
-        """Follow an open file no more, whoever shares it: the model does not know its state."""
+        """Stop following an open file in every task that shares it: its state is unknown."""
 
         def learn(world: World) -> None:
             file = world.process(actor).slots.get(slot)

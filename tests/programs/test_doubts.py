@@ -82,7 +82,7 @@ def test_close_on_exec_holds_for_every_execve() -> None:
 
 def test_a_table_of_descriptors_of_its_own_keeps_files_open() -> None:
     made = registered().line("fork 39 40 39 10f00").call(UNSHARE, 0x400, tid=40).close()
-    # The thread has the file still: nobody may change the fields.
+    # The thread still has the file: the fields cannot change.
     made.open(result=4).register("e u64 b", fd=4, result=EADDRINUSE)
     assert verdicts(made.judged())[-1] is Verdict.REFUSED
     made = registered().line("fork 39 40 39 10f00")

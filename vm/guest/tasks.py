@@ -225,7 +225,7 @@ class Task:
         while self._is_alive():
             if time.monotonic() > end:
                 raise TaskLost(f"task {self.tid} did not end")
-            # vm.postmortem.hang takes who sleeps in poll(2) for waiting, who yields for computing.
+            # vm.postmortem.hang takes a task in poll(2) for waiting, one that yields for computing.
             select.poll().poll(_POLL_MS)
 
     def _is_alive(self) -> bool:
