@@ -29,9 +29,23 @@ def test_worker_that_dies_is_replaced(tmp_path: Path, number: str) -> None:
     assert (dies["rerun"]["outcome"], dies["rerun"]["blame"]) == ("ERROR", "host")
 
 
+def with_plugin(tmp_path: Path, code: str) -> tuple[int, str]:
+    """Exit code and output of a drill whose processes load a plugin that ends them."""
+    (tmp_path / "ends_workers.py").write_text(code)
+    (tmp_path / "died").touch()
+    places = {
+        "PYTHONPATH": f"{tmp_path}:{DRILLS.parents[1]}",
+        "PYTEST_PLUGINS": "ends_workers",
+        "UEVT_DEAD": str(tmp_path / "dead"),
+        "UEVT_DIED": str(tmp_path / "died"),
+    }
+    return drill(tmp_path / "out", "dies_once.py", "--guests", "2", **places)
+
+
 def test_death_after_a_result_does_not_count_for_its_case(tmp_path: Path) -> None:
     """The case ended: it does not run again, and has one result."""
-    (tmp_path / "dies_behind.py").write_text(
+    code, said = with_plugin(
+        tmp_path,
         "import os, signal, pytest\n"
         "from conformance.session.controller.controller import RESULT\n"
         "from conformance.session.pool.worker_process import ReportForwarder\n"
@@ -41,16 +55,8 @@ def test_death_after_a_result_does_not_count_for_its_case(tmp_path: Path) -> Non
         "    if hasattr(report, RESULT) and not os.path.exists(os.environ['UEVT_DEAD']):\n"
         "        open(os.environ['UEVT_DEAD'], 'x')\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"
-        "ReportForwarder.pytest_runtest_logreport = dies\n"
+        "ReportForwarder.pytest_runtest_logreport = dies\n",
     )
-    (tmp_path / "died").touch()
-    places = {
-        "PYTHONPATH": f"{tmp_path}:{DRILLS.parents[1]}",
-        "PYTEST_PLUGINS": "dies_behind",
-        "UEVT_DEAD": str(tmp_path / "dead"),
-        "UEVT_DIED": str(tmp_path / "died"),
-    }
-    code, said = drill(tmp_path / "out", "dies_once.py", "--guests", "2", **places)
     assert code == 0, said
     assert (tmp_path / "dead").exists()
     assert outcomes(tmp_path / "out") == CASES
@@ -59,18 +65,12 @@ def test_death_after_a_result_does_not_count_for_its_case(tmp_path: Path) -> Non
 
 def test_death_before_the_final_checks_is_no_verdict(tmp_path: Path) -> None:
     """What its last probes would have found is unknown."""
-    (tmp_path / "dies_at_the_end.py").write_text(
+    code, said = with_plugin(
+        tmp_path,
         "import os, signal\n"
         "from conformance.session.worker.case_hooks import CaseHooks\n"
-        "CaseHooks.finish = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "CaseHooks.finish = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n",
     )
-    (tmp_path / "died").touch()
-    places = {
-        "PYTHONPATH": f"{tmp_path}:{DRILLS.parents[1]}",
-        "PYTEST_PLUGINS": "dies_at_the_end",
-        "UEVT_DIED": str(tmp_path / "died"),
-    }
-    code, said = drill(tmp_path / "out", "dies_once.py", "--guests", "2", **places)
     assert code == 3, said
     assert "ended before its final checks: killed by signal 9" in said
 
