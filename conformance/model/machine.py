@@ -250,9 +250,14 @@ def _distinct_pending(world: World, kinds: Kinds, names: frozenset[str] | None) 
 
 
 def _unique(worlds: Sequence[World]) -> list[World]:
+    """The states without duplicates.
+
+    They become copies: equal texts of a state may be one object or several, which its bytes show.
+    """
     if len(worlds) == 1:
         return list(worlds)
-    return list({frozen(world): world for world in worlds}.values())
+    states = dict.fromkeys(map(frozen, worlds))
+    return list(worlds[:1]) if len(states) == 1 else list(map(thawed, states))
 
 
 def _distinct(answers: list[Answer]) -> list[Answer]:

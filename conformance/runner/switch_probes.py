@@ -7,11 +7,9 @@ case is judged with the inverted switch.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from weakref import WeakValueDictionary
 
 from conformance.abi.profile import Profile
 from conformance.abi.switches import BY_NAME, SWITCHES
@@ -217,23 +215,12 @@ def _disagreeing(result: CaseResult, how: str) -> CaseResult:
     return replace(result, outcome=Outcome.ERROR, blame=Blame.HARNESS, reason=why)
 
 
-_serial = itertools.count()
-_alive: WeakValueDictionary[int, AdaptedProfile] = WeakValueDictionary()
-
-
-@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AdaptedProfile(Profile):
-    """A profile that records which of its ``measured`` switches are read.
-
-    The model copies its worlds by pickling: the copies refer to the same profile.
-    """
+    """A profile that records which of its ``measured`` switches are read."""
 
     measured: frozenset[str]
     used: set[str] = field(default_factory=set, init=False, compare=False, repr=False)
-    serial: int = field(default_factory=_serial.__next__, init=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        _alive[self.serial] = self
 
     @classmethod
     def of(cls, profile: Profile, measured: frozenset[str]) -> AdaptedProfile:
@@ -247,10 +234,3 @@ class AdaptedProfile(Profile):
             self.used.add(switch)
         # Not super(): dataclass() makes a new class for the slots.
         return Profile.has(self, switch)
-
-    def __reduce__(self) -> tuple[Callable[[int], AdaptedProfile], tuple[int]]:
-        return _same, (self.serial,)
-
-
-def _same(serial: int) -> AdaptedProfile:
-    return _alive[serial]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import replace
 
 import pytest
@@ -203,15 +202,6 @@ def test_derived_facts_read_their_switch() -> None:
 def test_unknown_switch_is_refused() -> None:
     with pytest.raises(KeyError):
         adapted(PERSIST).has("persists")
-
-
-def test_copies_share_the_profile() -> None:
-    profile, other = adapted(EBADF), adapted(EBADF)
-    assert pickle.loads(pickle.dumps(profile)) is profile
-    assert pickle.loads(pickle.dumps([profile, other])) == [profile, other]
-    before = pickle.dumps(profile)
-    profile.has(EBADF)
-    assert pickle.dumps(profile) == before
 
 
 def test_all_worlds_of_the_model_share_the_profile() -> None:
