@@ -78,6 +78,8 @@ class Facility(StrEnum):
     SMP = "smp"
     # Memory of a device that a program can map.
     DEVICE_MEMORY = "device_memory"
+    # The 32-bit entry of a 64-bit kernel of x86.
+    IA32 = "ia32"
 
     @property
     def option(self) -> str:
@@ -96,6 +98,7 @@ _OPTION = {
     Facility.SNAPSHOT: "CONFIG_TRACER_SNAPSHOT",
     Facility.SMP: "CONFIG_SMP",
     Facility.DEVICE_MEMORY: "CONFIG_PCI",
+    Facility.IA32: "CONFIG_IA32_EMULATION",
 }
 
 

@@ -59,6 +59,7 @@ _X86_64 = {
     "seccomp": 317,
     "memfd_create": 319,
     "bpf": 321,
+    "execveat": 322,
     "io_uring_setup": 425,
 }
 # include/uapi/asm-generic/unistd.h
@@ -110,6 +111,7 @@ _GENERIC = {
     "seccomp": 277,
     "memfd_create": 279,
     "bpf": 280,
+    "execveat": 281,
     "io_uring_setup": 425,
 }
 # Calls without a generic number: the one that takes a directory, and its last arguments.

@@ -17,7 +17,7 @@ _ORDER = (
     *("peek", "poke", "store", "cat", "echo", "echo_pid", "number_in", "store_number"),
     *("mode_of", "owner_of", "names_in", "pin", "become", "set_capabilities", "refuse"),
     *("socket_pair", "message", "send_descriptor", "receive_descriptor", "int80", "read32"),
-    *("submit", "own_lines", "without_users", "without_id", "without_lengths"),
+    *("runs_ia32", "submit", "own_lines", "without_users", "without_id", "without_lengths"),
     *("without_lines", "without_times", "triggers", "records", "distinct", "perf_records"),
     *("page_records", "fork_as", "clone_as", "leave", "die", "execute", "run", "race", "raw_exit"),
     *("add", "kept", "made", "outlived"),

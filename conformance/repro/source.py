@@ -45,6 +45,11 @@ _FEATURES = (
         "CONFIG_IO_URING, and io_uring allowed",
     ),
     (
+        r"\b(int80|read32)\(",
+        "!runs_ia32()",
+        "CONFIG_IA32_EMULATION, enabled",
+    ),
+    (
         "/kprobe_events",
         f'access("{_TRACEFS}/kprobe_events", F_OK)',
         "CONFIG_KPROBE_EVENTS",

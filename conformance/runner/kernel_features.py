@@ -1,4 +1,4 @@
-"""Runtime detection of optional kernel features (perf, BPF, kprobes, io_uring).
+"""Runtime detection of optional kernel features (perf, BPF, kprobes, io_uring, …).
 
 One program of generic calls, run before the first case that needs a feature; the model never sees
 it.
@@ -7,8 +7,9 @@ it.
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Callable, Collection
-from errno import EFAULT, ENOSYS
+from errno import EFAULT, ENOSYS, ENOTDIR
 from typing import Any
 
 from conformance.abi.bpf import ATTR_SIZE, PROG_LOAD, Command, ProgramType
@@ -17,7 +18,7 @@ from conformance.client import tracefs
 from conformance.client.addresses import PAGE, READ_WRITE, SCRATCH
 from conformance.ops import bpf_assembler
 from conformance.ops.bpf_opcodes import R0
-from conformance.ops.calls import AT_FDCWD, Call, fd, path_in, sys_call
+from conformance.ops.calls import AT_FDCWD, Call, bytes_in, fd, path_in, sys_call
 from conformance.ops.memory import DEVICE_MEMORY
 from conformance.runner.guest_executor import Channel
 
@@ -26,8 +27,9 @@ _GAUGE = "uevt_facilities"
 _FIXED = 0x100022
 # MAP_SHARED | MAP_FIXED_NOREPLACE.
 _SHARED = 0x100001
-_DEVICE = 1
-_CODE, _LICENSE = SCRATCH + 256, SCRATCH + 512
+_DEVICE, _PROGRAM = 1, 2
+_CODE, _LICENSE, _ARGUMENTS = SCRATCH + 256, SCRATCH + 512, SCRATCH + 768
+_AT_EMPTY_PATH = 0x1000
 _NO_COMMAND = 1000
 _PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 # The highest possible processor number (drivers/base/cpu.c:kernel_max).
@@ -44,7 +46,8 @@ _IO_URING = "CONFIG_IO_URING=y"
 _Result = dict[str, Any]
 _Test = tuple[Facility, Callable[[_Result], bool]]
 # Configuration lines that imply a feature; CONFIG_BPF_EVENTS cannot be set directly.  None implies
-# that memory of a device may be mapped: CONFIG_IO_STRICT_DEVMEM forbids it.
+# that memory of a device may be mapped, which CONFIG_IO_STRICT_DEVMEM forbids, or that 32-bit
+# programs run, which ia32_emulation=off on the command line forbids.
 _PROMISES = {
     Facility.PERF: {_PERF},
     Facility.BPF: {_BPF},
@@ -113,7 +116,27 @@ def _trials() -> list[tuple[Call, _Test | None]]:
             sys_call("mmap", SCRATCH + PAGE, PAGE, READ_WRITE, _SHARED, fd(_DEVICE), 0),
             (Facility.DEVICE_MEMORY, _succeeds),
         ),
+        (sys_call("memfd_create", path_in(""), 0, slot=_PROGRAM), None),
+        (sys_call("write", fd(_PROGRAM), bytes_in(_IA32_PROGRAM), len(_IA32_PROGRAM)), None),
+        (["poke", _ARGUMENTS, struct.pack("<2Q", _ARGUMENTS + 8, 0).hex()], None),
+        (
+            sys_call("execveat", fd(_PROGRAM), path_in(""), _ARGUMENTS, 0, _AT_EMPTY_PATH),
+            (Facility.IA32, _misses_its_interpreter),
+        ),
     ]
+
+
+def _ia32_program() -> bytes:
+    """A program for i386 (elf(5)) that cannot start: its interpreter does not exist."""
+    interpreter = b"/dev/null/ld.so\0"
+    header = b"\x7fELF" + bytes([1, 1, 1]).ljust(12, b"\0")
+    # ET_EXEC, EM_386, and one program header: PT_INTERP.
+    header += struct.pack("<2H5I6H", 2, 3, 1, 0, 52, 0, 0, 52, 32, 1, 0, 0, 0)
+    size = len(interpreter)
+    return header + struct.pack("<8I", 3, 84, 0, 0, size, size, 4, 1) + interpreter
+
+
+_IA32_PROGRAM = _ia32_program()
 
 
 def _succeeds(result: _Result) -> bool:
@@ -127,6 +150,11 @@ def _is_implemented(result: _Result) -> bool:
 def _misses_its_buffer(result: _Result) -> bool:
     """EFAULT: the call exists and is allowed."""
     return bool(result["errno"] == EFAULT)
+
+
+def _misses_its_interpreter(result: _Result) -> bool:
+    """ENOTDIR: the kernel takes the program for one that it runs (load_elf_binary)."""
+    return bool(result["errno"] == ENOTDIR)
 
 
 def _is_positive(result: _Result) -> bool:

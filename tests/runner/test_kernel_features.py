@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from errno import EBADF, EFAULT, ENOENT, ENOSYS
+from errno import EBADF, EFAULT, ENOENT, ENOEXEC, ENOSYS, ENOTDIR
 from typing import Any
 
 from conformance import ops
@@ -16,6 +16,7 @@ from conformance.cases.case import Facility
 from conformance.client import tracefs
 from conformance.ops import SubmitWrite, View
 from conformance.ops.calls import NUMBERS, Call
+from conformance.ops.compat import Ioctl32, Mmap32, Read32, Write32, Writev32
 from conformance.ops.memory import MapDevice
 from conformance.ops.race import Race
 from conformance.results.outcome import Outcome as Came
@@ -36,6 +37,7 @@ PROFILES = [
 IMPLIED = {Facility.BPF_TRACING: {Facility.PERF, Facility.BPF}}
 BPF = 321
 IO_URING_SETUP = 425
+EXECVEAT = NUMBERS["execveat"]
 SEVERAL_PROCESSORS = re.compile(rb"CPUS\{0[-,]1\}")
 PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 
@@ -74,6 +76,8 @@ def used(program: Sequence[ops.Operation]) -> Iterator[Facility]:
                 yield Facility.SMP
             case MapDevice():
                 yield Facility.DEVICE_MEMORY
+            case Ioctl32() | Read32() | Write32() | Writev32() | Mmap32():
+                yield Facility.IA32
             case SubmitWrite():
                 yield Facility.IO_URING
             case ops.WriteFile(path=tracefs.DYNAMIC_EVENTS, data=data) if data.startswith(b"e:"):
@@ -122,7 +126,9 @@ def test_implied_features_are_not_declared() -> None:
 
 
 # A guest with every optional feature.
-FULL = Guest({IO_URING_SETUP: EFAULT}, {"/sys/devices/system/cpu/kernel_max": "63\n"})
+FULL = Guest(
+    {IO_URING_SETUP: EFAULT, EXECVEAT: ENOTDIR}, {"/sys/devices/system/cpu/kernel_max": "63\n"}
+)
 
 
 class Bare(Guest):
@@ -130,7 +136,7 @@ class Bare(Guest):
 
     def __init__(self) -> None:
         files = (PARANOID, tracefs.KPROBE_EVENTS, tracefs.DYNAMIC_EVENTS, tracefs.SNAPSHOT)
-        refused: dict[object, int] = {BPF: ENOSYS, IO_URING_SETUP: ENOSYS}
+        refused: dict[object, int] = {BPF: ENOSYS, IO_URING_SETUP: ENOSYS, EXECVEAT: ENOEXEC}
         super().__init__(refused | dict.fromkeys(files, ENOENT))
 
     def _result(self, call: Call) -> dict[str, Any]:
@@ -180,5 +186,5 @@ def test_configuration_promises_features() -> None:
     lines += ["CONFIG_HIST_TRIGGERS=y", "CONFIG_TRACER_SNAPSHOT=y"]
     assert promised_by([*lines, "CONFIG_IO_URING=y"]) >= {*promised_by(lines), Facility.IO_URING}
     lines += ["CONFIG_IO_URING=y", "CONFIG_KPROBE_EVENTS=y", "CONFIG_SMP=y"]
-    assert promised_by(lines) == {*Facility} - {Facility.DEVICE_MEMORY}
+    assert promised_by(lines) == {*Facility} - {Facility.DEVICE_MEMORY, Facility.IA32}
     assert promised_by([]) == set()
