@@ -9,7 +9,7 @@ from pathlib import Path
 
 from host.progress import Progress
 from kernels.catalog.entries import Source
-from kernels.errors import SourceUnavailable
+from kernels.errors import SourceUnavailable, UserMistake
 from kernels.sources.mirror import KERNEL_ORG, Mirror
 from kernels.sources.mirror import VARIABLE as MIRROR
 from kernels.sources.offers import Offer
@@ -32,7 +32,7 @@ class Tarballs:
         self._mirror = Mirror.configured(store, progress)
 
     def at_hand(self) -> tuple[Offer, ...]:
-        """Every version in the directory, the newest first."""
+        """Every version in the directory, the newest first.  Raises UserMistake."""
         versions: dict[str, tuple[tuple[int, ...], Path]] = {}
         for file in _directory_listing():
             if (match := tarball_of(file.name)) and wants(self._source, match):
@@ -44,7 +44,7 @@ class Tarballs:
         )
 
     def updated(self) -> Sequence[Offer]:
-        """Offers of directory and mirror.  Raises SourceUnavailable."""
+        """Offers of directory and mirror.  Raises SourceUnavailable, UserMistake."""
         try:
             return (*self.at_hand(), *self._mirror.offers(self._source))
         except SourceUnavailable as error:
@@ -82,10 +82,12 @@ def _at(file: Path, _: Path) -> Path:
 
 
 def _directory_listing() -> list[Path]:
+    """The files of the directory, none if it is not set.  Raises UserMistake."""
     directory = os.environ.get(VARIABLE)
     if not directory:
         return []
     try:
         return sorted(Path(directory).iterdir())
-    except OSError:
-        return []
+    except OSError as error:
+        what = f"{VARIABLE}={directory}: {error.strerror}"
+        raise UserMistake(what, "name a directory of tarballs, or unset it") from error

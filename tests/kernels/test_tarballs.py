@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from host.progress import silent
+from kernels.build.availability import survey
 from kernels.catalog.catalog import load_catalog
 from kernels.catalog.entries import KernelEntry, Source
-from kernels.errors import SourceUnavailable, UnknownRevision
+from kernels.errors import SourceUnavailable, UnknownRevision, UserMistake
 from kernels.sources.unpacked import SourceTrees
 from kernels.store.store import Store
 from tests.kernels.fake_make import ENTRY
@@ -92,6 +93,18 @@ def test_unset_directory_is_an_error(store: Store, monkeypatch: pytest.MonkeyPat
     with pytest.raises(SourceUnavailable, match="UEVT_TARBALLS is not set") as caught:
         SourceTrees(store, silent).resolve(of("5.19"))
     assert "a directory that has linux-5.19[.N].tar.xz" in caught.value.hint
+
+
+def test_missing_directory_is_an_error_and_not_empty(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A misspelt directory must not make a host fetch what it has."""
+    monkeypatch.setenv("UEVT_TARBALLS", f"{tmp_path}/tarbals")
+    named = f"UEVT_TARBALLS={tmp_path}/tarbals: No such file or directory"
+    with pytest.raises(UserMistake, match=named):
+        SourceTrees(store, silent).resolve(of("5.19"))
+    with pytest.raises(UserMistake, match=named):
+        survey([of("5.19")], store)
 
 
 def test_missing_revision_is_refused(store: Store, directory: Path) -> None:
