@@ -14,6 +14,7 @@ import pytest
 from conformance.abi.bugs import BUGS
 from conformance.abi.profile import Profile, in_range
 from conformance.abi.switches import BY_NAME, DERIVED
+from conformance.client.user_events import UserEvents as UserEvents
 from conformance.results.case_result import CASE_ID
 from conformance.results.outcome import Level
 

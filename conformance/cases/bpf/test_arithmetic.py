@@ -3,9 +3,8 @@
 Operands come from a map, so that the verifier cannot fold them.
 """
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.bpf_arithmetic_programs import Computer, keep
-from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import (
     alu32_imm,
     alu32_reg,

@@ -2,10 +2,9 @@
 
 import mmap
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.client.bpf import Bpf
 from conformance.client.tracefs import DATA
-from conformance.client.user_events import UserEvents
 
 SPEC = "kernel/bpf/hashtab.c:htab_map_update_elem"
 DOC = "include/uapi/linux/bpf.h@v4.1: commands about elements answer zero or a negative error"

@@ -2,10 +2,9 @@
 
 import struct
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.client.addresses import BUFFER, STRING
 from conformance.client.bpf import Bpf
-from conformance.client.user_events import UserEvents
 
 SPEC = "kernel/bpf/syscall.c:bpf_prog_load"
 DOC = "include/uapi/linux/bpf.h@v4.1"

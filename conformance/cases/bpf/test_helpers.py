@@ -2,10 +2,9 @@
 
 import struct
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import UserEvents, surface, variants
 from conformance.cases.support.bpf_arithmetic_programs import Computer, keep
 from conformance.client.bpf import Bpf, Map
-from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import (
     Label,
     Piece,

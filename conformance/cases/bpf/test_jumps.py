@@ -1,9 +1,8 @@
 """Jumps of eBPF programs, executed, and return values."""
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import UserEvents, surface, variants
 from conformance.cases.support.bpf_arithmetic_programs import Computer, keep
 from conformance.client.bpf import Bpf
-from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import (
     Label,
     Piece,

@@ -5,7 +5,7 @@ called: here by a write(2) to user_events_data.
 """
 
 from conformance import ops
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.kprobes import (
     PLAIN,
     SAMPLE,
@@ -17,7 +17,6 @@ from conformance.cases.support.kprobes import (
 )
 from conformance.cases.support.perf_samples import without_raw
 from conformance.client.bpf import Bpf
-from conformance.client.user_events import UserEvents
 
 case = surface(
     "bpf",

@@ -1,10 +1,9 @@
 """Context of kprobe programs: registers, and kernel memory."""
 
 from conformance.abi.bpf import Helper
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.kprobes import KEY, KPROBE, add_kprobe, listen_to
 from conformance.client.bpf import Bpf, Map
-from conformance.client.user_events import UserEvents
 from conformance.ops import bpf_assembler
 from conformance.ops.bpf_assembler import Piece
 from conformance.ops.bpf_opcodes import R0, R1, R2, R3, R4, R6, R10, Alu, Jump, Size

@@ -2,7 +2,7 @@
 
 import os
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.kprobes import (
     KPROBE,
     PLAIN,
@@ -18,7 +18,6 @@ from conformance.cases.support.kprobes import (
 from conformance.client.bpf import Bpf
 from conformance.client.perf import open_raw, open_stored, store_id
 from conformance.client.tracefs import KPROBES
-from conformance.client.user_events import UserEvents
 
 case = surface(
     "bpf",

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import UserEvents, surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.bpf import Bpf
 from conformance.client.bpf_program import LogBuffer
-from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import (
     Piece,
     alu64_imm,

@@ -1,9 +1,8 @@
 """BPF_MAP_CREATE: map types, attributes, and the lifetime of a map."""
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.bpf import Bpf
-from conformance.client.user_events import UserEvents
 
 SPEC = "kernel/bpf/syscall.c:bpf_map_release"
 DOC = (

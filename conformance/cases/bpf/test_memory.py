@@ -1,9 +1,8 @@
 """Loads, stores and registers of eBPF programs, executed."""
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import UserEvents, surface, variants
 from conformance.cases.support.bpf_arithmetic_programs import Computer, keep
 from conformance.client.bpf import Bpf
-from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import (
     Label,
     alu64_imm,

@@ -1,9 +1,8 @@
 """BPF_MAP_GET_NEXT_KEY: iterating over maps."""
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import UserEvents, surface, variants
 from conformance.client.bpf import Bpf, Map
 from conformance.client.process import Process
-from conformance.client.user_events import UserEvents
 
 DOC = (
     "include/uapi/linux/bpf.h@v4.1: BPF_MAP_GET_NEXT_KEY looks a key up and gives the next, "

@@ -1,10 +1,9 @@
 """BPF_PROG_LOAD: types, licenses, attaching and lifetime of programs."""
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.client.addresses import BUFFER, STRING
 from conformance.client.bpf import Bpf
 from conformance.client.tracefs import DATA
-from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import (
     Label,
     Piece,

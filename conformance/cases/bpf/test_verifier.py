@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import UserEvents, surface, variants
 from conformance.client.bpf import Bpf
-from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import (
     Instruction,
     Label,

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.client.bpf import Bpf, Map
 from conformance.client.tracefs import DATA
-from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import (
     Instruction,
     Label,

@@ -1,9 +1,8 @@
 """bpftrace attaches to user events, and its programs never run."""
 
-from conformance.cases.case import surface
+from conformance.cases.case import UserEvents, surface
 from conformance.cases.support.consumers import BPFTRACE
 from conformance.client.programs import Programs
-from conformance.client.user_events import UserEvents
 
 case = surface(
     "consumers",

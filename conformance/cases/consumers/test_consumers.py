@@ -2,11 +2,10 @@
 
 import struct
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.consumers import PERF, PERF_OPENED, PERF_STAT, TRACE_CMD, Consumer
 from conformance.cases.support.status_text import used_by
 from conformance.client.programs import Programs
-from conformance.client.user_events import UserEvents
 
 SPEC = "user_event_create_print_fmt"
 DOC = "Overview: user processes create events that existing tools such as ftrace and perf show"

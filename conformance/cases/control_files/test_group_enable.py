@@ -2,10 +2,9 @@
 
 import os
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance
 from conformance.client.files import File
-from conformance.client.user_events import UserEvents
 
 SPEC = "trace_events.c:system_enable_write"
 DOC = "events.rst@v6.12: Via the 'enable' toggle: 0, 1, X or ? is shown"

@@ -2,11 +2,10 @@
 
 import os
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance
 from conformance.client.process import Process
 from conformance.client.tracefs import Tracefs
-from conformance.client.user_events import UserEvents
 
 DOC = "ftrace.rst@v6.12"
 case = surface("pid_filter", doc=DOC, level="detail", tier="full", isolation="global")

@@ -2,9 +2,8 @@
 
 import os
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance
-from conformance.client.user_events import UserEvents
 
 SPEC = "trace_events.c:__ftrace_set_clr_event_nolock"
 DOC = "events.rst@v6.12: Via the 'set_event' interface: names are those of available_events"

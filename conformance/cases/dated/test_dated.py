@@ -10,7 +10,7 @@ import struct
 
 from conformance import ops
 from conformance.abi.uapi import DIAG_IOCSUNREG
-from conformance.cases.case import doc, spec, surface
+from conformance.cases.case import UserEvents, doc, spec, surface
 from conformance.cases.support.format_text import print_fmt_of
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
 from conformance.client.addresses import BUFFER, PAGE
@@ -18,7 +18,6 @@ from conformance.client.bpf import Bpf
 from conformance.client.bpf_program import LogBuffer
 from conformance.client.credentials import Directory
 from conformance.client.tracefs import EVENTS, STATUS
-from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import exit_insn, mov64_imm
 from conformance.ops.bpf_opcodes import R0
 

@@ -1,9 +1,8 @@
 """Dated changes of filters and of probes on user events."""
 
-from conformance.cases.case import doc, spec, surface
+from conformance.cases.case import UserEvents, doc, spec, surface
 from conformance.cases.support.eprobes import add_eprobe, remove_eprobe
 from conformance.client.tracefs import KPROBES
-from conformance.client.user_events import UserEvents
 
 case = surface("dated", doc="events.rst@v6.12: Event filtering: silent", level="detail")
 

@@ -1,8 +1,7 @@
 """Dated changes of histograms."""
 
-from conformance.cases.case import doc, spec, surface
+from conformance.cases.case import UserEvents, doc, spec, surface
 from conformance.cases.support.error_log import clear_errors
-from conformance.client.user_events import UserEvents
 
 SPEC = "trace_events_hist.c"
 DOC = "histogram.rst@v6.12: Hist trigger: silent"

@@ -2,13 +2,12 @@
 
 import os
 
-from conformance.cases.case import doc, spec, surface
+from conformance.cases.case import UserEvents, doc, spec, surface
 from conformance.cases.support.eprobes import add_eprobe, remove_eprobe
 from conformance.cases.support.instances import create_instance
 from conformance.client.credentials import Credentials
 from conformance.client.perf import PERIOD, RAW, PerfAttr, open_perf
 from conformance.client.tracefs import ROOT
-from conformance.client.user_events import UserEvents
 from conformance.ops.credentials import CLONE_NEWNS
 
 case = surface("dated", doc="ftrace.rst@v6.12: silent", level="detail", isolation="global")

@@ -1,10 +1,9 @@
 """Dated changes of matching and writing: definitions that match, and what a write may contain."""
 
-from conformance.cases.case import doc, spec, surface
+from conformance.cases.case import UserEvents, doc, spec, surface
 from conformance.cases.support.bpf_recorder import Recorder
 from conformance.client.addresses import PAGE
 from conformance.client.perf import COUNTING, open_perf
-from conformance.client.user_events import UserEvents
 
 DOC = "Command Format: fields follow the name; silent about when two definitions are equal"
 case = surface("dated", doc=DOC, level="behaviour")

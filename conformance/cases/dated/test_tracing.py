@@ -1,10 +1,9 @@
 """Dated changes of the generic tracing code: formats, ids, records and their text."""
 
-from conformance.cases.case import doc, spec, surface
+from conformance.cases.case import UserEvents, doc, spec, surface
 from conformance.cases.support.format_text import fields_of
 from conformance.client.files import File
 from conformance.client.tracefs import TRACE
-from conformance.client.user_events import UserEvents
 from conformance.ops import View
 
 case = surface("dated", spec="trace_output.c", level="detail")

@@ -5,9 +5,8 @@ More cases of formats are in registration/test_multi_format_delete.
 
 import os
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST, leave_event, persist_flag
-from conformance.client.user_events import UserEvents
 
 SPEC = "delete_user_event"
 DOC = "Deleting: succeeds only if no references are left in user and kernel space"

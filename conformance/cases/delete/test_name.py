@@ -3,11 +3,10 @@
 import mmap
 
 from conformance.abi.uapi import DIAG_IOCSDEL
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.error_pairs import pairs
 from conformance.cases.support.registration import PERSIST, leave_event
 from conformance.client.addresses import PROT_NONE
-from conformance.client.user_events import UserEvents
 
 DOC = "Deleting: the argument is one string, the name of the event"
 case = surface("delete", doc=DOC, level="behaviour")

@@ -2,10 +2,9 @@
 
 import os
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.client.files import File
 from conformance.client.tracefs import DYNAMIC_EVENTS
-from conformance.client.user_events import UserEvents
 
 case = surface("dynamic_events", level="behaviour", needs="lasting_events")
 

@@ -1,8 +1,7 @@
 """User events and kernel events of the same name do not affect each other."""
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.status_text import whole_status
-from conformance.client.user_events import UserEvents
 
 SPEC = "delete_user_event"
 DOC = "Registering: events show up under the subsystem user_events; silent about kernel events"

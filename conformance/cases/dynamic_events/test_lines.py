@@ -2,10 +2,9 @@
 
 import os
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.client.files import File
 from conformance.client.tracefs import DYNAMIC_EVENTS
-from conformance.client.user_events import UserEvents
 
 SPEC = "trace.c:trace_parse_run_command; trace_probe.c:trace_probe_create"
 DOC = "Overview: gives no limit; the log message speaks of less than 4094 characters"

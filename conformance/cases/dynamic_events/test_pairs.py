@@ -2,11 +2,10 @@
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import UserEvents, surface, variants
 from conformance.cases.support.error_pairs import pairs
 from conformance.client.files import File
 from conformance.client.tracefs import DYNAMIC_EVENTS, MAXIMUM
-from conformance.client.user_events import UserEvents
 
 case = surface(
     "dynamic_events",

@@ -3,10 +3,9 @@
 Several processes, fork and changing memory are in test_memory.
 """
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.perf import open_perf
-from conformance.client.user_events import UserEvents
 
 SPEC = "user_event_enabler_create: the present state is reflected"
 DOC = "Status: the kernel updates the registered bit as tools attach and detach"

@@ -3,9 +3,8 @@
 A page of a device can be faulted in, but not pinned.
 """
 
-from conformance.cases.case import spec, surface
+from conformance.cases.case import UserEvents, spec, surface
 from conformance.client.memory import map_device, minor_faults
-from conformance.client.user_events import UserEvents
 
 case = surface(
     "enable",

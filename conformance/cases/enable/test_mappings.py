@@ -1,9 +1,8 @@
 """Enable word in memory that is remapped, discarded, or backed by a file; and after fork."""
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.memory import discard, memory_file, move, move_to
-from conformance.client.user_events import UserEvents
 
 SPEC = "user_event_enabler_fault_fixup"
 DOC = "Status: the kernel updates the registered bit; silent about memory that changes"

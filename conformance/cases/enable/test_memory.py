@@ -1,7 +1,6 @@
 """Enable word in several processes, after fork, and in memory that changes."""
 
-from conformance.cases.case import doc, spec, surface, variants
-from conformance.client.user_events import UserEvents
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 
 SPEC = "user_events_ioctl_unreg: current->user_event_mm"
 DOC = "Unregistering: fork() retains registered events; each process unregisters its own"

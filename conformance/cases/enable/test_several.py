@@ -1,8 +1,7 @@
 """Several enable words, bits and events: which of them change together."""
 
-from conformance.cases.case import doc, surface
+from conformance.cases.case import UserEvents, doc, surface
 from conformance.client.data_file import DataFile, Word
-from conformance.client.user_events import UserEvents
 
 DOC = "Status: the kernel updates the registered bit as tools attach and detach"
 case = surface("enable", doc=DOC, level="behaviour", profiles="6.4..", tier="full")

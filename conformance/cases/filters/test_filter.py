@@ -1,8 +1,7 @@
 """ftrace filters on the fields of user events: which records pass, and the filter of a system."""
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.client.perf import open_perf
-from conformance.client.user_events import UserEvents
 
 DOC = "events.rst@v6.12"
 case = surface("filter", spec="trace_events_filter.c:select_comparison_fn", doc=DOC, level="detail")

@@ -1,7 +1,6 @@
 """Lifetime of an ftrace filter: what shows it, and what it survives."""
 
-from conformance.cases.case import doc, surface
-from conformance.client.user_events import UserEvents
+from conformance.cases.case import UserEvents, doc, surface
 
 case = surface("filter", spec="trace_events.c:remove_event_file_dir", level="detail", tier="full")
 

@@ -1,7 +1,6 @@
 """Filters that compare a number with a CPU set, CPUS{...}, supported since 6.6."""
 
-from conformance.cases.case import spec, surface, variants
-from conformance.client.user_events import UserEvents
+from conformance.cases.case import UserEvents, spec, surface, variants
 
 DOC = (
     "events.rst@v6.12: Event filtering: CPUS{} holds a list of processors, for scalar fields "

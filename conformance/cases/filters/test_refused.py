@@ -2,9 +2,8 @@
 
 import os
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.error_log import clear_errors
-from conformance.client.user_events import UserEvents
 
 DOC = "events.rst@v6.12: Event filtering: an error is shown with its place"
 case = surface("filter", spec="trace_events.c", doc=DOC, level="detail")

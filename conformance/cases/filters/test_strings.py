@@ -2,8 +2,7 @@
 
 import struct
 
-from conformance.cases.case import spec, surface, variants
-from conformance.client.user_events import UserEvents
+from conformance.cases.case import UserEvents, spec, surface, variants
 
 DOC = "events.rst@v6.12: Event filtering: ==, != and ~ for string fields"
 case = surface("filter", doc=DOC, level="detail", profiles="6.4..")

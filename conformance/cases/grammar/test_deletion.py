@@ -3,9 +3,8 @@
 Kernels before 6.4 compare fields only here.
 """
 
-from conformance.cases.case import doc, surface
+from conformance.cases.case import UserEvents, doc, surface
 from conformance.cases.support.field_pairs import CANONICAL, DIFFERENT, SAME, SELF_MISMATCHES
-from conformance.client.user_events import UserEvents
 
 DOC = (
     "Deleting: dynamic_events deletes one format of an event; silent about what makes formats equal"

@@ -3,9 +3,8 @@
 Every definition of fixtures/definitions.toml goes through DIAG_IOCSREG and through dynamic_events.
 """
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.definition_corpus import Group, load_definitions
-from conformance.client.user_events import UserEvents
 
 DOC = "Overview: dynamic_events takes the format of the ioctl after u:; silent about its limits"
 case = surface("grammar", spec="user_event_parse_field", doc=DOC, level="behaviour")

@@ -1,9 +1,8 @@
 """Event names as directory entries: what listing events/user_events returns."""
 
-from conformance.cases.case import spec, surface, variants
+from conformance.cases.case import UserEvents, spec, surface, variants
 from conformance.client.credentials import Directory
 from conformance.client.tracefs import EVENTS
-from conformance.client.user_events import UserEvents
 
 SPEC = "fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:verify_dirent_name"
 DOC = "Registering: events show up in tracefs like any other event; silent about odd names"

@@ -1,8 +1,7 @@
 """Registration strings of existing events: which fields match."""
 
-from conformance.cases.case import surface
+from conformance.cases.case import UserEvents, surface
 from conformance.cases.support.field_pairs import CANONICAL, DIFFERENT, SAME, SELF_MISMATCHES, Pairs
-from conformance.client.user_events import UserEvents
 
 DOC = (
     "Registering: without MULTI_FORMAT another format blocks a program; silent about what "

@@ -1,7 +1,6 @@
 """Registration strings: event names and text flags."""
 
-from conformance.cases.case import doc, spec, surface, variants
-from conformance.client.user_events import UserEvents
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 
 DOC = "Command Format: the name comes first; silent about its characters and length"
 case = surface("grammar", spec="user_event_parse", doc=DOC, level="behaviour")

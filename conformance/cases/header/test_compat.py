@@ -3,12 +3,11 @@
 import os
 import struct
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.status_page import PROT_READ, StatusPage, length_of
 from conformance.cases.support.status_text import without_maximum
 from conformance.client.tasks import LOW, Task, first_task
 from conformance.client.tracefs import DATA, STATUS
-from conformance.client.user_events import UserEvents
 from conformance.ops.compat import Writev32
 
 SPEC = "fs/ioctl.c:compat_sys_ioctl, user_data_fops has no compat_ioctl"

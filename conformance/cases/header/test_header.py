@@ -7,10 +7,9 @@ import os
 import struct
 from collections.abc import Mapping
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.client.data_file import DataFile, Word
 from conformance.client.tracefs import STATUS
-from conformance.client.user_events import UserEvents
 
 DOC = (
     "include/uapi/linux/user_events.h@v6.12: three ioctls of type '*', numbered 0 to 2, each "

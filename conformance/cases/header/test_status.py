@@ -5,9 +5,8 @@ Structures are laid out by hand here: the literal is the byte offset.
 
 import struct
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.status_page_registration import IOCSREG, ioctl_error, overlay, reg_of
-from conformance.client.user_events import UserEvents
 
 SPEC = "user_events_ioctl_reg"
 DOC = "include/linux/user_events.h@v5.19"

@@ -1,8 +1,7 @@
 """Histogram actions: synthetic events generated from user events, and saved values."""
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.error_log import clear_errors
-from conformance.client.user_events import UserEvents
 
 SPEC = "trace_events_synth.c"
 DOC = "histogram.rst@v6.12: Hist trigger 'handlers' and 'actions'"

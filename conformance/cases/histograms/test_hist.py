@@ -2,8 +2,7 @@
 
 import struct
 
-from conformance.cases.case import surface, variants
-from conformance.client.user_events import UserEvents
+from conformance.cases.case import UserEvents, surface, variants
 
 DOC = "histogram.rst@v6.12: hist triggers"
 case = surface("hist", doc=DOC, level="detail", tier="full", facilities="hist")

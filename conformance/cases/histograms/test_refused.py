@@ -1,8 +1,7 @@
 """Histograms and variables that are rejected, and what error_log says."""
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.error_log import clear_errors
-from conformance.client.user_events import UserEvents
 
 SPEC = "trace_events_hist.c"
 DOC = "histogram.rst@v6.12"

@@ -3,10 +3,9 @@
 import os
 import struct
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.error_log import clear_errors
 from conformance.cases.support.instances import create_instance
-from conformance.client.user_events import UserEvents
 
 DOC = "histogram.rst@v6.12: Histogram variables"
 case = surface("hist", doc=DOC, level="detail", tier="full", facilities="hist")

@@ -4,11 +4,10 @@ A program is attached to a perf event on the user event.  It stores its context,
 the context points to, for the case to compare.  With the flag BPF_ITER these are the iovecs.
 """
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.bpf_context import DATA, IN_KERNEL, IN_USER, INDEX, PAYLOAD, WRITTEN
 from conformance.cases.support.bpf_recorder import KERNEL, Recorder
 from conformance.client.perf import open_perf
-from conformance.client.user_events import UserEvents
 
 case = surface(
     "bpf_context",

@@ -2,12 +2,11 @@
 
 from conformance import ops
 from conformance.abi.bpf import ProgramType
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.bpf_context import DATA, IN_KERNEL, IN_USER, INDEX, PAYLOAD, WRITTEN
 from conformance.cases.support.bpf_recorder import KERNEL, Recorder
 from conformance.client.bpf import Bpf
 from conformance.client.perf import PerfAttr, open_perf
-from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import exit_insn, ldx_mem
 from conformance.ops.bpf_opcodes import R0, R1, Size
 

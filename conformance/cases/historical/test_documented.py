@@ -5,10 +5,9 @@ the first release has a later edition.  docs/seeds.md lists their statements.  E
 of the examples where the text that shows them is compared.
 """
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.format_text import fields_of
 from conformance.cases.support.status_text import without_maximum
-from conformance.client.user_events import UserEvents
 
 case = surface("documented", level="behaviour")
 

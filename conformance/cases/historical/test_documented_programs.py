@@ -8,11 +8,10 @@ import os
 import struct
 from collections.abc import Callable
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.format_text import fields_of
 from conformance.cases.support.status_page import map_page
 from conformance.client.data_file import Registration
-from conformance.client.user_events import UserEvents
 
 SPEC = "user_events_write_core"
 DOC = "Writing Data: the write index is at the start, the payload follows"

@@ -2,10 +2,9 @@
 
 import os
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.rfc_v1 import bound_data
 from conformance.client.rfc_v1 import register
-from conformance.client.user_events import UserEvents
 
 DOC = (
     "trace_events_user.c@rfc-v1, message of the patch: `ue:` and what the ioctl takes, "

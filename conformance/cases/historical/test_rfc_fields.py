@@ -3,10 +3,9 @@
 A field that does not parse is never an error: it and all fields after it are left out.
 """
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.format_text import fields_of, print_fmt_of
 from conformance.client.rfc_v1 import register
-from conformance.client.user_events import UserEvents
 
 DOC = "trace_events_user.c@rfc-v1: too few columns, or a number that is none, is EINVAL"
 case = surface("rfc", spec="user_event_parse_field", doc=DOC, level="behaviour", profiles="rfc-v1")

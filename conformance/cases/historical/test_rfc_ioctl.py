@@ -3,13 +3,12 @@
 import mmap
 import os
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.rfc_v1 import bound_data
 from conformance.client.addresses import KERNEL_HALF
 from conformance.client.data_file import DataFile
 from conformance.client.rfc_v1 import delete_at, local_offset, register
 from conformance.client.tracefs import DATA, MMAP, STATUS
-from conformance.client.user_events import UserEvents
 
 DOC = "trace_events_user.c@rfc-v1, message of the patch"
 case = surface("rfc", spec="delete_user_event", doc=DOC, level="behaviour", profiles="rfc-v1")

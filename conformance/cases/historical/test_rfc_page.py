@@ -2,7 +2,7 @@
 
 import os
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.rfc_v1 import bound_data, page_of
 from conformance.cases.support.status_page import (
     PROT_READ,
@@ -15,7 +15,6 @@ from conformance.client.addresses import PROT_NONE
 from conformance.client.files import File
 from conformance.client.rfc_v1 import register
 from conformance.client.tracefs import DATA, MMAP
-from conformance.client.user_events import UserEvents
 
 DOC = (
     "trace_events_user.c@rfc-v1, message of the patch: one file is mapped, the other takes "

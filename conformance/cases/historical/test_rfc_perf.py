@@ -1,10 +1,9 @@
 """perf as a tracer in the first version: the byte, the lines, and the samples."""
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.rfc_v1 import bound_data, enabled_data, page_of
 from conformance.client.perf import COUNTING, PerfAttr, open_perf
 from conformance.client.rfc_v1 import register
-from conformance.client.user_events import UserEvents
 
 DOC = "trace_events_user.c@rfc-v1, message of the patch: data get into perf"
 case = surface("rfc", doc=DOC, level="behaviour", profiles="rfc-v1", facilities="perf")

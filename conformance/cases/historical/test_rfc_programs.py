@@ -5,14 +5,13 @@ the context points to, for the case to compare.
 """
 
 from conformance.abi.bpf import ProgramType
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.bpf_recorder import Recorder
 from conformance.cases.support.rfc_v1 import bound_data, page_of
 from conformance.client.bpf import Bpf
 from conformance.client.data_file import DataFile
 from conformance.client.perf import PerfAttr, PerfEvent, open_perf
 from conformance.client.rfc_v1 import register
-from conformance.client.user_events import UserEvents
 from conformance.ops.bpf_assembler import exit_insn, ldx_mem
 from conformance.ops.bpf_opcodes import R0, R1, Size
 

@@ -2,11 +2,10 @@
 
 import os
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.rfc_v1 import bound_data, page_of
 from conformance.client.addresses import KERNEL_HALF
 from conformance.client.rfc_v1 import register, register_at
-from conformance.client.user_events import UserEvents
 
 SPEC = "register_user_event: find_first_zero_bit"
 DOC = "trace_events_user.c@rfc-v1: a command is the name, then fields, each after a semicolon"

@@ -2,11 +2,10 @@
 
 import os
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.rfc_v1 import bound_data, enabled_data
 from conformance.client.addresses import KERNEL_HALF
 from conformance.client.rfc_v1 import register
-from conformance.client.user_events import UserEvents
 
 DOC = (
     "trace_events_user.c@rfc-v1, message of the patch: the payload is written to the "

@@ -1,10 +1,9 @@
 """Files of tracefs instances: filters and triggers, and no files to create events with."""
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.error_log import clear_errors
 from conformance.cases.support.instances import create_instance, enabled_in
 from conformance.cases.support.trace_text import u8_lines
-from conformance.client.user_events import UserEvents
 
 SPEC = "fs/namei.c"
 DOC = "ftrace.rst@v6.12: Instances: events of an instance are its own"

@@ -2,10 +2,9 @@
 
 import os
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance
 from conformance.client.tracefs import Tracefs
-from conformance.client.user_events import UserEvents
 
 DOC = "Deleting: events auto-delete when no references are left, in user and kernel space"
 case = surface("instance", doc=DOC, level="contract", tier="full", isolation="global")

@@ -2,9 +2,8 @@
 
 import os
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance, enabled_in
-from conformance.client.user_events import UserEvents
 
 SPEC = "trace.c:__remove_instance; trace_events.c:event_trace_del_tracer"
 DOC = "ftrace.rst@v6.12: Instances: events of an instance are its own"

@@ -1,9 +1,8 @@
 """Triggers in tracefs instances: they act in their instance, and hold the event."""
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance, enabled_in
 from conformance.cases.support.trace_text import u8_lines
-from conformance.client.user_events import UserEvents
 
 SPEC = "trace_events_trigger.c"
 DOC = "ftrace.rst@v6.12: Instances: events of an instance are its own, with what is set on them"

@@ -2,12 +2,11 @@
 
 import struct
 
-from conformance.cases.case import spec, surface, variants
+from conformance.cases.case import UserEvents, spec, surface, variants
 from conformance.client.allocations import Allocations
 from conformance.client.memory import discard
 from conformance.client.perf import open_perf
 from conformance.client.tracefs import MAXIMUM
-from conformance.client.user_events import UserEvents
 
 case = surface(
     "lifetime",

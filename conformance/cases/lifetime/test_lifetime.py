@@ -1,10 +1,9 @@
 """Lifetime of an event: what holds references, and what remains after the last one."""
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.cases.support.registration import persist_flag
 from conformance.client.data_file import Word
-from conformance.client.user_events import UserEvents
 
 case = surface(
     "lifetime",

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 
-from conformance.cases.case import spec, surface, variants
+from conformance.cases.case import UserEvents, spec, surface, variants
 from conformance.client.addresses import PAGE
 from conformance.client.process import Process
 from conformance.client.races import RaceCalls, race, track
 from conformance.client.tasks import first_task
 from conformance.client.tracefs import DYNAMIC_EVENTS
-from conformance.client.user_events import UserEvents
 from conformance.ops import Operation
 
 case = surface(

@@ -1,10 +1,9 @@
 """USER_EVENT_REG_PERSIST: events that stay until they are deleted, and the permission for it."""
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
 from conformance.client.tracefs import MULTI_SYSTEM
-from conformance.client.user_events import UserEvents
 
 SPEC = "user_event_last_ref"
 DOC = "Deleting: an event that persists exists until DIAG_IOCSDEL"

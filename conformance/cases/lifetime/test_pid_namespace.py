@@ -2,12 +2,11 @@
 
 import os
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.credentials import Credentials
 from conformance.client.perf import RAW, TID, PerfAttr, open_perf
 from conformance.client.tasks import Task, first_task
-from conformance.client.user_events import UserEvents
 from conformance.ops import WriteFile
 from conformance.ops.credentials import CLONE_NEWPID
 

@@ -1,8 +1,7 @@
 """Lifetime of an event whose processes fork and exit, or leave a tracer behind."""
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
-from conformance.client.user_events import UserEvents
 
 case = surface(
     "lifetime",

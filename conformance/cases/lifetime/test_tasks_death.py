@@ -1,9 +1,8 @@
 """Death of processes that hold events: exit, exit_group, SIGKILL, at any moment."""
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.tasks import first_task
-from conformance.client.user_events import UserEvents
 
 case = surface(
     "tasks",

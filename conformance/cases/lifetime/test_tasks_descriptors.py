@@ -1,13 +1,12 @@
 """Descriptors passed between processes, and a full descriptor table."""
 
 from conformance import ops
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.data_file import DataFile
 from conformance.client.process import Process
 from conformance.client.tasks import first_task
 from conformance.client.tracefs import DATA
-from conformance.client.user_events import UserEvents
 from conformance.ops import Observation, tasks
 
 DOC = "Registering: write_index is unique to the descriptor; silent about passing descriptors"

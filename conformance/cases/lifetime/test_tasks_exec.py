@@ -1,9 +1,8 @@
 """execve(2): registrations end; inherited descriptors keep their events and indices."""
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.tasks import first_task
-from conformance.client.user_events import UserEvents
 from conformance.ops import View
 from conformance.ops.tasks import CLONE_FILES, CLONE_VM
 

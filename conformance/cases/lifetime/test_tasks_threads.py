@@ -3,10 +3,9 @@
 With a known bug a task that is older than the first registration has a list of its own.
 """
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.tasks import first_task
-from conformance.client.user_events import UserEvents
 from conformance.ops.tasks import CLONE_FILES, CLONE_SIGHAND, CLONE_VM, THREAD
 
 DOC = "Registering: speaks of processes; silent about threads and shared memory"

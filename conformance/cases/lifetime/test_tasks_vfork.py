@@ -3,10 +3,9 @@
 With a known bug it has a list of its own if its parent had not registered.
 """
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.tasks import first_task
-from conformance.client.user_events import UserEvents
 from conformance.ops.tasks import CLONE_VFORK
 
 DOC = "Unregistering: fork() retains registered events; silent about vfork()"

@@ -3,7 +3,7 @@
 The context that the first proposals defined for them was removed before 5.18.
 """
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.kprobes import (
     KPROBE,
     SOCKET_FILTER,
@@ -16,7 +16,6 @@ from conformance.cases.support.perf_samples import A_SAMPLE, A
 from conformance.cases.support.status_text import used_by
 from conformance.client.bpf import Bpf
 from conformance.client.perf import COUNTING, open_perf
-from conformance.client.user_events import UserEvents
 
 case = surface("perf", level="detail", tier="full", facilities="bpf_tracing")
 

@@ -2,11 +2,10 @@
 
 import mmap
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.perf_samples import A_SAMPLE, B_SAMPLE, A
 from conformance.client.addresses import PAGE
 from conformance.client.perf import COUNTING, PerfAttr, open_perf
-from conformance.client.user_events import UserEvents
 
 SPEC = "kernel/events/core.c"
 DOC = "include/uapi/linux/perf_event.h@v6.12"

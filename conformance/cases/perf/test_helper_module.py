@@ -6,11 +6,10 @@ perf attaches or detaches; a write calls any probe at once.
 
 from collections.abc import Callable
 
-from conformance.cases.case import doc, spec, surface
+from conformance.cases.case import UserEvents, doc, spec, surface
 from conformance.cases.support.status_page import map_page
 from conformance.cases.support.writing import RECORD
 from conformance.client.data_file import DataFile, Registration
-from conformance.client.user_events import UserEvents
 
 SPEC = "user_events_write_core: any enabled key of the tracepoint"
 DOC = "Status: silent about tracers other than ftrace and perf"

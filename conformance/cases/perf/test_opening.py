@@ -2,7 +2,7 @@
 
 import mmap
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.status_text import used_by
 from conformance.client.addresses import ATTR
 from conformance.client.perf import (
@@ -14,7 +14,6 @@ from conformance.client.perf import (
     open_stored,
     store_id,
 )
-from conformance.client.user_events import UserEvents
 
 SPEC = "kernel/events/core.c:perf_mmap"
 DOC = "include/uapi/linux/perf_event.h@v6.12: config of a tracepoint is the number of its event"

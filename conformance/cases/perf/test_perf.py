@@ -1,10 +1,9 @@
 """perf as a tracer: enable words, status, and references."""
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.status_page import map_page
 from conformance.cases.support.status_text import used_by, whole_status
 from conformance.client.perf import COUNTING, PerfAttr, open_perf
-from conformance.client.user_events import UserEvents
 
 DOC = "Status: the bit is updated as tools attach to the event and detach from it"
 case = surface("perf", doc=DOC, level="behaviour", tier="full", facilities="perf")

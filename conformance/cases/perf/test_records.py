@@ -1,9 +1,8 @@
 """perf samples of user events, byte by byte."""
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.perf_samples import A_SAMPLE, B_SAMPLE, A, without_raw
 from conformance.client.perf import IP, PERIOD, RAW, TID, PerfAttr, open_perf
-from conformance.client.user_events import UserEvents
 
 SPEC = "user_event_perf"
 DOC = "Overview: written data can be viewed by ftrace and perf; silent about the bytes of a sample"

@@ -1,10 +1,9 @@
 """Records that perf does not get: filters, invalid payloads, and the result of the write."""
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.perf_samples import A, without_raw
 from conformance.client.addresses import PAGE
 from conformance.client.perf import PERIOD, PerfAttr, open_perf
-from conformance.client.user_events import UserEvents
 
 SPEC = "trace_events_filter.c"
 case = surface("perf", spec=SPEC, level="detail", needs="perf_sink", facilities="perf")

@@ -2,13 +2,12 @@
 
 import os
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.registration import PERSIST
 from conformance.cases.support.tracefs_permissions import USER, try_open
 from conformance.client.credentials import Credentials
 from conformance.client.files import File
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, MAXIMUM, STATUS
-from conformance.client.user_events import UserEvents
 from conformance.ops.credentials import Capability
 
 SPEC = "user_event_capable"

@@ -1,8 +1,7 @@
 """seccomp filters on the system calls of user_events programs."""
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.client.credentials import Credentials
-from conformance.client.user_events import UserEvents
 from conformance.ops.credentials import Capability
 
 case = surface("rights", spec="kernel/seccomp.c:__seccomp_filter", level="detail", tier="full")

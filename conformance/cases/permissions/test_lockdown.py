@@ -2,14 +2,13 @@
 
 import os
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.lockdown import LOCKDOWN, lock_down, lockdown_administrator
 from conformance.cases.support.tracefs_permissions import USER, open_to_users, try_open
 from conformance.client.credentials import Credentials
 from conformance.client.files import File
 from conformance.client.perf import REGS, PerfAttr, open_perf, open_raw
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, STATUS, TRACE, TRACING_ON
-from conformance.client.user_events import UserEvents
 
 DOC = "nothing is said of lockdown"
 case = surface("rights", doc=DOC, level="detail", tier="full", isolation="fatal")

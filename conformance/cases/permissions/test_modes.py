@@ -2,7 +2,7 @@
 
 import os
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.tracefs_permissions import (
     USER,
     open_to_users,
@@ -11,7 +11,6 @@ from conformance.cases.support.tracefs_permissions import (
 )
 from conformance.client.credentials import Credentials
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, MAXIMUM, ROOT, STATUS
-from conformance.client.user_events import UserEvents
 
 DOC = "Overview: programs use files of tracefs; silent about the rights that they need"
 case = surface("rights", spec="create_user_tracefs", doc=DOC, level="behaviour", isolation="global")

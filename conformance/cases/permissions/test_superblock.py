@@ -2,13 +2,12 @@
 
 import os
 
-from conformance.cases.case import spec, surface, variants
+from conformance.cases.case import UserEvents, spec, surface, variants
 from conformance.cases.support.tracefs_permissions import USER, open_to_users, try_open
 from conformance.client.credentials import Credentials
 from conformance.client.files import File
 from conformance.client.perf import open_perf
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, ROOT, STATUS, TRACING_ON
-from conformance.client.user_events import UserEvents
 from conformance.ops.credentials import CLONE_NEWNS, CLONE_NEWUSER, Capability
 
 DOC = "Overview: the files are in tracefs; of a tracefs that is read-only it says nothing"

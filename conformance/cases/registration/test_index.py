@@ -2,10 +2,9 @@
 
 import os
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.registration import error_of
 from conformance.client.tracefs import MAXIMUM
-from conformance.client.user_events import UserEvents
 
 DOC = "Registering: write_index is unique to this instance of the file descriptor"
 case = surface("registration", spec="user_event_parse", doc=DOC, level="behaviour", tier="full")

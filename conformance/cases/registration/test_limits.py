@@ -1,12 +1,11 @@
 """kernel.user_events_max: accepted values, what counts, and when it is checked."""
 
-from conformance.cases.case import spec, surface, variants
+from conformance.cases.case import UserEvents, spec, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST, error_of
 from conformance.cases.support.tracefs_permissions import USER
 from conformance.client.credentials import Credentials
 from conformance.client.data_file import Word
 from conformance.client.tracefs import MAXIMUM, MULTI_SYSTEM
-from conformance.client.user_events import UserEvents
 
 DOC = "nothing is said of a limit of events"
 case = surface("limits", doc=DOC, level="behaviour", profiles="6.4..", isolation="global")

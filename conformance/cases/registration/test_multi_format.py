@@ -7,12 +7,11 @@ id, and differences of ids.
 import re
 from itertools import pairwise
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT
 from conformance.cases.support.status_text import tracepoints
 from conformance.client.data_file import Word
 from conformance.client.tracefs import MULTI_SYSTEM
-from conformance.client.user_events import UserEvents
 
 case = surface(
     "multi_format",

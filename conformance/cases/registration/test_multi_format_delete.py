@@ -3,11 +3,10 @@
 import os
 from collections.abc import Iterable
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
 from conformance.cases.support.status_text import tracepoints
 from conformance.client.data_file import Word
-from conformance.client.user_events import UserEvents
 
 case = surface(
     "multi_format",

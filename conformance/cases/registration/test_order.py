@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.abi.uapi import DIAG_IOCSREG
-from conformance.cases.case import spec, surface, variants
+from conformance.cases.case import UserEvents, spec, surface, variants
 from conformance.cases.support.registration import (
     PERSIST,
     UNKNOWN_FLAG,
@@ -14,7 +14,6 @@ from conformance.cases.support.registration import (
 )
 from conformance.client.addresses import KERNEL_HALF
 from conformance.client.tracefs import MAXIMUM
-from conformance.client.user_events import UserEvents
 
 DOC = "Registering: nothing is said about which of two errors is reported"
 case = surface("registration", doc=DOC, level="detail", profiles="6.4..")

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.abi.uapi import DIAG_IOCSREG, USER_REG
-from conformance.cases.case import surface, variants
+from conformance.cases.case import UserEvents, surface, variants
 from conformance.cases.support.error_pairs import pairs
 from conformance.cases.support.registration import PERSIST, UNKNOWN_FLAG
 from conformance.client.addresses import KERNEL_HALF, PAGE
 from conformance.client.tracefs import MAXIMUM
-from conformance.client.user_events import UserEvents
 
 case = surface(
     "registration",

@@ -3,7 +3,7 @@
 import mmap
 
 from conformance.abi.uapi import DIAG_IOCSREG
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.registration import (
     PERSIST,
     UNTOUCHED,
@@ -12,7 +12,6 @@ from conformance.cases.support.registration import (
     unprivileged_data,
 )
 from conformance.client.addresses import KERNEL_HALF, PROT_NONE
-from conformance.client.user_events import UserEvents
 
 DOC = "Registering: name_args points to the name and arguments of the event"
 case = surface("registration", spec="user_reg_get", doc=DOC, level="behaviour")

@@ -3,11 +3,10 @@
 import mmap
 import struct
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.registration import UNTOUCHED
 from conformance.cases.support.status_page_registration import IOCSREG, UNANSWERED, overlay, reg_of
 from conformance.client.addresses import PAGE
-from conformance.client.user_events import UserEvents
 
 SPEC = "user_events_ioctl_reg: put_user"
 DOC = (

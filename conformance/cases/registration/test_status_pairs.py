@@ -4,11 +4,10 @@ import struct
 from collections.abc import Mapping
 
 from conformance.abi.uapi import DIAG_IOCSREG
-from conformance.cases.case import surface, variants
+from conformance.cases.case import UserEvents, surface, variants
 from conformance.cases.support.error_pairs import pairs
 from conformance.cases.support.registration import error_of
 from conformance.cases.support.status_page_registration import ioctl_error, overlay, reg_of
-from conformance.client.user_events import UserEvents
 
 DOC = (
     "user_events.rst@v5.19 and @v6.1: Registering: nothing is said about which of two errors "

@@ -2,11 +2,10 @@
 
 import mmap
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.registration import error_of
 from conformance.client.addresses import PROT_NONE
 from conformance.client.data_file import Word
-from conformance.client.user_events import UserEvents
 
 SPEC = "user_events_ioctl_reg"
 DOC = "Registering: enable_addr must be write accessible within the program"

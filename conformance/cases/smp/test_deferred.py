@@ -4,13 +4,12 @@ Kernel workers fault in words and delete events.  The calls of a task with real-
 first, so one CPU suffices.
 """
 
-from conformance.cases.case import doc, spec, surface
+from conformance.cases.case import UserEvents, doc, spec, surface
 from conformance.cases.support.smp import enable_file
 from conformance.client.addresses import PAGE
 from conformance.client.data_file import Word
 from conformance.client.races import RaceCalls, race, track
 from conformance.client.tasks import first_task
-from conformance.client.user_events import UserEvents
 from conformance.ops import Discard, Operation
 from conformance.ops.race import Tally
 

@@ -2,11 +2,10 @@
 
 import struct
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.smp import Racers, enable_file
 from conformance.cases.support.status_page import map_page
 from conformance.client.races import race, track
-from conformance.client.user_events import UserEvents
 from conformance.ops import View
 from conformance.ops.race import Add
 from conformance.ops.tasks import THREAD

@@ -1,11 +1,10 @@
 """Two CPUs: processes and pages that come and go."""
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.smp import Racers, enable_file
 from conformance.client.addresses import PAGE
 from conformance.client.data_file import Word
 from conformance.client.races import race, track
-from conformance.client.user_events import UserEvents
 from conformance.ops import Discard, Exit, Mprotect, Mremap, Munmap
 from conformance.ops.tasks import CLONE_VM, THREAD, ExitTask
 

@@ -2,12 +2,11 @@
 
 import os
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.registration import MULTI_FORMAT
 from conformance.cases.support.smp import Racers, enable_file
 from conformance.client.data_file import DataFile
 from conformance.client.tracefs import DYNAMIC_EVENTS
-from conformance.client.user_events import UserEvents
 from conformance.ops.tasks import CLONE_VM, THREAD
 
 DOC = "Deleting: delete succeeds only without references, in user and kernel space"

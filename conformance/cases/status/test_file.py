@@ -3,12 +3,11 @@
 import mmap
 import os
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.status_text import without_maximum
 from conformance.client.addresses import READ_WRITE
 from conformance.client.files import File
 from conformance.client.tracefs import STATUS
-from conformance.client.user_events import UserEvents
 
 DOC = "Status: administrators read the file; silent about other operations"
 case = surface("status", doc=DOC, level="detail", isolation="none")

@@ -1,8 +1,7 @@
 """user_events_status: tracers of each event, order of the lines, totals."""
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.status_text import whole_status
-from conformance.client.user_events import UserEvents
 
 case = surface("status", spec="user_seq_show", level="contract", tier="full", isolation="global")
 

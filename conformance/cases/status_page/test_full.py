@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 
 from conformance import ops
-from conformance.cases.case import doc, surface
+from conformance.cases.case import UserEvents, doc, surface
 from conformance.cases.support.status_page import map_page
-from conformance.client.user_events import UserEvents
 
 case = surface(
     "status_page", level="behaviour", profiles="5.18..6.3", tier="full", isolation="global"

@@ -2,10 +2,9 @@
 
 import os
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.registration import UNTOUCHED
 from conformance.cases.support.status_page import map_page
-from conformance.client.user_events import UserEvents
 
 SPEC = "user_event_create"
 DOC = (

@@ -1,8 +1,7 @@
 """The status page while events and their programs come and go."""
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.status_page import map_page
-from conformance.client.user_events import UserEvents
 
 SPEC = "user_event_parse"
 DOC = (

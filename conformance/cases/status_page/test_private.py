@@ -1,9 +1,8 @@
 """Private mappings of the status page, and the page as a buffer for other calls."""
 
-from conformance.cases.case import doc, surface
+from conformance.cases.case import UserEvents, doc, surface
 from conformance.cases.support.status_page import READ_WRITE, length_of, map_page, writable
 from conformance.cases.support.status_page_registration import IOCSREG, reg_of
-from conformance.client.user_events import UserEvents
 
 SPEC = "mm/memory.c:wp_page_copy"
 DOC = (

@@ -4,9 +4,8 @@ import os
 from dataclasses import replace
 
 from conformance import ops
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.status_page import READ_WRITE, length_of, map_page
-from conformance.client.user_events import UserEvents
 
 SPEC = "user_status_mmap"
 DOC = (

@@ -4,7 +4,7 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.status_page import (
     PROT_EXEC,
     PROT_READ,
@@ -16,7 +16,6 @@ from conformance.cases.support.status_page import (
 )
 from conformance.client.addresses import PROT_NONE
 from conformance.client.tracefs import DATA
-from conformance.client.user_events import UserEvents
 
 SPEC = "user_status_mmap"
 DOC = (

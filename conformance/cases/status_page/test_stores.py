@@ -6,9 +6,8 @@ kernels were seen to do.  Every case puts back the zeros it found.
 
 import os
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import UserEvents, surface, variants
 from conformance.cases.support.status_page import READ_WRITE, map_page, writable
-from conformance.client.user_events import UserEvents
 
 SPEC = "user_seq_show"
 DOC = "user_events.rst@v5.19 and @v6.1: Status: programs read the page; silent about stores to it"

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from conformance.cases.case import doc, spec, surface, variants
-from conformance.client.user_events import UserEvents
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 
 case = surface(
     "status_page",

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.status_page import length_of, map_page
-from conformance.client.user_events import UserEvents
 
 SPEC = "user_event_group_create"
 DOC = (

@@ -4,9 +4,8 @@ A line with the task is followed by a dump of the whole record, 16 bytes to a li
 of which are the common fields.  The cases compare what follows these.
 """
 
-from conformance.cases.case import surface, variants
+from conformance.cases.case import UserEvents, surface, variants
 from conformance.cases.support.trace_text import recorded
-from conformance.client.user_events import UserEvents
 
 DOC = "user_events.rst@v6.1: silent; events are viewed with ftrace"
 case = surface("trace", doc=DOC, level="detail", profiles="5.18..6.3", tier="full")

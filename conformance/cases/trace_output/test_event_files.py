@@ -2,9 +2,8 @@
 
 import os
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.client.files import File
-from conformance.client.user_events import UserEvents
 
 SPEC = "trace_events.c:event_enable_read, event_enable_write"
 case = surface("event_files", spec=SPEC, level="detail", tier="full")

@@ -1,8 +1,7 @@
 """The `format` file of an event: its parts, its whole text, and when it changes."""
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.format_text import fields_of, print_fmt_of
-from conformance.client.user_events import UserEvents
 from conformance.ops import View
 
 DOC = "Registering: events show up under tracefs like any other event"

@@ -2,9 +2,8 @@
 
 import re
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.format_text import fields_of, print_fmt_of
-from conformance.client.user_events import UserEvents
 
 case = surface("format", spec="user_event_add_field", level="behaviour")
 

@@ -1,10 +1,9 @@
 """A full ring buffer: writes succeed whichever records are lost."""
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance
 from conformance.client.perf import open_perf
 from conformance.client.tracefs import Instance
-from conformance.client.user_events import UserEvents
 from conformance.ops import View
 
 SPEC = "ring_buffer.c:rb_move_tail"

@@ -4,10 +4,9 @@ conformance.ops.decoding.trace_page renders a page as text; `length` covers comm
 and padding.
 """
 
-from conformance.cases.case import spec, surface, variants
+from conformance.cases.case import UserEvents, spec, surface, variants
 from conformance.client.data_file import DataFile
 from conformance.client.pipes import Pipe, RawPipe
-from conformance.client.user_events import UserEvents
 
 DOC = "ftrace.rst@v6.12: trace_pipe_raw: the pages of the ring buffer"
 case = surface("trace_page", doc=DOC, level="detail", tier="full", isolation="global")

@@ -1,10 +1,9 @@
 """trace_pipe: records are consumed as text, and counted."""
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.instances import create_instance, enabled_in
 from conformance.client.pipes import Pipe
 from conformance.client.tracefs import Tracefs
-from conformance.client.user_events import UserEvents
 from conformance.ops import View
 
 DOC = "ftrace.rst@v6.12"

@@ -1,10 +1,9 @@
 """tracing_cpumask: CPUs whose writes are not recorded."""
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.instances import create_instance
 from conformance.client.perf import open_perf
 from conformance.client.tracefs import TRACING_ON, Tracefs
-from conformance.client.user_events import UserEvents
 
 DOC = (
     "ftrace.rst@v6.12: tracing_cpumask: only the processors in it are traced; silent about "

@@ -6,10 +6,9 @@ buffers in which the deleted event was ever enabled; other deletions do not.
 
 import os
 
-from conformance.cases.case import spec, surface, variants
+from conformance.cases.case import UserEvents, spec, surface, variants
 from conformance.client.data_file import DataFile
 from conformance.client.tracefs import SNAPSHOT
-from conformance.client.user_events import UserEvents
 
 case = surface(
     "trace",

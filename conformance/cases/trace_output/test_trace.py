@@ -2,9 +2,8 @@
 
 import os
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.trace_text import recorded
-from conformance.client.user_events import UserEvents
 
 DOC = "silent; events are viewed with ftrace"
 case = surface("trace", doc=DOC, level="detail", profiles="6.4..", tier="full")

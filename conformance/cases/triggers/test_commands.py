@@ -2,10 +2,9 @@
 
 import os
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.trace_text import u8_lines
 from conformance.client.tracefs import TRACING_ON
-from conformance.client.user_events import UserEvents
 
 DOC = "events.rst@v6.12"
 case = surface("trigger", spec="trace_events_trigger.c", doc=DOC, level="detail", tier="full")

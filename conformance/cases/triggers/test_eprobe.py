@@ -1,6 +1,6 @@
 """Eprobes on user events, created through dynamic_events: what they record and hold."""
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.eprobes import (
     add_eprobe,
     disable_eprobe,
@@ -9,7 +9,6 @@ from conformance.cases.support.eprobes import (
 )
 from conformance.cases.support.instances import create_instance
 from conformance.client.tracefs import KPROBES, MULTI_SYSTEM, TRACING_ON
-from conformance.client.user_events import UserEvents
 
 SPEC = "trace_probe.c:traceprobe_parse_event_name: is_good_name"
 DOC = "eprobetrace.rst@v6.12: fields of the event, fetched as numbers"

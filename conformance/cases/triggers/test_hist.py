@@ -2,8 +2,7 @@
 
 import os
 
-from conformance.cases.case import doc, surface, variants
-from conformance.client.user_events import UserEvents
+from conformance.cases.case import UserEvents, doc, surface, variants
 
 SPEC = "trace_events_trigger.c"
 DOC = "histogram.rst@v6.12: enable_hist and disable_hist triggers"

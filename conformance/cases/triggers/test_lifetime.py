@@ -1,10 +1,9 @@
 """Lifetime of triggers on user events: references, and effects on other events."""
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.trace_text import u8_lines
 from conformance.client.perf import open_perf
 from conformance.client.tracefs import MULTI_SYSTEM, SNAPSHOT
-from conformance.client.user_events import UserEvents
 
 SPEC = "trace_events_trigger.c:event_enable_trigger"
 DOC = "events.rst@v6.12: Event triggers: snapshot: the trace buffer when the event occurs is kept"

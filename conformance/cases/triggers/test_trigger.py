@@ -1,9 +1,8 @@
 """Triggers on user events: enable word, counts and conditions."""
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.trace_text import u8_lines
 from conformance.client.tracefs import TRACING_ON
-from conformance.client.user_events import UserEvents
 
 SPEC = "trace_events.c:__ftrace_event_enable_disable"
 DOC = (

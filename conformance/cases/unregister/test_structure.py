@@ -3,10 +3,9 @@
 import mmap
 
 from conformance.abi.uapi import DIAG_IOCSUNREG, USER_UNREG
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.error_pairs import pairs
 from conformance.client.data_file import DataFile
-from conformance.client.user_events import UserEvents
 
 SPEC = "user_unreg_get, user_events_ioctl_unreg"
 case = surface("unregister", spec=SPEC, level="behaviour", profiles="6.4..")

@@ -2,9 +2,8 @@
 
 import mmap
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.client.addresses import PAGE
-from conformance.client.user_events import UserEvents
 
 SPEC = "user_event_mm_clear_bit"
 DOC = "Unregistering: bit and address must be those that were registered"

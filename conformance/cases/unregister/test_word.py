@@ -2,9 +2,8 @@
 
 import os
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.client.data_file import Word
-from conformance.client.user_events import UserEvents
 
 DOC = "Unregistering: bit and address must be those that were registered"
 case = surface("unregister", spec="user_event_mm_dup", doc=DOC, level="behaviour", profiles="6.4..")

@@ -1,8 +1,7 @@
 """write(): the index at the start of the data selects the event."""
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.writing import RECORD
-from conformance.client.user_events import UserEvents
 
 DOC = "Registering: write_index is unique to this instance of the file descriptor"
 case = surface("write", spec="user_events_write_core", doc=DOC, level="behaviour", tier="full")

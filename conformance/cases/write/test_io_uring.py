@@ -7,8 +7,7 @@ makes before it: the position, and whether there is anything to write.
 import os
 import struct
 
-from conformance.cases.case import doc, spec, surface, variants
-from conformance.client.user_events import UserEvents
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 
 SPEC = "user_events_write_core"
 DOC = "Writing Data: write() or writev() of the data file; silent about io_uring"

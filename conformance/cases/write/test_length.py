@@ -5,11 +5,10 @@ test_validators covers what the kernel checks within a payload.
 
 import struct
 
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.writing import INDEX, RECORD
 from conformance.client.addresses import PAGE
 from conformance.client.data_file import Word
-from conformance.client.user_events import UserEvents
 from conformance.ops import Discard, Write
 
 DOC = "Writing Data: silent about the longest payload"

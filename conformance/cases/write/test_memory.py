@@ -1,10 +1,9 @@
 """write(): memory that is unreadable, or was never touched."""
 
-from conformance.cases.case import doc, surface, variants
+from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.writing import RECORD
 from conformance.client.addresses import PAGE
 from conformance.client.memory import memory_file
-from conformance.client.user_events import UserEvents
 
 DOC = "Writing Data: silent about pages that are not resident"
 case = surface("write", doc=DOC, level="behaviour", tier="full")

@@ -2,10 +2,9 @@
 
 import os
 
-from conformance.cases.case import spec, surface, variants
+from conformance.cases.case import UserEvents, spec, surface, variants
 from conformance.cases.support.writing import INDEX, RECORD
 from conformance.client.addresses import PAGE, SCRATCH
-from conformance.client.user_events import UserEvents
 
 DOC = "Writing Data: silent about the order of errors"
 case = surface("write", spec="fs/read_write.c", doc=DOC, level="detail")

@@ -4,11 +4,10 @@ import os
 import struct
 
 from conformance import ops
-from conformance.cases.case import surface, variants
+from conformance.cases.case import UserEvents, surface, variants
 from conformance.cases.support.error_pairs import pairs
 from conformance.client.addresses import KERNEL_HALF
 from conformance.client.data_file import DataFile
-from conformance.client.user_events import UserEvents
 
 case = surface(
     "write",

@@ -3,11 +3,10 @@
 An instance with tracing off still has the event enabled, and validates nothing.
 """
 
-from conformance.cases.case import spec, surface, variants
+from conformance.cases.case import UserEvents, spec, surface, variants
 from conformance.cases.support.instances import create_instance, enabled_in
 from conformance.client.perf import open_perf
 from conformance.client.tracefs import Tracefs
-from conformance.client.user_events import UserEvents
 
 SPEC = "user_events_write_core: probes; trace_events_user.c:user_event_perf"
 DOC = "Writing Data: silent about several tracers"

@@ -5,8 +5,7 @@ offset of `__data_loc` counts from the start of the record, whose first 8 bytes 
 fields; that of `__rel_loc` from the end of the word itself.
 """
 
-from conformance.cases.case import doc, spec, surface, variants
-from conformance.client.user_events import UserEvents
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 
 DOC = (
     "include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | "

@@ -4,12 +4,11 @@ import os
 import struct
 
 from conformance import ops
-from conformance.cases.case import doc, spec, surface, variants
+from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.writing import INDEX, RECORD
 from conformance.client.addresses import KERNEL_HALF, PAGE, SCRATCH, STRUCT
 from conformance.client.files import File
 from conformance.client.tracefs import DATA, TRACING_ON
-from conformance.client.user_events import UserEvents
 
 DOC = "Writing Data: names write() and writev() only"
 case = surface("write", spec="user_events_write_core", doc=DOC, level="behaviour")
