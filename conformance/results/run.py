@@ -113,7 +113,7 @@ class RunHead:
 class Functions:
     """How many functions of cases there are, and how many apply to the profile of a run.
 
-    ``variants`` are the cases that those make, of both tiers; 0 if unknown.
+    ``variants`` are the cases that those make and that -k matches, of both tiers; 0 if unknown.
     """
 
     applying: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import math
+import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -76,8 +76,8 @@ class CaseSelection:
         self._target = target
         self._earlier = history
         self._on_selected = on_selected
-        # For each function that was collected the number of its variants, 0 if it does not apply.
-        self._variants: list[int] = []
+        # For each function that was collected the ids of its variants, none if it does not apply.
+        self._variants: list[list[str]] = []
         # The ids of collected functions that do not apply.
         self._inapplicable: set[str] = set()
         # The files that were collected.
@@ -101,7 +101,7 @@ class CaseSelection:
         applies = case.applies(self._target.profile)
         if not applies:
             self._inapplicable.add(case.id)
-        self._variants.append(_variants_of(obj) if applies else 0)
+        self._variants.append(_ids_of(case, obj) if applies else [])
         if applies and (full or case.tier is Tier.QUICK or case.switch):
             return None
         return []
@@ -142,8 +142,9 @@ class CaseSelection:
         left = ordered(kept, case_and_id, self._earlier, config.option.shuffle)
         # Cases that ended before the run was resumed do not count as missing.
         lost = sorted(Path(path).name for path in _files(config) - self._files)
-        applying = [number for number in self._variants if number]
-        functions = Functions(len(applying), len(self._variants), sum(applying))
+        applying = [ids for ids in self._variants if ids]
+        matching = sum(matches(wanted, id) for ids in applying for id in ids)
+        functions = Functions(len(applying), len(self._variants), matching)
         self._on_selected(len(left), lost, functions, part)
         items[:] = others + left
 
@@ -184,10 +185,13 @@ def _shard(config: pytest.Config, items: Sequence[pytest.Item]) -> Shard | None:
         refuse(config, f"{error}; {error.hint}")
 
 
-def _variants_of(function: object) -> int:
-    """How many cases of both tiers a function makes."""
+def _ids_of(case: Case, function: object) -> list[str]:
+    """The ids of the cases of both tiers that a function makes."""
     marks = [each for each in get_unpacked_marks(function) if each.name == VARIANTS_MARK.name]
-    return math.prod(len(each.args[1]) for each in marks)
+    if not marks:
+        return [case.id]
+    tables = [[row.id for row in each.args[1]] for each in marks]
+    return [f"{case.id}.{'-'.join(rows)}" for rows in itertools.product(*tables)]
 
 
 def _is_full_row(row: ParameterSet) -> bool:
