@@ -15,6 +15,8 @@ from conformance.abi.uapi import USER_REG, dyn_loc as loc
 from conformance.model import definition
 TABLE = {"a": 1}
 SIZE = USER_REG.size
+def enlarged(number):
+    return SIZE + number
 @variants({})
 def test(ue, left, right):
 """
@@ -28,6 +30,7 @@ def test(ue, left, right):
         "assert ue.read() == f'u:{ue.name()} u32 a\\n'",
         "assert ue.word().value == left",
         "assert ue.word().value == TABLE['a']",
+        "assert ue.word().value == TABLE[ue.profile.generation]",
         "assert ue.word().value == (right if left else 0)",
         "assert ue.word().errno == ue.dated('x', since='EBADF', before='')",
         "assert ue.read() == [f'{ue.name()}: a={each}' for each in left]",
@@ -39,6 +42,7 @@ def test(ue, left, right):
         "assert ue.read().startswith('name: ')",
         "for text in ('a', 'b'):\n        assert ue.read() == text",
         "seen = []\n    seen.append(ue.read())\n    assert seen == ['a']",
+        "def read():\n        return ue.read()\n    assert read() == 'a'",
     ],
 )
 def test_literal_is_recognised(body: str) -> None:
@@ -71,6 +75,7 @@ def test_other_comparisons_do_not_count(body: str) -> None:
         "assert ue.word().value == USER_REG.size",
         "assert ue.word().value == SIZE",
         "assert ue.word().value == loc(16, 4)",
+        "assert ue.word().value == enlarged(1)",
         "assert ue.word().value == int(USER_REG.size)",
         "assert ue.read() == definition.print_format(())",
         "expected = USER_REG.size + 4\n    assert ue.word().value == expected",
