@@ -1,8 +1,4 @@
-"""The published record in docs/results is well-formed.
-
-It is not a gate: ``python -m tests.cases.stale_results`` lists the cases that changed since, and
-``make matrix`` refreshes the record.
-"""
+"""The published record in docs/results is well-formed; `make matrix` refreshes it."""
 
 from __future__ import annotations
 

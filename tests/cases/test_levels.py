@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import re
 from collections.abc import Iterator
 from types import ModuleType
@@ -35,30 +33,11 @@ def surfaces(module: ModuleType) -> Iterator[tuple[str, str]]:
             yield name, each.defaults.get("level", "")
 
 
-def own_levels(module: ModuleType) -> Iterator[tuple[str, str, str]]:
-    """Function, name of its surface, and the level of each declaration that states one."""
-    body = ast.parse(inspect.getsource(module)).body
-    functions = [each for each in body if isinstance(each, ast.FunctionDef)]
-    calls = [(each, call) for each in functions for call in each.decorator_list]
-    for function, call in calls:
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
-            for keyword in call.keywords:
-                if keyword.arg == "level":
-                    yield function.name, call.func.id, ast.literal_eval(keyword.value)
-
-
 @each_module
 def test_a_file_states_the_level_of_its_cases(module: ModuleType) -> None:
     found = dict(surfaces(module))
     assert found
     assert all(found.values()), "write level= in surface(…)"
-
-
-@each_module
-def test_a_case_states_only_a_level_that_differs(module: ModuleType) -> None:
-    defaults = dict(surfaces(module))
-    repeated = [name for name, surface, level in own_levels(module) if defaults[surface] == level]
-    assert repeated == [], "remove level=: surface(…) states it"
 
 
 def test_a_contract_cites_what_the_kernel_documents() -> None:
@@ -78,17 +57,3 @@ def test_only_user_events_decides_contract_and_behaviour() -> None:
         if case.level is not Level.DETAIL and not case.spec.startswith(_OWN)
     }
     assert wrong == {}, 'write level="detail", or as spec= the function of user_events'
-
-
-@pytest.mark.parametrize(
-    ("doc", "cited"),
-    [
-        ("Documentation/trace/user_events.rst@v6.12: Status: the bit is updated", True),
-        ("Documentation/trace/user_events.rst@v5.19 and @v6.1: Status: a page", True),
-        ("include/uapi/linux/user_events.h@v6.12: struct user_reg: packed", True),
-        ("Documentation/trace/user_events.rst@v6.12: Unregistering", False),
-        ("trace_events_user.c@v6.12: user_reg_get: copies", False),
-    ],
-)
-def test_a_citation_names_file_version_place_and_sentence(doc: str, cited: bool) -> None:
-    assert bool(_CITATION.match(doc)) is cited

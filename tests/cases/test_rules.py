@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from conformance.cases.case import Case, declared
 from conformance.cases.discovery import case_modules
 from conformance.ops.digest import digest
@@ -164,18 +162,3 @@ def is_sentence(docstring: str) -> bool:
     text = " ".join(docstring.split())
     ends = re.findall(r"[.!?](?= [A-Z])|[.!?]$", text)
     return "\n\n" not in docstring and len(ends) == 1 and text.endswith(".")
-
-
-@pytest.mark.parametrize(
-    ("docstring", "good"),
-    [
-        ("A bit is cleared.", True),
-        ("A bit of 6.12 is cleared: e.g. the\nfirst.", True),
-        ("A bit is cleared", False),
-        ("A bit is cleared.  Its neighbours stay.", False),
-        ("A bit is cleared.\n\nIts neighbours stay.", False),
-        ("", False),
-    ],
-)
-def test_a_sentence_is_one(docstring: str, good: bool) -> None:
-    assert is_sentence(docstring) is good
