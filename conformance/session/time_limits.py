@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from conformance.cases.case import Case
@@ -19,7 +20,7 @@ _CALL_SHARES = (1.0, 0.5, 0.25)
 
 
 class CaseTooLong(GuestTrouble):
-    """A case did not end in time, although every call returned."""
+    """A case did not end in time, although no call took longer than it may."""
 
 
 class RunOver(HostTrouble):
@@ -79,10 +80,16 @@ class Limits:
         self._run = run
         self._case: Deadline | None = None
         self._hung = hung or SharedCount()
+        #: The error of the limit that ends the last call before its own limit; None for its own.
+        self.cut: RunOver | CaseTooLong | None = None
 
     def begin(self, case: Deadline) -> None:
         """Start a case with this deadline."""
         self._case = case
+
+    def end(self) -> None:
+        """End the case: its deadline holds for no later call."""
+        self._case = None
 
     def hung(self) -> None:
         """A call was not answered in time."""
@@ -93,11 +100,19 @@ class Limits:
 
         Raises CaseTooLong, RunOver.
         """
-        if self._run is not None and self._run.over:
-            raise RunOver(self._run.passed)
-        if self._case is not None and self._case.expired:
-            raise CaseTooLong(f"no {self._case.what} within {self._case.limit}; every answer came")
-        left = [call.remaining() * _CALL_SHARES[min(self._hung.value, len(_CALL_SHARES) - 1)]]
-        left += [self._run.end - time.monotonic()] if self._run is not None else []
-        left += [self._case.remaining()] if self._case is not None else []
-        return call if min(left) >= call.remaining() else call.child(min(left), call.what)
+        share = _CALL_SHARES[min(self._hung.value, len(_CALL_SHARES) - 1)]
+        left, self.cut = call.remaining() * share, None
+        for of_limit, error in self._others():
+            if of_limit <= 0:
+                raise error
+            if of_limit < left:
+                left, self.cut = of_limit, error
+        return call if left >= call.remaining() else call.child(left, call.what)
+
+    def _others(self) -> Iterator[tuple[float, RunOver | CaseTooLong]]:
+        """Seconds left of the run and of the case, each with the error of its end."""
+        if self._run is not None:
+            yield self._run.end - time.monotonic(), RunOver(self._run.passed)
+        if self._case is not None:
+            too_long = f"no {self._case.what} within {self._case.limit}"
+            yield self._case.remaining(), CaseTooLong(too_long)

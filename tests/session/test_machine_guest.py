@@ -15,6 +15,8 @@ from conformance.session.controller.recorder import Recorder
 from conformance.session.preflight import trial_boot
 from conformance.session.target.machine import machine_spec
 from conformance.session.target.target import Target
+from conformance.session.time_limits import CaseTooLong
+from conformance.session.worker import console_guest
 from conformance.session.worker.machine_guest import MachineGuest
 from tests.session.conftest import LOGS, Machine
 from vm.errors import BootFailed, HostTrouble, NoRoot, VmError
@@ -185,3 +187,16 @@ def test_first_reason_to_boot_is_recorded(target: Target, tmp_path: Path) -> Non
     for how in ("", "restored", "booted", "booted: first", "restored", "booted: second"):
         recorder.guest_started(how)
     assert recorder.head.host["guests"] == "booted: first"
+
+
+def test_limit_of_a_case_ends_with_its_guest(
+    target: Target, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the cases after one that takes too long have no time at all."""
+    monkeypatch.setattr(console_guest, "CASE_S", 0.0)
+    guest = MachineGuest(target, tmp_path)
+    guest.mark("write.x")
+    with pytest.raises(CaseTooLong):
+        guest.call("root", [["ping"]])
+    guest.pristine()
+    guest.call("root", [["ping"]])

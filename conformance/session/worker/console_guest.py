@@ -63,7 +63,11 @@ class ConsoleGuest:
         deadline = self._limits.clip(self._called.call_deadline(actor))
         try:
             return self._called.call(actor, calls, watch, deadline=deadline)
-        except NoAnswer:
+        except NoAnswer as error:
+            if (cut := self._limits.cut) is not None:
+                # The call may take longer: no proof that it hangs.
+                cut.console, cut.findings = error.console, error.findings
+                raise cut from error
             self._limits.hung()
             raise
 
@@ -92,6 +96,7 @@ class ConsoleGuest:
         if self._mark is not None:
             self._called.check(self._mark)
             self._mark = None
+        self._limits.end()
         # Reports after the last search are of work that the kernel did later.
         start = min(since, self._read_up_to)
         self._read_up_to = self._called.console.position()

@@ -90,6 +90,7 @@ class HereGuest(ConsoleGuest):
             self._broken = f"the kernel crashed: {crash}"
         if self._broken:
             raise KernelBroken(self._broken, hint="reboot")
+        self._limits.end()
         try:
             self._kernel.restart(self._system.tidy)
         except UnkillableProcess as error:

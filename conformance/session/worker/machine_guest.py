@@ -160,6 +160,7 @@ class MachineGuest(ConsoleGuest):
 
     def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
         """See conformance.runner.guest_lifecycle.Guest."""
+        self._limits.end()
         self._keep_counters()
         if programs and self._root is None:
             self._root = self._open.enter_context(root_of(None))
