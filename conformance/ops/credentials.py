@@ -32,12 +32,12 @@ MS_RDONLY = 1
 MS_REMOUNT = 32
 MS_BIND = 4096
 MNT_DETACH = 2
-_CLONE_FLAGS = {
+CLONE_FLAGS = {
     CLONE_NEWNS: "CLONE_NEWNS",
     CLONE_NEWUSER: "CLONE_NEWUSER",
     CLONE_NEWPID: "CLONE_NEWPID",
 }
-_MOUNT_FLAGS = {MS_RDONLY: "MS_RDONLY", MS_REMOUNT: "MS_REMOUNT", MS_BIND: "MS_BIND"}
+MOUNT_FLAGS = {MS_RDONLY: "MS_RDONLY", MS_REMOUNT: "MS_REMOUNT", MS_BIND: "MS_BIND"}
 _PR_SET_KEEPCAPS, _PR_SET_NO_NEW_PRIVS = 8, 38
 _CAPABILITY_VERSION_3 = 0x20080522
 _LOW = (1 << 32) - 1
@@ -47,53 +47,17 @@ _LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06
 _AT_NUMBER, _AT_ARCHITECTURE = 0, 4
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 
-
-class Capability(IntEnum):
-    """Numbers of include/uapi/linux/capability.h."""
-
-    CHOWN = 0
-    DAC_OVERRIDE = 1
-    DAC_READ_SEARCH = 2
-    FOWNER = 3
-    FSETID = 4
-    KILL = 5
-    SETGID = 6
-    SETUID = 7
-    SETPCAP = 8
-    LINUX_IMMUTABLE = 9
-    NET_BIND_SERVICE = 10
-    NET_BROADCAST = 11
-    NET_ADMIN = 12
-    NET_RAW = 13
-    IPC_LOCK = 14
-    IPC_OWNER = 15
-    SYS_MODULE = 16
-    SYS_RAWIO = 17
-    SYS_CHROOT = 18
-    SYS_PTRACE = 19
-    SYS_PACCT = 20
-    SYS_ADMIN = 21
-    SYS_BOOT = 22
-    SYS_NICE = 23
-    SYS_RESOURCE = 24
-    SYS_TIME = 25
-    SYS_TTY_CONFIG = 26
-    MKNOD = 27
-    LEASE = 28
-    AUDIT_WRITE = 29
-    AUDIT_CONTROL = 30
-    SETFCAP = 31
-    MAC_OVERRIDE = 32
-    MAC_ADMIN = 33
-    SYSLOG = 34
-    WAKE_ALARM = 35
-    BLOCK_SUSPEND = 36
-    AUDIT_READ = 37
-    PERFMON = 38
-    BPF = 39
-    CHECKPOINT_RESTORE = 40
-
-
+Capability = IntEnum(
+    "Capability",
+    "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP "
+    "LINUX_IMMUTABLE NET_BIND_SERVICE NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER "
+    "SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN SYS_BOOT SYS_NICE "
+    "SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL SETFCAP "
+    "MAC_OVERRIDE MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF "
+    "CHECKPOINT_RESTORE",
+    start=0,
+)
+"""Numbers of include/uapi/linux/capability.h."""
 EVERYTHING = (1 << len(Capability)) - 1
 
 
@@ -217,7 +181,7 @@ class Unshare(Irreversible):
     flags: int
 
     def c_text(self) -> str:
-        return f"unshare({flag_names(self.flags, _CLONE_FLAGS)})"
+        return f"unshare({flag_names(self.flags, CLONE_FLAGS)})"
 
     def calls(self) -> list[Call]:
         return [sys_call("unshare", self.flags)]
@@ -249,7 +213,7 @@ class Mount(Irreversible):
     def c_text(self) -> str:
         paths = f'"{self.source}", "{self.target}", "{self.kind}"'
         options = f'"{self.options}"' if self.options else "0"
-        return f"mount({paths}, {flag_names(self.flags, _MOUNT_FLAGS)}, {options})"
+        return f"mount({paths}, {flag_names(self.flags, MOUNT_FLAGS)}, {options})"
 
     def calls(self) -> list[Call]:
         source, target, kind, options = map(

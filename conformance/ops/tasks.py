@@ -28,7 +28,7 @@ CLONE_THREAD = 0x0001_0000
 # What pthread_create(3) shares, as far as user_events depend on it.
 THREAD = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD
 VFORK = CLONE_VM | CLONE_VFORK
-_CLONE_FLAGS = {
+CLONE_FLAGS = {
     CLONE_VM: "CLONE_VM",
     CLONE_FS: "CLONE_FS",
     CLONE_FILES: "CLONE_FILES",
@@ -65,7 +65,7 @@ class Clone(Operation):
     flags: int
 
     def c_text(self) -> str:
-        names = flag_names(self.flags, _CLONE_FLAGS, "")
+        names = flag_names(self.flags, CLONE_FLAGS, "")
         if not self.flags & CLONE_THREAD:
             names = f"{names} | SIGCHLD" if names else "SIGCHLD"
         return f"{self.child} = clone({names}, 0, 0, 0, 0)"

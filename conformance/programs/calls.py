@@ -12,42 +12,27 @@ from dataclasses import dataclass
 
 from conformance import ops
 from conformance.client.tracefs import DATA, ROOT, STATUS
+from conformance.ops.system_calls import MACHINES
 from vm.recorder.recording import Call
 
-# arch/x86/entry/syscalls/syscall_64.tbl
-NAMES = {
-    0: "read",
-    1: "write",
+# Those of operations, and others (arch/x86/entry/syscalls/syscall_64.tbl).
+NAMES = {number: name for name, number in MACHINES["x86_64"].numbers.items()} | {
     2: "open",
-    3: "close",
-    8: "lseek",
-    9: "mmap",
-    16: "ioctl",
     17: "pread64",
-    18: "pwrite64",
     19: "readv",
-    20: "writev",
     32: "dup",
     33: "dup2",
     40: "sendfile",
-    46: "sendmsg",
-    47: "recvmsg",
-    72: "fcntl",
     85: "creat",
     206: "io_setup",
-    257: "openat",
-    272: "unshare",
     275: "splice",
     292: "dup3",
     295: "preadv",
-    296: "pwritev",
-    298: "perf_event_open",
     299: "recvmmsg",
     307: "sendmmsg",
     326: "copy_file_range",
     327: "preadv2",
     328: "pwritev2",
-    425: "io_uring_setup",
     436: "close_range",
     437: "openat2",
     438: "pidfd_getfd",

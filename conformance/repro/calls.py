@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance import ops
-from conformance.abi import uapi
 from conformance.abi.perf import PERF_FLAG_FD_CLOEXEC
 from conformance.ops import compat, credentials, tasks
 from conformance.ops.allocations import RecordAllocations, Unfreed
-from conformance.ops.c_text import flag_names, open_flags, protection
+from conformance.ops.c_text import DIAG_REQUESTS, flag_names, open_flags, protection
 from conformance.ops.calls import MAP_FIXED_NOREPLACE
 from conformance.ops.memory import DEVICE_MEMORY, MapDevice, MinorFaults
 from conformance.ops.operation import Operation
@@ -22,27 +21,7 @@ from conformance.repro.errors import NotExpressible
 from conformance.repro.scopes import Descriptors
 from conformance.repro.views import read_file, sizes
 
-_CLONES = {
-    tasks.CLONE_VM: "CLONE_VM",
-    tasks.CLONE_FS: "CLONE_FS",
-    tasks.CLONE_FILES: "CLONE_FILES",
-    tasks.CLONE_SIGHAND: "CLONE_SIGHAND",
-    tasks.CLONE_VFORK: "CLONE_VFORK",
-    tasks.CLONE_THREAD: "CLONE_THREAD",
-    credentials.CLONE_NEWNS: "CLONE_NEWNS",
-    credentials.CLONE_NEWUSER: "CLONE_NEWUSER",
-    credentials.CLONE_NEWPID: "CLONE_NEWPID",
-}
-_MOUNTS = {
-    credentials.MS_RDONLY: "MS_RDONLY",
-    credentials.MS_REMOUNT: "MS_REMOUNT",
-    credentials.MS_BIND: "MS_BIND",
-}
-_REQUESTS = {
-    uapi.DIAG_IOCSREG: "DIAG_IOCSREG",
-    uapi.DIAG_IOCSDEL: "DIAG_IOCSDEL",
-    uapi.DIAG_IOCSUNREG: "DIAG_IOCSUNREG",
-}
+_CLONES = tasks.CLONE_FLAGS | credentials.CLONE_FLAGS
 
 Names = Mapping[str, str]
 """The name of each actor in C."""
@@ -70,7 +49,7 @@ _PARTS: Mapping[str, _Writer] = {
     "sizes": lambda each, _, __: sizes(each.sizes),
     "flags": lambda each, _, __: open_flags(each.flags),
     "protection": lambda each, _, __: protection(each.protection),
-    "request": lambda each, _, __: _REQUESTS.get(each.request, f"{each.request:#x}UL"),
+    "request": lambda each, _, __: DIAG_REQUESTS.get(each.request, f"{each.request:#x}UL"),
     "clones": lambda each, _, __: flag_names(each.flags, _CLONES),
     "actor": lambda each, _, names: names[each.actor],
 }
@@ -130,7 +109,7 @@ def _seccomp(each: credentials.Seccomp, _: Descriptors, __: Names) -> str:
 
 def _mount(each: credentials.Mount, _: Descriptors, __: Names) -> str:
     texts = ", ".join(c.path(text) for text in (each.source, each.target, each.kind))
-    flags = flag_names(each.flags, _MOUNTS)
+    flags = flag_names(each.flags, credentials.MOUNT_FLAGS)
     return f"mount({texts}, {flags}, {c.path(each.options)})"
 
 
