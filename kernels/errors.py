@@ -114,7 +114,6 @@ class MissingTool(HostTrouble):
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(f"missing on this host: {', '.join(names)}", install_command(names))
-        self.names = tuple(names)
 
 
 class SourceUnavailable(HostTrouble):
@@ -161,4 +160,3 @@ class LostOptions(KernelTrouble):
             "add what they depend on to the kernel's fragments in kernels/config/",
         )
         self.lost = tuple(lost)
-        self.names = tuple(option.name for option in lost)

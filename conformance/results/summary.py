@@ -2,20 +2,20 @@
 
 ``python -m conformance.results.summary [NAME=]RUN… DIRECTORY`` writes one file per kernel; RUN is
 a directory with results.json, and NAME replaces the kernel's id.  The files in docs/results are a
-record of what was measured, not a gate: ``Summary.stale`` lists the lines to refresh.
+record of what was measured, not a gate.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from conformance.results.errors import ReportError
 from conformance.results.files import read_json
-from conformance.results.outcome import Outcome, RunVerdict
+from conformance.results.outcome import RunVerdict
 from conformance.results.results_json import NAME, read_results
 from conformance.results.run import RunRecord
 from host.files import write_atomically
@@ -60,18 +60,6 @@ class Summary:
                 for case in sorted(record.cases, key=lambda case: case.id)
             },
         )
-
-    def stale(self, digests: Mapping[str, str]) -> list[str]:
-        """The ids recorded from another program than today's, or not recorded, sorted.
-
-        ``digests`` maps the id of each case for this kernel to the digest of its program.  Skipped
-        cases ran no program and are never stale.
-        """
-        skipped = {id for id, case in self.cases.items() if case.outcome == Outcome.SKIP}
-        today = {id: short_digest(digest) for id, digest in digests.items()}
-        recorded = {id: case.digest for id, case in self.cases.items()}
-        ids = (today.keys() | recorded.keys()) - skipped
-        return sorted(id for id in ids if today.get(id) != recorded.get(id))
 
     def to_text(self) -> str:
         """One line per case, so that a diff shows what changed."""

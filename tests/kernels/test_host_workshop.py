@@ -68,7 +68,7 @@ def test_lost_option_stops_the_build_before_compiling(store: Store, make: FakeMa
     (make.directory / "drop").write_text("CONFIG_A\n")
     with pytest.raises(LostOptions) as caught:
         ensure(ENTRY, store)
-    assert caught.value.names == ("CONFIG_A",)
+    assert [each.name for each in caught.value.lost] == ["CONFIG_A"]
     assert isinstance(caught.value, KernelTrouble)
     assert not any("bzImage" in line for line in make.diary)
     assert store.lookup(ENTRY) is None

@@ -18,7 +18,6 @@ def test_all_missing_tools_are_named_at_once(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingTool) as caught:
         require(("make", "flex", "bison", "flex"))
-    assert caught.value.names == ("bison", "flex")
     assert str(caught.value) == "missing on this host: bison, flex"
     assert "install bison flex" in caught.value.hint
     assert isinstance(caught.value, HostTrouble)

@@ -25,17 +25,6 @@ def test_a_summary_has_outcome_and_program_of_every_case() -> None:
     ]
 
 
-def test_changed_new_and_removed_cases_are_stale() -> None:
-    record = Summary.of(
-        run(
-            *(case(f"write.{name}", digest=name * 32) for name in ("aa", "bb", "cc")),
-            case("write.skipped", Outcome.SKIP),
-        )
-    )
-    today = {"write.aa": "aa" * 32, "write.bb": "b0" * 32, "write.new": "dd" * 32}
-    assert record.stale(today) == ["write.bb", "write.cc", "write.new"]
-
-
 def test_a_written_summary_is_read_back(tmp_path: Path) -> None:
     record = run(case("write.a", digest="ab" * 32), case("write.b"))
     stored(tmp_path / "run", record)
