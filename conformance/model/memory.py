@@ -73,17 +73,20 @@ class AddressSpace:
     def map_frames(
         self, numbers: range, pages: Sequence[Page], entry: Entry, *, readable: bool = True
     ) -> None:
-        """remap_pfn_range() of one page per number, with the rights of ``entry``.
+        """Map one page per number, with the rights of ``entry``, as remap_pfn_range() does.
 
         ``readable`` entries allow reads until mprotect(2) applies the rights.
         """
-        for number, page in zip(numbers, pages, strict=True):
-            self.entries[number] = replace(entry, page=page, device=page, readable=readable)
+        for index, (number, page) in enumerate(zip(numbers, pages, strict=True)):
+            self.entries[number] = replace(
+                entry, page=page, device=page, readable=readable, index=index
+            )
 
     def unmap(self, address: int, length: int) -> None:
         """munmap(2); unmapped pages are ignored."""
         if length == 0 or address % PAGE_SIZE:
             raise Errno("EINVAL")
+        self._check_whole(pages_of(address, length))
         for number in pages_of(address, length):
             self.entries.pop(number, None)
 
@@ -93,8 +96,18 @@ class AddressSpace:
         found = (self.entries[number].owner for number in chosen if number in self.entries)
         return list(dict.fromkeys(owner for owner in found if owner is not None))
 
+    def _check_whole(self, numbers: range) -> None:
+        """Raise NotModelled for a part of a ring: perf_mmap_may_split() may refuse it."""
+        if not numbers:
+            return
+        for inside, outside in ((numbers[0], numbers[0] - 1), (numbers[-1] + 1, numbers[-1])):
+            later, earlier = self.entries.get(inside), self.entries.get(outside)
+            if later and earlier and later.owner is earlier.owner is not None and later.index:
+                raise NotModelled("a part of a ring")
+
     def protect(self, address: int, length: int, protection: int) -> None:
         """mprotect(2) of mapped pages."""
+        self._check_whole(pages_of(address, length))
         for number in pages_of(address, length):
             if number not in self.entries:
                 raise Errno("ENOMEM")
@@ -117,6 +130,17 @@ class AddressSpace:
         if 0 < length <= PAGE_SIZE - start:
             return self._readable(number, start, start + length)
         return b"".join(self._readable(*chunk) for chunk in _chunks(address, length))
+
+    def read_present(self, address: int, length: int) -> bytes:
+        """copy_from_user_nofault(): read without faults.
+
+        Raises NotModelled for a page that only a read may have faulted in, Errno("EFAULT").
+        """
+        for number in pages_of(address, length):
+            entry = self.entries.get(number)
+            if entry is not None and entry.present() is None:
+                raise NotModelled("a page that was never written")
+        return self.read(address, length)
 
     def is_known(self, address: int, length: int) -> bool:
         """Whether no byte of a range is unknown."""
@@ -178,6 +202,9 @@ class AddressSpace:
         """Take a write fault: the page is present and exclusive afterwards."""
         entry = self.entries.get(address // PAGE_SIZE)
         if entry is None or not entry.protection & mmap.PROT_WRITE:
+            raise Errno("EFAULT")
+        if entry.owner is not None and entry.index:
+            # perf_mmap_fault(): a program may write to the first page of a ring only.
             raise Errno("EFAULT")
         if not entry.exclusive:
             entry = self._own(address // PAGE_SIZE)
@@ -255,14 +282,24 @@ class AddressSpace:
             del self.entries[number]
 
     def discard(self, address: int, length: int) -> None:
-        """madvise(MADV_DONTNEED): private pages read as zero again."""
-        for number in pages_of(address, length):
-            if number not in self.entries:
-                raise Errno("ENOMEM")
-            entry = self.entries[number]
+        """madvise(MADV_DONTNEED): private pages read as zero again.
+
+        Raises Errno: EINVAL for VM_PFNMAP, which ends it, ENOMEM for pages that are not mapped.
+        """
+        numbers = pages_of(address, length)
+        for number in numbers:
+            entry = self.entries.get(number)
+            if entry is None:
+                continue
+            if entry.owner is not None:
+                raise NotModelled("discarding pages of a ring, which 6.14 refuses")
+            if entry.device is not None:
+                raise Errno("EINVAL")
             entry.exclusive = False
             if not entry.shared:
                 entry.page = None
+        if any(number not in self.entries for number in numbers):
+            raise Errno("ENOMEM")
 
     def move(self, address: int, length: int, new_address: int) -> None:
         """mremap(2) to a free place: page-table entries go as they are."""

@@ -54,6 +54,8 @@ def check_access(
             return Scalar()
         case Kind.CONTEXT:
             return _context(access, address, offset, size, stored)
+        case Kind.VALUE_OR_NULL if address.map is not None and address.map.is_array:
+            raise NotModelled("an element that is not compared with NULL, which 6.14 may allow")
         case Kind.VALUE_OR_NULL:
             raise Refused("EACCES", f"R{register} invalid mem access '{address.kind}'")
     raise NotModelled("access to a map itself")

@@ -9,7 +9,7 @@ import errno
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from conformance.abi.bpf import PSEUDO_MAP_FD, Helper
+from conformance.abi.bpf import BPF_EXIST, PSEUDO_MAP_FD, Helper
 from conformance.model.bpf.arithmetic import arithmetic, compare, signed, swap
 from conformance.model.bpf.maps import Map
 from conformance.model.errors import Errno, NotModelled
@@ -34,6 +34,8 @@ from conformance.ops.bpf_opcodes import (
 _U64 = (1 << 64) - 1
 _U32 = (1 << 32) - 1
 STACK_SIZE = 512
+# include/uapi/linux/bpf.h
+_BPF_F_LOCK = 4
 _EFAULT = 14
 _MAX_STEPS = 1 << 16
 
@@ -250,6 +252,8 @@ def _map_lookup_elem(machine: Machine) -> Value:
 
 
 def _map_update_elem(machine: Machine) -> Value:
+    if machine.number(R4) & ~_BPF_F_LOCK <= BPF_EXIST < machine.number(R4):
+        raise NotModelled("BPF_F_LOCK of an update, which later releases know")
     value = machine.read(machine.pointer(R3), machine.map().value_size)
     machine.map().update(machine.key(), value, machine.number(R4))
     return 0

@@ -135,8 +135,6 @@ class _Verifier:
         size = Size(each.code & 0x18).bytes
         access = self._access(state)
         if each.code & 7 == Class.ST:
-            if _kind(state.read(each.dst)) is Kind.CONTEXT:
-                raise Refused("EACCES", f"BPF_ST stores into R{each.dst} ctx is not allowed")
             check_access(access, each.dst, each.off, size, Scalar(each.imm & _U64))
             return
         value = state.read(each.src)
@@ -188,6 +186,8 @@ class _Verifier:
         if each.code & X:
             right = state.read(each.src)
         left = state.read(each.dst)
+        if isinstance(left, Address) and each.code & X:
+            raise NotModelled("a pointer compared with a register")
         taken = _decided(operation, left, right)
         ways = []
         for jumps, insn_idx in ((False, state.insn_idx + 1), (True, state.insn_idx + 1 + each.off)):
@@ -225,6 +225,8 @@ def _with_address(target: Register, operand: Register, each: Instruction) -> Reg
     address, number = (target, operand) if isinstance(target, Address) else (operand, target)
     assert isinstance(address, Address)
     assert isinstance(number, Scalar)
+    if address.kind is Kind.MAP and operation == Alu.ADD and number.value == 0:
+        return address
     if address.kind in (Kind.VALUE_OR_NULL, Kind.MAP):
         raise Refused("EACCES", f"R{each.dst} pointer arithmetic on {address.kind} prohibited")
     if operation == Alu.SUB and address is operand:
@@ -250,7 +252,10 @@ def _decided(operation: int, left: Register, right: Register) -> bool | None:
             return None
         return compare(operation, left.value, right.value)
     if right == Scalar(0) and operation in (Jump.JEQ, Jump.JNE):
-        return None if _kind(left) is Kind.VALUE_OR_NULL else operation == Jump.JNE
+        if _kind(left) is Kind.MAP:
+            raise NotModelled("a map compared with NULL")
+        # reg_not_null()
+        return operation == Jump.JNE if _kind(left) is Kind.VALUE else None
     return None
 
 

@@ -6,7 +6,7 @@ fs/proc/proc_sysctl.c:test_perm.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from conformance.model.errors import Errno
 from conformance.model.state.credentials import Credentials
@@ -49,6 +49,8 @@ class Mount:
     target: str
     root: str
     readonly: bool = False
+    # MNT_LOCKED
+    locked: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -68,8 +70,9 @@ class Namespace:
         raise AssertionError("every path is below the root")
 
     def copy(self, *, in_user_namespace: bool) -> Namespace:
-        """unshare(CLONE_NEWNS)."""
-        return Namespace(list(self.mounts), in_user_namespace)
+        """unshare(CLONE_NEWNS); lock_mnt_tree() in a user namespace."""
+        copies = [replace(each, locked=each.locked or in_user_namespace) for each in self.mounts]
+        return Namespace(copies, in_user_namespace)
 
 
 def check(attributes: Attributes, cred: Credentials, access: int, *, directory: bool) -> None:

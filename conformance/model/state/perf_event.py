@@ -159,6 +159,8 @@ class PerfEvent:
                 return
         if self.ring is None:
             return
+        if self.sample_type & perf.PERF_SAMPLE_REGS_INTR:
+            raise NotModelled("registers in a sample")
         body = b""
         if self.sample_type & perf.PERF_SAMPLE_IP:
             # perf_fetch_caller_regs(): an address in the kernel.

@@ -16,9 +16,11 @@ from conformance.model.bpf.maps import Map
 from conformance.model.errors import Errno, NotModelled
 from conformance.model.handlers import Handlers
 from conformance.model.state.copies import copied
+from conformance.model.state.namespaces import CONFIDENTIALITY
 from conformance.model.state.process import OpenFile, Process
 from conformance.model.state.world import World
 from conformance.model.syscalls import bpf_attributes
+from conformance.ops.credentials import Capability
 
 _BY_KEY = (
     Command.MAP_LOOKUP_ELEM,
@@ -58,8 +60,8 @@ def _command_of(
     command = Command(operation.command)
     suffices = world.profile.has("bpf_descriptor_suffices") and command in _BY_KEY
     early = not world.profile.has("bpf_attributes_before_rights")
-    if process.uid and early and not suffices:
-        raise Errno("EPERM")
+    if early and not suffices:
+        _check_capable(process)
     raw = bpf_attributes.fetch(process.memory, operation.address, operation.size)
     bpf_attributes.check_unused(command, raw)
     return command, bpf_attributes.LAYOUTS[command].unpack(raw)
@@ -82,18 +84,26 @@ def _create_map(process: Process, attributes: Mapping[str, int]) -> Map:
         attributes["value_size"],
         attributes["max_entries"],
     )
-    if process.uid:
-        # CONFIG_BPF_UNPRIV_DEFAULT_OFF sets sysctl_unprivileged_bpf_disabled to 2.
-        raise Errno("EPERM")
+    _check_capable(process)
     return map_
+
+
+def _check_capable(process: Process) -> None:
+    """bpf_capable(); CONFIG_BPF_UNPRIV_DEFAULT_OFF sets sysctl_unprivileged_bpf_disabled to 2."""
+    cred = process.credentials
+    if not (cred.has(Capability.BPF) or cred.has(Capability.SYS_ADMIN)):
+        raise Errno("EPERM")
 
 
 def _load(world: World, process: Process, attributes: Mapping[str, int]) -> programs.Program:
     flags = attributes["prog_flags"]
     if flags & ~BPF_F_STRICT_ALIGNMENT:
         raise NotModelled("flags of a program")
-    if process.uid:
-        raise Errno("EPERM")
+    _check_capable(process)
+    if not process.credentials.perfmon:
+        raise NotModelled("a program loaded with CAP_BPF and without CAP_PERFMON")
+    if world.lockdown >= CONFIDENTIALITY:
+        raise NotModelled("helpers that read kernel memory, under lockdown")
     request = programs.LoadAttributes(
         attributes["prog_type"],
         attributes["insn_cnt"],

@@ -62,7 +62,10 @@ def _mount(world: World, operation: credentials.Mount) -> Answer:
     assert process.namespace is not None
     mounts = process.namespace.mounts
     if operation.flags & credentials.MS_REMOUNT:
-        place = max(n for n, each in enumerate(mounts) if each.target == operation.target)
+        places = [n for n, each in enumerate(mounts) if each.target == operation.target]
+        if not places:
+            raise Errno("EINVAL")
+        place = places[-1]
         readonly = bool(operation.flags & credentials.MS_RDONLY)
         if not operation.flags & credentials.MS_BIND:
             _reconfigure(world, process, mounts[place].root, operation.options, readonly=readonly)
@@ -73,6 +76,8 @@ def _mount(world: World, operation: credentials.Mount) -> Answer:
         check_exists(world, root)
         readonly = process.namespace.find(operation.source)[1].readonly
     else:
+        if operation.flags & credentials.MS_RDONLY:
+            raise NotModelled("a new mount that is read-only")
         root, readonly = _new_root(world, process, operation.kind), False
         # get_tree_single() finds the superblock of the initial mount.
         if root != TRACEFS or world.profile.fixed("tracefs-mount-options"):
@@ -158,7 +163,7 @@ def _umount(world: World, operation: credentials.Umount) -> Answer:
     assert process.namespace is not None
     mounts = process.namespace.mounts
     mounted = [each for each in mounts if each.target == operation.target]
-    if not mounted:
+    if not mounted or mounted[-1].locked:
         raise Errno("EINVAL")
     mounts.remove(mounted[-1])
     return Answer(0)

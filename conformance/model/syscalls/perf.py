@@ -41,6 +41,9 @@ _COUNT_SIZE = 8
 _FIRST_REGISTER = 1
 # CONFIG_NR_CPUS is never larger.
 _MAX_CPUS = 8192
+# Processors of the largest guest.
+_KNOWN_CPUS = 2
+_PERIOD_SIGN = 1 << 63
 # strndup_user() of a filter.
 _MAX_FILTER = PAGE_SIZE
 
@@ -52,13 +55,18 @@ def open_event(world: World, process: Process, operation: ops.PerfEventOpen) -> 
     if not process.capable and not flags & perf.ATTR_EXCLUDE_KERNEL:
         # perf_allow_kernel(), with kernel.perf_event_paranoid 2.
         raise Errno("EACCES")
+    if attr["sample_period"] & _PERIOD_SIGN:
+        raise Errno("EINVAL")
     if sample_type & perf.PERF_SAMPLE_REGS_INTR and world.lockdown >= CONFIDENTIALITY:
         raise Errno("EPERM")
     if operation.pid not in (0, -1):
         raise NotModelled(f"perf_event_open for process {operation.pid}")
-    if operation.cpu >= _MAX_CPUS or (operation.pid == -1 and operation.cpu == ANY_CPU):
+    nowhere = operation.pid == -1 and operation.cpu == ANY_CPU
+    if nowhere or not ANY_CPU <= operation.cpu < _MAX_CPUS:
         # perf_event_alloc()
         raise Errno("EINVAL")
+    if operation.cpu >= _KNOWN_CPUS:
+        raise NotModelled(f"whether there is a processor {operation.cpu}")
     source, kprobe = _source(world, attr)
     raw = bool(sample_type & perf.PERF_SAMPLE_RAW)
     if raw and kprobe is not None:
@@ -187,12 +195,14 @@ def _check_context(world: World, program: Program, source: int) -> None:
 
 def _set_filter(world: World, process: Process, event: PerfEvent, address: int) -> None:
     """perf_event_set_filter(), ftrace_profile_set_filter()."""
-    if event.source is None:
-        raise Errno("EINVAL")
     reach = process.memory.readable(address, _MAX_FILTER)
     text, end, _ = process.memory.read(address, reach).partition(b"\0")
     if not end:
         raise Errno("EFAULT" if reach < _MAX_FILTER else "EINVAL")
+    if event.kprobe is not None:
+        raise NotModelled("a filter of a kprobe")
+    if event.source is None:
+        raise Errno("EINVAL")
     if event.filter is not None:
         raise Errno("EEXIST")
     source = world.event(event.source)
@@ -224,7 +234,8 @@ def map_ring(process: Process, file: OpenFile, operation: ops.Mmap) -> None:
     elif len(event.ring.pages) != len(numbers):
         raise Errno("EINVAL")
     entry = Entry(operation.protection, shared=True, owner=file)
-    process.memory.map_frames(numbers, event.ring.pages, entry)
+    # perf_mmap_fault(): the pages appear as they are used.
+    process.memory.map_frames(numbers, event.ring.pages, entry, readable=False)
 
 
 def _perf_event_open(world: World, operation: ops.PerfEventOpen) -> Answer:

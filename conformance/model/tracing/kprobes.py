@@ -93,6 +93,6 @@ def _run(process: Process, event: PerfEvent, buffer: int, count: int) -> int:
             return bytes(length)
         if address >= _KERNEL_HALF:
             raise NotModelled(f"kernel memory at {address:#x}")
-        return process.memory.read(address, length)
+        return process.memory.read_present(address, length)
 
     return event.program.run(bytes(context), read_memory, known)
