@@ -42,48 +42,14 @@ def drill(
     return done.returncode, json.loads((out / "results.json").read_text())
 
 
+def begun(out: Path) -> list[str]:
+    """The cases of a run in the order in which they began."""
+    lines = map(json.loads, (out / "journal.jsonl").read_text().splitlines())
+    return [line["id"] for line in lines if line["event"] == "running"]
+
+
 def by_id(results: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {case["id"]: case for case in results["cases"]}
-
-
-def test_panic_is_a_crash_with_evidence(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    """The case is a CRASH, with the panic of the console; other cases are judged."""
-    code, results = drill("panic.py", tmp_path / "out", built_kernel)
-    cases = by_id(results)
-    assert code == 1
-    assert results["summary"]["verdict"] == "FAIL"
-    assert cases["drill.panic"]["outcome"] == "CRASH"
-    assert cases["drill.panic"]["blame"] == "kernel"
-    assert "sysrq triggered crash" in cases["drill.panic"]["evidence"]["console"]
-    assert cases["drill.panic"]["rerun"]["of"] == "second"
-    assert cases["drill.before"]["outcome"] == "PASS"
-    assert cases["drill.after"]["outcome"] == "PASS"
-
-
-def test_killed_qemu_is_an_error_of_the_host(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    """An ERROR of the host, after which the second run stands; the report is complete."""
-    once = str(tmp_path / "once")
-    code, results = drill("killed_qemu.py", tmp_path / "out", built_kernel, UEVT_DRILL_ONCE=once)
-    killed = by_id(results)["drill.killed"]
-    assert code == 0
-    assert killed["outcome"] == "PASS"
-    assert (killed["rerun"]["outcome"], killed["rerun"]["blame"]) == ("ERROR", "host")
-    assert killed["rerun"]["of"] == "first"
-    assert by_id(results)["drill.after"]["outcome"] == "PASS"
-    journal = (tmp_path / "out" / "journal.jsonl").read_text().splitlines()
-    # The order depends on earlier durations.
-    assert sorted(json.loads(line)["event"] for line in journal) == [
-        "attempt", "case", "case", "end", "guests", "plan", "run", "running", "running",
-    ]  # fmt: skip
-
-
-def test_kernel_report_fails_a_case(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    """A report on the console fails its case, although all answers fit."""
-    code, results = drill("splat.py", tmp_path / "out", built_kernel)
-    splat = by_id(results)["drill.splat"]
-    assert code == 1
-    assert (splat["outcome"], splat["blame"]) == ("FAIL", "kernel")
-    assert "KASAN" in splat["reason"]
 
 
 def test_hazards_have_distinct_outcomes(
@@ -107,6 +73,9 @@ def test_hazards_have_distinct_outcomes(
     in_write = "hazard_write/proc_reg_write"
     assert ends == {
         "before": ("PASS none", "", []),
+        "panic": ("CRASH kernel", "second: CRASH kernel", ["panic:sysrq-triggered-crash"]),
+        "reports": ("FAIL kernel", "second: FAIL kernel", ["kasan:drill"]),
+        "qemu_killed": ("PASS none", "first: ERROR host", []),
         "warns": (
             "FAIL kernel",
             "second: FAIL kernel",
@@ -123,6 +92,7 @@ def test_hazards_have_distinct_outcomes(
         "qemu_pauses": ("PASS none", "first: ERROR host", []),
         "after": ("PASS none", "", []),
     }
+    assert "sysrq triggered crash" in by_id(results)["drill.panic"]["evidence"]["console"]
     elsewhere = by_id(results)["drill.complains_elsewhere"]["reports"][0]
     assert elsewhere["context"].startswith("kworker/")
     spins = by_id(results)["drill.spins"]
@@ -130,13 +100,13 @@ def test_hazards_have_distinct_outcomes(
     assert "hazard_spin_irqs_off+0x" in spins["evidence"]["console"]
 
 
-# A seed that keeps four cases in order.
-IN_ORDER = "--shuffle=9"
-
-
 def test_late_report_belongs_to_the_earlier_case(tmp_path: Path, built_kernel: BuiltKernel) -> None:
     module = f"--module={hazard_module()}"
-    code, results = drill("late.py", tmp_path / "out", built_kernel, module, IN_ORDER)
+    # A seed that keeps four cases in order.
+    out, in_order = tmp_path / "out", "--shuffle=9"
+    code, results = drill("late.py", out, built_kernel, module, in_order)
+    order = [each.partition(".")[2] for each in begun(out)]
+    assert list(dict.fromkeys(order)) == ["first", "second", "third", "fourth"]
     cases = by_id(results)
     assert code == 1
     late = cases["drill.first.afterwards"]
@@ -179,19 +149,19 @@ def test_full_disk_is_an_error_of_the_host(
 
 
 def test_run_ends_at_its_deadline(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    code, results = drill("deadline.py", tmp_path / "out", built_kernel, "--deadline=0.001")
+    code, results = drill("two_passes.py", tmp_path / "out", built_kernel, "--deadline=0.001")
     assert code == 3
     assert results["summary"]["verdict"] == "ERROR"
-    (case,) = results["cases"]
-    assert (case["outcome"], case["blame"]) == ("ERROR", "host")
-    said = "not judged: the run's deadline of 0.001 s has passed (--deadline)"
-    assert case["reason"] == said
+    late = "not judged: the run's deadline of 0.001 s has passed (--deadline)"
+    assert [(case["outcome"], case["blame"], case["reason"]) for case in results["cases"]] == [
+        ("ERROR", "host", late)
+    ] * 2
 
 
 def test_no_qemu_outlives_a_killed_run(tmp_path: Path, built_kernel: BuiltKernel) -> None:
     """kill -9 of the run ends its QEMU."""
-    command = [sys.executable, "-m", "pytest", str(DRILLS / "panic.py"), "-q"]
-    command += [f"--image={built_kernel.image}", f"--out={tmp_path / 'out'}", "-k", "drill.before"]
+    command = [sys.executable, "-m", "pytest", str(DRILLS / "two_passes.py"), "-q"]
+    command += [f"--image={built_kernel.image}", f"--out={tmp_path / 'out'}"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as run:
         wait_for(lambda: children(run.pid, "qemu"), "start of QEMU")
         qemu = children(run.pid, "qemu")

@@ -37,7 +37,7 @@ def test_run_on_a_full_disk_ends_in_one_line_and_can_be_resumed(tmp_path: Path) 
     )
     kept = read_journal(out / "journal.jsonl")
     assert not kept.torn
-    assert 0 < kept.count < 10
+    assert kept.count < (kept.selected or 0)
     assert place.run(f"--resume={out}") == (0, "")
     assert place.left() == []
 

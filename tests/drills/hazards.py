@@ -16,6 +16,7 @@ import pytest
 import vm.machine
 from conformance.cases.case import surface
 from conformance.client.user_events import UserEvents
+from conformance.ops import WriteFile
 from tests.drills import provoke
 from tests.drills.provoke import Channel, behind, insert
 from tests.processes import children
@@ -53,6 +54,32 @@ def first(name: str) -> bool:
 def test_before(ue: UserEvents) -> None:
     """Passes."""
     assert ue.open_data().register(ue.name()).index == 0
+
+
+@case(isolation="fatal")
+def test_panic(ue: UserEvents) -> None:
+    """The guest panics, without the module."""
+    assert ue.tracefs.write("/proc/sysrq-trigger", "c").value == 1
+
+
+@case
+def test_reports(ue: UserEvents) -> None:
+    """All answers are right, and the console has a report."""
+    assert ue.tracefs.status() == ""
+    report = b"BUG: KASAN: use-after-free in drill+0x1/0x2\n"
+    # Unseen by the model, which has no such file.
+    executor = ue.lockstep._executor
+    (written,) = executor.execute([WriteFile("root", "/dev/kmsg", report, os.O_WRONLY)], ())
+    assert written.value == len(report)
+
+
+@case
+def test_qemu_killed(ue: UserEvents) -> None:
+    """QEMU is killed, once."""
+    data = ue.open_data()
+    if first("qemu_killed"):
+        os.kill(children(os.getpid(), "qemu")[0], signal.SIGKILL)
+    assert data.register(ue.name()).index == 0
 
 
 @case(isolation="fatal")
