@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 import pytest
 
@@ -197,7 +197,9 @@ _DEFAULTS = Declaration(
 )
 
 
-def surface(name: str, **defaults: Unpack[Declaration]) -> Surface:
+def surface(
+    name: str, spec: str = "", doc: str = "", /, **defaults: Unpack[Declaration]
+) -> Surface:
     """The decorator that declares the cases of one file; ``defaults`` hold for each of them.
 
     ``profiles`` is a range of releases such as ``6.4..``.  ``needs`` and ``without`` name
@@ -210,7 +212,7 @@ def surface(name: str, **defaults: Unpack[Declaration]) -> Surface:
     Documentation/trace need no directory.  ``@spec`` and ``@doc`` below ``@case`` replace its
     keywords where they do not fit on one line.
     """
-    return Surface(name, defaults)
+    return Surface(name, {"spec": spec, "doc": doc, **defaults})
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,20 +314,25 @@ def _doc(of_surface: str, own: str) -> str:
 
 
 def spec(text: str) -> Callable[[CaseFunction], CaseFunction]:
-    """The keyword ``spec`` of a case on a line of its own, below ``@case``."""
-    return _keyword(spec=text)
+    """The keyword ``spec`` of a case on lines of its own, below ``@case``."""
+    return _keyword("spec", text)
 
 
 def doc(text: str) -> Callable[[CaseFunction], CaseFunction]:
-    """The keyword ``doc`` of a case on a line of its own, below ``@case``."""
-    return _keyword(doc=text)
+    """The keyword ``doc`` of a case on lines of its own, below ``@case``.
+
+    A ``@doc`` below another continues its text, and so does a ``@spec``.
+    """
+    return _keyword("doc", text)
 
 
-def _keyword(**keyword: Unpack[Declaration]) -> Callable[[CaseFunction], CaseFunction]:
+def _keyword(keyword: Literal["spec", "doc"], text: str) -> Callable[[CaseFunction], CaseFunction]:
     def mark(function: CaseFunction) -> CaseFunction:
         if declared(function):
-            raise ValueError(f"{function.__name__}: write @{', @'.join(keyword)} below @case")
-        below: Declaration = {**_keywords_below(function), **keyword}
+            raise ValueError(f"{function.__name__}: write @{keyword} below @case")
+        below = _keywords_below(function).copy()
+        # Decorators run from the last to the first.
+        below[keyword] = f"{text} {below[keyword]}" if keyword in below else text
         setattr(function, _KEYWORDS, below)
         return function
 

@@ -95,6 +95,14 @@ def test_doc_without_a_document_is_about_that_of_the_surface(
     assert case_of(test_short).doc == doc
 
 
+def test_spec_and_doc_of_a_surface_are_its_first_arguments() -> None:
+    @surface("write", "user_reg_get", "Registering: a size", level="contract")
+    def test_short() -> None: ...
+
+    assert case_of(test_short).spec == "trace_events_user.c:user_reg_get"
+    assert case_of(test_short).doc == f"{DOC}: Registering: a size"
+
+
 def test_spec_and_doc_may_be_decorators() -> None:
     @case(tier="quick")
     @spec("user_reg_get")
@@ -107,6 +115,20 @@ def test_spec_and_doc_may_be_decorators() -> None:
         "trace_events_user.c:user_reg_get",
         f"{DOC}: Registering: a size",
     )
+
+
+def test_a_second_doc_or_spec_continues_the_first() -> None:
+    @case
+    @doc("Registering: a size;")
+    @doc("silent about")
+    @doc("others")
+    @spec("user_reg_get;")
+    @spec("user_unreg_get")
+    def test_short() -> None: ...
+
+    found = case_of(test_short)
+    assert found.spec == "trace_events_user.c:user_reg_get; user_unreg_get"
+    assert found.doc == f"{DOC}: Registering: a size; silent about others"
 
 
 def test_a_keyword_that_is_a_decorator_too_is_refused() -> None:

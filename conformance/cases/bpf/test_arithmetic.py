@@ -20,10 +20,7 @@ from conformance.ops.bpf_opcodes import R6, R7, R8, TO_BE, TO_LE, Alu
 
 SPEC = "kernel/bpf/core.c:___bpf_prog_run"
 DOC = "include/uapi/linux/bpf.h@v4.1"
-case = surface(
-    "bpf", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf"
-)
-
+case = surface("bpf", SPEC, DOC, level="detail", tier="full", isolation="none", facilities="bpf")
 
 LEFT = 0xFEDC_BA98_F654_3217
 RIGHT = 0x0000_0001_9000_0003

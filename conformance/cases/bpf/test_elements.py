@@ -8,9 +8,7 @@ from conformance.client.tracefs import DATA
 
 SPEC = "kernel/bpf/hashtab.c:htab_map_update_elem"
 DOC = "include/uapi/linux/bpf.h@v4.1: commands about elements answer zero or a negative error"
-case = surface(
-    "bpf", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf"
-)
+case = surface("bpf", SPEC, DOC, level="detail", tier="full", isolation="none", facilities="bpf")
 
 NOWHERE = 0x1000
 LOOK, SET, DELETE, NEXT = 1, 2, 3, 4

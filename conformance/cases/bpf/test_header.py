@@ -8,9 +8,7 @@ from conformance.client.bpf import Bpf
 
 SPEC = "kernel/bpf/syscall.c:bpf_prog_load"
 DOC = "include/uapi/linux/bpf.h@v4.1"
-case = surface(
-    "bpf", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf"
-)
+case = surface("bpf", SPEC, DOC, level="detail", tier="full", isolation="none", facilities="bpf")
 
 # A hash of four entries, with 4-byte keys and 8-byte values.
 HASH = bytes.fromhex("01000000 04000000 08000000 04000000")

@@ -21,9 +21,7 @@ from conformance.ops.bpf_opcodes import R0, R1, R2, R3, R4, R6, R7, R8, R10, Alu
 
 SPEC = "kernel/bpf/helpers.c:bpf_map_lookup_elem, bpf_map_update_elem, bpf_map_delete_elem"
 DOC = "include/uapi/linux/bpf.h@v4.1"
-case = surface(
-    "bpf", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf"
-)
+case = surface("bpf", SPEC, DOC, level="detail", tier="full", isolation="none", facilities="bpf")
 
 LOOKUP, UPDATE, DELETE = 1, 2, 3
 # Negative errnos in 64 bits.

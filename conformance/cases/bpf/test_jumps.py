@@ -19,9 +19,7 @@ from conformance.ops.bpf_opcodes import R0, R1, R6, R7, R8, R9, Alu, Jump, Size
 
 SPEC = "kernel/bpf/core.c:___bpf_prog_run"
 DOC = "include/uapi/linux/bpf.h@v4.1: BPF_CALL calls a function, BPF_EXIT returns"
-case = surface(
-    "bpf", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf"
-)
+case = surface("bpf", SPEC, DOC, level="detail", tier="full", isolation="none", facilities="bpf")
 
 
 def taken(*jumps: tuple[Jump, int | None]) -> list[Piece]:

@@ -72,10 +72,8 @@ def test_kprobe_detaches(ue: UserEvents) -> None:
 
 
 @case(spec="kernel/events/core.c:__perf_event_set_bpf_prog")
-@doc(
-    "include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes the descriptor of a "
-    "program, and keeps it"
-)
+@doc("include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes the descriptor")
+@doc("of a program, and keeps it")
 def test_kprobe_keeps_program(ue: UserEvents) -> None:
     """A program still runs after its descriptor is closed, as long as its perf event is open."""
     data, name = ue.open_data(), add_kprobe(ue)
@@ -89,10 +87,8 @@ def test_kprobe_keeps_program(ue: UserEvents) -> None:
 
 
 @case(spec="kernel/trace/bpf_trace.c:perf_event_attach_bpf_prog")
-@doc(
-    "include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes the descriptor of "
-    "one program"
-)
+@doc("include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes the descriptor")
+@doc("of one program")
 def test_kprobe_twice(ue: UserEvents) -> None:
     """A perf event takes one program, a kprobe the same program once: then EEXIST."""
     data, name = ue.open_data(), add_kprobe(ue)

@@ -84,10 +84,8 @@ def test_kprobe_probe_read(ue: UserEvents, source: list[Piece], size: int, read:
 
 
 @case(spec="trace_kprobe.c:kprobe_perf_func")
-@doc(
-    "include/uapi/linux/bpf.h@v4.1:bpf_prog_type: the context of BPF_PROG_TYPE_KPROBE is "
-    "struct pt_regs"
-)
+@doc("include/uapi/linux/bpf.h@v4.1:bpf_prog_type: the context")
+@doc("of BPF_PROG_TYPE_KPROBE is struct pt_regs")
 def test_kprobe_registers(ue: UserEvents) -> None:
     """The context is the registers: here the count passed to write(2)."""
     data, name = ue.open_data(), add_kprobe(ue)

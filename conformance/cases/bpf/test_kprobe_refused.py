@@ -31,10 +31,8 @@ case = surface(
 
 
 @case(spec="kernel/bpf/syscall.c:bpf_prog_load")
-@doc(
-    "include/uapi/linux/bpf.h@v4.1:bpf_prog_type, kern_version: the release a program was "
-    "made for, checked until 5.0"
-)
+@doc("include/uapi/linux/bpf.h@v4.1:bpf_prog_type, kern_version:")
+@doc("the release a program was made for, checked until 5.0")
 @variants({"0": 0, "4.1.0": 0x040100, "all-bits": 0xFFFF_FFFF})
 def test_kprobe_version(ue: UserEvents, version: int) -> None:
     """A kprobe program with another kernel version, or none, is loaded and runs."""

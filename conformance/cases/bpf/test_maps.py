@@ -9,9 +9,7 @@ DOC = (
     "include/uapi/linux/bpf.h@v4.1: BPF_MAP_CREATE makes a map of a type and attributes, or "
     "is an error"
 )
-case = surface(
-    "bpf", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf"
-)
+case = surface("bpf", SPEC, DOC, level="detail", tier="full", isolation="none", facilities="bpf")
 
 NOWHERE = 0x1000
 HASH = bytes.fromhex("01000000 04000000 08000000 04000000")

@@ -22,9 +22,7 @@ from conformance.ops.bpf_opcodes import R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, 
 
 SPEC = "kernel/bpf/core.c:___bpf_prog_run"
 DOC = "include/uapi/linux/bpf.h@v4.1: BPF_DW is the fourth size, next to those of classic BPF"
-case = surface(
-    "bpf", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf"
-)
+case = surface("bpf", SPEC, DOC, level="detail", tier="full", isolation="none", facilities="bpf")
 
 NUMBER = 0x1122_3344_F5F6_F7F8
 PLACE = -128

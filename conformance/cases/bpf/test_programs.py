@@ -25,9 +25,7 @@ DOC = (
     "include/uapi/linux/bpf.h@v4.1: BPF_PROG_LOAD verifies and loads a program, and gives a "
     "descriptor"
 )
-case = surface(
-    "bpf", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf"
-)
+case = surface("bpf", SPEC, DOC, level="detail", tier="full", isolation="none", facilities="bpf")
 
 SOCKET_FILTER, KPROBE = 1, 2
 NOWHERE = 0x1000

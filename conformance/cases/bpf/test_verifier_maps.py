@@ -25,9 +25,7 @@ from conformance.ops.bpf_opcodes import R0, R1, R2, R3, R4, R5, R6, R10, Alu, Ju
 
 SPEC = "kernel/bpf/verifier.c:check_func_arg"
 DOC = "include/uapi/linux/bpf.h@v4.1: BPF_PROG_LOAD verifies a program before it loads it"
-case = surface(
-    "bpf", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="none", facilities="bpf"
-)
+case = surface("bpf", SPEC, DOC, level="detail", tier="full", isolation="none", facilities="bpf")
 
 STRICT = 1
 END = [mov64_imm(R0, 0), exit_insn()]

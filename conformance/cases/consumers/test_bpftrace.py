@@ -16,7 +16,6 @@ case = surface(
     bug="bpf-never-runs",
 )
 
-
 REFUSED = "Attaching 1 probe...\nioctl(PERF_EVENT_IOC_SET_BPF): Invalid argument\n"
 
 

@@ -9,7 +9,7 @@ from conformance.client.programs import Programs
 
 SPEC = "user_event_create_print_fmt"
 DOC = "Overview: user processes create events that existing tools such as ftrace and perf show"
-case = surface("consumers", spec=SPEC, doc=DOC, level="contract", tier="full")
+case = surface("consumers", SPEC, DOC, level="contract", tier="full")
 
 # Every kind of field, a payload, and how both programs print it.  libtraceevent, which both use,
 # prints negative s8 and s16 without their sign.

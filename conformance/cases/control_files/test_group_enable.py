@@ -8,7 +8,7 @@ from conformance.client.files import File
 
 SPEC = "trace_events.c:system_enable_write"
 DOC = "events.rst@v6.12: Via the 'enable' toggle: 0, 1, X or ? is shown"
-case = surface("group_enable", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="global")
+case = surface("group_enable", SPEC, DOC, level="detail", tier="full", isolation="global")
 
 GROUP = "events/user_events/enable"
 MULTI = "events/user_events_multi/enable"
@@ -185,10 +185,9 @@ def test_multi_format(ue: UserEvents) -> None:
 
 
 @case(level="behaviour", needs="lasting_events")
+@doc("user_events.rst@v6.12: Deleting: delete succeeds only without references;")
+@doc("silent about groups")
 @spec("trace_events_user.c:user_event_reg; trace_events.c:system_enable_write")
-@doc(
-    "user_events.rst@v6.12: Deleting: delete succeeds only without references; silent about groups"
-)
 def test_holds_events(ue: UserEvents) -> None:
     """Every event enabled as a group is in use: EBUSY until disabled."""
     ue.tracefs.command("u:a\n")

@@ -69,10 +69,8 @@ def test_added(ue: UserEvents, file: str, kept: tuple[int, ...]) -> None:
 
 
 @case(spec="user_event_reg", level="behaviour")
-@doc(
-    "user_events.rst@v6.12: Status: the bit is set while something is attached; silent "
-    "about lists of processes"
-)
+@doc("user_events.rst@v6.12: Status: the bit is set while something is attached;")
+@doc("silent about lists of processes")
 @variants({"only": ONLY, "but": BUT})
 def test_nobody_is_told(ue: UserEvents, file: str) -> None:
     """The enable word of a process that is not recorded is set all the same."""
@@ -119,9 +117,8 @@ def test_both_lists(ue: UserEvents) -> None:
 
 
 @case(spec="trace_events.c:event_filter_pid_sched_process_fork")
-@doc(
-    "set_event_pid: only the listed tasks are traced; children are only with the option event-fork"
-)
+@doc("set_event_pid: only the listed tasks are traced;")
+@doc("children are only with the option event-fork")
 def test_child(ue: UserEvents) -> None:
     """A child is not added to the list of its parent."""
     event = ue.event("u16 a", enabled=True)

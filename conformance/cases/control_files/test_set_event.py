@@ -7,7 +7,7 @@ from conformance.cases.support.instances import create_instance
 
 SPEC = "trace_events.c:__ftrace_set_clr_event_nolock"
 DOC = "events.rst@v6.12: Via the 'set_event' interface: names are those of available_events"
-case = surface("set_event", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="global")
+case = surface("set_event", SPEC, DOC, level="detail", tier="full", isolation="global")
 
 
 @case(tier="quick")
@@ -109,8 +109,7 @@ def test_one_word(ue: UserEvents) -> None:
     assert instance.read(instance.path("set_event")).text == "user_events:a\n"
 
 
-@case(spec="trace.c:trace_get_user")
-@doc("Via the 'set_event' interface: silent about a NUL")
+@case(spec="trace.c:trace_get_user", doc="Via the 'set_event' interface: silent about a NUL")
 def test_nul(ue: UserEvents) -> None:
     """A NUL ends a name, and one without a name before it does nothing."""
     instance = create_instance(ue)

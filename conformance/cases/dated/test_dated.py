@@ -26,10 +26,9 @@ case = surface("dated", spec="kernel/bpf/syscall.c", doc=DOC, level="detail")
 
 
 @case(level="behaviour", profiles="5.18..6.0", switch="events_made_as_root")
+@doc("user_events.rst@v5.18: Registering: events show up in tracefs;")
+@doc("silent about who registers them")
 @spec("trace_events_user.c:user_event_set_call_visible")
-@doc(
-    "user_events.rst@v5.18: Registering: events show up in tracefs; silent about who registers them"
-)
 def test_events_made_as_root(ue: UserEvents) -> None:
     """An unprivileged user's event has its directory; old kernels need permission to create it."""
     data = ue.open_data()
@@ -40,27 +39,20 @@ def test_events_made_as_root(ue: UserEvents) -> None:
 
 
 @case(level="behaviour", switch="text_flags_refused")
+@doc("user_events.rst@v6.12: Command Format:")
+@doc("flags follow the name after a colon, and none is supported; silent about others")
 @spec("trace_events_user.c:user_event_parse_cmd")
-@doc(
-    "user_events.rst@v6.12: Command Format: flags follow the name after a colon, and "
-    "none is supported; silent about others"
-)
 def test_text_flags_refused(ue: UserEvents) -> None:
     """A colon in the name starts flags, which are rejected since 6.4 and were ignored before."""
     event = ue.open_data().register(ue.name() + ":FLAG u32 a")
     assert event.errno == ue.dated("text_flags_refused", since="EINVAL", before="")
 
 
-@case(
-    spec="trace_events_user.c:user_reg_get",
-    doc="user_events.rst@v6.12: Registering: USER_EVENT_REG_MULTI_FORMAT is supported; a "
-    "flag that is not gives -EINVAL",
-    level="contract",
-    profiles="6.4..",
-    # Without it 6.4 and later reject every flag.
-    needs="persist",
-    switch="multi_format",
-)
+# Without persist 6.4 and later reject every flag.
+@case(level="contract", profiles="6.4..", needs="persist", switch="multi_format")
+@doc("user_events.rst@v6.12: Registering: USER_EVENT_REG_MULTI_FORMAT is supported;")
+@doc("a flag that is not gives -EINVAL")
+@spec("trace_events_user.c:user_reg_get")
 def test_multi_format(ue: UserEvents) -> None:
     """USER_EVENT_REG_MULTI_FORMAT is known since 6.9; before, it is EINVAL."""
     event = ue.event(flags=MULTI_FORMAT)
@@ -79,11 +71,9 @@ def test_print_fmt_generated(ue: UserEvents) -> None:
 
 
 @case(level="behaviour", profiles="5.18..6.0", switch="bpf_iter_ignored")
+@doc("user_events.rst@v5.18: Command Format: flags follow the name, and none is supported;")
+@doc("silent about showing them")
 @spec("trace_events_user.c:user_seq_show")
-@doc(
-    "user_events.rst@v5.18: Command Format: flags follow the name, and none is "
-    "supported; silent about showing them"
-)
 def test_bpf_iter_ignored(ue: UserEvents) -> None:
     """The status shows no text flags; the first kernels showed BPF_ITER, which was one."""
     ue.open_data().register(ue.name() + ":BPF_ITER")
@@ -92,11 +82,9 @@ def test_bpf_iter_ignored(ue: UserEvents) -> None:
 
 
 @case(level="behaviour", profiles="5.18..6.3", switch="two_status_pages")
+@doc("user_events.rst@v6.1: Status: the size of the file is a page, or a multiple of it;")
+@doc("silent about other lengths")
 @spec("trace_events_user.c:user_status_mmap")
-@doc(
-    "user_events.rst@v6.1: Status: the size of the file is a page, or a multiple of it; "
-    "silent about other lengths"
-)
 def test_two_status_pages(ue: UserEvents) -> None:
     """The status page has one page: mapping two is rejected unless it has two."""
     _, slot = ue.process.open(STATUS)
@@ -116,11 +104,9 @@ def test_auto_delete(ue: UserEvents) -> None:
 
 
 @case(profiles="6.4..", needs="persist", switch="deferred_release")
+@doc("user_events.rst@v6.12: Deleting: succeeds only if no references are left;")
+@doc("silent about when they are")
 @spec("trace_events_user.c:delayed_user_event_enabler_put")
-@doc(
-    "user_events.rst@v6.12: Deleting: succeeds only if no references are left; silent "
-    "about when they are"
-)
 def test_deferred_release(ue: UserEvents) -> None:
     """Unregistering holds the event until a grace period ends; before, it is deleted at once."""
     process, data = ue.process, ue.open_data()
@@ -138,11 +124,9 @@ def test_deferred_release(ue: UserEvents) -> None:
 
 
 @case(switch="directories_of_any_name", bug="event-name-slash")
+@doc("user_events.rst@v6.12: Registering: events appear below events/ in tracefs;")
+@doc("nothing is said of names that cannot")
 @spec("fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:verify_dirent_name")
-@doc(
-    "user_events.rst@v6.12: Registering: events appear below events/ in tracefs; nothing is "
-    "said of names that cannot"
-)
 def test_directories_of_any_name(ue: UserEvents) -> None:
     """An event with a slash in its name is left out of events/; later, listing fails at it."""
     refused = ue.open_data().register(ue.name() + "/b").errno

@@ -42,13 +42,10 @@ def test_processor_sets(ue: UserEvents) -> None:
     assert filtered.errno == ue.dated("processor_sets", since="", before="EINVAL")
 
 
-@case(
-    spec="trace_events_filter.c:regex_match_full",
-    doc="Event filtering: == compares strings",
-    # Older kernels know no strings of user events.
-    needs="remote_enable",
-    switch="whole_pattern_compared",
-)
+# Older kernels know no strings of user events.
+@case(needs="remote_enable", switch="whole_pattern_compared")
+@doc("Event filtering: == compares strings")
+@spec("trace_events_filter.c:regex_match_full")
 def test_whole_pattern_compared(ue: UserEvents) -> None:
     """A field of four characters does not equal five; before, only four were compared."""
     event = ue.event("char[4] a", enabled=True)

@@ -5,7 +5,7 @@ from conformance.cases.support.error_log import clear_errors
 
 SPEC = "trace_events_hist.c"
 DOC = "histogram.rst@v6.12: Hist trigger: silent"
-case = surface("dated", spec=SPEC, doc=DOC, level="detail", isolation="global", facilities="hist")
+case = surface("dated", SPEC, DOC, level="detail", isolation="global", facilities="hist")
 
 
 @case(spec="parse_field", switch="percent_and_graph")
@@ -64,13 +64,10 @@ def test_reading_histogram_busy(ue: UserEvents) -> None:
     ue.tracefs.command(f"-:synthetic/{made}\n")
 
 
-@case(
-    spec="trace_events_synth.c:print_synth_event_num_val",
-    doc="events.rst@v6.12: Synthetic events: fields of s8 to u64",
-    # Before, an address is shown.
-    needs="synthetic_numbers_printed",
-    switch="synthetic_numbers_printed",
-)
+# Before, an address is shown.
+@case(needs="synthetic_numbers_printed", switch="synthetic_numbers_printed")
+@doc("events.rst@v6.12: Synthetic events: fields of s8 to u64")
+@spec("trace_events_synth.c:print_synth_event_num_val")
 def test_synthetic_numbers_printed(ue: UserEvents) -> None:
     """A synthetic event shows the value of its u64 field."""
     event, made = ue.event("u8 aa; u64 bb"), ue.name("made")

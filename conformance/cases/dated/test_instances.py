@@ -75,11 +75,9 @@ def test_remount_keeps_mode(ue: UserEvents) -> None:
 
 
 @case(isolation="events", needs="perf_sink", switch="first_period_counted", facilities="perf")
+@doc("include/uapi/linux/perf_event.h@v6.12:perf_event_attr: sample_period is how many events")
+@doc("there are to a sample")
 @spec("kernel/trace/trace_event_perf.c:perf_trace_add: perf_swevent_set_period")
-@doc(
-    "include/uapi/linux/perf_event.h@v6.12:perf_event_attr: sample_period is how many events "
-    "there are to a sample"
-)
 def test_first_period_counted(ue: UserEvents) -> None:
     """The first of three records is no sample of period three; before, it was two."""
     event = ue.event("u32 a")
@@ -90,11 +88,9 @@ def test_first_period_counted(ue: UserEvents) -> None:
 
 
 @case(isolation="events", needs="perf_sink", switch="raw_data_if_asked", facilities="perf")
+@doc("include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: the raw record is a member")
+@doc("if PERF_SAMPLE_RAW is set")
 @spec("include/linux/perf_event.h:perf_sample_save_raw_data")
-@doc(
-    "include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: the raw record is a member if "
-    "PERF_SAMPLE_RAW is set"
-)
 def test_raw_data_if_asked(ue: UserEvents) -> None:
     """A sample of a period has 16 bytes; for some releases, 16 more for a raw record."""
     event = ue.event("u32 a")

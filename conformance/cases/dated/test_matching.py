@@ -20,12 +20,9 @@ def test_deletion_arguments_matched(ue: UserEvents) -> None:
     assert found.errno == ue.dated("deletion_arguments_matched", since="ENOENT", before="EBUSY")
 
 
-@case(
-    spec="user_field_set_string, user_dyn_field_set_string; before 6.1 user_field_match",
-    # Without it nothing is compared.
-    needs="deletion_arguments_matched",
-    switch="strings_formatted_safely",
-)
+# Without deletion_arguments_matched nothing is compared.
+@case(needs="deletion_arguments_matched", switch="strings_formatted_safely")
+@spec("user_field_set_string, user_dyn_field_set_string; before 6.1 user_field_match")
 def test_strings_formatted_safely(ue: UserEvents) -> None:
     """A percent sign in a field is text; before 6.1 it was a format, and 5% equalled %."""
     ue.event("u8 a%%")
@@ -34,12 +31,9 @@ def test_strings_formatted_safely(ue: UserEvents) -> None:
     assert found.errno == ue.dated("strings_formatted_safely", since="ENOENT", before="EBUSY")
 
 
-@case(
-    spec="user_event_match, user_fields_match",
-    # Without it nothing is compared.
-    needs="deletion_arguments_matched",
-    switch="struct_size_matched",
-)
+# Without deletion_arguments_matched nothing is compared.
+@case(needs="deletion_arguments_matched", switch="struct_size_matched")
+@spec("user_event_match, user_fields_match")
 def test_struct_size_matched(ue: UserEvents) -> None:
     """The size of a struct is compared; before that no struct matched itself."""
     ue.event("struct s a 20")
@@ -48,10 +42,8 @@ def test_struct_size_matched(ue: UserEvents) -> None:
 
 
 @case(spec="user_event_parse", switch="arguments_matched")
-@doc(
-    "Registering: without USER_EVENT_REG_MULTI_FORMAT a changed format is blocked; "
-    "silent about the error"
-)
+@doc("Registering: without USER_EVENT_REG_MULTI_FORMAT a changed format is blocked;")
+@doc("silent about the error")
 def test_arguments_matched(ue: UserEvents) -> None:
     """A name in use with other fields is EADDRINUSE; before, the existing event was returned."""
     data = ue.event("u32 a").data
@@ -108,10 +100,8 @@ def test_dynamic_fields_validated(ue: UserEvents) -> None:
 
 
 @case(spec="user_events_write_core: idx < 0", switch="negative_index_refused")
-@doc(
-    "Writing Data: the data begin with the write index; silent about an index that was "
-    "never returned"
-)
+@doc("Writing Data: the data begin with the write index;")
+@doc("silent about an index that was never returned")
 def test_negative_index_refused(ue: UserEvents) -> None:
     """A negative index is EINVAL even if nothing is registered; before, it was ENOENT."""
     written = ue.open_data().write_event(-1)

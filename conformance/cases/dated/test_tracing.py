@@ -45,13 +45,10 @@ def test_ids_reused(ue: UserEvents) -> None:
     assert ue.tracefs.bodies() == [text]
 
 
-@case(
-    spec="ring_buffer.c:rb_reserve_next_event",
-    doc="Writing Data: silent about a limit",
-    # Of the buffer; tracing_on does not enable it again.
-    isolation="fatal",
-    switch="long-record-stops-buffer",
-)
+# Fatal for the buffer: tracing_on does not enable it again.
+@case(isolation="fatal", switch="long-record-stops-buffer")
+@doc("Writing Data: silent about a limit")
+@spec("ring_buffer.c:rb_reserve_next_event")
 def test_long_records_kept(ue: UserEvents) -> None:
     """The first record of a buffer may have 4064 bytes, and the buffer goes on recording."""
     long, short = ue.event("struct s a 4064", name="long", enabled=True), ue.event("u8 a")
@@ -74,13 +71,10 @@ def test_cpumasks_typed(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [f"{ue.name()}: a={text}"]
 
 
-@case(
-    spec="trace_events.c:f_start: event_file_file",
-    doc="user_events.rst@v6.12: Deleting: silent about open files",
-    # Before, the file shows freed memory.
-    needs="lasting_events deleted_files_refused",
-    switch="deleted_files_refused",
-)
+# Before, the file shows freed memory.
+@case(needs="lasting_events deleted_files_refused", switch="deleted_files_refused")
+@doc("user_events.rst@v6.12: Deleting: silent about open files")
+@spec("trace_events.c:f_start: event_file_file")
 def test_deleted_files_refused(ue: UserEvents) -> None:
     """Reading an open `format` file of a deleted event is ENODEV."""
     ue.tracefs.command(f"u:{ue.name()} u8 a\n")
@@ -99,15 +93,11 @@ def test_unprintable_text_as_hex(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [f"{ue.name()}: a={text}"]
 
 
-@case(
-    spec="print_fields: size 8",
-    doc="silent; events are viewed with ftrace; since 6.15 an address of the kernel prints as a "
-    "symbol",
-    profiles="6.4..",
-    # The symbol depends on where the kernel is loaded.
-    without="long_values_as_symbols",
-    switch="long_values_as_symbols",
-)
+# The symbol depends on where the kernel is loaded.
+@case(profiles="6.4..", without="long_values_as_symbols", switch="long_values_as_symbols")
+@doc("silent; events are viewed with ftrace;")
+@doc("since 6.15 an address of the kernel prints as a symbol")
+@spec("print_fields: size 8")
 def test_long_values_as_symbols(ue: UserEvents) -> None:
     """The kernel's start address prints in digits, like any other 64-bit value."""
     event = ue.event("u64 a", enabled=True)

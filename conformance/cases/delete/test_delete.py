@@ -10,7 +10,7 @@ from conformance.cases.support.registration import MULTI_FORMAT, PERSIST, leave_
 
 SPEC = "delete_user_event"
 DOC = "Deleting: succeeds only if no references are left in user and kernel space"
-case = surface("delete", spec=SPEC, doc=DOC, level="contract", needs="lasting_events", tier="full")
+case = surface("delete", SPEC, DOC, level="contract", needs="lasting_events", tier="full")
 
 
 @case(doc="Deleting: an ioctl of user_events_data; silent about open modes", level="behaviour")

@@ -8,9 +8,7 @@ from conformance.client.tracefs import DYNAMIC_EVENTS
 
 SPEC = "user_event_free"
 DOC = "Deleting: dynamic_events deletes a specific format of an event"
-case = surface(
-    "dynamic_events", spec=SPEC, doc=DOC, level="contract", needs="lasting_events", tier="full"
-)
+case = surface("dynamic_events", SPEC, DOC, level="contract", needs="lasting_events", tier="full")
 
 MATCHED = "deletion_arguments_matched"
 BY_SYSTEM = "probes_deleted_by_system"

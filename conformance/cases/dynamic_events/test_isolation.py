@@ -5,8 +5,7 @@ from conformance.cases.support.status_text import whole_status
 
 SPEC = "delete_user_event"
 DOC = "Registering: events show up under the subsystem user_events; silent about kernel events"
-case = surface("isolation", spec=SPEC, doc=DOC, level="behaviour", tier="full", isolation="global")
-
+case = surface("isolation", SPEC, DOC, level="behaviour", tier="full", isolation="global")
 
 KERNEL_EVENTS = {
     "sched_process_exit": ("sched", "sched_process_exit"),
@@ -138,10 +137,8 @@ def test_enabling_the_user_event(ue: UserEvents, system: str, name: str) -> None
 
 
 @case(spec="user_event_reg")
-@doc(
-    "Status: the bit is set if something is attached to the event; silent about the error "
-    "of a write"
-)
+@doc("Status: the bit is set if something is attached to the event;")
+@doc("silent about the error of a write")
 @variants(KERNEL_EVENTS)
 def test_enabling_the_kernel_event(ue: UserEvents, system: str, name: str) -> None:
     """Enabling the kernel event sets no word, changes no status and enables no write."""

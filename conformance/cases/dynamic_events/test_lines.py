@@ -8,7 +8,7 @@ from conformance.client.tracefs import DYNAMIC_EVENTS
 
 SPEC = "trace.c:trace_parse_run_command; trace_probe.c:trace_probe_create"
 DOC = "Overview: gives no limit; the log message speaks of less than 4094 characters"
-case = surface("dynamic_events", spec=SPEC, doc=DOC, level="detail", needs="lasting_events")
+case = surface("dynamic_events", SPEC, DOC, level="detail", needs="lasting_events")
 
 
 @case(doc="Overview: silent about comments; they are common to all commands of tracefs")

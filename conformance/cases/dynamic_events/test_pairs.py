@@ -16,7 +16,6 @@ case = surface(
     needs="persist text_flags_refused arguments_matched null_arguments_matched",
 )
 
-
 # In the order in which the kernel checks.
 CREATING = (
     ("read-only", "EBADF"),

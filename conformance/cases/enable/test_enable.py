@@ -9,7 +9,7 @@ from conformance.client.perf import open_perf
 
 SPEC = "user_event_enabler_create: the present state is reflected"
 DOC = "Status: the kernel updates the registered bit as tools attach and detach"
-case = surface("enable", spec=SPEC, doc=DOC, level="contract", profiles="6.4..")
+case = surface("enable", SPEC, DOC, level="contract", profiles="6.4..")
 
 
 @case(spec="user_event_enabler_update", tier="full")

@@ -12,7 +12,6 @@ case = surface(
     doc="Registering: enable_addr is where the status is reflected; silent about such memory",
     level="detail",
     profiles="6.4..",
-    tier="quick",
     own_kernel="it counts page faults, which other work of a machine causes too",
 )
 

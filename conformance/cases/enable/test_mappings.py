@@ -6,7 +6,7 @@ from conformance.client.memory import discard, memory_file, move, move_to
 
 SPEC = "user_event_enabler_fault_fixup"
 DOC = "Status: the kernel updates the registered bit; silent about memory that changes"
-case = surface("enable", spec=SPEC, doc=DOC, level="behaviour", profiles="6.4..", tier="full")
+case = surface("enable", SPEC, DOC, level="behaviour", profiles="6.4..", tier="full")
 
 READ_ONLY = 1
 

@@ -4,7 +4,7 @@ from conformance.cases.case import UserEvents, doc, spec, surface, variants
 
 SPEC = "user_events_ioctl_unreg: current->user_event_mm"
 DOC = "Unregistering: fork() retains registered events; each process unregisters its own"
-case = surface("enable", spec=SPEC, doc=DOC, level="contract", profiles="6.4..", tier="full")
+case = surface("enable", SPEC, DOC, level="contract", profiles="6.4..", tier="full")
 
 READ_ONLY, READ_WRITE = 1, 3
 

@@ -101,13 +101,9 @@ def test_expression(ue: UserEvents, text: str, kept: list[tuple[int, int]]) -> N
     assert ue.tracefs.records() == lines
 
 
-@case(
-    doc="Event filtering: numeric fields; of fields of other sizes it says nothing",
-    # The first kernels crash: dated.odd_sizes_compared.
-    needs="filter-odd-size-oops",
-    tier="full",
-    switch="filter-odd-size",
-)
+# The first kernels crash: dated.odd_sizes_compared.
+@case(needs="filter-odd-size-oops", tier="full", switch="filter-odd-size")
+@doc("Event filtering: numeric fields; of fields of other sizes it says nothing")
 @variants(
     ("equal", "struct s a 3; u8 b", "a == 0", b"\0\0\0\1"),
     ("unequal", "struct s a 3", "a != 0", b"\0\0\0"),

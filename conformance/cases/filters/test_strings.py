@@ -7,7 +7,6 @@ from conformance.cases.case import UserEvents, spec, surface, variants
 DOC = "events.rst@v6.12: Event filtering: ==, != and ~ for string fields"
 case = surface("filter", doc=DOC, level="detail", profiles="6.4..")
 
-
 WORDS = ("hello", "help", "yellow", "h")
 FIELDS = {
     "char": " char[8] s",

@@ -13,10 +13,9 @@ ACCEPTED = load_definitions("accepted")
 REFUSED = load_definitions("refused")
 
 
-@case(
-    doc="Field Format: silent about limits and the full list of types; type, name, and a size "
-    "for structs"
-)
+@case
+@doc("Field Format: silent about limits and the full list of types;")
+@doc("type, name, and a size for structs")
 @variants(ACCEPTED)
 def test_ioctl_accepts(ue: UserEvents, group: Group) -> None:
     """Definitions register through the ioctl and are listed in their canonical form."""
@@ -41,10 +40,9 @@ def test_dynamic_events_accepts(ue: UserEvents, group: Group) -> None:
         assert data.delete(ue.name(stem)).value == 0
 
 
-@case(
-    doc="Field Format: long is no type, only structs have a size; silent about the error and "
-    "all other texts"
-)
+@case
+@doc("Field Format: long is no type, only structs have a size;")
+@doc("silent about the error and all other texts")
 @variants(REFUSED)
 def test_ioctl_refuses(ue: UserEvents, group: Group) -> None:
     """The ioctl rejects a malformed definition and does not change the write index."""
@@ -76,8 +74,7 @@ def test_long_is_no_type(ue: UserEvents) -> None:
     assert data.register(f"{ue.name()} u64 a").index == 0
 
 
-@case(level="contract")
-@doc("Field Format: the size is only valid for types that start with struct")
+@case(level="contract", doc="Field Format: the size is only valid for types that start with struct")
 def test_size_of_structs_only(ue: UserEvents) -> None:
     """A size after the name of a field is rejected unless its type is a struct."""
     data = ue.open_data()

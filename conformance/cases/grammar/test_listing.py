@@ -6,7 +6,7 @@ from conformance.client.tracefs import EVENTS
 
 SPEC = "fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:verify_dirent_name"
 DOC = "Registering: events show up in tracefs like any other event; silent about odd names"
-case = surface("grammar", spec=SPEC, doc=DOC, level="detail", profiles="6.8..", isolation="global")
+case = surface("grammar", SPEC, DOC, level="detail", profiles="6.8..", isolation="global")
 
 
 @case(spec="trace_events.c:event_create_dir", profiles="5.18..")

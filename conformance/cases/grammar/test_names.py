@@ -5,7 +5,6 @@ from conformance.cases.case import UserEvents, doc, spec, surface, variants
 DOC = "Command Format: the name comes first; silent about its characters and length"
 case = surface("grammar", spec="user_event_parse", doc=DOC, level="behaviour")
 
-
 ODD_NAMES = (".b", "-b", ";b", ",b", "\tb", "\"b'\\", "%s%n", "[3]", "=b", "größe")
 
 

@@ -12,8 +12,7 @@ from conformance.ops.compat import Writev32
 
 SPEC = "fs/ioctl.c:compat_sys_ioctl, user_data_fops has no compat_ioctl"
 DOC = "Registering: silent about programs of 32 bits on a 64-bit kernel"
-case = surface("compat", spec=SPEC, doc=DOC, level="behaviour", tier="full", facilities="ia32")
-
+case = surface("compat", SPEC, DOC, level="behaviour", tier="full", facilities="ia32")
 
 # Pointers of 64 and of 32 bits, by the size that the request number encodes.
 REQUESTS = {

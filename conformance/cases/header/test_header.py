@@ -17,7 +17,6 @@ DOC = (
 )
 case = surface("header", spec="user_event_validate", doc=DOC, level="contract", profiles="6.4..")
 
-
 IOCSREG = 0xC0082A00
 IOCSDEL = 0x40082A01
 IOCSUNREG = 0x40082A02
@@ -54,10 +53,8 @@ def ioctl_errno(data: DataFile, request: int, raw: bytes) -> str:
 
 
 @case(spec="user_reg_get")
-@doc(
-    "struct user_reg: packed; size, enable_bit, enable_size, flags, enable_addr, "
-    "name_args, write_index"
-)
+@doc("struct user_reg: packed;")
+@doc("size, enable_bit, enable_size, flags, enable_addr, name_args, write_index")
 @variants(
     ("size-0", 0, b"\x1b", "EINVAL"),
     ("size-1", 1, b"\x10", "E2BIG"),
@@ -131,10 +128,8 @@ def test_name_args_at_16(ue: UserEvents) -> None:
 
 
 @case(spec="user_event_parse", needs="persist", tier="full")
-@doc(
-    "enum user_reg_flag: USER_EVENT_REG_PERSIST is bit 0: the last reference does not "
-    "delete the event"
-)
+@doc("enum user_reg_flag: USER_EVENT_REG_PERSIST is bit 0:")
+@doc("the last reference does not delete the event")
 def test_flag_persist_is_1(ue: UserEvents) -> None:
     """Flag 1 in byte 6 makes the event persist after its last reference."""
     data = ue.open_data()
@@ -186,10 +181,8 @@ def test_unreg_minimum(ue: UserEvents, present: int, errno: str) -> None:
 
 
 @case(spec="user_events_ioctl_unreg", level="behaviour", tier="full")
-@doc(
-    "struct user_unreg: packed; size, disable_bit, reserved, disable_addr; silent about "
-    "the last value of the bit"
-)
+@doc("struct user_unreg: packed; size, disable_bit, reserved, disable_addr;")
+@doc("silent about the last value of the bit")
 def test_unreg_members(ue: UserEvents) -> None:
     """Byte 4 is the bit and bytes 8 to 15 the address that is unregistered."""
     data = ue.open_data()

@@ -5,7 +5,7 @@ from conformance.cases.support.error_log import clear_errors
 
 SPEC = "trace_events_synth.c"
 DOC = "histogram.rst@v6.12: Hist trigger 'handlers' and 'actions'"
-case = surface("hist", spec=SPEC, doc=DOC, level="detail", tier="full", facilities="hist")
+case = surface("hist", SPEC, DOC, level="detail", tier="full", facilities="hist")
 
 SYNTHETIC = "synthetic"
 OTHER_TYPE = "Param type doesn't match synthetic event field type"

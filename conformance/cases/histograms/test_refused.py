@@ -5,7 +5,7 @@ from conformance.cases.support.error_log import clear_errors
 
 SPEC = "trace_events_hist.c"
 DOC = "histogram.rst@v6.12"
-case = surface("hist", spec=SPEC, doc=DOC, level="detail", isolation="global", facilities="hist")
+case = surface("hist", SPEC, DOC, level="detail", isolation="global", facilities="hist")
 
 NO_FIELD = "Couldn't find field"
 NO_VARIABLE = "Couldn't find variable"

@@ -100,10 +100,8 @@ def test_basic_types(ue: UserEvents) -> None:
 
 
 @case(spec="user_event_parse_field", needs="payload_size_checked")
-@doc(
-    "Field Format: the field of a struct of 20 bytes is `struct mytype myname 20`; silent "
-    "about the rest"
-)
+@doc("Field Format: the field of a struct of 20 bytes is `struct mytype myname 20`;")
+@doc("silent about the rest")
 def test_struct(ue: UserEvents) -> None:
     """The struct of the example has 20 bytes, as `format` shows."""
     event = ue.event("struct mytype myname 20", enabled=True)
@@ -128,9 +126,8 @@ def test_bpf_iter(ue: UserEvents) -> None:
 
 
 @case(spec="user_event_validate")
-@doc(
-    "Writing Data: silent about dynamic fields; in the first commit __rel_loc counts from its entry"
-)
+@doc("Writing Data: silent about dynamic fields;")
+@doc("in the first commit __rel_loc counts from its entry")
 def test_rel_loc(ue: UserEvents) -> None:
     """Data right after the entry is at 0 of a __rel_loc, and at 12 of a __data_loc."""
     data = ue.register(rel="__rel_loc char[] msg", data="__data_loc char[] msg")

@@ -15,7 +15,7 @@ from conformance.client.data_file import Registration
 
 SPEC = "user_events_write_core"
 DOC = "Writing Data: the write index is at the start, the payload follows"
-case = surface("documented", spec=SPEC, doc=DOC, level="contract", isolation="global")
+case = surface("documented", SPEC, DOC, level="contract", isolation="global")
 
 
 def asked(ue: UserEvents, opened: int) -> Callable[[Registration], int]:
@@ -106,11 +106,9 @@ TEXT = b"Hello world\0"
 
 
 @case(level="detail", needs="lasting_events")
+@doc("trace_events_user.c@rfc-v1, the review of it:")
+@doc("`foo` with a number of 64 bits and a text shows these offsets and sizes")
 @spec("trace_events.c:f_show; trace_events_user.c:user_event_parse_field")
-@doc(
-    "trace_events_user.c@rfc-v1, the review of it: `foo` with a number of 64 bits and a text "
-    "shows these offsets and sizes"
-)
 def test_listing(ue: UserEvents) -> None:
     """The fields of `foo` are laid out as in the example, if msg is declared as a location."""
     assert ue.tracefs.command("u:foo u64 mydata; char[] msg\n").errno == "EINVAL"
@@ -122,11 +120,9 @@ def test_listing(ue: UserEvents) -> None:
 
 
 @case(level="behaviour", isolation="events")
+@doc("Writing Data: silent about dynamic fields;")
+@doc("in the review of the first version offsets are corrected")
 @spec("user_events_write_core; trace_events_user.c:user_event_validate")
-@doc(
-    "Writing Data: silent about dynamic fields; in the review of the first version "
-    "offsets are corrected"
-)
 @variants(
     # As released: the offset from the start of the record, then the length.
     ("as-released", (20, 12), True),

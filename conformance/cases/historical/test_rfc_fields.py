@@ -43,10 +43,9 @@ def test_offset_anywhere(ue: UserEvents) -> None:
     ]
 
 
-@case(
-    doc="trace_events_user.c@rfc-v1, message of the patch: a field is a type, a name, a size and "
-    "an offset, with tabs between"
-)
+@case
+@doc("trace_events_user.c@rfc-v1, message of the patch:")
+@doc("a field is a type, a name, a size and an offset, with tabs between")
 @variants(
     ("unknown", "bogus type\tq\t3\t0", "field:bogus type q; offset:8; size:3; signed:1;"),
     ("wrong-size", "u64\tq\t1\t0", "field:u64 q; offset:8; size:1; signed:0;"),
@@ -65,10 +64,8 @@ def test_any_type(ue: UserEvents, fields: str, line: str) -> None:
 
 
 @case(spec="user_event_parse_field: type[0] != 'u'")
-@doc(
-    "trace_events_user.c@rfc-v1, message of the patch: a field is a type, a name, a size and "
-    "an offset, with tabs between"
-)
+@doc("trace_events_user.c@rfc-v1, message of the patch:")
+@doc("a field is a type, a name, a size and an offset, with tabs between")
 def test_signed_unless_u(ue: UserEvents) -> None:
     """A field is signed unless its type begins with u."""
     fields = "int\ta\t4\t0;u8\tb\t1\t4;unsigned long\tc\t8\t8;user\td\t1\t16;U8\te\t1\t17"
@@ -85,10 +82,9 @@ def test_columns_for_later(ue: UserEvents, more: str) -> None:
     ]
 
 
-@case(
-    doc="trace_events_user.c@rfc-v1, message of the patch: a field is a type, a name, a size and "
-    "an offset, with tabs between"
-)
+@case
+@doc("trace_events_user.c@rfc-v1, message of the patch:")
+@doc("a field is a type, a name, a size and an offset, with tabs between")
 def test_field_twice(ue: UserEvents) -> None:
     """Two fields of one name are two fields."""
     line = "field:u8 a; offset:8; size:1; signed:0;"
@@ -149,10 +145,8 @@ def test_numbers(ue: UserEvents, size: str, offset: str, line: str) -> None:
 
 
 @case(level="detail")
-@doc(
-    "trace_events_user.c@rfc-v1, message of the patch: a field is a type, a name, a size and "
-    "an offset, with tabs between; silent of leaving it out"
-)
+@doc("trace_events_user.c@rfc-v1, message of the patch:")
+@doc("a field is a type, a name, a size and an offset, with tabs between; silent of leaving it out")
 def test_offset_left_out(ue: UserEvents) -> None:
     """A field without an offset is accepted, and shown like the others."""
     assert register(ue.open_data(), ue.name() + ";u32\ta\t4;u8\tb\t1\t4").errno == ""

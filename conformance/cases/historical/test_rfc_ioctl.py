@@ -13,7 +13,6 @@ from conformance.client.tracefs import DATA, MMAP, STATUS
 DOC = "trace_events_user.c@rfc-v1, message of the patch"
 case = surface("rfc", spec="delete_user_event", doc=DOC, level="behaviour", profiles="rfc-v1")
 
-
 # Numbers that the patch does not define.
 UNKNOWN = {
     "reg-of-releases": 0xC0082A00,

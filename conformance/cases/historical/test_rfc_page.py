@@ -123,10 +123,8 @@ def test_page_outlives(ue: UserEvents) -> None:
 
 
 @case(spec="update_reg_page_for")
-@doc(
-    "the byte of an event that is hooked is not zero; trace_events_user.c@rfc-v1: bit 0 is "
-    "ftrace, bit 1 perf, bit 7 any other tracer"
-)
+@doc("the byte of an event that is hooked is not zero;")
+@doc("trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 any other tracer")
 def test_byte_follows(ue: UserEvents) -> None:
     """The byte is 1 while ftrace has the event enabled and 0 afterwards, repeatedly."""
     page = page_of(ue.process)
@@ -216,10 +214,8 @@ def test_page_stored(ue: UserEvents) -> None:
 
 
 @case(spec="user_event_show", level="detail")
-@doc(
-    "trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 any other tracer; "
-    "trace_events_user.c@rfc-v1, message of the patch: who listens is shown"
-)
+@doc("trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 any other tracer;")
+@doc("trace_events_user.c@rfc-v1, message of the patch: who listens is shown")
 @variants(
     ("ftrace", 0x01, " (Used by ftrace)"),
     ("all", 0x83, " (Used by ftrace perf other)"),

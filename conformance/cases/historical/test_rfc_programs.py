@@ -17,9 +17,7 @@ from conformance.ops.bpf_opcodes import R0, R1, Size
 
 SPEC = "user_event_perf"
 DOC = "trace_events_user.c@rfc-v1: struct user_bpf_context is an int and a pointer of user space"
-case = surface(
-    "rfc", spec=SPEC, doc=DOC, level="behaviour", profiles="rfc-v1", facilities="bpf_tracing"
-)
+case = surface("rfc", SPEC, DOC, level="behaviour", profiles="rfc-v1", facilities="bpf_tracing")
 
 FOLLOWING = PerfAttr()
 STOPPED = PerfAttr(disabled=True)
@@ -41,10 +39,9 @@ def recorded(
     return data, event, recorder
 
 
-@case(
-    doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF; "
-    "trace_events_user.c@rfc-v1: struct user_bpf_context is an int and a pointer of user space"
-)
+@case
+@doc("trace_events_user.c@rfc-v1, message of the patch: data get into eBPF;")
+@doc("trace_events_user.c@rfc-v1: struct user_bpf_context is an int and a pointer of user space")
 @variants(
     ("8", b"12345678", b"\x08\0\0\0"),
     ("1", b"1", b"\x01\0\0\0"),
@@ -121,10 +118,8 @@ def test_program_loads_length(ue: UserEvents) -> None:
 
 
 @case(level="detail")
-@doc(
-    "trace_events_user.c@rfc-v1, message of the patch: data get into eBPF; silent of what "
-    "cannot be read"
-)
+@doc("trace_events_user.c@rfc-v1, message of the patch: data get into eBPF;")
+@doc("silent of what cannot be read")
 @variants(("unmapped", 0x1000_0000, b"\0\0\0\x10\0\0\0\0"), ("null", 0, b"\0\0\0\0\0\0\0\0"))
 def test_program_unread(ue: UserEvents, address: int, pointer: bytes) -> None:
     """A program runs before the data is read, and fails to read unreadable data."""
@@ -137,10 +132,8 @@ def test_program_unread(ue: UserEvents, address: int, pointer: bytes) -> None:
 
 
 @case(level="detail", isolation="fatal")
-@doc(
-    "trace_events_user.c@rfc-v1, message of the patch: data get into eBPF; silent of what "
-    "cannot be read"
-)
+@doc("trace_events_user.c@rfc-v1, message of the patch: data get into eBPF;")
+@doc("silent of what cannot be read")
 def test_program_before_copy(ue: UserEvents) -> None:
     """A program runs before perf copies: even if the copy fails, and after perf is stuck."""
     ue.process.pin(0)

@@ -9,14 +9,12 @@ from conformance.client.rfc_v1 import register, register_at
 
 SPEC = "register_user_event: find_first_zero_bit"
 DOC = "trace_events_user.c@rfc-v1: a command is the name, then fields, each after a semicolon"
-case = surface("rfc", spec=SPEC, doc=DOC, level="behaviour", profiles="rfc-v1")
+case = surface("rfc", SPEC, DOC, level="behaviour", profiles="rfc-v1")
 
 
 @case(spec="register_user_event", isolation="global")
-@doc(
-    "trace_events_user.c@rfc-v1, message of the patch: the ioctl returns the number of the "
-    "byte that shows the status; trace_events_user.c@rfc-v1: byte 0 is kept for failures"
-)
+@doc("trace_events_user.c@rfc-v1, message of the patch: the ioctl returns the number of the byte")
+@doc("that shows the status; trace_events_user.c@rfc-v1: byte 0 is kept for failures")
 def test_index_counts(ue: UserEvents) -> None:
     """Events get bytes from 1 on, by ioctl and by command."""
     assert register(ue.open_data(), "one").value == 1
@@ -26,10 +24,8 @@ def test_index_counts(ue: UserEvents) -> None:
 
 
 @case(isolation="global")
-@doc(
-    "trace_events_user.c@rfc-v1, message of the patch: the ioctl returns the number of the "
-    "byte that shows the status; silent about deletion"
-)
+@doc("trace_events_user.c@rfc-v1, message of the patch:")
+@doc("the ioctl returns the number of the byte that shows the status; silent about deletion")
 @variants({"ioctl": False, "dynamic_events": True})
 def test_index_reused(ue: UserEvents, by_command: bool) -> None:
     """A new event gets the lowest free byte, even one used before."""
@@ -43,10 +39,8 @@ def test_index_reused(ue: UserEvents, by_command: bool) -> None:
 
 
 @case(spec="user_events_ioctl", isolation="global")
-@doc(
-    "trace_events_user.c@rfc-v1, message of the patch: a byte of the page; the review asked "
-    "whether it is the event's ID"
-)
+@doc("trace_events_user.c@rfc-v1, message of the patch: a byte of the page;")
+@doc("the review asked whether it is the event's ID")
 def test_index_is_no_id(ue: UserEvents) -> None:
     """The result of a registration is not the event's id."""
     assert register(ue.open_data(), ue.name()).value == 1
@@ -54,10 +48,8 @@ def test_index_is_no_id(ue: UserEvents) -> None:
 
 
 @case(spec="find_user_event")
-@doc(
-    "trace_events_user.c@rfc-v1, message of the patch: the ioctl returns the number of the "
-    "byte that shows the status"
-)
+@doc("trace_events_user.c@rfc-v1, message of the patch:")
+@doc("the ioctl returns the number of the byte that shows the status")
 @variants(
     ("other-fields", "{};u32\tb\t4\t0"),
     ("no-fields", "{}"),
@@ -105,10 +97,8 @@ def test_binding_follows_copies(ue: UserEvents) -> None:
 
 
 @case(spec="user_events_ioctl; mm/util.c:strndup_user", level="detail")
-@doc(
-    "a file that is associated with an event cannot be with another; "
-    "trace_events_user.c@rfc-v1: a description has at most 512 bytes"
-)
+@doc("a file that is associated with an event cannot be with another;")
+@doc("trace_events_user.c@rfc-v1: a description has at most 512 bytes")
 @variants(
     ("null", 0, "", "EFAULT"),
     ("kernel-half", KERNEL_HALF, "", "EFAULT"),

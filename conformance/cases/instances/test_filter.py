@@ -7,7 +7,7 @@ from conformance.cases.support.trace_text import u8_lines
 
 SPEC = "fs/namei.c"
 DOC = "ftrace.rst@v6.12: Instances: events of an instance are its own"
-case = surface("instance", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="global")
+case = surface("instance", SPEC, DOC, level="detail", tier="full", isolation="global")
 
 
 @case(spec="trace_events_filter.c:apply_event_filter; trace_events.c:trace_create_new_event")
@@ -85,10 +85,8 @@ def test_directory_of_an_event(ue: UserEvents) -> None:
 
 
 @case(spec="trace_events.c:remove_event_from_tracers", needs="lasting_events")
-@doc(
-    "user_events.rst@v6.12: Unregistering: deleting removes the event from the system; "
-    "silent about instances"
-)
+@doc("user_events.rst@v6.12: Unregistering: deleting removes the event from the system;")
+@doc("silent about instances")
 def test_directory_goes(ue: UserEvents) -> None:
     """Deleting an event removes its directory from every instance."""
     ue.tracefs.command(f"u:{ue.name()}\n")
@@ -113,9 +111,8 @@ def test_no_directory_makes_an_event(ue: UserEvents, where: str) -> None:
 
 
 @case(spec="trace_events_user.c:create_user_tracefs; trace_dynevent.c:init_dynamic_event")
-@doc(
-    "user_events.rst@v6.12: Overview: the files are in /sys/kernel/tracing; silent about instances"
-)
+@doc("user_events.rst@v6.12: Overview: the files are in /sys/kernel/tracing;")
+@doc("silent about instances")
 @variants(
     ("data", "user_events_data"),
     ("status", "user_events_status"),

@@ -78,11 +78,9 @@ def test_records(ue: UserEvents) -> None:
 
 
 @case(level="behaviour", profiles="6.4..", needs="multi_format")
+@doc("Registering: each pair of name and format has its tracepoint;")
+@doc("silent about the error of a write")
 @spec("user_event_set_tp_name; trace_events.c:__add_event_to_tracers")
-@doc(
-    "Registering: each pair of name and format has its tracepoint; silent about the error "
-    "of a write"
-)
 def test_multi_format(ue: UserEvents) -> None:
     """Each format of a name is enabled separately in an instance, and recorded by its own name."""
     instance = create_instance(ue)
@@ -144,11 +142,9 @@ def test_removal_takes_the_last_reference(ue: UserEvents) -> None:
 
 
 @case(level="behaviour", profiles="6.4..", needs="auto_delete")
+@doc("Deleting: events auto-delete when no references are left;")
+@doc("silent about the error of other fields")
 @spec("user_event_reg, user_event_put")
-@doc(
-    "Deleting: events auto-delete when no references are left; silent about the error of "
-    "other fields"
-)
 @variants("instance", "top")
 def test_last_of_two(ue: UserEvents, last: str) -> None:
     """An event without a program stays, with its fields, until the last instance disables it."""

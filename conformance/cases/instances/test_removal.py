@@ -7,7 +7,7 @@ from conformance.cases.support.instances import create_instance, enabled_in
 
 SPEC = "trace.c:__remove_instance; trace_events.c:event_trace_del_tracer"
 DOC = "ftrace.rst@v6.12: Instances: events of an instance are its own"
-case = surface("instance", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="global")
+case = surface("instance", SPEC, DOC, level="detail", tier="full", isolation="global")
 
 OF_EVENT = "events/user_events/{}/enable"
 
@@ -31,10 +31,8 @@ def test_removal_ends_listening(ue: UserEvents) -> None:
 
 
 @case(level="behaviour")
-@doc(
-    "user_events.rst@v6.12: Status: the bit is set while something is attached; silent "
-    "about instances"
-)
+@doc("user_events.rst@v6.12: Status: the bit is set while something is attached;")
+@doc("silent about instances")
 @spec("trace_events_user.c:update_enable_bit_for; trace.c:__remove_instance")
 def test_removal_leaves_the_others(ue: UserEvents) -> None:
     """Removing one of two instances that have the event enabled does not affect the other."""

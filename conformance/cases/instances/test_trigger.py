@@ -6,7 +6,7 @@ from conformance.cases.support.trace_text import u8_lines
 
 SPEC = "trace_events_trigger.c"
 DOC = "ftrace.rst@v6.12: Instances: events of an instance are its own, with what is set on them"
-case = surface("instance", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="global")
+case = surface("instance", SPEC, DOC, level="detail", tier="full", isolation="global")
 
 
 @case(spec="event_trigger_regex_write; trace_events.c:find_event_file")
@@ -29,11 +29,9 @@ def test_trigger_tells(ue: UserEvents) -> None:
 
 
 @case(level="behaviour", needs="lasting_events", facilities="hist")
+@doc("user_events.rst@v6.12: Deleting: delete succeeds only without references;")
+@doc("silent about triggers")
 @spec("trace_events_user.c:user_event_last_ref; trace_events_trigger.c:clear_event_triggers")
-@doc(
-    "user_events.rst@v6.12: Deleting: delete succeeds only without references; silent "
-    "about triggers"
-)
 @variants(
     ("hist", "hist:keys=a"), ("traceon", "traceon"), ("conditional", "stacktrace:2 if a == 1")
 )
@@ -51,11 +49,9 @@ def test_trigger_keeps_an_event(ue: UserEvents, text: str) -> None:
 
 
 @case(level="behaviour", profiles="6.4..", needs="auto_delete")
+@doc("user_events.rst@v6.12: Deleting: events auto-delete when no references are left;")
+@doc("silent about triggers")
 @spec("trace_events_user.c:user_event_put; trace_events_trigger.c:clear_event_triggers")
-@doc(
-    "user_events.rst@v6.12: Deleting: events auto-delete when no references are left; "
-    "silent about triggers"
-)
 def test_trigger_is_the_last_reference(ue: UserEvents) -> None:
     """An event referenced only by a trigger in an instance is deleted with the instance."""
     instance = create_instance(ue)

@@ -8,13 +8,9 @@ from conformance.client.memory import discard
 from conformance.client.perf import open_perf
 from conformance.client.tracefs import MAXIMUM
 
+DOC = "Deleting: an event is deleted when no references are left; silent about memory"
 case = surface(
-    "lifetime",
-    doc="Deleting: an event is deleted when no references are left; silent about memory",
-    level="behaviour",
-    profiles="6.4..",
-    needs="auto_delete deferred_release",
-    tier="quick",
+    "lifetime", doc=DOC, level="behaviour", profiles="6.4..", needs="auto_delete deferred_release"
 )
 
 
@@ -59,8 +55,7 @@ def test_allocations_of_a_refused_event(ue: UserEvents, fields: str, errno: str)
     assert allocations.unfreed() == ""
 
 
-@case(bug="enomem-for-bad-address", tier="full")
-@spec("user_event_enabler_create: !write_result")
+@case(bug="enomem-for-bad-address", tier="full", spec="user_event_enabler_create: !write_result")
 def test_allocations_of_a_refused_word(ue: UserEvents) -> None:
     """What the kernel allocates for a word that it cannot write is freed."""
     allocations, process = Allocations(ue), ue.new_process()
@@ -163,8 +158,7 @@ def test_allocations_of_a_fault(ue: UserEvents) -> None:
     assert allocations.unfreed() == ""
 
 
-@case(facilities="perf", tier="full")
-@spec("user_event_reg, user_event_perf")
+@case(facilities="perf", tier="full", spec="user_event_reg, user_event_perf")
 def test_allocations_of_perf(ue: UserEvents) -> None:
     """What recording by perf allocates is freed."""
     allocations, process = Allocations(ue), ue.new_process()

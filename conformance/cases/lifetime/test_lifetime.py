@@ -5,14 +5,10 @@ from conformance.cases.support.doomed_event import process_with_event
 from conformance.cases.support.registration import persist_flag
 from conformance.client.data_file import Word
 
+SPEC = "user_events_release"
+DOC = "Deleting: by default an event is deleted when no references are left"
 case = surface(
-    "lifetime",
-    spec="user_events_release",
-    doc="Deleting: by default an event is deleted when no references are left",
-    level="contract",
-    profiles="6.4..",
-    needs="auto_delete",
-    tier="full",
+    "lifetime", SPEC, DOC, level="contract", profiles="6.4..", needs="auto_delete", tier="full"
 )
 
 

@@ -8,18 +8,14 @@ from conformance.client.tracefs import MULTI_SYSTEM
 SPEC = "user_event_last_ref"
 DOC = "Deleting: an event that persists exists until DIAG_IOCSDEL"
 case = surface(
-    "persist", spec=SPEC, doc=DOC, level="contract", profiles="6.4..", needs="persist", tier="full"
+    "persist", SPEC, DOC, level="contract", profiles="6.4..", needs="persist", tier="full"
 )
 
 
-@case(
-    spec="user_reg_get, user_event_parse",
-    doc="Registering: USER_EVENT_REG_PERSIST is supported; a flag that is not gives -EINVAL",
-    # Otherwise no flag is known, or a known one is not rejected.
-    needs="auto_delete text_flags_refused",
-    tier="quick",
-    switch="persist",
-)
+# Without these switches no flag is known, or a known one is not rejected.
+@case(needs="auto_delete text_flags_refused", tier="quick", switch="persist")
+@doc("Registering: USER_EVENT_REG_PERSIST is supported; a flag that is not gives -EINVAL")
+@spec("user_reg_get, user_event_parse")
 def test_accepted(ue: UserEvents) -> None:
     """The flag is known since 6.7; before, it is EINVAL."""
     event = ue.event(flags=PERSIST)

@@ -3,14 +3,10 @@
 from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 
+SPEC = "user_event_mm_dup"
+DOC = "Deleting: by default an event is deleted when no references are left"
 case = surface(
-    "lifetime",
-    spec="user_event_mm_dup",
-    doc="Deleting: by default an event is deleted when no references are left",
-    level="contract",
-    profiles="6.4..",
-    needs="auto_delete",
-    tier="full",
+    "lifetime", SPEC, DOC, level="contract", profiles="6.4..", needs="auto_delete", tier="full"
 )
 
 
@@ -54,9 +50,8 @@ def test_unmapped_word(ue: UserEvents) -> None:
 
 
 @case(spec="user_event_reg", tier="quick")
-@doc(
-    "Deleting: by default an event is deleted when no references are left, in user and kernel space"
-)
+@doc("Deleting:")
+@doc("by default an event is deleted when no references are left, in user and kernel space")
 def test_tracer(ue: UserEvents) -> None:
     """An enabled event whose programs have exited stays until it is disabled."""
     passing = process_with_event(ue)
@@ -84,10 +79,8 @@ def test_tracer_meets_next_program(ue: UserEvents) -> None:
 
 
 @case(spec="find_user_event", level="behaviour", needs="auto_delete arguments_matched")
-@doc(
-    "Registering: without USER_EVENT_REG_MULTI_FORMAT a changed format is blocked; "
-    "silent about the error"
-)
+@doc("Registering: without USER_EVENT_REG_MULTI_FORMAT a changed format is blocked;")
+@doc("silent about the error")
 def test_left_behind_keeps_fields(ue: UserEvents) -> None:
     """While a tracer holds an event, its name cannot be registered with other fields."""
     event = ue.event("u32 a", enabled=True)

@@ -4,14 +4,10 @@ from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.doomed_event import process_with_event
 from conformance.client.tasks import first_task
 
+SPEC = "user_event_mm_remove"
+DOC = "Deleting: by default an event is deleted when no references are left"
 case = surface(
-    "tasks",
-    spec="user_event_mm_remove",
-    doc="Deleting: by default an event is deleted when no references are left",
-    level="contract",
-    profiles="6.4..",
-    needs="auto_delete",
-    tier="full",
+    "tasks", SPEC, DOC, level="contract", profiles="6.4..", needs="auto_delete", tier="full"
 )
 
 

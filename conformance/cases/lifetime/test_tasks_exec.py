@@ -43,10 +43,8 @@ def test_exec_memory_left_alone(ue: UserEvents) -> None:
 
 
 @case(spec="user_event_mm_remove", level="contract", needs="auto_delete")
-@doc(
-    "Unregistering: execve() unregisters all events of the process; Deleting: without "
-    "references the event is deleted"
-)
+@doc("Unregistering: execve() unregisters all events of the process;")
+@doc("Deleting: without references the event is deleted")
 @variants({"closed": False, "kept": True})
 def test_exec_releases(ue: UserEvents, kept: bool) -> None:
     """execve deletes an event unless a descriptor stays open."""
@@ -156,10 +154,8 @@ def test_exec_beside_shared_memory(ue: UserEvents) -> None:
 
 
 @case(spec="include/linux/user_events.h:user_events_execve", level="contract", needs="auto_delete")
-@doc(
-    "Unregistering: execve() unregisters all events of the process, and fork() retains "
-    "those of the parent"
-)
+@doc("Unregistering:")
+@doc("execve() unregisters all events of the process, and fork() retains those of the parent")
 def test_exec_of_a_forked_child(ue: UserEvents) -> None:
     """execve of a forked child ends its copies; the parent's registration stays."""
     task = first_task(ue)

@@ -31,9 +31,8 @@ def test_vfork_follows(ue: UserEvents, executes: bool) -> None:
 
 
 @case(spec="include/linux/user_events.h:user_events_fork", level="contract", tier="quick")
-@doc(
-    "Unregistering: during fork() registered events are retained; each process unregisters its own"
-)
+@doc("Unregistering: during fork() registered events are retained;")
+@doc("each process unregisters its own")
 def test_vfork_copies(ue: UserEvents) -> None:
     """What a vfork child with memory of its own unregisters stays registered in its parent."""
     parent = first_task(ue)

@@ -83,8 +83,7 @@ def test_bpf_twice(ue: UserEvents) -> None:
     assert second.count == 2
 
 
-@case(spec="user_seq_show", needs="perf_sink", bug="bpf-never-runs")
-@doc("Status: silent about BPF")
+@case(spec="user_seq_show", needs="perf_sink", bug="bpf-never-runs", doc="Status: silent about BPF")
 def test_bpf_and_status(ue: UserEvents) -> None:
     """A program does not change the status: perf uses the event, until it is closed."""
     ue.event()
@@ -99,11 +98,9 @@ def test_bpf_and_status(ue: UserEvents) -> None:
 
 
 @case(without="perf_sink", tier="quick", bug="bpf-never-runs")
-@spec(
-    "kernel/events/core.c:__perf_event_set_bpf_prog; trace_events_user.c:user_event_reg, "
-    "which leaves perf's requests alone"
-)
 @doc("include/uapi/linux/perf_event.h@v6.12: PERF_EVENT_IOC_SET_BPF takes one program")
+@spec("kernel/events/core.c:__perf_event_set_bpf_prog;")
+@spec("trace_events_user.c:user_event_reg, which leaves perf's requests alone")
 def test_bpf_without_sink(ue: UserEvents) -> None:
     """A kernel whose user events lack perf accepts programs, counts nothing and runs none."""
     event = ue.event("u32 a")

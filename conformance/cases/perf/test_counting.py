@@ -9,9 +9,7 @@ from conformance.client.perf import COUNTING, PerfAttr, open_perf
 
 SPEC = "kernel/events/core.c"
 DOC = "include/uapi/linux/perf_event.h@v6.12"
-case = surface(
-    "perf", spec=SPEC, doc=DOC, level="detail", needs="perf_sink", tier="full", facilities="perf"
-)
+case = surface("perf", SPEC, DOC, level="detail", needs="perf_sink", tier="full", facilities="perf")
 
 
 @case(spec="_perf_event_enable", doc="disabled, PERF_EVENT_IOC_ENABLE and _DISABLE")

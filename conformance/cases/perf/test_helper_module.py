@@ -13,9 +13,7 @@ from conformance.client.data_file import DataFile, Registration
 
 SPEC = "user_events_write_core: any enabled key of the tracepoint"
 DOC = "Status: silent about tracers other than ftrace and perf"
-case = surface(
-    "other", spec=SPEC, doc=DOC, level="behaviour", isolation="global", module="uevt_probe"
-)
+case = surface("other", SPEC, DOC, level="behaviour", isolation="global", module="uevt_probe")
 
 
 def registered(ue: UserEvents) -> tuple[DataFile, Registration]:

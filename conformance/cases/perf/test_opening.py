@@ -17,14 +17,12 @@ from conformance.client.perf import (
 
 SPEC = "kernel/events/core.c:perf_mmap"
 DOC = "include/uapi/linux/perf_event.h@v6.12: config of a tracepoint is the number of its event"
-case = surface("perf", spec=SPEC, doc=DOC, level="detail", tier="full", facilities="perf")
+case = surface("perf", SPEC, DOC, level="detail", tier="full", facilities="perf")
 
 
 @case(spec="perf_allow_kernel")
-@doc(
-    "exclude_kernel; Documentation/admin-guide/sysctl/kernel.rst: kernel.perf_event_paranoid "
-    "is 2, which forbids what tells about the kernel"
-)
+@doc("exclude_kernel; Documentation/admin-guide/sysctl/kernel.rst:")
+@doc("kernel.perf_event_paranoid is 2, which forbids what tells about the kernel")
 @variants(
     # perf_trace_event_perm
     ("raw", PerfAttr(exclude_kernel=True), "EPERM", ""),
@@ -44,10 +42,8 @@ def test_unprivileged(ue: UserEvents, attr: PerfAttr, errno: str, listens: str) 
 
 
 @case(spec="find_get_context: perf_allow_cpu")
-@doc(
-    "Documentation/admin-guide/sysctl/kernel.rst@v6.12: perf_event_paranoid: from 1 on no "
-    "events of processors"
-)
+@doc("Documentation/admin-guide/sysctl/kernel.rst@v6.12: perf_event_paranoid:")
+@doc("from 1 on no events of processors")
 def test_unprivileged_processor(ue: UserEvents) -> None:
     """Unprivileged, an event for all processes of a CPU is EACCES."""
     attr = PerfAttr(period=0, sample_type=0, exclude_kernel=True)
@@ -93,10 +89,8 @@ def test_nobody_nowhere(ue: UserEvents, pid: int, cpu: int) -> None:
 
 
 @case(spec="perf_copy_attr")
-@doc(
-    "include/uapi/linux/perf_event.h@v6.12:perf_event_attr: the flags end with reserved "
-    "bits, sample_type with its MAX"
-)
+@doc("include/uapi/linux/perf_event.h@v6.12:perf_event_attr: the flags end with reserved bits,")
+@doc("sample_type with its MAX")
 @variants({"flags": 47, "sample_type": 31})
 def test_reserved_bit(ue: UserEvents, offset: int) -> None:
     """Bit 63 of flags or sample_type is EINVAL, with or without permission."""
@@ -157,10 +151,8 @@ def test_ring_twice(ue: UserEvents) -> None:
 
 
 @case(spec="perf_event_init_userpage")
-@doc(
-    "include/uapi/linux/perf_event.h@v6.12:perf_event_mmap_page: data_head, data_tail, "
-    "data_offset and data_size from byte 1024 on"
-)
+@doc("include/uapi/linux/perf_event.h@v6.12:perf_event_mmap_page: data_head, data_tail,")
+@doc("data_offset and data_size from byte 1024 on")
 def test_ring_page(ue: UserEvents) -> None:
     """The control page has the offset and size of the data."""
     ue.event()

@@ -29,10 +29,8 @@ def test_enable_word(ue: UserEvents, attr: PerfAttr) -> None:
 
 
 @case(spec="update_reg_page_for", level="contract", profiles="5.18..6.3", tier="quick")
-@doc(
-    "user_events.rst@v5.19 and @v6.1: Status: EVENT_STATUS_PERF is bit 1 of the byte; "
-    "since 6.1 one bit is set if anything is attached"
-)
+@doc("user_events.rst@v5.19 and @v6.1: Status: EVENT_STATUS_PERF is bit 1 of the byte;")
+@doc("since 6.1 one bit is set if anything is attached")
 @variants({"sampling": PerfAttr(), "counting": COUNTING, "disabled": STOPPED})
 def test_status_page(ue: UserEvents, attr: PerfAttr) -> None:
     """perf is 2 in a status byte, and 3 together with ftrace; since 6.1 one bit stands for any."""

@@ -6,7 +6,7 @@ from conformance.client.perf import IP, PERIOD, RAW, TID, PerfAttr, open_perf
 
 SPEC = "user_event_perf"
 DOC = "Overview: written data can be viewed by ftrace and perf; silent about the bytes of a sample"
-case = surface("perf", spec=SPEC, doc=DOC, level="behaviour", needs="perf_sink", facilities="perf")
+case = surface("perf", SPEC, DOC, level="behaviour", needs="perf_sink", facilities="perf")
 
 
 @case(level="contract", needs="", switch="perf_sink")
@@ -24,10 +24,8 @@ def test_record(ue: UserEvents) -> None:
 
 
 @case(spec="user_event_perf; kernel/events/core.c:perf_output_sample")
-@doc(
-    "include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: size and bytes of the raw "
-    "record, padded to 8 with them"
-)
+@doc("include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: size and bytes of the raw record,")
+@doc("padded to 8 with them")
 @variants(
     ("u64", "u64 a", b"12345678", 12, "size 32 raw 20: 31 32 33 34 35 36 37 38 00 00 00 00"),
     ("u8", "u8 a", b"1", 5, "size 24 raw 12: 31 00 00 00"),
@@ -75,9 +73,8 @@ def test_raw_no_fields(ue: UserEvents) -> None:
 
 
 @case(spec="user_events_write_core", tier="full")
-@doc(
-    "Writing Data: the first vector is the index, the others the payload; silent about other pieces"
-)
+@doc("Writing Data: the first vector is the index, the others the payload;")
+@doc("silent about other pieces")
 def test_raw_in_pieces(ue: UserEvents) -> None:
     """The pieces of a writev are one record, wherever the index ends."""
     data = ue.event("u32 a; u64 b").data
@@ -88,10 +85,8 @@ def test_raw_in_pieces(ue: UserEvents) -> None:
 
 
 @case(spec="kernel/events/core.c:perf_prepare_sample", level="detail", tier="full")
-@doc(
-    "include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: size and bytes of the raw "
-    "record, padded to 8 with them"
-)
+@doc("include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_SAMPLE: size and bytes of the raw record,")
+@doc("padded to 8 with them")
 @variants(
     ("tid", TID | RAW, "size 32 one thread raw 12: 41 00 00 00"),
     ("period", PERIOD, "size 16 period 1"),
@@ -116,10 +111,8 @@ def test_sample_type(ue: UserEvents, sample_type: int, sample: str) -> None:
 
 
 @case(spec="kernel/events/core.c:perf_swevent_event", level="detail", tier="full")
-@doc(
-    "include/uapi/linux/perf_event.h@v6.12:perf_event_attr: sample_period is how many events "
-    "there are to a sample"
-)
+@doc("include/uapi/linux/perf_event.h@v6.12:perf_event_attr: sample_period is how many events")
+@doc("there are to a sample")
 @variants(("3", 3, RAW, 2), ("0", 0, RAW, 0), ("8", 8, RAW, 0), ("shown.3", 3, PERIOD, 7))
 def test_period(ue: UserEvents, period: int, sample_type: int, samples: int) -> None:
     """Of 7 records every third is sampled, all if samples carry their period; all are counted."""

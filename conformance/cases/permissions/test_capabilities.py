@@ -12,8 +12,7 @@ from conformance.ops.credentials import Capability
 
 SPEC = "user_event_capable"
 DOC = "Overview: nothing is said of the rights that the files take"
-case = surface("rights", spec=SPEC, doc=DOC, level="contract", profiles="6.4..", needs="persist")
-
+case = surface("rights", SPEC, DOC, level="contract", profiles="6.4..", needs="persist")
 
 # Two of the 41 suffice.
 ENOUGH = ("perfmon", "sys_admin")
@@ -112,10 +111,8 @@ def test_truncation_needs(ue: UserEvents, capability: tuple[str, ...], errno: st
 
 
 @case(level="behaviour", tier="full")
-@doc(
-    "Overview: dynamic_events requires CAP_PERFMON, otherwise -EPERM; silent about "
-    "opener and writer"
-)
+@doc("Overview: dynamic_events requires CAP_PERFMON, otherwise -EPERM;")
+@doc("silent about opener and writer")
 def test_writer_counts(ue: UserEvents) -> None:
     """The process that writes dynamic_events is checked, not its opener: EPERM in a child."""
     name = ue.name()
@@ -128,10 +125,8 @@ def test_writer_counts(ue: UserEvents) -> None:
 
 
 @case(level="behaviour")
-@doc(
-    "Overview: dynamic_events requires CAP_PERFMON, otherwise -EPERM; silent about "
-    "opener and writer"
-)
+@doc("Overview: dynamic_events requires CAP_PERFMON, otherwise -EPERM;")
+@doc("silent about opener and writer")
 @variants({"dynamic_events": "command", "data": "ioctl"})
 def test_opener_does_not_count(ue: UserEvents, way: str) -> None:
     """A descriptor opened without capabilities works for a process that has them."""
@@ -146,10 +141,8 @@ def test_opener_does_not_count(ue: UserEvents, way: str) -> None:
 
 
 @case(level="behaviour", profiles="5.18..", needs="events_made_as_root")
-@doc(
-    "Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON; silent about root "
-    "without capabilities"
-)
+@doc("Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON;")
+@doc("silent about root without capabilities")
 def test_taking_part_needs_nothing(ue: UserEvents) -> None:
     """Root without any capability registers and writes events that do not persist."""
     Credentials(ue.process).keep_only()

@@ -66,10 +66,8 @@ def test_filter_in_children(ue: UserEvents) -> None:
 
 
 @case(spec="seccomp_prepare_filter", profiles="6.4..", needs="persist", tier="quick")
-@doc(
-    "Overview: programs use ioctl() and write() or writev(); of filters it says nothing; nor "
-    "of no_new_privs"
-)
+@doc("Overview: programs use ioctl() and write() or writev(); of filters it says nothing;")
+@doc("nor of no_new_privs")
 def test_no_new_privileges(ue: UserEvents) -> None:
     """PR_SET_NO_NEW_PRIVS alone changes nothing; it only permits a filter."""
     data = ue.open_data()

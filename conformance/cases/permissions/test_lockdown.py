@@ -118,12 +118,9 @@ def test_lockdown_shows_new_events(ue: UserEvents) -> None:
     assert ue.tracefs.enable(ue.name("none")).errno == "ENOENT"
 
 
-@case(
-    spec="fs/tracefs/inode.c:tracefs_create_dir; trace_events.c:event_create_dir",
-    # eventfs creates files at lookup since 6.6; 6.6 and 6.7 are not covered.
-    profiles="5.18..6.5",
-    without="directories_of_any_name",
-)
+# eventfs creates files at lookup since 6.6; 6.6 and 6.7 are not covered.
+@case(profiles="5.18..6.5", without="directories_of_any_name")
+@spec("fs/tracefs/inode.c:tracefs_create_dir; trace_events.c:event_create_dir")
 def test_lockdown_hides_new_events(ue: UserEvents) -> None:
     """An event created later has no directory, and registration still succeeds."""
     data = ue.event("u8 a").data

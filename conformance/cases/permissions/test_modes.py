@@ -106,11 +106,9 @@ def test_ordinary_user_removes(ue: UserEvents) -> None:
 
 
 @case(profiles="5.18..6.3", needs="events_made_as_root", without="auto_delete persist", tier="full")
+@doc("user_events.rst@v6.1: Deleting: an ioctl of user_events_data;")
+@doc("silent about the rights that it needs")
 @spec("user_event_set_call_visible, delete_user_event")
-@doc(
-    "user_events.rst@v6.1: Deleting: an ioctl of user_events_data; silent about the "
-    "rights that it needs"
-)
 def test_ordinary_user_deletes(ue: UserEvents) -> None:
     """Before auto-delete, an unprivileged user could delete any unreferenced event."""
     open_to_users(ue)
@@ -191,11 +189,9 @@ def test_dynamic_events_for_users(ue: UserEvents) -> None:
 
 
 @case(profiles="6.4..", isolation="events")
+@doc("Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max is not described;")
+@doc("silent about its mode")
 @spec("user_event_sysctls; fs/proc/proc_sysctl.c:test_perm")
-@doc(
-    "Documentation/admin-guide/sysctl/kernel.rst@v6.12: user_events_max is not "
-    "described; silent about its mode"
-)
 def test_sysctl(ue: UserEvents) -> None:
     """Every user reads the event limit, and only root sets it."""
     root = Credentials(ue.process)

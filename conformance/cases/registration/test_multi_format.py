@@ -71,10 +71,8 @@ def test_system(ue: UserEvents) -> None:
 
 
 @case(spec="find_user_event", tier="quick")
-@doc(
-    "Registering: a tracepoint for each pair of name and format, with a unique id; "
-    "silent about its value"
-)
+@doc("Registering: a tracepoint for each pair of name and format, with a unique id;")
+@doc("silent about its value")
 @variants(
     ("types", " u32 a", " u64 a"),
     ("names", " u32 a", " u32 b"),
@@ -111,10 +109,8 @@ def test_many(ue: UserEvents) -> None:
 
 
 @case(spec="find_user_event")
-@doc(
-    "Registering: the same name and format share a tracepoint; silent about when two "
-    "formats are the same"
-)
+@doc("Registering: the same name and format share a tracepoint;")
+@doc("silent about when two formats are the same")
 @variants(
     ("same_text", " u32 a; u64 b", " u32 a; u64 b"),
     ("semicolon", " u32 a", " u32 a;"),
@@ -130,10 +126,8 @@ def test_shared(ue: UserEvents, first: str, second: str) -> None:
 
 
 @case(spec="find_user_event", tier="quick")
-@doc(
-    "Registering: the same name and format share a tracepoint; silent about when two "
-    "formats are the same"
-)
+@doc("Registering: the same name and format share a tracepoint;")
+@doc("silent about when two formats are the same")
 def test_shared_unspaced(ue: UserEvents) -> None:
     """A space after the semicolon makes no other format; before 6.10 it did."""
     data = ue.open_data()
@@ -187,10 +181,8 @@ def test_beside_single(ue: UserEvents, first: int, second: int) -> None:
 
 
 @case(spec="find_user_event")
-@doc(
-    "Registering: without the flag a program whose format changes is blocked; silent "
-    "about the error"
-)
+@doc("Registering: without the flag a program whose format changes is blocked;")
+@doc("silent about the error")
 def test_single_stays_single(ue: UserEvents) -> None:
     """Several formats of a name do not allow the single-format event to have other fields."""
     data = ue.open_data()

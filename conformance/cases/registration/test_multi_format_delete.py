@@ -119,10 +119,8 @@ def test_command_deletes_one(ue: UserEvents, command: str, left: str) -> None:
 
 
 @case(spec="user_event_match")
-@doc(
-    "Deleting: dynamic_events deletes one specific format; silent about single-format "
-    "events beside it"
-)
+@doc("Deleting: dynamic_events deletes one specific format;")
+@doc("silent about single-format events beside it")
 @variants(
     ("no_system", "{}"),
     ("single_system", "user_events/{}"),
@@ -137,10 +135,8 @@ def test_command_deletes_both_kinds(ue: UserEvents, target: str) -> None:
 
 
 @case(spec="trace_dynevent.c:dyn_event_release", level="detail")
-@doc(
-    "Deleting: dynamic_events deletes one specific format; silent about single-format "
-    "events beside it"
-)
+@doc("Deleting: dynamic_events deletes one specific format;")
+@doc("silent about single-format events beside it")
 @variants(("older", MULTI_FORMAT, 2), ("newer", 0, 1))
 def test_command_stops_at_busy(ue: UserEvents, held: int, left: int) -> None:
     """A deletion of both kinds deletes the older first, up to one in use: EBUSY."""

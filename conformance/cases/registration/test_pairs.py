@@ -19,7 +19,6 @@ case = surface(
     needs="persist text_flags_refused arguments_matched",
 )
 
-
 # In the order in which the kernel checks.
 ORDER = (
     ("too-big", "E2BIG"),

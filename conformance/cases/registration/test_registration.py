@@ -116,10 +116,8 @@ def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
 
 
 @case(spec="user_event_parse")
-@doc(
-    "Command Format: flags follow the name after a colon, and none is supported; silent "
-    "about others"
-)
+@doc("Command Format: flags follow the name after a colon, and none is supported;")
+@doc("silent about others")
 @variants({"unknown": ":FLAG", "two": ":a,b u32 x", "empty": ":", "persist": ":1"})
 def test_text_flags(ue: UserEvents, rest: str) -> None:
     """A colon in the name part is EINVAL; before 6.4 the text from the colon on was ignored."""
@@ -158,10 +156,8 @@ def test_persist_of_existing_forbidden(ue: UserEvents) -> None:
 
 
 @case(spec="find_user_event", tier="full")
-@doc(
-    "Registering: without USER_EVENT_REG_MULTI_FORMAT a changed format is blocked; "
-    "silent about the error"
-)
+@doc("Registering: without USER_EVENT_REG_MULTI_FORMAT a changed format is blocked;")
+@doc("silent about the error")
 @variants(
     ("none", ""),
     ("fewer", " u32 a"),

@@ -13,8 +13,7 @@ DOC = (
     "user_events.rst@v5.19 and @v6.1: Registering: size is that of user_reg, for "
     "compatibility forward and backward"
 )
-case = surface("registration", spec=SPEC, doc=DOC, level="detail", profiles="5.18..6.3")
-
+case = surface("registration", SPEC, DOC, level="detail", profiles="5.18..6.3")
 
 # An address that fits into 3 bytes.
 LOW = 0x10_0000

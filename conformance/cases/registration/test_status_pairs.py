@@ -15,7 +15,6 @@ DOC = (
 )
 case = surface("registration", doc=DOC, level="detail", profiles="5.18..6.3")
 
-
 # In the order in which the kernel checks.
 ORDER = (
     ("too-big", "E2BIG"),

@@ -9,7 +9,7 @@ from conformance.client.data_file import Word
 
 SPEC = "user_events_ioctl_reg"
 DOC = "Registering: enable_addr must be write accessible within the program"
-case = surface("registration", spec=SPEC, doc=DOC, level="behaviour", profiles="6.4..")
+case = surface("registration", SPEC, DOC, level="behaviour", profiles="6.4..")
 
 
 @case(spec="user_reg_get", level="contract")

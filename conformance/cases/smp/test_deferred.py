@@ -15,7 +15,7 @@ from conformance.ops.race import Tally
 
 SPEC = "user_event_enabler_fault_fixup"
 DOC = "Unregistering: during fork() registered events are retained"
-case = surface("smp", spec=SPEC, doc=DOC, level="contract", profiles="6.4..", tier="full")
+case = surface("smp", SPEC, DOC, level="contract", profiles="6.4..", tier="full")
 
 
 class _Ahead:
@@ -90,10 +90,8 @@ def test_fork_behind_an_unregistered_word(ue: UserEvents) -> None:
 
 
 @case(doc="Unregistering: disables the bit at the address", needs="auto_delete", tier="quick")
-@spec(
-    "user_events_ioctl_unreg: ENABLE_VAL_FREEING_BIT; "
-    "trace_events_user.c:user_event_enabler_fault_fixup"
-)
+@spec("user_events_ioctl_unreg: ENABLE_VAL_FREEING_BIT;")
+@spec("trace_events_user.c:user_event_enabler_fault_fixup")
 def test_unregistered_behind_a_fault(ue: UserEvents) -> None:
     """A word unregistered while it waits for its page stays clear and holds nothing: neither its
     event, nor the process's other words after the exit.

@@ -10,9 +10,7 @@ from conformance.ops.tasks import CLONE_VM, THREAD, ExitTask
 
 SPEC = "user_event_enabler_fault_fixup"
 DOC = "Unregistering: during fork() registered events are retained"
-case = surface(
-    "smp", spec=SPEC, doc=DOC, level="contract", profiles="6.4..", tier="full", facilities="smp"
-)
+case = surface("smp", SPEC, DOC, level="contract", profiles="6.4..", tier="full", facilities="smp")
 
 
 @case(spec="user_event_mm_dup")
@@ -52,10 +50,8 @@ def test_ends_while_switched(ue: UserEvents, flags: int, alone: bool) -> None:
     assert kept.wait() == 0
 
 
-@case(
-    doc="Status: the kernel updates the specified bit as tools attach to the event and detach "
-    "from it"
-)
+@case
+@doc("Status: the kernel updates the specified bit as tools attach to the event and detach from it")
 @variants({"one-word": 0, "two-words": 8, "two-pages": PAGE})
 def test_two_faults_on_a_page(ue: UserEvents, apart: int) -> None:
     """Two events enabled concurrently while the pages of their words are absent are both set."""

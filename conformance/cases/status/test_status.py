@@ -12,10 +12,9 @@ def test_nothing_registered(ue: UserEvents) -> None:
     assert whole_status(ue) == "\nActive: 0\nBusy: 0\n"
 
 
-@case(
-    doc="Status: `test` alone, Active: 1, Busy: 0; once ftrace uses it `test # Used by "
-    "ftrace`, Busy: 1"
-)
+@case
+@doc("Status: `test` alone, Active: 1, Busy: 0;")
+@doc("once ftrace uses it `test # Used by ftrace`, Busy: 1")
 def test_documented_example(ue: UserEvents) -> None:
     """The text matches the documentation: idle, in use, and idle again."""
     ue.open_data().register("test u32 count")

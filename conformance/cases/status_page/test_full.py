@@ -10,7 +10,6 @@ case = surface(
     "status_page", level="behaviour", profiles="5.18..6.3", tier="full", isolation="global"
 )
 
-
 # Lines of dynamic_events in one write(2), and ioctls in one batch.
 _BATCH = 500
 _DELETE = 0x40082A01
@@ -39,10 +38,8 @@ def delete(ue: UserEvents, numbers: Iterable[int]) -> None:
 
 
 @case(spec="user_event_parse: find_first_zero_bit")
-@doc(
-    "user_events.rst@v5.19 and @v6.1: Status: the text ends in Max, 4096 until 6.0 and "
-    "32768 since 6.1; silent about the error beyond"
-)
+@doc("user_events.rst@v5.19 and @v6.1: Status:")
+@doc("the text ends in Max, 4096 until 6.0 and 32768 since 6.1; silent about the error beyond")
 def test_no_index_left(ue: UserEvents) -> None:
     """All numbers below the maximum can be used; one more event is EMFILE, its fields unread."""
     last = {"byte-status": 4095, "bit-status": 32767}[ue.profile.generation]

@@ -12,7 +12,7 @@ DOC = (
     "is the place of the event; silent about its value"
 )
 case = surface(
-    "status_page", spec=SPEC, doc=DOC, level="behaviour", profiles="5.18..6.3", isolation="global"
+    "status_page", SPEC, DOC, level="behaviour", profiles="5.18..6.3", isolation="global"
 )
 
 
@@ -25,10 +25,8 @@ def test_index_counts(ue: UserEvents) -> None:
 
 
 @case(spec="user_event_parse", level="contract")
-@doc(
-    "Registering: status_index, since 6.1 status_bit, is the place of the event; "
-    "write_index is valid for its descriptor"
-)
+@doc("Registering: status_index, since 6.1 status_bit, is the place of the event;")
+@doc("write_index is valid for its descriptor")
 def test_index_of_an_event(ue: UserEvents) -> None:
     """An event has one status index for all its registrations, and a write index per descriptor."""
     first, second = ue.open_data(), ue.open_data()

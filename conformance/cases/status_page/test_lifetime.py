@@ -8,7 +8,7 @@ DOC = (
     "user_events.rst@v5.19 and @v6.1: Status: the status is updated in real time as "
     "tools attach and detach"
 )
-case = surface("status_page", spec=SPEC, doc=DOC, level="contract", profiles="5.18..6.3")
+case = surface("status_page", SPEC, DOC, level="contract", profiles="5.18..6.3")
 
 
 @case(spec="update_reg_page_for")

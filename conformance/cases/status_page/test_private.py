@@ -8,7 +8,7 @@ SPEC = "mm/memory.c:wp_page_copy"
 DOC = (
     "user_events.rst@v5.19 and @v6.1: Status: programs map the page; silent about private mappings"
 )
-case = surface("status_page", spec=SPEC, doc=DOC, level="detail", profiles="5.18..6.3", tier="full")
+case = surface("status_page", SPEC, DOC, level="detail", profiles="5.18..6.3", tier="full")
 
 
 @case(doc="Status: nothing is said about private mappings", tier="quick")

@@ -12,9 +12,7 @@ DOC = (
     "user_events.rst@v5.19 and @v6.1: Status: programs map user_events_status to check "
     "the status of each registered event"
 )
-case = surface(
-    "status_page", spec=SPEC, doc=DOC, level="contract", profiles="5.18..6.3", tier="full"
-)
+case = surface("status_page", SPEC, DOC, level="contract", profiles="5.18..6.3", tier="full")
 
 
 @case(tier="quick")

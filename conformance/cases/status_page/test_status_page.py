@@ -22,9 +22,7 @@ DOC = (
     "user_events.rst@v5.19 and @v6.1: Status: programs map the page; silent about the "
     "rights of a mapping"
 )
-case = surface(
-    "status_page", spec=SPEC, doc=DOC, level="detail", profiles="5.18..6.3", isolation="none"
-)
+case = surface("status_page", SPEC, DOC, level="detail", profiles="5.18..6.3", isolation="none")
 
 
 @case(level="behaviour")

@@ -12,7 +12,7 @@ from conformance.cases.support.status_page import READ_WRITE, map_page, writable
 SPEC = "user_seq_show"
 DOC = "user_events.rst@v5.19 and @v6.1: Status: programs read the page; silent about stores to it"
 case = surface(
-    "status_page", spec=SPEC, doc=DOC, level="behaviour", profiles="5.18..6.3", isolation="global"
+    "status_page", SPEC, DOC, level="behaviour", profiles="5.18..6.3", isolation="global"
 )
 
 

@@ -45,11 +45,9 @@ def test_enable(ue: UserEvents) -> None:
 
 
 @case(needs="lasting_events", tier="quick")
-@spec(
-    "trace.c:tracing_open_file_tr; trace_events.c:event_enable_read, event_enable_write; "
-    "trace_events_user.c:user_event_free"
-)
 @doc("Deleting: delete succeeds only without references; silent about open files")
+@spec("trace.c:tracing_open_file_tr; trace_events.c:event_enable_read, event_enable_write;")
+@spec("trace_events_user.c:user_event_free")
 @variants("ioctl", "dynamic_events")
 def test_descriptor_is_no_reference(ue: UserEvents, way: str) -> None:
     """An open `enable` does not hold an event: it is deleted, and the descriptor is ENODEV."""

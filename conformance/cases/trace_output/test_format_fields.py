@@ -7,7 +7,6 @@ from conformance.cases.support.format_text import fields_of, print_fmt_of
 
 case = surface("format", spec="user_event_add_field", level="behaviour")
 
-
 # Field, as `format` shows it (arrays without the text between their brackets), size, signedness,
 # print fmt.
 TYPES = {
@@ -156,10 +155,8 @@ def test_huge_structures(ue: UserEvents) -> None:
 
 
 @case(spec="trace_events.c:f_show", level="detail")
-@doc(
-    "trace_events.c:f_show@v6.12: the comment there: array types are rearranged, dynamic "
-    "arrays are not"
-)
+@doc("trace_events.c:f_show@v6.12: the comment there:")
+@doc("array types are rearranged, dynamic arrays are not")
 @variants(
     ("empty", "__data_loc char[] a", "field:__data_loc char[] a; offset:8; size:4; signed:1;"),
     ("length", "__data_loc u8[7] a", "field:__data_loc u8[7] a; offset:8; size:4; signed:1;"),

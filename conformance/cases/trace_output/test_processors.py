@@ -67,11 +67,9 @@ def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
 
 
 @case(needs="dynamic_fields_validated")
-@spec(
-    "ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor; "
-    "trace_events_user.c:user_event_ftrace"
-)
 @doc("user_events.rst@v6.12: Writing Data: silent about dynamic fields")
+@spec("ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor;")
+@spec("trace_events_user.c:user_event_ftrace")
 @variants(("nothing", "", ""), ("filter", "filter", "EFAULT"), ("trigger", "trigger", "EFAULT"))
 def test_no_processor_looks_at_nothing(ue: UserEvents, hook: str, errno: str) -> None:
     """A malformed payload is not detected there, unless a filter or trigger reads the record."""
@@ -88,10 +86,8 @@ def test_no_processor_looks_at_nothing(ue: UserEvents, hook: str, errno: str) ->
 
 
 @case(needs="perf_sink", facilities="hist perf")
-@spec(
-    "ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor; "
-    "trace.c:trace_event_buffer_lock_reserve: temp_buffer"
-)
+@spec("ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor;")
+@spec("trace.c:trace_event_buffer_lock_reserve: temp_buffer")
 def test_no_processor_beside_others(ue: UserEvents) -> None:
     """perf and histograms count writes on a CPU outside the mask."""
     event = ue.event("u8 a", enabled=True)

@@ -10,15 +10,13 @@ from conformance.cases.case import UserEvents, spec, surface, variants
 from conformance.client.data_file import DataFile
 from conformance.client.tracefs import SNAPSHOT
 
+SPEC = (
+    "trace_events.c:probe_remove_event_call: EVENT_FILE_FL_WAS_ENABLED; "
+    "trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus"
+)
+DOC = "Deleting: silent about what was recorded"
 case = surface(
-    "trace",
-    spec="trace_events.c:probe_remove_event_call: EVENT_FILE_FL_WAS_ENABLED; "
-    "trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus",
-    doc="Deleting: silent about what was recorded",
-    level="detail",
-    needs="lasting_events",
-    tier="full",
-    isolation="global",
+    "trace", SPEC, DOC, level="detail", needs="lasting_events", tier="full", isolation="global"
 )
 
 # Before, no deletion resets a buffer: dated.buffers_reset_with_events.

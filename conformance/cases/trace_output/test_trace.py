@@ -88,10 +88,8 @@ def test_eight_bytes(ue: UserEvents, type_text: str) -> None:
 
 
 @case(spec="trace_output.c:print_fields: size 8", without="long_values_as_symbols")
-@doc(
-    "silent; events are viewed with ftrace; since 6.15 such a value may print as a symbol of "
-    "the kernel"
-)
+@doc("silent; events are viewed with ftrace;")
+@doc("since 6.15 such a value may print as a symbol of the kernel")
 @variants("u64", "s64")
 def test_negative_eight_bytes(ue: UserEvents, type_text: str) -> None:
     """Eight bytes with the highest bit set print as a negative number, even of a u64."""
@@ -226,8 +224,7 @@ def test_no_fields(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [f"{ue.name()}:No fields found"]
 
 
-@case(tier="quick")
-@spec("trace_output.c:print_fields: list_for_each_entry_reverse")
+@case(tier="quick", spec="trace_output.c:print_fields: list_for_each_entry_reverse")
 def test_order_of_fields(ue: UserEvents) -> None:
     """Fields print in the order of definition."""
     seen = recorded(ue, "u16 z; u16 a; u16 m", b"\1\0\2\0\3\0")

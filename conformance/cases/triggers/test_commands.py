@@ -9,7 +9,6 @@ from conformance.client.tracefs import TRACING_ON
 DOC = "events.rst@v6.12"
 case = surface("trigger", spec="trace_events_trigger.c", doc=DOC, level="detail", tier="full")
 
-
 TRIGGERS = (
     "# Available triggers:\n"
     "# traceon traceoff snapshot stacktrace enable_event disable_event"

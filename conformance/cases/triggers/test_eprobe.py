@@ -12,7 +12,7 @@ from conformance.client.tracefs import KPROBES, MULTI_SYSTEM, TRACING_ON
 
 SPEC = "trace_probe.c:traceprobe_parse_event_name: is_good_name"
 DOC = "eprobetrace.rst@v6.12: fields of the event, fetched as numbers"
-case = surface("eprobe", spec=SPEC, doc=DOC, level="detail", tier="full", facilities="eprobes")
+case = surface("eprobe", SPEC, DOC, level="detail", tier="full", facilities="eprobes")
 
 
 @case(spec="trace_eprobe.c:get_event_field")

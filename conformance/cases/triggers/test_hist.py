@@ -7,9 +7,8 @@ from conformance.cases.case import UserEvents, doc, surface, variants
 SPEC = "trace_events_trigger.c"
 DOC = "histogram.rst@v6.12: enable_hist and disable_hist triggers"
 case = surface(
-    "trigger", spec=SPEC, doc=DOC, level="detail", tier="full", isolation="fatal", facilities="hist"
+    "trigger", SPEC, DOC, level="detail", tier="full", isolation="fatal", facilities="hist"
 )
-
 
 # On 7.3 removing a trigger drops its reference to the target event later, in memory that may be
 # freed by then: the guest is not used again.
@@ -141,10 +140,8 @@ def test_hist_switch_truncated(ue: UserEvents) -> None:
 
 
 @case(spec="event_enable_trigger_parse: trace_event_try_get_ref", needs="lasting_events")
-@doc(
-    "user_events.rst@v6.12: Deleting: delete succeeds only without references; silent "
-    "about triggers"
-)
+@doc("user_events.rst@v6.12: Deleting: delete succeeds only without references;")
+@doc("silent about triggers")
 def test_hist_target_is_busy(ue: UserEvents) -> None:
     """The target event is busy, and its enable word set, as long as the trigger exists."""
     for stem in ("e", "other"):

@@ -7,15 +7,13 @@ from conformance.client.tracefs import MULTI_SYSTEM, SNAPSHOT
 
 SPEC = "trace_events_trigger.c:event_enable_trigger"
 DOC = "events.rst@v6.12: Event triggers: snapshot: the trace buffer when the event occurs is kept"
-case = surface("trigger", spec=SPEC, doc=DOC, level="detail", tier="full")
+case = surface("trigger", SPEC, DOC, level="detail", tier="full")
 
 
 @case(level="contract", needs="lasting_events", tier="quick")
+@doc("user_events.rst@v6.12: Deleting:")
+@doc("delete succeeds only without references, in user and kernel space")
 @spec("trace_events_user.c:user_event_last_ref")
-@doc(
-    "user_events.rst@v6.12: Deleting: delete succeeds only without references, in user "
-    "and kernel space"
-)
 @variants(
     ("traceon", "traceon", "stacktrace"), ("conditional", "stacktrace if a == 1", "traceon:1")
 )
@@ -36,11 +34,9 @@ def test_keeps_the_event(ue: UserEvents, first: str, second: str) -> None:
 
 
 @case(level="contract", profiles="6.4..", needs="auto_delete")
+@doc("user_events.rst@v6.12: Deleting:")
+@doc("events auto-delete when no references are left, in user and kernel space")
 @spec("trace_events_user.c:user_event_put")
-@doc(
-    "user_events.rst@v6.12: Deleting: events auto-delete when no references are left, in "
-    "user and kernel space"
-)
 def test_outlives_the_process(ue: UserEvents) -> None:
     """A trigger holds an event without programs; removing it deletes the event."""
     process = ue.new_process()
@@ -58,11 +54,9 @@ def test_outlives_the_process(ue: UserEvents) -> None:
 
 
 @case(level="behaviour", profiles="6.4..", needs="multi_format persist arguments_matched")
+@doc("user_events.rst@v6.12: Registering: each pair of name and format has its tracepoint;")
+@doc("silent about triggers")
 @spec("trace_events_user.c:user_event_reg")
-@doc(
-    "user_events.rst@v6.12: Registering: each pair of name and format has its tracepoint; "
-    "silent about triggers"
-)
 def test_of_one_format(ue: UserEvents) -> None:
     """Of several formats of a name, trigger and filter apply to the one they were set on."""
     data = ue.open_data()
@@ -90,11 +84,9 @@ def test_of_one_format(ue: UserEvents) -> None:
 
 
 @case(level="behaviour", needs="perf_sink", facilities="perf")
+@doc("user_events.rst@v6.12: Status: the bit is set while something is attached;")
+@doc("silent about triggers")
 @spec("trace_events_user.c:update_enable_bit_for")
-@doc(
-    "user_events.rst@v6.12: Status: the bit is set while something is attached; silent "
-    "about triggers"
-)
 def test_beside_perf(ue: UserEvents) -> None:
     """Trigger and perf both use the event: the enable word is set until both are gone."""
     event = ue.event("u8 a")
@@ -188,11 +180,9 @@ def test_disable_event(ue: UserEvents) -> None:
 
 
 @case(level="behaviour", needs="lasting_events", tier="quick", isolation="fatal")
+@doc("user_events.rst@v6.12: Deleting: delete succeeds only without references;")
+@doc("silent about triggers")
 @spec("trace_events_user.c:user_event_last_ref; trace_events_trigger.c:event_enable_trigger_parse")
-@doc(
-    "user_events.rst@v6.12: Deleting: delete succeeds only without references; silent "
-    "about triggers"
-)
 def test_target_is_busy(ue: UserEvents) -> None:
     """The target of a trigger is busy as long as the trigger exists."""
     for stem in ("e", "other"):

@@ -9,15 +9,13 @@ DOC = (
     "events.rst@v6.12: Event triggers: command[:count] [if filter]; of a trigger that has "
     "nothing to do it says nothing"
 )
-case = surface("trigger", spec=SPEC, doc=DOC, level="detail", tier="full")
+case = surface("trigger", SPEC, DOC, level="detail", tier="full")
 
 
 @case(level="behaviour", tier="quick")
+@doc("user_events.rst@v6.12: Status: the bit is set while something is attached;")
+@doc("silent about triggers")
 @spec("trace_events_user.c:user_event_reg; trace_events.c:__ftrace_event_enable_disable")
-@doc(
-    "user_events.rst@v6.12: Status: the bit is set while something is attached; silent "
-    "about triggers"
-)
 @variants(
     ("traceon", "traceon"),
     ("stacktrace", "stacktrace"),
@@ -166,11 +164,9 @@ def test_no_target_to_count(ue: UserEvents, kind: str, wanted: str, other: str) 
 
 
 @case(isolation="global", facilities="hist", tier="quick")
+@doc("Event triggers: command[:count] [if filter];")
+@doc("of the order of trigger and record it says nothing")
 @spec("trace_events_trigger.c:update_cond_flag")
-@doc(
-    "Event triggers: command[:count] [if filter]; of the order of trigger and record it says "
-    "nothing"
-)
 @variants(
     ("condition", "stacktrace if a == 9"),
     ("behind", "stacktrace:0"),

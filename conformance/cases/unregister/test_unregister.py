@@ -7,7 +7,7 @@ from conformance.client.addresses import PAGE
 
 SPEC = "user_event_mm_clear_bit"
 DOC = "Unregistering: bit and address must be those that were registered"
-case = surface("unregister", spec=SPEC, doc=DOC, level="behaviour", profiles="6.4..")
+case = surface("unregister", SPEC, DOC, level="behaviour", profiles="6.4..")
 
 
 @case(doc="Unregistering: ends updates of the bit; silent about its last value")
@@ -41,10 +41,8 @@ def test_clears_at_any_place(ue: UserEvents, size: int, offset: int, bit: int, l
 
 
 @case(spec="user_events_ioctl_unreg")
-@doc(
-    "Unregistering: the bit and address to disable are named; silent about the last "
-    "value of the bit"
-)
+@doc("Unregistering: the bit and address to disable are named;")
+@doc("silent about the last value of the bit")
 def test_one_of_two_bits(ue: UserEvents) -> None:
     """Of two bits of one word only the named one is unregistered."""
     data = ue.open_data()
@@ -61,10 +59,8 @@ def test_one_of_two_bits(ue: UserEvents) -> None:
 
 
 @case(spec="user_events_ioctl_unreg", tier="full")
-@doc(
-    "Unregistering: the bit and address to disable are named; silent about the last "
-    "value of the bit"
-)
+@doc("Unregistering: the bit and address to disable are named;")
+@doc("silent about the last value of the bit")
 def test_one_of_two_words(ue: UserEvents) -> None:
     """Of two words of one event only the named one is unregistered."""
     data = ue.open_data()

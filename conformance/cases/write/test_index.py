@@ -20,10 +20,8 @@ def test_too_short_for_index(ue: UserEvents, data: bytes) -> None:
 
 
 @case(spec="user_events_write_core: idx < 0", needs="negative_index_refused", tier="quick")
-@doc(
-    "Writing Data: the data begin with the write index; silent about an index that was "
-    "never returned"
-)
+@doc("Writing Data: the data begin with the write index;")
+@doc("silent about an index that was never returned")
 @variants(("minus_1", -1), ("minus_4096", -4096), ("int_min", -2147483648))
 def test_negative_index(ue: UserEvents, index: int) -> None:
     """A negative index is EINVAL, even on a file without registrations."""
@@ -36,10 +34,8 @@ def test_negative_index(ue: UserEvents, index: int) -> None:
 
 
 @case(spec="user_events_write_core: idx >= refs->count")
-@doc(
-    "Writing Data: the data begin with the write index; silent about an index that was "
-    "never returned"
-)
+@doc("Writing Data: the data begin with the write index;")
+@doc("silent about an index that was never returned")
 @variants({"next": 2, "65536": 65536, "int_max": 2147483647})
 def test_unknown_index(ue: UserEvents, index: int) -> None:
     """An index past the last registered event of the file is ENOENT."""

@@ -11,7 +11,7 @@ from conformance.cases.case import UserEvents, doc, spec, surface, variants
 
 SPEC = "user_events_write_core"
 DOC = "Writing Data: write() or writev() of the data file; silent about io_uring"
-case = surface("uring", spec=SPEC, doc=DOC, level="behaviour", tier="full", facilities="io_uring")
+case = surface("uring", SPEC, DOC, level="behaviour", tier="full", facilities="io_uring")
 
 
 @case(spec="user_events_write_iter, user_events_write_core")
@@ -100,8 +100,7 @@ def test_kernel_address(ue: UserEvents, vector: bool) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(level="detail")
-@spec("rw.c:io_write; trace_events_user.c:user_events_write_iter: no position")
+@case(level="detail", spec="rw.c:io_write; trace_events_user.c:user_events_write_iter: no position")
 @variants(
     ("behind_the_start", 5, 6, ""),
     ("where_the_file_is", -1, 6, ""),

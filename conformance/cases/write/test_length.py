@@ -203,11 +203,9 @@ def test_shorter_than_64_kib(ue: UserEvents) -> None:
 
 
 @case(profiles="6.4..", needs="dynamic_fields_validated")
+@doc("include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | offset;")
+@doc("silent about checks")
 @spec("user_event_validate: validator->offset")
-@doc(
-    "include/uapi/linux/user_events.h@v6.12: DYN_LOC(offset, size) is size << 16 | "
-    "offset; silent about checks"
-)
 def test_location_far_behind(ue: UserEvents) -> None:
     """Dynamic data is validated at any offset, past 300 bytes as well."""
     event = ue.event("char[300] a; __rel_loc char[] s", enabled=True)

@@ -18,7 +18,6 @@ case = surface(
     "dynamic_fields_validated",
 )
 
-
 # In the order in which the kernel checks.
 CORE = (
     ("too-short", "EFAULT"),

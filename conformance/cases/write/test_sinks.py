@@ -10,7 +10,7 @@ from conformance.client.tracefs import Tracefs
 
 SPEC = "user_events_write_core: probes; trace_events_user.c:user_event_perf"
 DOC = "Writing Data: silent about several tracers"
-case = surface("write", spec=SPEC, doc=DOC, level="behaviour", tier="full", isolation="global")
+case = surface("write", SPEC, DOC, level="behaviour", tier="full", isolation="global")
 
 STRING = "__rel_loc char[] s"
 # Without its NUL, and with it.
@@ -102,9 +102,8 @@ def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int)
 
 
 @case(level="detail", needs="dynamic_fields_validated")
-@spec(
-    "trace_events.h:trace_trigger_soft_disabled; trace_events_user.c:user_events_write_core: probes"
-)
+@spec("trace_events.h:trace_trigger_soft_disabled;")
+@spec("trace_events_user.c:user_events_write_core: probes")
 @variants("refusing", "acting")
 def test_refused_and_acted_on(ue: UserEvents, asked_first: str) -> None:
     """A trigger at the top that reads no records fires for a write that an instance rejects."""

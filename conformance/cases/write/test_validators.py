@@ -13,7 +13,6 @@ DOC = (
 )
 case = surface("write", spec="user_event_validate", doc=DOC, level="behaviour")
 
-
 # The first kernels validated nothing and recorded everything.
 CHECKED = "dynamic_fields_validated"
 
