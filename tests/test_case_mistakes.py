@@ -42,20 +42,25 @@ def test_mistake_is_blamed_on_the_case(
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "why", "guests"),
     [
-        ("def f(:\n", "test_x.py:1: SyntaxError: invalid syntax"),
-        ("import os\nimport nothing\n", "test_x.py:2: ModuleNotFoundError: No module"),
+        ("def f(:\n", "test_x.py:1: SyntaxError: invalid syntax", "1"),
+        ("import os\nimport nothing\n", "test_x.py:2: ModuleNotFoundError: No module", "1"),
+        ("raise ValueError('of a drill')\n", "test_x.py:1: ValueError: of a drill", "2"),
     ],
 )
-def test_file_that_cannot_be_loaded_is_named_with_the_line(
-    tmp_path: Path, text: str, why: str
+def test_file_that_cannot_be_loaded_is_the_only_cause_named(
+    tmp_path: Path, text: str, why: str, guests: str
 ) -> None:
     file = tmp_path / "test_x.py"
     file.write_text(text)
     words = [sys.executable, "-m", "pytest", str(file), "-c", "pyproject.toml", "-p", "uevt"]
-    done = command([*words, "--kernel=model", "-p", "no:terminalreporter"], tmp_path / "out")
+    words += ["--kernel=model", "-p", "no:terminalreporter", f"--guests={guests}"]
+    done = command(words, tmp_path / "out")
+    assert done.returncode not in (0, 1)
     assert f"{file}: {why}" in done.stderr
+    assert "Hint" not in done.stderr
+    assert "nothing selected" not in done.stderr
 
 
 def test_list_of_cases_is_no_run(tmp_path: Path) -> None:

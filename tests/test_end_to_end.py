@@ -6,7 +6,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -34,31 +33,6 @@ def uevt(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str
 
 def last_line(done: subprocess.CompletedProcess[str]) -> str:
     return done.stdout.strip().splitlines()[-1]
-
-
-def test_case_file_that_cannot_be_imported_is_the_only_cause_named(tmp_path: Path) -> None:
-    cases = tmp_path / "test_broken.py"
-    cases.write_text("from conformance.cases.case import nothing_such\n")
-    words = (
-        "-p",
-        "uevt",
-        "-p",
-        "no:terminalreporter",
-        "--kernel",
-        "model",
-        f"--out={tmp_path}/out",
-    )
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", str(cases), "-c", "pyproject.toml", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert "cannot import name 'nothing_such'" in done.stderr
-    assert "Hint" not in done.stderr
-    assert "nothing selected" not in done.stderr
 
 
 def test_model_checks_itself(tmp_path: Path) -> None:
@@ -124,32 +98,6 @@ def test_case_that_deviates_does_not_affect_later_ones(
     assert any(case_id.startswith("multi_format.name.") for case_id in behind), ids
 
 
-def test_kernel_without_user_events(
-    tmp_path: Path, kernel_without_user_events: BuiltKernel
-) -> None:
-    """NOT_BUILT: exit code 0 for a user's image, 3 for the catalog, 1 with --require."""
-    built = kernel_without_user_events
-    image = ("run", "--image", str(built.image), "-k", "unregister")
-    done = uevt(*image, "--out", str(tmp_path / "1"))
-    assert done.returncode == 0, done.stdout
-    assert "NOT_BUILT" in last_line(done)
-    named = ("run", "--kernel", built.name, "-k", "unregister")
-    assert uevt(*named, "--out", str(tmp_path / "2")).returncode == 3
-    assert uevt(*image, "--require", "--out", str(tmp_path / "3")).returncode == 1
-
-
-def test_empty_selection_is_reported_with_several_guests(
-    tmp_path: Path, built_kernel: BuiltKernel
-) -> None:
-    """Before any guest starts, and without leaving a directory."""
-    out = tmp_path / "out"
-    options = ("-n", "2", "--out", str(out))
-    done = uevt("run", "--image", str(built_kernel.image), "-k", "no.such", *options)
-    assert done.returncode == 2, done.stdout
-    assert "nothing selected" in done.stderr
-    assert not out.exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -173,10 +121,3 @@ def test_usage_errors_take_one_line(arguments: list[str], code: int, said: str) 
     assert done.returncode == code, done.stdout + done.stderr
     assert len(messages) == 1
     assert said in messages[0]
-
-
-def test_missing_qemu_is_an_error_of_the_host(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    """No QEMU on PATH: one line with the hint, exit 3."""
-    done = uevt("run", "--image", str(built_kernel.image), PATH=str(UEVT.parent))
-    assert done.returncode == 3
-    assert "qemu" in done.stderr + done.stdout

@@ -96,11 +96,14 @@ def test_not_built_of_the_catalog(tmp_path: Path, kernel_without_user_events: Bu
     assert codes(*kernel, *QUICK, out=tmp_path) == (3, 4, 77, 125)
 
 
-def test_host(tmp_path: Path, built_kernel: BuiltKernel) -> None:
+def test_host(
+    tmp_path: Path, built_kernel: BuiltKernel, capsys: pytest.CaptureFixture[str]
+) -> None:
     """No QEMU on PATH."""
     bare = {"PATH": str(UEVT.parent)}
     image = str(built_kernel.image)
     assert codes("--image", image, environment=bare, out=tmp_path) == (3, 1, 1, 129)
+    assert capsys.readouterr().out.count("qemu") >= len(STYLES)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from conformance.results.results_json import NAME
-from tests.test_false_green import DRILLS, command, drill, outcomes
+from tests.test_false_green import DRILLS, drill, outcomes
 
 CASES = {"drill.dies": "PASS", **{f"drill.length.{length}": "PASS" for length in range(1, 9)}}
 
@@ -110,15 +110,6 @@ def test_options_without_a_pool_are_refused(
     found, said = drill(tmp_path / "out", "two_passes.py", *options)
     assert (found, message in said) == (code, True), said
     assert not (tmp_path / "out").exists()
-
-
-def test_unreadable_case_file_is_reported(tmp_path: Path) -> None:
-    broken = tmp_path / "test_broken.py"
-    broken.write_text("raise ValueError('of a drill')\n")
-    words = [sys.executable, "-m", "pytest", str(broken), "--kernel=model", "--guests=2"]
-    done = command(words, tmp_path / "out")
-    assert done.returncode not in (0, 1)
-    assert "ValueError: of a drill" in done.stdout + done.stderr
 
 
 def test_exitfirst_ends_all_workers(tmp_path: Path) -> None:
