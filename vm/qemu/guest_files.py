@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import compileall
-import subprocess
 import sys
 from pathlib import Path
 
+from host.programs import ProgramFailed, output_of
 from host.temporary_directories import scratch
 from vm.errors import HostTrouble
 from vm.guest import LIBRARY
@@ -55,16 +55,9 @@ def compile_c(what: str, directory: Path, file: Path, *flags: str) -> None:
     """Compile the C files of a directory to a program or library.  Raises NotCompiled."""
     code = [str(source) for source in sorted(directory.glob("*.c"))]
     try:
-        subprocess.run(
-            ["gcc", *_FLAGS, *flags, "-o", str(file), *code],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=_COMPILE_S,
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        output = (getattr(error, "stderr", None) or str(error)).strip()
+        output_of(["gcc", *_FLAGS, *flags, "-o", str(file), *code], _COMPILE_S)
+    except ProgramFailed as error:
         raise NotCompiled(
-            f"{what} could not be compiled: {output}",
+            f"{what} could not be compiled: {error}",
             hint="install gcc and libc6-dev (`uevt doctor` lists what is missing)",
         ) from None

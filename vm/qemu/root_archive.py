@@ -12,7 +12,6 @@ import json
 import os
 import shlex
 import stat
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -21,6 +20,7 @@ from pathlib import Path
 from virtme.cpiowriter import CpioWriter, FileMetaData
 
 from host.files import read_record, write_atomically, write_record
+from host.programs import ProgramFailed, output_of
 from vm.errors import HostTrouble
 from vm.qemu import elf, guest_files
 
@@ -89,22 +89,14 @@ def _needed(python: Path) -> list[Path]:
     # Another locale could map an archive of hundreds of megabytes.
     environment = {**os.environ, "LC_ALL": "C"}
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=_NEEDS_S,
-            env=environment,
-        )
+        reported = json.loads(output_of(command, _NEEDS_S, env=environment))
         # Reported byte-code need not exist.
-        named = [path for path in map(Path, json.loads(done.stdout)) if path.is_file()]
+        named = [path for path in map(Path, reported) if path.is_file()]
         loader = elf.loader_of(python)
         aliases = [alias for path in named if elf.segments(path) for alias in _aliases(path)]
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
-        output = getattr(error, "stderr", None) or str(error)
+    except (ProgramFailed, OSError, ValueError) as error:
         raise NoArchive(
-            f"{python} did not report the files it needs: {output.strip()}",
+            f"{python} did not report the files it needs: {error}",
             hint=f"run it by hand: {shlex.join(command)}",
         ) from None
     wanted = {*named, *aliases, _LOADER_CACHE, *([loader] if loader else [])}

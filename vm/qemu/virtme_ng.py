@@ -9,7 +9,6 @@ import os
 import shlex
 import shutil
 import stat
-import subprocess
 import sys
 import sysconfig
 from contextlib import suppress
@@ -17,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from host.files import write_record
+from host.programs import ProgramFailed, output_of
 from vm.errors import VirtmeMissing
 
 #: The program, and its options with their values.
@@ -67,21 +67,12 @@ def virtme_command(
 
 def _run(command: list[str]) -> list[str]:
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_VIRTME_S,
-            check=True,
-        )
-        words = shlex.split(done.stdout.strip().splitlines()[-1])
+        words = shlex.split(output_of(command, _VIRTME_S).strip().splitlines()[-1])
         if not words:
             raise ValueError("an empty line")
-    except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
-        output = getattr(error, "stderr", None) or str(error)
+    except (ProgramFailed, ValueError, IndexError) as error:
         raise VirtmeMissing(
-            f"virtme-run printed no QEMU command: {output.strip()}",
+            f"virtme-run printed no QEMU command: {error}",
             hint=f"run it by hand: {shlex.join(command)}",
         ) from None
     return words

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from conformance.cli.install.modules import Module
+from host import programs
 from vm.errors import HostTrouble
 from vm.qemu import elf
 from vm.qemu.root_archive import interpreter
@@ -40,16 +40,16 @@ def copy_interpreter(directory: Path, modules: Iterable[Module], engine: Path) -
     loader = elf.loader_of(python)
     if loader is None:
         raise NotCopied(f"{python} is no dynamic 64-bit program", hint=HINT)
-    programs = [python, engine]
+    files = [python, engine]
     for module in modules:
         if module.is_native:
-            programs.append(module.file)
+            files.append(module.file)
             _copy_loaded(module.file, native / module.file.name)
         else:
             target = standard / module.place
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(module.file, target)
-    for name, file in _libraries(loader, programs).items():
+    for name, file in _libraries(loader, files).items():
         _copy_loaded(file, library / name)
     _copy_loaded(loader, library / "loader", executable=True)
     _copy_loaded(python, binary / VERSION, executable=True)
@@ -58,13 +58,13 @@ def copy_interpreter(directory: Path, modules: Iterable[Module], engine: Path) -
     (binary / "python3").chmod(0o755)
 
 
-def _libraries(loader: Path, programs: Iterable[Path]) -> dict[str, Path]:
+def _libraries(loader: Path, files: Iterable[Path]) -> dict[str, Path]:
     """The shared libraries of programs and libraries: the name by which they are loaded to file."""
     found: dict[str, Path] = {}
-    for program in programs:
-        listed = output_of([loader, "--list", program], f"libraries of {program}")
-        found |= {name: Path(file) for name, file in _LIBRARY.findall(listed)}
-    return {name: file for name, file in found.items() if file.resolve() != loader.resolve()}
+    for file in files:
+        listed = output_of([loader, "--list", file], f"libraries of {file}")
+        found |= {name: Path(path) for name, path in _LIBRARY.findall(listed)}
+    return {name: path for name, path in found.items() if path.resolve() != loader.resolve()}
 
 
 def output_of(
@@ -76,14 +76,9 @@ def output_of(
 ) -> str:
     """The standard output of a program.  Raises NotCopied, with ``what`` was to be made of it."""
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=True, timeout=_RUN_S, env=env, cwd=cwd
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        streams = [getattr(error, name, None) for name in ("stdout", "stderr")]
-        said = "\n".join(filter(None, streams)).strip() or str(error)
-        raise NotCopied(f"{what}: {said}", hint=hint) from None
-    return done.stdout
+        return programs.output_of(command, _RUN_S, env=env, cwd=cwd)
+    except programs.ProgramFailed as error:
+        raise NotCopied(f"{what}: {error}", hint=hint) from None
 
 
 def _copy_loaded(source: Path, target: Path, *, executable: bool = False) -> None:

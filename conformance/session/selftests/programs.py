@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from host.programs import ProgramFailed, output_of
 from kernels.errors import HostTrouble, UserMistake
 
 DIRECTORY = "tools/testing/selftests/user_events"
@@ -36,11 +36,10 @@ def compile_selftests(tree: Path, target: Path, flags: Sequence[str] = ()) -> li
             *("-o", str(program), str(source), "-lrt", "-lpthread", "-lm"),
         ]
         try:
-            subprocess.run(command, check=True, capture_output=True, text=True, timeout=_COMPILE_S)
-        except (OSError, subprocess.SubprocessError) as error:
-            output = (getattr(error, "stderr", None) or str(error)).strip()
+            output_of(command, _COMPILE_S)
+        except ProgramFailed as error:
             hint = "install gcc and a static libc (libc6-dev)"
-            raise HostTrouble(f"{source.name} does not compile: {output}", hint) from error
+            raise HostTrouble(f"{source.name} does not compile: {error}", hint) from None
         programs.append(program)
     return programs
 

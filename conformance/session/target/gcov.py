@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from host.programs import ProgramFailed, output_of
 from host.temporary_directories import scratch
 from kernels.errors import HostTrouble
 
@@ -121,15 +121,9 @@ def _gcov(notes: Path, counters: Path | None = None) -> dict[str, Any]:
         if counters is not None:
             shutil.copyfile(counters, directory / notes.with_suffix(COUNTERS).name)
         try:
-            done = subprocess.run(
-                ["gcov", "--json-format", "--stdout", "--branch-probabilities", notes.name],
-                cwd=directory,
-                capture_output=True,
-                timeout=_GCOV_S,
-                check=True,
-            )
-            report = json.loads(done.stdout)
-        except (OSError, subprocess.SubprocessError, ValueError) as error:
+            command = ["gcov", "--json-format", "--stdout", "--branch-probabilities", notes.name]
+            report = json.loads(output_of(command, _GCOV_S, cwd=directory))
+        except (ProgramFailed, ValueError) as error:
             raise NoCoverage(
                 f"gcov cannot read {counters or notes}: {error}",
                 "install the gcov of the compiler that built this kernel",
