@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.abi.profile import Profile, ProfileError, profile_for
 from conformance.cases.case import Tier
+from conformance.cli.output import print_json
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.results.frozen import DOCS, FrozenList
 from host.text import WIDTH, counted, wrapped
@@ -85,7 +85,7 @@ def _perform(arguments: argparse.Namespace) -> int:
         what = f"no case{of} matches -k {arguments.keyword!r}"
         raise UserMistake(what, "-k matches parts of case ids; uevt cases lists them")
     if arguments.json:
-        sys.stdout.write(json.dumps([each.to_json() for each in found], indent=1) + "\n")
+        print_json([each.to_json() for each in found])
     elif arguments.runtest is not None:
         sys.stdout.write(_runtest(found, arguments.runtest))
     elif arguments.frozen:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Collection, Sequence
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from conformance.cli.output import print_json
 from conformance.report.compare.compare import Comparison, Options, compare
 from conformance.report.compare.markdown import render_markdown
 from conformance.report.compare.text import render_page
@@ -64,7 +64,7 @@ def _perform(arguments: argparse.Namespace) -> int:
     new = side(arguments.new, arguments.more_new)
     comparison = compared(base, new, Level(arguments.fail_on))
     if arguments.json:
-        sys.stdout.write(json.dumps(comparison.to_json(), indent=1) + "\n")
+        print_json(comparison.to_json())
     elif arguments.markdown:
         sys.stdout.write(render_markdown(comparison))
     else:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
+from conformance.cli.output import print_json
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.session.preflight.doctor import examine
 
@@ -20,7 +20,7 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 def _doctor(arguments: argparse.Namespace) -> int:
     findings = examine()
     if arguments.json:
-        sys.stdout.write(json.dumps([finding.to_json() for finding in findings], indent=1) + "\n")
+        print_json([finding.to_json() for finding in findings])
     else:
         for finding in findings:
             sys.stdout.write(f"{finding}\n")

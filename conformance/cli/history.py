@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
+from conformance.cli.output import print_json
 from conformance.report.history.changes import SCHEMA, case_history, kernel_history
 from conformance.report.history.store import Store
 from conformance.report.history.text import render_case, render_kernel, render_variants
@@ -56,7 +56,7 @@ def _kernel(name: str, runs: Sequence[RunOutcomes], *, as_json: bool) -> None:
     past = kernel_history(runs)
     if as_json:
         document = {"schema": SCHEMA, "kernel": name, "runs": [each.to_json() for each in past]}
-        sys.stdout.write(json.dumps(document, indent=1) + "\n")
+        print_json(document)
     else:
         sys.stdout.write(render_kernel(name, past))
 
@@ -66,7 +66,7 @@ def _cases(cases: Sequence[str], runs: Sequence[RunOutcomes], *, as_json: bool) 
     if as_json:
         documents = [past.to_json() for past in pasts]
         found = documents if len(documents) > 1 else documents[0]
-        sys.stdout.write(json.dumps(found, indent=1) + "\n")
+        print_json(found)
     elif len(pasts) == 1:
         sys.stdout.write(render_case(pasts[0]))
     else:

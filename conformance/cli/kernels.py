@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 import time
 from collections.abc import Sequence
 
+from conformance.cli.output import print_json
 from conformance.results.exit_codes import Ending, exit_code
 from host.progress import StreamProgress, silent
 from host.text import wrapped
@@ -74,7 +74,7 @@ def _list(arguments: argparse.Namespace) -> int:
     found = survey(chosen, Store())
     code = _print_broken(catalog) if not arguments.kernel else 0
     if arguments.json:
-        print(json.dumps([one.to_json() for one in found], indent=1))
+        print_json([one.to_json() for one in found])
         return code
     notes = list(dict.fromkeys(one.note for one in found if one.note))
     rows = []
@@ -163,7 +163,7 @@ def _gc(arguments: argparse.Namespace) -> int:
     progress = StreamProgress(sys.stderr)
     done = collect(Store(), in_use, bound, dry_run=arguments.dry_run, progress=progress)
     if arguments.json:
-        print(json.dumps(done.to_json(), indent=1))
+        print_json(done.to_json())
         return 0
     for item in done.gone:
         print(item)

@@ -97,8 +97,7 @@ def _style(argv: Sequence[str]) -> ExitStyle:
 
 
 def _fail(error: Exception, ending: Ending, style: ExitStyle) -> int:
-    hint = getattr(error, "hint", "")
-    print(f"uevt: {error}" + (f"; {hint}" if hint else ""), file=sys.stderr)
+    print(f"uevt: {getattr(error, 'with_hint', error)}", file=sys.stderr)
     return exit_code(ending, style)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from conformance.results.exit_codes import ExitStyle, KernelOrigin, ending_of, exit_code
 from conformance.results.run import RunRecord
+from conformance.session.options import value_of
 
 # Options that name a kernel of the user.
 _OWN = ("--image=", "--tree=", "--config=", "--here")
@@ -51,11 +52,10 @@ def _merge(arguments: argparse.Namespace) -> int:
 def code_of(record: RunRecord, style: str | None = None) -> int:
     """The exit code of a run, in its own style or another."""
     asked = record.head.asked
-    own = [word.partition("=")[2] for word in asked if word.startswith("--exit-style=")]
     user = any(word.startswith(_OWN) for word in asked)
     return exit_code(
         ending_of(record.verdict, all_skipped=record.all_skipped),
-        ExitStyle(style or next(iter(own), ExitStyle.DEFAULT)),
+        ExitStyle(style or value_of("--exit-style", asked) or ExitStyle.DEFAULT),
         origin=KernelOrigin.USER if user else KernelOrigin.CATALOG,
         require="--require" in asked,
     )

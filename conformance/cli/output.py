@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import sys
 from pathlib import Path
 
@@ -10,6 +11,11 @@ from conformance.results.errors import ReportError
 from host.files import write_atomically
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EIO}
+
+
+def print_json(document: object) -> None:
+    """Write a document to standard output."""
+    sys.stdout.write(json.dumps(document, indent=1) + "\n")
 
 
 def write(text: str, out: Path | None, hint: str = "name another file") -> None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from conformance.cli.export import declare_sender, sender_of
+from conformance.cli.output import write
 from conformance.results.errors import ReportError
 from conformance.results.results_json import NAME, read_results
 from host.deadline import Deadline
@@ -46,13 +47,8 @@ def _perform(arguments: argparse.Namespace) -> int:
     if not (out / NAME).exists():
         return code
     target = out / KCIDB
-    try:
-        target.write_text(render_kcidb([read_results(out / NAME)], sender), encoding="utf-8")
-    except OSError as error:
-        what = f"cannot be written: {error.strerror or error}"
-        raise ReportError(
-            target, what, "free some space, then uevt export --format kcidb"
-        ) from error
+    text = render_kcidb([read_results(out / NAME)], sender)
+    write(text, target, "see uevt export --format kcidb")
     sys.stderr.write(f"uevt: to send to KCIDB: {target}\n")
     return code
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from argparse import Namespace
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conformance.cli import one_kernel
+from conformance.cli.output import print_json
 from conformance.results.case_result import CaseResult
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.results.outcome import Level, Outcome, failing
@@ -124,7 +124,7 @@ def _perform(arguments: Namespace) -> int:
     ours = _results(arguments, sorted({case for each in ran for case in each.cases}))
     rows = [Row(each, _of(each, ours)) for each in ran]
     if arguments.json:
-        sys.stdout.write(json.dumps([row.to_json() for row in rows], indent=1) + "\n")
+        print_json([row.to_json() for row in rows])
     else:
         _print(rows, target)
     for each in reports:

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Sequence
 
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
+from conformance.session.options import value_of
 
-_STYLE = "--exit-style="
 _WITHOUT_VERDICT = (
     Ending.USAGE,
     Ending.NOT_APPLICABLE,
@@ -42,8 +42,7 @@ def main(argv: Sequence[str]) -> int:
         return 1
     if witness.code is not None:
         return witness.code
-    styles = [word.removeprefix(_STYLE) for word in argv if word.startswith(_STYLE)]
-    style = ExitStyle(styles[-1]) if styles else ExitStyle.DEFAULT
+    style = ExitStyle(value_of("--exit-style", argv) or ExitStyle.DEFAULT)
     if code == 0:
         sys.stderr.write("uevt: pytest ended well, and nothing was judged\n")
         return exit_code(Ending.HOST, style)

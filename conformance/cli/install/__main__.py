@@ -26,8 +26,7 @@ def main() -> int:
             made = directory
             install(made)
     except (UevtError, OSError) as error:
-        hint = getattr(error, "hint", "")
-        sys.stderr.write(f"uevt: {error}" + (f"; {hint}\n" if hint else "\n"))
+        sys.stderr.write(f"uevt: {getattr(error, 'with_hint', error)}\n")
         return 3
     sys.stdout.write(f"{made}\n")
     return 0

@@ -20,7 +20,7 @@ from conformance.report.matrix.story import (
 )
 from conformance.report.matrix.table import Matrix
 from conformance.results.outcome import RunVerdict
-from host.text import WIDTH, coloured, cut, one_line, wrapped
+from host.text import WIDTH, coloured, cut, first, one_line, wrapped
 
 # Entries of one section; the HTML page has all.
 _MOST = 30
@@ -89,10 +89,7 @@ def _notes(matrix: Matrix) -> Iterator[str]:
 def _transition(transition: Transition) -> Iterator[str]:
     names = f"{one_line(transition.earlier.label)} -> {one_line(transition.later.label)}"
     yield from wrapped(f"{names}: {transition.summary}", hanging=2)
-    for each in transition.changes[:_MOST]:
-        yield from _result(each)
-    if len(transition.changes) > _MOST:
-        yield f"  and {len(transition.changes) - _MOST} more"
+    yield from _first(transition.changes)
     for change in transition.switch_changes:
         text = f"{change.verb} {change.switch.name}{change.when}: {change.switch.says}"
         yield from wrapped(text, indent=2, hanging=2)
@@ -101,12 +98,11 @@ def _transition(transition: Transition) -> Iterator[str]:
 def _listed(title: str, found: Sequence[GroupedResult]) -> list[str]:
     if not found:
         return []
-    lines = [f"{title} ({sum(each.cases for each in found)})"]
-    for each in found[:_MOST]:
-        lines += _result(each)
-    if len(found) > _MOST:
-        lines.append(f"  and {len(found) - _MOST} more")
-    return [*lines, ""]
+    return [f"{title} ({sum(each.cases for each in found)})", *_first(found), ""]
+
+
+def _first(results: Sequence[GroupedResult]) -> list[str]:
+    return first(["\n".join(_result(each)) for each in results], _MOST, "  and {} more")
 
 
 def _result(each: GroupedResult) -> Iterator[str]:
