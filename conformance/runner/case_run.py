@@ -20,6 +20,7 @@ from conformance.model.state.process import Process
 from conformance.ops.calls import Call
 from conformance.ops.digest import digest_and_course
 from conformance.results.case_result import CaseResult, Evidence, Mismatch, Report
+from conformance.results.judging import lost_guest
 from conformance.results.outcome import Blame, Outcome, SkipReason
 from conformance.results.recorded_program import RecordedStep
 from conformance.runner.assertion_text import FailedAssertion, failed_assertion
@@ -29,6 +30,7 @@ from conformance.runner.leftovers import Leftovers, makes_instance, of_program
 from conformance.runner.literal_values import compared_values
 from conformance.runner.process_pool import Enablers, Returned
 from conformance.runner.switch_probes import AdaptedProfile
+from host.kernel_reports import ReportKind
 
 _AGREEMENT = "the model agrees with the kernel: check the case, then the model"
 
@@ -76,6 +78,8 @@ class CaseRun:
 
     def __init__(self) -> None:
         self.mark = -1
+        #: Whether the guest was lost, whatever the result is.
+        self.lost_guest = False
         self._started = time.monotonic()
         self._profile: Profile | None = None
         self._lockstep: Lockstep | None = None
@@ -172,10 +176,15 @@ class CaseRun:
         if isinstance(error, NotJudged):
             return self._skipped(case, case_id, error)
         trouble = explain(error, self.mark >= 0) if error is not None else None
-        if trouble is not None:
-            return self.result(case, case_id, trouble)
         mismatches = self._mismatches()
-        if mismatches:
+        if trouble is not None:
+            result = self.result(case, case_id, trouble, mismatches)
+            self.lost_guest = lost_guest(result)
+            if not mismatches or not _leaves_answers_valid(trouble):
+                return result
+            reason = f"{mismatches[0]}; then: {trouble.reason}"
+            judgement = replace(trouble, outcome=Outcome.FAIL, blame=Blame.KERNEL, reason=reason)
+        elif mismatches:
             judgement = Judgement(Outcome.FAIL, Blame.KERNEL, str(mismatches[0]))
         elif isinstance(error, AssertionError):
             mismatch, reason = self._contradicted_literal(error)
@@ -259,6 +268,12 @@ class CaseRun:
             level=case.level,
             bug=" ".join(sorted(bugs)),
         )
+
+
+def _leaves_answers_valid(trouble: Judgement) -> bool:
+    """Whether earlier answers of the kernel still count: not without memory."""
+    starved = any(each.kind == ReportKind.OUT_OF_MEMORY for each in trouble.reports)
+    return trouble.outcome is Outcome.ERROR and not starved
 
 
 def _enablers_of(process: Process) -> Enablers:

@@ -14,7 +14,11 @@ from conformance.results.case_result import (
     Report,
 )
 from conformance.results.outcome import Blame, Outcome
+from conformance.runner.case_run import Judgement
 from host.kernel_reports import CRASHES, ReportKind
+
+# Stands for the next case where there is none.
+_RUN = "run.end"
 
 
 def judge_reports(judged: CaseResult, reports: Sequence[Report], console: str) -> CaseResult:
@@ -52,22 +56,42 @@ def judge_reports(judged: CaseResult, reports: Sequence[Report], console: str) -
     )
 
 
-def judge_late_reports(reports: Sequence[Report], case_id: str, console: str) -> list[CaseResult]:
-    """Results for reports that appeared before a case began, named after the case before it."""
+def judge_late_reports(
+    reports: Sequence[Report], case_id: str, console: str, end: str = ""
+) -> list[CaseResult]:
+    """Results for reports that appeared before a case began, named after the case before it.
+
+    ``end`` is what ended the time in which they appeared, "" for the beginning of the case.
+    """
     results = []
     for case in dict.fromkeys(each.after for each in reports):
         late = [each for each in reports if each.after == case]
-        place = case if CASE_ID.fullmatch(case) else f"{case_id.partition('.')[0]}.start"
-        result = CaseResult(
-            id=f"{place}.{AFTERWARDS}",
-            surface=place.partition(".")[0],
-            tier="quick",
-            outcome=Outcome.PASS,
-            evidence=Evidence(console=console),
-        )
-        judged = judge_reports(result, late, console)
-        seen = f"seen after {case or 'the start'} ended and before {case_id} began"
+        judged = judge_reports(_afterwards(case, case_id, console), late, console)
+        seen = f"seen after {case or 'the start'} ended and before {end or f'{case_id} began'}"
         results.append(
             replace(judged, reason=f"{judged.reason}; {seen}" if judged.reason else seen)
         )
     return results
+
+
+def judge_lost_guest(found: Judgement, case: str) -> CaseResult:
+    """The result for a guest that was lost after a case had ended; "" if there was none."""
+    return replace(
+        _afterwards(case, _RUN, found.console),
+        outcome=found.outcome,
+        blame=found.blame,
+        reason=f"{found.reason}; seen after {case or 'the start'} ended",
+        reports=found.reports,
+    )
+
+
+def _afterwards(case: str, case_id: str, console: str) -> CaseResult:
+    """A result about what happened after a case, or before the one with an id."""
+    place = case if CASE_ID.fullmatch(case) else f"{case_id.partition('.')[0]}.start"
+    return CaseResult(
+        id=f"{place}.{AFTERWARDS}",
+        surface=place.partition(".")[0],
+        tier="quick",
+        outcome=Outcome.PASS,
+        evidence=Evidence(console=console),
+    )

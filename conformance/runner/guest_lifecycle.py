@@ -60,6 +60,13 @@ class Guest(Channel, Protocol):
         """
         ...
 
+    def late_reports(self) -> tuple[list[Report], str]:
+        """Kernel reports not yet returned, and the text of the console since the first of them.
+
+        ``after`` names the case that began last; "" on a kernel on which none has.
+        """
+        ...
+
     def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
         """Replace the kernel by a newly booted one with this number of processors.
 
@@ -93,6 +100,8 @@ class SharedKernel(Protocol):
 
 
 Supply = Callable[[], Guest]
+# Records kernel reports that no case has, with their console.
+RecordLate = Callable[[Sequence[Report], str], None]
 # The content of a module's file for the kernel under test, None where there is none.
 Modules = Callable[[str], bytes | None]
 
@@ -229,9 +238,11 @@ class GuestLifecycle:
         promised: frozenset[Facility],
         patience: Patience,
         shared: SharedKernel | None = None,
+        record_late: RecordLate = lambda reports, console: None,
     ) -> None:
         """``modules`` are those of the suite; see Runner."""
         self._shared = shared
+        self._record_late = record_late
         self._supply = supply
         self._modules = modules
         self._user_modules = user_modules
@@ -252,6 +263,8 @@ class GuestLifecycle:
         self.guest: Guest | None = None
         #: The guest serves no further case.
         self.must_replace = False
+        # What the console shows from now on is of a failure that is recorded.
+        self._explained = False
 
     def ready(self) -> Guest:
         """A guest that answers.
@@ -264,9 +277,10 @@ class GuestLifecycle:
         if self.guest is None:
             self.guest = self._supply()
         elif self.must_replace:
+            self.record_late_reports()
             self.guest.pristine(self._kind[0], programs=self._kind[1])
             self._prepared = None
-        self.must_replace = False
+        self.must_replace = self._explained = False
         if self._prepared is None:
             self._prepared = self._prepare(self.guest)
         return self.guest
@@ -303,6 +317,21 @@ class GuestLifecycle:
         prepared = self._prepared
         if prepared is not None and not self.must_replace and prepared.unsettled:
             self._judge_leftovers(prepared)
+
+    def give_up(self) -> None:
+        """Replace the guest before the next case, after a failure that explains its console.
+
+        That may be what a known bug has corrupted, or what was done to find the cause of a hang.
+        """
+        self.must_replace = self._explained = True
+
+    def record_late_reports(self) -> None:
+        """Record the kernel reports that no case has, of a guest that serves no further case."""
+        if self.guest is not None:
+            reports, console = self.guest.late_reports()
+            explained, self._explained = self._explained, False
+            if not explained:
+                self._record_late(reports, console)
 
     def take_results(self) -> list[CaseResult]:
         """Results about what the kernel kept of earlier cases, each returned once."""

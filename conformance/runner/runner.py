@@ -18,9 +18,13 @@ from conformance.model.machine import Model
 from conformance.results.case_result import ENABLERS, LEFTOVER, CaseResult, Mismatch, Report
 from conformance.results.contradiction import Contradiction
 from conformance.results.judging import lost_guest
-from conformance.results.outcome import Blame, Outcome, SkipReason
+from conformance.results.outcome import UNEXPECTED, Blame, Outcome, SkipReason
 from conformance.runner.case_run import CaseRun, Explain, NotInitialised, NotJudged
-from conformance.runner.console_verdict import judge_late_reports, judge_reports
+from conformance.runner.console_verdict import (
+    judge_late_reports,
+    judge_lost_guest,
+    judge_reports,
+)
 from conformance.runner.guest_invariants import Change
 from conformance.runner.guest_lifecycle import (
     Guest,
@@ -72,8 +76,16 @@ class Runner:
         self._self_check = kernel if isinstance(kernel, Profile) else None
         supply = _no_guest if isinstance(kernel, Profile) else kernel
         self._lifecycle = GuestLifecycle(
-            supply, modules, self._user_modules, promised, patience or Patience(), shared
+            supply,
+            modules,
+            self._user_modules,
+            promised,
+            patience or Patience(),
+            shared,
+            self._record_end_of_guest,
         )
+        # The id of the last case or probe that ended, "" before.
+        self._last = ""
         self._serial = 0
         self._run: CaseRun | None = None
         self._switches = SwitchMeasurement(profile)
@@ -113,8 +125,9 @@ class Runner:
     def take_other_results(self) -> list[CaseResult]:
         """Results that belong to no case, each returned once.
 
-        They are probes that lost their guest, kernel reports between cases, what the kernel kept of
-        cases that had ended, and user modules.  What it kept of a probe is left to its case.
+        They are probes that lost their guest, losses of a guest and kernel reports between cases,
+        what the kernel kept of cases that had ended, and user modules.  What it kept of a probe is
+        left to its case.
         """
         taken, self._other_results = self._other_results, []
         kept = self._lifecycle.take_results()
@@ -131,14 +144,26 @@ class Runner:
         self.measure()
         try:
             self._lifecycle.settle()
-            if not self._lifecycle.must_replace:
+            if self._lifecycle.must_replace:
+                self._lifecycle.record_late_reports()
+            else:
                 self._check_end_of_console(guest)
             if self._user_modules:
                 self._user_modules.unload(self._lifecycle.ready())
         except (NotJudged, NotInitialised):
             return
         except Exception as error:
-            self._give_up_guest(error)
+            self._give_up_guest(error, final=True)
+
+    def end_guest(self, end: Callable[[], object]) -> None:
+        """End the guest after ``finish``: its processes may make the kernel report something."""
+        try:
+            try:
+                end()
+            finally:
+                self._lifecycle.record_late_reports()
+        except Exception as error:
+            self._give_up_guest(error, final=True)
 
     def begin(self, case: Case, case_id: str, *, ahead: bool = False) -> UserEvents:
         """Prepare a guest for one case; the system that the case uses; ``ahead``: see Lockstep.
@@ -156,7 +181,7 @@ class Runner:
     def end(self, case: Case, case_id: str, error: BaseException | None) -> CaseResult:
         """Judge a case that raised ``error`` or nothing, and clean up its guest."""
         run, self._run = self._run, None
-        self.misled = False
+        self.misled, self._last = False, case_id
         if run is None:
             # It never began: one of its arguments is unknown.
             return CaseRun().judge(case, case_id, error, self._explain)
@@ -194,8 +219,8 @@ class Runner:
     ) -> CaseResult:
         """The result of a case once its guest is cleaned up, or is to be replaced."""
         guest = self._lifecycle.guest
-        if lost_guest(judged):
-            self._lifecycle.must_replace = True
+        if lost_guest(judged) or run.lost_guest:
+            self._lifecycle.give_up()
             return judged
         if guest is None:
             return judged
@@ -203,13 +228,22 @@ class Runner:
         if case.isolation is Isolation.FATAL or (shared and judged.outcome is not Outcome.PASS):
             self._lifecycle.must_replace = True
         try:
-            return self._with_guest_state(guest, run, judged)
+            result = self._with_guest_state(guest, run, judged)
         except Exception as error:
             found = self._explain(error, True)
             if found is None:
                 raise
-            self._lifecycle.must_replace = True
-            return run.result(case, case_id, found)
+            self._lifecycle.give_up()
+            if judged.outcome is not Outcome.FAIL or found.outcome is not Outcome.ERROR:
+                return run.result(case, case_id, found, judged.mismatches)
+            # The wrong answers stay wrong.
+            reports = self._allow(case_id, found.reports)
+            failed = replace(judged, reason=f"{judged.reason}; its cleanup: {found.reason}")
+            return judge_reports(failed, reports, found.console)
+        if case.bugs and self._lifecycle.must_replace and result.outcome is not Outcome.PASS:
+            # What a known bug corrupts may be found at any time.
+            self._lifecycle.give_up()
+        return result
 
     def _with_guest_state(self, guest: Guest, run: CaseRun, judged: CaseResult) -> CaseResult:
         """The result with what the console, and the invariants of the guest, add to it."""
@@ -257,17 +291,32 @@ class Runner:
         reports = [each for each in guest.reports(mark) if each.after]
         self._record_late_reports(self._allow(_END, reports), _END, guest.console(mark))
 
-    def _record_late_reports(self, reports: Sequence[Report], case_id: str, console: str) -> None:
-        """Record results for reports that appeared before a case began."""
+    def _record_end_of_guest(self, reports: Sequence[Report], console: str) -> None:
+        """Record the kernel reports after the last case of a guest."""
+        last = [replace(each, after=each.after and (self._last or each.after)) for each in reports]
+        allowed = self._allow(self._last or _END, last)
+        self._record_late_reports(allowed, _END, console, "its guest ended")
+
+    def _record_late_reports(
+        self, reports: Sequence[Report], case_id: str, console: str, end: str = ""
+    ) -> None:
+        """Record results for reports that appeared before a case began, or another end."""
         late = [each for each in reports if each.after]
-        found = judge_late_reports(late, case_id, console)
+        found = judge_late_reports(late, case_id, console, end)
         self._other_results += map(self._user_modules.with_blame, found)
 
-    def _give_up_guest(self, error: Exception) -> None:
-        """Replace the guest after an error of guest or host; raise any other error."""
-        if self._explain(error, True) is None:
+    def _give_up_guest(self, error: Exception, *, final: bool = False) -> None:
+        """Replace the guest after an error of guest or host; raise any other error.
+
+        An unexpected one is recorded, and a ``final`` one: no case shows it.
+        """
+        found = self._explain(error, True)
+        if found is None:
             raise error
-        self._lifecycle.must_replace = True
+        self._lifecycle.give_up()
+        if final or found.outcome in UNEXPECTED:
+            lost = judge_lost_guest(found, self._last)
+            self._other_results.append(self._user_modules.with_blame(lost))
 
     # Probes
 
@@ -286,6 +335,7 @@ class Runner:
             probe.program(user_events)
         except Exception as raised:
             error = raised
+        self._last = case_id
         judged = run.judge(case, case_id, error, self._explain)
         result = self._after_cleanup(run, case, case_id, judged)
         if lost_guest(result):

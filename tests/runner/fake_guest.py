@@ -40,8 +40,9 @@ class Guest:
         self.requests = 0
         self.booted: list[int] = []
         self._complaining = complaining
-        # With the marks among its lines.
+        # With the marks among its lines, and the number of lines that were searched.
         self._console = ["WARNING: of an earlier case"]
+        self._searched, self._marked = 1, ""
 
     def call(
         self,
@@ -74,12 +75,19 @@ class Guest:
         time.sleep(0)
 
     def mark(self, text: str) -> int:
+        self._marked = text
         return len(self._console)
 
     def console(self, since: int) -> str:
         return "\n".join(self._console[self._from(since) :])
 
+    def late_reports(self) -> tuple[list[Report], str]:
+        lines, self._searched = self._console[self._searched :], len(self._console)
+        late = [Report("warn", line, f"warn:{line}", after=self._marked) for line in lines]
+        return late, "\n".join(lines)
+
     def reports(self, since: int) -> list[Report]:
+        self._searched = len(self._console)
         return [Report("warn", line, f"warn:{line}") for line in self._console[self._from(since) :]]
 
     def configured(self, option: str) -> bool | None:
@@ -91,6 +99,7 @@ class Guest:
     def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
         self.booted.append(processors)
         self._console.append("booting")
+        self._searched, self._marked = len(self._console), ""
 
     @staticmethod
     def _from(since: int) -> int:

@@ -18,7 +18,6 @@ from vm.errors import (
     ChannelBroken,
     GuestCrashed,
     GuestTrouble,
-    HostTrouble,
     NoAnswer,
     VmError,
 )
@@ -41,7 +40,7 @@ _MAX_PACE = 16.0
 _KERNEL_STATES = "DR"
 
 
-class UnkillableProcess(HostTrouble):
+class UnkillableProcess(NoAnswer):
     """A process of the agent hangs in the kernel and cannot be killed."""
 
 
@@ -169,28 +168,31 @@ class RunningKernel:
 
         Raises UnkillableProcess, and as wait_ready.
         """
-        self._end()
+        self.end()
         between()
         self._processes = AgentProcesses(self._log, _ACTORS)
         self.wait_ready()
 
     def close(self) -> None:
-        """End all actors.  Idempotent.  Raises UnkillableProcess."""
+        """End all actors and stop to follow the log.  Idempotent.  Raises UnkillableProcess."""
         try:
-            self._end()
+            self.end()
         finally:
             self.console.close()
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End all actors.  Idempotent.  Raises UnkillableProcess."""
         processes = self._processes
         if processes is None:
             return
         left = processes.end(Deadline(_END_S, "end of the agent"))
         if left:
-            raise UnkillableProcess(
+            hung = UnkillableProcess(
                 f"{left[0]} and cannot be killed",
                 hint="reboot; the kernel holds it, and what it uses",
             )
+            hung.frames, hung.where = left[0].frames, str(left[0])
+            raise hung
         self._processes = None
 
     def _explained(self, trouble: VmError, since: int) -> VmError:

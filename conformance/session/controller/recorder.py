@@ -139,10 +139,14 @@ class Recorder:
     def other_result(self, result: CaseResult) -> bool:
         """Record a result that is not of a selected case; whether it is the first with its id.
 
-        If several guests report it, a result other than PASS stands.
+        If several guests report it, a result other than PASS stands, and an unexpected one rather
+        than an ERROR.
         """
         known = self._cases.get(result.id)
-        if known is None or known.outcome is Outcome.PASS:
+        replaced = known is None or known.outcome is Outcome.PASS
+        if known is not None and known.outcome is Outcome.ERROR:
+            replaced = result.unexpected
+        if replaced:
             self._cases[result.id] = result
             self._journal.extra(result)
         return known is None

@@ -91,6 +91,16 @@ class ConsoleGuest:
         start = since if self._reported is None else min(since, self._reported)
         return self._called.console.text(start)
 
+    def late_reports(self) -> tuple[list[Report], str]:
+        """See conformance.runner.guest_lifecycle.Guest."""
+        start, self._read_up_to = self._read_up_to, self._called.console.position()
+        found = [
+            report(each, self._current_mark)
+            for each in self._called.console.findings(start)
+            if each.kind not in HARMLESS
+        ]
+        return found, self._called.console.text(start) if found else ""
+
     def reports(self, since: int) -> list[Report]:
         """See conformance.runner.guest_lifecycle.Guest."""
         if self._mark is not None:

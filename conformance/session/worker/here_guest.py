@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from conformance.session.target.target import Target
 from conformance.session.time_limits import Limits, RunLimit
 from conformance.session.worker.console_guest import ConsoleGuest
 from host.shared_count import SharedCount
-from vm.errors import HostTrouble
+from vm.errors import HostTrouble, VmError
 from vm.here.machine import RunningKernel, UnkillableProcess
 
 # Calls of tasks (vm.agent.agent).
@@ -58,6 +58,7 @@ class HereGuest(ConsoleGuest):
         super().__init__(self._kernel, Limits(limit, hung))
         # Why no other case can be judged, "" while they can.
         self._broken = ""
+        self._finished = False
 
     def call(
         self,
@@ -97,9 +98,8 @@ class HereGuest(ConsoleGuest):
             self._broken = str(error)
             raise
         self._system.note_session(self._kernel.session)
+        # What the kernel reported meanwhile is of the cases before.
         self._pin(processors)
-        self._current_mark = ""
-        self._read_up_to = self._kernel.console.position()
 
     def mounting(self) -> Call:
         """See conformance.runner.guest_lifecycle.Guest; RunningKernelRules skips such cases."""
@@ -107,7 +107,7 @@ class HereGuest(ConsoleGuest):
 
     def _pin(self, processors: int) -> None:
         """Let the actors run on the first processors only, as in a guest with so many."""
-        with suppress(OSError):
+        with contextlib.suppress(OSError):
             os.sched_setaffinity(self._kernel.session, range(processors))
 
     def configured(self, option: str) -> bool | None:
@@ -118,18 +118,39 @@ class HereGuest(ConsoleGuest):
     def hand_over(self) -> None:
         """Never used by a forked process."""
 
-    def end(self) -> None:
-        """End all processes and restore the system, unless the kernel is broken."""
-        self._broken = self._broken or self._kernel.crash
+    def finish(self) -> None:
+        """End all processes and restore the system, unless the kernel is broken.  Idempotent.
+
+        Raises UnkillableProcess, and LogOverrun if it is unknown whether the kernel crashed.
+        """
+        if self._finished:
+            return
+        self._finished = True
+        with contextlib.ExitStack() as last:
+            last.callback(self._leave_system)
+            last.callback(self._end_processes)
+            self._broken = self._broken or self._kernel.crash
+
+    def _end_processes(self) -> None:
         try:
-            self._kernel.close()
+            self._kernel.end()
         except UnkillableProcess as error:
             self._broken = self._broken or str(error)
+            raise
+
+    def _leave_system(self) -> None:
+        if self._broken:
+            self._system.give_up(self._broken)
+        else:
+            self._system.restore()
+
+    def end(self) -> None:
+        """See ``finish``; what it raises is a result if cases have run."""
+        try:
+            with contextlib.suppress(VmError):
+                self.finish()
         finally:
-            if self._broken:
-                self._system.give_up(self._broken)
-            else:
-                self._system.restore()
+            self._kernel.console.close()
 
     close = end
 

@@ -118,8 +118,10 @@ class Worker:
         return self._runner.take_other_results()
 
     def finish(self) -> None:
-        """Run the remaining probes and unload user modules."""
+        """Run the remaining probes, unload user modules, and leave the running kernel."""
         self._runner.finish()
+        if isinstance(self._guest, HereGuest):
+            self._runner.end_guest(self._guest.finish)
 
     def launch(self) -> None:
         """Start to boot the guest.  Raises VmError."""
