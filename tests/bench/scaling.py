@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.cli.matrix.controller import CASES_IN_SHARD_S
+from conformance.cli.matrix.kernel_state import CASES_IN_SHARD_S
 from tests.bench.plot import plot
 
 KERNELS = 200

@@ -122,7 +122,7 @@ def test_kernel_reaches_another_store_through_a_cut_connection(
 
 
 def test_tree_is_not_built_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("conformance.cli.matrix.controller._ALONE_S", 2.0)
+    monkeypatch.setattr("conformance.cli.matrix.kernel_state._ALONE_S", 2.0)
     spec = kernel_spec("6.12", "")
     assert spec.entry is not None
     source = replace(spec.entry.source, tree=tmp_path)

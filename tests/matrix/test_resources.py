@@ -55,7 +55,7 @@ def test_shards_of_a_kernel_run_with_one_accelerator(
 @pytest.mark.filterwarnings("ignore")
 def test_guests_need_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel that no worker has the memory for is not judged, the others are."""
-    monkeypatch.setattr(controller, "_ALONE_S", 3.0)
+    monkeypatch.setattr(kernel_state, "_ALONE_S", 3.0)
     specs = [kernel_spec("model", "status.write"), kernel_spec("6.12", "", flavour="debug")]
     with offering({"vm": 4, "cores": 4, "tcg": 4, "mib": 1000}) as client:
         matrix = Matrix(client, tmp_path, specs, 1, building=built)

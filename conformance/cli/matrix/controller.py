@@ -7,39 +7,29 @@ and again is halved, down to one case, which is an ERROR of the host if it ends 
 from __future__ import annotations
 
 import heapq
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from conformance.cli.matrix import resources
 from conformance.cli.matrix.kernel_spec import KernelSpec
-from conformance.cli.matrix.progress import DONE, Column, write_overview
+from conformance.cli.matrix.kernel_state import KernelState, halves
+from conformance.cli.matrix.progress import Column, write_overview
 from conformance.cli.matrix.resources import Resources
-from conformance.cli.matrix.shard_store import ShardStore
-from conformance.cli.matrix.tasks import TOPIC, Built, Judged, TaskFailed, TaskHung, build, judge
-from conformance.results.case_result import CaseResult
+from conformance.cli.matrix.tasks import TOPIC, Built, TaskFailed, TaskHung, build, judge
 from conformance.results.errors import ReportError
-from conformance.results.outcome import Blame, Level, Outcome
-from conformance.results.run import RunHead
-from conformance.results.shard import SEPARATOR
+from conformance.results.outcome import Level
 from conformance.session.controller.run_head import run_head
 from conformance.session.launch import guest_mib
-from conformance.session.merge import write_merged
-from conformance.session.shards import seconds_of, shard
 from conformance.session.target.target import MODEL, MODEL_ABI, Target
-from host.deadline import Deadline
 from kernels.errors import HostTrouble
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-#: Seconds of cases that a shard has by default; to start a guest and collect cases takes a few.
-CASES_IN_SHARD_S = 60.0
 # A shard that takes so many times its estimate, and so many seconds, hangs.
 _SLOW = 20.0
 _LEAST_S = 900.0
@@ -49,10 +39,6 @@ _ATTEMPTS = 3
 _OVERVIEW = 20.0
 # Seconds between looks at the number of workers.
 _TICK_S = 1.0
-# Seconds without a worker for a kernel after which it is given up.
-_ALONE_S = 120.0
-# Workers that a kernel is fetched from besides its builder.
-_HOLDERS = 4
 
 
 class Task(NamedTuple):
@@ -61,28 +47,6 @@ class Task(NamedTuple):
     minus_seconds: float
     kernel: str
     part: str
-
-
-def _patience() -> Deadline:
-    return Deadline(_ALONE_S, "a worker")
-
-
-@dataclass(slots=True)
-class _Kernel:
-    """A kernel; ``takes`` are the resources of its tasks, until ``given_up``."""
-
-    spec: KernelSpec
-    column: Column
-    store: ShardStore
-    takes: Resources
-    given_up: Deadline = field(default_factory=_patience)
-    built: Future | None = None
-    holders: list[str] = field(default_factory=list)
-    ids: tuple[str, ...] = ()
-    left: set[str] = field(default_factory=set)
-    suspected: set[str] = field(default_factory=set)
-    blamed: dict[str, CaseResult] = field(default_factory=dict)
-    merged: bool = False
 
 
 class Matrix:
@@ -105,15 +69,7 @@ class Matrix:
         self._directory = directory
         self._shards = shards
         self._building, self._judging = building, judging
-        self._kernels = {
-            spec.id: _Kernel(
-                spec,
-                Column(spec.id),
-                ShardStore(directory, spec.id),
-                resources.of_build(here=spec.has_tree),
-            )
-            for spec in specs
-        }
+        self._kernels = {spec.id: KernelState.waiting(directory, spec) for spec in specs}
         # What a shard takes of any worker.
         self._shard = resources.of_shard(max(guest_mib(spec.flavour) for spec in specs), None)
         # Its suite is that of this checkout, which every shard must have.
@@ -195,12 +151,11 @@ class Matrix:
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         return [each.get("resources", {}) for each in workers]
 
-    def _give_up(self, workers: Sequence[Resources]) -> None:
+    def _give_up(self, workers: list[Resources]) -> None:
         """Fail kernels that no worker could run for long enough."""
-        for name, kernel in self._kernels.items():
-            if any(resources.room(kernel.takes, each) for each in workers):
-                kernel.given_up = _patience()
-            elif kernel.given_up.expired and not kernel.merged and name not in self.errors:
+        for kernel in self._kernels.values():
+            known = kernel.could_run(workers) or kernel.merged or kernel.name in self.errors
+            if not known:
                 needed = ", ".join(f"{name}={value:g}" for name, value in kernel.takes.items())
                 self._fail(kernel, f"no worker offers {needed}; see uevt worker")
 
@@ -247,7 +202,8 @@ class Matrix:
         if future.status == "finished":
             try:
                 if part:
-                    self._judged(kernel, part, future.result())
+                    kernel.take(part, future.result(), self._head)
+                    self._merge_if_complete(kernel)
                 else:
                     self._plan(kernel, future.result())
                 return
@@ -266,8 +222,8 @@ class Matrix:
         else:
             self._builds.append(name)
 
-    def _fail(self, kernel: _Kernel, why: str) -> None:
-        name = kernel.spec.id
+    def _fail(self, kernel: KernelState, why: str) -> None:
+        name = kernel.name
         self.errors[name], kernel.column.state, kernel.column.left_s = why, "failed", 0.0
         self._builds = [each for each in self._builds if each != name]
         self._queue = [task for task in self._queue if task.kernel != name]
@@ -277,130 +233,60 @@ class Matrix:
             del self._running[future]
             future.cancel()
 
-    def _plan(self, kernel: _Kernel, built: Built) -> None:
+    def _plan(self, kernel: KernelState, built: Built) -> None:
         """A kernel is built: split its cases, and take what an earlier controller judged."""
-        ids = built.ids
-        kernel.ids, kernel.column.cases = ids, len(ids)
-        kernel.column.state = "judging"
-        if not ids:
+        if not built.ids:
             self._fail(kernel, "no case is selected")
             return
-        number = self._shards or math.ceil(seconds_of(ids) / CASES_IN_SHARD_S)
-        number = min(number, len(ids))
-        found = {
-            part: run
-            for part, run in kernel.store.runs().items()
-            if not self._other_suite(run.record.head)
-        }
-        # All shards of a kernel run with one accelerator.
-        was = [run.record.head.host["accel"] for run in found.values()]
-        accelerator = was[0] if was else resources.most_offered(self._workers())
-        accelerated = None if kernel.spec.entry is None else accelerator
-        kernel.takes = resources.of_shard(guest_mib(kernel.spec.flavour), accelerated)
-        pending = [f"{each}/{number}" for each in range(1, number + 1)]
-        while pending:
-            part = pending.pop()
-            if part in found:
-                kernel.column.add(part, found[part])
-            elif any(each.startswith(part + SEPARATOR) for each in found):
-                pending += _halves(part)
-            else:
-                self._enqueue(kernel, part)
+        accelerator = resources.most_offered(self._workers())
+        for part in kernel.plan(built.ids, self._shards, self._head, accelerator):
+            self._enqueue(kernel, part)
         self._merge_if_complete(kernel)
 
-    def _enqueue(self, kernel: _Kernel, part: str) -> None:
-        seconds = seconds_of(shard(part, kernel.ids).cases)
-        if part not in kernel.left:
-            kernel.left.add(part)
-            kernel.column.left_s += seconds
-        task = Task(-seconds, kernel.column.kernel, part)
+    def _enqueue(self, kernel: KernelState, part: str) -> None:
+        task = Task(-kernel.wait_for(part), kernel.name, part)
         if part in kernel.suspected:
             self._suspects.append(task)
         else:
             heapq.heappush(self._queue, task)
 
-    def _judged(self, kernel: _Kernel, part: str, result: Judged) -> None:
-        """Take the results of a shard.  Raises TaskFailed for those of another suite."""
-        if result.worker not in kernel.holders:
-            kernel.holders = [result.worker, *kernel.holders][:_HOLDERS]
-        run = kernel.store.add(part, result.files, result.name, kernel.spec.words)
-        if other := self._other_suite(run.record.head):
-            own = _suite_of(self._head)
-            raise TaskFailed(f"worker {result.name} has suite {other}, and not {own}")
-        kernel.column.add(part, run)
-        self._done(kernel, part)
-
-    def _other_suite(self, head: RunHead) -> str:
-        """The suite of a run, if it is not that of the controller, else ""."""
-        suite = _suite_of(head)
-        return suite if suite != _suite_of(self._head) else ""
-
-    def _done(self, kernel: _Kernel, part: str) -> None:
-        kernel.left.discard(part)
-        kernel.column.left_s -= seconds_of(shard(part, kernel.ids).cases)
-        self._merge_if_complete(kernel)
-
-    def _halve(self, kernel: _Kernel, part: str, error: BaseException | None) -> None:
+    def _halve(self, kernel: KernelState, part: str, error: BaseException | None) -> None:
         """Judge the halves of a shard that ends its workers.
 
         dask suspects every task of a worker that died: a single case is judged again while nothing
         else runs, and to blame if its workers die then.
         """
-        cases = shard(part, kernel.ids).cases
+        cases = kernel.cases(part)
         if len(cases) > 1:
-            for half in _halves(part):
+            for half in halves(part):
                 self._enqueue(kernel, half)
         elif part not in kernel.suspected and not isinstance(error, TaskHung):
             kernel.suspected.add(part)
             self._enqueue(kernel, part)
             return
         else:
-            (id,) = cases
-            kernel.blamed[id] = _blamed(id, error)
-            kernel.column.done += 1
-            kernel.column.unexpected += 1
-        self._done(kernel, part)
+            kernel.blame(cases[0], error)
+        kernel.judged(part)
+        self._merge_if_complete(kernel)
 
-    def _merge_if_complete(self, kernel: _Kernel) -> None:
+    def _merge_if_complete(self, kernel: KernelState) -> None:
         if kernel.left or kernel.merged:
             return
-        name, runs = kernel.column.kernel, list(kernel.column.runs.values())
-        if not runs:
+        if not kernel.column.runs:
             self._fail(kernel, "every case ended its workers")
             return
         try:
-            write_merged(runs, self._directory / name, kernel.blamed, force=True)
+            kernel.merge(self._directory / kernel.name)
         except ReportError as error:
             # A worker with another accelerator.
             self._fail(kernel, str(error))
             return
-        kernel.store.remove()
-        # Thousands of results, and the kernel on its builder.
-        kernel.column.runs.clear()
-        kernel.built = None
-        kernel.merged, kernel.column.state = True, DONE
         began = time.monotonic()
         if began >= self._overview_at:
             write_overview(self._directory)
             self._overview_at = began + _OVERVIEW * (time.monotonic() - began)
 
 
-def _halves(part: str) -> tuple[str, str]:
-    return f"{part}{SEPARATOR}1/2", f"{part}{SEPARATOR}2/2"
-
-
-def _suite_of(head: RunHead) -> str:
-    """Revision and digest: a checkout may have been edited."""
-    return f"{head.suite} ({(head.suite_sha256 or 'unknown')[:12]})"
-
-
-def _blamed(id: str, error: BaseException | None) -> CaseResult:
-    how = str(error) if isinstance(error, TaskHung) else "the workers that ran it died"
-    reason = f"{how}; run it alone: uevt run -k {id}"
-    surface = id.partition(".")[0]
-    return CaseResult(id, surface, "", Outcome.ERROR, Blame.HOST, reason)
-
-
-def _once(kernel: _Kernel) -> dict[str, Any]:
+def _once(kernel: KernelState) -> dict[str, Any]:
     """Options of a task."""
     return {"resources": dict(kernel.takes), "retries": 0, "pure": False}
