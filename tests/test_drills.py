@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,43 +12,28 @@ from typing import Any
 import pytest
 
 from kernels.store.built_kernel import BuiltKernel
+from tests.commands import cases, ended, results
 from tests.drills.leaves_everything import LEAVES
 from tests.drills.provoke import hazard_module, small_disk
+from tests.enclosure import ROOT
 from tests.processes import children, gone, wait_for
 
-ROOT = Path(__file__).resolve().parent.parent
 DRILLS = Path(__file__).parent / "drills"
-# A boot or two under TCG on a busy machine, in seconds.
-PATIENCE = 300
 
 
 def drill(
-    name: str, out: Path, kernel: BuiltKernel, *options: str, **environment: str
-) -> tuple[int, dict[str, Any]]:
-    """Run the cases of a drill; exit code and results.json."""
+    name: str, out: Path, kernel: BuiltKernel, *options: str, code: int = 0, **environment: str
+) -> dict[str, dict[str, Any]]:
+    """Run the cases of a drill, and check the exit code; the results by case."""
     command = [sys.executable, "-m", "pytest", str(DRILLS / name), "-q", "-p", "no:cacheprovider"]
-    command += [f"--image={kernel.image}", f"--out={out}", *options]
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert (out / "results.json").exists(), done.stdout + done.stderr
-    return done.returncode, json.loads((out / "results.json").read_text())
+    ended([*command, f"--image={kernel.image}", f"--out={out}", *options], code, **environment)
+    return cases(out)
 
 
 def begun(out: Path) -> list[str]:
     """The cases of a run in the order in which they began."""
     lines = map(json.loads, (out / "journal.jsonl").read_text().splitlines())
     return [line["id"] for line in lines if line["event"] == "running"]
-
-
-def by_id(results: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {case["id"]: case for case in results["cases"]}
 
 
 def test_hazards_have_distinct_outcomes(
@@ -59,11 +43,10 @@ def test_hazards_have_distinct_outcomes(
     (tmp_path / "once").mkdir()
     monkeypatch.setenv("UEVT_DRILL_MODULE", str(hazard_module()))
     monkeypatch.setenv("UEVT_DRILL_ONCE", str(tmp_path / "once"))
-    code, results = drill("hazards.py", tmp_path / "out", built_kernel)
-    assert code == 1
-    assert results["summary"]["verdict"] == "FAIL"
+    found = drill("hazards.py", tmp_path / "out", built_kernel, code=1)
+    assert results(tmp_path / "out")["summary"]["verdict"] == "FAIL"
     ends = {}
-    for name, result in by_id(results).items():
+    for name, result in found.items():
         again = result["rerun"]
         ends[name.removeprefix("drill.")] = (
             f"{result['outcome']} {result['blame']}",
@@ -92,10 +75,10 @@ def test_hazards_have_distinct_outcomes(
         "qemu_pauses": ("PASS none", "first: ERROR host", []),
         "after": ("PASS none", "", []),
     }
-    assert "sysrq triggered crash" in by_id(results)["drill.panic"]["evidence"]["console"]
-    elsewhere = by_id(results)["drill.complains_elsewhere"]["reports"][0]
+    assert "sysrq triggered crash" in found["drill.panic"]["evidence"]["console"]
+    elsewhere = found["drill.complains_elsewhere"]["reports"][0]
     assert elsewhere["context"].startswith("kworker/")
-    spins = by_id(results)["drill.spins"]
+    spins = found["drill.spins"]
     assert "for tcg" in spins["reason"] or "for kvm" in spins["reason"]
     assert "hazard_spin_irqs_off+0x" in spins["evidence"]["console"]
 
@@ -104,29 +87,26 @@ def test_late_report_belongs_to_the_earlier_case(tmp_path: Path, built_kernel: B
     module = f"--module={hazard_module()}"
     # A seed that keeps four cases in order.
     out, in_order = tmp_path / "out", "--shuffle=9"
-    code, results = drill("late.py", out, built_kernel, module, in_order)
+    found = drill("late.py", out, built_kernel, module, in_order, code=1)
     order = [each.partition(".")[2] for each in begun(out)]
     assert list(dict.fromkeys(order)) == ["first", "second", "third", "fourth"]
-    cases = by_id(results)
-    assert code == 1
-    late = cases["drill.first.afterwards"]
+    late = found["drill.first.afterwards"]
     assert (late["outcome"], late["blame"]) == ("FAIL", "module")
     assert "seen after drill.first ended and before drill.second began" in late["reason"]
     assert [report["after"] for report in late["reports"]] == ["drill.first"]
     assert "later_warn" in late["evidence"]["console"]
     for quiet in ("first", "second", "third"):
-        assert cases[f"drill.{quiet}"]["outcome"] == "PASS"
-    fourth = cases["drill.fourth"]
+        assert found[f"drill.{quiet}"]["outcome"] == "PASS"
+    fourth = found["drill.fourth"]
     assert (fourth["outcome"], fourth["blame"]) == ("FAIL", "module")
     assert fourth["rerun"]["outcome"] == "PASS"
 
 
 def test_every_case_starts_on_a_clean_guest(tmp_path: Path, built_kernel: BuiltKernel) -> None:
     """The harness restores what cases change."""
-    code, results = drill("leaves_everything.py", tmp_path / "out", built_kernel)
-    failed = {name: each["reason"] for name, each in by_id(results).items() if each["reason"]}
-    assert (code, failed) == (0, {})
-    assert len(results["cases"]) == len(LEAVES) + 1
+    found = drill("leaves_everything.py", tmp_path / "out", built_kernel)
+    assert {name: each["reason"] for name, each in found.items() if each["reason"]} == {}
+    assert len(found) == len(LEAVES) + 1
 
 
 def test_full_disk_is_an_error_of_the_host(
@@ -139,21 +119,20 @@ def test_full_disk_is_an_error_of_the_host(
         except PermissionError:
             pytest.skip("this user may not mount file systems")
         monkeypatch.setenv("UEVT_DRILL_DISK", str(disk))
-        code, results = drill("full_disk.py", disk / "out", built_kernel)
-    full = by_id(results)["drill.full"]
-    assert code == 0
+        found = drill("full_disk.py", disk / "out", built_kernel)
+    full = found["drill.full"]
     assert (full["outcome"], full["rerun"]["outcome"]) == ("PASS", "ERROR")
     assert full["rerun"]["blame"] == "host"
     assert "no space left" in full["rerun"]["reason"]
-    assert by_id(results)["drill.after"]["outcome"] == "PASS"
+    assert found["drill.after"]["outcome"] == "PASS"
 
 
 def test_run_ends_at_its_deadline(tmp_path: Path, built_kernel: BuiltKernel) -> None:
-    code, results = drill("two_passes.py", tmp_path / "out", built_kernel, "--deadline=0.001")
-    assert code == 3
-    assert results["summary"]["verdict"] == "ERROR"
+    out = tmp_path / "out"
+    found = drill("two_passes.py", out, built_kernel, "--deadline=0.001", code=3)
+    assert results(out)["summary"]["verdict"] == "ERROR"
     late = "not judged: the run's deadline of 0.001 s has passed (--deadline)"
-    assert [(case["outcome"], case["blame"], case["reason"]) for case in results["cases"]] == [
+    assert [(case["outcome"], case["blame"], case["reason"]) for case in found.values()] == [
         ("ERROR", "host", late)
     ] * 2
 

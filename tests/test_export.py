@@ -19,7 +19,6 @@ from kcidb_io.schema import V5_3
 
 from tests.conftest import Uevt
 from tests.report.export.ktap_reader import read_ktap
-from tests.report.export.lkft_reader import read_kselftest
 from tests.report.samples import case, head, mixed, run, stored
 
 RECORDED = Path(__file__).resolve().parent.parent / "fixtures" / "report" / "ebusy.json"
@@ -170,27 +169,6 @@ def test_several_runs_are_one_document(export: Export, patched: Path, tmp_path: 
     root = ElementTree.fromstring(export("junit", *runs))
     assert [each.get("name") for each in root] == ["uevt 6.12", "uevt 6.12+pEBUSY"]
     assert len(json.loads(export("kcidb", *runs))["builds"]) == 2
-
-
-def test_ktap_shows_the_regression(export: Export, patched: Path) -> None:
-    leaves = read_ktap(export("ktap", patched)).leaves()
-    (bad,) = [leaf for leaf in leaves if not leaf.ok]
-    assert bad.name == REGRESSION
-    assert {"#       expected  -1 EBADF", "#       kernel    -1 EBUSY"} <= set(bad.diagnostics)
-    assert (len(leaves), leaves[-1].name) == (9, "uevt.run")
-
-
-def test_kselftest_shows_the_regression(export: Export, patched: Path) -> None:
-    found = read_kselftest(export("kselftest", patched))
-    bad = {name for name, result in found.items() if result != "pass"}
-    assert bad == {"user_events_dated", "user_events_dated_dated_ebadf_when_disabled"}
-
-
-def test_junit_shows_the_regression(export: Export, patched: Path) -> None:
-    root = ElementTree.fromstring(export("junit", patched))
-    (failure,) = root.findall(".//testcase/failure/..")
-    assert failure.get("name") == REGRESSION
-    assert root.findall(".//error") == []
 
 
 def test_kcidb_shows_the_regression(export: Export, patched: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from conformance.results.outcome import OUTCOME_OF
 from kernels.patches import series
 from kernels.store.built_kernel import BuiltKernel
 from tests.cases.variants import all_variants
-from tests.test_end_to_end import uevt
+from tests.commands import cases, uevt
 
 MUTANTS = sorted((Path(__file__).resolve().parent.parent / "fixtures" / "mutants").glob("*.patch"))
 
@@ -34,16 +33,13 @@ def test_all_mutants_are_detected(tmp_path: Path, built_kernel: BuiltKernel) -> 
     """On a kernel with all mistakes every named case detects its own."""
     together = tmp_path / "mutants.patch"
     together.write_text("\n".join(patch.read_text() for patch in MUTANTS))
-    cases = {detected_by(patch) for patch in MUTANTS}
-    levels = {each.id: each.case.level for each in all_variants() if each.id in cases}
-    done = uevt(
-        "run", "--kernel", "6.12", "--patch", str(together), "--tier", "full",
-        "-k", " or ".join(sorted(cases)), "--strict", "--out", str(tmp_path / "out"),
-    )  # fmt: skip
-    assert done.returncode == 1, done.stdout
-    results = json.loads((tmp_path / "out" / "results.json").read_text())
-    found = {case["id"]: case for case in results["cases"]}
-    assert {case: found[case]["outcome"] for case in cases} == {
+    names = {detected_by(patch) for patch in MUTANTS}
+    levels = {each.id: each.case.level for each in all_variants() if each.id in names}
+    given = ("--kernel", "6.12", "--patch", together, "--tier", "full", "--strict")
+    wanted = ("-k", " or ".join(sorted(names)))
+    uevt("run", *given, *wanted, "--out", tmp_path / "out", code=1)
+    found = cases(tmp_path / "out")
+    assert {name: found[name]["outcome"] for name in names} == {
         # What the kernel itself complains about is a FAIL at any level.
         case: "FAIL" if found[case]["reports"] else OUTCOME_OF[level].value
         for case, level in levels.items()

@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.commands import cases, ended, results
+from tests.commands import uevt as run_uevt
 from tests.conftest import Uevt
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
-LIMIT_S = 600
 CASE = "status.file_mode"
 LIST = f"# uevt 9.9: 3 cases, each with the digests of its programs\n{CASE}\nwrite.gone\nwrite.z\n"
 
 
-def judge(out: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [str(BIN / "uevt"), "run", "--kernel", "model", "--out", str(out), *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S)
+def judge(out: Path, *words: str, code: int = 0) -> str:
+    """Judge cases on the model; standard error."""
+    return run_uevt("run", "--kernel=model", f"--out={out}", *words, code=code).stderr
 
 
 def test_only_runs_the_case_with_this_id(tmp_path: Path) -> None:
     """The id of another case begins with this one."""
-    done = judge(tmp_path / "out", "--only", "write.no_fields.index", "--only", CASE)
-    assert done.returncode == 0, done
-    found = json.loads((tmp_path / "out" / "results.json").read_text())
-    assert {each["id"] for each in found["cases"]} == {CASE, "write.no_fields.index"}
-    assert found["tier"] == "full"
+    judge(tmp_path / "out", "--only", "write.no_fields.index", "--only", CASE)
+    assert cases(tmp_path / "out").keys() == {CASE, "write.no_fields.index"}
+    assert results(tmp_path / "out")["tier"] == "full"
 
 
 @pytest.mark.parametrize(
@@ -45,19 +42,15 @@ def test_only_runs_the_case_with_this_id(tmp_path: Path) -> None:
 def test_what_names_no_case_is_a_usage_error(tmp_path: Path, words: list[str], says: str) -> None:
     (tmp_path / "LIST").write_text(LIST)
     words = [str(tmp_path / "LIST") if word == "LIST" else word for word in words]
-    done = judge(tmp_path / "out", *words)
-    assert done.returncode == 2
-    assert says in done.stderr
+    assert says in judge(tmp_path / "out", *words, code=2)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_frozen_list_selects_and_is_recorded(tmp_path: Path) -> None:
     (tmp_path / "LIST").write_text(LIST)
-    done = judge(tmp_path / "out", "--frozen", str(tmp_path / "LIST"))
-    assert done.returncode == 0, done
-    found = json.loads((tmp_path / "out" / "results.json").read_text())
-    assert [each["id"] for each in found["cases"]] == [CASE]
-    share = found["summary"]["frozen"]
+    judge(tmp_path / "out", "--frozen", str(tmp_path / "LIST"))
+    assert list(cases(tmp_path / "out")) == [CASE]
+    share = results(tmp_path / "out")["summary"]["frozen"]
     assert (share["list"], share["listed"], share["judged"]) == ("9.9", 3, 1)
     assert share["other_programs"] == [CASE]
 
@@ -68,16 +61,8 @@ def kirk(directory: Path, runtest: str, *words: str) -> str:
         (directory / name).mkdir(parents=True, exist_ok=True)
     (directory / "ltp/runtest/uevt").write_text(runtest)
     command = [str(BIN / "kirk"), "--no-colors", "--tmp-dir", str(directory / "tmp")]
-    environment = {**os.environ, "LTPROOT": str(directory / "ltp")}
-    done = subprocess.run(
-        [*command, "--run-suite", "uevt", *words],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=LIMIT_S,
-    )
-    return done.stdout
+    root = str(directory / "ltp")
+    return ended([*command, "--run-suite", "uevt", *words], LTPROOT=root).stdout
 
 
 def test_kirk_reads_a_test_for_each_case(uevt: Uevt, tmp_path: Path) -> None:
@@ -104,8 +89,8 @@ def test_kirk_shows_each_result(uevt: Uevt, tmp_path: Path) -> None:
     stubs = "".join(f"exit-{code} sh -c 'exit {code}'\n" for code in STATUSES)
     report = tmp_path / "report.json"
     kirk(tmp_path, runtest + older + stubs, "--json-report", str(report))
-    results = json.loads(report.read_text())["results"]
-    assert {each["test_fqn"]: each["status"] for each in results} == {
+    found = json.loads(report.read_text())["results"]
+    assert {each["test_fqn"]: each["status"] for each in found} == {
         CASE: "pass",
         "enable.every_change": "conf",
         **{f"exit-{code}": status for code, status in STATUSES.items()},

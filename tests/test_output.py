@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pexpect
 import pytest
 
 from kernels.store.built_kernel import BuiltKernel
+from tests.commands import PATIENCE, PLAIN, uevt
+from tests.enclosure import ROOT, UEVT
 from tests.report.export.ktap_reader import read_ktap
 
-ROOT = Path(__file__).resolve().parent.parent
-UEVT = ROOT / ".venv" / "bin" / "uevt"
-PATIENCE = 600
-PLAIN = {"TERM": "xterm", "NO_COLOR": "", "FORCE_COLOR": ""}
 FEW = ("-k", "status.nothing_registered or status.file_mode")
 
 
-def uevt(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(UEVT), "run", *arguments],
-        cwd=ROOT,
-        env={**os.environ, **PLAIN, **environment},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+def few(out: Path, *words: object, code: int = 0, **environment: str) -> CompletedProcess[str]:
+    """Judge two cases on the model."""
+    given = ("--kernel", "model", *FEW, "--out", out, *words)
+    return uevt("run", *given, code=code, **environment)
 
 
 def test_pipe_gets_only_the_summary(tmp_path: Path) -> None:
-    done = uevt("--kernel", "model", *FEW, f"--out={tmp_path / 'out'}")
+    done = few(tmp_path / "out")
     kernel, host, covered, *shown = done.stdout.splitlines()
     assert (kernel, host) == ("kernel    model, profile 6.12.117", "host      none")
     assert covered.startswith("covers    1,")
@@ -44,55 +38,32 @@ def test_pipe_gets_only_the_summary(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
-def test_colour_can_be_forced(tmp_path: Path) -> None:
-    done = uevt("--kernel", "model", *FEW, f"--out={tmp_path / 'out'}", "-q", FORCE_COLOR="1")
-    assert done.stdout == "uevt: model (profile 6.12.117) \x1b[32mself-check ok\x1b[0m: 2 cases\n"
-
-
 def test_in_a_workflow_the_verdict_stays_the_last_line(tmp_path: Path) -> None:
     summary = tmp_path / "summary.md"
-    workflow = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
-    done = uevt("--kernel", "model", *FEW, f"--out={tmp_path / 'out'}", **workflow)
+    github = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
+    done = few(tmp_path / "out", code=0, **github)
     verdict = "uevt: model (profile 6.12.117) self-check ok: 2 cases"
     assert (done.stdout.splitlines()[-1], done.stderr) == (verdict, "")
     assert summary.read_text() == f"<h3>{verdict}</h3>\n\n"
 
 
-def on_a_terminal(*arguments: str, **environment: str) -> str:
+def test_terminal_shows_a_progress_line(tmp_path: Path) -> None:
+    words = ("run", "--kernel=model", "-k=status.nothing_registered", f"--out={tmp_path / 'out'}")
     said, code = pexpect.run(  # type: ignore[str-unpack]
-        f"{UEVT} run {' '.join(arguments)}",
+        shlex.join([*UEVT, *words]),
         cwd=str(ROOT),
-        env={**os.environ, **PLAIN, **environment},
+        env={**os.environ, **PLAIN},
         timeout=PATIENCE,
         withexitstatus=True,
         encoding="utf-8",
     )
     assert code == 0, said
-    return str(said)
-
-
-def test_terminal_shows_a_progress_line(tmp_path: Path) -> None:
-    words = ("--kernel", "model", "-k", "status.nothing_registered", f"--out={tmp_path / 'out'}")
-    said = on_a_terminal(*words)
-    assert "\r\x1b[Kuevt: model 1/1  status.nothing_registered\r\x1b[Kkernel " in said
-    assert said.endswith("\x1b[32mself-check ok\x1b[0m: 1 case\r\n")
-
-
-@pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"TERM": ""}], ids=["dumb", "none"])
-def test_dumb_terminal_is_treated_as_a_pipe(tmp_path: Path, environment: dict[str, str]) -> None:
-    words = ("--kernel", "model", "-k", "status.nothing_registered", f"--out={tmp_path / 'out'}")
-    assert "\x1b" not in on_a_terminal(*words, **environment)
-
-
-def test_progress_line_works_without_colour(tmp_path: Path) -> None:
-    words = ("--kernel", "model", "-k", "status.nothing_registered", f"--out={tmp_path / 'out'}")
-    said = on_a_terminal(*words, NO_COLOR="1")
-    assert "\r\x1b[Kuevt: model" in said
-    assert "\x1b[3" not in said
+    assert "\r\x1b[Kuevt: model 1/1  status.nothing_registered\r\x1b[Kkernel " in str(said)
+    assert str(said).endswith("\x1b[32mself-check ok\x1b[0m: 1 case\r\n")
 
 
 def test_ktap_has_standard_output_for_itself(tmp_path: Path) -> None:
-    done = uevt("--kernel", "model", *FEW, f"--out={tmp_path / 'out'}", "--ktap", "-")
+    done = few(tmp_path / "out", "--ktap", "-")
     top = read_ktap(done.stdout)
     assert {each.name for each in top.subtests} == {
         "status.nothing_registered",
@@ -108,8 +79,8 @@ def test_ktap_of_guests_side_by_side(tmp_path: Path, built_kernel: BuiltKernel) 
     wanted = "dated.ebadf_when_disabled or status.nothing_registered"
     cases = ("-k", wanted, "-n", "2", "--strict")
     out = f"--out={tmp_path / 'out'}"
-    done = uevt("--image", str(built_kernel.image), abi, *cases, out, "--ktap", "-", "-q")
-    assert done.returncode == 1, done.stderr
+    words = ("run", "--image", built_kernel.image, abi, *cases, out, "--ktap", "-", "-q")
+    done = uevt(*words, code=1)
     entries = {each.name: each for each in read_ktap(done.stdout).subtests}
     assert {name: each.ok for name, each in entries.items()} == {
         "dated.ebadf_when_disabled": False,
@@ -123,10 +94,8 @@ def test_ktap_of_guests_side_by_side(tmp_path: Path, built_kernel: BuiltKernel) 
 
 def test_ktap_of_several_kernels(tmp_path: Path) -> None:
     """One subtest per kernel; a kernel that cannot be judged is reported, and others follow."""
-    several = ("--kernel", "model", "--kernel", "5.19", *FEW, f"--out={tmp_path / 'out'}")
     nowhere = {"UEVT_MIRROR": f"file://{tmp_path}", "UEVT_CACHE": str(tmp_path / "store")}
-    done = uevt(*several, "--ktap", "-", **nowhere)
-    assert done.returncode == 3
+    done = few(tmp_path / "out", "--kernel=5.19", "--ktap=-", code=3, **nowhere)
     model, absent = read_ktap(done.stdout).subtests
     assert (model.name, model.ok, len(model.subtests)) == ("model", True, 3)
     assert (absent.name, absent.ok, absent.detail) == ("5.19", False, "it did not begin")
@@ -134,15 +103,13 @@ def test_ktap_of_several_kernels(tmp_path: Path) -> None:
 
 def test_unknown_kernel_prints_no_ktap(tmp_path: Path) -> None:
     """A usage error, before the first kernel is judged."""
-    done = uevt("--kernel", "model", "--kernel", "6.99", *FEW, "--ktap", "-")
-    assert (done.returncode, done.stdout) == (2, "")
+    assert few(tmp_path / "out", "--kernel=6.99", "--ktap=-", code=2).stdout == ""
 
 
 def test_ktap_into_a_file(tmp_path: Path) -> None:
     file = tmp_path / "run.ktap"
     file.write_text("older\n" * 1000)
-    words = ("--kernel", "model", *FEW, f"--out={tmp_path / 'out'}", "-q")
-    done = uevt(*words, "--ktap", str(file))
+    done = few(tmp_path / "out", "-q", "--ktap", file)
     assert done.stdout == "uevt: model (profile 6.12.117) self-check ok: 2 cases\n"
     assert len(read_ktap(file.read_text()).subtests) == 3
 
@@ -150,7 +117,7 @@ def test_ktap_into_a_file(tmp_path: Path) -> None:
 def test_ktap_appends_to_an_inherited_file(tmp_path: Path) -> None:
     file = tmp_path / "log"
     file.write_text("before\n")
-    words = [str(UEVT), "run", "--kernel", "model", *FEW, f"--out={tmp_path / 'out'}", "--ktap=-"]
+    words = [*UEVT, "run", "--kernel", "model", *FEW, f"--out={tmp_path / 'out'}", "--ktap=-"]
     with file.open("a") as log:
         subprocess.run(words, stdout=log, stderr=subprocess.DEVNULL, timeout=PATIENCE, check=True)
     text = file.read_text()
@@ -160,14 +127,13 @@ def test_ktap_appends_to_an_inherited_file(tmp_path: Path) -> None:
 
 def test_ktap_that_cannot_be_written(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    done = uevt("--kernel", "model", *FEW, f"--out={out}", "--ktap", str(tmp_path))
-    assert done.returncode == 2
+    done = few(out, "--ktap", tmp_path, code=2)
     assert done.stderr.startswith(f"uevt: {tmp_path}: cannot be written: ")
     assert not out.exists()
 
 
 def test_reader_of_the_summary_may_close_it(tmp_path: Path) -> None:
-    words = [str(UEVT), "run", "--kernel", "model", *FEW, f"--out={tmp_path / 'out'}"]
+    words = [*UEVT, "run", "--kernel", "model", *FEW, f"--out={tmp_path / 'out'}"]
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
@@ -182,8 +148,7 @@ def test_appended_arguments_reach_the_guest(tmp_path: Path, built_kernel: BuiltK
     """Several arguments in one --append, and quoted ones."""
     words = ("-n", "1", "-k", "status.nothing_registered", f"--out={tmp_path / 'out'}")
     more = ("--append", 'uevt.one=1 uevt.two="b c"', "--append", "uevt.three='d'")
-    done = uevt("--image", str(built_kernel.image), *words, *more)
-    assert done.returncode == 0, done.stdout + done.stderr
+    uevt("run", "--image", built_kernel.image, *words, *more)
     console = (tmp_path / "out" / "console.log").read_text()
     assert """ uevt.one=1 uevt.two="b c" uevt.three='d' rdinit=""" in console
 
@@ -191,8 +156,7 @@ def test_appended_arguments_reach_the_guest(tmp_path: Path, built_kernel: BuiltK
 def test_argument_that_breaks_the_boot_is_named(tmp_path: Path, built_kernel: BuiltKernel) -> None:
     """An error of the host without a verdict, after two boots in all."""
     words = ("-n", "1", "-k", "status.", f"--out={tmp_path / 'out'}", "-q")
-    done = uevt("--image", str(built_kernel.image), *words, "--append", "mem=20M")
-    assert done.returncode == 3, done.stdout + done.stderr
+    done = uevt("run", "--image", built_kernel.image, *words, "--append", "mem=20M", code=3)
     *printed, verdict = done.stdout.splitlines()
     assert len(printed) >= 5
     for line in printed:
@@ -215,8 +179,8 @@ def test_argument_that_breaks_the_boot_is_named(tmp_path: Path, built_kernel: Bu
 def test_invalid_arguments_are_refused(
     tmp_path: Path, built_kernel: BuiltKernel, given: str, said: str
 ) -> None:
-    done = uevt("--image", str(built_kernel.image), f"--out={tmp_path / 'out'}", "--append", given)
-    assert done.returncode == 2, done.stderr
+    words = ("--image", built_kernel.image, "--out", tmp_path / "out", "--append", given)
+    done = uevt("run", *words, code=2)
     (line,) = done.stderr.splitlines()
     assert said in line
     assert not (tmp_path / "out").exists()

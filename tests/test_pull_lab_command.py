@@ -10,6 +10,7 @@ import pytest
 from kcidb_io.schema import V5_3
 
 from kernels.store.built_kernel import BuiltKernel
+from tests.commands import results
 from tests.conftest import Uevt
 from tests.kernels.test_lab_job import job
 
@@ -31,7 +32,7 @@ def test_a_job_gives_a_verdict_and_a_document(
     V5_3.validate_exactly(data)
     assert {each["build_id"] for each in data["tests"]} == {"maestro:1"}
     assert {each["status"] for each in data["tests"]} == {"PASS"}
-    summary = json.loads((out / "results.json").read_text())["summary"]
+    summary = results(out)["summary"]
     assert summary["verdict"] == "PASS"
     assert summary["frozen"]["judged"] == len(data["tests"]) - 1
     # A second job must not send the results of the first.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from conformance.cases.variants import all_variants, variants_of
 from conformance.session.selection import _ids_of
-from tests.test_end_to_end import uevt
+from tests.commands import results, uevt
 
 
 def test_ids_of_both_tiers_are_those_of_the_variants() -> None:
@@ -17,7 +16,7 @@ def test_ids_of_both_tiers_are_those_of_the_variants() -> None:
 
 
 def test_a_quick_run_counts_what_matches_in_the_full_tier(tmp_path: Path) -> None:
-    uevt("run", "--kernel", "model", "-k", "bpf.exit", "--out", str(tmp_path / "out"))
-    found = json.loads((tmp_path / "out/results.json").read_text())["summary"]
+    uevt("run", "--kernel", "model", "-k", "bpf.exit", "--out", tmp_path / "out")
+    found = results(tmp_path / "out")["summary"]
     matching = [each.id for each in all_variants() if "bpf.exit" in each.id]
     assert (found["selected"], found["functions"]["variants"]) == (1, len(matching))

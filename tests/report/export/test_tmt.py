@@ -65,6 +65,7 @@ def test_any_runs_are_valid(records: list[RunRecord]) -> None:
 
 def test_the_line_of_the_run_makes_a_deviation_fail() -> None:
     odd = case("write.a", Outcome.NOTE, level=Level.DETAIL)
+    assert results(run(odd))["/write.a"] == "info"
     assert results(run(odd, head=head(fail_on=Level.DETAIL)))["/write.a"] == "fail"
 
 
