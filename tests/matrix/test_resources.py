@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.matrix import controller, resources
+from conformance.cli.matrix import kernel_state, resources
 from conformance.cli.matrix.controller import Matrix
 from conformance.cli.matrix.kernel_spec import KernelSpec
 from conformance.cli.matrix.tasks import Built, build
