@@ -35,8 +35,8 @@ def main() -> int:
     sys.stdout.write(
         f"coverage kernel={kernel}"
         f" lines={ours['lines_percent']:.1f} branches={ours['branches_percent']:.1f}"
-        f" selftest_lines={theirs.line_percent:.1f}"
-        f" selftest_branches={theirs.branch_percent:.1f}\n"
+        f" selftest_lines={theirs.covered.lines_percent:.1f}"
+        f" selftest_branches={theirs.covered.branches_percent:.1f}\n"
     )
     return code
 

@@ -54,14 +54,14 @@ def test_coverage_of_guests_is_merged(kept: Path) -> None:
     assert coverage(counted, [one]).missed == [4, 7]
     both = coverage(counted, [none, one])
     assert (both.missed, len(both.lines), both.lines[1]) == ([4], 6, 2)
-    assert (len(both.branches), round(both.branch_percent)) == (4, 75)
+    assert (len(both.branches), both.covered.branches_percent) == (4, 75)
     assert str(both) == "kernel/small.c: 83.3 % of 6 lines, 75.0 % of 4 branches"
     assert both.to_json()["missed_lines"] == [4]
 
 
 def test_object_without_counters_is_all_missed(kept: Path) -> None:
     counted = CountedObject.of(kept / "kernel" / "small.gcno", kept)
-    assert coverage(counted, []).line_percent == 0
+    assert coverage(counted, []).covered.lines_percent == 0
     assert coverage(replace(counted, source="kernel/other.c"), []).lines == {}
 
 

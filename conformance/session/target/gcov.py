@@ -10,10 +10,11 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from conformance.results.stored_runs import Covered
 from host.programs import ProgramFailed, output_of
 from host.temporary_directories import scratch
 from kernels.errors import HostTrouble
@@ -61,14 +62,10 @@ class Coverage:
     branches: Mapping[tuple[int, int], int]
 
     @property
-    def line_percent(self) -> float:
-        """Percent of the lines."""
-        return _percent(self.lines.values())
-
-    @property
-    def branch_percent(self) -> float:
-        """Percent of the branches, each direction counted."""
-        return _percent(self.branches.values())
+    def covered(self) -> Covered:
+        """How much of both was executed."""
+        lines, branches = self.lines, self.branches
+        return Covered(self.source, len(lines), _percent(lines), len(branches), _percent(branches))
 
     @property
     def missed(self) -> list[int]:
@@ -76,21 +73,11 @@ class Coverage:
         return sorted(number for number, count in self.lines.items() if not count)
 
     def __str__(self) -> str:
-        return (
-            f"{self.source}: {self.line_percent:.1f} % of {len(self.lines)} lines,"
-            f" {self.branch_percent:.1f} % of {len(self.branches)} branches"
-        )
+        return str(self.covered)
 
     def to_json(self) -> dict[str, object]:
         """For programs."""
-        return {
-            "source": self.source,
-            "lines": len(self.lines),
-            "lines_percent": round(self.line_percent, 2),
-            "branches": len(self.branches),
-            "branches_percent": round(self.branch_percent, 2),
-            "missed_lines": self.missed,
-        }
+        return {**asdict(self.covered), "missed_lines": self.missed}
 
 
 def coverage(counted: CountedObject, counters: Iterable[Path]) -> Coverage:
@@ -132,6 +119,6 @@ def _gcov(notes: Path, counters: Path | None = None) -> dict[str, Any]:
         return report
 
 
-def _percent(counts: Iterable[int]) -> float:
-    run = [bool(count) for count in counts]
-    return 100 * sum(run) / len(run) if run else 0.0
+def _percent(counts: Mapping[Any, int]) -> float:
+    run = [bool(count) for count in counts.values()]
+    return round(100 * sum(run) / len(run), 2) if run else 0.0
