@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 
-class ProgramFailed(Exception):
+class ProgramFailed(OSError):
     """A program that failed, did not start or did not end: str() is what it printed, or why."""
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
+from host.programs import ProgramFailed, output_of
 from kernels.tools import child_process
 
 # CC and HOSTCC of kbuild by default.
@@ -45,18 +45,12 @@ def in_front(directory: Path) -> dict[str, str]:
 def _usable(program: str) -> bool:
     """Whether its cache is writable; otherwise every compilation would fail."""
     try:
-        answer = subprocess.run(
-            [program, "--get-config", "cache_dir"],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=_ASK_S,
-            # As for make, or ccache would name another cache.
-            env=child_process.environment(**settings()),
-        )
-    except (OSError, subprocess.SubprocessError):
+        # As for make, or ccache would name another cache.
+        environment = child_process.environment(**settings())
+        named = output_of([program, "--get-config", "cache_dir"], _ASK_S, env=environment)
+    except ProgramFailed:
         return False
-    cache = Path(answer.stdout.strip())
+    cache = Path(named.strip())
     if not cache.is_absolute():
         return False
     existing = next(path for path in (cache, *cache.parents) if path.exists())

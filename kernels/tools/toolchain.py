@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from host import packages
+from host.programs import output_of
 from kernels.errors import MissingTool
 
 _PROGRAMS = ("gcc", "ld")
@@ -54,8 +54,4 @@ def stamp() -> str:
 
 def _version(program: str) -> str:
     environment = {**os.environ, "LC_ALL": "C"}
-    argv = [program, "--version"]
-    answer = subprocess.run(
-        argv, capture_output=True, text=True, check=True, timeout=30, env=environment
-    )
-    return answer.stdout.splitlines()[0]
+    return output_of([program, "--version"], 30, env=environment).splitlines()[0]

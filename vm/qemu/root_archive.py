@@ -20,7 +20,7 @@ from pathlib import Path
 from virtme.cpiowriter import CpioWriter, FileMetaData
 
 from host.files import read_record, write_atomically, write_record
-from host.programs import ProgramFailed, output_of
+from host.programs import output_of
 from vm.errors import HostTrouble
 from vm.qemu import elf, guest_files
 
@@ -94,7 +94,7 @@ def _needed(python: Path) -> list[Path]:
         named = [path for path in map(Path, reported) if path.is_file()]
         loader = elf.loader_of(python)
         aliases = [alias for path in named if elf.segments(path) for alias in _aliases(path)]
-    except (ProgramFailed, OSError, ValueError) as error:
+    except (OSError, ValueError) as error:
         raise NoArchive(
             f"{python} did not report the files it needs: {error}",
             hint=f"run it by hand: {shlex.join(command)}",
