@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.main import build_parser
+from tests.kernels.user_trees import git
 
 CI = Path(__file__).resolve().parent.parent / "examples" / "ci"
 SCRIPTS = ("autopkgtest/user-events", "git-bisect.sh", "kselftest.sh", "tmt/user-events.sh")
@@ -80,14 +81,6 @@ def test_tmt_gets_an_error_without_results(tmp_path: Path) -> None:
     assert subprocess.run(words, env=environment, check=False, timeout=SECONDS).returncode == 2
 
 
-@pytest.mark.parametrize("name", ["gitlab-ci.yml", "github-actions.yml"])
-def test_commands_parse(name: str) -> None:
-    commands = re.findall(r"\.venv/bin/uevt (.*)", (CI / name).read_text())
-    assert commands
-    for command in commands:
-        assert build_parser().parse_args(shlex.split(command)).out == "uevt-results"
-
-
 def test_lava_pattern_parses_the_stream() -> None:
     (written,) = re.findall(r'pattern: "(.*)"', (CI / "lava.yaml").read_text())
     pattern = re.compile(written.replace("\\\\", "\\"), re.MULTILINE)
@@ -109,18 +102,6 @@ bzImage:
 """
 STATES = ("good 0", "good 1", "broken 2", "none 3", "bad 4", "bad 5")
 JUDGE = "case $(cat arch/x86/boot/bzImage) in good*) exit 0;; none*) exit 125;; *) exit 1;; esac"
-
-
-def git(tree: Path, *words: str) -> str:
-    identity = ("-c", "user.name=x", "-c", "user.email=x@example", "-c", "core.hooksPath=/dev/null")
-    return subprocess.run(
-        ["git", *identity, *words],
-        cwd=tree,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=SECONDS,
-    ).stdout
 
 
 def test_git_bisect_finds_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
