@@ -33,6 +33,7 @@ from conformance.ops import race, tasks
 from conformance.ops.allocations import Unfreed
 from conformance.ops.c_text import literal
 from conformance.results.case_result import Mismatch
+from host.text import counted
 
 _STORES = (ops.Store, ops.StoreNumber, ops.StoreDescriptor)
 # Calls whose result is in the line already, or says nothing if they succeed.
@@ -231,7 +232,7 @@ def _summary(data: bytes) -> str:
     first, newline, rest = data.partition(b"\n")
     more = rest.count(b"\n") + bool(rest.rpartition(b"\n")[2])
     if newline and more and len(data) > 48:
-        return f"{literal(first)} and {more} more line{'s' * (more > 1)}"
+        return f"{literal(first)} and {counted(more, 'more line')}"
     return literal(data)
 
 

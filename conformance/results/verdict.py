@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.results.case_result import CaseResult
 from conformance.results.outcome import Level, Outcome, RunVerdict
 from conformance.results.run import RunRecord, self_check_of
-from host.text import coloured, one_line
+from host.text import coloured, counted, one_line
 
 _COLOURS = {
     RunVerdict.PASS: "good",
@@ -26,7 +26,7 @@ def verdict_line(record: RunRecord, *, colour: bool = False) -> str:
     if record.head.self_check:
         ok = self_check_of(record)
         ended = coloured(f"self-check {ok}", "good" if ok == "ok" else "bad", enabled=colour)
-        cases = "1 case" if len(record.cases) == 1 else f"{len(record.cases)} cases"
+        cases = counted(len(record.cases), "case")
         if ok != "ok":
             cases = f"{sum(case.outcome is not Outcome.PASS for case in record.cases)} of {cases}"
         return f"uevt: {one_line(kernel.id)} (profile {one_line(kernel.profile)}) {ended}: {cases}"

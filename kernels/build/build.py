@@ -11,6 +11,7 @@ from typing import Protocol
 
 from host import packages
 from host.progress import Progress, Step, silent
+from host.text import counted
 from kernels.build import module_abi
 from kernels.build.kbuild import Kbuild
 from kernels.build.objects import ObjectsDirectory
@@ -144,7 +145,7 @@ def reason(kernel_id: str, since: str, files: Sequence[str], options: Sequence[s
     if not (files or options):
         return f"{kernel_id}: nothing differs from {since}"
     groups = [(noun, names) for noun, names in (("file", files), ("option", options)) if names]
-    counts = [f"{len(names)} {noun}{'s'[: len(names) > 1]}" for noun, names in groups]
+    counts = [counted(len(names), noun) for noun, names in groups]
     verb = "differs" if len(files) + len(options) == 1 else "differ"
     named = "; ".join(_first(names) for _, names in groups)
     return f"{kernel_id}: {' and '.join(counts)} {verb} from {since} ({named})"
