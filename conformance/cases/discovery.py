@@ -1,7 +1,5 @@
 """Find the cases: every `test_*.py` below this package, in the order of dotted names."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from types import ModuleType

@@ -1,7 +1,5 @@
 """The order in which surfaces and cases are listed."""
 
-from __future__ import annotations
-
 # In the order in which a client meets them; then the others by name, historical ones last.
 _FIRST = (
     *("header", "registration", "grammar", "enable", "write", "unregister", "delete", "lifetime"),

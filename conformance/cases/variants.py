@@ -1,7 +1,5 @@
 """The variants of cases: a case with one row of its tables, which a run counts as a case."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

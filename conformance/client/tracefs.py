@@ -212,6 +212,10 @@ class Tracefs:
         """`error_log` without the times."""
         return self.read(self.path("error_log"), View.ERRORS).text
 
+    def clear_errors(self) -> Observation:
+        """Empty `error_log`, which every user of tracefs can read."""
+        return self.write(self.path("error_log"), "\n", os.O_WRONLY | os.O_TRUNC)
+
     def set_processors(self, mask: str) -> Observation:
         """Write `tracing_cpumask`."""
         return self.write(self.path("tracing_cpumask"), f"{mask}\n")

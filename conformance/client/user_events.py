@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event of the first process, the data file it was registered through, and its answer."""
+    """An event of a process, the data file it was registered through, and its answer."""
 
     ue: UserEvents
     name: str
@@ -149,9 +149,13 @@ class UserEvents:
         bit: int = 0,
         flags: int = 0,
         enabled: bool = False,
+        of: Process | None = None,
     ) -> Event:
-        """Register event ``name()`` through a data file of its own; ``enabled`` by ftrace too."""
-        data = self.open_data()
+        """Register event ``name()`` through a data file of its own; ``enabled`` by ftrace too.
+
+        ``of`` is the process that registers it, by default the first one.
+        """
+        data = (of or self.process).open_data()
         definition = f"{self.name(name)} {fields}" if fields else self.name(name)
         registered = data.register(definition, bit=bit, flags=flags)
         event = Event(self, self.name(name), data, registered, bit)

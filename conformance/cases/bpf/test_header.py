@@ -53,8 +53,7 @@ def test_program_of_bytes(ue: UserEvents) -> None:
     """Command 5 loads two 8-byte instructions, which return 7 as a socket filter."""
     system = Bpf(ue.process)
     code, license = ue.process.place(SEVEN), ue.process.place(b"GPL\0")
-    attributes = struct.pack("<IIQQ", 1, 2, code, license)
-    assert system.call(5, attributes, slot=20).errno == ""
+    assert system.call(5, struct.pack("<IIQQ", 1, 2, code, license), slot=20).errno == ""
     pair = system.pair()
     address = system.place(bytes(4), [(0, 20)])
     assert pair.set_option(address, 4).value == 0
@@ -123,8 +122,7 @@ def test_instruction_fields(ue: UserEvents) -> None:
     )
     process.store(BUFFER, code)
     process.store(STRING, b"GPL\0")
-    attributes = struct.pack("<IIQQ", 1, 9, BUFFER, STRING)
-    assert system.call(5, attributes, slot=20).errno == ""
+    assert system.call(5, struct.pack("<IIQQ", 1, 9, BUFFER, STRING), slot=20).errno == ""
     pair = system.pair()
     pair.set_option(system.place(bytes(4), [(0, 20)]), 4)
     pair.send(b"0123456789")

@@ -55,8 +55,7 @@ def test_kprobe_stores(ue: UserEvents, answer: int, samples: int) -> None:
 def test_kprobe_detaches(ue: UserEvents) -> None:
     """Closing the perf event detaches its program, which no longer runs though it is loaded."""
     data, name = ue.open_data(), add_kprobe(ue)
-    system = Bpf(ue.process)
-    program, counts = load_counting(system)
+    program, counts = load_counting(Bpf(ue.process))
     other = listen_to(ue.process, name)
     event = listen_to(ue.process, name)
     event.set_program(program.slot)
@@ -78,8 +77,7 @@ def test_kprobe_keeps_program(ue: UserEvents) -> None:
     """A program still runs after its descriptor is closed, as long as its perf event is open."""
     data, name = ue.open_data(), add_kprobe(ue)
     program, counts = load_counting(Bpf(ue.process))
-    event = listen_to(ue.process, name)
-    event.set_program(program.slot)
+    listen_to(ue.process, name).set_program(program.slot)
     ue.process.run(ops.Close(ue.process.actor, program.slot))
     call_function(data)
     call_function(data)

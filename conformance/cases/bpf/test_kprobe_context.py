@@ -77,8 +77,7 @@ def test_kprobe_probe_read(ue: UserEvents, source: list[Piece], size: int, read:
     values = system.array(value_size=16)
     program = system.load(reading(values, source, size), KPROBE)
     assert program.errno == ""
-    event = listen_to(ue.process, name)
-    event.set_program(program.slot)
+    listen_to(ue.process, name).set_program(program.slot)
     assert data.write(b"\x05\0\0\0").errno == "ENOENT"
     assert values.value(KEY) == read
 
@@ -106,7 +105,6 @@ def test_kprobe_registers(ue: UserEvents) -> None:
         bpf_assembler.exit_insn(),
     ]
     program = system.load(code, KPROBE)
-    event = listen_to(ue.process, name)
-    assert event.set_program(program.slot).value == 0
+    assert listen_to(ue.process, name).set_program(program.slot).value == 0
     assert data.write(bytes(300)).errno == "ENOENT"
     assert counts.value(KEY) == b"\x2c\x01\0\0\0\0\0\0"

@@ -46,11 +46,9 @@ def test_map_create(ue: UserEvents, kind: int, found: bytes | None) -> None:
     ("array-large-value-key-8", (2, 8, MAX, 4), "EINVAL"),
     ("unspec-nothing", (0, 0, 0, 0), "EINVAL"),
 )
-def test_map_create_refused(
-    ue: UserEvents, attributes: tuple[int, int, int, int], errno: str
-) -> None:
+def test_map_create_refused(ue: UserEvents, members: tuple[int, int, int, int], errno: str) -> None:
     """An unknown type, or an invalid size or count, creates no map."""
-    kind, key_size, value_size, max_entries = attributes
+    kind, key_size, value_size, max_entries = members
     map_ = Bpf(ue.process).map(
         kind, key_size=key_size, value_size=value_size, max_entries=max_entries
     )
@@ -115,8 +113,7 @@ def test_ordinary_user(ue: UserEvents) -> None:
     """An unprivileged user creates no maps and loads no programs."""
     system = Bpf(ue.process)
     ue.process.setuid()
-    assert system.map().errno == "EPERM"
-    assert system.array().errno == "EPERM"
+    assert (system.map().errno, system.array().errno) == ("EPERM", "EPERM")
     assert system.load([]).errno == "EPERM"
 
 
@@ -128,8 +125,7 @@ def test_map_ends_with_descriptor(ue: UserEvents) -> None:
     assert map_.close().value == 0
     assert map_.lookup(b"key.").errno == "EBADF"
     assert map_.update(b"key.", b"a value.").errno == "EBADF"
-    assert map_.delete(b"key.").errno == "EBADF"
-    assert map_.next_key(b"key.").errno == "EBADF"
+    assert (map_.delete(b"key.").errno, map_.next_key(b"key.").errno) == ("EBADF", "EBADF")
     assert map_.next_key(None).errno == "EBADF"
 
 
@@ -162,14 +158,12 @@ def test_maps_are_apart(ue: UserEvents) -> None:
     system = Bpf(ue.process)
     one, other = system.map(), system.map()
     one.update(b"key.", b"a value.")
-    assert other.lookup(b"key.").errno == "ENOENT"
-    assert other.next_key(None).errno == "ENOENT"
+    assert (other.lookup(b"key.").errno, other.next_key(None).errno) == ("ENOENT", "ENOENT")
 
 
 @case(spec="bpf_map_fops, bpf_dummy_read")
 def test_map_is_no_file(ue: UserEvents) -> None:
     """A map descriptor supports neither read, write nor ioctl."""
     map_ = Bpf(ue.process).map()
-    assert map_.read(PAGE).errno == "EINVAL"
-    assert map_.write(b"key.").errno == "EINVAL"
+    assert (map_.read(PAGE).errno, map_.write(b"key.").errno) == ("EINVAL", "EINVAL")
     assert map_.ioctl(1).errno == "ENOTTY"

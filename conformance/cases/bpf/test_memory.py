@@ -167,8 +167,7 @@ def test_registers(ue: UserEvents) -> None:
 @case(doc="BPF_CALL calls a function, BPF_EXIT returns")
 def test_registers_kept(ue: UserEvents) -> None:
     """A call preserves R6 to R9 and the stack, and returns its result in R0."""
-    system = Bpf(ue.process)
-    map_ = system.map()
+    map_ = Bpf(ue.process).map()
     computer = Computer(
         ue,
         *(mov64_imm(R8, 8), mov64_imm(R9, 9)),

@@ -43,8 +43,7 @@ def test_walk_array(ue: UserEvents) -> None:
 @variants({"next": b"\3\0\0\0", "far": b"\0\0\1\0", "last": b"\xff\xff\xff\xff"})
 def test_walk_array_outside(ue: UserEvents, key: bytes) -> None:
     """After an index that an array does not have comes its first."""
-    map_ = Bpf(ue.process).array(max_entries=3)
-    assert map_.next_key(key).data == b"\0\0\0\0"
+    assert Bpf(ue.process).array(max_entries=3).next_key(key).data == b"\0\0\0\0"
 
 
 @case(spec="kernel/bpf/hashtab.c:htab_map_get_next_key")
@@ -88,13 +87,12 @@ def test_walk_empty(ue: UserEvents) -> None:
 @case(spec="kernel/bpf/hashtab.c:htab_map_get_next_key")
 def test_walk_and_delete(ue: UserEvents) -> None:
     """Taking and deleting the first key repeatedly empties a hash."""
-    process = ue.process
-    map_ = Bpf(process).map()
+    map_ = Bpf(ue.process).map()
     for key in (b"one.", b"two.", b"3..."):
         map_.update(key, b"a value.")
     found = []
     for _ in range(3):
-        ((key, place),) = _walk(process, map_, 1)
+        ((key, place),) = _walk(ue.process, map_, 1)
         found.append(key)
         assert map_.call(DELETE, key=place).value == 0
     assert sorted(found) == [b"3...", b"one.", b"two."]

@@ -49,8 +49,7 @@ def test_written(ue: UserEvents, enabled_before: tuple[str, ...]) -> None:
     assert ue.tracefs.read(ue.tracefs.path(GROUP)).text == "1\n"
     if ue.profile.has("remote_enable"):
         assert [event.word.value for event in events] == [1, 1]
-    assert data.write_event(0, b"\1\0").value == 6
-    assert data.write_event(1, b"\1\0").value == 6
+    assert (data.write_event(0, b"\1\0").value, data.write_event(1, b"\1\0").value) == (6, 6)
     later = data.register("c u16 x")
     assert ue.tracefs.enabled("c").text == "0\n"
     assert ue.tracefs.write(ue.tracefs.path(GROUP), "0").value == 1
@@ -127,8 +126,7 @@ def test_directory(ue: UserEvents) -> None:
     ue.tracefs.command("-:a\n")
     assert ue.tracefs.read(path).text == "0\n"
     ue.tracefs.command("-:b\n")
-    assert ue.tracefs.read(path).errno == "ENOENT"
-    assert ue.tracefs.write(path, "1").errno == "ENOENT"
+    assert (ue.tracefs.read(path).errno, ue.tracefs.write(path, "1").errno) == ("ENOENT", "ENOENT")
     ue.tracefs.command("u:c\n")
     assert ue.tracefs.read(path).text == "0\n"
 
@@ -157,8 +155,7 @@ def test_all_events(ue: UserEvents, where: str) -> None:
     files.enable("a")
     assert files.read(files.path(ALL)).text == "X\n"
     assert files.write(files.path(ALL), "0\n").value == 2
-    assert files.read(files.path(ALL)).text == "0\n"
-    assert files.enabled("a").text == "0\n"
+    assert (files.read(files.path(ALL)).text, files.enabled("a").text) == ("0\n", "0\n")
     assert event.word_value == ue.dated("remote_enable", since=0, before=None)
     errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
     assert data.write_event(0, b"\1\0").errno == errno
@@ -194,11 +191,9 @@ def test_holds_events(ue: UserEvents) -> None:
     ue.tracefs.command("u:b\n")
     assert ue.tracefs.write(ue.tracefs.path(GROUP), "1").errno == ""
     data = ue.open_data()
-    assert data.delete("a").errno == "EBUSY"
-    assert data.delete("b").errno == "EBUSY"
+    assert (data.delete("a").errno, data.delete("b").errno) == ("EBUSY", "EBUSY")
     assert ue.tracefs.write(ue.tracefs.path(GROUP), "0").errno == ""
-    assert data.delete("a").value == 0
-    assert data.delete("b").value == 0
+    assert (data.delete("a").value, data.delete("b").value) == (0, 0)
 
 
 @case(spec="system_enable_read: EVENT_FILE_FL_ENABLED")

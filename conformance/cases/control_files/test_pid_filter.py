@@ -29,18 +29,15 @@ def emptied(files: Tracefs, file: str) -> None:
 def test_recorded(ue: UserEvents, file: str, recorded: str) -> None:
     """Of two writers one is recorded; both writes return their full count."""
     event = ue.event("u16 a")
-    other = ue.new_process().open_data()
-    other.register(ue.name() + " u16 a")
+    other = ue.event("u16 a", of=ue.new_process()).data
     listed(ue.process, ue.tracefs, file)
     event.enable()
-    assert event.write(b"\1\0").value == 6
-    assert other.write_event(0, b"\2\0").value == 6
+    assert (event.write(b"\1\0").value, other.write_event(0, b"\2\0").value) == (6, 6)
     dump = {ONLY: "01 00", BUT: "02 00"}[file]
     assert ue.tracefs.records() == [ue.line(recorded, dump=dump)]
     emptied(ue.tracefs, file)
     assert ue.tracefs.read(ue.tracefs.path(file)).text == ""
-    assert event.write(b"\3\0").value == 6
-    assert other.write_event(0, b"\4\0").value == 6
+    assert (event.write(b"\3\0").value, other.write_event(0, b"\4\0").value) == (6, 6)
     assert ue.tracefs.records()[1:] == [
         ue.line("a=0x3 (3)", dump="03 00"),
         ue.line("a=0x4 (4)", dump="04 00"),
@@ -75,8 +72,7 @@ def test_added(ue: UserEvents, file: str, kept: tuple[int, ...]) -> None:
 def test_nobody_is_told(ue: UserEvents, file: str) -> None:
     """The enable word of a process that is not recorded is set all the same."""
     event = ue.event("u16 a")
-    other = ue.new_process().open_data()
-    own = other.register(ue.name() + " u16 a")
+    own = ue.new_process().open_data().register(ue.name() + " u16 a")
     event.enable()
     listed(ue.process, ue.tracefs, file)
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
@@ -95,11 +91,9 @@ def test_later_event(ue: UserEvents, file: str) -> None:
     other = ue.new_process()
     listed(ue.process if file == ONLY else other, ue.tracefs, file)
     event = ue.event("u16 a")
-    apart = other.open_data()
-    apart.register(ue.name() + " u16 a")
+    apart = ue.event("u16 a", of=other).data
     event.enable()
-    assert event.write(b"\1\0").value == 6
-    assert apart.write_event(0, b"\2\0").value == 6
+    assert (event.write(b"\1\0").value, apart.write_event(0, b"\2\0").value) == (6, 6)
     assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]
 
 
@@ -123,8 +117,7 @@ def test_child(ue: UserEvents) -> None:
     """A child is not added to the list of its parent."""
     event = ue.event("u16 a", enabled=True)
     listed(ue.process, ue.tracefs, ONLY)
-    child = event.data.of(ue.fork(ue.process))
-    assert child.write_event(0, b"\1\0").value == 6
+    assert event.data.of(ue.fork(ue.process)).write_event(0, b"\1\0").value == 6
     assert ue.tracefs.records() == []
     assert event.write(b"\2\0").value == 6
     assert ue.tracefs.records() == [ue.line("a=0x2 (2)", dump="02 00")]
@@ -165,13 +158,11 @@ def test_refused_payload(ue: UserEvents, file: str, errno: str) -> None:
 def test_no_number(ue: UserEvents, text: str) -> None:
     """Text that is no number is EINVAL, and the list does not change."""
     event = ue.event("u16 a")
-    other = ue.new_process().open_data()
-    other.register(ue.name() + " u16 a")
+    other = ue.event("u16 a", of=ue.new_process()).data
     event.enable()
     listed(ue.process, ue.tracefs, ONLY)
     assert ue.tracefs.write(ue.tracefs.path(ONLY), text).errno == "EINVAL"
-    assert event.write(b"\1\0").value == 6
-    assert other.write_event(0, b"\2\0").value == 6
+    assert (event.write(b"\1\0").value, other.write_event(0, b"\2\0").value) == (6, 6)
     assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]
 
 

@@ -23,9 +23,8 @@ case = surface("set_event", SPEC, DOC, level="detail", tier="full", isolation="g
 def test_by_name(ue: UserEvents, pattern: str) -> None:
     """An event is enabled by its name, with or without its system, and no other is."""
     instance = create_instance(ue)
-    data = ue.open_data()
-    event = data.register(ue.name("a") + " u16 x")
-    data.register(ue.name("ab") + " u16 x")
+    event = ue.event("u16 x", "a")
+    event.data.register(ue.name("ab") + " u16 x")
     text = pattern.format(ue.name("a"))
     assert instance.write(instance.path("set_event"), text).value == len(text)
     assert instance.read(instance.path("set_event")).text == f"user_events:{ue.name('a')}\n"
@@ -46,13 +45,11 @@ def test_by_name(ue: UserEvents, pattern: str) -> None:
 def test_negated(ue: UserEvents, pattern: str, left: list[str]) -> None:
     """A name after an exclamation mark is disabled, and the enable word is cleared."""
     instance = create_instance(ue)
-    data = ue.open_data()
-    event = data.register(ue.name("a") + " u16 x")
-    data.register(ue.name("b") + " u16 x")
+    event = ue.event("u16 x", "a")
+    event.data.register(ue.name("b") + " u16 x")
     instance.enable(ue.name("a"))
     instance.enable(ue.name("b"))
-    text = pattern.format(a=ue.name("a"))
-    assert instance.write(instance.path("set_event"), text).errno == ""
+    assert instance.write(instance.path("set_event"), pattern.format(a=ue.name("a"))).errno == ""
     shown = "".join(f"user_events:{ue.name(stem)}\n" for stem in left)
     assert instance.read(instance.path("set_event")).text == shown
     assert event.word_value == ue.dated("remote_enable", since=0, before=None)
@@ -68,8 +65,7 @@ def test_system(ue: UserEvents, pattern: str) -> None:
     data.register("b u16 x")
     assert instance.write(instance.path("set_event"), pattern).value == len(pattern)
     data.register("c u16 x")
-    shown = instance.read(instance.path("set_event")).text
-    assert shown == "user_events:b\nuser_events:a\n"
+    assert instance.read(instance.path("set_event")).text == "user_events:b\nuser_events:a\n"
 
 
 @case
@@ -89,8 +85,7 @@ def test_unknown(ue: UserEvents, pattern: str) -> None:
     """A name that no event has is EINVAL, and nothing is enabled."""
     instance = create_instance(ue)
     ue.event("u16 x")
-    text = pattern.format(ue.name())
-    assert instance.write(instance.path("set_event"), text).errno == "EINVAL"
+    assert instance.write(instance.path("set_event"), pattern.format(ue.name())).errno == "EINVAL"
     assert instance.read(instance.path("set_event")).text == ""
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
 
@@ -132,8 +127,7 @@ def test_truncated(ue: UserEvents, where: str) -> None:
     kept.enable(ue.name())
     flags = os.O_WRONLY | os.O_TRUNC
     assert emptied.write(emptied.path("set_event"), "\n", flags).value == 1
-    assert emptied.enabled(ue.name()).text == "0\n"
-    assert kept.enabled(ue.name()).text == "1\n"
+    assert (emptied.enabled(ue.name()).text, kept.enabled(ue.name()).text) == ("0\n", "1\n")
     assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     assert kept.write(kept.path("set_event"), "\n", flags).value == 1
     assert event.word_value == ue.dated("remote_enable", since=0, before=None)
@@ -168,8 +162,7 @@ def test_enabled_at_the_top(ue: UserEvents) -> None:
     assert ue.tracefs.write(path, f"user_events:{ue.name('a')}\n").errno == ""
     assert ue.tracefs.enabled(ue.name("a")).text == "1\n"
     ue.tracefs.enable(ue.name("b"))
-    named = f"user_events:{ue.name('b')}\nuser_events:{ue.name('a')}\n"
-    assert ue.tracefs.read(path).text == named
+    assert ue.tracefs.read(path).text == f"user_events:{ue.name('b')}\nuser_events:{ue.name('a')}\n"
     assert data.write_event(0, b"\1\0").value == 6
     assert ue.tracefs.records() == [ue.line("x=0x1 (1)", name="a", dump="01 00")]
     ue.tracefs.write(path, f"!user_events:{ue.name('a')}\n")
@@ -194,8 +187,7 @@ def test_multi_format(ue: UserEvents, pattern: str, words: tuple[int, int, int])
         data.register(ue.name() + " u32 x", flags=2),
         data.register(ue.name() + " u32 x"),
     ]
-    text = pattern.format(ue.name())
-    assert instance.write(instance.path("set_event"), text).errno == ""
+    assert instance.write(instance.path("set_event"), pattern.format(ue.name())).errno == ""
     assert tuple(event.word.value for event in events) == words
 
 
@@ -241,13 +233,12 @@ def test_with_a_trigger(ue: UserEvents) -> None:
     """An event with only a trigger is listed, and cannot be disabled by name."""
     event = ue.event("u16 x")
     path = ue.tracefs.path("set_event")
-    directory = event.directory
-    assert directory.trigger("traceon").errno == ""
+    assert event.directory.trigger("traceon").errno == ""
     assert ue.tracefs.read(path).text == f"user_events:{ue.name()}\n"
     assert ue.tracefs.write(path, f"!user_events:{ue.name()}").errno == ""
-    assert directory.enabled == "0*\n"
+    assert event.directory.enabled == "0*\n"
     assert ue.tracefs.read(path).text == f"user_events:{ue.name()}\n"
-    directory.trigger("!traceon")
+    event.directory.trigger("!traceon")
     assert ue.tracefs.read(path).text == ""
 
 
@@ -257,13 +248,11 @@ def test_with_a_trigger(ue: UserEvents) -> None:
 def test_one_name_in_two_systems(ue: UserEvents, pattern: str) -> None:
     """All events of a name are enabled or disabled, one in each system."""
     instance = create_instance(ue)
-    data = ue.open_data()
-    first = data.register(ue.name() + " u16 x", flags=2)
+    first = ue.event("u16 x", flags=2)
     name = ue.tracefs.status().partition("\n")[0]
-    second = data.register(f"{name} u32 x")
+    second = first.data.register(f"{name} u32 x")
     path = instance.path("set_event")
     if pattern[0] == "!":
         assert instance.write(path, f"*:{name}").errno == ""
     assert instance.write(path, pattern.format(name)).errno == ""
-    expected = (0, 0) if pattern[0] == "!" else (1, 1)
-    assert (first.word.value, second.word.value) == expected
+    assert (first.word.value, second.word.value) == ((0, 0) if pattern[0] == "!" else (1, 1))

@@ -55,8 +55,7 @@ def test_text_flags_refused(ue: UserEvents) -> None:
 @spec("trace_events_user.c:user_reg_get")
 def test_multi_format(ue: UserEvents) -> None:
     """USER_EVENT_REG_MULTI_FORMAT is known since 6.9; before, it is EINVAL."""
-    event = ue.event(flags=MULTI_FORMAT)
-    assert event.errno == ue.dated("multi_format", since="", before="EINVAL")
+    assert ue.event(flags=MULTI_FORMAT).errno == ue.dated("multi_format", since="", before="EINVAL")
 
 
 @case(level="behaviour", profiles="5.18..6.0", switch="print_fmt_generated")
@@ -66,8 +65,7 @@ def test_print_fmt_generated(ue: UserEvents) -> None:
     """The print fmt of an event names its fields; in the first kernels it was empty."""
     ue.event("u8 a")
     print_fmt = print_fmt_of(ue.tracefs.format(ue.name()))
-    printing = '"a=%u", REC->a'
-    assert print_fmt == ue.dated("print_fmt_generated", since=printing, before='""')
+    assert print_fmt == ue.dated("print_fmt_generated", since='"a=%u", REC->a', before='""')
 
 
 @case(level="behaviour", profiles="5.18..6.0", switch="bpf_iter_ignored")

@@ -1,7 +1,6 @@
 """Dated changes of histograms."""
 
 from conformance.cases.case import UserEvents, doc, spec, surface
-from conformance.cases.support.error_log import clear_errors
 
 SPEC = "trace_events_hist.c"
 DOC = "histogram.rst@v6.12: Hist trigger: silent"
@@ -13,7 +12,7 @@ case = surface("dated", SPEC, DOC, level="detail", isolation="global", facilitie
 def test_percent_and_graph(ue: UserEvents) -> None:
     """A value has the modifier .percent: error_log does not blame the word itself."""
     directory = ue.event("u8 a; u8 b").directory
-    clear_errors(ue)
+    ue.tracefs.clear_errors()
     text = "hist:keys=a:vals=b.percent"
     refused = directory.trigger(text).errno
     if refused:
@@ -29,8 +28,7 @@ def test_percent_and_graph(ue: UserEvents) -> None:
 @doc("Hist trigger: .log2 displays a key by its logarithm")
 def test_value_modifiers_refused(ue: UserEvents) -> None:
     """A value cannot be shown by its logarithm: EINVAL; before, it was accepted."""
-    directory = ue.event("u8 a; u8 b").directory
-    errno = directory.trigger("hist:keys=a:vals=b.log2").errno
+    errno = ue.event("u8 a; u8 b").directory.trigger("hist:keys=a:vals=b.log2").errno
     assert errno == ue.dated("value_modifiers_refused", since="EINVAL", before="")
 
 
@@ -39,8 +37,7 @@ def test_value_modifiers_refused(ue: UserEvents) -> None:
 @doc("Hist trigger: .graph displays a value as a bar")
 def test_percent_and_graph_kept(ue: UserEvents) -> None:
     """A value can be shown as a graph; for some releases, it was refused with others."""
-    directory = ue.event("u8 a; u8 b").directory
-    errno = directory.trigger("hist:keys=a:vals=b.graph").errno
+    errno = ue.event("u8 a; u8 b").directory.trigger("hist:keys=a:vals=b.graph").errno
     assert errno == ue.dated("percent_and_graph_kept", since="", before="EINVAL")
 
 
@@ -48,9 +45,7 @@ def test_percent_and_graph_kept(ue: UserEvents) -> None:
 @doc("Hist trigger 'handlers' and 'actions': silent about removal")
 def test_reading_histogram_busy(ue: UserEvents) -> None:
     """A variable that only an action of another histogram reads keeps its own: EBUSY."""
-    data = ue.open_data()
-    for stem in ("e", "other"):
-        data.register(ue.name(stem) + " u8 a; u8 b")
+    ue.register(e="u8 a; u8 b", other="u8 a; u8 b")
     owner, reader = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
     made = ue.name("made")
     assert ue.tracefs.command(f"s:{made} u8 v\n").errno == ""

@@ -23,13 +23,11 @@ def test_buffers_reset_with_events(ue: UserEvents) -> None:
     assert add_eprobe(ue, event=ue.name("kept")).errno == ""
     assert remove_eprobe(ue).errno == ""
     assert add_eprobe(ue, event=ue.name("kept")).errno == ""
-    data = ue.open_data()
-    event = data.register(ue.name())
-    ue.tracefs.enable(ue.name())
+    event = ue.event(enabled=True)
     ue.tracefs.disable(ue.name())
     if ue.profile.has("remote_enable"):
-        data.unregister(event.word)
-    data.close()
+        event.unregister()
+    event.data.close()
     if not ue.profile.has("auto_delete"):
         assert ue.open_data().delete(ue.name(), eventually=True).value == 0
     ue.tracefs.status(eventually=True)
@@ -59,8 +57,7 @@ def test_empty_cpumask_refused(ue: UserEvents) -> None:
     """An empty write to tracing_cpumask is EINVAL; before, it was an empty mask."""
     written = ue.tracefs.write(ue.tracefs.path("tracing_cpumask"), "")
     assert written.errno == ue.dated("empty_cpumask_refused", since="EINVAL", before="")
-    left = ue.dated("empty_cpumask_refused", since="1\n", before="0\n")
-    assert ue.tracefs.processors == left
+    assert ue.tracefs.processors == ue.dated("empty_cpumask_refused", since="1\n", before="0\n")
 
 
 @case(spec="fs/tracefs/inode.c:tracefs_apply_options", switch="remount_keeps_mode")

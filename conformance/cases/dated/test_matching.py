@@ -46,8 +46,7 @@ def test_struct_size_matched(ue: UserEvents) -> None:
 @doc("silent about the error")
 def test_arguments_matched(ue: UserEvents) -> None:
     """A name in use with other fields is EADDRINUSE; before, the existing event was returned."""
-    data = ue.event("u32 a").data
-    again = data.register(ue.name() + " u64 b")
+    again = ue.event("u32 a").data.register(ue.name() + " u64 b")
     assert again.errno == ue.dated("arguments_matched", since="EADDRINUSE", before="")
 
 
@@ -63,8 +62,7 @@ def test_null_arguments_matched(ue: UserEvents) -> None:
 @spec("insert_space_after_semis")
 def test_unspaced_fields_match(ue: UserEvents) -> None:
     """Fields match without a space between them; before 6.10 they did not."""
-    data = ue.event("u32 a;u32 b").data
-    again = data.register(ue.name() + " u32 a;u32 b")
+    again = ue.event("u32 a;u32 b").data.register(ue.name() + " u32 a;u32 b")
     assert again.errno == ue.dated("unspaced_fields_match", since="", before="EADDRINUSE")
 
 
@@ -85,8 +83,7 @@ def test_unreadable_payload_refused(ue: UserEvents) -> None:
 @doc("user_events.rst@v5.18: Writing Data: silent about bad payloads")
 def test_payload_size_checked(ue: UserEvents) -> None:
     """A payload shorter than the fields is EINVAL; in the first kernels it was recorded."""
-    event = ue.event("u16 a", enabled=True)
-    written = event.write(b"\1")
+    written = ue.event("u16 a", enabled=True).write(b"\1")
     assert written.errno == ue.dated("payload_size_checked", since="EINVAL", before="")
 
 
@@ -94,8 +91,7 @@ def test_payload_size_checked(ue: UserEvents) -> None:
 @doc("user_events.rst@v5.18: Writing Data: silent about bad payloads")
 def test_dynamic_fields_validated(ue: UserEvents) -> None:
     """A dynamic field that ends past its record is EFAULT; the first kernels did not check."""
-    event = ue.event("__rel_loc u8[] a", enabled=True)
-    written = event.write(b"\0\0\1\0")
+    written = ue.event("__rel_loc u8[] a", enabled=True).write(b"\0\0\1\0")
     assert written.errno == ue.dated("dynamic_fields_validated", since="EFAULT", before="")
 
 

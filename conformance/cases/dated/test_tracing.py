@@ -41,8 +41,7 @@ def test_ids_reused(ue: UserEvents) -> None:
     assert ue.tracefs.bodies() == ["Unknown type N"]
     ue.tracefs.command("u:next char[2] a\n")
     shown = ue.dated("remote_enable", since="next: a=hi", before="68 69")
-    text = ue.dated("ids_reused", since=shown, before="Unknown type N")
-    assert ue.tracefs.bodies() == [text]
+    assert ue.tracefs.bodies() == [ue.dated("ids_reused", since=shown, before="Unknown type N")]
 
 
 # Fatal for the buffer: tracing_on does not enable it again.
@@ -54,10 +53,8 @@ def test_long_records_kept(ue: UserEvents) -> None:
     long, short = ue.event("struct s a 4064", name="long", enabled=True), ue.event("u8 a")
     ue.tracefs.enable(ue.name())
     ue.tracefs.clear_trace()
-    assert long.write(bytes(4064)).value == 4068
-    assert short.write(b"A").value == 5
-    line = ue.line("a='A'(65)", dump="41")
-    kept = ue.bug("long-record-stops-buffer", fixed=[line], present=[])
+    assert (long.write(bytes(4064)).value, short.write(b"A").value) == (4068, 5)
+    kept = ue.bug("long-record-stops-buffer", fixed=[ue.line("a='A'(65)", dump="41")], present=[])
     assert ue.tracefs.records(ue.name())[-1:] == kept
 
 
@@ -65,8 +62,7 @@ def test_long_records_kept(ue: UserEvents) -> None:
 @spec("trace_events_filter.c:filter_assign_type; print_fields")
 def test_cpumasks_typed(ue: UserEvents) -> None:
     """A dynamic cpumask_t prints as <INVALID-TYPE>; before, as bytes."""
-    event = ue.event("__data_loc cpumask_t a", enabled=True)
-    event.write(b"\x0c\0\2\0" + b"\1\2")
+    ue.event("__data_loc cpumask_t a", enabled=True).write(b"\x0c\0\2\0" + b"\1\2")
     text = ue.dated("cpumasks_typed", since="<INVALID-TYPE>", before="01,02")
     assert ue.tracefs.records() == [f"{ue.name()}: a={text}"]
 
@@ -87,8 +83,7 @@ def test_deleted_files_refused(ue: UserEvents) -> None:
 @doc("silent; events are viewed with ftrace")
 def test_unprintable_text_as_hex(ue: UserEvents) -> None:
     """A dynamic string with an unprintable byte prints unchanged; later as dots and hex."""
-    event = ue.event("__data_loc char[] a", enabled=True)
-    event.write(b"\x0c\0\4\0" + b"a\1b\0")
+    ue.event("__data_loc char[] a", enabled=True).write(b"\x0c\0\4\0" + b"a\1b\0")
     text = ue.dated("unprintable_text_as_hex", since="a.b. (61:01:62:00)", before="a\1b")
     assert ue.tracefs.records() == [f"{ue.name()}: a={text}"]
 
@@ -100,8 +95,7 @@ def test_unprintable_text_as_hex(ue: UserEvents) -> None:
 @spec("print_fields: size 8")
 def test_long_values_as_symbols(ue: UserEvents) -> None:
     """The kernel's start address prints in digits, like any other 64-bit value."""
-    event = ue.event("u64 a", enabled=True)
-    event.write(b"\0\0\0\x81\xff\xff\xff\xff")
+    ue.event("u64 a", enabled=True).write(b"\0\0\0\x81\xff\xff\xff\xff")
     assert ue.tracefs.records() == [f"{ue.name()}: a=0xffffffff81000000 (-2130706432)"]
 
 
@@ -110,8 +104,7 @@ def test_long_values_as_symbols(ue: UserEvents) -> None:
 @doc("silent; events are viewed with ftrace")
 def test_long_lines_marked(ue: UserEvents) -> None:
     """A record too long for a line has an empty one, marked [LINE TOO BIG] by later kernels."""
-    event = ue.event("struct s a 2000", enabled=True)
-    event.write(bytes(2000))
+    ue.event("struct s a 2000", enabled=True).write(bytes(2000))
     shown = ue.tracefs.read(TRACE, View.RECORDS).text.splitlines()
     marked = ue.dated("long_lines_marked", since=["line: [LINE TOO BIG]"], before=[])
     assert shown == ["entries: 1/1", "task 1 dump: ", *marked]

@@ -66,15 +66,13 @@ def test_delete(ue: UserEvents, fields: str, command: str) -> None:
     ("empty_name", "-: u32 a; u64 b\n", MATCHED, "EINVAL", "EINVAL"),
     ("bang_empty_name", "!u: {} u32 a; u64 b\n", MATCHED, "EINVAL", "EINVAL"),
 )
-def test_delete_nothing(
-    ue: UserEvents, command: str, switch: str, errno: str, errno_before: str
-) -> None:
+def test_delete_nothing(ue: UserEvents, command: str, switch: str, errno: str, before: str) -> None:
     """A deletion that matches no event fails with ENOENT, a malformed one with EINVAL."""
     shown = "u:" + ue.name() + " u32 a; u64 b\n"
     ue.tracefs.command(shown)
     found = ue.tracefs.command(command.format(ue.name()))
-    assert found.errno == ue.dated(switch, since=errno, before=errno_before)
-    left = ue.dated(switch, since=shown, before=shown if errno_before else "")
+    assert found.errno == ue.dated(switch, since=errno, before=before)
+    left = ue.dated(switch, since=shown, before=shown if before else "")
     assert ue.tracefs.dynamic_events() == left
 
 
@@ -86,8 +84,7 @@ def test_delete_busy(ue: UserEvents) -> None:
     ue.tracefs.enable(name)
     assert ue.tracefs.command("-:" + name + "\n").errno == "EBUSY"
     ue.tracefs.disable(name)
-    data = ue.open_data()
-    data.register(name)
+    ue.open_data().register(name)
     assert ue.tracefs.command("-:" + name + "\n").errno == "EBUSY"
     assert ue.tracefs.dynamic_events() == "u:" + name + "\n"
 
@@ -95,11 +92,10 @@ def test_delete_busy(ue: UserEvents) -> None:
 @case(doc="Deleting: delete succeeds once no references are left")
 def test_delete_when_idle(ue: UserEvents) -> None:
     """An event can be deleted as soon as its last reference is dropped."""
-    name = ue.name()
-    ue.tracefs.command("u:" + name + "\n")
-    ue.tracefs.enable(name)
-    ue.tracefs.disable(name)
-    assert ue.tracefs.command("-:" + name + "\n").errno == ""
+    ue.tracefs.command("u:" + ue.name() + "\n")
+    ue.tracefs.enable(ue.name())
+    ue.tracefs.disable(ue.name())
+    assert ue.tracefs.command("-:" + ue.name() + "\n").errno == ""
     assert ue.tracefs.status() == ""
 
 
@@ -179,10 +175,7 @@ def test_truncate_one_reference(ue: UserEvents, holder: str) -> None:
     ue.tracefs.command("u:idle\n")
     data = ue.open_data()
     event = data.register("busy")
-    if holder == "word":
-        data.close()
-    else:
-        data.unregister(event.word)
+    data.close() if holder == "word" else data.unregister(event.word)
     assert ue.tracefs.command("u:new\n", os.O_WRONLY | os.O_TRUNC).errno == "EBUSY"
     assert ue.tracefs.dynamic_events(whole=True) == "u:idle\nu:busy\n"
 

@@ -124,8 +124,7 @@ def test_existing_different(ue: UserEvents, again: str, flagged: bool) -> None:
     ue.tracefs.command("u:" + ue.name() + " u32 a\n")
     unlike = ue.dated("arguments_matched", since="EADDRINUSE", before="")
     refused = ue.dated("text_flags_refused", since="EINVAL", before=unlike)
-    found = ue.tracefs.command(again.format(ue.name()))
-    assert found.errno == (refused if flagged else unlike)
+    assert ue.tracefs.command(again.format(ue.name())).errno == (refused if flagged else unlike)
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
 
 
@@ -135,8 +134,7 @@ def test_existing_different(ue: UserEvents, again: str, flagged: bool) -> None:
 def test_existing_registration(ue: UserEvents) -> None:
     """A command for an event that a program registered succeeds, but does not make it persist."""
     event = ue.event("u32 a")
-    text = "u:" + ue.name() + " u32 a\n"
-    assert ue.tracefs.command(text).errno == ""
+    assert ue.tracefs.command("u:" + ue.name() + " u32 a\n").errno == ""
     event.unregister()
     event.data.close()
     assert ue.tracefs.dynamic_events(eventually=True) == ""
@@ -162,8 +160,7 @@ def test_refused(ue: UserEvents, command: str, ignored: str) -> None:
     """Text that is no command or defines no event fails with EINVAL and creates nothing."""
     # The event created where flags are cut off and ignored.
     lines = ue.dated("text_flags_refused", since="", before=ignored.format(ue.name()))
-    found = ue.tracefs.command(command.format(ue.name()))
-    assert found.errno == ("" if lines else "EINVAL")
+    assert ue.tracefs.command(command.format(ue.name())).errno == ("" if lines else "EINVAL")
     assert ue.tracefs.dynamic_events() == lines
 
 

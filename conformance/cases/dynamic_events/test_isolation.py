@@ -54,8 +54,7 @@ def test_own_directory(ue: UserEvents, name: str) -> None:
     text = ue.tracefs.format(name)
     assert text.startswith(f"name: {name}\nID: N\n")
     field = "\n\n\tfield:u16 mine;\toffset:8;\tsize:2;\tsigned:0;\n\n"
-    printing = '"mine=%u", REC->mine'
-    print_fmt = ue.dated("print_fmt_generated", since=printing, before='""')
+    print_fmt = ue.dated("print_fmt_generated", since='"mine=%u", REC->mine', before='""')
     assert text.endswith(f"{field}print fmt: {print_fmt}\n")
     assert ue.tracefs.dynamic_events(whole=True) == f"u:{name} u16 mine\n"
     assert whole_status(ue) == ue.status_line(1, name) + "\nActive: 1\nBusy: 0\n"
@@ -105,8 +104,7 @@ def test_system_in_the_name(ue: UserEvents) -> None:
 def test_path_in_the_name(ue: UserEvents, before: str) -> None:
     """A path as a name creates no directory in its own or the other system."""
     name = f"{before}{ue.name()}"
-    data = ue.event().data
-    refused = data.register(f"{name} u32 a").errno
+    refused = ue.event().data.register(f"{name} u32 a").errno
     assert refused == ue.bug("event-name-slash", fixed="EINVAL", present="")
     assert ue.tracefs.enabled(ue.name(), system="sched").errno == "ENOENT"
     second = "" if refused else f"u:{name} u32 a\n"

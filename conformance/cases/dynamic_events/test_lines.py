@@ -89,8 +89,7 @@ def test_long_write(ue: UserEvents) -> None:
     """A write may exceed the line limit as long as each of its lines is short."""
     lines = ["u:" + (ue.name() + stem).rjust(2000) + "\n" for stem in "abcde"]
     assert ue.tracefs.command("".join(lines)).value == 10015
-    shown = ue.tracefs.dynamic_events().replace(ue.name(), "")
-    assert shown == "u:a\nu:b\nu:c\nu:d\nu:e\n"
+    assert ue.tracefs.dynamic_events().replace(ue.name(), "") == "u:a\nu:b\nu:c\nu:d\nu:e\n"
 
 
 @case(spec="trace_parse_run_command; trace_events_user.c:user_event_parse", tier="full")

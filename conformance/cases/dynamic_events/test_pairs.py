@@ -49,12 +49,11 @@ LONGEST = 4096
 
 def run(ue: UserEvents, command: str, errors: tuple[str, ...]) -> str:
     """Errno of a write of one line."""
-    process = ue.process
-    file = File(process, DYNAMIC_EVENTS, os.O_RDONLY if "read-only" in errors else os.O_WRONLY)
+    file = File(ue.process, DYNAMIC_EVENTS, os.O_RDONLY if "read-only" in errors else os.O_WRONLY)
     if "permission" in errors:
-        process.setuid()
+        ue.process.setuid()
     line = command.ljust(LONGEST) if "too-long" in errors else command
-    there = process.place(line.encode())
+    there = ue.process.place(line.encode())
     return file.write_at(there, len(line) + (1 if "unreadable" in errors else 0)).errno
 
 
@@ -105,9 +104,8 @@ def test_pairs_of_deletion(ue: UserEvents, first: str, second: str, errno: str) 
 )
 def test_read_in_pieces(ue: UserEvents, length: int, errno: str) -> None:
     """A line longer than the buffer is rejected before the bytes after the buffer are read."""
-    process = ue.process
-    file = File(process, DYNAMIC_EVENTS, os.O_WRONLY)
-    there = process.place(b"#" * length)
+    file = File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)
+    there = ue.process.place(b"#" * length)
     assert file.write_at(there, length + 8).errno == errno
 
 
@@ -115,9 +113,8 @@ def test_read_in_pieces(ue: UserEvents, length: int, errno: str) -> None:
 @variants(("first-piece", 100, ""), ("second-piece", 4090, "u:{}\n"))
 def test_piece_by_piece(ue: UserEvents, comment: int, created: str) -> None:
     """The lines of a buffer run before the next is read: EFAULT, and created events stay."""
-    process = ue.process
-    file = File(process, DYNAMIC_EVENTS, os.O_WRONLY)
+    file = File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)
     lines = f"u:{ue.name()}\n".encode() + b"#" * (comment - 1) + b"\n"
-    there = process.place(lines)
+    there = ue.process.place(lines)
     assert file.write_at(there, len(lines) + 8).errno == "EFAULT"
     assert ue.tracefs.dynamic_events() == created.format(ue.name())

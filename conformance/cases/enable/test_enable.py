@@ -30,8 +30,7 @@ def test_every_change(ue: UserEvents) -> None:
 def test_twice(ue: UserEvents) -> None:
     """Enabling an enabled event succeeds and adds nothing: one disable clears the bit."""
     word = ue.event(bit=1).word
-    assert ue.tracefs.enable(ue.name()).value == 2
-    assert ue.tracefs.enable(ue.name()).value == 2
+    assert (ue.tracefs.enable(ue.name()).value, ue.tracefs.enable(ue.name()).value) == (2, 2)
     assert word.value == 2
     assert ue.tracefs.disable(ue.name()).value == 2
     assert word.value == 0
@@ -85,15 +84,14 @@ def test_restored_by_each_listener(ue: UserEvents) -> None:
 @doc("Unregistering: the process is no longer interested in updates of the event")
 def test_after_unregister(ue: UserEvents) -> None:
     """An unregistered word no longer changes; other bits still follow the event."""
-    data = ue.open_data()
-    word = data.register(ue.name(), bit=0).word
-    data.register(ue.name(), bit=1, word=word)
-    data.unregister(word, bit=0)
+    event = ue.event(bit=0)
+    event.data.register(ue.name(), bit=1, word=event.word)
+    event.unregister()
     ue.tracefs.enable(ue.name())
-    assert word.value == 2
-    ue.process.store(word.address, b"\xff\xff\xff\xff")
+    assert event.word.value == 2
+    ue.process.store(event.word.address, b"\xff\xff\xff\xff")
     ue.tracefs.disable(ue.name())
-    assert word.value == 0xFFFFFFFD
+    assert event.word.value == 0xFFFFFFFD
 
 
 GUARD = b"\xa5" * 8
@@ -116,8 +114,7 @@ def test_bit_of_32(ue: UserEvents, bit: int) -> None:
 @variants(*range(64))
 def test_bit_of_64(ue: UserEvents, bit: int) -> None:
     """Enabling sets only the registered bit of an 8-byte word; disabling clears only that bit."""
-    data = ue.open_data()
-    word = data.register(ue.name(), bit=bit, word=ue.process.word(8)).word
+    word = ue.open_data().register(ue.name(), bit=bit, word=ue.process.word(8)).word
     assert word.value == 0
     ue.tracefs.enable(ue.name())
     assert word.value == 1 << bit
@@ -140,8 +137,7 @@ def test_neighbours(ue: UserEvents, size: int, offset: int, bit: int, enabled: b
     data = ue.open_data()
     word = data.register(ue.name(), bit=bit, word=ue.process.word(size, offset=offset)).word
     ue.tracefs.enable(ue.name())
-    around = ue.process.load(word.address - 8, size + 16).data
-    assert around == b"\xa5" * 8 + enabled + b"\xa5" * 8
+    assert ue.process.load(word.address - 8, size + 16).data == b"\xa5" * 8 + enabled + b"\xa5" * 8
     ue.tracefs.disable(ue.name())
     assert ue.process.load(word.address - 8, size + 16).data == GUARD + bytes(size) + GUARD
 
@@ -182,15 +178,12 @@ def test_place_in_page(ue: UserEvents, size: int, place: int) -> None:
     ("8.clear", 8, 40, 0, 0x10000000000),
     ("8.others", 8, 63, 0x7FFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF),
 )
-def test_set_at_registration(
-    ue: UserEvents, size: int, bit: int, preset: int, registered: int
-) -> None:
+def test_set_at_registration(ue: UserEvents, size: int, bit: int, old: int, new: int) -> None:
     """Registering an enabled event sets the registered bit at once, and no other bit."""
-    data = ue.event().data
-    ue.tracefs.enable(ue.name())
-    word = ue.process.word(size, value=preset)
+    data = ue.event(enabled=True).data
+    word = ue.process.word(size, value=old)
     data.register(ue.name(), bit=bit, word=word)
-    assert word.value == registered
+    assert word.value == new
 
 
 @case(doc="Registering: enable_bit reflects the status of the event at enable_addr")
@@ -201,29 +194,25 @@ def test_set_at_registration(
     ("8.low", 8, 7, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF7F),
     ("8.high", 8, 32, 0xFFFFFFFFFFFFFFFF, 0xFFFFFFFEFFFFFFFF),
 )
-def test_cleared_at_registration(
-    ue: UserEvents, size: int, bit: int, preset: int, registered: int
-) -> None:
+def test_cleared_at_registration(ue: UserEvents, size: int, bit: int, old: int, new: int) -> None:
     """Registering a disabled event clears the registered bit at once, and no other bit."""
     data = ue.open_data()
-    word = ue.process.word(size, value=preset)
+    word = ue.process.word(size, value=old)
     data.register(ue.name(), bit=bit, word=word)
-    assert word.value == registered
+    assert word.value == new
 
 
 @case(spec="user_event_enabler_create", level="behaviour", tier="full")
 @doc("Unregistering: ends updates of the bit; silent about its last value")
 def test_again_after_unregister(ue: UserEvents) -> None:
     """A word registered again for an enabled event is set again and followed again."""
-    data = ue.open_data()
-    word = data.register(ue.name(), bit=2).word
-    ue.tracefs.enable(ue.name())
-    data.unregister(word, bit=2)
-    assert word.value == 0
-    data.register(ue.name(), bit=2, word=word)
-    assert word.value == 4
+    event = ue.event(bit=2, enabled=True)
+    event.unregister()
+    assert event.word.value == 0
+    event.data.register(ue.name(), bit=2, word=event.word)
+    assert event.word.value == 4
     ue.tracefs.disable(ue.name())
-    assert word.value == 0
+    assert event.word.value == 0
 
 
 @case(spec="user_event_enabler_create: user_event_mm_fault_in and retry")

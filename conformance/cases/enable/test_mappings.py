@@ -14,10 +14,9 @@ READ_ONLY = 1
 @case(tier="quick")
 def test_moved(ue: UserEvents) -> None:
     """After mremap the kernel follows the registered address, which is unmapped, not the word."""
-    process = ue.process
     data = ue.open_data()
-    old = data.register(ue.name(), bit=3, word=process.word_at(process.map())).word
-    new = process.word_at(move(process, old.address), value=None)
+    old = data.register(ue.name(), bit=3, word=ue.process.word_at(ue.process.map())).word
+    new = ue.process.word_at(move(ue.process, old.address), value=None)
     assert ue.tracefs.enable(ue.name()).value == 2
     assert new.wait() == 0
     assert data.unregister(old, bit=3).errno == "EFAULT"
@@ -27,25 +26,22 @@ def test_moved(ue: UserEvents) -> None:
 @case(spec="user_event_enabler_write")
 def test_moved_while_set(ue: UserEvents) -> None:
     """A bit set before mremap stays set at the new address for good."""
-    process = ue.process
-    old = ue.open_data().register(ue.name(), bit=3, word=process.word_at(process.map())).word
+    old = ue.open_data().register(ue.name(), bit=3, word=ue.process.word_at(ue.process.map())).word
     ue.tracefs.enable(ue.name())
-    new = process.word_at(move(process, old.address), value=None)
+    new = ue.process.word_at(move(ue.process, old.address), value=None)
     ue.tracefs.disable(ue.name())
     assert new.wait() == 8
-    again = ue.open_data().register(ue.name(), bit=3, word=new)
-    assert (again.errno, new.value) == ("", 0)
+    assert (ue.open_data().register(ue.name(), bit=3, word=new).errno, new.value) == ("", 0)
 
 
 @case(spec="user_event_enabler_write")
 def test_moved_here(ue: UserEvents) -> None:
     """Memory that mremap places at a registered address is updated; its other bits are kept."""
-    process = ue.process
-    word = ue.open_data().register(ue.name(), bit=0, word=process.word_at(process.map())).word
-    other = process.map()
-    process.store(other, b"\xf0\0\0\x80")
-    process.unmap(word.address)
-    move_to(process, other, word.address)
+    word = ue.open_data().register(ue.name(), bit=0, word=ue.process.word_at(ue.process.map())).word
+    other = ue.process.map()
+    ue.process.store(other, b"\xf0\0\0\x80")
+    ue.process.unmap(word.address)
+    move_to(ue.process, other, word.address)
     ue.tracefs.enable(ue.name())
     assert word.value == 0x800000F1
     ue.tracefs.disable(ue.name())
@@ -56,11 +52,10 @@ def test_moved_here(ue: UserEvents) -> None:
 @variants(("private", False, 0), ("shared", True, 16))
 def test_discarded(ue: UserEvents, shared: bool, seen: int) -> None:
     """MADV_DONTNEED loses a bit in private memory until the next change; shared memory keeps it."""
-    process = ue.process
-    page = process.map(shared=shared)
-    word = ue.open_data().register(ue.name(), bit=4, word=process.word_at(page)).word
+    page = ue.process.map(shared=shared)
+    word = ue.open_data().register(ue.name(), bit=4, word=ue.process.word_at(page)).word
     ue.tracefs.enable(ue.name())
-    discard(process, page)
+    discard(ue.process, page)
     assert word.value == seen
     ue.tracefs.disable(ue.name())
     ue.tracefs.enable(ue.name())
@@ -71,11 +66,10 @@ def test_discarded(ue: UserEvents, shared: bool, seen: int) -> None:
 @doc("Status: the kernel updates the registered bit as tools attach and detach")
 def test_discarded_often(ue: UserEvents) -> None:
     """Each change faults the discarded page in again, a dozen times in a row."""
-    process = ue.process
-    page = process.map()
-    word = ue.open_data().register(ue.name(), bit=4, word=process.word_at(page)).word
+    page = ue.process.map()
+    word = ue.open_data().register(ue.name(), bit=4, word=ue.process.word_at(page)).word
     for _ in range(12):
-        discard(process, page)
+        discard(ue.process, page)
         ue.tracefs.enable(ue.name())
         assert word.wait() == 16
         ue.tracefs.disable(ue.name())
@@ -100,12 +94,11 @@ def test_discarded_behind_others(ue: UserEvents) -> None:
 @case(spec="user_events_ioctl_unreg", doc="Unregistering: silent about memory that went away")
 def test_discarded_then_unregistered(ue: UserEvents) -> None:
     """A word in a discarded page can be unregistered: the page is faulted in."""
-    process = ue.process
     data = ue.open_data()
-    page = process.map()
-    word = data.register(ue.name(), bit=4, word=process.word_at(page)).word
+    page = ue.process.map()
+    word = data.register(ue.name(), bit=4, word=ue.process.word_at(page)).word
     ue.tracefs.enable(ue.name())
-    discard(process, page)
+    discard(ue.process, page)
     assert data.unregister(word, bit=4).value == 0
     ue.tracefs.disable(ue.name())
     ue.tracefs.enable(ue.name())
@@ -165,10 +158,9 @@ def test_file_of_two_events(ue: UserEvents) -> None:
 @doc("Status: the kernel updates the registered bit; silent about two words in the same memory")
 def test_file_mapped_twice(ue: UserEvents) -> None:
     """A word mapped at two addresses is two words: each can be registered and unregistered."""
-    process = ue.process
-    file = memory_file(process)
-    one = process.word_at(file.map(), value=None)
-    two = process.word_at(file.map(), value=None)
+    file = memory_file(ue.process)
+    one = ue.process.word_at(file.map(), value=None)
+    two = ue.process.word_at(file.map(), value=None)
     data = ue.open_data()
     assert data.register(ue.name(), bit=1, word=one).errno == ""
     assert data.register(ue.name("b"), bit=1, word=two).errno == ""
@@ -181,14 +173,12 @@ def test_file_mapped_twice(ue: UserEvents) -> None:
 @case(doc="Status: the kernel updates the registered bit; silent about mapped files")
 def test_file_private(ue: UserEvents) -> None:
     """A word in a private file mapping is copied on write: the file does not change."""
-    process = ue.process
-    file = memory_file(process)
-    shared = process.word_at(file.map(), value=0x70)
-    own = process.word_at(file.map(shared=False), value=None)
+    file = memory_file(ue.process)
+    shared = ue.process.word_at(file.map(), value=0x70)
+    own = ue.process.word_at(file.map(shared=False), value=None)
     word = ue.open_data().register(ue.name(), bit=0, word=own).word
     ue.tracefs.enable(ue.name())
-    assert word.value == 0x71
-    assert shared.value == 0x70
+    assert (word.value, shared.value) == (0x71, 0x70)
 
 
 @case(spec="user_event_mm_fault_in", bug="enomem-for-bad-address")
@@ -196,8 +186,7 @@ def test_file_private(ue: UserEvents) -> None:
 @variants({"shared": True, "private": False})
 def test_file_end(ue: UserEvents, shared: bool) -> None:
     """Registering a word past the end of its file is EFAULT; one in the last bytes is followed."""
-    file = memory_file(ue.process)
-    page = file.map(pages=2, shared=shared)
+    page = memory_file(ue.process).map(pages=2, shared=shared)
     data = ue.open_data()
     errno = ue.bug("enomem-for-bad-address", fixed="EFAULT", present="ENOMEM")
     assert data.register(ue.name(), enable_addr=page + PAGE).errno == errno
@@ -213,8 +202,7 @@ def test_file_cut(ue: UserEvents, shared: bool) -> None:
     """A change while the file is too short is lost; the next one after it has grown is seen."""
     file = memory_file(ue.process)
     word = ue.process.word_at(file.map(shared=shared), value=None)
-    data = ue.open_data()
-    data.register(ue.name(), bit=2, word=word)
+    ue.open_data().register(ue.name(), bit=2, word=word)
     file.truncate(0)
     assert ue.tracefs.enable(ue.name()).value == 2
     assert ue.process.load(word.address, 4).errno == "EFAULT"
@@ -229,27 +217,24 @@ def test_file_cut(ue: UserEvents, shared: bool) -> None:
 @variants(("shared", True, b"\x41\0\0\0"), ("private", False, b"\x40\0\0\0"))
 def test_address_reused_by_file(ue: UserEvents, shared: bool, seen: bytes) -> None:
     """A shared file mapping placed over a registered word is updated by the next change."""
-    process = ue.process
-    file = memory_file(process)
+    file = memory_file(ue.process)
     elsewhere = file.map()
-    process.store(elsewhere, b"\x40\0\0\0")
-    word = ue.open_data().register(ue.name(), word=process.word_at(process.map())).word
-    process.unmap(word.address)
+    ue.process.store(elsewhere, b"\x40\0\0\0")
+    word = ue.open_data().register(ue.name(), word=ue.process.word_at(ue.process.map())).word
+    ue.process.unmap(word.address)
     file.map(word.address, shared=shared)
     ue.tracefs.enable(ue.name())
     assert word.wait() == 0x41
-    assert process.load(elsewhere, 4).data == seen
+    assert ue.process.load(elsewhere, 4).data == seen
 
 
 @case
 def test_address_reused_shared(ue: UserEvents) -> None:
     """Shared memory mapped over a registered word is updated for all processes that map it."""
-    process = ue.process
-    word = ue.open_data().register(ue.name(), word=process.word_at(process.map())).word
-    process.unmap(word.address)
-    process.map_again(word.address, shared=True)
-    child = ue.fork(process)
-    copy = child.word_at(word.address, value=0x40)
+    word = ue.open_data().register(ue.name(), word=ue.process.word_at(ue.process.map())).word
+    ue.process.unmap(word.address)
+    ue.process.map_again(word.address, shared=True)
+    copy = ue.fork(ue.process).word_at(word.address, value=0x40)
     ue.tracefs.enable(ue.name())
     assert word.wait() == 0x41
     assert copy.value == 0x41
@@ -258,15 +243,14 @@ def test_address_reused_shared(ue: UserEvents) -> None:
 @case
 def test_address_reused_read_only(ue: UserEvents) -> None:
     """A read-only file mapping placed over a registered word is not written."""
-    process = ue.process
-    file = memory_file(process)
-    word = ue.open_data().register(ue.name(), word=process.word_at(process.map())).word
-    process.unmap(word.address)
+    file = memory_file(ue.process)
+    word = ue.open_data().register(ue.name(), word=ue.process.word_at(ue.process.map())).word
+    ue.process.unmap(word.address)
     file.map(word.address, protection=READ_ONLY)
     assert ue.tracefs.enable(ue.name()).value == 2
     assert word.wait() == 0
     ue.tracefs.disable(ue.name())
-    process.unmap(word.address)
+    ue.process.unmap(word.address)
     file.map(word.address)
     ue.tracefs.enable(ue.name())
     assert word.wait() == 1
@@ -303,10 +287,9 @@ def test_rights_given_up(ue: UserEvents, touched: bool) -> None:
 @case
 def test_fork_unmapped(ue: UserEvents) -> None:
     """A child that unmaps its copy of the word does not affect its parent."""
-    process = ue.process
-    page = process.map()
-    word = ue.open_data().register(ue.name(), bit=3, word=process.word_at(page)).word
-    child = ue.fork(process)
+    page = ue.process.map()
+    word = ue.open_data().register(ue.name(), bit=3, word=ue.process.word_at(page)).word
+    child = ue.fork(ue.process)
     child.unmap(page)
     ue.tracefs.enable(ue.name())
     assert word.wait() == 8
@@ -322,11 +305,9 @@ def test_fork_unmapped(ue: UserEvents) -> None:
 def test_fork_at_4_mod_8(ue: UserEvents, bit: int, seen: int) -> None:
     """In parent and child, a word in the upper half of an 8-byte unit is followed."""
     word = ue.open_data().register(ue.name(), bit=bit, word=ue.process.word(offset=4)).word
-    child = ue.fork(ue.process)
-    copy = child.word_at(word.address, value=None)
+    copy = ue.fork(ue.process).word_at(word.address, value=None)
     ue.tracefs.enable(ue.name())
-    assert word.wait() == seen
-    assert copy.wait() == seen
+    assert (word.wait(), copy.wait()) == (seen, seen)
     ue.tracefs.disable(ue.name())
     assert (word.value, copy.value) == (0, 0)
 

@@ -4,6 +4,7 @@ from conformance.cases.case import UserEvents, doc, spec, surface, variants
 
 SPEC = "user_events_ioctl_unreg: current->user_event_mm"
 DOC = "Unregistering: fork() retains registered events; each process unregisters its own"
+CHANGES = "Status: the kernel updates the registered bit; silent about memory that changes"
 case = surface("enable", SPEC, DOC, level="contract", profiles="6.4..", tier="full")
 
 READ_ONLY, READ_WRITE = 1, 3
@@ -32,24 +33,19 @@ def test_outlives_the_process(ue: UserEvents) -> None:
     first.open_data().register(ue.name())
     ue.tracefs.enable(ue.name())
     first.exit()
-    word = ue.event(bit=6).word
-    assert word.value == 64
+    assert ue.event(bit=6).word.value == 64
 
 
 @case(spec="user_event_mm_dup, user_event_enabler_fault_fixup", tier="quick")
 @variants((4, 0, 1), (8, 63, 0x8000000000000000))
 def test_fork_follows(ue: UserEvents, size: int, bit: int, enabled: int) -> None:
     """After fork both copies of the word are updated, although their page is copy-on-write."""
-    data = ue.open_data()
-    word = data.register(ue.name(), bit=bit, word=ue.process.word(size)).word
-    child = ue.fork(ue.process)
-    copy = child.word_at(word.address, size, value=None)
+    word = ue.open_data().register(ue.name(), bit=bit, word=ue.process.word(size)).word
+    copy = ue.fork(ue.process).word_at(word.address, size, value=None)
     ue.tracefs.enable(ue.name())
-    assert word.wait() == enabled
-    assert copy.wait() == enabled
+    assert (word.wait(), copy.wait()) == (enabled, enabled)
     ue.tracefs.disable(ue.name())
-    assert word.wait() == 0
-    assert copy.wait() == 0
+    assert (word.wait(), copy.wait()) == (0, 0)
 
 
 @case(spec="user_event_mm_dup", tier="quick")
@@ -74,8 +70,7 @@ def test_fork_of_several_words(ue: UserEvents) -> None:
 def test_fork_touched(ue: UserEvents) -> None:
     """Once both sides have written to the page after fork, updates are immediate."""
     word = ue.event(bit=1).word
-    child = ue.fork(ue.process)
-    copy = child.word_at(word.address, value=0x10)
+    copy = ue.fork(ue.process).word_at(word.address, value=0x10)
     ue.process.store(word.address, b"\x20\0\0\0")
     ue.tracefs.enable(ue.name())
     assert (word.value, copy.value) == (0x22, 0x12)
@@ -85,12 +80,10 @@ def test_fork_touched(ue: UserEvents) -> None:
 def test_fork_while_enabled(ue: UserEvents) -> None:
     """A child of a process with an enabled event inherits the set bit and sees it cleared."""
     word = ue.event(bit=4, enabled=True).word
-    child = ue.fork(ue.process)
-    copy = child.word_at(word.address, value=None)
+    copy = ue.fork(ue.process).word_at(word.address, value=None)
     assert copy.value == 16
     ue.tracefs.disable(ue.name())
-    assert copy.wait() == 0
-    assert word.wait() == 0
+    assert (copy.wait(), word.wait()) == (0, 0)
 
 
 @case
@@ -101,20 +94,17 @@ def test_fork_child_unregisters(ue: UserEvents) -> None:
     copy = child.word_at(event.word.address, value=0)
     assert event.data.of(child).unregister(copy, bit=2).value == 0
     event.enable()
-    assert event.word.wait() == 4
-    assert copy.wait() == 0
+    assert (event.word.wait(), copy.wait()) == (4, 0)
 
 
 @case
 def test_fork_parent_unregisters(ue: UserEvents) -> None:
     """A word that the parent unregisters is no longer followed there, but still in its child."""
     event = ue.event(bit=2)
-    child = ue.fork(ue.process)
-    copy = child.word_at(event.word.address, value=0)
+    copy = ue.fork(ue.process).word_at(event.word.address, value=0)
     assert event.data.unregister(event.word, bit=2).value == 0
     event.enable()
-    assert copy.wait() == 4
-    assert event.word.wait() == 0
+    assert (copy.wait(), event.word.wait()) == (4, 0)
 
 
 @case(spec="user_event_mm_remove")
@@ -122,8 +112,7 @@ def test_fork_parent_exits(ue: UserEvents) -> None:
     """A child's word is followed after its parent has exited."""
     parent = ue.new_process()
     word = parent.open_data().register(ue.name(), bit=7).word
-    child = ue.fork(parent)
-    copy = child.word_at(word.address, value=None)
+    copy = ue.fork(parent).word_at(word.address, value=None)
     parent.exit()
     ue.tracefs.enable(ue.name())
     assert copy.wait() == 128
@@ -141,8 +130,7 @@ def test_fork_before_registration(ue: UserEvents) -> None:
     data.of(child).register(ue.name("child"), bit=1, word=copy)
     ue.tracefs.enable(ue.name("parent"))
     ue.tracefs.enable(ue.name("child"))
-    assert word.wait() == 1
-    assert copy.wait() == 2
+    assert (word.wait(), copy.wait()) == (1, 2)
 
 
 @case(spec="user_event_enabler_write: by address space and address", level="behaviour")
@@ -164,8 +152,7 @@ def test_shared_mapping(ue: UserEvents) -> None:
     assert word.wait() == 8
 
 
-@case(spec="user_event_enabler_fault_fixup: the fault fails", level="behaviour")
-@doc("Status: the kernel updates the registered bit; silent about memory that changes")
+@case(spec="user_event_enabler_fault_fixup: the fault fails", doc=CHANGES, level="behaviour")
 def test_unmapped(ue: UserEvents) -> None:
     """Enabling after munmap succeeds, maps nothing, and still updates older and newer words."""
     data = ue.open_data()
@@ -180,9 +167,8 @@ def test_unmapped(ue: UserEvents) -> None:
     assert ue.tracefs.enabled(ue.name()).text == "1\n"
 
 
-@case(level="behaviour", tier="quick")
+@case(doc=CHANGES, level="behaviour", tier="quick")
 @spec("user_event_enabler_fault_fixup: tried at the next change")
-@doc("Status: the kernel updates the registered bit; silent about memory that changes")
 def test_mapped_again(ue: UserEvents) -> None:
     """New memory mapped at the address of a registered word is updated."""
     data = ue.open_data()
@@ -197,9 +183,8 @@ def test_mapped_again(ue: UserEvents) -> None:
     assert word.value == 0
 
 
-@case(level="behaviour", tier="quick")
+@case(doc=CHANGES, level="behaviour", tier="quick")
 @spec("user_event_enabler_fault_fixup: tried at the next change")
-@doc("Status: the kernel updates the registered bit; silent about memory that changes")
 def test_unmapped_then_mapped_again(ue: UserEvents) -> None:
     """A change that found no memory mapped has no lasting effect: the next one is followed."""
     data = ue.open_data()

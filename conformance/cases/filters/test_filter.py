@@ -55,17 +55,15 @@ case = surface("filter", spec="trace_events_filter.c:select_comparison_fn", doc=
     ("cut-off", "u8", "a == 321", b"\x41", b"\x40", "'A'(65)"),
     ("struct", "struct s", "a == 65", b"\x41\0\0\0", b"\x42\0\0\0", "0x41 (65)"),
 )
-def test_number(
-    ue: UserEvents, field: str, text: str, passing: bytes, failing: bytes, shown: str
-) -> None:
+def test_number(ue: UserEvents, field: str, text: str, good: bytes, bad: bytes, shown: str) -> None:
     """A record that fails a numeric filter is not recorded; write still returns the count."""
     data = ue.open_data()
     data.register(f"{ue.name()} {field} a" + (" 4" if field == "struct s" else ""))
     ue.tracefs.enable(ue.name())
     assert ue.tracefs.directory(ue.name()).set_filter(text).errno == ""
-    assert data.write_event(0, failing).value == 4 + len(failing)
-    assert data.write_event(0, passing).value == 4 + len(passing)
-    assert ue.tracefs.records() == [ue.line(f"a={shown}", dump=passing.hex(" "))]
+    assert data.write_event(0, bad).value == 4 + len(bad)
+    assert data.write_event(0, good).value == 4 + len(good)
+    assert ue.tracefs.records() == [ue.line(f"a={shown}", dump=good.hex(" "))]
 
 
 @case(spec="predicate_parse", tier="full")
@@ -154,8 +152,7 @@ def test_common_fields(ue: UserEvents, text: str, count: int) -> None:
     event = ue.event(enabled=True)
     assert event.directory.set_filter("a == 1").errno == "EINVAL"
     assert event.directory.set_filter(text).errno == ""
-    payload = ue.dated("empty_payload", since=b"", before=b"\1")
-    event.write(payload)
+    event.write(ue.dated("empty_payload", since=b"", before=b"\1"))
     found = ue.tracefs.records()
     dumped = ue.dated("empty_payload", since="", before="01")
     line = ue.dated("remote_enable", since=f"{ue.name()}:No fields found", before=dumped)
@@ -238,8 +235,7 @@ def test_system(ue: UserEvents) -> None:
     first, second = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
     second.set_filter("b == 1")
     assert ue.tracefs.write(SYSTEM_FILTER, "a == 1\n").value == 7
-    assert first.filter == "a == 1\n"
-    assert second.filter == f"a == 1\n{NOT_IN_ALL}\n"
+    assert (first.filter, second.filter) == ("a == 1\n", f"a == 1\n{NOT_IN_ALL}\n")
     data.write_event(0, b"\2")
     data.write_event(1, b"\2")
     assert ue.tracefs.records() == [ue.line("b=(2)", dump="02", name="other")]

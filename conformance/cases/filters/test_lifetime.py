@@ -29,8 +29,7 @@ def test_alone(ue: UserEvents) -> None:
     assert event.directory.enabled == "0\n"
     assert event.word_value == ue.dated("remote_enable", since=0, before=None)
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
-    errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
-    assert event.write(b"\1").errno == errno
+    assert event.write(b"\1").errno == ue.dated("ebadf_when_disabled", since="EBADF", before="")
 
 
 @case(spec="__ftrace_event_enable_disable")
@@ -38,8 +37,7 @@ def test_alone(ue: UserEvents) -> None:
 def test_stays(ue: UserEvents) -> None:
     """A filter survives disabling, enabling again, and the exit of the event's writers."""
     first = ue.new_process()
-    data = first.open_data()
-    data.register(ue.name() + " u8 a")
+    first.open_data().register(ue.name() + " u8 a")
     ue.tracefs.enable(ue.name())
     directory = ue.tracefs.directory(ue.name())
     assert directory.set_filter("a == 1").errno == ""

@@ -3,7 +3,6 @@
 import os
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
-from conformance.cases.support.error_log import clear_errors
 
 DOC = "events.rst@v6.12: Event filtering: an error is shown with its place"
 case = surface("filter", spec="trace_events.c", doc=DOC, level="detail")
@@ -116,11 +115,10 @@ def test_on_nothing_written(ue: UserEvents) -> None:
 def test_logged(ue: UserEvents) -> None:
     """error_log lists rejected filters with the position of the error, until it is cleared."""
     event = ue.event("u32 a")
-    clear_errors(ue)
+    ue.tracefs.clear_errors()
     assert ue.tracefs.errors() == ""
-    directory = event.directory
-    directory.set_filter("a == 1 && b == 2")
-    directory.set_filter("== 1")
+    event.directory.set_filter("a == 1 && b == 2")
+    event.directory.set_filter("== 1")
     assert ue.tracefs.errors() == (
         "event filter parse error: error: Field not found\n"
         "  Command: a == 1 && b == 2\n"
@@ -129,5 +127,5 @@ def test_logged(ue: UserEvents) -> None:
         "  Command: == 1\n"
         "           ^\n"
     )
-    clear_errors(ue)
+    ue.tracefs.clear_errors()
     assert ue.tracefs.errors() == ""

@@ -16,8 +16,7 @@ def test_listing(ue: UserEvents) -> None:
     for bit, name in enumerate(("b", "a", "größe", "%s;[1]", "c.d")):
         data.register(f"{name} u32 a", word=word, bit=bit)
     directory = Directory(ue.process, EVENTS)
-    names = ["%s;[1]", ".", "..", "a", "b", "c.d", "enable", "filter", "größe"]
-    assert directory.names() == names
+    assert directory.names() == ["%s;[1]", ".", "..", "a", "b", "c.d", "enable", "filter", "größe"]
     assert directory.names() == []
 
 
@@ -37,8 +36,7 @@ def test_listing_cut_off(ue: UserEvents, name: str) -> None:
     first.register("before")
     refused = other.open_data().register(f"{name} u8 a").errno
     assert refused == ue.bug("event-name-slash", fixed="EINVAL", present="")
-    second = ue.new_process().open_data()
-    second.register("behind")
+    ue.new_process().open_data().register("behind")
     if not refused:
         cut = Directory(ue.process, EVENTS)
         assert cut.names() == [".", "..", "before", "enable", "filter"]
@@ -64,8 +62,7 @@ def test_listing_left_out(ue: UserEvents, name: str) -> None:
     """A name that cannot be listed is EINVAL, a longer one has no directory; others have theirs."""
     data, word = ue.open_data(), ue.process.word()
     data.register("before u8 a", word=word)
-    fixed = "" if len(name) > 255 else "EINVAL"
-    errno = ue.bug("event-name-slash", fixed=fixed, present="")
+    errno = ue.bug("event-name-slash", fixed="" if len(name) > 255 else "EINVAL", present="")
     assert data.register(f"{name} u8 a", word=word, bit=1).errno == errno
     data.register("behind u8 a", word=word, bit=2)
     directory = Directory(ue.process, EVENTS)
@@ -102,8 +99,7 @@ def test_listing_too_long(ue: UserEvents) -> None:
 def test_listing_twice(ue: UserEvents, name: str, names: list[str]) -> None:
     """A name of a file of the system is listed twice, without an error; `.` and `..` are EINVAL."""
     ue.open_data().register("other")
-    fixed = "EINVAL" if name in (".", "..") else ""
-    errno = ue.bug("event-name-slash", fixed=fixed, present="")
+    errno = ue.bug("event-name-slash", fixed="EINVAL" if name in (".", "..") else "", present="")
     assert ue.open_data().register(name).errno == errno
     directory = Directory(ue.process, EVENTS)
     assert directory.names() == [*([".", "..", "enable", "filter"] if errno else names), "other"]

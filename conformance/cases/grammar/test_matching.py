@@ -144,8 +144,7 @@ def test_canonical_form_registers_again(ue: UserEvents) -> None:
     unlike = ue.dated("arguments_matched", since="EADDRINUSE", before="")
     struct = ue.dated("struct_size_matched", since="", before=unlike)
     for line in listed:
-        again = data.register(line.removeprefix("u:"))
-        assert again.errno == (struct if "struct" in line else "")
+        assert data.register(line.removeprefix("u:")).errno == (struct if "struct" in line else "")
 
 
 @case(level="detail", tier="quick")

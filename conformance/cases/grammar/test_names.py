@@ -37,8 +37,7 @@ def test_long_names_differ(ue: UserEvents) -> None:
     """Names that differ in the last of 500 characters are two events, each with its own fields."""
     data = ue.open_data()
     stem = ue.name().ljust(499, "n")
-    assert data.register(f"{stem}a u32 x").index == 0
-    assert data.register(f"{stem}b u64 x").index == 1
+    assert (data.register(f"{stem}a u32 x").index, data.register(f"{stem}b u64 x").index) == (0, 1)
     assert data.delete(f"{stem}c").errno == "ENOENT"
     assert ue.tracefs.dynamic_events() == f"u:{stem}a u32 x\nu:{stem}b u64 x\n"
 

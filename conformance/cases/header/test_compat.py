@@ -12,6 +12,7 @@ from conformance.ops.compat import Writev32
 
 SPEC = "fs/ioctl.c:compat_sys_ioctl, user_data_fops has no compat_ioctl"
 DOC = "Registering: silent about programs of 32 bits on a 64-bit kernel"
+WRITING = "Writing Data: silent about programs of 32 bits on a 64-bit kernel"
 case = surface("compat", SPEC, DOC, level="behaviour", tier="full", facilities="ia32")
 
 # Pointers of 64 and of 32 bits, by the size that the request number encodes.
@@ -64,8 +65,7 @@ def test_ioctl(ue: UserEvents, number: int) -> None:
     assert task.ioctl32(file, number, LOW).errno == errno
     assert task.ioctl32(file, number, 0).errno == unreadable
     assert task.ioctl32(file, number, 0xFFFFF000).errno == unreadable
-    index = b"\xff\xff\xff\xff" if errno else b"\0\0\0\0"
-    assert task.load(LOW + 24, 4).data == index
+    assert task.load(LOW + 24, 4).data == (b"\xff\xff\xff\xff" if errno else b"\0\0\0\0")
     assert ue.tracefs.definitions() == ("" if errno else f"u:{ue.name()} u32 a\n")
 
 
@@ -132,20 +132,16 @@ def test_unregister_refused(ue: UserEvents) -> None:
     assert word.value == (2 if errno else 0)
 
 
-@case(spec="trace_events_user.c:user_events_write_core")
-@doc("Writing Data: silent about programs of 32 bits on a 64-bit kernel")
+@case(spec="trace_events_user.c:user_events_write_core", doc=WRITING)
 def test_write(ue: UserEvents) -> None:
     """A 32-bit task writes index and payload like any other; write returns the full count."""
     task, _ = prepared(ue)
-    data = task.open_data()
-    data.register(ue.name() + " u32 a")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("u32 a", enabled=True, of=task).data
     assert task.write32(data.slot, b"\0\0\0\0\x09\0\0\0").value == 8
     assert ue.tracefs.records() == [ue.line("a=0x9 (9)", dump="09 00 00 00")]
 
 
-@case(spec="trace_events_user.c:user_events_write_core", needs="payload_size_checked")
-@doc("Writing Data: silent about programs of 32 bits on a 64-bit kernel")
+@case(spec="trace_events_user.c:user_events_write_core", doc=WRITING, needs="payload_size_checked")
 @variants(
     ("index_missing", b"\0\0\0", "EFAULT"),
     ("index_unknown", b"\x01\0\0\0\0\0\0\0", "ENOENT"),
@@ -154,27 +150,22 @@ def test_write(ue: UserEvents) -> None:
 def test_write_refused(ue: UserEvents, written: bytes, error: str) -> None:
     """Writes of a 32-bit task fail for the same reasons as those of a 64-bit task."""
     task, _ = prepared(ue)
-    data = task.open_data()
-    data.register(ue.name() + " u32 a")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("u32 a", enabled=True, of=task).data
     assert task.write32(data.slot, written).errno == error
     assert ue.tracefs.records() == []
 
 
-@case(profiles="6.4..", needs="ebadf_when_disabled")
+@case(doc=WRITING, profiles="6.4..", needs="ebadf_when_disabled")
 @spec("trace_events_user.c:user_events_write_core")
-@doc("Writing Data: silent about programs of 32 bits on a 64-bit kernel")
 def test_write_nobody_listens(ue: UserEvents) -> None:
     """Writing a disabled event from a 32-bit task fails with EBADF, by write and by writev."""
     task, _ = prepared(ue)
-    data = task.open_data()
-    data.register(ue.name() + " u32 a")
+    data = ue.event("u32 a", of=task).data
     assert task.write32(data.slot, b"\0\0\0\0\x09\0\0\0").errno == "EBADF"
     assert task.writev32(data.slot, [b"\0\0\0\0", b"\x09\0\0\0"]).errno == "EBADF"
 
 
-@case(spec="lib/iov_iter.c:copy_compat_iovec_from_user", level="detail")
-@doc("Writing Data: silent about programs of 32 bits on a 64-bit kernel")
+@case(spec="lib/iov_iter.c:copy_compat_iovec_from_user", doc=WRITING, level="detail")
 @variants(
     ("two", [b"\0\0\0\0", b"\x09\0\0\0"]),
     ("one", [b"\0\0\0\0\x09\0\0\0"]),
@@ -184,15 +175,12 @@ def test_write_nobody_listens(ue: UserEvents) -> None:
 def test_writev(ue: UserEvents, parts: list[bytes]) -> None:
     """writev of a 32-bit task takes 8-byte iovecs, however index and payload are split."""
     task, _ = prepared(ue)
-    data = task.open_data()
-    data.register(ue.name() + " u32 a")
-    ue.tracefs.enable(ue.name())
+    data = ue.event("u32 a", enabled=True, of=task).data
     assert task.writev32(data.slot, parts).value == 8
     assert ue.tracefs.records() == [ue.line("a=0x9 (9)", dump="09 00 00 00")]
 
 
-@case(spec="lib/iov_iter.c:copy_compat_iovec_from_user", level="detail")
-@doc("Writing Data: silent about programs of 32 bits on a 64-bit kernel")
+@case(spec="lib/iov_iter.c:copy_compat_iovec_from_user", doc=WRITING, level="detail")
 @variants(
     ("length_negative", bytes([0, 0x10, 0, 0x10, 0, 0, 0, 0x80]), 1, "EINVAL"),
     ("length_largest", bytes([0, 0x1F, 0, 0x10, 0xFF, 0xFF, 0xFF, 0x7F]), 1, "ENOENT"),
@@ -212,8 +200,7 @@ def test_writev_refused(ue: UserEvents, vector: bytes, count: int, error: str) -
     assert task.writev32_at(data.slot, vector, count).errno == error
 
 
-@case(spec="lib/iov_iter.c:copy_compat_iovec_from_user", level="detail")
-@doc("Writing Data: silent about programs of 32 bits on a 64-bit kernel")
+@case(spec="lib/iov_iter.c:copy_compat_iovec_from_user", doc=WRITING, level="detail")
 @variants({"none": [], "empty": [b""], "empty_twice": [b"", b""], "most": [b""] * 1024})
 def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
     """writev of zero bytes from a 32-bit task returns 0 without reading an index."""
@@ -221,8 +208,7 @@ def test_writev_of_nothing(ue: UserEvents, parts: list[bytes]) -> None:
     assert task.writev32(file, parts).value == 0
 
 
-@case(spec="lib/iov_iter.c:copy_compat_iovec_from_user", level="detail")
-@doc("Writing Data: silent about programs of 32 bits on a 64-bit kernel")
+@case(spec="lib/iov_iter.c:copy_compat_iovec_from_user", doc=WRITING, level="detail")
 def test_writev_vector_unreadable(ue: UserEvents) -> None:
     """An iovec array that a 32-bit task has not mapped is EFAULT; a read-only descriptor, EBADF."""
     task, file = prepared(ue)

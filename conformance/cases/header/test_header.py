@@ -212,8 +212,7 @@ def test_ioctl_numbers(ue: UserEvents) -> None:
 @variants(("register", 0xC0042A00), ("delete", 0x40042A01), ("unregister", 0x40042A02))
 def test_compat_numbers(ue: UserEvents, number: int) -> None:
     """The request numbers of a 32-bit build of the header are unknown: ENOTTY."""
-    data = ue.open_data()
-    assert ioctl_errno(data, number, reg_of(ue, ue.process.word())) == "ENOTTY"
+    assert ioctl_errno(ue.open_data(), number, reg_of(ue, ue.process.word())) == "ENOTTY"
     assert ue.tracefs.status() == ""
 
 
@@ -231,8 +230,7 @@ def test_compat_numbers(ue: UserEvents, number: int) -> None:
 )
 def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
     """Any other request is ENOTTY, even if only its direction or size differs."""
-    data = ue.open_data()
-    assert ioctl_errno(data, number, reg_of(ue, ue.process.word())) == "ENOTTY"
+    assert ioctl_errno(ue.open_data(), number, reg_of(ue, ue.process.word())) == "ENOTTY"
     assert ue.tracefs.dynamic_events() == ""
 
 
@@ -270,8 +268,7 @@ def test_status_has_no_ioctl(ue: UserEvents, number: int) -> None:
 )
 def test_dyn_loc(ue: UserEvents, location: str, word: bytes, padding: bytes) -> None:
     """The low half of a dynamic location is the offset of the data, the high half the size."""
-    data = ue.event(f"{location} char[] text").data
-    ue.tracefs.enable(ue.name())
+    data = ue.event(f"{location} char[] text", enabled=True).data
     payload = word + padding + b"hello\0"
     assert data.write_event(0, payload).value == 4 + len(payload)
     assert ue.tracefs.records() == [ue.line("text=hello", dump=payload.hex(" "))]
@@ -289,6 +286,5 @@ def test_dyn_loc(ue: UserEvents, location: str, word: bytes, padding: bytes) -> 
 )
 def test_dyn_loc_beyond_the_end(ue: UserEvents, word: bytes, errno: str) -> None:
     """Offset plus size may reach the end of the four bytes of data, but not beyond."""
-    event = ue.event("__rel_loc char[] text", enabled=True)
-    written = event.write(word + b"abc\0")
+    written = ue.event("__rel_loc char[] text", enabled=True).write(word + b"abc\0")
     assert written.errno == ue.dated("dynamic_fields_validated", since=errno, before="")

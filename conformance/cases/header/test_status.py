@@ -76,8 +76,7 @@ def test_byte_status_writes_at(ue: UserEvents) -> None:
 def test_byte_status_of_32_bits(ue: UserEvents) -> None:
     """The 20 bytes of a 32-bit build of the header are read with other offsets: EFAULT."""
     text = ue.process.place(ue.name().encode() + b"\0")
-    raw = struct.pack("<IQII", 20, text, 0, 0)
-    assert ioctl_error(ue.open_data(), raw) == "EFAULT"
+    assert ioctl_error(ue.open_data(), struct.pack("<IQII", 20, text, 0, 0)) == "EFAULT"
     assert ue.tracefs.status() == ""
 
 

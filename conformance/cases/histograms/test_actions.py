@@ -1,7 +1,6 @@
 """Histogram actions: synthetic events generated from user events, and saved values."""
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
-from conformance.cases.support.error_log import clear_errors
 
 SPEC = "trace_events_synth.c"
 DOC = "histogram.rst@v6.12: Hist trigger 'handlers' and 'actions'"
@@ -47,29 +46,27 @@ def create_synthetic(ue: UserEvents, fields: str) -> str:
 def test_action_refused(ue: UserEvents, text: str, message: str, near: str) -> None:
     """An invalid action is EINVAL, and error_log has the reason."""
     event = ue.event("u8 a; u8 bb")
-    directory = event.directory
-    clear_errors(ue)
+    ue.tracefs.clear_errors()
     command = f"hist:keys=a:xx=bb:{text}"
-    refused = directory.trigger(command)
+    refused = event.directory.trigger(command)
     if text.endswith("save(a)"):
         assert refused.errno == ue.bug("action-param-one-letter", fixed="", present="EINVAL")
     if not refused.errno:
-        assert directory.trigger(f"!{command}").errno == ""
+        assert event.directory.trigger(f"!{command}").errno == ""
         return
     assert refused.errno == "EINVAL"
     assert ue.tracefs.errors() == (
         f"hist:user_events:{ue.name()}: error: {message}\n  Command: {command}\n"
         f"           {' ' * command.find(near)}^\n"
     )
-    assert directory.enabled == "0\n"
+    assert event.directory.enabled == "0\n"
     assert event.word_value == ue.dated("remote_enable", since=0, before=None)
 
 
 @case(spec="trace_events_hist.c:parse_action_params", switch="action-param-one-letter")
 def test_action_of_one_letter(ue: UserEvents) -> None:
     """A parameter of an action may be a field whose name has one letter."""
-    directory = ue.event("u8 a; u8 b").directory
-    created = directory.trigger("hist:keys=a:xx=b:onmax($xx).save(b)")
+    created = ue.event("u8 a; u8 b").directory.trigger("hist:keys=a:xx=b:onmax($xx).save(b)")
     assert created.errno == ue.bug("action-param-one-letter", fixed="", present="EINVAL")
 
 
@@ -91,12 +88,11 @@ def test_action_does_not_fit(ue: UserEvents, text: str, errno: str, message: str
     """The arguments of an action must match the fields of the synthetic event."""
     event = ue.event("u8 a; u8 bb; u16 cc")
     create_synthetic(ue, "u8 v")
-    directory = event.directory
-    clear_errors(ue)
+    ue.tracefs.clear_errors()
     action = text.format(ue.name("e" if "onmatch" in text else "made"))
-    assert directory.trigger(f"hist:keys=a:xx=bb:yy=cc:{action}").errno == errno
+    assert event.directory.trigger(f"hist:keys=a:xx=bb:yy=cc:{action}").errno == errno
     assert ue.tracefs.errors().count(f": error: {message}\n") == 1
-    assert directory.enabled == "0\n"
+    assert event.directory.enabled == "0\n"
 
 
 @case(spec="trace_events_hist.c:action_trace, trace_action_create")
@@ -130,19 +126,17 @@ def test_synthetic_event_is_busy(ue: UserEvents) -> None:
     """A synthetic event stays while a user event's histogram generates it or a tracer uses it."""
     event = ue.event("u8 aa; u8 bb")
     name = create_synthetic(ue, "u8 v")
-    directory = event.directory
     text = f"hist:keys=aa:xx=bb:onmax($xx).trace({name},$xx)"
-    directory.trigger(text)
+    event.directory.trigger(text)
     removal = f"-:synthetic/{name}\n"
     ue.tracefs.disable(name, system=SYNTHETIC)
     assert ue.tracefs.command(removal).errno == "EBUSY"
     ue.tracefs.enable(name, system=SYNTHETIC)
-    directory.trigger(f"!{text}")
+    event.directory.trigger(f"!{text}")
     assert ue.tracefs.command(removal).errno == "EBUSY"
     ue.tracefs.disable(name, system=SYNTHETIC)
-    assert ue.tracefs.command(removal).errno == ""
-    assert ue.tracefs.command(removal).errno == "ENOENT"
-    assert directory.trigger(text).errno == "EINVAL"
+    assert (ue.tracefs.command(removal).errno, ue.tracefs.command(removal).errno) == ("", "ENOENT")
+    assert event.directory.trigger(text).errno == "EINVAL"
 
 
 @case(spec="print_synth_event_num_val", switch="synth-sign")
@@ -154,15 +148,12 @@ def test_synthetic_event_is_busy(ue: UserEvents) -> None:
     ("s64", b"\xfc\xff\xff\xff\xff\xff\xff\xff", "-4", "-4"),
     ("u8", b"\xff", "255", "255"),
 )
-def test_synthetic_signs(
-    ue: UserEvents, kind: str, payload: bytes, fixed: str, present: str
-) -> None:
+def test_synthetic_signs(ue: UserEvents, kind: str, value: bytes, fixed: str, present: str) -> None:
     """A field of a user event is copied unchanged to a synthetic one and printed by its size."""
     event = ue.event(f"u8 aa; {kind} bb")
     name = create_synthetic(ue, f"{kind} v")
-    text = f"hist:keys=aa:xx=bb:onchange($xx).trace({name},bb)"
-    assert event.directory.trigger(text).errno == ""
-    event.write(b"\1" + payload)
+    assert event.directory.trigger(f"hist:keys=aa:xx=bb:onchange($xx).trace({name},bb)").errno == ""
+    event.write(b"\1" + value)
     if kind == "s64" and not ue.profile.has("synthetic_numbers_printed"):
         return
     shown = ue.bug("synth-sign", fixed=fixed, present=present)
@@ -195,8 +186,7 @@ def test_tracked(ue: UserEvents, handler: str, label: str, worth: int, with_it: 
 def test_tracked_nothing(ue: UserEvents, handler: str, label: str) -> None:
     """A value that has always been 0 is neither a maximum nor a change."""
     event = ue.event("u8 aa; u8 bb; u8 cc")
-    text = f"hist:keys=aa:xx=bb:{handler}($xx).save(cc)"
-    event.directory.trigger(text)
+    event.directory.trigger(f"hist:keys=aa:xx=bb:{handler}($xx).save(cc)")
     event.write(b"\1\0\5")
     assert (
         f"\n{{ aa:          1 }} hitcount:          1\n\t{label}:          0  cc:          0\n"

@@ -59,10 +59,9 @@ def test_field(ue: UserEvents, field: str, key: str, payload: bytes, shown: str)
         signed = "a:         -1" if field == "s8" else "a:         -2"
         shown = ue.bug("hist-signed", fixed=signed, present=shown)
     event = ue.event(f"{field} a")
-    directory = event.directory
-    directory.trigger(f"hist:keys={key}")
+    event.directory.trigger(f"hist:keys={key}")
     event.write(payload)
-    assert directory.hist == histogram(
+    assert event.directory.hist == histogram(
         f"hist:keys={key}:vals=hitcount:sort=hitcount:size=2048 [active]",
         f"{{ {shown} }} hitcount:          1\n",
         1,
@@ -85,13 +84,12 @@ def test_string(ue: UserEvents, field: str, payloads: list[bytes], texts: list[s
     if texts[0] == "abcdefg":
         texts = ue.bug("hist-string-key-cut", fixed=["abcdefgh", "hi"], present=texts)
     event = ue.event(f"{field} s")
-    directory = event.directory
-    directory.trigger("hist:keys=s:sort=s")
+    event.directory.trigger("hist:keys=s:sort=s")
     for payload in (*payloads, *payloads):
         event.write(payload)
     lines = "".join(f"{{ s: {text:<50} }} hitcount:          2\n" for text in texts)
     definition = "hist:keys=s:vals=hitcount:sort=s:size=2048 [active]"
-    assert directory.hist == histogram(definition, lines, 4, 2)
+    assert event.directory.hist == histogram(definition, lines, 4, 2)
 
 
 @case(spec="trace_events_hist.c:hist_trigger_elt_update")
@@ -222,8 +220,7 @@ def test_refused(ue: UserEvents, text: str, errno: str) -> None:
     """An invalid histogram is rejected, and no enable word changes."""
     event = ue.event("u8 a")
     directory = event.directory
-    refused = directory.trigger(text)
-    assert refused.errno == ue.bug("filter-errno", fixed="EINVAL", present=errno)
+    assert directory.trigger(text).errno == ue.bug("filter-errno", fixed="EINVAL", present=errno)
     assert directory.enabled == "0\n"
     assert event.word_value == ue.dated("remote_enable", since=0, before=None)
     assert directory.hist == ""

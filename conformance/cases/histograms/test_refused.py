@@ -1,7 +1,6 @@
 """Histograms and variables that are rejected, and what error_log says."""
 
 from conformance.cases.case import UserEvents, doc, surface, variants
-from conformance.cases.support.error_log import clear_errors
 
 SPEC = "trace_events_hist.c"
 DOC = "histogram.rst@v6.12"
@@ -67,9 +66,8 @@ def test_variable_refused(
 ) -> None:
     """An invalid variable is rejected with a reason in error_log, and the event does not change."""
     event = ue.event("u32 a; u32 b")
-    directory = event.directory
-    clear_errors(ue)
-    refused = directory.trigger(f"hist:{text}")
+    ue.tracefs.clear_errors()
+    refused = event.directory.trigger(f"hist:{text}")
     if text.endswith(".log2") and not ue.profile.has(MODIFIERS):
         assert refused.errno == ""
         return
@@ -79,7 +77,7 @@ def test_variable_refused(
         f"           {' ' * f'hist:{text}'.find(near)}^\n"
         for message, near in log
     )
-    assert directory.enabled == "0\n"
+    assert event.directory.enabled == "0\n"
     assert event.word_value == ue.dated("remote_enable", since=0, before=None)
 
 
@@ -115,7 +113,7 @@ def test_refused_and_told(
     *before, last = texts
     for text in before:
         directory.trigger(f"hist:{text}")
-    clear_errors(ue)
+    ue.tracefs.clear_errors()
     refused = directory.trigger(f"hist:{last}")
     if ":vals=b.buckets" in last and not ue.profile.has(MODIFIERS):
         assert refused.errno == ""
@@ -132,7 +130,7 @@ def test_refused_and_told(
 def test_variable_of_a_string(ue: UserEvents, text: str) -> None:
     """A string cannot be an operand of a sum, on either side."""
     directory = ue.event("u32 a; __rel_loc char[] s").directory
-    clear_errors(ue)
+    ue.tracefs.clear_errors()
     assert directory.trigger(f"hist:keys=a:x={text}").errno == "EINVAL"
     # The caret marks the first s.
     assert ue.tracefs.errors().endswith(

@@ -4,7 +4,6 @@ import os
 import struct
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
-from conformance.cases.support.error_log import clear_errors
 from conformance.cases.support.instances import create_instance
 
 DOC = "histogram.rst@v6.12: Histogram variables"
@@ -104,8 +103,7 @@ def test_variable_read_once(ue: UserEvents) -> None:
     owner, reader = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
     owner.trigger("hist:keys=a:x=b")
     assert reader.trigger("hist:keys=a:y=b-$x").errno == ""
-    definition = "hist:keys=a:vals=hitcount:y=b-$x:sort=hitcount:size=2048 [active]\n"
-    assert reader.triggers == definition
+    assert reader.triggers == "hist:keys=a:vals=hitcount:y=b-$x:sort=hitcount:size=2048 [active]\n"
     data.write_event(0, b"\1\5")
     for _ in range(3):
         data.write_event(1, b"\1\7")
@@ -157,22 +155,19 @@ def test_value_modifier(ue: UserEvents, modifier: str, one: str, two: str) -> No
 @doc("Histogram variables: a variable of two events is named with its event")
 def test_variable_not_unique(ue: UserEvents) -> None:
     """A name used by two events must be qualified with its event; that event's is read."""
-    data = ue.open_data()
-    for stem in ("e", "other", "reader"):
-        data.register(ue.name(stem) + " u8 a; u8 b")
+    ue.register(e="u8 a; u8 b", other="u8 a; u8 b", reader="u8 a; u8 b")
     owner, other, reader = (
         ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other", "reader")
     )
     owner.trigger("hist:keys=a:x=b")
     other.trigger("hist:keys=a:x=b+100")
-    clear_errors(ue)
+    ue.tracefs.clear_errors()
     assert reader.trigger("hist:keys=a:vals=$x").errno == "EINVAL"
     assert ue.tracefs.errors().startswith(
         f"hist:user_events:{ue.name('reader')}: error: Variable name not unique, need to use fully"
         " qualified name (subsys.event.var) for variable\n"
     )
-    text = f"hist:keys=a:y=user_events.{ue.name('other')}.$x+0:vals=b"
-    assert reader.trigger(text).errno == ""
+    assert reader.trigger(f"hist:keys=a:y=user_events.{ue.name('other')}.$x+0:vals=b").errno == ""
     assert owner.trigger("!hist:keys=a:x=b").errno == ""
     assert other.trigger("!hist:keys=a:x=b+100").errno == "EBUSY"
 
@@ -211,9 +206,7 @@ def test_variable_removed_by_another(ue: UserEvents, first: str, second: str, st
 @case(spec="trace_events_hist.c:check_var_refs")
 def test_variable_busy(ue: UserEvents) -> None:
     """A histogram stays while another reads its variable: EBUSY, and truncation removes nothing."""
-    data = ue.open_data()
-    for stem in ("e", "other"):
-        data.register(ue.name(stem) + " u8 a; u8 b")
+    ue.register(e="u8 a; u8 b", other="u8 a; u8 b")
     owner, reader = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
     owner.trigger("hist:keys=a:x=b")
     owner.trigger("hist:keys=b")
@@ -243,8 +236,7 @@ def test_variable_keeps_the_event(ue: UserEvents) -> None:
     assert data.delete(ue.name()).errno == "EBUSY"
     assert owner.trigger("!hist:keys=a:x=b").errno == "EBUSY"
     reader.trigger("!hist:keys=a:vals=$x")
-    assert data.delete(ue.name("other")).errno == ""
-    assert data.delete(ue.name()).errno == "EBUSY"
+    assert (data.delete(ue.name("other")).errno, data.delete(ue.name()).errno) == ("", "EBUSY")
     assert owner.trigger("!hist:keys=a:x=b").errno == ""
     assert data.delete(ue.name()).errno == ""
 
@@ -253,9 +245,7 @@ def test_variable_keeps_the_event(ue: UserEvents) -> None:
 @spec("trace_events_hist.c:create_var_field, existing_hist_update_only")
 def test_variable_is_never_paused(ue: UserEvents) -> None:
     """A histogram with variables can be paused, continued and cleared like any other."""
-    data = ue.open_data()
-    for stem in ("e", "other"):
-        data.register(ue.name(stem) + " u8 a; u8 b")
+    data = ue.register(e="u8 a; u8 b", other="u8 a; u8 b")
     owner, reader = (ue.tracefs.directory(ue.name(stem)) for stem in ("e", "other"))
     owner.trigger("hist:keys=a:x=b")
     reader.trigger("hist:keys=a:vals=$x")
@@ -277,13 +267,10 @@ def test_variable_is_never_paused(ue: UserEvents) -> None:
 def test_variable_of_an_instance(ue: UserEvents) -> None:
     """A variable belongs to its instance: unknown in others, and the instance is EBUSY."""
     instance = create_instance(ue)
-    data = ue.open_data()
-    for stem in ("e", "other"):
-        data.register(ue.name(stem) + " u8 a; u8 b")
+    ue.register(e="u8 a; u8 b", other="u8 a; u8 b")
     owner = instance.directory(ue.name())
     assert owner.trigger("hist:keys=a:x=b").errno == ""
-    elsewhere = ue.tracefs.directory(ue.name("other"))
-    assert elsewhere.trigger("hist:keys=a:vals=$x").errno == "EINVAL"
+    assert ue.tracefs.directory(ue.name("other")).trigger("hist:keys=a:vals=$x").errno == "EINVAL"
     assert instance.directory(ue.name("other")).trigger("hist:keys=a:vals=$x").errno == ""
     assert instance.remove().errno == "EBUSY"
     instance.directory(ue.name("other")).trigger("!hist:keys=a:vals=$x")

@@ -145,8 +145,7 @@ def test_rel_loc(ue: UserEvents) -> None:
 @doc("Writing Data: silent about dynamic fields; the first commit updates their offsets")
 def test_data_loc_not_updated(ue: UserEvents) -> None:
     """The offset in a __data_loc is not adjusted: offset 8 shows the location itself."""
-    event = ue.event("__data_loc u8[] msg", enabled=True)
-    assert event.write(b"\x08\0\4\0hello\0").value == 14
+    assert ue.event("__data_loc u8[] msg", enabled=True).write(b"\x08\0\4\0hello\0").value == 14
     dump = "08 00 04 00 68 65 6c 6c 6f 00"
     assert ue.tracefs.records() == [ue.line("msg=08,00,04,00", dump=dump)]
 

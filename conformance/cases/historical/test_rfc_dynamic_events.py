@@ -61,8 +61,7 @@ def test_shown_in_order(ue: UserEvents) -> None:
     """Events are listed in the order of creation."""
     for stem in ("c", "a", "b"):
         bound_data(ue, ue.name(stem))
-    shown = f"ue:{ue.name('c')}\nue:{ue.name('a')}\nue:{ue.name('b')}\n"
-    assert ue.tracefs.definitions() == shown
+    assert ue.tracefs.definitions() == f"ue:{ue.name('c')}\nue:{ue.name('a')}\nue:{ue.name('b')}\n"
 
 
 @case(spec="trace.c:trace_parse_run_command", level="detail")
@@ -118,8 +117,7 @@ def test_other_prefix(ue: UserEvents, prefix: str) -> None:
 @case(spec="user_event_parse_fields", level="detail")
 def test_unparsed_field(ue: UserEvents) -> None:
     """A field that does not parse is not reported here either."""
-    command = f"ue:{ue.name()};u8\ta\t1\t0;u32 b;u8\tc\t1\t1\n"
-    assert ue.tracefs.command(command).errno == ""
+    assert ue.tracefs.command(f"ue:{ue.name()};u8\ta\t1\t0;u32 b;u8\tc\t1\t1\n").errno == ""
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 a\n"
 
 
@@ -170,8 +168,7 @@ def test_command_listened_to(ue: UserEvents) -> None:
 @doc("trace_events_user.c@rfc-v1: an event is deleted if it is no longer being used")
 def test_command_ignores_descriptors(ue: UserEvents) -> None:
     """dynamic_events deletes an event even if a descriptor is bound to it."""
-    data = bound_data(ue, ue.name())
-    assert data.delete(ue.name()).errno == "EBUSY"
+    assert bound_data(ue, ue.name()).delete(ue.name()).errno == "EBUSY"
     assert ue.tracefs.command(f"-:{ue.name()}\n").errno == ""
     assert ue.tracefs.definitions() == ""
     assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"
@@ -184,10 +181,7 @@ def test_truncation(ue: UserEvents, listening: bool) -> None:
     """O_TRUNC deletes all events, or none while one has a descriptor or a tracer: EBUSY."""
     ue.tracefs.command("ue:idle\nue:busy\n")
     data = ue.open_data()
-    if listening:
-        ue.tracefs.enable("busy")
-    else:
-        register(data, "busy")
+    ue.tracefs.enable("busy") if listening else register(data, "busy")
     assert ue.tracefs.command("ue:new\n", os.O_WRONLY | os.O_TRUNC).errno == "EBUSY"
     assert ue.tracefs.definitions(whole=True) == "ue:idle\nue:busy\n"
     ue.tracefs.disable("busy")

@@ -35,8 +35,7 @@ def test_offset_moved(ue: UserEvents) -> None:
 @case(doc="offsets count in what is written; the kernel adds the common fields")
 def test_offset_anywhere(ue: UserEvents) -> None:
     """Fields lie at the given offsets, in any order, with gaps, and overlapping."""
-    fields = "u8\tc\t1\t100;u32\ta\t4\t0;u16\tb\t2\t2"
-    assert shown(ue, fields) == [
+    assert shown(ue, "u8\tc\t1\t100;u32\ta\t4\t0;u16\tb\t2\t2") == [
         "field:u8 c; offset:108; size:1; signed:0;",
         "field:u32 a; offset:8; size:4; signed:0;",
         "field:u16 b; offset:10; size:2; signed:0;",
@@ -167,8 +166,7 @@ def test_without_fields(ue: UserEvents, rest: str) -> None:
 @variants(("plain", '"a=%u", REC->a'), ("empty", ""), ("nonsense", "no quotes %s %n"))
 def test_print_fmt(ue: UserEvents, text: str) -> None:
     """A field of type print_fmt is no field: its name is the print fmt, unchanged."""
-    fields = f"u32\ta\t4\t0;print_fmt\t{text}\t0;u8\tb\t1\t4"
-    assert ends_with(ue, fields) == text
+    assert ends_with(ue, f"u32\ta\t4\t0;print_fmt\t{text}\t0;u8\tb\t1\t4") == text
     assert fields_of(ue.tracefs.format(ue.name())) == [
         "field:u32 a; offset:8; size:4; signed:0;",
         "field:u8 b; offset:12; size:1; signed:0;",

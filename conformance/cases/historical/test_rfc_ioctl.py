@@ -36,8 +36,7 @@ def test_local_offset(ue: UserEvents, opened: int, argument: int) -> None:
 @doc("trace_events_user.c@rfc-v1: DIAG_IOCQLOCOFFSET returns the offset that data locations need")
 def test_local_offset_of_event(ue: UserEvents) -> None:
     """It returns the same on a descriptor bound to an event, as in `format`."""
-    data = bound_data(ue, ue.name() + ";u8\ta\t1\t0")
-    assert local_offset(data).value == 8
+    assert local_offset(bound_data(ue, ue.name() + ";u8\ta\t1\t0")).value == 8
     assert "\tfield:u8 a;\toffset:8;\tsize:1;\tsigned:0;\n" in ue.tracefs.format(ue.name())
 
 
@@ -185,10 +184,7 @@ def test_typical_use(ue: UserEvents) -> None:
     data_id = register(data_fd, "test").value
     assert data_id == 1
     for on, payload in ((True, b"one"), (False, b"two"), (True, b"three")):
-        if on:
-            ue.tracefs.enable("test")
-        else:
-            ue.tracefs.disable("test")
+        ue.tracefs.enable("test") if on else ue.tracefs.disable("test")
         if ue.process.load_number(page_data + data_id, 1):
             assert data_fd.write(payload).value == len(payload)
     assert ue.tracefs.records() == ["6f 6e 65", "74 68 72 65 65"]

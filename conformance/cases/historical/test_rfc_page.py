@@ -36,8 +36,7 @@ def test_file_mode(ue: UserEvents, path: str) -> None:
 def test_not_read(ue: UserEvents, path: str) -> None:
     """Neither file can be read or has a position."""
     file = File(ue.process, path, os.O_RDWR)
-    assert file.read().errno == "EINVAL"
-    assert file.lseek(0).errno == "ESPIPE"
+    assert (file.read().errno, file.lseek(0).errno) == ("EINVAL", "ESPIPE")
 
 
 @case(spec="user_events_data_fops, user_events_mmap_fops", isolation="none")
@@ -80,13 +79,9 @@ def test_page_offset(ue: UserEvents, offset: int) -> None:
     ("write", os.O_RDWR, PROT_WRITE, True, ""),
     ("none", os.O_RDONLY, PROT_NONE, True, ""),
 )
-def test_page_rights(
-    ue: UserEvents, opened: int, protection: int, shared: bool, errno: str
-) -> None:
+def test_page_rights(ue: UserEvents, flags: int, protection: int, shared: bool, errno: str) -> None:
     """A mapping is limited to the mode of its descriptor, which may be writable."""
-    found = mapping_error(
-        ue.process, file=MMAP, opened=opened, protection=protection, shared=shared
-    )
+    found = mapping_error(ue.process, file=MMAP, opened=flags, protection=protection, shared=shared)
     assert found == errno
 
 
@@ -94,8 +89,7 @@ def test_page_rights(
 @doc("trace_events_user.c@rfc-v1: the length of a mapping is that of the page")
 def test_page_rights_before_length(ue: UserEvents) -> None:
     """With a wrong length and no permission the error is that of the permission."""
-    refused = mapping_error(ue.process, file=MMAP, length=8192, protection=READ_WRITE)
-    assert refused == "EACCES"
+    assert mapping_error(ue.process, file=MMAP, length=8192, protection=READ_WRITE) == "EACCES"
     assert mapping_error(ue.process, file=MMAP, length=8192, opened=os.O_RDWR) == "EINVAL"
 
 

@@ -147,8 +147,7 @@ def test_perf_disabled(ue: UserEvents, address: int) -> None:
     data = bound_data(ue, ue.name())
     event = open_perf(ue.process, ue.name(), STOPPED)
     ring = event.map()
-    assert data.write_at(address, 8).value == 8
-    assert data.write(b"b").value == 1
+    assert (data.write_at(address, 8).value, data.write(b"b").value) == (8, 1)
     assert event.count == 0
     event.enable()
     assert data.write(b"a").value == 1
@@ -167,8 +166,7 @@ def test_perf_unreadable(ue: UserEvents, readable: int) -> None:
     ring = event.map()
     assert data.write(b"a").value == 1
     address = ue.process.place(bytes(8)) + 8 - readable
-    assert data.write_at(address, 8).value == 8
-    assert data.write(b"b").value == 1
+    assert (data.write_at(address, 8).value, data.write(b"b").value) == (8, 1)
     assert other.write(b"c").value == 1
     assert (event.count, untouched.count) == (1, 0)
     assert ring.records() == [A_SAMPLE]

@@ -30,10 +30,7 @@ def test_index_counts(ue: UserEvents) -> None:
 def test_index_reused(ue: UserEvents, by_command: bool) -> None:
     """A new event gets the lowest free byte, even one used before."""
     ue.tracefs.command("ue:one\nue:two\nue:three\n")
-    if by_command:
-        ue.tracefs.command("-:two\n")
-    else:
-        ue.open_data().delete("two")
+    ue.tracefs.command("-:two\n") if by_command else ue.open_data().delete("two")
     assert register(ue.open_data(), "four").value == 2
     assert register(ue.open_data(), "five").value == 4
 
@@ -214,8 +211,7 @@ def test_no_index_left(ue: UserEvents) -> None:
     for start in range(0, len(names), 64):
         lines = "".join(f"ue:{name}\n" for name in names[start : start + 64])
         assert ue.tracefs.command(lines).errno == ""
-    last = ue.open_data()
-    assert register(last, "last").value == 4095
+    assert register(ue.open_data(), "last").value == 4095
     ue.tracefs.enable("last")
     assert page.load(4095).data == b"\x01"
     ue.tracefs.disable("last")

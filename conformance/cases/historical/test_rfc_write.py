@@ -23,8 +23,7 @@ case = surface("rfc", spec="user_events_write", doc=DOC, level="behaviour", prof
 )
 def test_write_all(ue: UserEvents, payload: bytes, dump: str) -> None:
     """All data is recorded, whatever its length and the event's fields."""
-    data = enabled_data(ue, ";u32\ta\t4\t0")
-    assert data.write(payload).value == len(payload)
+    assert enabled_data(ue, ";u32\ta\t4\t0").write(payload).value == len(payload)
     assert ue.tracefs.records() == [dump]
 
 
@@ -32,8 +31,7 @@ def test_write_all(ue: UserEvents, payload: bytes, dump: str) -> None:
 def test_write_no_fields(ue: UserEvents) -> None:
     """An event without fields accepts any payload; records are in the order of writing."""
     data = enabled_data(ue)
-    assert data.write(b"ab").value == 2
-    assert data.write(b"c").value == 1
+    assert (data.write(b"ab").value, data.write(b"c").value) == (2, 1)
     assert ue.tracefs.records() == ["61 62", "63"]
 
 
@@ -43,8 +41,7 @@ def test_write_not_located(ue: UserEvents) -> None:
     """A location is recorded as written, neither adjusted nor validated."""
     data = enabled_data(ue, ";__data_loc char[]\tm\t4\t0")
     # Offset of the text in the record, in the payload, and invalid.
-    assert data.write(b"\x0c\0\3\0hi\0").value == 7
-    assert data.write(b"\x04\0\3\0hi\0").value == 7
+    assert (data.write(b"\x0c\0\3\0hi\0").value, data.write(b"\x04\0\3\0hi\0").value) == (7, 7)
     assert data.write(b"\xff\xff\xff\xffhi\0").value == 7
     assert ue.tracefs.records() == [
         "0c 00 03 00 68 69 00",
@@ -56,10 +53,8 @@ def test_write_not_located(ue: UserEvents) -> None:
 @case(spec="user_event_print_trace", doc="trace_events_user.c@rfc-v1: hex", level="detail")
 def test_write_dump(ue: UserEvents) -> None:
     """A record is shown as bytes, with or without a print fmt."""
-    data = enabled_data(ue, ';u32\ta\t4\t0;print_fmt\t"a=%u", REC->a\t0')
-    data.write(bytes(range(20)))
-    shown = "00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 10 11 12 13"
-    assert ue.tracefs.records() == [shown]
+    enabled_data(ue, ';u32\ta\t4\t0;print_fmt\t"a=%u", REC->a\t0').write(bytes(range(20)))
+    assert ue.tracefs.records() == ["00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 10 11 12 13"]
 
 
 @case
@@ -68,9 +63,7 @@ def test_write_of_descriptor(ue: UserEvents) -> None:
     first = enabled_data(ue)
     second = bound_data(ue, ue.name())
     other = bound_data(ue, ue.name("other"))
-    assert first.write(b"a").value == 1
-    assert other.write(b"-").value == 1
-    assert second.write(b"b").value == 1
+    assert (first.write(b"a").value, other.write(b"-").value, second.write(b"b").value) == (1, 1, 1)
     assert first.dup().write(b"c").value == 1
     assert first.of(ue.fork(ue.process)).write(b"d").value == 1
     assert ue.tracefs.records() == ["61", "62", "63", "64"]
@@ -87,8 +80,7 @@ def test_write_unbound(ue: UserEvents) -> None:
 def test_write_write_only(ue: UserEvents) -> None:
     """A write-only descriptor suffices, a read-only one does not: EBADF."""
     reader, writer = ue.open_data(os.O_RDONLY), ue.open_data(os.O_WRONLY)
-    assert register(reader, ue.name()).errno == ""
-    assert register(writer, ue.name()).errno == ""
+    assert (register(reader, ue.name()).errno, register(writer, ue.name()).errno) == ("", "")
     assert reader.write(b"x").errno == "EBADF"
     assert writer.write(b"x").value == 1
 
@@ -99,8 +91,7 @@ def test_write_nothing(ue: UserEvents) -> None:
     data = bound_data(ue, ue.name())
     assert data.write(b"").errno == "EFAULT"
     ue.tracefs.enable(ue.name())
-    assert data.write(b"").errno == "EFAULT"
-    assert data.write_at(0, 0).errno == "EFAULT"
+    assert (data.write(b"").errno, data.write_at(0, 0).errno) == ("EFAULT", "EFAULT")
     assert ue.tracefs.records() == []
 
 
@@ -130,8 +121,7 @@ def test_write_order(
     ue: UserEvents, opened: int, address: int, count: int, offset: int, errno: str
 ) -> None:
     """Order of checks: position and permission, the data, the event."""
-    data = ue.open_data(opened)
-    assert data.pwrite_at(address, count, offset).errno == errno
+    assert ue.open_data(opened).pwrite_at(address, count, offset).errno == errno
 
 
 @case(spec="fs/read_write.c:do_loop_readv_writev", level="detail")
@@ -177,8 +167,7 @@ def test_write_unheard(ue: UserEvents) -> None:
     ue.tracefs.enable(ue.name())
     assert data.write(b"d").value == 1
     ue.tracefs.disable(ue.name())
-    assert data.write(b"efg").value == 3
-    assert data.writev([b"h", b"i"]).value == 2
+    assert (data.write(b"efg").value, data.writev([b"h", b"i"]).value) == (3, 2)
     assert ue.tracefs.records() == ["64"]
 
 
@@ -210,8 +199,7 @@ def test_write_unreadable(ue: UserEvents, address: int) -> None:
     """An unreadable payload counts as written, and hides all records after it."""
     ue.process.pin(0)
     data = enabled_data(ue)
-    assert data.write(b"a").value == 1
-    assert data.write_at(address, 8).value == 8
+    assert (data.write(b"a").value, data.write_at(address, 8).value) == (1, 8)
     assert data.write(b"b").value == 1
     assert bound_data(ue, ue.name()).write(b"c").value == 1
     assert ue.tracefs.records() == ["61"]
@@ -223,8 +211,7 @@ def test_write_unreadable(ue: UserEvents, address: int) -> None:
 def test_write_longest(ue: UserEvents, length: int, records: int) -> None:
     """A payload longer than a page of the ring buffer is lost silently."""
     data = enabled_data(ue)
-    assert data.write(b"a").value == 1
-    assert data.write(b"x" * length).value == length
+    assert (data.write(b"a").value, data.write(b"x" * length).value) == (1, length)
     assert data.write(b"b").value == 1
     assert len(ue.tracefs.records()) == records
 
@@ -233,6 +220,5 @@ def test_write_longest(ue: UserEvents, length: int, records: int) -> None:
 @doc("trace_events_user.c@rfc-v1: names no limit")
 def test_write_longest_kept(ue: UserEvents) -> None:
     """The longest payload that is recorded has 4064 bytes."""
-    data = enabled_data(ue)
-    assert data.write(b"x" * 4064).value == 4064
+    assert enabled_data(ue).write(b"x" * 4064).value == 4064
     assert len(ue.tracefs.records()) == 1

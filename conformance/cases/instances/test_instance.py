@@ -23,8 +23,7 @@ def test_has_its_own_switch(ue: UserEvents) -> None:
     event = ue.event("u16 a")
     assert instance.enabled(ue.name()).text == "0\n"
     assert instance.enable(ue.name()).value == 2
-    assert instance.enabled(ue.name()).text == "1\n"
-    assert ue.tracefs.enabled(ue.name()).text == "0\n"
+    assert (instance.enabled(ue.name()).text, ue.tracefs.enabled(ue.name()).text) == ("1\n", "0\n")
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
     assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     instance.disable(ue.name())
@@ -53,8 +52,7 @@ def test_two_listeners(ue: UserEvents, ended_first: str) -> None:
     last.disable(ue.name())
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
     assert event.word_value == ue.dated("remote_enable", since=0, before=None)
-    errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
-    assert event.write(b"\1\0").errno == errno
+    assert event.write(b"\1\0").errno == ue.dated("ebadf_when_disabled", since="EBADF", before="")
     assert last.records() == [one(ue)]
     assert first.records() == []
 
@@ -67,8 +65,7 @@ def test_records(ue: UserEvents) -> None:
     first.enable(ue.name("a"))
     second.enable(ue.name("a"))
     second.enable(ue.name("b"))
-    assert data.write_event(0, b"\1\0").value == 6
-    assert data.write_event(1, b"\1\0").value == 6
+    assert (data.write_event(0, b"\1\0").value, data.write_event(1, b"\1\0").value) == (6, 6)
     assert first.records() == [one(ue, "a")]
     assert second.records() == [one(ue, "a"), one(ue, "b")]
     assert ue.tracefs.records() == []

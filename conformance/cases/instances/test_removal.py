@@ -108,8 +108,7 @@ def test_ordinary_user(ue: UserEvents) -> None:
     instance = create_instance(ue)
     ue.event()
     ue.process.setuid()
-    mine = ue.instance("j").of(ue.process.actor)
-    assert mine.make().errno == "EACCES"
+    assert ue.instance("j").of(ue.process.actor).make().errno == "EACCES"
     theirs = instance.of(ue.process.actor)
     assert theirs.remove().errno == "EACCES"
     assert theirs.enable(ue.name()).errno == "EACCES"
@@ -120,8 +119,7 @@ def test_ordinary_user(ue: UserEvents) -> None:
 def test_made_again(ue: UserEvents) -> None:
     """An instance created again under its old name has nothing enabled and no records."""
     instance = create_instance(ue)
-    data = enabled_in(ue, "u16 a", instance)
-    data.write_event(0, b"\1\0")
+    enabled_in(ue, "u16 a", instance).write_event(0, b"\1\0")
     instance.remove()
     create_instance(ue)
     assert instance.enabled(ue.name()).text == "0\n"

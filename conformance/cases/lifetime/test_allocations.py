@@ -162,10 +162,9 @@ def test_allocations_of_a_fault(ue: UserEvents) -> None:
 def test_allocations_of_perf(ue: UserEvents) -> None:
     """What recording by perf allocates is freed."""
     allocations, process = Allocations(ue), ue.new_process()
-    data = process.open_data()
-    index = data.register(f"{ue.name()} u32 a").index
+    event = ue.event("u32 a", of=process)
     perf = open_perf(process, ue.name())
-    assert data.write_event(index, bytes(4)).value == 8
+    assert event.write(bytes(4)).value == 8
     assert perf.count == 1
     process.exit()
     assert allocations.unfreed() == ""

@@ -7,6 +7,7 @@ from conformance.client.data_file import Word
 
 SPEC = "user_events_release"
 DOC = "Deleting: by default an event is deleted when no references are left"
+NO_REFERENCES = "Deleting: succeeds only if no references are left in user and kernel space"
 case = surface(
     "lifetime", SPEC, DOC, level="contract", profiles="6.4..", needs="auto_delete", tier="full"
 )
@@ -19,16 +20,10 @@ def test_descriptor_and_word(ue: UserEvents, first: str) -> None:
     passing = process_with_event(ue)
     event = ue.event("u32 a")
     other = ue.open_data()
-    if first == "close":
-        event.data.close()
-    else:
-        event.unregister()
+    event.data.close() if first == "close" else event.unregister()
     passing.exit()
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
-    if first == "close":
-        other.unregister(event.word)
-    else:
-        event.data.close()
+    other.unregister(event.word) if first == "close" else event.data.close()
     assert ue.tracefs.status(eventually=True) == ""
     assert ue.tracefs.dynamic_events() == ""
 
@@ -112,8 +107,7 @@ def test_refused_word(ue: UserEvents) -> None:
 def test_disabled_in_use(ue: UserEvents) -> None:
     """Disabling an event that a program has registered does not delete it."""
     passing = process_with_event(ue)
-    event = ue.event(enabled=True)
-    event.disable()
+    ue.event(enabled=True).disable()
     passing.exit()
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
 
@@ -161,8 +155,7 @@ def test_directory(ue: UserEvents) -> None:
     assert ue.tracefs.read(path, eventually=True).errno == "ENOENT"
 
 
-@case(spec="user_event_last_ref")
-@doc("Deleting: succeeds only if no references are left in user and kernel space")
+@case(spec="user_event_last_ref", doc=NO_REFERENCES)
 def test_delete_never_succeeds(ue: UserEvents) -> None:
     """An auto-delete event cannot be deleted: EBUSY while it lives, then ENOENT."""
     data, other = ue.open_data(), ue.open_data()
@@ -175,26 +168,21 @@ def test_delete_never_succeeds(ue: UserEvents) -> None:
 
 
 @case(spec="user_event_enabler_destroy, delayed_user_event_enabler_put", needs="persist")
-@doc("Deleting: succeeds only if no references are left in user and kernel space")
+@doc(NO_REFERENCES)
 @variants("unregister", "exit")
 def test_reference_after_unregister(ue: UserEvents, way: str) -> None:
     """Soon after an enable word is unregistered, nothing prevents deletion."""
     ue.tracefs.command("u:" + ue.name() + "\n")
     process = ue.new_process()
-    data = process.open_data()
-    event = data.register(ue.name())
-    data.close()
+    event = ue.event(of=process)
+    event.data.close()
     other = ue.open_data()
     assert other.delete(ue.name()).errno == "EBUSY"
-    if way == "exit":
-        process.exit()
-    else:
-        process.open_data().unregister(event.word)
+    process.exit() if way == "exit" else process.open_data().unregister(event.word)
     assert other.delete(ue.name(), eventually=True).value == 0
 
 
-@case(profiles="5.18..", needs="lasting_events", tier="quick")
-@doc("Deleting: succeeds only if no references are left in user and kernel space")
+@case(doc=NO_REFERENCES, profiles="5.18..", needs="lasting_events", tier="quick")
 def test_reference_after_close(ue: UserEvents) -> None:
     """A closed descriptor holds nothing: the event can be deleted at once."""
     ue.tracefs.command("u:" + ue.name() + "\n")
@@ -220,8 +208,7 @@ def test_lasts(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
 
 
-@case(spec="user_event_last_ref", needs="")
-@doc("Deleting: succeeds only if no references are left in user and kernel space")
+@case(spec="user_event_last_ref", doc=NO_REFERENCES, needs="")
 def test_many_references(ue: UserEvents) -> None:
     """With 1 to 257 registered words an event is not deleted: EBUSY."""
     data = ue.open_data()
@@ -232,8 +219,7 @@ def test_many_references(ue: UserEvents) -> None:
         assert data.delete(ue.name()).errno == "EBUSY"
 
 
-@case(needs="lasting_events")
-@doc("Deleting: succeeds only if no references are left in user and kernel space")
+@case(doc=NO_REFERENCES, needs="lasting_events")
 def test_many_events(ue: UserEvents) -> None:
     """Closing a descriptor drops its references to all of its 257 events."""
     data = ue.open_data()
@@ -255,7 +241,5 @@ def test_lasts_while_traced(ue: UserEvents) -> None:
     ue.event("u16 a", enabled=True)
     ue.process.exit()
     assert ue.tracefs.status(eventually=True) == ue.status_line(1, ue.name(), "ftrace")
-    data = ue.new_process().open_data()
-    data.register(ue.name() + " u16 a")
-    assert data.write_event(0, b"\1\0").value == 6
+    assert ue.event("u16 a", of=ue.new_process()).data.write_event(0, b"\1\0").value == 6
     assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]

@@ -67,8 +67,7 @@ def test_memory_of_calls(ue: UserEvents, of: str) -> None:
         answers = [{f"{len(line)}": 300} for line in lines]
     repeated = track(task, *steps, passes=passes)
     assert race(task, repeated) == [answers]
-    grown = _growth(ue, lambda: race(task, repeated))
-    assert grown < 128
+    assert _growth(ue, lambda: race(task, repeated)) < 128
 
 
 @case(spec="user_events_ref_add, user_events_release")
@@ -90,5 +89,4 @@ def test_memory_of_descriptors(ue: UserEvents) -> None:
 
     register(ue.process)
     repeat()
-    grown = _growth(ue, repeat)
-    assert grown < 128
+    assert _growth(ue, repeat) < 128

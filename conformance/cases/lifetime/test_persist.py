@@ -18,8 +18,7 @@ case = surface(
 @spec("user_reg_get, user_event_parse")
 def test_accepted(ue: UserEvents) -> None:
     """The flag is known since 6.7; before, it is EINVAL."""
-    event = ue.event(flags=PERSIST)
-    assert event.errno == ue.dated("persist", since="", before="EINVAL")
+    assert ue.event(flags=PERSIST).errno == ue.dated("persist", since="", before="EINVAL")
 
 
 @case(spec="user_event_parse (refcount_set)", needs="persist auto_delete", tier="quick")
@@ -170,14 +169,12 @@ def test_order_of_checks(ue: UserEvents, definition: str, errno: str) -> None:
     ("word_in_use", None, 0, "EADDRINUSE"),
     ("neither", None, 1, "EPERM"),
 )
-def test_order_of_checks_pointers(
-    ue: UserEvents, name_args: int | None, bit: int, errno: str
-) -> None:
+def test_order_of_checks_pointers(ue: UserEvents, string: int | None, bit: int, errno: str) -> None:
     """A bad string pointer and a bit in use are detected before the permission is checked."""
     data = ue.open_data()
     first = data.register(ue.name())
     ue.process.setuid()
-    again = data.register(ue.name(), flags=PERSIST, word=first.word, bit=bit, name_args=name_args)
+    again = data.register(ue.name(), flags=PERSIST, word=first.word, bit=bit, name_args=string)
     assert again.errno == errno
 
 
@@ -211,8 +208,7 @@ def test_delete_not_permitted(ue: UserEvents) -> None:
     ue.tracefs.command("u:" + ue.name() + "\n")
     data = ue.open_data()
     ue.process.setuid()
-    assert data.delete(ue.name()).errno == "EPERM"
-    assert data.delete(ue.name("none")).errno == "ENOENT"
+    assert (data.delete(ue.name()).errno, data.delete(ue.name("none")).errno) == ("EPERM", "ENOENT")
     assert ue.tracefs.status() == ue.name() + "\n"
 
 
@@ -234,8 +230,7 @@ def test_delete_busy_before_permission(ue: UserEvents) -> None:
 @doc("Registering: with USER_EVENT_REG_PERSIST the last reference does not delete the event")
 def test_multi_format(ue: UserEvents) -> None:
     """With both flags every format persists, under its own tracepoint."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a", flags=PERSIST | MULTI_FORMAT)
+    data = ue.event("u32 a", flags=PERSIST | MULTI_FORMAT).data
     data.register(ue.name() + " u64 a", flags=PERSIST | MULTI_FORMAT)
     before = ue.tracefs.status()
     passing = process_with_event(ue)
@@ -243,8 +238,7 @@ def test_multi_format(ue: UserEvents) -> None:
     passing.exit()
     after = ue.tracefs.status(eventually=True)
     assert after == before
-    stems = [line.rpartition(".")[0] for line in after.splitlines()]
-    assert stems == [ue.name()] * 2
+    assert [line.rpartition(".")[0] for line in after.splitlines()] == [ue.name()] * 2
     assert ue.tracefs.enabled(after.split()[0], system=MULTI_SYSTEM).text == "0\n"
 
 
@@ -252,8 +246,7 @@ def test_multi_format(ue: UserEvents) -> None:
 @doc("Registering: with USER_EVENT_REG_PERSIST the last reference does not delete the event")
 def test_one_format_of_several(ue: UserEvents) -> None:
     """Of the formats of one name only those created with the flag persist."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
+    data = ue.event("u32 a", flags=MULTI_FORMAT).data
     data.register(ue.name() + " u64 a", flags=PERSIST | MULTI_FORMAT)
     ue.process.exit()
     assert ue.tracefs.dynamic_events(eventually=True) == "u:" + ue.name() + " u64 a\n"

@@ -44,8 +44,7 @@ def test_registers(ue: UserEvents) -> None:
 def test_lists_of_processes(ue: UserEvents, file: str, recorded: bool) -> None:
     """When process 1 of a namespace writes 1 to a PID list it names the global PID 1."""
     _, first = namespace(ue)
-    data = first.open_data()
-    data.register(f"{ue.name()} u32 a")
+    data = ue.event("u32 a", of=first).data
     written = WriteFile(first.actor, ue.tracefs.path(file), b"1", os.O_WRONLY)
     assert first.run(written).value == 1
     ue.tracefs.enable(ue.name())
@@ -61,8 +60,7 @@ def test_lists_of_processes(ue: UserEvents, file: str, recorded: bool) -> None:
 def test_filtered(ue: UserEvents, text: str, recorded: bool) -> None:
     """A record of process 1 of a namespace has its PID in the initial namespace."""
     _, first = namespace(ue)
-    data = first.open_data()
-    data.register(f"{ue.name()} u32 a")
+    data = ue.event("u32 a", of=first).data
     assert ue.tracefs.directory(ue.name()).set_filter(text).errno == ""
     ue.tracefs.enable(ue.name())
     assert data.write_event(0, b"\1\0\0\0").value == 8
@@ -76,8 +74,7 @@ def test_filtered(ue: UserEvents, text: str, recorded: bool) -> None:
 def test_perf_sample(ue: UserEvents) -> None:
     """A perf sample has the PID in the opener's namespace, its raw record the global PID."""
     _, first = namespace(ue)
-    data = first.open_data()
-    data.register(f"{ue.name()} u32 a")
+    data = ue.event("u32 a", of=first).data
     ring = open_perf(first, ue.name(), PerfAttr(sample_type=TID | RAW)).map()
     assert data.write_event(0, b"\1\0\0\0").value == 8
     expected = "SAMPLE misc 1 size 32 one thread raw 12 of process 1: 01 00 00 00"
@@ -95,7 +92,6 @@ def test_process_1_ends(ue: UserEvents, killed: bool) -> None:
     outside.open_data().register(ue.name("kept"))
     first.open_data().register(ue.name("first"))
     second.open_data().register(ue.name("second"))
-    passing = process_with_event(ue)
-    passing.exit()
+    process_with_event(ue).exit()
     assert first.kill().value == 0 if killed else first.exit().value == 0
     assert ue.tracefs.status(eventually=True) == ue.name("kept") + "\n"

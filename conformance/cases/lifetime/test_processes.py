@@ -24,11 +24,10 @@ def test_exit(ue: UserEvents, closed: bool) -> None:
 @case(spec="current_user_event_enabler_exists, user_event_enabler_create", tier="quick")
 def test_exit_after_failures(ue: UserEvents) -> None:
     """Failed registrations hold nothing: exit of the process deletes its event."""
-    data = ue.open_data()
-    word = data.register(ue.name()).word
-    assert data.register(ue.name(), word=word).errno == "EADDRINUSE"
+    event = ue.event()
+    assert event.data.register(ue.name(), word=event.word).errno == "EADDRINUSE"
     # Which errno is a matter of the bug enomem-for-bad-address.
-    assert data.register(ue.name(), enable_addr=0).errno
+    assert event.data.register(ue.name(), enable_addr=0).errno
     ue.process.exit()
     assert ue.tracefs.status(eventually=True) == ""
 

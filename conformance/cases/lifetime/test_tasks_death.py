@@ -16,8 +16,7 @@ case = surface(
 def test_killed(ue: UserEvents, closed: bool) -> None:
     """SIGKILL drops the descriptors and words of a process, as exit does."""
     task = first_task(ue)
-    data = task.open_data()
-    data.register(ue.name("a"))
+    data = ue.event(name="a", of=task).data
     data.register(ue.name("b") + " u32 x")
     if closed:
         data.close()
@@ -62,10 +61,8 @@ def test_killed_beside_its_child(ue: UserEvents) -> None:
     """A killed parent leaves its forked child all references that were copied."""
     passing = process_with_event(ue)
     parent = first_task(ue)
-    data = parent.open_data()
-    word = data.register(ue.name(), bit=9).word
-    child = parent.fork_task()
-    copy = child.word_at(word.address, value=None)
+    word = parent.open_data().register(ue.name(), bit=9).word
+    copy = parent.fork_task().word_at(word.address, value=None)
     parent.kill()
     passing.exit()
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
@@ -79,14 +76,10 @@ def test_ended_with_a_word_missing(ue: UserEvents, killed: bool) -> None:
     """A process exits normally after a change that found its word unmapped."""
     task = first_task(ue)
     page = task.map()
-    data = task.open_data()
-    data.register(ue.name(), bit=1, word=task.word_at(page))
+    task.open_data().register(ue.name(), bit=1, word=task.word_at(page))
     task.unmap(page)
     assert ue.tracefs.enable(ue.name()).value == 2
-    if killed:
-        task.kill()
-    else:
-        task.exit()
+    task.kill() if killed else task.exit()
     ue.tracefs.disable(ue.name())
     assert ue.tracefs.status(eventually=True) == ""
 
@@ -97,8 +90,7 @@ def test_ended_with_a_word_missing(ue: UserEvents, killed: bool) -> None:
 def test_ended_before_the_fix_up(ue: UserEvents, end: str) -> None:
     """A process may exit while its word is still to be faulted in, in both copies."""
     parent = first_task(ue)
-    data = parent.open_data()
-    data.register(ue.name(), bit=1)
+    parent.open_data().register(ue.name(), bit=1)
     child = parent.fork_task()
     assert ue.tracefs.enable(ue.name()).value == 2
     for each in (child, parent):

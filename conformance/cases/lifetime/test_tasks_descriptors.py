@@ -30,8 +30,7 @@ def send(data: DataFile) -> Observation:
 def receive(receiver: Process) -> DataFile:
     """The descriptor that the second process receives."""
     slot = receiver.free_slot()
-    seen = receiver.run(ops.ReceiveDescriptor(receiver.actor, FAR, slot))
-    assert seen.errno == ""
+    assert receiver.run(ops.ReceiveDescriptor(receiver.actor, FAR, slot)).errno == ""
     return DataFile(receiver, slot)
 
 
@@ -39,8 +38,7 @@ def receive(receiver: Process) -> DataFile:
 def test_passed_index(ue: UserEvents) -> None:
     """The receiver of a descriptor writes with the indices that its sender registered."""
     sender, receiver = connected(ue)
-    data = sender.open_data()
-    data.register(ue.name("first") + " u64 a")
+    data = ue.event("u64 a", "first", of=sender).data
     data.register(ue.name() + " u32 a")
     assert send(data).value == 1
     received = receive(receiver)
@@ -54,29 +52,23 @@ def test_passed_index(ue: UserEvents) -> None:
 def test_passed_registers(ue: UserEvents) -> None:
     """The receiver continues the sender's numbering, and both can use all indices."""
     sender, receiver = connected(ue)
-    data = sender.open_data()
-    data.register(ue.name("a"))
+    data = ue.event(name="a", of=sender).data
     send(data)
     received = receive(receiver)
-    assert received.register(ue.name("b")).index == 1
-    assert received.register(ue.name("a")).index == 0
-    assert data.register(ue.name("b")).index == 1
-    assert data.register(ue.name("c")).index == 2
+    assert (received.register(ue.name("b")).index, received.register(ue.name("a")).index) == (1, 0)
+    assert (data.register(ue.name("b")).index, data.register(ue.name("c")).index) == (1, 2)
 
 
 @case(spec="user_events_ioctl_unreg", profiles="6.4..")
 def test_passed_words_stay(ue: UserEvents) -> None:
     """A received descriptor carries no enable word: the word belongs to the sender."""
     sender, receiver = connected(ue)
-    data = sender.open_data()
-    word = data.register(ue.name(), bit=3).word
-    copy = receiver.word_at(word.address)
-    send(data)
-    received = receive(receiver)
-    assert received.unregister(copy, bit=3).errno == "ENOENT"
+    event = ue.event(bit=3, of=sender)
+    copy = receiver.word_at(event.word.address)
+    send(event.data)
+    assert receive(receiver).unregister(copy, bit=3).errno == "ENOENT"
     ue.tracefs.enable(ue.name())
-    assert word.value == 8
-    assert copy.value == 0
+    assert (event.word.value, copy.value) == (8, 0)
 
 
 @case(spec="user_events_release", profiles="6.4..", needs="auto_delete")
@@ -86,13 +78,12 @@ def test_passed_holds(ue: UserEvents, closed: bool) -> None:
     """A received descriptor holds the events of its sender until it is closed."""
     passing = process_with_event(ue)
     sender, receiver = connected(ue)
-    data = sender.open_data()
-    word = data.register(ue.name()).word
-    send(data)
+    event = ue.event(of=sender)
+    send(event.data)
     received = receive(receiver)
     if closed:
-        data.close()
-        sender.open_data().unregister(word)
+        event.data.close()
+        sender.open_data().unregister(event.word)
     else:
         sender.exit()
     passing.exit()
@@ -107,9 +98,7 @@ def test_passed_in_flight(ue: UserEvents) -> None:
     """A descriptor in flight holds its events."""
     passing = process_with_event(ue)
     sender, receiver = connected(ue)
-    data = sender.open_data()
-    data.register(ue.name())
-    send(data)
+    send(ue.event(of=sender).data)
     sender.exit()
     passing.exit()
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
@@ -123,9 +112,7 @@ def test_passed_to_nobody(ue: UserEvents) -> None:
     passing = process_with_event(ue)
     sender, receiver = connected(ue)
     sender.run(ops.Close(sender.actor, FAR))
-    data = sender.open_data()
-    data.register(ue.name())
-    send(data)
+    send(ue.event(of=sender).data)
     sender.exit()
     passing.exit()
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"

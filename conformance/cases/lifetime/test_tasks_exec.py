@@ -15,12 +15,11 @@ case = surface("tasks", doc=DOC, level="behaviour", profiles="6.4..", tier="full
 def test_exec_unregisters(ue: UserEvents) -> None:
     """A new program has nothing registered, and can register what the old one had."""
     task = first_task(ue)
-    data = task.open_data()
-    old = data.register(ue.name(), bit=3).word
-    task.keep_over_exec(data)
+    event = ue.event(bit=3, of=task)
+    task.keep_over_exec(event.data)
     assert task.execute().errno == ""
-    assert data.unregister(old, bit=3).errno == "ENOENT"
-    new = data.register(ue.name(), bit=3, word=task.word_at(old.address))
+    assert event.unregister().errno == "ENOENT"
+    new = event.data.register(ue.name(), bit=3, word=task.word_at(event.word.address))
     assert (new.errno, new.index) == ("", 0)
     ue.tracefs.enable(ue.name())
     assert new.word.value == 8
@@ -32,14 +31,13 @@ def test_exec_unregisters(ue: UserEvents) -> None:
 def test_exec_memory_left_alone(ue: UserEvents) -> None:
     """Memory of a new program at the old address is not written."""
     task = first_task(ue)
-    data = task.open_data()
-    old = data.register(ue.name(), bit=3).word
-    task.keep_over_exec(data)
+    event = ue.event(bit=3, of=task)
+    task.keep_over_exec(event.data)
     task.execute()
-    word = task.word_at(old.address)
+    word = task.word_at(event.word.address)
     assert ue.tracefs.enable(ue.name()).value == 2
     assert word.wait() == 0
-    assert data.write_event(0).value == 4
+    assert event.data.write_event(0).value == 4
 
 
 @case(spec="user_event_mm_remove", level="contract", needs="auto_delete")
@@ -50,14 +48,12 @@ def test_exec_releases(ue: UserEvents, kept: bool) -> None:
     """execve deletes an event unless a descriptor stays open."""
     passing = process_with_event(ue)
     task = first_task(ue)
-    data = task.open_data()
-    data.register(ue.name())
+    data = ue.event(of=task).data
     if kept:
         task.keep_over_exec(data)
     task.execute()
     passing.exit()
-    left = ue.name() + "\n" if kept else ""
-    assert ue.tracefs.status(eventually=True) == left
+    assert ue.tracefs.status(eventually=True) == (ue.name() + "\n" if kept else "")
     assert data.close().errno == ("" if kept else "EBADF")
     assert ue.tracefs.status(eventually=True) == ""
 
@@ -68,8 +64,7 @@ def test_exec_releases(ue: UserEvents, kept: bool) -> None:
 def test_exec_keeps_the_index(ue: UserEvents, kind: str) -> None:
     """A new program writes with the indices of an inherited descriptor, and continues them."""
     task = first_task(ue)
-    data = task.open_data()
-    data.register(ue.name("a") + " u64 a")
+    data = ue.event("u64 a", "a", of=task).data
     data.register(ue.name() + " u32 a")
     task.keep_over_exec(data)
     program = task.vfork() if kind == "vfork" else task
@@ -95,13 +90,12 @@ def test_exec_keeps_the_index(ue: UserEvents, kind: str) -> None:
 def test_exec_refused(ue: UserEvents, path: str, error: str) -> None:
     """A failed execve ends no registration and closes no descriptor."""
     task = first_task(ue)
-    data = task.open_data()
-    word = data.register(ue.name(), bit=1).word
+    event = ue.event(bit=1, of=task)
     assert task.execute(path).errno == error
     ue.tracefs.enable(ue.name())
-    assert word.value == 2
-    assert data.register(ue.name("next")).index == 1
-    assert data.unregister(word, bit=1).value == 0
+    assert event.word.value == 2
+    assert event.data.register(ue.name("next")).index == 1
+    assert event.unregister().value == 0
 
 
 @case(spec="user_event_mm_remove; fs/exec.c:begin_new_exec", needs="auto_delete")
@@ -123,8 +117,7 @@ def test_exec_takes_the_thread_id(ue: UserEvents) -> None:
     """A thread that calls execve writes its records with the thread id of its leader."""
     leader = first_task(ue)
     thread = leader.thread()
-    data = leader.open_data()
-    data.register(f"{ue.name()} u8 a")
+    data = ue.event("u8 a", of=leader).data
     leader.keep_over_exec(data)
     ue.tracefs.enable(ue.name())
     data.write_event(0, b"\1")
@@ -141,16 +134,15 @@ def test_exec_beside_shared_memory(ue: UserEvents) -> None:
     """After execve a process that shared the memory keeps the enablers; its bits are updated."""
     passing = process_with_event(ue)
     task = first_task(ue)
-    data = task.open_data()
-    word = data.register(ue.name(), bit=2).word
+    event = ue.event(bit=2, of=task)
     other = task.make(CLONE_VM)
-    data.of(other).close()
+    event.data.of(other).close()
     task.execute()
     passing.exit()
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
     ue.tracefs.enable(ue.name())
-    assert other.load_number(word.address, 4) == 4
-    assert other.open_data().unregister(word.address, bit=2).value == 0
+    assert other.load_number(event.word.address, 4) == 4
+    assert other.open_data().unregister(event.word.address, bit=2).value == 0
 
 
 @case(spec="include/linux/user_events.h:user_events_execve", level="contract", needs="auto_delete")
@@ -160,8 +152,7 @@ def test_exec_of_a_forked_child(ue: UserEvents) -> None:
     """execve of a forked child ends its copies; the parent's registration stays."""
     task = first_task(ue)
     word = task.open_data().register(ue.name(), bit=6).word
-    child = task.fork_task()
-    child.execute()
+    task.fork_task().execute()
     ue.tracefs.enable(ue.name())
     assert word.wait() == 64
     task.exit()

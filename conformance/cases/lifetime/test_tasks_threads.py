@@ -37,14 +37,13 @@ def test_older_thread_unregisters(ue: UserEvents, by_thread: bool) -> None:
     leader = first_task(ue)
     older = leader.thread()
     owner, other = (leader, older) if by_thread else (older, leader)
-    data = owner.open_data()
-    word = data.register(ue.name(), bit=1).word
+    event = ue.event(bit=1, of=owner)
     errno = ue.bug("registration-of-a-thread", fixed="", present="ENOENT")
-    assert other.open_data().unregister(word, bit=1).errno == errno
+    assert other.open_data().unregister(event.word, bit=1).errno == errno
     ue.tracefs.enable(ue.name())
-    assert word.value == (2 if errno else 0)
-    assert data.unregister(word, bit=1).errno == ("" if errno else "ENOENT")
-    assert word.value == 0
+    assert event.word.value == (2 if errno else 0)
+    assert event.unregister().errno == ("" if errno else "ENOENT")
+    assert event.word.value == 0
 
 
 @case(spec="user_event_mm_get_all")
@@ -135,8 +134,7 @@ def test_early_refusal_begins_no_list(ue: UserEvents, size: int, flags: int, bit
     """After a registration that fails for its structure, threads share the list all the same."""
     leader = first_task(ue)
     data = leader.open_data()
-    early = data.register(ue.name(), bit=bit, flags=flags, enable_size=size)
-    assert early.errno == "EINVAL"
+    assert data.register(ue.name(), bit=bit, flags=flags, enable_size=size).errno == "EINVAL"
     thread = leader.thread()
     event = data.register(ue.name(), bit=2)
     again = thread.open_data().register(ue.name("other"), bit=2, word=event.word)
@@ -156,8 +154,7 @@ def test_later_thread_shares(ue: UserEvents, flags: int) -> None:
     data = leader.open_data()
     word = data.register(ue.name(), bit=3).word
     later = leader.make(flags)
-    used = data.of(later).register(ue.name("other"), bit=3, word=word)
-    assert used.errno == "EADDRINUSE"
+    assert data.of(later).register(ue.name("other"), bit=3, word=word).errno == "EADDRINUSE"
     assert data.of(later).unregister(word, bit=3).value == 0
     assert data.unregister(word, bit=3).errno == "ENOENT"
     ue.tracefs.enable(ue.name())
@@ -216,14 +213,12 @@ def test_sharer_alone(ue: UserEvents) -> None:
     passing = process_with_event(ue)
     leader = first_task(ue)
     other = leader.make(CLONE_VM)
-    data = other.open_data()
-    word = data.register(ue.name(), bit=1).word
+    word = other.open_data().register(ue.name(), bit=1).word
     passing.exit()
     other.end()
     ends = ue.bug("registration-of-a-thread", fixed=False, present=True)
     assert ue.tracefs.status(eventually=True) == ("" if ends else f"{ue.name()}\n")
-    unregistered = leader.open_data().unregister(word.address, bit=1)
-    assert unregistered.errno == ("ENOENT" if ends else "")
+    assert leader.open_data().unregister(word.address, bit=1).errno == ("ENOENT" if ends else "")
 
 
 @case(spec="user_events_release", profiles="5.18..")
@@ -273,8 +268,7 @@ def test_descriptors_shared_alone(ue: UserEvents) -> None:
     assert data.of(other).register(ue.name("b")).index == 1
     assert data.register(ue.name("b"), bit=1).index == 1
     ue.tracefs.enable(ue.name())
-    assert word.wait() == 8
-    assert copy.wait() == 0
+    assert (word.wait(), copy.wait()) == (8, 0)
     data.of(other).close()
     assert data.unregister(word, bit=3).errno == "EBADF"
 
@@ -286,12 +280,11 @@ def test_fork_of_an_older_thread(ue: UserEvents) -> None:
     leader = first_task(ue)
     older = leader.thread()
     mine = leader.open_data().register(ue.name("leader"), bit=0).word
-    data = older.open_data()
-    its = data.register(ue.name("thread"), bit=1).word
+    event = ue.event(name="thread", bit=1, of=older)
     child = older.fork_task()
     errno = ue.bug("registration-of-a-thread", fixed="", present="ENOENT")
-    assert data.of(child).unregister(mine.address, bit=0).errno == errno
-    assert data.of(child).unregister(its.address, bit=1).value == 0
+    assert event.data.of(child).unregister(mine.address, bit=0).errno == errno
+    assert event.data.of(child).unregister(event.word.address, bit=1).value == 0
 
 
 @case(spec="user_event_mm_dup", level="contract")
@@ -299,12 +292,10 @@ def test_fork_of_an_older_thread(ue: UserEvents) -> None:
 def test_fork_of_a_later_thread(ue: UserEvents) -> None:
     """A child of a later thread inherits a copy of the leader's registrations."""
     leader = first_task(ue)
-    data = leader.open_data()
-    word = data.register(ue.name(), bit=2).word
+    event = ue.event(bit=2, of=leader)
     child = leader.thread().fork_task()
-    copy = child.word_at(word.address, value=0)
+    copy = child.word_at(event.word.address, value=0)
     ue.tracefs.enable(ue.name())
-    assert copy.wait() == 4
-    assert word.wait() == 4
-    assert data.of(child).unregister(copy, bit=2).value == 0
-    assert data.unregister(word, bit=2).value == 0
+    assert (copy.wait(), event.word.wait()) == (4, 4)
+    assert event.data.of(child).unregister(copy, bit=2).value == 0
+    assert event.unregister().value == 0

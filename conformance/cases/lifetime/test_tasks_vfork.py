@@ -52,14 +52,10 @@ def test_vfork_child_registers(ue: UserEvents, executes: bool) -> None:
     parent.open_data().register(ue.name("first"))
     child = parent.vfork()
     word = child.open_data().register(ue.name(), bit=2).word
-    if executes:
-        child.execute()
-    else:
-        child.exit()
+    child.execute() if executes else child.exit()
     ue.tracefs.enable(ue.name())
     assert parent.load_number(word.address, 4) == 4
-    again = parent.open_data().register(ue.name("other"), bit=2, word=word)
-    assert again.errno == "EADDRINUSE"
+    assert parent.open_data().register(ue.name("other"), bit=2, word=word).errno == "EADDRINUSE"
 
 
 @case(spec="user_event_mm_remove", bug="registration-of-a-thread")
@@ -69,15 +65,11 @@ def test_vfork_child_registers_alone(ue: UserEvents, executes: bool) -> None:
     parent = first_task(ue)
     child = parent.vfork()
     word = child.open_data().register(ue.name(), bit=2).word
-    if executes:
-        child.execute()
-    else:
-        child.exit()
+    child.execute() if executes else child.exit()
     ue.tracefs.enable(ue.name())
     ends = ue.bug("registration-of-a-thread", fixed=False, present=True)
     assert parent.load_number(word.address, 4) == (0 if ends else 4)
-    unregistered = parent.open_data().unregister(word.address, bit=2)
-    assert unregistered.errno == ("ENOENT" if ends else "")
+    assert parent.open_data().unregister(word.address, bit=2).errno == ("ENOENT" if ends else "")
 
 
 @case(spec="user_event_mm_remove: tasks", level="contract", needs="auto_delete", tier="quick")
@@ -101,8 +93,7 @@ def test_vfork_child_leaves_its_bit(ue: UserEvents) -> None:
     """A bit set for a vfork child is cleared in its parent's memory when the event is disabled."""
     parent = first_task(ue)
     child = parent.vfork()
-    data = child.open_data()
-    word = data.register(ue.name(), bit=1).word
+    word = child.open_data().register(ue.name(), bit=1).word
     ue.tracefs.enable(ue.name())
     child.exit()
     ue.tracefs.disable(ue.name())
@@ -115,26 +106,23 @@ def test_vfork_child_leaves_its_bit(ue: UserEvents) -> None:
 def test_vfork_child_unregisters(ue: UserEvents) -> None:
     """A word that a vfork child unregisters is unregistered for its parent, unlike after fork."""
     parent = first_task(ue)
-    data = parent.open_data()
-    word = data.register(ue.name(), bit=5).word
-    ue.tracefs.enable(ue.name())
+    event = ue.event(bit=5, enabled=True, of=parent)
     child = parent.vfork()
-    assert data.of(child).unregister(word, bit=5).value == 0
+    assert event.data.of(child).unregister(event.word, bit=5).value == 0
     child.exit()
-    assert word.value == 0
-    assert data.unregister(word, bit=5).errno == "ENOENT"
+    assert event.word.value == 0
+    assert event.unregister().errno == "ENOENT"
 
 
 @case(spec="user_event_mm_remove")
 def test_vfork_child_killed(ue: UserEvents) -> None:
     """A vfork child that is killed does not affect its parent."""
     parent = first_task(ue)
-    data = parent.open_data()
-    word = data.register(ue.name(), bit=7).word
+    event = ue.event(bit=7, of=parent)
     parent.vfork().kill()
-    assert data.register(ue.name("next")).index == 1
+    assert event.data.register(ue.name("next")).index == 1
     ue.tracefs.enable(ue.name())
-    assert word.value == 128
+    assert event.word.value == 128
 
 
 @case(spec="user_events_release", profiles="5.18..")
@@ -142,8 +130,7 @@ def test_vfork_child_killed(ue: UserEvents) -> None:
 def test_vfork_child_closes(ue: UserEvents) -> None:
     """A vfork child has its own descriptor table, and the open files of its parent."""
     parent = first_task(ue)
-    data = parent.open_data()
-    data.register(ue.name("a"))
+    data = ue.event(name="a", of=parent).data
     child = parent.vfork()
     assert data.of(child).register(ue.name("b")).index == 1
     data.of(child).close()
@@ -156,15 +143,14 @@ def test_vfork_parent_killed(ue: UserEvents) -> None:
     """A parent killed while it waits leaves list and memory to its child."""
     passing = process_with_event(ue)
     parent = first_task(ue)
-    data = parent.open_data()
-    word = data.register(ue.name(), bit=4).word
+    event = ue.event(bit=4, of=parent)
     child = parent.vfork()
-    data.of(child).close()
+    event.data.of(child).close()
     parent.kill()
     passing.exit()
     assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
     ue.tracefs.enable(ue.name())
-    assert child.load_number(word.address, 4) == 16
+    assert child.load_number(event.word.address, 4) == 16
     ue.tracefs.disable(ue.name())
     child.exit()
     assert ue.tracefs.status(eventually=True) == ""

@@ -38,8 +38,7 @@ def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
     assert program.errno == ""
     attached = perf.set_program(program.slot)
     assert attached.errno == ue.bug("bpf-never-runs", fixed="EINVAL", present="")
-    assert event.write(A).value == 8
-    assert event.data.writev([b"\0\0\0\0", A]).value == 8
+    assert (event.write(A).value, event.data.writev([b"\0\0\0\0", A]).value) == (8, 8)
     twice = "perf-program-runs-twice"
     assert runs_of(counts) == ue.bug(twice, fixed=0, present=2)
     samples = [A_SAMPLE, A_SAMPLE]

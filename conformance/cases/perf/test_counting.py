@@ -69,8 +69,7 @@ def test_other_process(ue: UserEvents) -> None:
     """perf follows its own process: records of others are neither counted nor validated."""
     event = ue.event("__rel_loc char[] s")
     tool = ue.new_process()
-    theirs = tool.open_data()
-    theirs.register(ue.name() + " __rel_loc char[] s")
+    theirs = ue.event("__rel_loc char[] s", of=tool).data
     perf = open_perf(tool, ue.name())
     # Past the end of the payload.
     invalid = b"\0\0\xff\xff"
@@ -92,8 +91,7 @@ def test_inherit(ue: UserEvents, inherit: bool, count: int) -> None:
     # One from before, two from the child, one of its own.
     assert event.data.of(before).write_event(0, A).value == 8
     assert event.data.of(child).write_event(0, A).value == 8
-    assert event.data.of(child).write_event(0, A).value == 8
-    assert event.write(A).value == 8
+    assert (event.data.of(child).write_event(0, A).value, event.write(A).value) == (8, 8)
     assert perf.count == count
     child.exit()
     assert perf.count == count
@@ -111,8 +109,7 @@ def test_processor(ue: UserEvents, pid: int, count: int) -> None:
     theirs.register(ue.name() + " u32 a")
     event = open_perf(ue.process, ue.name(), pid=pid, cpu=0)
     ring = event.map()
-    assert theirs.write_event(0, A).value == 8
-    assert mine.write_event(0, b"\x42\0\0\0").value == 8
+    assert (theirs.write_event(0, A).value, mine.write_event(0, b"\x42\0\0\0").value) == (8, 8)
     assert ring.records() == [A_SAMPLE, B_SAMPLE][-count:]
     assert event.count == count
 

@@ -100,8 +100,7 @@ def test_set_at_registration(ue: UserEvents) -> None:
     ue.tracefs.attach_probe(ue.name())
     ue.tracefs.enable(ue.name())
     ue.tracefs.disable(ue.name())
-    again = data.register(ue.name() + " u32 a", word=ue.process.word(), bit=3)
-    assert again.word.value == 8
+    assert data.register(ue.name() + " u32 a", word=ue.process.word(), bit=3).word.value == 8
 
 
 @case(doc="Writing Data: silent about tracers other than ftrace and perf")

@@ -37,8 +37,7 @@ def test_unprivileged(ue: UserEvents, attr: PerfAttr, errno: str, listens: str) 
     store_id(user, ue.name(), attr)
     user.setuid(1000)
     assert open_stored(user, attr).errno == errno
-    shown = ue.dated("perf_sink", since=listens, before="")
-    assert used_by(ue) == shown
+    assert used_by(ue) == ue.dated("perf_sink", since=listens, before="")
 
 
 @case(spec="find_get_context: perf_allow_cpu")
@@ -114,8 +113,7 @@ def test_reserved_bit(ue: UserEvents, offset: int) -> None:
 def test_ring_size(ue: UserEvents, pages: int, errno: str) -> None:
     """A ring has one control page and 0, 1, 2 or 4 data pages; other sizes are EINVAL."""
     ue.event()
-    event = open_perf(ue.process, ue.name())
-    assert event.map(pages).mapped.errno == errno
+    assert open_perf(ue.process, ue.name()).map(pages).mapped.errno == errno
 
 
 @case(doc="silent about mappings that are private or lie elsewhere")

@@ -6,6 +6,7 @@ from conformance.cases.support.status_text import used_by, whole_status
 from conformance.client.perf import COUNTING, PerfAttr, open_perf
 
 DOC = "Status: the bit is updated as tools attach to the event and detach from it"
+USED_BY = "Status: the comment of a line may name ftrace; silent about perf"
 case = surface("perf", doc=DOC, level="behaviour", tier="full", facilities="perf")
 
 # perf_event_attr of a tool that enables its events later.
@@ -50,8 +51,7 @@ def test_status_page(ue: UserEvents, attr: PerfAttr) -> None:
     assert seen == {"byte-status": bytes_, "bit-status": [0, 1, 1, 1, 0]}[ue.profile.generation]
 
 
-@case(spec="user_seq_show", tier="quick", isolation="global")
-@doc("Status: the comment of a line may name ftrace; silent about perf")
+@case(spec="user_seq_show", doc=USED_BY, tier="quick", isolation="global")
 def test_status_text(ue: UserEvents) -> None:
     """While both use the event, user_events_status names perf after ftrace, and counts it once."""
     ue.open_data().register(ue.name())
@@ -71,8 +71,7 @@ def test_status_text(ue: UserEvents) -> None:
     assert whole_status(ue) == ue.status_line(1, ue.name()) + "\nActive: 1\nBusy: 0\n"
 
 
-@case(spec="user_event_reg; trace_event_perf.c:perf_trace_event_reg")
-@doc("Status: the comment of a line may name ftrace; silent about perf")
+@case(spec="user_event_reg; trace_event_perf.c:perf_trace_event_reg", doc=USED_BY)
 def test_two_listeners(ue: UserEvents) -> None:
     """perf uses the event until its last perf event is closed, by any process."""
     ue.event()
@@ -87,8 +86,7 @@ def test_two_listeners(ue: UserEvents) -> None:
     assert used_by(ue) == ""
 
 
-@case(spec="user_event_reg; kernel/events/core.c:perf_release", needs="perf_sink")
-@doc("Status: the comment of a line may name ftrace; silent about perf")
+@case(spec="user_event_reg; kernel/events/core.c:perf_release", doc=USED_BY, needs="perf_sink")
 def test_exit(ue: UserEvents) -> None:
     """When a tool exits, its descriptors and rings are released and the bit is cleared."""
     ue.event()
@@ -188,8 +186,7 @@ def test_multi_format(ue: UserEvents) -> None:
     two = data.register(ue.name() + " u64 b", flags=2)
     # A name is one bucket of the hash table, newest first.
     newest = ue.tracefs.status().splitlines()[0]
-    event = open_perf(ue.process, newest, system="user_events_multi")
-    ring = event.map()
+    ring = open_perf(ue.process, newest, system="user_events_multi").map()
     assert ue.tracefs.status().splitlines()[0] == f"{newest} # Used by perf"
     assert (one.word.value, two.word.value) == (0, 1)
     assert data.write_event(0, bytes(4)).errno == "EBADF"

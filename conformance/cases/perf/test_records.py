@@ -80,8 +80,7 @@ def test_raw_in_pieces(ue: UserEvents) -> None:
     data = ue.event("u32 a; u64 b").data
     ring = open_perf(ue.process, ue.name()).map()
     assert data.writev([b"\0\0", b"\0\x001234", b"", b"1234", b"5678"]).value == 16
-    sample = "SAMPLE misc 1 size 32 raw 20: 31 32 33 34 31 32 33 34 35 36 37 38"
-    assert ring.records() == [sample]
+    assert ring.records() == ["SAMPLE misc 1 size 32 raw 20: 31 32 33 34 31 32 33 34 35 36 37 38"]
 
 
 @case(spec="kernel/events/core.c:perf_prepare_sample", level="detail", tier="full")

@@ -115,13 +115,12 @@ def test_truncation_needs(ue: UserEvents, capability: tuple[str, ...], errno: st
 @doc("silent about opener and writer")
 def test_writer_counts(ue: UserEvents) -> None:
     """The process that writes dynamic_events is checked, not its opener: EPERM in a child."""
-    name = ue.name()
     file = File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)
     child = ue.fork(ue.process)
     Credentials(child).keep_only()
-    assert file.of(child).write(f"u:{name}c\n".encode()).errno == "EPERM"
-    assert file.write(f"u:{name}p\n".encode()).errno == ""
-    assert ue.tracefs.dynamic_events() == f"u:{name}p\n"
+    assert file.of(child).write(f"u:{ue.name()}c\n".encode()).errno == "EPERM"
+    assert file.write(f"u:{ue.name()}p\n".encode()).errno == ""
+    assert ue.tracefs.dynamic_events() == f"u:{ue.name()}p\n"
 
 
 @case(level="behaviour")

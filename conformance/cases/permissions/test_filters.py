@@ -11,11 +11,9 @@ case = surface("rights", spec="kernel/seccomp.c:__seccomp_filter", level="detail
 @variants({"eperm": "EPERM", "enosys": "ENOSYS", "eacces": "EACCES"})
 def test_filter_of_ioctl(ue: UserEvents, errno: str) -> None:
     """A filter that rejects ioctl stops registrations; a registered event can still be written."""
-    data = ue.event("u8 a").data
-    ue.tracefs.enable(ue.name())
+    data = ue.event("u8 a", enabled=True).data
     assert Credentials(ue.process).filter("ioctl", errno=errno).errno == ""
-    assert data.register(ue.name("more")).errno == errno
-    assert data.delete(ue.name()).errno == errno
+    assert (data.register(ue.name("more")).errno, data.delete(ue.name()).errno) == (errno, errno)
     assert data.write_event(0, b"\x05").value == 5
     assert ue.tracefs.records() == [ue.line("a=(5)", dump="05")]
 

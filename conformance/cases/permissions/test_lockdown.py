@@ -74,8 +74,7 @@ def test_denied_before_lockdown(ue: UserEvents) -> None:
     """The file mode is checked before lockdown: EACCES without permission, EPERM with it."""
     administrator = open_to_users(ue)
     lock_down(ue.new_process(), "confidentiality")
-    user = Credentials(ue.process)
-    user.become(USER)
+    Credentials(ue.process).become(USER)
     assert try_open(ue.process, DYNAMIC_EVENTS, os.O_RDONLY).errno == "EACCES"
     administrator.chmod(DYNAMIC_EVENTS, 0o644)
     assert try_open(ue.process, DYNAMIC_EVENTS, os.O_RDONLY).errno == "EPERM"
@@ -94,9 +93,8 @@ def test_lockdown_shows_formats(ue: UserEvents, level: str, errno: str) -> None:
     files = ["id", "enable", "filter", "trigger", "hist"]
     paths = [ue.tracefs.event_path(ue.name(), file) for file in files]
     assert [ue.tracefs.read(path).errno for path in paths] == ["", errno, errno, errno, errno]
-    directory = event.directory
-    assert directory.set_filter("nonsense").errno == (errno or "EINVAL")
-    assert directory.trigger("nonsense").errno == (errno or "EINVAL")
+    assert event.directory.set_filter("nonsense").errno == (errno or "EINVAL")
+    assert event.directory.trigger("nonsense").errno == (errno or "EINVAL")
     assert ue.tracefs.write(ue.tracefs.path("set_event"), f"{ue.name()}\n").errno == errno
 
 
@@ -137,8 +135,7 @@ def test_lockdown_hides_new_events(ue: UserEvents) -> None:
 def test_lockdown_leaves_descriptors(ue: UserEvents) -> None:
     """An open descriptor of `enable` still enables and disables; a new one cannot be opened."""
     event = ue.event()
-    tracer = ue.new_process()
-    file = File(tracer, ue.tracefs.event_path(ue.name(), "enable"), os.O_RDWR)
+    file = File(ue.new_process(), ue.tracefs.event_path(ue.name(), "enable"), os.O_RDWR)
     lock_down(ue.new_process(), "confidentiality")
     assert event.enable().errno == "EPERM"
     assert file.write(b"1").value == 1
@@ -157,8 +154,7 @@ def test_lockdown_and_instances(ue: UserEvents) -> None:
     instance.enable(ue.name())
     lock_down(ue.new_process(), "confidentiality")
     errno = ue.dated("enable_file_holds_instance", since="EINVAL", before="ENOMEM")
-    assert other.make().errno == errno
-    assert instance.make().errno == "EEXIST"
+    assert (other.make().errno, instance.make().errno) == (errno, "EEXIST")
     assert instance.disable(ue.name()).errno == "EPERM"
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
     assert instance.remove().value == 0

@@ -69,8 +69,7 @@ def test_open_modes(
     answers: tuple[str, str, str],
 ) -> None:
     """A user who can enter tracefs opens the data file as its mode permits."""
-    administrator = open_to_users(ue, data=mode)
-    administrator.chown(DATA, *owner)
+    open_to_users(ue, data=mode).chown(DATA, *owner)
     Credentials(ue.process).become(USER, USER, *groups)
     assert try_open(ue.process, DATA, os.O_RDONLY).errno == answers[0]
     assert try_open(ue.process, DATA, os.O_WRONLY).errno == answers[1]
@@ -136,8 +135,7 @@ def test_reading_is_enough_to_register(ue: UserEvents) -> None:
 @variants(("as-it-is", 0o440, "EACCES"), ("readable", 0o444, ""))
 def test_status_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     """The status file is not needed to register or write; reading it depends on its mode."""
-    administrator = open_to_users(ue)
-    administrator.chmod(STATUS, mode)
+    open_to_users(ue).chmod(STATUS, mode)
     Credentials(ue.process).become(USER)
     assert ue.open_data().register(ue.name()).errno == ""
     seen = Credentials(ue.process).read(STATUS, ue.prefix)
@@ -150,11 +148,9 @@ def test_nobody_but_the_owner(ue: UserEvents) -> None:
     administrator = open_to_users(ue)
     user = Credentials(ue.process)
     user.become(USER)
-    assert user.chmod(DATA, 0o600).errno == "EPERM"
-    assert user.chown(DATA, USER, USER).errno == "EPERM"
+    assert (user.chmod(DATA, 0o600).errno, user.chown(DATA, USER, USER).errno) == ("EPERM", "EPERM")
     administrator.chown(DATA, USER, USER)
-    assert user.chmod(DATA, 0o604).errno == ""
-    assert user.chown(DATA, 0, 0).errno == "EPERM"
+    assert (user.chmod(DATA, 0o604).errno, user.chown(DATA, 0, 0).errno) == ("", "EPERM")
     assert user.mode(DATA) == 0o604
     assert user.owner(DATA) == "1000:1000"
 
@@ -163,8 +159,7 @@ def test_nobody_but_the_owner(ue: UserEvents) -> None:
 def test_modes_outlive_events(ue: UserEvents) -> None:
     """Modes belong to the file: they stay when events come and go, and for open descriptors."""
     administrator = open_to_users(ue)
-    user = Credentials(ue.process)
-    user.become(USER)
+    Credentials(ue.process).become(USER)
     data = ue.open_data()
     restrict_again(administrator)
     assert try_open(ue.process, DATA).errno == "EACCES"
@@ -177,8 +172,7 @@ def test_modes_outlive_events(ue: UserEvents) -> None:
 @doc("Overview: dynamic_events requires CAP_PERFMON, otherwise -EPERM")
 def test_dynamic_events_for_users(ue: UserEvents) -> None:
     """A user with write access to dynamic_events creates and deletes nothing: EPERM."""
-    administrator = open_to_users(ue)
-    administrator.chmod(DYNAMIC_EVENTS, 0o666)
+    open_to_users(ue).chmod(DYNAMIC_EVENTS, 0o666)
     ue.tracefs.command(f"u:{ue.name('old')}\n")
     user = Credentials(ue.process)
     user.become(USER)

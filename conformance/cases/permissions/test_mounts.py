@@ -82,8 +82,7 @@ def test_unmounted(ue: UserEvents) -> None:
 )
 def test_read_only_mount(ue: UserEvents, path: str, flags: int, errno: str) -> None:
     """On a read-only mount no file opens for writing: EROFS."""
-    root = own_mounts(ue)
-    assert root.make_read_only(ROOT).errno == ""
+    assert own_mounts(ue).make_read_only(ROOT).errno == ""
     assert try_open(ue.process, path, flags).errno == errno
 
 
@@ -165,13 +164,11 @@ def test_other_root(ue: UserEvents) -> None:
 @variants({"users": 0, "users-and-mounts": CLONE_NEWNS})
 def test_user_namespace(ue: UserEvents, mounts: int) -> None:
     """Events are not per user namespace: one registered there is visible everywhere."""
-    apart = Credentials(ue.process)
-    assert apart.unshare(CLONE_NEWUSER | mounts).errno == ""
+    assert Credentials(ue.process).unshare(CLONE_NEWUSER | mounts).errno == ""
     data = ue.open_data()
     assert data.register(f"{ue.name()} u8 a").index == 0
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u8 a\n"
-    other = ue.new_process().open_data()
-    again = other.register(f"{ue.name()} u16 b")
+    again = ue.new_process().open_data().register(f"{ue.name()} u16 b")
     assert again.errno == ue.dated("arguments_matched", since="EADDRINUSE", before="")
     ue.tracefs.enable(ue.name())
     assert data.write_event(0, b"\x05").value == 5
@@ -227,9 +224,7 @@ def test_user_namespace_mounts(ue: UserEvents) -> None:
     ("group-alone", "gid=1000", 0o700, "EACCES", "EACCES"),
     ("mode-alone", "mode=755", 0o755, "EACCES", "EACCES"),
 )
-def test_mount_options(
-    ue: UserEvents, options: str, way_in: int, reading: str, writing: str
-) -> None:
+def test_mount_options(ue: UserEvents, options: str, mode: int, reading: str, writing: str) -> None:
     """The group option applies to every file, the mode option to the root directory only."""
     administrator = Credentials(ue.new_process())
     administrator.unshare(CLONE_NEWNS)
@@ -237,7 +232,7 @@ def test_mount_options(
     assert administrator.remount(ROOT, options).errno == ""
     user = Credentials(ue.process)
     user.become(USER)
-    assert user.mode(ROOT) == way_in
+    assert user.mode(ROOT) == mode
     assert try_open(ue.process, DATA, os.O_RDONLY).errno == reading
     assert try_open(ue.process, DATA, os.O_RDWR).errno == writing
     administrator.remount(ROOT, "gid=0,mode=700")

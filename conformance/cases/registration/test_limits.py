@@ -112,9 +112,7 @@ def test_room_of_formats(ue: UserEvents) -> None:
 @variants({"none": "0\n", "fewer": "1\n"})
 def test_below(ue: UserEvents, limit: str) -> None:
     """A limit below the current number removes nothing: events stay, match, and are written."""
-    data = ue.open_data()
-    data.register(ue.name("one"))
-    data.register(ue.name("two"))
+    data = ue.register(one="", two="")
     ue.tracefs.write(MAXIMUM, limit)
     assert data.register(ue.name("three")).errno == "EMFILE"
     assert data.register(ue.name("two")).index == 1

@@ -130,8 +130,7 @@ def test_shared(ue: UserEvents, first: str, second: str) -> None:
 @doc("silent about when two formats are the same")
 def test_shared_unspaced(ue: UserEvents) -> None:
     """A space after the semicolon makes no other format; before 6.10 it did."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a; u64 b", flags=MULTI_FORMAT)
+    data = ue.event("u32 a; u64 b", flags=MULTI_FORMAT).data
     again = data.register(ue.name() + " u32 a;u64 b", flags=MULTI_FORMAT)
     assert again.index == ue.dated("unspaced_fields_match", since=0, before=1)
 
@@ -175,8 +174,7 @@ def test_beside_single(ue: UserEvents, first: int, second: int) -> None:
     data = ue.open_data()
     assert data.register(ue.name() + " u32 a", flags=first).index == 0
     assert data.register(ue.name() + " u32 a", flags=second).index == 1
-    stems = sorted(name.removeprefix(ue.name())[:1] for name in tracepoints(ue))
-    assert stems == ["", "."]
+    assert sorted(name.removeprefix(ue.name())[:1] for name in tracepoints(ue)) == ["", "."]
     assert ue.tracefs.dynamic_events() == ("u:" + ue.name() + " u32 a\n") * 2
 
 
@@ -185,8 +183,7 @@ def test_beside_single(ue: UserEvents, first: int, second: int) -> None:
 @doc("silent about the error")
 def test_single_stays_single(ue: UserEvents) -> None:
     """Several formats of a name do not allow the single-format event to have other fields."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
+    data = ue.event("u32 a", flags=MULTI_FORMAT).data
     data.register(ue.name() + " u64 a")
     assert data.register(ue.name() + " u32 a").errno == "EADDRINUSE"
     assert data.register(ue.name() + " u8 a", flags=MULTI_FORMAT).errno == ""
@@ -196,8 +193,7 @@ def test_single_stays_single(ue: UserEvents) -> None:
 @doc("Registering: the two systems keep single-format names apart from multi-format ones")
 def test_name_of_a_tracepoint(ue: UserEvents) -> None:
     """The full name of a tracepoint is a free name for a single-format event."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
+    data = ue.event("u32 a", flags=MULTI_FORMAT).data
     (tracepoint,) = tracepoints(ue)
     assert data.register(tracepoint + " u64 b").index == 1
     assert ue.tracefs.enabled(tracepoint).text == "0\n"
@@ -217,8 +213,7 @@ def test_name_of_a_tracepoint(ue: UserEvents) -> None:
 )
 def test_ids_of_failures(ue: UserEvents, between: str, errno: str, distance: int) -> None:
     """A new format that fails to parse uses an id; a registration that creates nothing does not."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
+    data = ue.event("u32 a", flags=MULTI_FORMAT).data
     assert data.register(between.format(ue.name()), flags=MULTI_FORMAT).errno == errno
     data.register(ue.name() + " u64 a", flags=MULTI_FORMAT)
     older, newer = _ids(ue)
@@ -228,8 +223,7 @@ def test_ids_of_failures(ue: UserEvents, between: str, errno: str, distance: int
 @case(doc="Registering: the id is unique; silent about its value", level="detail")
 def test_ids_of_all_names(ue: UserEvents) -> None:
     """All names take their ids from one counter; single-format events take none."""
-    data = ue.open_data()
-    data.register(ue.name("a"), flags=MULTI_FORMAT)
+    data = ue.event(name="a", flags=MULTI_FORMAT).data
     data.register(ue.name("b"))
     data.register(ue.name("c"), flags=MULTI_FORMAT)
     data.register(ue.name("a") + " u32 x", flags=MULTI_FORMAT)
@@ -256,8 +250,7 @@ def test_id_not_reused(ue: UserEvents) -> None:
 @doc("Status: a line for each event; silent about their order")
 def test_status_order(ue: UserEvents) -> None:
     """Status lists the formats of a name newest first, with the single-format event among them."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
+    data = ue.event("u32 a", flags=MULTI_FORMAT).data
     data.register(ue.name() + " u32 a")
     data.register(ue.name() + " u64 a", flags=MULTI_FORMAT)
     newest, single, oldest = tracepoints(ue)
@@ -295,8 +288,7 @@ def test_enabled_one_by_one(ue: UserEvents) -> None:
 @doc("Registering: each format is a tracepoint of its own; silent about how ftrace prints it")
 def test_records(ue: UserEvents) -> None:
     """A write to a format is recorded under its tracepoint, with its fields."""
-    data = ue.open_data()
-    data.register(ue.name() + " u32 a", flags=MULTI_FORMAT)
+    data = ue.event("u32 a", flags=MULTI_FORMAT).data
     second = data.register(ue.name() + " u16 b", flags=MULTI_FORMAT)
     newer, _ = tracepoints(ue)
     ue.tracefs.clear_trace()

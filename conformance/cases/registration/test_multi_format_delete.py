@@ -85,8 +85,7 @@ def test_delete_by_full_name(ue: UserEvents) -> None:
 def test_delete_stops_at_busy(ue: UserEvents, held: str, left: str) -> None:
     """Formats are deleted newest first, up to the first in use: EBUSY, the rest stays."""
     _left_behind(ue, (" u32 a", " u64 a", " u8 a"), PERSIST | MULTI_FORMAT)
-    event = ue.event(held, flags=MULTI_FORMAT)
-    assert event.delete().errno == "EBUSY"
+    assert ue.event(held, flags=MULTI_FORMAT).delete().errno == "EBUSY"
     assert ue.tracefs.dynamic_events().replace(ue.name(), "NAME") == left
 
 

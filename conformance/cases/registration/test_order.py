@@ -15,6 +15,8 @@ from conformance.cases.support.registration import (
 from conformance.client.addresses import KERNEL_HALF
 from conformance.client.tracefs import MAXIMUM
 
+# Members of struct user_reg that differ from a valid one.
+Change = Mapping[str, Any]
 DOC = "Registering: nothing is said about which of two errors is reported"
 case = surface("registration", doc=DOC, level="detail", profiles="6.4..")
 
@@ -29,13 +31,10 @@ case = surface("registration", doc=DOC, level="detail", profiles="6.4..")
     ("unreadable-before-word-size", 28, 24, {"enable_size": 3}, "EFAULT"),
     ("unreadable-before-bit", 28, 27, {"enable_bit": 32}, "EFAULT"),
 )
-def test_order_size(
-    ue: UserEvents, size: int, present: int, members: Mapping[str, int], errno: str
-) -> None:
+def test_order_size(ue: UserEvents, size: int, present: int, members: Change, errno: str) -> None:
     """The size is checked before the structure is read, and reading before its members."""
     raw = packed_reg(ue, ue.process.word(), ue.name(), **{"size": size, **members})
-    data = ue.open_data()
-    assert data.ioctl(DIAG_IOCSREG, ue.process.place(raw[:present])).errno == errno
+    assert ue.open_data().ioctl(DIAG_IOCSREG, ue.process.place(raw[:present])).errno == errno
 
 
 @case(spec="user_reg_get")
@@ -45,7 +44,7 @@ def test_order_size(
     ("address", {"enable_addr": KERNEL_HALF}),
     ("string", {"name_args": 0}),
 )
-def test_order_tail(ue: UserEvents, members: Mapping[str, Any]) -> None:
+def test_order_tail(ue: UserEvents, members: Change) -> None:
     """Bytes that must be zero are checked before any member: E2BIG."""
     seen = ue.open_data().register(ue.name(), struct_size=32, tail=b"\0\0\0\1", **members)
     assert error_of(seen) == "E2BIG"
@@ -61,7 +60,7 @@ def test_order_tail(ue: UserEvents, members: Mapping[str, Any]) -> None:
     ("bit-before-string", {"bit": 32, "name_args": 0}, "EINVAL"),
     ("bit-before-unwritable", {"bit": 32, "enable_addr": 0}, "EINVAL"),
 )
-def test_order_members(ue: UserEvents, members: Mapping[str, Any], errno: str) -> None:
+def test_order_members(ue: UserEvents, members: Change, errno: str) -> None:
     """Flags, size, alignment and bit are checked before the address, the string and the word."""
     assert error_of(ue.open_data().register(ue.name(), **members)) == errno
 
@@ -69,8 +68,7 @@ def test_order_members(ue: UserEvents, members: Mapping[str, Any], errno: str) -
 @case(spec="user_reg_get")
 def test_order_address_before_string(ue: UserEvents) -> None:
     """A kernel address is rejected before a string that is too long."""
-    seen = ue.open_data().register("x" * 512, enable_addr=KERNEL_HALF)
-    assert error_of(seen) == "EFAULT"
+    assert error_of(ue.open_data().register("x" * 512, enable_addr=KERNEL_HALF)) == "EFAULT"
 
 
 @case(spec="user_events_ioctl_reg")
@@ -80,13 +78,10 @@ def test_order_address_before_string(ue: UserEvents) -> None:
     ("alignment", 4, 0, {"enable_size": 8}),
     ("bit", 0, 40, {"bit": 40, "enable_size": 4}),
 )
-def test_order_members_before_taken(
-    ue: UserEvents, offset: int, bit: int, members: Mapping[str, Any]
-) -> None:
+def test_order_members_before_taken(ue: UserEvents, offset: int, bit: int, members: Change) -> None:
     """Invalid members are rejected before a word in use: EINVAL."""
     data = ue.open_data()
-    size = 8 if bit > 31 else 4
-    word = ue.process.word(size, offset=offset)
+    word = ue.process.word(8 if bit > 31 else 4, offset=offset)
     assert data.register(ue.name(), word=word, bit=bit).index == 0
     assert error_of(data.register(ue.name(), word=word, **{"bit": bit, **members})) == "EINVAL"
 
@@ -98,12 +93,11 @@ def test_order_members_before_taken(
     ("text-flags", "f:x", {}),
     ("bad-field", "f long a", {}),
 )
-def test_order_taken_first(ue: UserEvents, definition: str, members: Mapping[str, Any]) -> None:
+def test_order_taken_first(ue: UserEvents, definition: str, members: Change) -> None:
     """A word in use is rejected before the string is read: EADDRINUSE."""
     data = ue.open_data()
     word = data.register(ue.name()).word
-    again = data.register(ue.name(definition), word=word, **members)
-    assert error_of(again) == "EADDRINUSE"
+    assert error_of(data.register(ue.name(definition), word=word, **members)) == "EADDRINUSE"
 
 
 @case(spec="user_events_ioctl_reg", needs="persist")
@@ -117,11 +111,10 @@ def test_order_taken_before_permission(ue: UserEvents) -> None:
 @case(spec="user_events_ioctl_reg", tier="full", isolation="global")
 def test_order_taken_before_maximum(ue: UserEvents) -> None:
     """A word in use is rejected before the limit of events: EADDRINUSE."""
-    data = ue.open_data()
-    word = data.register(ue.name()).word
+    event = ue.event()
     ue.tracefs.write(MAXIMUM, "1\n")
-    assert error_of(data.register(ue.name("f"), word=word)) == "EADDRINUSE"
-    assert error_of(data.register(ue.name("f"))) == "EMFILE"
+    assert error_of(event.data.register(ue.name("f"), word=event.word)) == "EADDRINUSE"
+    assert error_of(event.data.register(ue.name("f"))) == "EMFILE"
 
 
 @case(spec="user_event_parse", needs="persist text_flags_refused", tier="full")
@@ -133,14 +126,11 @@ def test_order_taken_before_maximum(ue: UserEvents) -> None:
     ("before-bad-field", "f long a", {}, "EPERM"),
     ("before-unwritable", "f", {"enable_addr": 0}, "EPERM"),
 )
-def test_order_permission(
-    ue: UserEvents, definition: str, members: Mapping[str, Any], errno: str
-) -> None:
+def test_order_permission(ue: UserEvents, definition: str, members: Change, errno: str) -> None:
     """Permission is checked after the string is read, before it is compared or parsed."""
     data = unprivileged_data(ue)
     data.register(ue.name("e u8 z"))
-    seen = data.register(ue.name(definition), flags=PERSIST, **members)
-    assert error_of(seen) == errno
+    assert error_of(data.register(ue.name(definition), flags=PERSIST, **members)) == errno
     assert ue.tracefs.dynamic_events() == f"u:{ue.name('e')} u8 z\n"
 
 
@@ -162,12 +152,9 @@ def test_order_permission_at_the_maximum(ue: UserEvents) -> None:
     ("text-flags-before-word", "f:x", {"enable_addr": 0}, "EINVAL"),
     ("word-last", "e u8 z", {"enable_addr": 0}, "EFAULT"),
 )
-def test_order_fields(
-    ue: UserEvents, definition: str, members: Mapping[str, Any], errno: str
-) -> None:
+def test_order_fields(ue: UserEvents, definition: str, members: Change, errno: str) -> None:
     """Order of checks: text flags, fields of an existing event, parsing, the word."""
-    data = ue.open_data()
-    data.register(ue.name("e u8 z"))
+    data = ue.event("u8 z").data
     present = "ENOMEM" if errno == "EFAULT" else errno
     errno = ue.bug("enomem-for-bad-address", fixed=errno, present=present)
     assert error_of(data.register(ue.name(definition), **members)) == errno
@@ -181,12 +168,9 @@ def test_order_fields(
     ("other-fields-first", "e u32 a", {}, "EADDRINUSE"),
     ("existing-needs-no-room", "e u8 z", {}, ""),
 )
-def test_order_at_the_maximum(
-    ue: UserEvents, definition: str, members: Mapping[str, Any], errno: str
-) -> None:
+def test_order_at_the_maximum(ue: UserEvents, definition: str, members: Change, errno: str) -> None:
     """The limit is checked after the fields have been parsed, before the word is written."""
-    data = ue.open_data()
-    data.register(ue.name("e u8 z"))
+    data = ue.event("u8 z").data
     ue.tracefs.write(MAXIMUM, "1\n")
     seen = data.register(ue.name(definition), **members)
     ue.tracefs.write(MAXIMUM, "32768\n")

@@ -142,8 +142,7 @@ def created(ue: UserEvents, *errors: str) -> str:
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """If two checks fail, errno is that of the first, and no event is created."""
     assert register(ue, first, second) == errno
-    shown = ue.tracefs.dynamic_events()
-    assert shown == created(ue, first, second)
+    assert ue.tracefs.dynamic_events() == created(ue, first, second)
 
 
 @case(spec="user_reg_get, user_events_ioctl_reg, user_event_parse", tier="full", isolation="global")
@@ -154,5 +153,4 @@ def test_pairs_at_the_maximum(ue: UserEvents, first: str, second: str, errno: st
     there = "1\n" if {"taken", "other-fields"} & {first, second} else "0\n"
     ue.tracefs.write(MAXIMUM, there)
     assert register(ue, first, second) == errno
-    shown = ue.tracefs.dynamic_events()
-    assert shown == created(ue, first, second)
+    assert ue.tracefs.dynamic_events() == created(ue, first, second)

@@ -109,10 +109,9 @@ def test_string_cut_off(ue: UserEvents, length: int, end: bytes, errno: str) -> 
 @variants((512, "EINVAL"), (511, ""), (5000, "EINVAL"))
 def test_string_length(ue: UserEvents, length: int, errno: str) -> None:
     """A string has at most 511 characters."""
-    name = ue.name()
-    definition = f"{name} " + "u32 a".rjust(length - len(name) - 1)
+    definition = f"{ue.name()} " + "u32 a".rjust(length - len(ue.name()) - 1)
     assert ue.open_data().register(definition).errno == errno
-    assert ue.tracefs.dynamic_events() == ("" if errno else f"u:{name} u32 a\n")
+    assert ue.tracefs.dynamic_events() == ("" if errno else f"u:{ue.name()} u32 a\n")
 
 
 @case(spec="user_event_parse")
@@ -168,9 +167,7 @@ def test_persist_of_existing_forbidden(ue: UserEvents) -> None:
 )
 def test_other_fields(ue: UserEvents, fields: str) -> None:
     """An existing name with other fields is EADDRINUSE since 6.4, and the event does not change."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} u32 a; u64 b")
-    seen = data.register(ue.name() + fields)
+    seen = ue.event("u32 a; u64 b").data.register(ue.name() + fields)
     expected = ue.dated("arguments_matched", since=("EADDRINUSE", UNTOUCHED), before=("", 0))
     assert (seen.errno, seen.index) == expected
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u32 a; u64 b\n"
@@ -180,8 +177,6 @@ def test_other_fields(ue: UserEvents, fields: str) -> None:
 @doc("Registering: USER_EVENT_REG_PERSIST keeps the event; silent about one that exists without")
 def test_existing_keeps_flags(ue: UserEvents) -> None:
     """Registering an existing event with USER_EVENT_REG_PERSIST does not make it persist."""
-    data = ue.open_data()
-    data.register(ue.name())
-    assert data.register(ue.name(), flags=PERSIST).index == 0
+    assert ue.event().data.register(ue.name(), flags=PERSIST).index == 0
     ue.process.exit()
     assert ue.tracefs.status(eventually=True) == ""

@@ -13,6 +13,7 @@ DOC = (
     "user_events.rst@v5.19 and @v6.1: Registering: size is that of user_reg, for "
     "compatibility forward and backward"
 )
+SIZES = "Registering: size ensures compatibility; silent about other sizes"
 case = surface("registration", SPEC, DOC, level="detail", profiles="5.18..6.3")
 
 # An address that fits into 3 bytes.
@@ -21,8 +22,7 @@ LOW = 0x10_0000
 PLACE = {"byte-status": 16, "bit-status": 12}
 
 
-@case(spec="user_reg_get", profiles="5.18..6.0")
-@doc("Registering: size ensures compatibility; silent about other sizes")
+@case(spec="user_reg_get", doc=SIZES, profiles="5.18..6.0")
 @variants(
     (24, ""),
     (0, "EFAULT"),
@@ -46,9 +46,8 @@ def test_byte_status_size(ue: UserEvents, size: int, errno: str) -> None:
     assert (seen.errno, seen.index) == (errno, UNTOUCHED if errno else 0)
 
 
-@case(profiles="5.18..6.0", isolation="global")
+@case(doc=SIZES, profiles="5.18..6.0", isolation="global")
 @spec("include/linux/uaccess.h:copy_struct_from_user")
-@doc("Registering: size ensures compatibility; silent about other sizes")
 @variants((12, ""), (11, ""), (10, "EFAULT"), (13, "EFAULT"), (16, "EFAULT"))
 def test_byte_status_cut_pointer(ue: UserEvents, size: int, errno: str) -> None:
     """Until 6.0 a size may cut off a pointer; results are stored at their offsets regardless."""
@@ -62,8 +61,7 @@ def test_byte_status_cut_pointer(ue: UserEvents, size: int, errno: str) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == ("" if errno else "u:low\n")
 
 
-@case(spec="user_reg_get", level="behaviour", profiles="6.1..6.3")
-@doc("Registering: size ensures compatibility; silent about other sizes")
+@case(spec="user_reg_get", doc=SIZES, level="behaviour", profiles="6.1..6.3")
 @variants(
     (19, "EINVAL"),
     (20, ""),
@@ -81,8 +79,7 @@ def test_bit_status_size(ue: UserEvents, size: int, errno: str) -> None:
     assert (seen.errno, seen.index) == (errno, UNTOUCHED if errno else 0)
 
 
-@case(spec="user_reg_get: copy_struct_from_user", level="behaviour")
-@doc("Registering: size ensures compatibility; silent about other sizes")
+@case(spec="user_reg_get: copy_struct_from_user", doc=SIZES, level="behaviour")
 @variants(
     ("nonzero-first", 32, 24, "E2BIG"),
     ("nonzero-last", 32, 31, "E2BIG"),
@@ -104,8 +101,7 @@ def test_status_long_size(ue: UserEvents, size: int, nonzero: int, errno: str) -
     assert (seen.errno, seen.index) == (errno, UNTOUCHED if errno else 0)
 
 
-@case(spec="lib/usercopy.c:check_zeroed_user", tier="full")
-@doc("Registering: size ensures compatibility; silent about other sizes")
+@case(spec="lib/usercopy.c:check_zeroed_user", doc=SIZES, tier="full")
 @variants(
     ("zero-before-the-fault", bytes(8), "EFAULT"),
     ("nonzero-before-the-fault", bytes(7) + b"\1", "E2BIG"),
@@ -140,8 +136,7 @@ def test_status_beyond_the_end(ue: UserEvents, present: int, answers: bytes) -> 
     at = ue.process.place(raw)
     assert ue.open_data().ioctl(IOCSREG, at).value == 0
     seen = ue.process.load(at, present).data or b""
-    assert seen[16:] == answers
-    assert seen[:16] == raw[:16]
+    assert (seen[16:], seen[:16]) == (answers, raw[:16])
 
 
 @case(isolation="global")

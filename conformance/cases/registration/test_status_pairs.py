@@ -79,12 +79,10 @@ def test_byte_status_pairs(ue: UserEvents, first: str, second: str, errno: str) 
     ("none-before-unreadable", 0, 4, {"byte-status": "EFAULT", "bit-status": "EINVAL"}),
     ("unreadable-size", 4097, 3, {"byte-status": "EFAULT", "bit-status": "EFAULT"}),
 )
-def test_status_order_size(
-    ue: UserEvents, size: int, present: int, errno: Mapping[str, str]
-) -> None:
+def test_status_order_size(ue: UserEvents, size: int, given: int, errno: Mapping[str, str]) -> None:
     """The size is checked before the rest of the structure is read."""
     raw = overlay(reg_of(ue, ue.name()), 0, struct.pack("<I", size))
-    assert ioctl_error(ue.open_data(), raw[:present]) == errno[ue.profile.generation]
+    assert ioctl_error(ue.open_data(), raw[:given]) == errno[ue.profile.generation]
 
 
 @case(spec="user_events_ioctl_reg")
@@ -106,7 +104,5 @@ def test_status_order_string(ue: UserEvents, size: int, errno: Mapping[str, str]
 )
 def test_status_order_name(ue: UserEvents, definition: str, errno: str) -> None:
     """Order of checks: length of the string, the name, the fields."""
-    data = ue.open_data()
-    data.register(f"{ue.name('e')} u8 z")
-    assert data.register(ue.name(definition)).errno == errno
+    assert ue.event("u8 z").data.register(ue.name(definition)).errno == errno
     assert ue.tracefs.dynamic_events() == f"u:{ue.name('e')} u8 z\n"

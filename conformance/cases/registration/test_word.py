@@ -9,6 +9,7 @@ from conformance.client.data_file import Word
 
 SPEC = "user_events_ioctl_reg"
 DOC = "Registering: enable_addr must be write accessible within the program"
+FAILURE = "Registering: enable_addr must be write accessible; silent about what a failure leaves"
 case = surface("registration", SPEC, DOC, level="behaviour", profiles="6.4..")
 
 
@@ -68,8 +69,7 @@ def test_bit_range(ue: UserEvents, size: int, bit: int, errno: str) -> None:
 )
 def test_kernel_address(ue: UserEvents, address: int) -> None:
     """A word at a kernel address is EFAULT and creates nothing."""
-    seen = ue.open_data().register(ue.name(), enable_addr=address)
-    assert error_of(seen) == "EFAULT"
+    assert error_of(ue.open_data().register(ue.name(), enable_addr=address)) == "EFAULT"
     assert ue.tracefs.status() == ""
 
 
@@ -157,12 +157,10 @@ def test_word_unwritable(ue: UserEvents, protection: int | None) -> None:
 def test_word_null(ue: UserEvents, size: int) -> None:
     """A word is required: address zero is EFAULT."""
     seen = ue.open_data().register(ue.name(), enable_addr=0, enable_size=size)
-    errno = ue.bug("enomem-for-bad-address", fixed="EFAULT", present="ENOMEM")
-    assert error_of(seen) == errno
+    assert error_of(seen) == ue.bug("enomem-for-bad-address", fixed="EFAULT", present="ENOMEM")
 
 
-@case(level="detail", tier="full", bug="enomem-for-bad-address")
-@doc("Registering: enable_addr must be write accessible; silent about what a failure leaves")
+@case(doc=FAILURE, level="detail", tier="full", bug="enomem-for-bad-address")
 def test_word_unwritable_leaves_event(ue: UserEvents) -> None:
     """After a bad address the event exists and keeps its write index, which a retry returns."""
     data = ue.open_data()
@@ -177,8 +175,7 @@ def test_word_unwritable_leaves_event(ue: UserEvents) -> None:
     assert data.register(f"{ue.name('a')} u32 x").index == 0
 
 
-@case(level="detail", needs="auto_delete", tier="full")
-@doc("Registering: enable_addr must be write accessible; silent about what a failure leaves")
+@case(doc=FAILURE, level="detail", needs="auto_delete", tier="full")
 def test_word_unwritable_event_goes(ue: UserEvents) -> None:
     """The event left by a bad address is deleted when the descriptor is closed."""
     data = ue.open_data()
@@ -188,8 +185,7 @@ def test_word_unwritable_event_goes(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(tier="full")
-@doc("Registering: enable_addr must be write accessible; silent about what a failure leaves")
+@case(doc=FAILURE, tier="full")
 def test_word_unwritable_is_not_followed(ue: UserEvents) -> None:
     """After a bad address the word is not registered: ENOENT, and the address can be registered."""
     data = ue.open_data()

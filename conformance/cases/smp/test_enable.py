@@ -20,14 +20,12 @@ case = surface("smp", doc=DOC, level="contract", tier="full", facilities="smp")
     ("high", 4, 31, 0, 1, 0x80989680),
     ("of-64", 8, 63, 4, 1, 0x8098968000000000),
 )
-def test_neighbours(
-    ue: UserEvents, size: int, bit: int, behind: int, amount: int, left: int
-) -> None:
+def test_neighbours(ue: UserEvents, size: int, bit: int, past: int, amount: int, left: int) -> None:
     """Atomic updates of other bits by the program survive while the kernel sets and clears one."""
     both = Racers(ue)
     word = both.left.open_data().register(ue.name(), bit=bit, word=both.left.word(size)).word
     on, off = both.prepared_right.switch(enable_file(ue))
-    add = Add(both.left.actor, word.address + behind, amount, times=500_000)
+    add = Add(both.left.actor, word.address + past, amount, times=500_000)
     answers = race(
         both.left, track(both.left, add, passes=20), track(both.right, off, on, passes=20)
     )
@@ -148,8 +146,7 @@ def test_no_record_is_lost(ue: UserEvents, flags: int) -> None:
         track(both.right, both.prepared_right.write(its, 0, TWO), passes=300),
     )
     assert answers == [[{"8": 400}], [{"8": 300}]]
-    counted = [_entries(ue, cpu) for cpu in (0, 1)]
-    assert counted == ["entries: 400", "entries: 300"]
+    assert [_entries(ue, cpu) for cpu in (0, 1)] == ["entries: 400", "entries: 300"]
     assert ue.tracefs.distinct_records() == [
         ue.line("v=0x1 (1)", dump="01 00 00 00"),
         ue.line("v=0x2 (2)", dump="02 00 00 00"),

@@ -18,8 +18,7 @@ case = surface("smp", SPEC, DOC, level="contract", profiles="6.4..", tier="full"
 def test_forks_while_switched(ue: UserEvents, listening: bool, seen: int) -> None:
     """The word of each child forked during switching follows from the next change on."""
     both = Racers(ue, 0)
-    data = both.left.open_data()
-    word = data.register(ue.name(), bit=3).word
+    word = both.left.open_data().register(ue.name(), bit=3).word
     on, off = both.prepared_right.switch(enable_file(ue))
     switching = (off, on) if listening else (on, off)
     forks = [both.left.cloning() for _ in range(3)]
@@ -65,10 +64,8 @@ def test_two_faults_on_a_page(ue: UserEvents, apart: int) -> None:
     one, _ = both.prepared_left.switch(enable_file(ue, "a"))
     two, _ = both.prepared_right.switch(enable_file(ue, "b"))
     both.left.run(Discard(both.left.actor, address, 2 * PAGE))
-    answers = both.race([one], [two])
-    assert answers == [[{"1": 1}], [{"1": 1}]]
-    assert first.wait() & 1 == 1
-    assert second.wait() & 0x200 == 0x200
+    assert both.race([one], [two]) == [[{"1": 1}], [{"1": 1}]]
+    assert (first.wait() & 1, second.wait() & 0x200) == (1, 0x200)
 
 
 @case(spec="user_event_mm_dup; trace_events_user.c:user_event_enabler_fault_fixup")
@@ -83,15 +80,13 @@ def test_fork_while_a_fault_waits(ue: UserEvents, discarded: bool) -> None:
     if discarded:
         both.left.run(Discard(both.left.actor, address, PAGE))
     fork = both.left.cloning()
-    answers = both.race([fork], [on])
-    assert answers == [[{"0": 1}], [{"1": 1}]]
+    assert both.race([fork], [on]) == [[{"0": 1}], [{"1": 1}]]
     assert word.wait() == 16
     copy = Word(both.left.adopt(fork), address)
     assert copy.wait() in (0, 16)
     ue.tracefs.disable(ue.name())
     ue.tracefs.enable(ue.name())
-    assert word.wait() == 16
-    assert copy.wait() == 16
+    assert (word.wait(), copy.wait()) == (16, 16)
 
 
 @case(level="behaviour")

@@ -66,8 +66,7 @@ def test_different_formats(ue: UserEvents) -> None:
             (both.right, both.prepared_right, "u64"),
         )
     ]
-    answers = both.race(calls[:1], calls[1:])
-    assert answers == [[{"0": 1}], [{"0": 1}]]
+    assert both.race(calls[:1], calls[1:]) == [[{"0": 1}], [{"0": 1}]]
     assert len(ue.tracefs.dynamic_events().splitlines()) == 2
 
 
@@ -95,8 +94,7 @@ def test_indices_of_one_file(ue: UserEvents) -> None:
     data = both.left.open_data()
     left = [both.prepared_left.register(data, ue.name(name)) for name in ("a", "b")]
     right = [both.prepared_right.register(data, ue.name(name)) for name in ("c", "d")]
-    answers = both.race(left, right)
-    assert answers == [[{"0": 1}, {"0": 1}]] * 2
+    assert both.race(left, right) == [[{"0": 1}, {"0": 1}]] * 2
     indices = [both.left.load_number(call.argument + 24, 4) for call in (*left, *right)]
     assert sorted(indices) == [0, 1, 2, 3]
 
@@ -188,7 +186,6 @@ def test_closed_while_registered(ue: UserEvents, flags: int) -> None:
     data.unregister(data.register(f"{ue.name()} u32 v").word)
     register = both.prepared_right.register(other, f"{ue.name()} u32 v")
     closing = both.prepared_left.close(data)
-    answers = both.race([closing], [register])
-    assert answers == [[{"0": 1}], [{"0": 1}]]
+    assert both.race([closing], [register]) == [[{"0": 1}], [{"0": 1}]]
     ue.tracefs.enable(ue.name())
     assert other.write_event(0, b"\1\0\0\0").value == 8

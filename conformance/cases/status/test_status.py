@@ -34,17 +34,15 @@ def test_documented_example(ue: UserEvents) -> None:
     ("all_of_three", ("b", "c", "d"), ("b", "c", "d"), "Active: 3\nBusy: 3"),
     ("tens", "abcdefghijkl", "ab", "Active: 12\nBusy: 2"),
 )
-def test_totals(
-    ue: UserEvents, registered: tuple[str, ...], enabled: tuple[str, ...], totals: str
-) -> None:
+def test_totals(ue: UserEvents, names: tuple[str, ...], used: tuple[str, ...], totals: str) -> None:
     """Active is the number of events and Busy the number of those with a tracer."""
     data = ue.open_data()
-    for name in registered:
+    for name in names:
         data.register(name)
-    for name in enabled:
+    for name in used:
         ue.tracefs.enable(name)
     lines, blank, shown = whole_status(ue).partition("\n\n")
-    assert len(lines.splitlines()) == len(registered)
+    assert len(lines.splitlines()) == len(names)
     assert (blank, shown) == ("\n\n", totals + "\n")
 
 

@@ -60,14 +60,12 @@ def test_no_index_left(ue: UserEvents) -> None:
     most = ue.dated("two_status_pages", since=2 * total, before=total)
     assert counts.endswith(f"\nMax: {most}\n")
     # An invalid field is not parsed; an unreadable string is detected.
-    assert data.register("more long a").errno == unread
-    assert data.register("more").errno == full
+    assert (data.register("more long a").errno, data.register("more").errno) == (unread, full)
     assert ue.tracefs.command("u:another\n").errno == full
     assert data.register("x", name_args=0).errno == "EFAULT"
     assert data.register("x" * 512).errno == "EINVAL"
     # An existing event needs no number.
-    assert data.register("last long a").place == last
-    assert ue.open_data().register("first").place == 1
+    assert (data.register("last long a").place, ue.open_data().register("first").place) == (last, 1)
     assert ue.tracefs.command("u:last u8 b\n").errno == ""
     # A freed number is used by the next event.
     delete(ue, [17])

@@ -20,8 +20,7 @@ case = surface(
 def test_index_counts(ue: UserEvents) -> None:
     """Events get numbers from 1 on in the order of creation."""
     data = ue.open_data()
-    places = [data.register(name).place for name in ("c", "a", "b", "x u32 a", "")]
-    assert places == [1, 2, 3, 4, 5]
+    assert [data.register(name).place for name in ("c", "a", "b", "x u32 a", "")] == [1, 2, 3, 4, 5]
 
 
 @case(spec="user_event_parse", level="contract")
@@ -78,8 +77,7 @@ def test_index_by_dynamic_events(ue: UserEvents) -> None:
     page = map_page(ue.process)
     assert ue.tracefs.command("u:a\nu:b u32 x\n").errno == ""
     data = ue.open_data()
-    assert data.register("c").place == 3
-    assert data.register("b u32 x").place == 2
+    assert (data.register("c").place, data.register("b u32 x").place) == (3, 2)
     ue.tracefs.enable("a")
     assert [page.shows(place) for place in (1, 2, 3)] == [1, 0, 0]
 
@@ -128,10 +126,8 @@ def test_index_free_again(ue: UserEvents, by: bool) -> None:
     """The number of a deleted event goes to the next new one."""
     ue.tracefs.command("u:a\nu:b\nu:c\n")
     data = ue.open_data()
-    deleted = data.delete("b") if by else ue.tracefs.command("-:b\n")
-    assert deleted.errno == ""
-    assert data.register("x").place == 2
-    assert data.register("y").place == 4
+    assert (data.delete("b") if by else ue.tracefs.command("-:b\n")).errno == ""
+    assert (data.register("x").place, data.register("y").place) == (2, 4)
 
 
 @case(spec="user_event_parse", level="detail")
@@ -144,8 +140,7 @@ def test_index_lowest_first(ue: UserEvents, deleted: tuple[str, ...]) -> None:
     data = ue.open_data()
     for name in deleted:
         data.delete(name)
-    places = [data.register(name).place for name in ("w", "x", "y", "z")]
-    assert places == [2, 7, 9, 11]
+    assert [data.register(name).place for name in ("w", "x", "y", "z")] == [2, 7, 9, 11]
 
 
 @case(spec="trace_dynevent.c:dyn_events_release_all", level="detail", tier="full")

@@ -38,12 +38,10 @@ def test_enabled_before_registered(ue: UserEvents, by: bool) -> None:
 def test_registered_again(ue: UserEvents) -> None:
     """Registering an enabled event again does not change the page."""
     page = map_page(ue.process)
-    data = ue.open_data()
-    place = data.register(ue.name()).place
-    ue.tracefs.enable(ue.name())
-    assert data.register(ue.name()).place == place
-    assert data.register(f"{ue.name()} u32 other").place == place
-    assert page.shows(place) == 1
+    event = ue.event(enabled=True)
+    assert event.data.register(ue.name()).place == event.place
+    assert event.data.register(f"{ue.name()} u32 other").place == event.place
+    assert page.shows(event.place) == 1
 
 
 @case(spec="user_events_release")
@@ -52,13 +50,11 @@ def test_registrant_gone(ue: UserEvents, exits: bool) -> None:
     """An enabled event without registrations still shows as enabled."""
     page = map_page(ue.process)
     registrant = ue.new_process()
-    data = registrant.open_data()
-    place = data.register(ue.name()).place
-    ue.tracefs.enable(ue.name())
-    assert (registrant.exit() if exits else data.close()).errno == ""
-    assert page.shows(place) == 1
+    event = ue.event(enabled=True, of=registrant)
+    assert (registrant.exit() if exits else event.data.close()).errno == ""
+    assert page.shows(event.place) == 1
     ue.tracefs.disable(ue.name())
-    assert page.shows(place) == 0
+    assert page.shows(event.place) == 0
 
 
 @case(spec="delete_user_event, user_event_free")
@@ -86,8 +82,7 @@ def test_old_place_of_another(ue: UserEvents) -> None:
     event = ue.event(name="old")
     event.data.close()
     ue.open_data().delete(ue.name("old"))
-    other = ue.new_process()
-    assert other.open_data().register(ue.name("new")).place == event.place
+    assert ue.new_process().open_data().register(ue.name("new")).place == event.place
     assert page.shows(event.place) == 0
     ue.tracefs.enable(ue.name("new"))
     assert page.shows(event.place) == 1

@@ -8,6 +8,7 @@ SPEC = "mm/memory.c:wp_page_copy"
 DOC = (
     "user_events.rst@v5.19 and @v6.1: Status: programs map the page; silent about private mappings"
 )
+BUFFER = "Status: programs map the page; silent about its use as a buffer"
 case = surface("status_page", SPEC, DOC, level="detail", profiles="5.18..6.3", tier="full")
 
 
@@ -65,18 +66,15 @@ def test_private_copy_exits(ue: UserEvents) -> None:
     assert page.shows(place) == 1
 
 
-@case(spec="trace_events_user.c:user_events_write_core")
-@doc("Status: programs map the page; silent about its use as a buffer")
+@case(spec="trace_events_user.c:user_events_write_core", doc=BUFFER)
 def test_payload_in_the_page(ue: UserEvents) -> None:
     """Index and payload of a write may lie in the page: zeros where there is no event."""
     page = map_page(ue.process)
-    data = ue.event("u32 a", enabled=True).data
-    assert data.write_at(page.address + 2048, 8).value == 8
+    assert ue.event("u32 a", enabled=True).data.write_at(page.address + 2048, 8).value == 8
     assert ue.tracefs.records() == ["00 00 00 00"]
 
 
-@case(spec="trace_events_user.c:user_reg_get", isolation="global")
-@doc("Status: programs map the page; silent about its use as a buffer")
+@case(spec="trace_events_user.c:user_reg_get", doc=BUFFER, isolation="global")
 def test_structure_in_the_page(ue: UserEvents) -> None:
     """A structure may lie in the page, whose zeros give no size and no string."""
     page = map_page(ue.process)
@@ -84,8 +82,7 @@ def test_structure_in_the_page(ue: UserEvents) -> None:
     assert ue.open_data().ioctl(IOCSREG, page.address).errno == error
 
 
-@case(spec="mm/util.c:strndup_user", isolation="global")
-@doc("Status: programs map the page; silent about its use as a buffer")
+@case(spec="mm/util.c:strndup_user", doc=BUFFER, isolation="global")
 def test_string_in_the_page(ue: UserEvents) -> None:
     """A string may lie in the page: it is empty."""
     page = map_page(ue.process)
@@ -94,8 +91,7 @@ def test_string_in_the_page(ue: UserEvents) -> None:
     assert ue.tracefs.status(whole=True).startswith("1:\n\nActive: 1\n")
 
 
-@case(spec="trace_events_user.c:user_events_ioctl_reg: put_user", isolation="global")
-@doc("Status: programs map the page; silent about its use as a buffer")
+@case(spec="trace_events_user.c:user_events_ioctl_reg: put_user", doc=BUFFER, isolation="global")
 def test_answers_in_the_page(ue: UserEvents) -> None:
     """A structure that a program stores to the page is read and answered there."""
     page, reader = writable(ue.process), map_page(ue.new_process())

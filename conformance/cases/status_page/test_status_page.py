@@ -165,8 +165,7 @@ def test_mapped_by_anybody(ue: UserEvents) -> None:
 @variants(1, 8, 2048, 4097)
 def test_offset_misaligned(ue: UserEvents, offset: int) -> None:
     """An offset that is not a multiple of the page size is EINVAL."""
-    found = mapping_error(ue.process, length=length_of(ue.process), offset=offset)
-    assert found == "EINVAL"
+    assert mapping_error(ue.process, length=length_of(ue.process), offset=offset) == "EINVAL"
 
 
 @case(spec="mm/mmap.c:do_mmap")
@@ -204,11 +203,9 @@ def test_refused(ue: UserEvents, opened: int, protection: int, shared: bool) -> 
     ("misaligned-first", os.O_RDWR, {"offset": 1}, "EINVAL"),
     ("empty-first", os.O_RDWR, {"length": 0}, "EINVAL"),
 )
-def test_not_of_the_data_file(
-    ue: UserEvents, opened: int, members: dict[str, Any], errno: str
-) -> None:
+def test_not_of_the_data_file(ue: UserEvents, mode: int, other: dict[str, Any], errno: str) -> None:
     """user_events_data cannot be mapped: ENODEV, after errors of the request itself."""
-    assert mapping_error(ue.process, file=DATA, opened=opened, **members) == errno
+    assert mapping_error(ue.process, file=DATA, opened=mode, **other) == errno
 
 
 @case(spec="mm/mmap.c:do_mmap, mmap_region", tier="full")
@@ -221,11 +218,9 @@ def test_not_of_the_data_file(
     ("empty-before-write-only", os.O_WRONLY, {"length": 0}, "EINVAL"),
     ("empty-before-rights", os.O_RDONLY, {"length": 0, "protection": READ_WRITE}, "EINVAL"),
 )
-def test_order_of_mistakes(
-    ue: UserEvents, opened: int, members: dict[str, Any], errno: str
-) -> None:
+def test_order_of_mistakes(ue: UserEvents, mode: int, other: dict[str, Any], errno: str) -> None:
     """Offset and zero length are checked before access, and access before the length."""
-    assert mapping_error(ue.process, opened=opened, **members) == errno
+    assert mapping_error(ue.process, opened=mode, **other) == errno
 
 
 @case(level="behaviour")

@@ -128,8 +128,7 @@ def test_nothing_recorded_all_the_same(ue: UserEvents) -> None:
 def test_deleted_all_the_same(ue: UserEvents) -> None:
     """An event that is in use only by the page can be deleted, which clears its byte."""
     page = writable(ue.process)
-    data = ue.event().data
-    data.close()
+    ue.event().data.close()
     page.store(0, b"\xff\xff\xff")
     assert ue.open_data().delete(ue.name()).value == 0
     left = {"byte-status": b"\xff\x00\xff", "bit-status": b"\xfd\xff\xff"}

@@ -73,8 +73,7 @@ def test_text_order(ue: UserEvents, names: Sequence[str], of_16: str, of_256: st
     """Lines are in the order of hash buckets, 16 and since 6.1 256, newest first in each."""
     ue.tracefs.command("".join(f"u:{name}\n" for name in names))
     shown = {"byte-status": of_16, "bit-status": of_256}
-    text = ue.tracefs.status(whole=True)
-    assert text.partition("\nActive")[0] == shown[ue.profile.generation]
+    assert ue.tracefs.status(whole=True).partition("\nActive")[0] == shown[ue.profile.generation]
 
 
 @case(spec="user_seq_show (hash_for_each), hash_add", level="detail")
@@ -84,8 +83,7 @@ def test_text_order_of_a_new_one(ue: UserEvents) -> None:
     ue.tracefs.command("u:b\nu:j\nu:l\n")
     ue.tracefs.command("-:b\nu:b\n")
     shown = {"byte-status": "1:b\n3:l\n2:j\n", "bit-status": "1:b\n2:j\n3:l\n"}
-    text = ue.tracefs.status(whole=True)
-    assert text.partition("\nActive")[0] == shown[ue.profile.generation]
+    assert ue.tracefs.status(whole=True).partition("\nActive")[0] == shown[ue.profile.generation]
 
 
 @case(spec="user_seq_show; user_event_parse_flags, as it was first", profiles="5.18..6.0")
@@ -103,8 +101,7 @@ def test_text_flag(ue: UserEvents, flags: str, shown: str) -> None:
     """No flag is shown; the first kernels show BPF_ITER after the tracers."""
     data = ue.open_data()
     data.register(f"e{flags}")
-    expected = f" {shown}" if shown else ""
-    flag = ue.dated("bpf_iter_ignored", since="", before=expected)
+    flag = ue.dated("bpf_iter_ignored", since="", before=f" {shown}" if shown else "")
     assert ue.tracefs.status(whole=True).partition("\n\n")[0] == f"1:e{flag}"
     # Only the registration that creates the event decides.
     data.register("e:BPF_ITER")

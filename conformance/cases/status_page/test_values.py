@@ -26,8 +26,7 @@ def create(ue: UserEvents, count: int) -> None:
 @case(doc="Status: the byte, since 6.1 the bit, is nonzero if anything is attached")
 def test_empty(ue: UserEvents) -> None:
     """Without events the whole page is zero."""
-    page = map_page(ue.process)
-    assert page.load(0, length_of(ue.process)).data == bytes(
+    assert map_page(ue.process).load(0, length_of(ue.process)).data == bytes(
         ue.dated("two_status_pages", since=8192, before=4096)
     )
 
@@ -45,15 +44,13 @@ def test_empty(ue: UserEvents) -> None:
     (33, {"byte-status": 33, "bit-status": 4}, {"byte-status": 1, "bit-status": 0x02}),
     (65, {"byte-status": 65, "bit-status": 8}, {"byte-status": 1, "bit-status": 0x02}),
 )
-def test_place(
-    ue: UserEvents, place: int, offset: Mapping[str, int], content: Mapping[str, int]
-) -> None:
+def test_place(ue: UserEvents, place: int, at: Mapping[str, int], value: Mapping[str, int]) -> None:
     """An event enabled by ftrace has its byte at 1, or its bit set, and no other is set."""
     page = map_page(ue.process)
     create(ue, place)
     ue.tracefs.enable(stem(place))
-    before, behind = bytes(offset[ue.profile.generation]), bytes(128)
-    expected = before + bytes([content[ue.profile.generation]]) + behind
+    before, behind = bytes(at[ue.profile.generation]), bytes(128)
+    expected = before + bytes([value[ue.profile.generation]]) + behind
     assert page.load(0, len(expected)).data == expected
     ue.tracefs.disable(stem(place))
     assert page.load(0, 256).data == bytes(256)
@@ -68,8 +65,7 @@ def test_documented_check(ue: UserEvents, place: int, long: int) -> None:
     for on in (1, 0):
         switch = ue.tracefs.enable if on else ue.tracefs.disable
         switch(stem(place))
-        number = ue.process.load_number(page.address + long, 8)
-        assert number == on << place % 64
+        assert ue.process.load_number(page.address + long, 8) == on << place % 64
         assert page.shows(place) == on
 
 

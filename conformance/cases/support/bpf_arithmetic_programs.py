@@ -3,8 +3,6 @@
 The verifier does not know the operands, so it cannot fold branches.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Writes whose BPF context is examined, in the merge window of 5.18."""
 
-from __future__ import annotations
-
 # user_bpf_context.data_type.
 IN_KERNEL = 0
 IN_USER = 1

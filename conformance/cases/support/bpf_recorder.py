@@ -1,7 +1,5 @@
 """A BPF program that stores its context in a map."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Command lines of programs that trace an event: start, stop, and report."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from conformance.client.programs import Programs

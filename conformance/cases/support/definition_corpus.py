@@ -3,8 +3,6 @@
 The table is ``fixtures/definitions.toml``: a string can be added without changing a case.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

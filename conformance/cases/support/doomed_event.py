@@ -4,8 +4,6 @@ The kernel removes events later.  To show that an event *stays*, a second event 
 afterwards, and must be gone before the status is read.
 """
 
-from __future__ import annotations
-
 from conformance.client.process import Process
 from conformance.client.user_events import UserEvents
 

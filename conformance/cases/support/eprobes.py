@@ -1,7 +1,5 @@
 """Eprobes on user events."""
 
-from __future__ import annotations
-
 from conformance.client.tracefs import KPROBES, SYSTEM
 from conformance.client.user_events import UserEvents
 from conformance.ops import Observation

@@ -1,7 +1,5 @@
 """Calls with two errors: which of the two the kernel returns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 # Errors in the order in which the kernel checks, each with its errno.

@@ -4,8 +4,6 @@ The kernel compares fields when a name is registered again, since 6.4, and when 
 through dynamic_events.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 Pairs = Mapping[str, tuple[str, str]]

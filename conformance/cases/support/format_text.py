@@ -1,7 +1,5 @@
 """The text of a `format` file."""
 
-from __future__ import annotations
-
 
 def fields_of(text: str) -> list[str]:
     """The lines of the event's own fields, with single spaces for tabs."""

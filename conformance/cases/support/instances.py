@@ -1,7 +1,5 @@
 """tracefs instances."""
 
-from __future__ import annotations
-
 from conformance.client.data_file import DataFile
 from conformance.client.tracefs import Instance, Tracefs
 from conformance.client.user_events import UserEvents

@@ -4,8 +4,6 @@ The probed function, user_events_write(), is called by write(2) of user_events_d
 alone decides when the kprobe is hit.
 """
 
-from __future__ import annotations
-
 from conformance.abi.bpf import Helper, ProgramType
 from conformance.client.bpf import Bpf, Map
 from conformance.client.bpf_program import Program

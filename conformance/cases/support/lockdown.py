@@ -1,7 +1,5 @@
 """Lockdown of the kernel."""
 
-from __future__ import annotations
-
 from conformance.client.credentials import Credentials
 from conformance.client.process import Process
 from conformance.ops.credentials import CLONE_NEWNS

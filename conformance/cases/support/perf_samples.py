@@ -1,7 +1,5 @@
 """Payloads of an event `u32 a`, and the perf samples that they produce."""
 
-from __future__ import annotations
-
 import re
 
 from conformance.client.user_events import UserEvents

@@ -1,7 +1,5 @@
 """Registrations by hand, refused, unprivileged, and persistent."""
 
-from __future__ import annotations
-
 from conformance.abi.uapi import USER_REG
 from conformance.client.data_file import DataFile, Registration, Word
 from conformance.client.user_events import UserEvents

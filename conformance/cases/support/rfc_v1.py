@@ -4,8 +4,6 @@ It was sent for review and never merged.  Its cases judge no release, and no oth
 kernel with it.
 """
 
-from __future__ import annotations
-
 from conformance.cases.support.status_page import StatusPage, map_page
 from conformance.client.data_file import DataFile
 from conformance.client.process import Process

@@ -1,7 +1,5 @@
 """Two tasks that run concurrently on two CPUs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from conformance.client.data_file import DataFile

@@ -1,7 +1,5 @@
 """struct user_reg of 5.18 to 6.0 and of 6.1 to 6.3, packed by hand."""
 
-from __future__ import annotations
-
 import struct
 
 from conformance.client.data_file import DataFile

@@ -1,7 +1,5 @@
 """The text of user_events_status, which ends with the maximum on some kernels."""
 
-from __future__ import annotations
-
 from conformance.client.user_events import UserEvents
 
 # The maximum number of events with one page, and with two.

@@ -1,7 +1,5 @@
 """Lines of `trace`."""
 
-from __future__ import annotations
-
 from conformance.client.user_events import UserEvents
 
 

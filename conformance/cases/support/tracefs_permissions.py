@@ -1,7 +1,5 @@
 """Access of unprivileged users to tracefs."""
 
-from __future__ import annotations
-
 import os
 
 from conformance.client.credentials import Credentials

@@ -32,8 +32,7 @@ def test_enable(ue: UserEvents) -> None:
     event = ue.event()
     path = ue.tracefs.event_path(ue.name(), "enable")
     reader, writer = File(ue.process, path), File(ue.process, path, os.O_WRONLY)
-    seen = [reader.read(1).text, reader.read().text, reader.read().text]
-    assert seen == ["0", "\n", ""]
+    assert [reader.read(1).text, reader.read().text, reader.read().text] == ["0", "\n", ""]
     for text in ("1", "0", "1\n"):
         assert writer.write(text.encode()).value == len(text)
         assert ue.tracefs.enabled(ue.name()).text == f"{text[0]}\n"
@@ -57,8 +56,7 @@ def test_descriptor_is_no_reference(ue: UserEvents, way: str) -> None:
         assert ue.open_data().delete(ue.name()).value == 0
     else:
         assert ue.tracefs.command(f"-:{ue.name()}\n").errno == ""
-    assert file.read().errno == "ENODEV"
-    assert file.write(b"1").errno == "ENODEV"
+    assert (file.read().errno, file.write(b"1").errno) == ("ENODEV", "ENODEV")
     assert file.write(b"2").errno == "EINVAL"
     assert ue.tracefs.status() == ""
 
@@ -95,9 +93,7 @@ def test_not_the_next_of_its_name(ue: UserEvents) -> None:
 def test_outlives_the_event(ue: UserEvents) -> None:
     """An open `enable` does not delay deletion after the last reference, either."""
     ue.event()
-    other = ue.new_process()
-    file = File(other, ue.tracefs.event_path(ue.name(), "enable"), os.O_RDWR)
+    file = File(ue.new_process(), ue.tracefs.event_path(ue.name(), "enable"), os.O_RDWR)
     ue.process.exit()
     assert ue.tracefs.status(eventually=True) == ""
-    assert file.read().errno == "ENODEV"
-    assert file.write(b"1").errno == "ENODEV"
+    assert (file.read().errno, file.write(b"1").errno) == ("ENODEV", "ENODEV")

@@ -81,8 +81,7 @@ def test_longest_text(ue: UserEvents) -> None:
     ue.open_data().register(text)
     shown = ue.tracefs.format(ue.name())
     assert fields_of(shown)[99] == "field:u8 v; offset:107; size:1; signed:0;"
-    named = ue.dated("print_fmt_generated", since=100, before=0)
-    assert print_fmt_of(shown).count("=%u") == named
+    assert print_fmt_of(shown).count("=%u") == ue.dated("print_fmt_generated", since=100, before=0)
 
 
 @case(level="behaviour", needs="lasting_events", tier="quick")
@@ -119,8 +118,7 @@ def test_stays(ue: UserEvents) -> None:
 @case(tier="quick")
 def test_of_an_enabled_event(ue: UserEvents) -> None:
     """Enabling an event and writing it do not change its format."""
-    event = ue.event("u16 a; __data_loc char[] b", enabled=True)
-    event.write(bytes.fromhex("01000e0002007800"))
+    ue.event("u16 a; __data_loc char[] b", enabled=True).write(bytes.fromhex("01000e0002007800"))
     assert fields_of(ue.tracefs.format(ue.name())) == [
         "field:u16 a; offset:8; size:2; signed:0;",
         "field:__data_loc char[] b; offset:10; size:4; signed:1;",

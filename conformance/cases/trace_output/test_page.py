@@ -51,8 +51,7 @@ def test_length(ue: UserEvents, size: int, head: str) -> None:
     raw = RawPipe(ue.process, ue.tracefs, ue.name())
     payload = bytes(number % 251 for number in range(size))
     assert data.write_event(0, payload).value == size + 4
-    shown = raw.read().text
-    assert shown == f"{head}type own flags 0 pid own: {payload.hex(' ')}\nrest zero\n"
+    assert raw.read().text == f"{head}type own flags 0 pid own: {payload.hex(' ')}\nrest zero\n"
 
 
 @case(needs="empty_payload")
@@ -74,8 +73,7 @@ def test_several(ue: UserEvents) -> None:
     ue.tracefs.enable(ue.name("b"))
     process = ue.new_process()
     process.pin(0)
-    other = process.open_data()
-    other.register(ue.name() + " u32 a")
+    other = ue.event("u32 a", of=process).data
     raw = RawPipe(ue.process, ue.tracefs, ue.name())
     data.write_event(0, b"\1\0\0\0")
     other.write_event(0, b"\2\0\0\0")

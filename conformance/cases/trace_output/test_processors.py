@@ -26,8 +26,7 @@ def test_processors_refused(ue: UserEvents, where: str) -> None:
     assert files.set_processors("1" + ",00000000" * 1024).errno == "EOVERFLOW"
     assert files.processors == "1\n"
     ue.process.setuid()
-    theirs = ue.instance().of(ue.process.actor)
-    assert theirs.set_processors("x").errno == "EACCES"
+    assert ue.instance().of(ue.process.actor).set_processors("x").errno == "EACCES"
 
 
 @case(spec="ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor")

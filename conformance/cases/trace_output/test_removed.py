@@ -100,8 +100,7 @@ def test_removed_with_snapshot(ue: UserEvents) -> None:
 def test_removed_never_enabled(ue: UserEvents) -> None:
     """Deleting an event that was never enabled keeps the records of others."""
     known(ue)
-    event = ue.event("u16 a", name="other", enabled=True)
-    event.write(b"\2\0")
+    ue.event("u16 a", name="other", enabled=True).write(b"\2\0")
     ue.tracefs.command(f"u:{ue.name()}\n")
     assert ue.tracefs.command(f"-:{ue.name()}\n").errno == ""
     assert ue.tracefs.bodies() == [ue.line("a=0x2 (2)", name="other", dump="02 00")]
@@ -167,8 +166,7 @@ def test_removed_by_truncation(ue: UserEvents) -> None:
     known(ue)
     recorded(ue, ue.name(), b"\1\0")
     assert ue.tracefs.bodies() == [ue.line("a=0x1 (1)", dump="01 00")]
-    flags = os.O_WRONLY | os.O_TRUNC
-    assert ue.tracefs.command("u:new\n", flags, eventually=True).value == 6
+    assert ue.tracefs.command("u:new\n", os.O_WRONLY | os.O_TRUNC, eventually=True).value == 6
     assert ue.tracefs.bodies() == []
 
 
@@ -189,8 +187,7 @@ def test_removed_then_truncation(ue: UserEvents) -> None:
 def test_removed_after_trigger(ue: UserEvents) -> None:
     """Deleting an event that was first used by a trigger resets the buffer."""
     known(ue)
-    event = ue.event("u16 a", name="other", enabled=True)
-    assert event.write(b"\2\0").value == 6
+    assert ue.event("u16 a", name="other", enabled=True).write(b"\2\0").value == 6
     ue.tracefs.command(f"u:{ue.name()} u16 a\n")
     directory = ue.tracefs.directory(ue.name())
     assert directory.trigger("traceon").errno == ""

@@ -208,8 +208,7 @@ def test_struct_named_like_dynamic(ue: UserEvents, type_text: str, word: bytes, 
     """A struct with "__data_loc" or "__rel_loc" in its type, which nothing validates, is EINVAL."""
     data = ue.open_data()
     errno = ue.bug("struct-data-loc", fixed="EINVAL", present="")
-    event = data.register(f"{ue.name()} struct {type_text} a 4; char[8] b")
-    assert event.errno == errno
+    assert data.register(f"{ue.name()} struct {type_text} a 4; char[8] b").errno == errno
     if not errno:
         ue.tracefs.enable(ue.name())
         assert data.write_event(0, word + b"ABCDEFGH").value == 16
@@ -219,8 +218,7 @@ def test_struct_named_like_dynamic(ue: UserEvents, type_text: str, word: bytes, 
 @case(spec="trace_output.c:print_event_fields", needs="empty_payload", tier="quick")
 def test_no_fields(ue: UserEvents) -> None:
     """An event without fields prints its name and a colon without a space."""
-    event = ue.event(enabled=True)
-    assert event.write().value == 4
+    assert ue.event(enabled=True).write().value == 4
     assert ue.tracefs.records() == [f"{ue.name()}:No fields found"]
 
 
@@ -298,8 +296,7 @@ def test_survives_disable(ue: UserEvents) -> None:
 def test_several_events(ue: UserEvents) -> None:
     """Records of several events, files and processes are in the order of writing."""
     event = ue.event("u16 x", name="a")
-    other = ue.new_process().open_data()
-    other.register(ue.name("a") + " u16 x")
+    other = ue.event("u16 x", "a", of=ue.new_process()).data
     other.register(ue.name("b") + " char[2] y")
     event.enable()
     ue.tracefs.enable(ue.name("b"))

@@ -55,8 +55,7 @@ def test_refused(ue: UserEvents, text: str, errno: str) -> None:
     """An invalid trigger is rejected, and no enable word changes."""
     event = ue.event("u8 a")
     directory = event.directory
-    refused = directory.trigger(text)
-    assert refused.errno == ue.bug("filter-errno", fixed="EINVAL", present=errno)
+    assert directory.trigger(text).errno == ue.bug("filter-errno", fixed="EINVAL", present=errno)
     assert directory.enabled == "0\n"
     assert event.word_value == ue.dated("remote_enable", since=0, before=None)
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
@@ -80,8 +79,7 @@ def test_refused(ue: UserEvents, text: str, errno: str) -> None:
 def test_twice(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """An event has one trigger per type, and traceon and traceoff are the same type."""
     directory = ue.event("u8 a").directory
-    assert directory.trigger(first).errno == ""
-    assert directory.trigger(second).errno == errno
+    assert (directory.trigger(first).errno, directory.trigger(second).errno) == ("", errno)
     directory.trigger(f"!{first}")
     if not errno:
         directory.trigger(f"!{second}")
@@ -222,13 +220,12 @@ def test_checked(ue: UserEvents, text: str, errno: str) -> None:
 def test_without_fields(ue: UserEvents) -> None:
     """An event without fields can have triggers, with conditions on the common fields."""
     event = ue.event()
-    directory = event.directory
     payload = ue.dated("empty_payload", since=b"", before=b"\1")
-    directory.trigger("traceoff if common_pid == 1")
+    event.directory.trigger("traceoff if common_pid == 1")
     event.write(payload)
     assert ue.tracefs.read(TRACING_ON).text == "1\n"
-    directory.trigger("!traceoff")
-    directory.trigger("traceoff if common_pid > 1")
+    event.directory.trigger("!traceoff")
+    event.directory.trigger("traceoff if common_pid > 1")
     assert event.write(payload).errno == ""
     assert ue.tracefs.read(TRACING_ON).text == "0\n"
 

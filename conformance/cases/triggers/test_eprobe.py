@@ -163,8 +163,7 @@ def test_definition(ue: UserEvents) -> None:
     ue.event("u8 a; u32 b")
     add_eprobe(ue, "one=$a two=$b:s32")
     event, probe = ue.name(), ue.name("p")
-    shown = ue.tracefs.dynamic_events(whole=True)
-    assert shown == (
+    assert ue.tracefs.dynamic_events(whole=True) == (
         f"u:{event} u8 a; u32 b\ne:uevt/{probe} user_events.{event} one=$a two=$b:s32\n"
     )
     remove_eprobe(ue)
@@ -224,8 +223,7 @@ def test_removed_by_its_event(ue: UserEvents, text: str, errno: str) -> None:
         errno = ue.dated("eprobe_system_matched", since=errno, before="")
     ue.event("u8 a; u8 b")
     assert add_eprobe(ue, "a=$a b=$b").errno == ""
-    command = f"-:uevt/{ue.name('p')} {text.format(ue.name())}\n"
-    assert ue.tracefs.command(command).errno == errno
+    assert ue.tracefs.command(f"-:uevt/{ue.name('p')} {text.format(ue.name())}\n").errno == errno
     assert enable_eprobe(ue).errno == ("" if errno else "ENOENT")
     if errno:
         disable_eprobe(ue)
@@ -288,12 +286,10 @@ def test_in_an_instance(ue: UserEvents) -> None:
     event = ue.event("u8 a")
     assert add_eprobe(ue, "a=$a:u8").errno == ""
     assert instance.enable(ue.name("p"), system=KPROBES).errno == ""
-    assert instance.directory(ue.name()).enabled == "0*\n"
-    assert event.directory.enabled == "0\n"
+    assert (instance.directory(ue.name()).enabled, event.directory.enabled) == ("0*\n", "0\n")
     assert event.word.value == 1
     assert event.write(b"\7").value == 5
-    line = f"{ue.name('p')}: (user_events.{ue.name()}) a=7"
-    assert instance.records() == [line]
+    assert instance.records() == [f"{ue.name('p')}: (user_events.{ue.name()}) a=7"]
     assert ue.tracefs.records() == []
     assert remove_eprobe(ue).errno == "EBUSY"
     assert instance.disable(ue.name("p"), system=KPROBES).errno == ""

@@ -17,8 +17,7 @@ case = surface(
 @case(spec="event_enable_trigger_parse, event_enable_register_trigger")
 def test_hist_switch_refused(ue: UserEvents) -> None:
     """A trigger with no target, an invalid count or filter, or a duplicate changes nothing."""
-    data = ue.event("u8 a").data
-    other = data.register(ue.name("other") + " u8 b")
+    other = ue.event("u8 a").data.register(ue.name("other") + " u8 b")
     directory = ue.tracefs.directory(ue.name())
     aim = f"user_events:{ue.name('other')}"
     for wrong in ("", ":", ":user_events", f":user_events:{ue.name('none')}", f":{aim}:x"):
@@ -105,18 +104,16 @@ def test_hist_switch_counts(ue: UserEvents) -> None:
 @variants(
     ("disable", "disable_hist", "", 0, "paused"), ("enable", "enable_hist", ":pause", 2, "active")
 )
-def test_hist_switch_of_itself(
-    ue: UserEvents, kind: str, before: str, hits: int, after: str
-) -> None:
+def test_hist_switch_of_itself(ue: UserEvents, kind: str, first: str, hits: int, then: str) -> None:
     """An event may switch its own histogram, and the order decides whether it counts itself."""
     event = ue.event("u8 a")
-    event.directory.trigger(f"hist:keys=a{before}")
+    event.directory.trigger(f"hist:keys=a{first}")
     text = f"{kind}:user_events:{ue.name()}"
     assert event.directory.trigger(text).errno == ""
     event.write(b"\1")
     event.write(b"\1")
     assert f"\nTotals:\n    Hits: {hits}\n" in event.directory.hist
-    assert event.directory.triggers.endswith(f":size=2048 [{after}]\n")
+    assert event.directory.triggers.endswith(f":size=2048 [{then}]\n")
     event.directory.trigger(f"!{text}")
     assert event.directory.trigger("!hist:keys=a").errno == ""
     assert event.directory.enabled == "0\n"
@@ -126,8 +123,7 @@ def test_hist_switch_of_itself(
 @doc("enable_hist and disable_hist triggers; > and >> are documented as the same")
 def test_hist_switch_truncated(ue: UserEvents) -> None:
     """Opening the file with O_TRUNC removes these triggers and keeps enable_event."""
-    data = ue.event("u8 a").data
-    other = data.register(ue.name("other") + " u8 b")
+    other = ue.event("u8 a").data.register(ue.name("other") + " u8 b")
     directory = ue.tracefs.directory(ue.name())
     aim = f"user_events:{ue.name('other')}"
     directory.trigger(f"disable_hist:{aim}")

@@ -44,8 +44,7 @@ def test_outlives_the_process(ue: UserEvents) -> None:
     directory = ue.tracefs.directory(ue.name())
     directory.trigger("traceon")
     process.exit()
-    event = ue.event("u8 a")
-    assert event.write(b"\1").value == 5
+    assert ue.event("u8 a").write(b"\1").value == 5
     ue.process.exit()
     assert directory.triggers == "traceon:unlimited\n"
     assert directory.trigger("!traceon").errno == ""
@@ -91,8 +90,7 @@ def test_beside_perf(ue: UserEvents) -> None:
     """Trigger and perf both use the event: the enable word is set until both are gone."""
     event = ue.event("u8 a")
     listener = open_perf(ue.process, ue.name())
-    directory = event.directory
-    directory.trigger("traceon")
+    event.directory.trigger("traceon")
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace perf")
     event.write(b"\1")
     assert listener.count == 1
@@ -100,7 +98,7 @@ def test_beside_perf(ue: UserEvents) -> None:
     listener.close()
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
     assert event.word_value == ue.dated("remote_enable", since=1, before=None)
-    directory.trigger("!traceon")
+    event.directory.trigger("!traceon")
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
     assert event.word_value == ue.dated("remote_enable", since=0, before=None)
 

@@ -25,13 +25,12 @@ case = surface("trigger", SPEC, DOC, level="detail", tier="full")
 def test_tells(ue: UserEvents, text: str) -> None:
     """A trigger alone sets the enable word, and does not enable the event for recording."""
     event = ue.event("u8 a")
-    directory = event.directory
-    assert directory.trigger(text).errno == ""
-    assert directory.enabled == "0*\n"
+    assert event.directory.trigger(text).errno == ""
+    assert event.directory.enabled == "0*\n"
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
     assert event.word_value == ue.dated("remote_enable", since=1, before=None)
-    assert directory.trigger(f"!{text}").errno == ""
-    assert directory.enabled == "0\n"
+    assert event.directory.trigger(f"!{text}").errno == ""
+    assert event.directory.enabled == "0\n"
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
     assert event.word_value == ue.dated("remote_enable", since=0, before=None)
 
@@ -45,21 +44,19 @@ def test_records_nothing(ue: UserEvents) -> None:
     assert event.write(b"\1").value == 5
     assert ue.tracefs.records() == []
     assert event.directory.trigger("!traceon").errno == ""
-    errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
-    assert event.write(b"\1").errno == errno
+    assert event.write(b"\1").errno == ue.dated("ebadf_when_disabled", since="EBADF", before="")
 
 
 @case(doc="Event triggers")
 def test_enabled_beside(ue: UserEvents) -> None:
     """With a trigger, enabling and disabling the event does not change the enable word."""
     event = ue.event("u8 a")
-    directory = event.directory
-    directory.trigger("traceon")
+    event.directory.trigger("traceon")
     event.enable()
-    assert directory.enabled == "1*\n"
+    assert event.directory.enabled == "1*\n"
     event.write(b"\1")
     event.disable()
-    assert directory.enabled == "0*\n"
+    assert event.directory.enabled == "0*\n"
     assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     assert event.write(b"\2").value == 5
     assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]
@@ -69,11 +66,10 @@ def test_enabled_beside(ue: UserEvents) -> None:
 def test_beside_enabled(ue: UserEvents) -> None:
     """An event enabled before its trigger was set stays enabled after its removal."""
     event = ue.event("u8 a", enabled=True)
-    directory = event.directory
-    directory.trigger("stacktrace:0")
-    assert directory.enabled == "1*\n"
-    directory.trigger("!stacktrace")
-    assert directory.enabled == "1\n"
+    event.directory.trigger("stacktrace:0")
+    assert event.directory.enabled == "1*\n"
+    event.directory.trigger("!stacktrace")
+    assert event.directory.enabled == "1\n"
     assert event.word_value == ue.dated("remote_enable", since=1, before=None)
     event.write(b"\1")
     assert ue.tracefs.records() == [ue.line("a=(1)", dump="01")]

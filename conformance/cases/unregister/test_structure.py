@@ -8,6 +8,7 @@ from conformance.cases.support.error_pairs import pairs
 from conformance.client.data_file import DataFile
 
 SPEC = "user_unreg_get, user_events_ioctl_unreg"
+TWO_ERRORS = "Unregistering: silent about which of two errors is reported"
 case = surface("unregister", spec=SPEC, level="behaviour", profiles="6.4..")
 
 
@@ -28,10 +29,9 @@ case = surface("unregister", spec=SPEC, level="behaviour", profiles="6.4..")
 )
 def test_size(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
     """The size is 16 bytes up to a page; bytes past the known members must be zero."""
-    data = ue.open_data()
-    word = data.register(ue.name()).word
-    assert data.unregister(word, struct_size=size, tail=tail).errno == errno
-    assert data.register(ue.name(), word=word).errno == ("EADDRINUSE" if errno else "")
+    event = ue.event()
+    assert event.data.unregister(event.word, struct_size=size, tail=tail).errno == errno
+    assert event.data.register(ue.name(), word=event.word).errno == ("EADDRINUSE" if errno else "")
 
 
 @case(spec="user_unreg_get")
@@ -39,8 +39,7 @@ def test_size(ue: UserEvents, size: int, tail: bytes, errno: str) -> None:
 @variants({"null": 0, "first-page": 0x300, "kernel-half": 0xFFFF_8880_0000_0000})
 def test_struct_unreadable(ue: UserEvents, address: int) -> None:
     """A structure that cannot be read is EFAULT."""
-    data = ue.event().data
-    assert data.ioctl(DIAG_IOCSUNREG, address).errno == "EFAULT"
+    assert ue.event().data.ioctl(DIAG_IOCSUNREG, address).errno == "EFAULT"
 
 
 @case(spec="user_unreg_get", tier="full")
@@ -68,8 +67,7 @@ def test_reserved(ue: UserEvents, reserved: int, reserved2: int) -> None:
     assert event.unregister().errno == ""
 
 
-@case(spec="user_unreg_get", level="detail")
-@doc("Unregistering: silent about which of two errors is reported")
+@case(spec="user_unreg_get", doc=TWO_ERRORS, level="detail")
 @variants(
     ("too-big-before-unreadable", 4097, 0, 4, "E2BIG"),
     ("too-small-before-unreadable", 15, 0, 4, "EINVAL"),
@@ -80,12 +78,10 @@ def test_reserved(ue: UserEvents, reserved: int, reserved2: int) -> None:
 def test_order(ue: UserEvents, size: int, reserved: int, present: int, errno: str) -> None:
     """Checks are made in this order: size, readability, reserved members, known word."""
     raw = USER_UNREG.pack({"size": size, "__reserved": reserved, "disable_addr": 0x1000})
-    data = ue.open_data()
-    assert data.ioctl(DIAG_IOCSUNREG, ue.process.place(raw[:present])).errno == errno
+    assert ue.open_data().ioctl(DIAG_IOCSUNREG, ue.process.place(raw[:present])).errno == errno
 
 
-@case(spec="user_unreg_get", level="detail")
-@doc("Unregistering: silent about which of two errors is reported")
+@case(spec="user_unreg_get", doc=TWO_ERRORS, level="detail")
 def test_tail_before_unknown(ue: UserEvents) -> None:
     """Bytes that must be zero are checked before the word is looked up: E2BIG."""
     data = ue.open_data()
@@ -94,8 +90,7 @@ def test_tail_before_unknown(ue: UserEvents) -> None:
     assert data.unregister(word, struct_size=24, tail=bytes(8)).errno == "ENOENT"
 
 
-@case(spec="user_unreg_get", level="detail", switch="unreg-reserved-before-copy")
-@doc("Unregistering: silent about which of two errors is reported")
+@case(spec="user_unreg_get", doc=TWO_ERRORS, level="detail", switch="unreg-reserved-before-copy")
 def test_cut_off_before_reserved(ue: UserEvents) -> None:
     """A structure that cannot be read whole is EFAULT, whatever its reserved members contain."""
     raw = USER_UNREG.pack({"size": 16, "__reserved": 1, "disable_addr": 0x1000})
@@ -119,10 +114,9 @@ APART = (("too-small", "tail"), ("tail", "cut-off"))
 
 def unregister(ue: UserEvents, data: DataFile, *errors: str) -> tuple[str, bool]:
     """Errno of an unregistration with the given errors, and whether the word was unregistered."""
-    process = ue.process
-    page = process.map()
-    process.store(page, bytes(16))
-    word = process.word_at(page, value=None)
+    page = ue.process.map()
+    ue.process.store(page, bytes(16))
+    word = ue.process.word_at(page, value=None)
     data.register(ue.name(), word=word)
     size = 16
     if "too-big" in errors:
@@ -135,15 +129,14 @@ def unregister(ue: UserEvents, data: DataFile, *errors: str) -> tuple[str, bool]
     raw = USER_UNREG.pack(members | ({"__reserved": 1} if "reserved" in errors else {}))
     if "cut-off" in errors:
         raw = raw[:-1]
-    place = process.place(raw + (bytes(7) + b"\1" if "tail" in errors else b""))
+    place = ue.process.place(raw + (bytes(7) + b"\1" if "tail" in errors else b""))
     if "unwritable" in errors:
-        process.unmap(page)
+        ue.process.unmap(page)
     errno = data.ioctl(DIAG_IOCSUNREG, place).errno
     return errno, data.unregister(word).errno == "ENOENT"
 
 
-@case(level="detail", bug="unreg-reserved-before-copy")
-@doc("Unregistering: silent about which of two errors is reported")
+@case(doc=TWO_ERRORS, level="detail", bug="unreg-reserved-before-copy")
 @variants(pairs(ORDER, APART))
 def test_pairs(ue: UserEvents, first: str, second: str, errno: str) -> None:
     """If two checks fail, errno is that of the first, and the word stays registered."""

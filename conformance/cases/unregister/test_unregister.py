@@ -127,8 +127,7 @@ def test_memory_unwritable(ue: UserEvents, protection: int | None) -> None:
         ue.process.unmap(address)
     else:
         ue.process.protect(address, protection)
-    assert data.unregister(address).errno == "EFAULT"
-    assert data.unregister(address).errno == "ENOENT"
+    assert (data.unregister(address).errno, data.unregister(address).errno) == ("EFAULT", "ENOENT")
 
 
 @case(doc="Unregistering: silent about memory that went away")

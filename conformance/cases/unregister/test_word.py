@@ -45,8 +45,7 @@ def test_unknown_word(ue: UserEvents, offset: int, bit: int) -> None:
 @variants({"null": 0, "kernel-half": 0xFFFF_8880_0000_0000, "last": (1 << 64) - 1})
 def test_unknown_address(ue: UserEvents, address: int) -> None:
     """The address is only compared: one that can never be registered is ENOENT, too."""
-    data = ue.event().data
-    assert data.unregister(address).errno == "ENOENT"
+    assert ue.event().data.unregister(address).errno == "ENOENT"
 
 
 @case(spec="user_events_ioctl_unreg")

@@ -49,8 +49,7 @@ def test_unknown_index(ue: UserEvents, index: int) -> None:
 @doc("Writing Data: the descriptor that registered an event writes it; silent about others")
 def test_nothing_registered(ue: UserEvents) -> None:
     """On a file without registrations index 0 is ENOENT."""
-    data = ue.open_data()
-    assert data.write_event(0).errno == "ENOENT"
+    assert ue.open_data().write_event(0).errno == "ENOENT"
 
 
 @case(level="contract")
@@ -61,8 +60,7 @@ def test_index_picks_the_event(ue: UserEvents) -> None:
     ue.tracefs.enable(ue.name("a"))
     ue.tracefs.enable(ue.name("b"))
     ue.tracefs.enable(ue.name("c"))
-    assert data.write_event(2, b"\1\0\0\0").value == 8
-    assert data.write_event(0, b"\2").value == 5
+    assert (data.write_event(2, b"\1\0\0\0").value, data.write_event(0, b"\2").value) == (8, 5)
     assert data.write_event(1, b"\3\0").value == 6
     assert ue.tracefs.records() == [
         ue.line("z=0x1 (1)", name="c", dump="01 00 00 00"),
@@ -80,8 +78,7 @@ def test_index_of_another_file(ue: UserEvents) -> None:
     second.register(ue.name("b") + " u8 y")
     ue.tracefs.enable(ue.name("a"))
     ue.tracefs.enable(ue.name("b"))
-    assert first.write_event(0, b"\1").value == 5
-    assert second.write_event(0, b"\2").value == 5
+    assert (first.write_event(0, b"\1").value, second.write_event(0, b"\2").value) == (5, 5)
     assert second.write_event(1, b"\3").errno == "ENOENT"
     assert third.write_event(0, b"\4").errno == "ENOENT"
     assert ue.tracefs.records() == [
@@ -115,14 +112,12 @@ def test_index_in_a_child(ue: UserEvents) -> None:
     """Parent and child share the indices of an inherited descriptor in both directions."""
     data = ue.event("u8 x", name="a").data
     child = ue.fork(ue.process)
-    inherited = data.of(child)
-    assert inherited.register(ue.name("b") + " u8 y").index == 1
+    assert data.of(child).register(ue.name("b") + " u8 y").index == 1
     child.exit()
     ue.tracefs.enable(ue.name("a"))
     ue.tracefs.enable(ue.name("b"))
     other = ue.fork(ue.process)
-    assert data.of(other).write_event(0, b"\1").value == 5
-    assert data.write_event(1, b"\2").value == 5
+    assert (data.of(other).write_event(0, b"\1").value, data.write_event(1, b"\2").value) == (5, 5)
     assert ue.tracefs.records() == [
         ue.line("x=(1)", name="a", dump="01"),
         ue.line("y=(2)", name="b", dump="02"),

@@ -34,8 +34,7 @@ def test_recorded(ue: UserEvents, vector: bool) -> None:
 def test_refused(ue: UserEvents, raw: bytes, errno: str) -> None:
     """A write that write(2) rejects completes with the same error."""
     data = ue.event("u16 a", enabled=True).data
-    assert data.submit(raw).errno == errno
-    assert data.write(raw).errno == errno
+    assert (data.submit(raw).errno, data.write(raw).errno) == (errno, errno)
     assert ue.tracefs.records() == []
 
 
@@ -51,19 +50,16 @@ def test_short_payload(ue: UserEvents) -> None:
 @case(needs="negative_index_refused")
 def test_negative_index(ue: UserEvents) -> None:
     """A negative index is EINVAL."""
-    data = ue.event("u16 a", enabled=True).data
-    assert data.submit(b"\xff\xff\xff\xff\1\0").errno == "EINVAL"
+    assert ue.event("u16 a", enabled=True).data.submit(b"\xff\xff\xff\xff\1\0").errno == "EINVAL"
     assert ue.tracefs.records() == []
 
 
 @case
 def test_nobody_listens(ue: UserEvents) -> None:
     """Writing a disabled event fails with EBADF; before 6.5 it succeeds."""
-    data = ue.event("u16 a").data
-    seen = data.submit(b"\0\0\0\0\1\0")
+    seen = ue.event("u16 a").data.submit(b"\0\0\0\0\1\0")
     errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
-    value = ue.dated("ebadf_when_disabled", since=-1, before=6)
-    assert (seen.value, seen.errno) == (value, errno)
+    assert (seen.value, seen.errno) == (ue.dated("ebadf_when_disabled", since=-1, before=6), errno)
 
 
 @case(spec="user_event_validate", needs="dynamic_fields_validated")
@@ -144,8 +140,7 @@ def test_split(ue: UserEvents) -> None:
     """Index and payload may be split anywhere among the segments."""
     data = ue.event("u32 a", enabled=True).data
     assert data.submitv((b"\0", b"", b"\0\0\0\1\2", b"\3", b"\4")).value == 8
-    line = ue.line("a=0x4030201 (67305985)", dump="01 02 03 04")
-    assert ue.tracefs.records() == [line]
+    assert ue.tracefs.records() == [ue.line("a=0x4030201 (67305985)", dump="01 02 03 04")]
 
 
 @case(spec="lib/iov_iter.c:iovec_from_user", level="detail")
@@ -191,8 +186,7 @@ def test_of_a_worker(ue: UserEvents) -> None:
     """A worker of the process writes in an io-wq thread, which has no list of its own."""
     data = ue.event("u16 a", enabled=True).data
     assert ue.process.write_pid(ue.tracefs.path("set_event_pid")).errno == ""
-    assert data.submit(b"\0\0\0\0\1\0").value == 6
-    assert data.write(b"\0\0\0\0\2\0").value == 6
+    assert (data.submit(b"\0\0\0\0\1\0").value, data.write(b"\0\0\0\0\2\0").value) == (6, 6)
     assert ue.tracefs.records() == [ue.line("a=0x2 (2)", dump="02 00")]
     flags = os.O_WRONLY | os.O_TRUNC
     assert ue.tracefs.write(ue.tracefs.path("set_event_pid"), "\n", flags).value == 1

@@ -84,8 +84,7 @@ def test_unreadable_for_nobody(ue: UserEvents, enabled: str) -> None:
     ue.process.store(page + 4084, b"\0\0\0\0" + VALID + b"\0")
     assert data.write_at(page + 4084, 13).errno == "EFAULT"
     assert data.write_at(page + 4084, 12).value == 12
-    shown = [len(each.records()) for each in pair]
-    assert shown == [int(on) for on in enabled]
+    assert [len(each.records()) for each in pair] == [int(on) for on in enabled]
 
 
 @case(needs="perf_sink dynamic_fields_validated", facilities="perf")
@@ -97,8 +96,7 @@ def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int)
     event = open_perf(ue.process, ue.name())
     assert data.write_event(0, payload).errno == errno
     assert event.count == taken
-    assert len(ue.tracefs.records()) == taken
-    assert len(instance.records()) == taken
+    assert (len(ue.tracefs.records()), len(instance.records())) == (taken, taken)
 
 
 @case(level="detail", needs="dynamic_fields_validated")

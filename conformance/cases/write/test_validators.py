@@ -177,11 +177,9 @@ def test_data_loc_into_common_fields(ue: UserEvents, offset: int, length: int) -
 )
 def test_nul_needed(ue: UserEvents, type_text: str, offset: int) -> None:
     """If a dynamic type contains "char", its last byte must be NUL."""
-    data = ue.event(f"{type_text} m").data
-    ue.tracefs.enable(ue.name())
+    data = ue.event(f"{type_text} m", enabled=True).data
     unended = located(offset, 4) + b"abcd"
-    errno = ue.dated(CHECKED, since="EFAULT", before="")
-    assert data.write_event(0, unended).errno == errno
+    assert data.write_event(0, unended).errno == ue.dated(CHECKED, since="EFAULT", before="")
     payload = located(offset, 4) + b"abc\0"
     assert data.write_event(0, payload).value == 12
     shown = ue.line("m=abc", dump=payload.hex(" "))
@@ -202,8 +200,7 @@ def test_nul_needed(ue: UserEvents, type_text: str, offset: int) -> None:
 )
 def test_nul_not_needed(ue: UserEvents, type_text: str, payload: bytes, text: str) -> None:
     """Dynamic types without "char", and types that are not dynamic, need no NUL."""
-    event = ue.event(type_text, enabled=True)
-    assert event.write(payload).ok
+    assert ue.event(type_text, enabled=True).write(payload).ok
     assert ue.tracefs.records() == [ue.line(f"m={text}", dump=payload.hex(" "))]
 
 
@@ -218,11 +215,9 @@ def test_nul_not_needed(ue: UserEvents, type_text: str, payload: bytes, text: st
 )
 def test_byte_bounds(ue: UserEvents, type_text: str, offset: int, length: int) -> None:
     """Dynamic fields that are no strings must end within the record as well; else EFAULT."""
-    data = ue.event(f"{type_text} m").data
-    ue.tracefs.enable(ue.name())
+    data = ue.event(f"{type_text} m", enabled=True).data
     payload = located(offset, length) + b"abcd"
-    errno = ue.dated(CHECKED, since="EFAULT", before="")
-    assert data.write_event(0, payload).errno == errno
+    assert data.write_event(0, payload).errno == ue.dated(CHECKED, since="EFAULT", before="")
     assert ue.tracefs.records() == ue.dated(CHECKED, since=[], before=[payload.hex(" ")])
 
 
@@ -243,10 +238,8 @@ def test_several_dynamic_fields(
     values: tuple[str, ...] | None,
 ) -> None:
     """Every dynamic field of a record is checked; one bad field discards the record."""
-    data = ue.open_data()
     fields = "__data_loc char[] a; u16 n; __rel_loc char[] b; __data_loc u8[] c"
-    data.register(f"{ue.name()} {fields}")
-    ue.tracefs.enable(ue.name())
+    data = ue.event(fields, enabled=True).data
     # a at 8, n at 12, b at 14, c at 18, "hi" at 22, "x" at 25, end at 27.
     payload = located(*first) + b"\1\0" + located(*second) + located(*third) + b"hi\0x\0"
     written = data.write_event(0, payload)
@@ -264,8 +257,7 @@ def test_order_listener_before_validators(ue: UserEvents) -> None:
     """A bad dynamic field of a disabled event is not checked; once enabled it is EFAULT."""
     event = ue.event("__data_loc char[] m")
     bad = b"\xff\xff\xff\xff"
-    disabled_errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
-    assert event.write(bad).errno == disabled_errno
+    assert event.write(bad).errno == ue.dated("ebadf_when_disabled", since="EBADF", before="")
     event.enable()
     assert event.write(bad).errno == ue.dated(CHECKED, since="EFAULT", before="")
 
@@ -287,8 +279,7 @@ def test_discarded_record(ue: UserEvents) -> None:
     """A rejected payload leaves no trace between the records before and after it."""
     event = ue.event("__rel_loc char[] m", enabled=True)
     assert event.write(located(0, 2) + b"a\0").value == 10
-    errno = ue.dated(CHECKED, since="EFAULT", before="")
-    assert event.write(located(0, 2) + b"bb").errno == errno
+    assert event.write(located(0, 2) + b"bb").errno == ue.dated(CHECKED, since="EFAULT", before="")
     assert event.write(located(0, 2) + b"c\0").value == 10
     first = ue.line("m=a", dump="00 00 02 00 61 00")
     last = ue.line("m=c", dump="00 00 02 00 63 00")

@@ -11,6 +11,7 @@ from conformance.client.files import File
 from conformance.client.tracefs import DATA, TRACING_ON
 
 DOC = "Writing Data: names write() and writev() only"
+DISABLED = "Status: programs write while the bit is set; silent about a write of a disabled event"
 case = surface("write", spec="user_events_write_core", doc=DOC, level="behaviour")
 
 
@@ -22,8 +23,7 @@ case = surface("write", spec="user_events_write_core", doc=DOC, level="behaviour
 )
 def test_returns_all_bytes(ue: UserEvents, fields: str, payload: bytes, returned: int) -> None:
     """A successful write returns the combined length of index and payload."""
-    event = ue.event(fields, enabled=True)
-    assert event.write(payload).value == returned
+    assert ue.event(fields, enabled=True).write(payload).value == returned
     assert len(ue.tracefs.records()) == 1
 
 
@@ -44,9 +44,8 @@ def test_records_in_order(ue: UserEvents) -> None:
     ]
 
 
-@case(profiles="6.4..", needs="ebadf_when_disabled", tier="full")
+@case(doc=DISABLED, profiles="6.4..", needs="ebadf_when_disabled", tier="full")
 @spec("user_events_write_core: the tracepoint decides, not the word")
-@doc("Status: programs write while the bit is set; silent about a write of a disabled event")
 def test_word_not_consulted(ue: UserEvents) -> None:
     """The kernel does not read the enable word: clearing or setting it does not affect a write."""
     event = ue.event("u32 a")
@@ -58,23 +57,20 @@ def test_word_not_consulted(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [f"{ue.name()}: a=0x41 (65)"]
 
 
-@case(spec="user_events_write_core: tp->key.enabled", tier="full")
-@doc("Status: programs write while the bit is set; silent about a write of a disabled event")
+@case(spec="user_events_write_core: tp->key.enabled", doc=DISABLED, tier="full")
 @variants({"exact": b"\1\0\0\0", "longer": b"\1\0\0\0more"})
 def test_nobody_listens(ue: UserEvents, payload: bytes) -> None:
     """Writing an event that is not enabled, or no longer enabled, is EBADF."""
     event = ue.event("u32 a")
     errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
-    assert event.write(payload).errno == errno
-    assert event.data.writev([INDEX, payload]).errno == errno
+    assert (event.write(payload).errno, event.data.writev([INDEX, payload]).errno) == (errno, errno)
     event.enable()
     event.disable()
     assert event.write(payload).errno == errno
     assert ue.tracefs.records() == []
 
 
-@case(spec="user_events_write_core: each event has a tracepoint of its own")
-@doc("Status: programs write while the bit is set; silent about a write of a disabled event")
+@case(spec="user_events_write_core: each event has a tracepoint of its own", doc=DISABLED)
 def test_listener_of_another_event(ue: UserEvents) -> None:
     """A tracer of one event gets no records of another event of the same file."""
     data = ue.register(a="u8 x", b="u8 x")
@@ -93,8 +89,7 @@ def test_tracing_off(ue: UserEvents) -> None:
     ue.tracefs.enable(ue.name("a"))
     ue.tracefs.enable(ue.name("b"))
     ue.tracefs.write(TRACING_ON, "0\n")
-    assert data.write(RECORD).value == 8
-    assert data.write_event(1, b"\xff\xff\xff\xff").value == 8
+    assert (data.write(RECORD).value, data.write_event(1, b"\xff\xff\xff\xff").value) == (8, 8)
     ue.tracefs.write(TRACING_ON, "1\n")
     errno = ue.dated("dynamic_fields_validated", since="EFAULT", before="")
     assert data.write_event(1, b"\xff\xff\xff\xff").errno == errno
@@ -126,8 +121,7 @@ def test_equals_writev(ue: UserEvents) -> None:
 )
 def test_parts(ue: UserEvents, parts: list[bytes]) -> None:
     """Index and payload may be split into iovecs anywhere: it is one record."""
-    data = ue.event("u32 a", enabled=True).data
-    assert data.writev(parts).value == 8
+    assert ue.event("u32 a", enabled=True).data.writev(parts).value == 8
     assert ue.tracefs.records() == [ue.line("a=0x11223344 (287454020)", dump="44 33 22 11")]
 
 
@@ -137,8 +131,7 @@ def test_parts(ue: UserEvents, parts: list[bytes]) -> None:
 )
 def test_parts_too_short_for_index(ue: UserEvents, parts: list[bytes]) -> None:
     """iovecs of one to three bytes in total are EFAULT."""
-    data = ue.event(enabled=True).data
-    assert data.writev(parts).errno == "EFAULT"
+    assert ue.event(enabled=True).data.writev(parts).errno == "EFAULT"
     assert ue.tracefs.records() == []
 
 
@@ -177,8 +170,7 @@ def test_iovec_count(ue: UserEvents) -> None:
         return ue.process.run(ops.Writev(ue.process.actor, data.slot, address, number)).value
 
     vector = ue.process.place(struct.pack("<QQ", ue.process.place(RECORD), 8))
-    assert count(KERNEL_HALF, 0) == 0
-    assert count(KERNEL_HALF, 1 << 32) == 0
+    assert (count(KERNEL_HALF, 0), count(KERNEL_HALF, 1 << 32)) == (0, 0)
     assert count(vector, (1 << 32) + 1) == 8
     assert len(ue.tracefs.records()) == 1
 
@@ -198,12 +190,9 @@ def test_one_long_iovec(ue: UserEvents) -> None:
 def test_no_position(ue: UserEvents) -> None:
     """The data file cannot be seeked, ESPIPE, or read, EINVAL; unknown origins are EINVAL."""
     file = File(ue.process, DATA, os.O_RDWR)
-    assert file.lseek(0).errno == "ESPIPE"
-    assert file.lseek(0, os.SEEK_END).errno == "ESPIPE"
-    assert file.lseek(0, 4).errno == "ESPIPE"
-    assert file.lseek(0, 5).errno == "EINVAL"
-    assert file.lseek(0, -1).errno == "EINVAL"
-    assert file.read(4).errno == "EINVAL"
+    assert (file.lseek(0).errno, file.lseek(0, os.SEEK_END).errno) == ("ESPIPE", "ESPIPE")
+    assert (file.lseek(0, 4).errno, file.lseek(0, 5).errno) == ("ESPIPE", "EINVAL")
+    assert (file.lseek(0, -1).errno, file.read(4).errno) == ("EINVAL", "EINVAL")
 
 
 @case(spec="fs/read_write.c:vfs_write, do_iter_write: FMODE_WRITE", level="detail", tier="full")
@@ -213,8 +202,7 @@ def test_read_only_descriptor(ue: UserEvents) -> None:
     data = ue.open_data(os.O_RDONLY)
     assert data.register(ue.name() + " u32 a").value == 0
     ue.tracefs.enable(ue.name())
-    assert data.write(RECORD).errno == "EBADF"
-    assert data.writev([INDEX, b"\1\0\0\0"]).errno == "EBADF"
+    assert (data.write(RECORD).errno, data.writev([INDEX, b"\1\0\0\0"]).errno) == ("EBADF", "EBADF")
     assert data.writev([]).errno == "EBADF"
     assert ue.tracefs.records() == []
 
@@ -228,8 +216,7 @@ def test_neither_read_nor_write(ue: UserEvents) -> None:
     data = ue.open_data(os.O_ACCMODE)
     assert data.register(ue.name() + " u32 a").value == 0
     ue.tracefs.enable(ue.name())
-    assert data.write(RECORD).errno == "EBADF"
-    assert data.writev([INDEX, b"\1\0\0\0"]).errno == "EBADF"
+    assert (data.write(RECORD).errno, data.writev([INDEX, b"\1\0\0\0"]).errno) == ("EBADF", "EBADF")
     assert file.read(4).errno == "EBADF"
     assert ue.tracefs.records() == []
 
@@ -257,8 +244,7 @@ def test_write_only_descriptor(ue: UserEvents) -> None:
 )
 def test_pwrite_position(ue: UserEvents, offset: int, errno: str) -> None:
     """pwrite works at offset 0 only."""
-    data = ue.event("u32 a", enabled=True).data
-    assert data.pwrite(RECORD, offset).errno == errno
+    assert ue.event("u32 a", enabled=True).data.pwrite(RECORD, offset).errno == errno
     assert len(ue.tracefs.records()) == (1 if errno == "" else 0)
 
 
@@ -274,8 +260,7 @@ def test_pwrite_position(ue: UserEvents, offset: int, errno: str) -> None:
 )
 def test_pwritev_position(ue: UserEvents, offset: int, errno: str) -> None:
     """pwritev works at any nonnegative offset, as long as the data end at one."""
-    data = ue.event("u32 a", enabled=True).data
-    assert data.pwritev([INDEX, b"\1\0\0\0"], offset).errno == errno
+    assert ue.event("u32 a", enabled=True).data.pwritev([INDEX, b"\1\0\0\0"], offset).errno == errno
     assert len(ue.tracefs.records()) == (1 if errno == "" else 0)
 
 
