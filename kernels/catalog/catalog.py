@@ -136,13 +136,11 @@ def _by_number(name: str) -> tuple[tuple[int, str], ...]:
 
 
 def _entry(table: Table) -> KernelEntry:
-    fragments = table.texts("fragments")
     return KernelEntry(
         name=_name(table),
         abi=_abi(table),
         source=_source(table.table("source")),
-        fragments=fragments,
-        wanted=_wanted(table, fragments),
+        wanted=_wanted(table),
         patches=_patches(table),
         needs=_needs(table.table("needs")) if table.has("needs") else Needs(),
         default=table.flag("default", default=True),
@@ -232,9 +230,9 @@ def _debian_source(table: Table) -> Source:
     return Source(DEBIAN_SOURCE, package, suite=suite)
 
 
-def _wanted(table: Table, fragments: tuple[str, ...]) -> tuple[str, ...]:
+def _wanted(table: Table) -> tuple[str, ...]:
     texts = []
-    for name in fragments:
+    for name in table.texts("fragments"):
         file = kconfig.fragment_path(name)
         if not _STEM.fullmatch(name) or not file.is_file():
             known = ", ".join(sorted(path.stem for path in kconfig.FRAGMENTS.glob("*.config")))

@@ -79,7 +79,6 @@ class KernelEntry:
     name: str
     abi: str
     source: Source
-    fragments: tuple[str, ...]
     wanted: tuple[str, ...]
     patches: tuple[Patch, ...]
     needs: Needs

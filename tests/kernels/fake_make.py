@@ -17,7 +17,6 @@ ENTRY = KernelEntry(
     name="9.9",
     abi="release",
     source=Source("debian-source", "linux-source-9.9"),
-    fragments=("guest",),
     wanted=("CONFIG_A=y", "# CONFIG_B is not set"),
     patches=(),
     needs=Needs(tools=("gcc",), tree_mib=1, objects_mib=1, objects=4),

@@ -119,7 +119,6 @@ class Workshop:
             name="9.9",
             abi="release",
             source=Source("tarball", "linux", series="9.9"),
-            fragments=(),
             wanted=_OPTIONS[options],
             patches=_PATCHES[patches],
             needs=Needs(tools=("gcc",), tree_mib=1, objects_mib=1, objects=3),
