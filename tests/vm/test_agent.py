@@ -352,3 +352,59 @@ def test_output_of_a_dead_actor_is_discarded(guest: Guest) -> None:
     _during(guest, lambda: guest.answer(0, value=9), [["kill", "a", 9]], actor="")
     _spawn(guest, "b", 36)
     assert _during(guest, lambda: guest.answer(1), PING, actor="b") == [RESULT]
+
+
+def test_status_of_a_process_that_was_no_actor_is_dropped(guest: Guest) -> None:
+    """Its process id may be used again."""
+    _spawn(guest, "b", 36)
+    guest.send(0, {"id": 0, "ended": 35, "status": 9})
+    _during(guest, lambda: guest.answer(1), PING, actor="b")
+    _spawn(guest, "a", 35)
+    assert _during(guest, lambda: guest.answer(2), PING) == [RESULT]
+
+
+def test_status_of_a_process_that_ended_during_a_failed_spawn_is_dropped(guest: Guest) -> None:
+    def fail() -> None:
+        guest.send(0, {"id": 0, "ended": 35, "status": 9})
+        guest.answer(0, errno=errno.EAGAIN)
+
+    _during(guest, fail, [["spawn", "a"]], actor="")
+    _spawn(guest)
+    assert _during(guest, lambda: guest.answer(1), PING) == [RESULT]
+
+
+def test_actor_that_ends_at_once_has_ended(guest: Guest) -> None:
+    def end() -> None:
+        guest.send(0, {"id": 0, "ended": 35, "status": 9})
+        guest.answer(0, value=35)
+
+    _during(guest, end, [["spawn", "a"]], actor="")
+    with pytest.raises(ActorDied, match="SIGKILL"):
+        guest.agent.call("a", PING, (), Deadline(1, "answer"))
+
+
+@pytest.mark.parametrize(("maker", "call"), [("", "spawn"), ("a", "fork")])
+def test_port_of_a_refused_call_is_reused(guest: Guest, maker: str, call: str) -> None:
+    _spawn(guest)
+    port = 1 if maker else 0
+
+    def refuse() -> None:
+        guest.send(port, {"id": guest.receive(port)["id"], "error": "OSError: no memory"})
+
+    for _ in range(2):
+        with pytest.raises(CallRefused, match="no memory"):
+            _during(guest, refuse, [[call, "b"]], actor=maker)
+    _spawn(guest, "b", 36)
+
+
+@pytest.mark.parametrize("call", [["kill", "a", 9], ["reset"]])
+def test_process_that_does_not_end_is_held_by_the_kernel(guest: Guest, call: list[object]) -> None:
+    _spawn(guest)
+    with pytest.raises(NoAnswer, match="does not end after a signal"):
+        _during(guest, lambda: guest.answer(0, errno=errno.ETIMEDOUT), [call], actor="")
+
+
+def test_reset_that_fails_ends_no_actor(guest: Guest) -> None:
+    _spawn(guest)
+    _during(guest, lambda: guest.answer(0, errno=errno.EINTR), [["reset"]], actor="")
+    assert _during(guest, lambda: guest.answer(1), PING) == [RESULT]

@@ -66,10 +66,11 @@ before that.  null is memory that is not readable.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import select
-from collections.abc import Sequence
-from errno import ESRCH
+from collections.abc import Iterator, Sequence
+from errno import ESRCH, ETIMEDOUT
 from typing import Any
 
 from host.deadline import Deadline
@@ -139,19 +140,21 @@ class Agent:
         """Perform one call in the supervisor, with names translated to processes and ports."""
         match list(call):
             case ["spawn", str(name)]:
-                port = self.roster.allocate_port(name)
-                result = self._request_supervisor(["spawn", self._port_names[port]], deadline)
-                self.roster.register(name, result, port)
+                with self._port(name) as port:
+                    result = self._request_supervisor(["spawn", self._port_names[port]], deadline)
+                    self.roster.register(name, result, port)
             case ["kill", str(name), int(signal)]:
                 actor = self.roster.find(name)
                 result = self._request_supervisor(["kill", actor.pid, signal], deadline)
+                _require_end(result, f"actor {name!r}")
                 if result["errno"] == 0:
                     self._forget(actor)
             case ["reset"]:
                 result = self._request_supervisor(["reset"], deadline)
-                for actor in self.roster:
-                    self._forget(actor)
-                self.roster.forget_early_ends()
+                _require_end(result, "a process")
+                if result["errno"] == 0:
+                    for actor in self.roster:
+                        self._forget(actor)
             case ["mark", _]:
                 result = self._request_supervisor(call, deadline)
                 self.roster.require_all_alive()
@@ -176,22 +179,32 @@ class Agent:
     def _request_actor(
         self, actor: Actor, calls: list[Call], watch: Watch, deadline: Deadline
     ) -> list[Result]:
-        ports = {
-            position: self.roster.allocate_port(str(call[1]))
-            for position, call in enumerate(calls)
-            if call[0] == "fork"
-        }
-        translated = [
-            ["fork", self._port_names[ports[position]]] if position in ports else call
-            for position, call in enumerate(calls)
-        ]
-        places = [[self.roster.pid(name), where, length] for name, where, length in watch]
-        results = self._request(actor, translated, places, deadline)
-        for position, port in ports.items():
-            self.roster.register(str(calls[position][1]), results[position], port)
+        forks = [position for position, call in enumerate(calls) if call[0] == "fork"]
+        with contextlib.ExitStack() as allocated:
+            ports = {
+                position: allocated.enter_context(self._port(str(calls[position][1])))
+                for position in forks
+            }
+            translated = [
+                ["fork", self._port_names[ports[position]]] if position in ports else call
+                for position, call in enumerate(calls)
+            ]
+            places = [[self.roster.pid(name), where, length] for name, where, length in watch]
+            results = self._request(actor, translated, places, deadline)
+            for position, port in ports.items():
+                self.roster.register(str(calls[position][1]), results[position], port)
         for call, result in zip(calls, results, strict=True):
             self.roster.record_task(actor, call, result)
         return results
+
+    @contextlib.contextmanager
+    def _port(self, name: str) -> Iterator[int]:
+        """A port for an actor that is registered inside, or never."""
+        port = self.roster.allocate_port(name)
+        try:
+            yield port
+        finally:
+            self.roster.free_port(port)
 
     def _exit(self, actor: Actor, call: Call, deadline: Deadline) -> None:
         """Make an actor exit and wait until it is reaped."""
@@ -308,6 +321,12 @@ class Agent:
         """Remove an actor that is gone, and what is left in its channel."""
         self.roster.forget(actor)
         self._channels[actor.port].clear()
+
+
+def _require_end(result: Result, what: str) -> None:
+    """Raise NoAnswer if a process did not end after its signal: the kernel holds it."""
+    if result["errno"] == ETIMEDOUT:
+        raise NoAnswer(f"{what} does not end after a signal")
 
 
 def _require_same_version(reported: object) -> None:

@@ -37,7 +37,8 @@ class Roster:
         self._by_pid: dict[int, Actor] = {}
         #: Thread ids of tasks, by actor and task name.
         self._tasks: dict[str, dict[str, int]] = {}
-        #: Statuses of processes that ended before their actor was added.
+        #: Ports of actors that are being made, and statuses of processes that ended meanwhile.
+        self._allocated: set[int] = set()
         self._early_ends: dict[int, int] = {}
 
     def __iter__(self) -> Iterator[Actor]:
@@ -77,17 +78,32 @@ class Roster:
             raise CallRefused(f"an actor named {name!r} exists")
         if not self._free:
             raise CallRefused(f"no more than {self._max_actors} actors at a time")
-        return self._free.pop()
+        port = self._free.pop()
+        self._allocated.add(port)
+        return port
 
     def register(self, name: str, result: Result, port: int) -> None:
         """Add the actor that a call has created, or free its port if the call failed."""
         if result["errno"]:
-            self._free.append(port)
+            self.free_port(port)
             return
         actor = Actor(name, result["value"], port)
         self._add(actor)
         if (status := self._early_ends.pop(actor.pid, None)) is not None:
             self.record_end(actor.pid, status)
+        self._settle(port)
+
+    def free_port(self, port: int) -> None:
+        """Free an allocated port for which no actor was made.  Idempotent."""
+        if port in self._allocated:
+            self._free.append(port)
+            self._settle(port)
+
+    def _settle(self, port: int) -> None:
+        self._allocated.discard(port)
+        if not self._allocated:
+            # Of processes that were no actors; their ids are used again.
+            self._early_ends.clear()
 
     def record_task(self, actor: Actor, call: Call, result: Result) -> None:
         """Record the thread id of a task.  execve in a thread changes it."""
@@ -101,7 +117,8 @@ class Roster:
             raise ChannelBroken(f"process {pid!r:.40} ended with status {status!r:.40}")
         actor = self._by_pid.pop(pid, None)
         if actor is None:
-            self._early_ends[pid] = status
+            if self._allocated:
+                self._early_ends[pid] = status
             return
         actor.ended, actor.status = True, status
 
@@ -117,10 +134,6 @@ class Roster:
         self._by_pid.pop(actor.pid, None)
         self._tasks.pop(actor.name, None)
         self._free.append(actor.port)
-
-    def forget_early_ends(self) -> None:
-        """Drop unclaimed exit statuses: after a reset no process is left to claim them."""
-        self._early_ends.clear()
 
     def _add(self, actor: Actor) -> None:
         self._actors[actor.name] = self._by_pid[actor.pid] = actor
