@@ -184,6 +184,18 @@ HEADLINES = {
         "general protection fault, maybe for address 0x6b: 0000 [#2]",
         "invalid opcode: 0000 [#1] PREEMPT SMP NOPTI",
         "kernel BUG at mm/slub.c:562!",
+        "Unable to handle kernel NULL pointer dereference at virtual address 0000000000000010",
+        "Unable to handle kernel access to user memory without uaccess routines at virtual address "
+        "0000000000000010",
+        "CPU 0 Unable to handle kernel paging request at virtual address 0000000000000010, "
+        "era == 9000000000203f2c, ra == 9000000000203f2c",
+        "Internal error: Oops: 0000000096000004 [#1] SMP",
+        "Oops [#1]",
+        "Oops - illegal instruction [#2]",
+        "Kernel BUG [#1]",
+        "Oops[#1]:",
+        "Kernel ade access[#3]:",
+        "Oops - BUG[#1]:",
     ),
     ReportKind.BUG: (
         "BUG: sleeping function called from invalid context at mm/x.c:1",
@@ -245,6 +257,24 @@ def test_headline(kind: ReportKind, line: str) -> None:
     assert found.text == line
 
 
+def test_stack_of_another_machine() -> None:
+    """arch/riscv: the stack follows the second headline."""
+    lines = (
+        "Unable to handle kernel NULL pointer dereference at virtual address 0000000000000010",
+        "Oops [#1]",
+        "CPU: 0 PID: 77 Comm: sh Not tainted 6.12.0 #1",
+        "Call Trace:",
+        "[<ffffffff80123456>] user_event_mm_dup+0x1a/0x30",
+        "[<ffffffff80012345>] copy_process+0x8/0x100",
+        "---[ end trace 0000000000000000 ]---",
+        "Kernel panic - not syncing: Fatal exception",
+    )
+    (found,) = classify("".join(f"[    1.000000] {line}\n" for line in lines))
+    assert (found.kind, found.frames) == (ReportKind.OOPS, ("user_event_mm_dup", "copy_process"))
+    arm64 = [line.replace("Call Trace", "Call trace") for line in lines]
+    assert stack_traces.frames(arm64) == found.frames
+
+
 @pytest.mark.parametrize("head", ["BUG: this was never heard of", "WARNING: of a new kind"])
 def test_unknown_headline_needs_a_stack(head: str) -> None:
     stack = "[    1.000000] Call Trace:\n[    1.000000]  f+0x1/0x2\n"
@@ -280,6 +310,10 @@ def test_unknown_headline_needs_a_stack(head: str) -> None:
         " Kernel panic-36      0..... 1us : x: s=Oops: 0000 [#1] SMP",
         # Messages of user modules.
         "Oops: I did it again",
+        "Oops [#1][77]: segfault at 0 ip 000000000040 sp 00007ffd error 6",
+        "Kernel BUG [#1] of my own",
+        "Oops[#1]:[77]: segfault at 0 ip 000000000040 sp 00007ffd error 6",
+        "Unable to handle kernel requests",
         "my_module: BUG: KASAN: bad in f+0x1/0x2",
         "hello\x0b[    1.0] Kernel panic - not syncing: x\x85BUG: KASAN: bad in f+0x1/0x2",
     ],

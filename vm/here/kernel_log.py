@@ -92,7 +92,7 @@ class KernelLog(Console):
             raise LogOverrun(f"{missed} records of the kernel's log are missing")
         text = record[found.end() :].partition(b"\n")[0].decode("utf-8", "replace")
         text = _ESCAPE.sub(lambda each: chr(int(each[1], 16)), text)
-        if priority >= _LEVELS and not text.startswith(MARK_PREFIX):
-            text = _FOREIGN + text
         prefix = f"[{stamp // 1_000_000:5d}.{stamp % 1_000_000:06d}] "
+        if priority >= _LEVELS and not text.startswith(MARK_PREFIX):
+            prefix += _FOREIGN
         return "".join(f"{prefix}{line}\n" for line in text.split("\n"))

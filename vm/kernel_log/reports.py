@@ -97,7 +97,13 @@ _PATTERNS: tuple[tuple[ReportKind, str], ...] = (
         r"|(?:Oops|Internal error|general protection fault|invalid opcode|divide error"
         r"|double fault|stack segment|int3|alignment check|control protection|UBSAN)\b.*"
         r": [0-9a-f]{4,16} \[#\d+\](?: [A-Z]|\s*$)"
-        r"|(?:traps: )?PANIC: double fault, error_code:",
+        r"|(?:traps: )?PANIC: double fault, error_code:"
+        # arch/{arm64,riscv}/mm/fault.c: die_kernel_fault; loongarch: no_context.
+        r"|(?:CPU \d+ )?Unable to handle kernel [\w ]+ at virtual address [0-9a-f]{8}"
+        # arch/riscv/kernel/traps.c: die
+        r"|(?:Oops(?: - [\w ()-]+)?|Kernel BUG) \[#\d+\]\s*$"
+        # arch/loongarch/kernel/traps.c: die
+        r"|(?:Oops|Kernel|FP|Break|Reserved|do_\w+)[\w !-]*\[#\d+\]:\s*$",
     ),
     (ReportKind.LEAK, r"kmemleak: \d+ new suspected memory leaks"),
     # mm/slub.c: "BUG kmalloc-64 (Not tainted): …", without a colon after BUG.
@@ -120,10 +126,11 @@ _BEGINS = re.compile(r"------------\[ cut here|={20,}$")
 #: Every pattern contains one of these; a fast first test.
 _CANDIDATE = re.compile(
     r"BUG|WARNING|INFO|Kernel panic|LOCKUP|UBSAN|\[#|[Oo]ut of memory|oom-k|kmemleak|PANIC"
+    r"|Unable to handle"
 )
 _TASK = re.compile(r"CPU: \d+ (?:UID: \d+ )?PID: \d+ Comm: (.{1,15}?) +(?:Not tainted|Tainted: )")
 _WORK = re.compile(r"Workqueue: \S+ ([\w.]+)")
-_STACK = re.compile(r"\s*Call Trace:")
+_STACK = re.compile(r"\s*Call [Tt]race:")
 #: The end of an oops, and the panic that follows it.
 _OOPS_END = "---[ end trace"
 _PANIC_AFTER_OOPS = re.compile(r"Kernel panic - not syncing: Fatal exception")

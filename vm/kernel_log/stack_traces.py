@@ -19,7 +19,8 @@ _FRAME = re.compile(rf"\s*(?:\[<[0-9a-f]+>\] )?(?:(\? )(?!\S+\+(0x[0-9a-f]+)/\2\
 #: The instruction pointer in kernel mode; in user mode the segment is 0033.
 _AT = re.compile(rf"RIP: 0010:{_SYMBOL}")
 _IN = re.compile(rf" (?:in|at) {_SYMBOL}")
-_TRACE = re.compile(r"\s*Call Trace:")
+# arm64 prints "Call trace:".
+_TRACE = re.compile(r"\s*Call [Tt]race:")
 #: Suffixes of functions cloned by the compiler.
 _CLONE_SUFFIX = re.compile(r"\.(?:isra|part|constprop|cold|llvm|lto_priv|clone)\b.*|\.\d+$")
 

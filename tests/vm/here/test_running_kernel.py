@@ -21,13 +21,13 @@ from vm.here.processes import AgentProcesses, StuckProcess, _ended, end_session
 RECORDS = [
     b"4,7,5000001,-;WARNING: CPU: 0 PID: 1 at kernel/x.c:1 f+0x1/0x2\n SUBSYSTEM=x\n",
     b"13,8,6000000,-;uevt-mark 1 a.b\n",
-    b"12,9,7000000,-,caller=T7;BUG: forged\\x0aby a program\n",
+    b"12,9,7000000,-,caller=T7;calm\\x0aBUG: KASAN: forged in f+0x1/0x2 by a program\n",
 ]
 SHOWN = """\
 [    5.000001] WARNING: CPU: 0 PID: 1 at kernel/x.c:1 f+0x1/0x2
 [    6.000000] uevt-mark 1 a.b
-[    7.000000] user: BUG: forged
-[    7.000000] by a program
+[    7.000000] user: calm
+[    7.000000] user: BUG: KASAN: forged in f+0x1/0x2 by a program
 """
 
 
