@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import subprocess
@@ -259,37 +258,3 @@ def test_truncated_results_are_refused(tmp_path: Path) -> None:
         path.write_text(text[:length])
         with pytest.raises(ReportError):
             read_results(path)
-
-
-# Clocks
-
-
-def test_limits_and_durations_use_the_monotonic_clock() -> None:
-    """The wall clock names runs and sets the guest's clock, and has no other use."""
-    asking = {
-        f"{file.relative_to(ROOT)}:{node.attr}"
-        for package in ("conformance", "vm")
-        for file in (ROOT / package).rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, ast.Attribute)
-        and isinstance(node.value, ast.Name)
-        and (node.value.id, node.attr)
-        in {("time", "time"), ("time", "time_ns"), ("datetime", "now")}
-    }
-    assert asking == {
-        # Last use of a file.
-        "conformance/cli/kernels.py:time",
-        # Start of a run.
-        "conformance/cli/run_against.py:now",
-        "conformance/cli/bisect/command.py:now",
-        "conformance/session/controller/run_directory.py:now",
-        "conformance/session/controller/run_head.py:now",
-        # Whether a file is older than its source.
-        "vm/snapshots/files.py:time_ns",
-        # Expiry date of a rule for reports.
-        "conformance/session/plugin.py:now",
-        # Blame for a slow boot, which has no verdict in any case.
-        "vm/postmortem/explain.py:time",
-        # The guest's clock.
-        "vm/snapshots/wake_up.py:time_ns",
-    }
