@@ -15,7 +15,7 @@ from tests import packed
 from vm import wire
 from vm.agent.agent import Agent
 from vm.agent.channel import Channel, ChannelEnded
-from vm.errors import ActorDied, CallRefused, ChannelBroken, NoAnswer
+from vm.errors import ActorDied, CallRefused, ChannelBroken, HostTrouble, NoAnswer
 from vm.guest.version import NATIVE, native_version, versions
 
 PING = [["sys", 39, [], None]]
@@ -95,6 +95,16 @@ def test_actor_reads_watched_memory_of_others(pair: Guest) -> None:
     (result,) = _during(pair, act, PING, watch=watch)
     assert result["watch"] == ["bb", "aa"]
     assert requests[0]["watch"] == [[36, 4096, 1], [35, 8192, 1]]
+
+
+def test_memory_that_may_not_be_read_is_no_answer_of_the_kernel(pair: Guest) -> None:
+    def act() -> None:
+        pair.answer(1, watch=["-"])
+        pair.answer(0, value=-1, errno=errno.EPERM)
+
+    with pytest.raises(HostTrouble, match="does not let root read") as caught:
+        _during(pair, act, PING, watch=[["b", 4096, 1]])
+    assert "ptrace_scope" in caught.value.hint
 
 
 def test_supervisor_reads_after_the_last_call(pair: Guest) -> None:

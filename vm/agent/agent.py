@@ -70,7 +70,7 @@ import contextlib
 import secrets
 import select
 from collections.abc import Iterator, Sequence
-from errno import ESRCH, ETIMEDOUT
+from errno import EPERM, ESRCH, ETIMEDOUT
 from typing import Any
 
 from host.deadline import Deadline
@@ -78,7 +78,7 @@ from vm.agent import encoding
 from vm.agent.channel import Channel
 from vm.agent.encoding import GONE, NOT_READ, Call, Result
 from vm.agent.roster import Actor, Roster
-from vm.errors import ActorDied, CallRefused, ChannelBroken, NoAnswer
+from vm.errors import ActorDied, CallRefused, ChannelBroken, HostTrouble, NoAnswer
 from vm.guest.version import NATIVE, native_version, versions
 
 #: First request number in a restored guest: larger than any number used before the snapshot, plus
@@ -235,6 +235,11 @@ class Agent:
             reads.append(["look", self.roster.pid(name), where, length])
         seen = self._request(None, reads, [], deadline)
         for position, read in zip(positions, seen, strict=True):
+            if read["errno"] == EPERM:
+                raise HostTrouble(
+                    "the kernel does not let root read the memory of another process",
+                    hint="check kernel.yama.ptrace_scope, and other security modules",
+                )
             last[position] = {0: read["data"], ESRCH: GONE}.get(read["errno"])
 
     def _without_gone(self, seen: list[Any], watch: Watch, deadline: Deadline) -> list[Any]:

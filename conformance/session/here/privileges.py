@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 import re
+from errno import EEXIST
 from pathlib import Path
 
+from conformance.client.addresses import FREE
 from conformance.ops.system_calls import MACHINES
 from conformance.session.here.errors import NotPermitted
 
@@ -36,7 +39,14 @@ _WHY = {
     "pid": "the kernel records the process ids of the initial one",
 }
 _LOCKDOWN = Path("/sys/kernel/security/lockdown")
+#: Documentation/admin-guide/LSM/Yama.rst; there is no such file without Yama.
+_PTRACE_SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
+_NO_ATTACH = "3"
 _PAGE = 4096
+# The highest of the ranges of cases begins here.
+_ADDRESS = FREE
+# MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE; MAP_FAILED.
+_FIXED, _FAILED = 0x100022, ctypes.c_void_p(-1).value
 
 
 def require_privileges() -> None:
@@ -69,6 +79,8 @@ def require_privileges() -> None:
                 "run it outside of a container",
             )
     _require_no_lockdown()
+    _require_readable_memory()
+    _require_addresses()
 
 
 def _effective() -> int:
@@ -88,3 +100,40 @@ def _require_no_lockdown() -> None:
             "the kernel is locked down (confidentiality): tracefs cannot be opened",
             "boot without lockdown=confidentiality",
         )
+
+
+def _require_readable_memory() -> None:
+    """Raise NotPermitted where not even root may read the memory of another process."""
+    try:
+        scope = _PTRACE_SCOPE.read_text().strip()
+    except OSError:
+        return
+    if scope == _NO_ATTACH:
+        raise NotPermitted(
+            f"kernel.yama.ptrace_scope is {scope}: the memory of cases cannot be read",
+            "boot with a lower value; the kernel does not lower it before a reboot",
+        )
+
+
+def _require_addresses() -> None:
+    """Raise NotPermitted where programs cannot have memory where cases need it."""
+    if error := _map(_ADDRESS):
+        raise NotPermitted(
+            f"cases need memory at {_ADDRESS:#x}, which the kernel refuses: {os.strerror(error)}",
+            "boot a kernel with 48 bits of virtual addresses; 39 are too few",
+        )
+
+
+def _map(address: int) -> int:
+    """Map a page at an address, and unmap it; errno, or 0."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    numbers = (ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+    libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *numbers)
+    libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+    if libc.mmap(address, _PAGE, mmap.PROT_READ, _FIXED, -1, 0) == _FAILED:
+        error = ctypes.get_errno()
+        # Something of this process is there, so that there can be.
+        return 0 if error == EEXIST else error
+    libc.munmap(address, _PAGE)
+    return 0

@@ -69,6 +69,29 @@ def test_missing_capabilities_are_named(monkeypatch: pytest.MonkeyPatch) -> None
         privileges.require_privileges()
 
 
+def test_memory_must_be_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Yama refuses process_vm_readv(2) of root too."""
+    scope = tmp_path / "ptrace_scope"
+    monkeypatch.setattr(privileges, "_PTRACE_SCOPE", scope)
+    privileges._require_readable_memory()
+    scope.write_text("2\n")
+    privileges._require_readable_memory()
+    scope.write_text("3\n")
+    with pytest.raises(NotPermitted, match="ptrace_scope is 3: the memory of cases") as raised:
+        privileges._require_readable_memory()
+    assert raised.value.hint.startswith("boot with a lower value")
+
+
+def test_addresses_of_cases_must_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+    privileges._require_addresses()
+    # Twice: the page is unmapped again.
+    assert [privileges._map(privileges._ADDRESS) for _ in range(2)] == [0, 0]
+    # No process of this machine has memory there, as none has at _ADDRESS with 39 bits.
+    monkeypatch.setattr(privileges, "_ADDRESS", 1 << 62)
+    with pytest.raises(NotPermitted, match="memory at 0x4000000000000000, which the kernel ref"):
+        privileges._require_addresses()
+
+
 def test_the_lock_is_held_once(tmp_path: Path) -> None:
     first = BorrowedSystem(tmp_path)
     first._take_lock(tmp_path / "lock")
