@@ -26,6 +26,11 @@ _RUN_S = 600.0
 _LITTER = (".*", "*/.*", "*/*.new", "work/*", "snapshots/*.*/", "initramfs/tmp*", "lock.holder")
 
 
+def tied() -> tuple[str, ...]:
+    """The words before a command that ends with this process, however it ends."""
+    return (sys.executable, "-I", "-S", DIE_WITH_PARENT, str(os.getpid()))
+
+
 class Enclosure:
     """A build store and temporary directories; a run leaves files there or nowhere."""
 
@@ -92,9 +97,8 @@ class Runs(Enclosure):
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start a run in a session of its own."""
-        tied = (sys.executable, "-I", "-S", DIE_WITH_PARENT, str(os.getpid()))
         return subprocess.Popen(
-            [*tied, *UEVT, "run", *arguments],
+            [*tied(), *UEVT, "run", *arguments],
             cwd=ROOT,
             env=self.environment(),
             stdout=subprocess.DEVNULL,

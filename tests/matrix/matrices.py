@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 import re
 import subprocess
 import sys
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.cli.matrix.kernel_spec import KernelSpec, specified
 from conformance.session.options import apply_defaults, default_options
-from host.die_with_parent import __file__ as DIE_WITH_PARENT
-from tests.enclosure import ROOT, Enclosure, Runs
+from host.deadline import Deadline
+from tests.enclosure import ROOT, Enclosure, Runs, tied
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -35,7 +35,7 @@ SECONDS = 300.0
 def start(place: Enclosure, *words: str) -> subprocess.Popen[str]:
     """Start a command of `uevt` in a session of its own."""
     return subprocess.Popen(
-        [sys.executable, "-c", QUICK, *words],
+        [*tied(), sys.executable, "-c", QUICK, *words],
         cwd=ROOT,
         env=place.environment(),
         stdout=subprocess.PIPE,
@@ -74,6 +74,27 @@ def matrix_words(out: Path, kernels: Sequence[str]) -> list[str]:
 
 
 @contextmanager
+def dask_scheduler(
+    place: Enclosure, *words: str, **environment: str
+) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """A scheduler of dask without our command, and its address."""
+    file = place.directory / "scheduler.json"
+    process = _dask(
+        place,
+        *("scheduler", "--host=127.0.0.1", "--port=0", f"--scheduler-file={file}", *words),
+        **environment,
+    )
+    try:
+        deadline = Deadline(60.0, "the scheduler")
+        while not file.exists():
+            deadline.pause(0.1)
+        yield process, json.loads(file.read_text())["address"]
+    finally:
+        process.terminate()
+        process.wait(SECONDS)
+
+
+@contextmanager
 def offering(*resources: dict[str, float]) -> Iterator[Client]:
     """A client of workers with these resources, in this process."""
     from distributed import Client, Scheduler, SpecCluster, Worker
@@ -92,14 +113,15 @@ def dask_worker(
 ) -> subprocess.Popen[bytes]:
     """Start a worker without our command."""
     offer = " ".join(f"{resource}={value:g}" for resource, value in resources.items())
+    at = f"--local-directory={place.directory / 'dask'}"
+    given = (f"--name={name}", "--no-nanny", "--nthreads=1", f"--resources={offer}", at, *words)
+    return _dask(place, "worker", scheduler, *given)
+
+
+def _dask(place: Enclosure, *words: str, **environment: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [
-            *(sys.executable, "-I", "-S", DIE_WITH_PARENT, str(os.getpid())),
-            *(sys.executable, "-m", "dask", "worker", scheduler, f"--name={name}", "--no-nanny"),
-            *("--nthreads=1", f"--resources={offer}", "--no-dashboard"),
-            *(f"--local-directory={place.directory / 'dask'}", *words),
-        ],
+        [*tied(), sys.executable, "-m", "dask", *words, "--no-dashboard"],
         cwd=place.directory,
-        env=place.environment(),
+        env={**place.environment(), "TMPDIR": str(place.directory), **environment},
         stderr=subprocess.DEVNULL,
     )

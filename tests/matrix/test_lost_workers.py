@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
-import subprocess
 import sys
 import time
 from argparse import Namespace
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -31,6 +30,7 @@ from tests.matrix.matrices import (
     CASES,
     EXPRESSION,
     SECONDS,
+    dask_scheduler,
     dask_worker,
     ended,
     kernel_spec,
@@ -45,14 +45,16 @@ pytest.importorskip("distributed")
 
 
 def test_dead_and_stopped_workers_lose_nothing(built_kernel: BuiltKernel, tmp_path: Path) -> None:
-    """Two kernels, three workers; one is killed, one stopped."""
-    place, out, chance = Runs(tmp_path, built_kernel.kernel_id), tmp_path / "out", random.Random(7)
+    """Two kernels, three workers; one is killed, one stopped, at moments that are printed."""
+    place, out, chance = Runs(tmp_path, built_kernel.kernel_id), tmp_path / "out", Random(7)
     kernels = [built_kernel.kernel_id, "model"]
     process = start(place, *matrix_words(out, kernels))
     wait_for(process, "judging, 0/")
     for number in (signal.SIGKILL, signal.SIGSTOP):
-        time.sleep(chance.uniform(0, 2))
-        os.kill(chance.choice(workers(place)), number)
+        time.sleep(moment := chance.uniform(0, 2))
+        alive = workers(place)
+        sys.stdout.write(f"{number.name} after {moment:.3f} s, workers {alive}\n")
+        os.kill(chance.choice(alive), number)
     output = ended(process)
     assert output.count("self-check ok: 16 cases") == output.count("PASS: 15 passed") == 1
     local = tmp_path / "local"
@@ -197,35 +199,22 @@ def never_ends(*_: object) -> Judged:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_end_of_the_scheduler_is_named(tmp_path: Path, number: signal.Signals) -> None:
     send_tasks_of_this_module()
-    address = tmp_path / "scheduler.json"
-    words = ("scheduler", "--host=127.0.0.1", "--port=0", "--no-dashboard")
-    scheduler = subprocess.Popen(
-        [sys.executable, "-m", "dask", *words, f"--scheduler-file={address}"],
-        cwd=tmp_path,
-        stderr=subprocess.DEVNULL,
-    )
-    deadline = Deadline(60.0, "the scheduler")
-    while not address.exists():
-        deadline.pause(0.1)
-    at = json.loads(address.read_text())["address"]
     place = Enclosure(tmp_path / "place")
-    worker = dask_worker(place, at, "only", {"vm": 1, "cores": 1, "mib": 4000, machine(): 1})
+    with dask_scheduler(place) as (scheduler, at):
+        worker = dask_worker(place, at, "only", {"vm": 1, "cores": 1, "mib": 4000, machine(): 1})
 
-    def end_it(_: int) -> None:
-        if matrix.columns[0].state == "judging" and matrix._running:
-            scheduler.send_signal(number)
+        def end_it(_: int) -> None:
+            if matrix.columns[0].state == "judging" and matrix._running:
+                scheduler.send_signal(number)
 
-    try:
-        spec = kernel_spec("model", "status.file_mode")
-        with connected(
-            Namespace(scheduler=at, tls_ca=None, tls_cert=None, tls_key=None), 1
-        ) as client:
-            matrix = Matrix(client, tmp_path / "out", [spec], 1, judging=never_ends)
-            with pytest.raises(HostTrouble, match="the scheduler has ended") as raised:
-                matrix.run(end_it)
-        assert raised.value.hint == f"to go on: uevt matrix --resume {tmp_path / 'out'}"
-    finally:
-        scheduler.kill()
-        scheduler.wait()
-        worker.kill()
-        worker.wait()
+        try:
+            spec = kernel_spec("model", "status.file_mode")
+            here = Namespace(scheduler=at, tls_ca=None, tls_cert=None, tls_key=None)
+            with connected(here, 1) as client:
+                matrix = Matrix(client, tmp_path / "out", [spec], 1, judging=never_ends)
+                with pytest.raises(HostTrouble, match="the scheduler has ended") as raised:
+                    matrix.run(end_it)
+            assert raised.value.hint == f"to go on: uevt matrix --resume {tmp_path / 'out'}"
+        finally:
+            worker.kill()
+            worker.wait()

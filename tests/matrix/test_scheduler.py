@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import socket
-import subprocess
-import sys
 from argparse import Namespace
 from contextlib import suppress
 from pathlib import Path
@@ -13,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from conformance.cli.matrix.cluster import is_loopback, security_of
-from host.deadline import Deadline
 from kernels.errors import UserMistake
 from tests.bench import scaling
 from tests.conftest import Uevt
 from tests.enclosure import ROOT, Runs
-from tests.matrix.matrices import EXPRESSION, SECONDS, ended, start
+from tests.matrix.matrices import EXPRESSION, dask_scheduler, ended, start
 from tests.test_shards import results
 
 pytest.importorskip("distributed")
@@ -61,23 +57,9 @@ def test_workers_of_a_scheduler(tmp_path: Path) -> None:
     place, out = Runs(tmp_path, "model"), tmp_path / "out"
     files = certificates(tmp_path)
     tls = [f"--tls-{name}={file}" for name, file in files.items()]
-    address = tmp_path / "scheduler.json"
-    dask = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "dask", "scheduler", "--protocol=tls", "--host=127.0.0.1"),
-            *("--port=0", "--no-dashboard", f"--scheduler-file={address}"),
-            *(f"--tls-ca-file={files['ca']}", f"--tls-cert={files['cert']}"),
-            f"--tls-key={files['key']}",
-        ],
-        env={**place.environment(), "TMPDIR": str(tmp_path)},
-        cwd=tmp_path,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        deadline = Deadline(60.0, "the scheduler")
-        while not address.exists():
-            deadline.pause(0.1)
-        at = json.loads(address.read_text())["address"]
+    named = {"ca-file": "ca", "cert": "cert", "key": "key"}
+    given = [f"--tls-{option}={files[name]}" for option, name in named.items()]
+    with dask_scheduler(place, "--protocol=tls", *given) as (_, at):
         assert at.startswith("tls://")
         worker = start(place, "worker", at, "--name=first", *tls)
         words = ["matrix", "model", f"--out={out}", f"-k={EXPRESSION}", "--shards=2"]
@@ -88,9 +70,6 @@ def test_workers_of_a_scheduler(tmp_path: Path) -> None:
         assert {host for pid in ours for host in listening(pid)} == {"127.0.0.1"}
         shards = results(out / "model")["summary"]["shards"]
         assert [each["node"].rpartition(", ")[2] for each in shards] == ["worker first"] * 2
-    finally:
-        dask.terminate()
-        dask.wait(SECONDS)
     assert ended(worker) == f"uevt: worker first of {at}\n"
     assert place.left() == []
 

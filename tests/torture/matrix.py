@@ -8,26 +8,22 @@ exactly one result, that of a local run.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
-from host.deadline import Deadline
-from host.die_with_parent import __file__ as DIE_WITH_PARENT
-from tests.enclosure import ROOT, UEVT, Runs
+from tests.enclosure import Runs
+from tests.matrix.matrices import EXPRESSION, dask_scheduler, start, workers
 from tests.test_shards import digests
 
-_EXPRESSION = "status. or dated.b"
 _SHARDS = 4
 # Disturbances come within so many seconds after the first kernel is built.
 _WITHIN_S = 20.0
@@ -35,8 +31,6 @@ _ROUND_S = 600.0
 # The scheduler gives up a worker that is silent for so long.
 _SILENT_S = 8
 _CHUNK = 1 << 16
-# They end with this process, however it ends.
-_TIED = (sys.executable, "-I", "-S", DIE_WITH_PARENT)
 
 
 class Proxy:
@@ -90,47 +84,22 @@ class Proxy:
                 end.shutdown(socket.SHUT_RDWR)
 
 
-@contextmanager
-def _scheduler(place: Runs) -> Iterator[int]:
-    """A scheduler of dask; its port."""
-    file = place.directory / "scheduler.json"
-    words = ("dask", "scheduler", "--host=127.0.0.1", "--port=0", "--no-dashboard")
-    process = subprocess.Popen(
-        [*_TIED, str(os.getpid()), sys.executable, "-m", *words, f"--scheduler-file={file}"],
-        env={
-            **place.environment(),
-            "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": f"{_SILENT_S}s",
-            "TMPDIR": str(place.directory),
-        },
-        cwd=place.directory,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        deadline = Deadline(60.0, "the scheduler")
-        while not file.exists():
-            deadline.pause(0.1)
-        yield int(json.loads(file.read_text())["address"].rpartition(":")[2])
-    finally:
-        process.terminate()
-        process.wait(_ROUND_S)
-
-
 def disturbed(place: Runs, kernels: Sequence[str], out: Path, chance: Random) -> list[str]:
     """Judge kernels while workers die, stop and are cut off; what was wrong."""
     wrong = []
-    with _scheduler(place) as port:
-        proxy = Proxy(port)
+    silent = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": f"{_SILENT_S}s"}
+    with dask_scheduler(place, **silent) as (_, at):
+        proxy = Proxy(int(at.rpartition(":")[2]))
         started = [
-            _start(place, "worker", f"tcp://127.0.0.1:{port}", "--vms=1", f"--name={name}")
-            for name in ("first", "second")
+            start(place, "worker", at, "--vms=1", f"--name={name}") for name in ("first", "second")
         ]
         words = [f"tcp://127.0.0.1:{proxy.port}", "--vms=1", "--name=third"]
-        started.append(_start(place, "worker", *words))
+        started.append(start(place, "worker", *words))
         for process in started:
             assert process.stdout is not None
             process.stdout.readline()
-        words = [f"--out={out}", f"-k={_EXPRESSION}", f"--shards={_SHARDS}"]
-        matrix = _start(place, "matrix", *kernels, *words, f"--scheduler=tcp://127.0.0.1:{port}")
+        words = [f"--out={out}", f"-k={EXPRESSION}", f"--shards={_SHARDS}"]
+        matrix = start(place, "matrix", *kernels, *words, f"--scheduler={at}")
         try:
             moments = sorted(chance.uniform(0, _WITHIN_S) for _ in range(3))
             deeds = [signal.SIGKILL, signal.SIGSTOP, None]
@@ -144,7 +113,7 @@ def disturbed(place: Runs, kernels: Sequence[str], out: Path, chance: Random) ->
                     proxy.cut()
                 else:
                     with suppress(ProcessLookupError):
-                        os.kill(chance.choice(_workers(place)), deed)
+                        os.kill(chance.choice(workers(place)), deed)
                 sys.stdout.write(f"  {moment:.1f} s: {deed.name if deed else 'cut'}\n")
             output, _ = matrix.communicate(timeout=_ROUND_S)
             if matrix.returncode:
@@ -160,22 +129,6 @@ def disturbed(place: Runs, kernels: Sequence[str], out: Path, chance: Random) ->
     return wrong + place.left()
 
 
-def _start(place: Runs, *words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [*_TIED, str(os.getpid()), *UEVT, *words],
-        cwd=ROOT,
-        env=place.environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def _workers(place: Runs) -> list[int]:
-    return [pid for pid, command in place.processes().items() if "spawn_main" in command]
-
-
 def main() -> int:
     """Run the rounds; 1 if anything was lost, doubled, different or left."""
     parser = argparse.ArgumentParser(prog="python -m tests.torture.matrix")
@@ -189,7 +142,7 @@ def main() -> int:
         local = {}
         for kernel in arguments.kernels:
             out = Path(name, f"local-{kernel}")
-            place.run(f"--kernel={kernel}", f"-k={_EXPRESSION}", "--guests=1", f"--out={out}")
+            place.run(f"--kernel={kernel}", f"-k={EXPRESSION}", "--guests=1", f"--out={out}")
             local[kernel] = digests(out)
         for number in range(arguments.rounds):
             began = time.monotonic()

@@ -65,7 +65,7 @@ class Undisturbed:
     seconds: float
 
 
-class Runs:
+class RunSeries:
     """Consecutive runs of one selection of cases."""
 
     def __init__(self, place: Place, module: Path) -> None:

@@ -25,7 +25,7 @@ from tests.torture.__main__ import chosen, table, together, torture
 from tests.torture.builds import disturbed_build
 from tests.torture.place import Place
 from tests.torture.plugin import alone
-from tests.torture.runs import Report, Runs, Undisturbed
+from tests.torture.runs import Report, RunSeries, Undisturbed
 
 CASES = {"write.a": PASS, "write.b": PASS, "write.c": PASS}
 # Faults that nothing waits for until a deadline.
@@ -118,7 +118,7 @@ def test_a_wrong_result_is_reported(
     results(out, found, rerun)
     report = Report((BY_NAME[fault],))
     windows = torture_runs._windows(lines, report.faults)
-    Runs(place, Path("no module"))._judge(out, Undisturbed(CASES, 1.0), report, windows)
+    RunSeries(place, Path("no module"))._judge(out, Undisturbed(CASES, 1.0), report, windows)
     assert wrong in "; ".join(report.wrong)
     assert bool(report.wrong) is bool(wrong)
 
