@@ -64,7 +64,7 @@ def _mount(world: World, operation: credentials.Mount) -> Answer:
     if operation.flags & credentials.MS_REMOUNT:
         places = [n for n, each in enumerate(mounts) if each.target == operation.target]
         if not places:
-            raise Errno("EINVAL")
+            raise NotModelled(f"remounting {operation.target}")
         place = places[-1]
         readonly = bool(operation.flags & credentials.MS_RDONLY)
         if not operation.flags & credentials.MS_BIND:
