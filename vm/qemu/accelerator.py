@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -119,7 +119,7 @@ def _try(kernel: Path, qemu: str, log: Path, seconds: float) -> Accelerator:
     finally:
         trial.kill()
     if _BOOTED.search(output):
-        return Accelerator(**{**asdict(_KVM), "why": "a kernel booted under KVM"})
+        return replace(_KVM, why="a kernel booted under KVM")
     if returncode is None:
         return _fall_back(Verdict.HANGS, f"KVM: no boot within {seconds:g} s")
     last = (output.strip().splitlines() or ["no message"])[-1]
@@ -129,7 +129,7 @@ def _try(kernel: Path, qemu: str, log: Path, seconds: float) -> Accelerator:
 
 
 def _fall_back(verdict: Verdict, why: str) -> Accelerator:
-    return Accelerator(TCG.name, TCG.machine, TCG.cpu, TCG.slowness, verdict, why)
+    return replace(TCG, verdict=verdict, why=why)
 
 
 def _key(kernel: Path, qemu: Path, device: Path) -> str:
