@@ -9,7 +9,7 @@ from pathlib import Path
 from conformance.results.bundle import Bundle, read_bundle
 from conformance.results.exit_codes import Ending, exit_code
 from conformance.results.multi_format import from_zero
-from conformance.session.options import KERNEL, declare_kernel, groups_of, make_absolute
+from conformance.session.options import KERNEL, declare_kernel, groups_of, make_absolute, replaced
 from host.temporary_directories import scratch
 from host.text import one_line
 from kernels.errors import HostTrouble
@@ -36,7 +36,7 @@ def _perform(arguments: argparse.Namespace) -> int:
     sys.stdout.write(f"{bundle.result.id}, recorded on {recorded}: {bundle.result.difference}\n")
     diverging = []
     for kernel in arguments.kernel or [None]:
-        options = argparse.Namespace(**{**vars(arguments), "kernel": kernel})
+        options = replaced(arguments, kernel=kernel)
         name, found = _on_kernel(bundle, options)
         sys.stdout.write(f"{name}: {one_line(found) or 'every answer is an allowed one'}\n")
         diverging += [name] if found else []

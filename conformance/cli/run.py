@@ -28,6 +28,7 @@ from conformance.session.options import (
     groups_of,
     make_absolute,
     open_ktap,
+    replaced,
 )
 from conformance.session.options import declare as declare_options
 from kernels.errors import UserMistake
@@ -111,7 +112,7 @@ def _resumed(arguments: argparse.Namespace) -> argparse.Namespace:
     only = next(iter(arguments.kernel), None)
     from conformance.session.controller.resume import recall_options
 
-    filled = argparse.Namespace(**{**vars(arguments), "kernel": only})
+    filled = replaced(arguments, kernel=only)
     recall_options(filled)
     filled.kernel = [] if filled.kernel is None else [filled.kernel]
     return filled
@@ -158,7 +159,7 @@ def _for_one_kernel(arguments: argparse.Namespace, kernel: str | None) -> argpar
     """The arguments for one of several kernels, with a results directory of its own."""
     from conformance.session.target.target import kernel_id
 
-    one = argparse.Namespace(**{**vars(arguments), "kernel": kernel})
+    one = replaced(arguments, kernel=kernel)
     name = kernel_id(one)
     for option in ("out", "resume"):
         if getattr(one, option) is not None:

@@ -22,7 +22,7 @@ from conformance.results.run import RunHead
 from conformance.session.controller.resume import differences
 from conformance.session.controller.run_head import run_head
 from conformance.session.launch import Session
-from conformance.session.options import command_words
+from conformance.session.options import command_words, replaced
 from conformance.session.target.target import (
     MODEL,
     ConflictingOptions,
@@ -38,7 +38,7 @@ def require_patches(options: Namespace, kernel: str | None) -> None:
     if not options.patch or kernel == MODEL:
         hint = "add --kernel 6.12 --patch FILE, or compare two runs with uevt compare"
         raise ConflictingOptions("--against base is for a kernel with --patch", hint)
-    check(_with(options, kernel=kernel))
+    check(replaced(options, kernel=kernel))
 
 
 def judge(
@@ -54,10 +54,10 @@ def judge(
     several.  Raises ConflictingOptions.
     """
     require_patches(options, kernel)
-    options = _with(options, kernel=kernel)
+    options = replaced(options, kernel=kernel)
     style = ExitStyle(options.exit_style)
     # KTAP reports the patched kernel only.
-    plain = _with(options, patch=[], ktap=None)
+    plain = replaced(options, patch=[], ktap=None)
     new = _directory(options, root)
     interrupted = exit_code(Ending.INTERRUPTED, style)
     base = _judged_before(plain, root)
@@ -146,7 +146,3 @@ def _directory(options: Namespace, root: Path) -> Path:
     if options.out is not None:
         return Path(options.out) / name
     return unused(default_directory(root, name, datetime.now(UTC)))
-
-
-def _with(options: Namespace, **others: object) -> Namespace:
-    return Namespace(**{**vars(options), **others})

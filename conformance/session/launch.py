@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol
 
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code, worst
-from conformance.session.options import descriptors, words
+from conformance.session.options import descriptors, replaced, words
 from host.die_with_parent import __file__ as LEASH
 from kernels.errors import UserMistake
 
@@ -98,7 +98,7 @@ def session(
     """
     ours, theirs = os.pipe()
     if runs is not None:
-        arguments = Namespace(**{**vars(arguments), "ktap": f"/dev/fd/{theirs}"})
+        arguments = replaced(arguments, ktap=f"/dev/fd/{theirs}")
     leash = [sys.executable, "-I", "-S", LEASH, str(os.getpid())]
     passed = descriptors(arguments)
     with (
@@ -229,7 +229,7 @@ def _words(arguments: Namespace, kernel: str | None, out: str | None) -> list[st
         options.append(f"--kernel={kernel}")
     if arguments.keyword is not None:
         options.append(f"-k{arguments.keyword}")
-    options += words(Namespace(**{**vars(arguments), "out": out}))
+    options += words(replaced(arguments, out=out))
     # The running kernel is one guest; another number is refused by the session.
     if arguments.guests or not arguments.here:
         guests = arguments.guests or guests_that_fit(arguments.flavour)

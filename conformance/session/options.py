@@ -110,7 +110,12 @@ def default_options(**given: object) -> Namespace:
     """The options of a run to which only these were given."""
     parser = ArgumentParser()
     declare(groups_of(parser))
-    return Namespace(**{**vars(parser.parse_args([])), **given})
+    return replaced(parser.parse_args([]), **given)
+
+
+def replaced(options: Namespace, **others: object) -> Namespace:
+    """A copy of options with other values."""
+    return Namespace(**{**vars(options), **others})
 
 
 def declare_kernel(group: Groups) -> None:
@@ -162,7 +167,7 @@ def command_words(options: Namespace) -> tuple[str, ...]:
     """These options as words of `uevt run`."""
     named = [f"--kernel={options.kernel}"] if options.kernel is not None else []
     named += [f"-k={options.keyword}"] if options.keyword else []
-    return (*named, *words(Namespace(**{**vars(options), **_NOT_PART_OF_RUN})))
+    return (*named, *words(replaced(options, **_NOT_PART_OF_RUN)))
 
 
 def value_of(option: str, words_given: Sequence[str]) -> str:
