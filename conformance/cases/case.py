@@ -209,8 +209,8 @@ def surface(
     several words by spaces.  ``level`` is the kind of promise (``Level``).  ``own_kernel`` is why
     ``--here`` skips a case.  A ``spec`` or ``doc`` that names no file is about that of the surface,
     which is trace_events_user.c and user_events.rst@v6.12 if the surface names none.  Documents of
-    Documentation/trace need no directory.  ``@spec`` and ``@doc`` below ``@case`` replace its
-    keywords where they do not fit on one line.
+    Documentation/trace need no directory; ``@v6.1: …`` is about user_events.rst@v6.1.  ``@spec``
+    and ``@doc`` below ``@case`` replace its keywords where they do not fit on one line.
     """
     return Surface(name, {"spec": spec, "doc": doc, **defaults})
 
@@ -309,6 +309,8 @@ def _doc(of_surface: str, own: str) -> str:
     """The doc of a case with its document."""
     doc = _DOCUMENT
     for text in filter(None, (of_surface, own)):
+        if text.startswith("@"):
+            text = _DOCUMENT.partition("@")[0] + text
         doc = text if _NAMES_DOCUMENT.match(text) else f"{doc.partition(': ')[0]}: {text}"
     return _DIRECTORY + doc if _OF_DIRECTORY.match(doc) else doc
 

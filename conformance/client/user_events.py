@@ -163,12 +163,22 @@ class UserEvents:
             event.enable()
         return event
 
-    def register(self, **fields: str) -> DataFile:
-        """Register events ``name(keyword)`` in this order; returns the data file of all."""
+    def register(self, *definitions: str, **fields: str) -> DataFile:
+        """Register definitions as they stand, then events ``name(keyword)``, in this order.
+
+        Returns the data file of all.
+        """
         data = self.open_data()
+        for definition in definitions:
+            data.register(definition)
         for stem, text in fields.items():
             data.register(f"{self.name(stem)} {text}" if text else self.name(stem))
         return data
+
+    def enable(self, *stems: str) -> None:
+        """Enable events ``name(stem)`` in ftrace, in this order."""
+        for stem in stems:
+            self.tracefs.enable(self.name(stem))
 
     def dated(self, switch: str, *, since: T, before: T) -> T:
         """A literal that changed with a dated switch."""

@@ -83,6 +83,7 @@ def test_spec_without_a_file_is_about_that_of_the_surface(
         ("Status", "Deleting: a name", f"{DOC}: Deleting: a name"),
         ("ftrace.rst@v6.12", "", "Documentation/trace/ftrace.rst@v6.12"),
         ("Status", "events.rst@v6.1: a", "Documentation/trace/events.rst@v6.1: a"),
+        ("events.rst@v6.1", "@v6.1: a", "Documentation/trace/user_events.rst@v6.1: a"),
         ("Status", "include/trace.h@v6.1: b", "include/trace.h@v6.1: b"),
     ],
 )

@@ -1,7 +1,4 @@
-"""Arithmetic of eBPF programs, executed: register values afterwards.
-
-Operands come from a map, so that the verifier cannot fold them.
-"""
+"""Arithmetic of eBPF programs, executed: register values afterwards."""
 
 from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.bpf_arithmetic_programs import Computer, keep

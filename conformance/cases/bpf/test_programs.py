@@ -25,6 +25,7 @@ DOC = (
     "include/uapi/linux/bpf.h@v4.1: BPF_PROG_LOAD verifies and loads a program, and gives a "
     "descriptor"
 )
+SOCKET = "include/uapi/asm-generic/socket.h@v4.1: SO_ATTACH_BPF is 50, a program's descriptor"
 case = surface("bpf", SPEC, DOC, level="detail", tier="full", isolation="none", facilities="bpf")
 
 SOCKET_FILTER, KPROBE = 1, 2
@@ -115,8 +116,7 @@ def test_kern_version(ue: UserEvents, kind: int) -> None:
         assert system.load(SEVEN, kind, kern_version=version).errno == ""
 
 
-@case(spec="net/core/filter.c:sk_attach_bpf", facilities="bpf_tracing")
-@doc("include/uapi/asm-generic/socket.h@v4.1: SO_ATTACH_BPF is 50, a program's descriptor")
+@case(spec="net/core/filter.c:sk_attach_bpf", doc=SOCKET, facilities="bpf_tracing")
 def test_attach_refused(ue: UserEvents) -> None:
     """Attaching anything but a socket filter is EINVAL, and a closed descriptor EBADF."""
     system, process = Bpf(ue.process), ue.process
@@ -133,8 +133,7 @@ def test_attach_refused(ue: UserEvents) -> None:
     assert pair.pass_through(b"datagram") == b"datagra"
 
 
-@case(spec="net/core/filter.c:sk_attach_bpf")
-@doc("include/uapi/asm-generic/socket.h@v4.1: SO_ATTACH_BPF is 50, a program's descriptor")
+@case(spec="net/core/filter.c:sk_attach_bpf", doc=SOCKET)
 def test_attach_replaces(ue: UserEvents) -> None:
     """A second filter replaces the first, and filters one direction only."""
     system = Bpf(ue.process)

@@ -7,7 +7,7 @@ from conformance.client.programs import Programs
 case = surface(
     "consumers",
     spec="kernel/events/core.c:__perf_event_set_bpf_prog",
-    doc="user_events.rst@v6.12: silent about BPF",
+    doc="@v6.12: silent about BPF",
     level="detail",
     tier="full",
     programs="bpftrace",

@@ -21,9 +21,7 @@ def test_shown(ue: UserEvents, where: str) -> None:
     """With none, some or all user events enabled it reads 0, X or 1, for its own instance only."""
     instance = create_instance(ue)
     files, others = (ue.tracefs, instance) if where == "top" else (instance, ue.tracefs)
-    data = ue.open_data()
-    data.register("a")
-    data.register("b")
+    data = ue.register("a", "b")
     seen = [files.read(files.path(GROUP)).text]
     for name in ("a", "b"):
         files.enable(name)
@@ -115,7 +113,7 @@ def test_forms_of_a_number(ue: UserEvents, file: str) -> None:
 
 
 @case(spec="event_subsystem_dir, remove_subsystem", needs="lasting_events")
-@doc("user_events.rst@v6.12: Registering: events show up below user_events")
+@doc("@v6.12: Registering: events show up below user_events")
 def test_directory(ue: UserEvents) -> None:
     """The system's directory is created with the first user event and removed with the last."""
     path = ue.tracefs.path(GROUP)
@@ -163,7 +161,7 @@ def test_all_events(ue: UserEvents, where: str) -> None:
 
 @case(profiles="6.4..", needs="multi_format")
 @spec("system_enable_write; trace_events_user.c:user_event_group_system_multi_name")
-@doc("user_events.rst@v6.12: multi-format events have a system of their own")
+@doc("@v6.12: multi-format events have a system of their own")
 def test_multi_format(ue: UserEvents) -> None:
     """The two systems of user events are enabled and shown separately."""
     data = ue.open_data()
@@ -182,8 +180,7 @@ def test_multi_format(ue: UserEvents) -> None:
 
 
 @case(level="behaviour", needs="lasting_events")
-@doc("user_events.rst@v6.12: Deleting: delete succeeds only without references;")
-@doc("silent about groups")
+@doc("@v6.12: Deleting: delete succeeds only without references; silent about groups")
 @spec("trace_events_user.c:user_event_reg; trace_events.c:system_enable_write")
 def test_holds_events(ue: UserEvents) -> None:
     """Every event enabled as a group is in use: EBUSY until disabled."""
@@ -203,9 +200,7 @@ def test_with_a_trigger(ue: UserEvents, where: str) -> None:
     """An event with only a trigger counts as enabled, though its own file reads 0*."""
     instance = create_instance(ue)
     files = ue.tracefs if where == "top" else instance
-    data = ue.open_data()
-    data.register("a u16 x")
-    data.register("b u16 x")
+    ue.register("a u16 x", "b u16 x")
     directory = files.directory("a")
     assert directory.trigger("traceon").errno == ""
     assert files.read(files.path(GROUP)).text == "X\n"

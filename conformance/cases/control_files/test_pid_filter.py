@@ -8,6 +8,7 @@ from conformance.client.process import Process
 from conformance.client.tracefs import Tracefs
 
 DOC = "ftrace.rst@v6.12"
+LISTED = "set_event_pid: only the listed tasks are traced"
 case = surface("pid_filter", doc=DOC, level="detail", tier="full", isolation="global")
 
 ONLY, BUT = "set_event_pid", "set_event_notrace_pid"
@@ -23,8 +24,7 @@ def emptied(files: Tracefs, file: str) -> None:
     assert files.write(files.path(file), "\n", os.O_WRONLY | os.O_TRUNC).value == 1
 
 
-@case(spec="trace_events.c:trace_event_ignore_this_pid")
-@doc("set_event_pid: only the listed tasks are traced")
+@case(spec="trace_events.c:trace_event_ignore_this_pid", doc=LISTED)
 @variants(("only", ONLY, "a=0x1 (1)"), ("but", BUT, "a=0x2 (2)"))
 def test_recorded(ue: UserEvents, file: str, recorded: str) -> None:
     """Of two writers one is recorded; both writes return their full count."""
@@ -66,8 +66,7 @@ def test_added(ue: UserEvents, file: str, kept: tuple[int, ...]) -> None:
 
 
 @case(spec="user_event_reg", level="behaviour")
-@doc("user_events.rst@v6.12: Status: the bit is set while something is attached;")
-@doc("silent about lists of processes")
+@doc("@v6.12: Status: the bit is set while something is attached; silent about lists of processes")
 @variants({"only": ONLY, "but": BUT})
 def test_nobody_is_told(ue: UserEvents, file: str) -> None:
     """The enable word of a process that is not recorded is set all the same."""
@@ -83,8 +82,7 @@ def test_nobody_is_told(ue: UserEvents, file: str) -> None:
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
 
 
-@case(spec="trace_events.c:trace_create_new_event")
-@doc("set_event_pid: only the listed tasks are traced")
+@case(spec="trace_events.c:trace_create_new_event", doc=LISTED)
 @variants({"only": ONLY, "but": BUT})
 def test_later_event(ue: UserEvents, file: str) -> None:
     """An event registered after the list was written is filtered by it as well."""
@@ -138,7 +136,7 @@ def test_of_an_instance(ue: UserEvents) -> None:
 
 @case(needs="dynamic_fields_validated unreadable_payload_refused")
 @spec("user_events_write_core, user_event_ftrace")
-@doc("user_events.rst@v6.12: Writing Data: silent about dynamic fields")
+@doc("@v6.12: Writing Data: silent about dynamic fields")
 @variants(("left_out", BUT, ""), ("recorded", ONLY, "EFAULT"))
 def test_refused_payload(ue: UserEvents, file: str, errno: str) -> None:
     """A record that is filtered out is not validated; unreadable memory is EFAULT regardless."""

@@ -60,9 +60,7 @@ def test_negated(ue: UserEvents, pattern: str, left: list[str]) -> None:
 def test_system(ue: UserEvents, pattern: str) -> None:
     """The name of the system enables all its current user events, and no later one."""
     instance = create_instance(ue)
-    data = ue.open_data()
-    data.register("a u16 x")
-    data.register("b u16 x")
+    data = ue.register("a u16 x", "b u16 x")
     assert instance.write(instance.path("set_event"), pattern).value == len(pattern)
     data.register("c u16 x")
     assert instance.read(instance.path("set_event")).text == "user_events:b\nuser_events:a\n"
@@ -95,9 +93,7 @@ def test_unknown(ue: UserEvents, pattern: str) -> None:
 def test_one_word(ue: UserEvents) -> None:
     """A write consumes one name and returns what it consumed; white space alone does nothing."""
     instance = create_instance(ue)
-    data = ue.open_data()
-    data.register("a u16 x")
-    data.register("b u16 x")
+    ue.register("a u16 x", "b u16 x")
     assert instance.write(instance.path("set_event"), "user_events:a user_events:b").value == 14
     assert instance.read(instance.path("set_event")).text == "user_events:a\n"
     assert instance.write(instance.path("set_event"), " \n\t").value == 3
@@ -138,9 +134,7 @@ def test_truncated(ue: UserEvents, where: str) -> None:
 @doc("Via the 'set_event' interface: silent about the order")
 def test_order(ue: UserEvents) -> None:
     """The newest event is listed first; those older than the instance follow, oldest first."""
-    data = ue.open_data()
-    data.register("a u16 x")
-    data.register("b u16 x")
+    data = ue.register("a u16 x", "b u16 x")
     instance = create_instance(ue)
     data.register("c u16 x")
     data.register("d u16 x")
@@ -172,7 +166,7 @@ def test_enabled_at_the_top(ue: UserEvents) -> None:
 
 @case(profiles="6.4..", needs="multi_format")
 @spec("__ftrace_set_clr_event_nolock; trace_events_user.c:user_event_set_tp_name")
-@doc("user_events.rst@v6.12: formats of one name have names of their own")
+@doc("@v6.12: formats of one name have names of their own")
 @variants(
     ("system", "user_events_multi:*", (1, 1, 0)),
     ("registered_name", "{}", (0, 0, 1)),

@@ -26,8 +26,7 @@ case = surface("dated", spec="kernel/bpf/syscall.c", doc=DOC, level="detail")
 
 
 @case(level="behaviour", profiles="5.18..6.0", switch="events_made_as_root")
-@doc("user_events.rst@v5.18: Registering: events show up in tracefs;")
-@doc("silent about who registers them")
+@doc("@v5.18: Registering: events show up in tracefs; silent about who registers them")
 @spec("trace_events_user.c:user_event_set_call_visible")
 def test_events_made_as_root(ue: UserEvents) -> None:
     """An unprivileged user's event has its directory; old kernels need permission to create it."""
@@ -39,7 +38,7 @@ def test_events_made_as_root(ue: UserEvents) -> None:
 
 
 @case(level="behaviour", switch="text_flags_refused")
-@doc("user_events.rst@v6.12: Command Format:")
+@doc("@v6.12: Command Format:")
 @doc("flags follow the name after a colon, and none is supported; silent about others")
 @spec("trace_events_user.c:user_event_parse_cmd")
 def test_text_flags_refused(ue: UserEvents) -> None:
@@ -50,7 +49,7 @@ def test_text_flags_refused(ue: UserEvents) -> None:
 
 # Without persist 6.4 and later reject every flag.
 @case(level="contract", profiles="6.4..", needs="persist", switch="multi_format")
-@doc("user_events.rst@v6.12: Registering: USER_EVENT_REG_MULTI_FORMAT is supported;")
+@doc("@v6.12: Registering: USER_EVENT_REG_MULTI_FORMAT is supported;")
 @doc("a flag that is not gives -EINVAL")
 @spec("trace_events_user.c:user_reg_get")
 def test_multi_format(ue: UserEvents) -> None:
@@ -69,7 +68,7 @@ def test_print_fmt_generated(ue: UserEvents) -> None:
 
 
 @case(level="behaviour", profiles="5.18..6.0", switch="bpf_iter_ignored")
-@doc("user_events.rst@v5.18: Command Format: flags follow the name, and none is supported;")
+@doc("@v5.18: Command Format: flags follow the name, and none is supported;")
 @doc("silent about showing them")
 @spec("trace_events_user.c:user_seq_show")
 def test_bpf_iter_ignored(ue: UserEvents) -> None:
@@ -80,7 +79,7 @@ def test_bpf_iter_ignored(ue: UserEvents) -> None:
 
 
 @case(level="behaviour", profiles="5.18..6.3", switch="two_status_pages")
-@doc("user_events.rst@v6.1: Status: the size of the file is a page, or a multiple of it;")
+@doc("@v6.1: Status: the size of the file is a page, or a multiple of it;")
 @doc("silent about other lengths")
 @spec("trace_events_user.c:user_status_mmap")
 def test_two_status_pages(ue: UserEvents) -> None:
@@ -91,7 +90,7 @@ def test_two_status_pages(ue: UserEvents) -> None:
 
 
 @case(spec="trace_events_user.c:user_event_put", level="contract", switch="auto_delete")
-@doc("user_events.rst@v6.12: Deleting: by default an event is deleted when no references are left")
+@doc("@v6.12: Deleting: by default an event is deleted when no references are left")
 def test_auto_delete(ue: UserEvents) -> None:
     """An event is deleted with its last reference; before 6.4 it stayed and could be deleted."""
     process = ue.new_process()
@@ -102,8 +101,7 @@ def test_auto_delete(ue: UserEvents) -> None:
 
 
 @case(profiles="6.4..", needs="persist", switch="deferred_release")
-@doc("user_events.rst@v6.12: Deleting: succeeds only if no references are left;")
-@doc("silent about when they are")
+@doc("@v6.12: Deleting: succeeds only if no references are left; silent about when they are")
 @spec("trace_events_user.c:delayed_user_event_enabler_put")
 def test_deferred_release(ue: UserEvents) -> None:
     """Unregistering holds the event until a grace period ends; before, it is deleted at once."""
@@ -122,7 +120,7 @@ def test_deferred_release(ue: UserEvents) -> None:
 
 
 @case(switch="directories_of_any_name", bug="event-name-slash")
-@doc("user_events.rst@v6.12: Registering: events appear below events/ in tracefs;")
+@doc("@v6.12: Registering: events appear below events/ in tracefs;")
 @doc("nothing is said of names that cannot")
 @spec("fs/tracefs/event_inode.c:eventfs_iterate; fs/readdir.c:verify_dirent_name")
 def test_directories_of_any_name(ue: UserEvents) -> None:
@@ -138,7 +136,7 @@ def test_directories_of_any_name(ue: UserEvents) -> None:
 
 
 @case(
-    doc="user_events.rst@v6.12: Registering: events appear below events/ in tracefs; nothing is "
+    doc="@v6.12: Registering: events appear below events/ in tracefs; nothing is "
     "said of names that cannot",
     profiles="6.8..",
     needs="directories_of_any_name",
@@ -198,7 +196,7 @@ def test_bpf_license_read_last(ue: UserEvents) -> None:
 
 
 @case(switch="iovecs_walked", spec="lib/iov_iter.c:copy_iovec_from_user")
-@doc("user_events.rst@v6.12: Writing Data: silent; writev(2) reports errors of its own")
+@doc("@v6.12: Writing Data: silent; writev(2) reports errors of its own")
 def test_iovecs_walked(ue: UserEvents) -> None:
     """A negative length is EINVAL before an unreadable iovec is reached; before, EFAULT."""
     data = ue.open_data()

@@ -55,7 +55,7 @@ def test_whole_pattern_compared(ue: UserEvents) -> None:
 
 @case(isolation="global", switch="probes_deleted_by_system")
 @spec("trace_dynevent.c:dyn_event_release")
-@doc("user_events.rst@v6.12: Deleting: silent about the error of a deletion that matches nothing")
+@doc("@v6.12: Deleting: silent about the error of a deletion that matches nothing")
 def test_probes_deleted_by_system(ue: UserEvents) -> None:
     """A deletion without a name is ENOENT for a system without probes; before, EINVAL."""
     deleted = ue.tracefs.command("-:no_such_system/\n")

@@ -5,8 +5,9 @@ import os
 from conformance.cases.case import UserEvents, doc, spec, surface
 from conformance.cases.support.eprobes import add_eprobe, remove_eprobe
 from conformance.cases.support.instances import create_instance
+from conformance.cases.support.perf_samples import with_ring
 from conformance.client.credentials import Credentials
-from conformance.client.perf import PERIOD, RAW, PerfAttr, open_perf
+from conformance.client.perf import PERIOD, RAW, PerfAttr
 from conformance.client.tracefs import ROOT
 from conformance.ops.credentials import CLONE_NEWNS
 
@@ -15,7 +16,7 @@ case = surface("dated", doc="ftrace.rst@v6.12: silent", level="detail", isolatio
 
 @case(switch="buffers_reset_with_events", facilities="eprobes")
 @spec("trace_dynevent.c:dyn_event_release; trace.c:tracing_reset_all_online_cpus")
-@doc("user_events.rst@v6.12: Deleting: silent about what was recorded")
+@doc("@v6.12: Deleting: silent about what was recorded")
 def test_buffers_reset_with_events(ue: UserEvents) -> None:
     """Deleting a probe empties the buffer in which an event was enabled that deleted itself."""
     kept = ue.event("u16 a", name="kept", enabled=True)
@@ -61,7 +62,7 @@ def test_empty_cpumask_refused(ue: UserEvents) -> None:
 
 
 @case(spec="fs/tracefs/inode.c:tracefs_apply_options", switch="remount_keeps_mode")
-@doc("user_events.rst@v6.12: silent about tracefs and its modes")
+@doc("@v6.12: silent about tracefs and its modes")
 def test_remount_keeps_mode(ue: UserEvents) -> None:
     """Mounting tracefs again without options leaves its mode; before, it became 0700."""
     root = Credentials(ue.new_process())
@@ -77,8 +78,7 @@ def test_remount_keeps_mode(ue: UserEvents) -> None:
 @spec("kernel/trace/trace_event_perf.c:perf_trace_add: perf_swevent_set_period")
 def test_first_period_counted(ue: UserEvents) -> None:
     """The first of three records is no sample of period three; before, it was two."""
-    event = ue.event("u32 a")
-    ring = open_perf(ue.process, ue.name(), PerfAttr(period=3, sample_type=RAW)).map()
+    event, _, ring = with_ring(ue, attr=PerfAttr(period=3, sample_type=RAW))
     event.write(bytes(4))
     twice = ["SAMPLE misc 1 size 24 raw 12: 00 00 00 00"] * 2
     assert ring.records() == ue.dated("first_period_counted", since=[], before=twice)
@@ -90,8 +90,7 @@ def test_first_period_counted(ue: UserEvents) -> None:
 @spec("include/linux/perf_event.h:perf_sample_save_raw_data")
 def test_raw_data_if_asked(ue: UserEvents) -> None:
     """A sample of a period has 16 bytes; for some releases, 16 more for a raw record."""
-    event = ue.event("u32 a")
-    ring = open_perf(ue.process, ue.name(), PerfAttr(sample_type=PERIOD)).map()
+    event, _, ring = with_ring(ue, attr=PerfAttr(sample_type=PERIOD))
     event.write(bytes(4))
     longer = "SAMPLE misc 1 size 32 period 1 rest" + " 00" * 16
     sample = ue.dated("raw_data_if_asked", since="SAMPLE misc 1 size 16 period 1", before=longer)

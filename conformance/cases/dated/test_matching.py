@@ -11,7 +11,7 @@ case = surface("dated", doc=DOC, level="behaviour")
 
 @case(profiles="5.18..6.0", switch="deletion_arguments_matched")
 @spec("user_event_match, user_fields_match")
-@doc("user_events.rst@v5.18: Deleting: silent about fields")
+@doc("@v5.18: Deleting: silent about fields")
 def test_deletion_arguments_matched(ue: UserEvents) -> None:
     """Other fields match no event; in the first kernels the name was enough."""
     ue.event("u32 a")
@@ -68,7 +68,7 @@ def test_unspaced_fields_match(ue: UserEvents) -> None:
 
 @case(profiles="5.18..6.0", switch="unreadable_payload_refused")
 @spec("user_events_write_core: fault_in_iov_iter_readable")
-@doc("user_events.rst@v5.18: Writing Data: silent about bad payloads")
+@doc("@v5.18: Writing Data: silent about bad payloads")
 def test_unreadable_payload_refused(ue: UserEvents) -> None:
     """A payload that ends in unreadable memory is EFAULT; in the first kernels it was truncated."""
     data = ue.event("u16 a", enabled=True).data
@@ -80,7 +80,7 @@ def test_unreadable_payload_refused(ue: UserEvents) -> None:
 
 @case(profiles="5.18..6.0", switch="payload_size_checked")
 @spec("user_events_write_core: user->min_size")
-@doc("user_events.rst@v5.18: Writing Data: silent about bad payloads")
+@doc("@v5.18: Writing Data: silent about bad payloads")
 def test_payload_size_checked(ue: UserEvents) -> None:
     """A payload shorter than the fields is EINVAL; in the first kernels it was recorded."""
     written = ue.event("u16 a", enabled=True).write(b"\1")
@@ -88,7 +88,7 @@ def test_payload_size_checked(ue: UserEvents) -> None:
 
 
 @case(spec="user_event_validate", profiles="5.18..6.0", switch="dynamic_fields_validated")
-@doc("user_events.rst@v5.18: Writing Data: silent about bad payloads")
+@doc("@v5.18: Writing Data: silent about bad payloads")
 def test_dynamic_fields_validated(ue: UserEvents) -> None:
     """A dynamic field that ends past its record is EFAULT; the first kernels did not check."""
     written = ue.event("__rel_loc u8[] a", enabled=True).write(b"\0\0\1\0")

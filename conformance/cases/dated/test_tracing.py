@@ -69,7 +69,7 @@ def test_cpumasks_typed(ue: UserEvents) -> None:
 
 # Before, the file shows freed memory.
 @case(needs="lasting_events deleted_files_refused", switch="deleted_files_refused")
-@doc("user_events.rst@v6.12: Deleting: silent about open files")
+@doc("Deleting: silent about open files")
 @spec("trace_events.c:f_start: event_file_file")
 def test_deleted_files_refused(ue: UserEvents) -> None:
     """Reading an open `format` file of a deleted event is ENODEV."""

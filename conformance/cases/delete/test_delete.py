@@ -1,7 +1,4 @@
-"""DIAG_IOCSDEL: what keeps an event from being deleted, and what is removed.
-
-More cases of formats are in registration/test_multi_format_delete.
-"""
+"""DIAG_IOCSDEL: what keeps an event from being deleted, and what is removed."""
 
 import os
 

@@ -9,6 +9,7 @@ from conformance.cases.support.registration import PERSIST, leave_event
 from conformance.client.addresses import PROT_NONE
 
 DOC = "Deleting: the argument is one string, the name of the event"
+UNREADABLE = "Deleting: the argument is a string; silent about memory that cannot be read"
 case = surface("delete", doc=DOC, level="behaviour")
 
 
@@ -36,8 +37,7 @@ def test_unknown(ue: UserEvents, name: str) -> None:
     assert ue.tracefs.status() == ue.status_line(1, event)
 
 
-@case(spec="user_events_ioctl_del: strndup_user")
-@doc("Deleting: the argument is a string; silent about memory that cannot be read")
+@case(spec="user_events_ioctl_del: strndup_user", doc=UNREADABLE)
 @variants({"null": 0, "kernel-half": 0xFFFF_8880_0000_0000, "first-page": 0x200})
 def test_string_unreadable(ue: UserEvents, address: int) -> None:
     """A name at an unreadable address is EFAULT."""
@@ -56,8 +56,7 @@ def test_string_protected(ue: UserEvents, protection: int, errno: str) -> None:
     assert data.ioctl(DIAG_IOCSDEL, at).errno == errno
 
 
-@case(spec="mm/util.c:strndup_user", level="detail")
-@doc("Deleting: the argument is a string; silent about memory that cannot be read")
+@case(spec="mm/util.c:strndup_user", doc=UNREADABLE, level="detail")
 @variants(
     ("terminated", 30, b"\0", "ENOENT"),
     ("30", 30, b"", "EFAULT"),
@@ -125,7 +124,7 @@ def test_unknown_before_forbidden(ue: UserEvents) -> None:
 
 @case(profiles="5.18..6.3", without="auto_delete persist", tier="full")
 @spec("user_event_set_call_visible")
-@doc("user_events.rst@v6.1: silent; a process that may open the file may delete")
+@doc("@v6.1: silent; a process that may open the file may delete")
 def test_allowed_to_everybody(ue: UserEvents) -> None:
     """Before persistent events existed, deleting an event needed no capability."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")

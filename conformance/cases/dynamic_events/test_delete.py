@@ -219,7 +219,7 @@ def test_not_permitted(ue: UserEvents, command: str, errno: str) -> None:
     without="auto_delete null_arguments_matched persist",
 )
 @spec("user_event_set_call_visible")
-@doc("user_events.rst@v6.1: Overview: silent about permission")
+@doc("@v6.1: Overview: silent about permission")
 def test_permitted_to_everybody(ue: UserEvents) -> None:
     """Before persistent events existed, an open file could create and delete any event."""
     ue.tracefs.command("u:" + ue.name("old") + " u32 a\n")

@@ -7,14 +7,10 @@ from conformance.cases.support.error_pairs import pairs
 from conformance.client.files import File
 from conformance.client.tracefs import DYNAMIC_EVENTS, MAXIMUM
 
-case = surface(
-    "dynamic_events",
-    spec="trace.c:trace_parse_run_command; trace_events_user.c:user_event_create, user_event_parse",
-    doc="Overview: silent about which of two errors is reported",
-    level="detail",
-    profiles="6.4..",
-    needs="persist text_flags_refused arguments_matched null_arguments_matched",
-)
+SPEC = "trace.c:trace_parse_run_command; trace_events_user.c:user_event_create, user_event_parse"
+DOC = "Overview: silent about which of two errors is reported"
+NEEDS = "persist text_flags_refused arguments_matched null_arguments_matched"
+case = surface("dynamic_events", SPEC, DOC, level="detail", profiles="6.4..", needs=NEEDS)
 
 # In the order in which the kernel checks.
 CREATING = (

@@ -1,7 +1,4 @@
-"""Enable word: the registered bit, and nothing else, follows the tracers of the event.
-
-Several processes, fork and changing memory are in test_memory.
-"""
+"""Enable word: the registered bit, and nothing else, follows the tracers of the event."""
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.client.addresses import PAGE
@@ -9,6 +6,7 @@ from conformance.client.perf import open_perf
 
 SPEC = "user_event_enabler_create: the present state is reflected"
 DOC = "Status: the kernel updates the registered bit as tools attach and detach"
+ALIGNED = "Registering: enable_addr must be naturally aligned and write accessible"
 case = surface("enable", SPEC, DOC, level="contract", profiles="6.4..")
 
 
@@ -158,8 +156,7 @@ def test_at_4_mod_8(ue: UserEvents, bit: int, alone: int) -> None:
     assert (low.value, high.value) == (alone, 0)
 
 
-@case(spec="user_event_enabler_write: uaddr & ~PAGE_MASK")
-@doc("Registering: enable_addr must be naturally aligned and write accessible")
+@case(spec="user_event_enabler_write: uaddr & ~PAGE_MASK", doc=ALIGNED)
 @variants(("4.first", 4, 0), ("4.last", 4, 4092), ("8.first", 8, 0), ("8.last", 8, 4088))
 def test_place_in_page(ue: UserEvents, size: int, place: int) -> None:
     """A word may lie at the start or end of a page; the adjacent pages need not be mapped."""
@@ -215,8 +212,7 @@ def test_again_after_unregister(ue: UserEvents) -> None:
     assert event.word.value == 0
 
 
-@case(spec="user_event_enabler_create: user_event_mm_fault_in and retry")
-@doc("Registering: enable_addr must be naturally aligned and write accessible")
+@case(spec="user_event_enabler_create: user_event_mm_fault_in and retry", doc=ALIGNED)
 def test_untouched_page(ue: UserEvents) -> None:
     """Registration faults in a page that was never touched; the word is followed from then on."""
     data = ue.open_data()

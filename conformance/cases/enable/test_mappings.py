@@ -6,6 +6,8 @@ from conformance.client.memory import discard, memory_file, move, move_to
 
 SPEC = "user_event_enabler_fault_fixup"
 DOC = "Status: the kernel updates the registered bit; silent about memory that changes"
+UPDATES = "Status: the kernel updates the registered bit as tools attach and detach"
+FORKED = "Unregistering: fork() retains registered events; each process unregisters its own"
 case = surface("enable", SPEC, DOC, level="behaviour", profiles="6.4..", tier="full")
 
 READ_ONLY = 1
@@ -62,8 +64,7 @@ def test_discarded(ue: UserEvents, shared: bool, seen: int) -> None:
     assert word.wait() == 16
 
 
-@case(level="contract")
-@doc("Status: the kernel updates the registered bit as tools attach and detach")
+@case(doc=UPDATES, level="contract")
 def test_discarded_often(ue: UserEvents) -> None:
     """Each change faults the discarded page in again, a dozen times in a row."""
     page = ue.process.map()
@@ -77,7 +78,7 @@ def test_discarded_often(ue: UserEvents) -> None:
 
 
 @case(spec="user_event_enabler_update: each word has attempts of its own", level="contract")
-@doc("Status: the kernel updates the registered bit as tools attach and detach")
+@doc(UPDATES)
 def test_discarded_behind_others(ue: UserEvents) -> None:
     """A word in a discarded page is faulted in, however many words precede it."""
     process, data = ue.process, ue.open_data()
@@ -147,8 +148,7 @@ def test_file_of_two_events(ue: UserEvents) -> None:
     copy = child.word_at(word.address, value=None)
     parent.open_data().register(ue.name("a"), bit=0, word=word)
     child.open_data().register(ue.name("b"), bit=0, word=copy)
-    ue.tracefs.enable(ue.name("a"))
-    ue.tracefs.enable(ue.name("b"))
+    ue.enable("a", "b")
     assert word.value == 1
     ue.tracefs.disable(ue.name("a"))
     assert (word.value, copy.value) == (0, 0)
@@ -256,8 +256,7 @@ def test_address_reused_read_only(ue: UserEvents) -> None:
     assert word.wait() == 1
 
 
-@case(level="contract")
-@doc("Unregistering: fork() retains registered events; each process unregisters its own")
+@case(doc=FORKED, level="contract")
 @variants("parent", "child")
 def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
     """After fork the side that has written its page is updated at once, the other one soon."""
@@ -271,8 +270,7 @@ def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
     assert other.wait() == 8
 
 
-@case(spec="user_event_enabler_write: without a look at rights", level="contract")
-@doc("Status: the kernel updates the registered bit as tools attach and detach")
+@case(spec="user_event_enabler_write: without a look at rights", doc=UPDATES, level="contract")
 @variants({"touched": True, "after_fork": False})
 def test_rights_given_up(ue: UserEvents, touched: bool) -> None:
     """The word of a non-dumpable process that dropped its privileges is updated."""
@@ -299,8 +297,7 @@ def test_fork_unmapped(ue: UserEvents) -> None:
     assert child.word_at(page, value=None).wait() == 8
 
 
-@case(spec="align_addr_bit", level="contract", tier="quick")
-@doc("Unregistering: fork() retains registered events; each process unregisters its own")
+@case(spec="align_addr_bit", doc=FORKED, level="contract", tier="quick")
 @variants((31, 0x80000000), (0, 1))
 def test_fork_at_4_mod_8(ue: UserEvents, bit: int, seen: int) -> None:
     """In parent and child, a word in the upper half of an 8-byte unit is followed."""

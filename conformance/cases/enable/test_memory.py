@@ -128,8 +128,7 @@ def test_fork_before_registration(ue: UserEvents) -> None:
     copy = child.word_at(word.address, value=0)
     data.register(ue.name("parent"), bit=0, word=word)
     data.of(child).register(ue.name("child"), bit=1, word=copy)
-    ue.tracefs.enable(ue.name("parent"))
-    ue.tracefs.enable(ue.name("child"))
+    ue.enable("parent", "child")
     assert (word.wait(), copy.wait()) == (1, 2)
 
 

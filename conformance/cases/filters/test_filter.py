@@ -57,8 +57,7 @@ case = surface("filter", spec="trace_events_filter.c:select_comparison_fn", doc=
 )
 def test_number(ue: UserEvents, field: str, text: str, good: bytes, bad: bytes, shown: str) -> None:
     """A record that fails a numeric filter is not recorded; write still returns the count."""
-    data = ue.open_data()
-    data.register(f"{ue.name()} {field} a" + (" 4" if field == "struct s" else ""))
+    data = ue.register(f"{ue.name()} {field} a" + (" 4" if field == "struct s" else ""))
     ue.tracefs.enable(ue.name())
     assert ue.tracefs.directory(ue.name()).set_filter(text).errno == ""
     assert data.write_event(0, bad).value == 4 + len(bad)
@@ -161,7 +160,7 @@ def test_common_fields(ue: UserEvents, text: str, count: int) -> None:
 
 @case(level="behaviour", needs="perf_sink", facilities="perf")
 @spec("trace_events_user.c:user_event_perf")
-@doc("user_events.rst@v6.12: Writing Data: silent about filters")
+@doc("@v6.12: Writing Data: silent about filters")
 def test_not_for_perf(ue: UserEvents) -> None:
     """A record that the ftrace filter rejects still reaches perf."""
     event = ue.event("u8 a")
@@ -176,7 +175,7 @@ def test_not_for_perf(ue: UserEvents) -> None:
 
 @case(level="behaviour", needs="dynamic_fields_validated")
 @spec("trace_events_user.c:user_event_validate")
-@doc("user_events.rst@v6.12: Writing Data: silent about dynamic fields and filters")
+@doc("@v6.12: Writing Data: silent about dynamic fields and filters")
 def test_checked_first(ue: UserEvents) -> None:
     """A record that the filter would reject is validated first: EFAULT if it is malformed."""
     event = ue.event("u8 a; __rel_loc char[] s", enabled=True)
@@ -202,9 +201,8 @@ def test_checked_while_tracing_is_off(ue: UserEvents) -> None:
     assert ue.tracefs.records() == []
 
 
-@case(needs="dynamic_fields_validated", tier="full")
+@case(needs="dynamic_fields_validated", tier="full", doc="@v6.12: Writing Data: documents no limit")
 @spec("trace.c:trace_event_buffer_lock_reserve: max_len")
-@doc("user_events.rst@v6.12: Writing Data: documents no limit")
 @variants(("checked", 4080, "EFAULT"), ("dropped", 4081, ""))
 def test_long_records(ue: UserEvents, size: int, errno: str) -> None:
     """With a filter, payloads up to 4080 bytes are validated, though over 4064 none is recorded."""

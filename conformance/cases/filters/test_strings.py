@@ -51,8 +51,7 @@ def payload(kind: str, word: str) -> bytes:
 )
 def test_string(ue: UserEvents, kind: str, text: str, kept: list[str]) -> None:
     """Strings are compared as a whole or with a glob."""
-    data = ue.open_data()
-    data.register(ue.name() + FIELDS[kind])
+    data = ue.register(ue.name() + FIELDS[kind])
     ue.tracefs.enable(ue.name())
     assert ue.tracefs.directory(ue.name()).set_filter(text).errno == ""
     for word in WORDS:
@@ -64,8 +63,7 @@ def test_string(ue: UserEvents, kind: str, text: str, kept: list[str]) -> None:
 @variants(("char", []), ("data_loc", ["hello"]), ("rel_loc", ["hello"]))
 def test_string_ending(ue: UserEvents, kind: str, present: list[str]) -> None:
     """A glob for the end is compared with the end of the string."""
-    data = ue.open_data()
-    data.register(ue.name() + FIELDS[kind])
+    data = ue.register(ue.name() + FIELDS[kind])
     ue.tracefs.enable(ue.name())
     assert ue.tracefs.directory(ue.name()).set_filter('s ~ "*lo"').errno == ""
     for word in WORDS:

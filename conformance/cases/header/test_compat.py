@@ -239,7 +239,7 @@ def test_status_text(ue: UserEvents) -> None:
 
 
 @case(spec="trace_events_user.c:user_status_mmap", profiles="5.18..6.3", tier="quick")
-@doc("user_events.rst@v6.1: Status: programs map the file; silent about programs of 32 bits")
+@doc("@v6.1: Status: programs map the file; silent about programs of 32 bits")
 def test_status_page(ue: UserEvents) -> None:
     """A 32-bit task maps the status page and sees its event's byte change."""
     task, _ = prepared(ue)

@@ -15,6 +15,7 @@ DOC = (
     "include/uapi/linux/user_events.h@v6.12: three ioctls of type '*', numbered 0 to 2, each "
     "taking a pointer"
 )
+MAGIC = "DIAG_IOC_MAGIC: three requests; silent about others"
 case = surface("header", spec="user_event_validate", doc=DOC, level="contract", profiles="6.4..")
 
 IOCSREG = 0xC0082A00
@@ -216,8 +217,7 @@ def test_compat_numbers(ue: UserEvents, number: int) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(spec="user_events_ioctl", level="behaviour", profiles="5.18..")
-@doc("DIAG_IOC_MAGIC: three requests; silent about others")
+@case(spec="user_events_ioctl", doc=MAGIC, level="behaviour", profiles="5.18..")
 @variants(
     ("next-number", 0x40082A03),
     ("other-type", 0xC0082B00),
@@ -234,8 +234,7 @@ def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(spec="user_events_ioctl", level="detail", profiles="5.18..")
-@doc("DIAG_IOC_MAGIC: three requests; silent about others")
+@case(spec="user_events_ioctl", doc=MAGIC, level="detail", profiles="5.18..")
 def test_unknown_before_argument(ue: UserEvents) -> None:
     """An unknown request is ENOTTY before its argument is read."""
     assert ue.open_data().ioctl(0x40082A03, 0).errno == "ENOTTY"

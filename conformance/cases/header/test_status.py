@@ -10,6 +10,8 @@ from conformance.cases.support.status_page_registration import IOCSREG, ioctl_er
 
 SPEC = "user_events_ioctl_reg"
 DOC = "include/linux/user_events.h@v5.19"
+IN_6_1 = "include/linux/user_events.h@v6.1"
+IN_BOTH = f"{DOC} and @v6.1"
 case = surface("header", SPEC, DOC, level="contract", profiles="5.18..6.0")
 
 IOCSUNREG = 0x40082A02
@@ -18,8 +20,7 @@ IOCSUNREG = 0x40082A02
 def register_third(ue: UserEvents) -> tuple[bytes, bytes]:
     """Register event 3 as index 1 of a descriptor: the user_reg, with 8 more bytes on each side."""
     ue.tracefs.command("u:a\nu:b\n")
-    data = ue.open_data()
-    data.register("a")
+    data = ue.register("a")
     raw = reg_of(ue, "c")
     at = ue.process.map()
     ue.process.store(at, b"\xdd" * 8 + raw + b"\xdd" * 8)
@@ -81,8 +82,7 @@ def test_byte_status_of_32_bits(ue: UserEvents) -> None:
 
 
 @case(spec="user_reg_get", profiles="6.1..6.3")
-@doc("include/linux/user_events.h@v6.1: struct user_reg: packed;")
-@doc("size, name_args, status_bit, write_index")
+@doc(f"{IN_6_1}: struct user_reg: packed; size, name_args, status_bit, write_index")
 @variants(
     ("size-0", 0, b"\x13", "EINVAL"),
     ("size-1", 1, b"\x10", "E2BIG"),
@@ -109,8 +109,7 @@ def test_bit_status_minimum(ue: UserEvents, present: int, errno: str) -> None:
 
 
 @case(profiles="6.1..6.3", isolation="global")
-@doc("include/linux/user_events.h@v6.1: struct user_reg:")
-@doc("two outputs after name_args, status_bit and write_index")
+@doc(f"{IN_6_1}: struct user_reg: two outputs after name_args, status_bit and write_index")
 def test_bit_status_writes_at(ue: UserEvents) -> None:
     """Since 6.1 status_bit is stored at 12 and write_index at 16; nothing else is written."""
     raw, after = register_third(ue)
@@ -119,8 +118,7 @@ def test_bit_status_writes_at(ue: UserEvents) -> None:
 
 
 @case(spec="user_events_ioctl", profiles="5.18..6.3")
-@doc("include/linux/user_events.h@v5.19 and @v6.1: DIAG_IOCSREG and DIAG_IOCSDEL:")
-@doc("type '*', numbers 0 and 1, each with a pointer")
+@doc(f"{IN_BOTH}: DIAG_IOCSREG and DIAG_IOCSDEL: type '*', numbers 0 and 1, each with a pointer")
 def test_status_numbers(ue: UserEvents) -> None:
     """0xC0082A00 registers and 0x40082A01 deletes."""
     data = ue.open_data()
@@ -135,8 +133,7 @@ def test_status_numbers(ue: UserEvents) -> None:
 
 
 @case(spec="user_events_ioctl", level="behaviour", profiles="5.18..6.3")
-@doc("include/linux/user_events.h@v5.19 and @v6.1: DIAG_IOC_MAGIC: two requests;")
-@doc("silent about others")
+@doc(f"{IN_BOTH}: DIAG_IOC_MAGIC: two requests; silent about others")
 @variants(
     ("with-structure", IOCSUNREG, struct.pack("<IBBHQ", 16, 0, 0, 0, 0)),
     ("with-nothing", IOCSUNREG, b""),
@@ -152,8 +149,7 @@ def test_status_no_unregister(ue: UserEvents, number: int, raw: bytes) -> None:
 
 
 @case(spec="fs/ioctl.c:ioctl", level="detail", profiles="5.18..6.3", tier="full")
-@doc("include/linux/user_events.h@v5.19 and @v6.1: DIAG_IOCSREG: a request of 32 bits;")
-@doc("silent about longer numbers")
+@doc(f"{IN_BOTH}: DIAG_IOCSREG: a request of 32 bits; silent about longer numbers")
 def test_status_request_has_32_bits(ue: UserEvents) -> None:
     """A request is the low 32 bits: a sign-extended number registers, too."""
     raw = reg_of(ue, ue.name())
@@ -162,8 +158,7 @@ def test_status_request_has_32_bits(ue: UserEvents) -> None:
 
 
 @case(profiles="5.18..6.3")
-@doc("include/linux/user_events.h@v5.19 and @v6.1: struct user_reg:")
-@doc("name_args is a 64-bit pointer to name, description and flags")
+@doc(f"{IN_BOTH}: struct user_reg: name_args is a 64-bit pointer to name, description and flags")
 def test_status_name_args(ue: UserEvents) -> None:
     """The 8 bytes of name_args point to name and arguments."""
     assert ioctl_error(ue.open_data(), reg_of(ue, f"{ue.name('abc')} u16 x")) == ""

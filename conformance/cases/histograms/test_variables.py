@@ -223,8 +223,7 @@ def test_variable_busy(ue: UserEvents) -> None:
 
 
 @case(spec="user_event_last_ref", needs="lasting_events")
-@doc("user_events.rst@v6.12: Deleting: delete succeeds only without references;")
-@doc("silent about histograms")
+@doc("@v6.12: Deleting: delete succeeds only without references; silent about histograms")
 def test_variable_keeps_the_event(ue: UserEvents) -> None:
     """An event is deleted only after its histogram and that which reads its variable are gone."""
     for stem in ("e", "other"):

@@ -12,7 +12,7 @@ from conformance.client.perf import open_perf
 case = surface(
     "bpf_context",
     spec="user_event_bpf",
-    doc="user_events.rst@merge-window: Writing Data: programs are given a struct "
+    doc="@merge-window: Writing Data: programs are given a struct "
     "user_bpf_context; silent about which buffer",
     level="behaviour",
     profiles="5.18..6.0",
@@ -143,8 +143,7 @@ def test_nothing(
     ue: UserEvents, flag: str, parts: list[bytes], context: tuple[int, int, int]
 ) -> None:
     """With an empty payload the program runs, whatever segments are left, and the write fails."""
-    data = ue.open_data()
-    data.register(ue.name() + flag)
+    data = ue.register(ue.name() + flag)
     recorder = Recorder(ue.process, room=0, parts=0)
     recorder.attach(open_perf(ue.process, ue.name()))
     # A copy of zero bytes counts as failed, until 6.4.
@@ -184,8 +183,7 @@ def test_iterator(
     ue: UserEvents, parts: list[bytes], offset: int, count: int, iovecs: list[tuple[int, int]]
 ) -> None:
     """With the flag BPF_ITER programs get the iovecs that follow the write index."""
-    data = ue.open_data()
-    data.register(ue.name() + ":BPF_ITER u64 a")
+    data = ue.register(ue.name() + ":BPF_ITER u64 a")
     recorder = Recorder(ue.process, parts=count)
     recorder.attach(open_perf(ue.process, ue.name()))
     assert data.writev(parts).value == 12
@@ -199,8 +197,7 @@ def test_iterator(
 @case(doc="Command Format: BPF_ITER gives programs the raw iovecs", level="contract")
 def test_iterator_of_write(ue: UserEvents) -> None:
     """write() has one iovec, which starts with the write index."""
-    data = ue.open_data()
-    data.register(ue.name() + ":BPF_ITER u64 a")
+    data = ue.register(ue.name() + ":BPF_ITER u64 a")
     recorder = Recorder(ue.process, parts=1)
     recorder.attach(open_perf(ue.process, ue.name()))
     assert data.write(WRITTEN).value == 12
@@ -214,8 +211,7 @@ def test_iterator_of_write(ue: UserEvents) -> None:
 @doc("Command Format: BPF_ITER gives programs the raw iovecs; silent about the length")
 def test_iterator_length(ue: UserEvents) -> None:
     """Nothing is copied for an iterator: its length is that of the payload, even over a page."""
-    data = ue.open_data()
-    data.register(ue.name() + ":BPF_ITER u64 a")
+    data = ue.register(ue.name() + ":BPF_ITER u64 a")
     recorder = Recorder(ue.process, parts=2)
     recorder.attach(open_perf(ue.process, ue.name()))
     assert data.writev([INDEX, bytes(5000), bytes(100)]).value == 5104
@@ -235,8 +231,7 @@ def test_iterator_length(ue: UserEvents) -> None:
 def test_flag_of_creation(ue: UserEvents, created: str, registered: str, kind: int) -> None:
     """The flag counts only where the event is created, here by dynamic_events."""
     ue.tracefs.command(f"u:{ue.name()}{created} u64 a\n")
-    data = ue.open_data()
-    data.register(f"{ue.name()}{registered} u64 a")
+    data = ue.register(f"{ue.name()}{registered} u64 a")
     recorder = Recorder(ue.process)
     recorder.attach(open_perf(ue.process, ue.name()))
     data.write(WRITTEN)

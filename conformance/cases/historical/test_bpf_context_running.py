@@ -12,7 +12,7 @@ from conformance.ops.bpf_opcodes import R0, R1, Size
 
 case = surface(
     "bpf_context",
-    doc="user_events.rst@merge-window: Writing Data: programs are given a struct "
+    doc="@merge-window: Writing Data: programs are given a struct "
     "user_bpf_context; silent about when",
     level="behaviour",
     profiles="5.18..6.0",
@@ -70,8 +70,7 @@ def test_answer_ignored(ue: UserEvents, answer: int) -> None:
 @variants({"with": ":BPF_ITER", "without": ""})
 def test_beside_ftrace(ue: UserEvents, flag: str) -> None:
     """The program runs once for a write that ftrace and perf also record."""
-    data = ue.open_data()
-    data.register(ue.name() + flag + " u64 a")
+    data = ue.register(ue.name() + flag + " u64 a")
     event = open_perf(ue.process, ue.name())
     ring = event.map()
     recorder = Recorder(ue.process, answer=0)
@@ -122,8 +121,7 @@ def test_other_process(ue: UserEvents) -> None:
 @case(spec="user_event_perf", tier="full", isolation="global")
 def test_tracing_off(ue: UserEvents) -> None:
     """tracing_on applies to ftrace: programs run without it."""
-    data = ue.open_data()
-    data.register("e u64 a")
+    data = ue.register("e u64 a")
     recorder = Recorder(ue.process)
     recorder.attach(open_perf(ue.process, "e"))
     ue.tracefs.enable("e")

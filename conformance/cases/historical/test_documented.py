@@ -50,8 +50,7 @@ def test_char_array(ue: UserEvents) -> None:
     """The array of the example is listed as it was created, and takes 20 bytes."""
     ue.tracefs.command("u:detailed char[20] msg\n")
     assert ue.tracefs.dynamic_events(whole=True) == "u:detailed char[20] msg\n"
-    data = ue.open_data()
-    data.register("detailed char[20] msg")
+    data = ue.register("detailed char[20] msg")
     ue.tracefs.enable("detailed")
     assert data.write_event(0, b"twenty characters..").errno == "EINVAL"
     assert data.write_event(0, b"twenty characters...").value == 24
@@ -131,8 +130,7 @@ def test_bpf_iter(ue: UserEvents) -> None:
 def test_rel_loc(ue: UserEvents) -> None:
     """Data right after the entry is at 0 of a __rel_loc, and at 12 of a __data_loc."""
     data = ue.register(rel="__rel_loc char[] msg", data="__data_loc char[] msg")
-    ue.tracefs.enable(ue.name("rel"))
-    ue.tracefs.enable(ue.name("data"))
+    ue.enable("rel", "data")
     assert data.write_event(0, b"\x00\0\6\0hello\0").value == 14
     assert data.write_event(1, b"\x0c\0\6\0hello\0").value == 14
     assert ue.tracefs.records() == [

@@ -47,7 +47,7 @@ def test_typical_use(ue: UserEvents) -> None:
 
 
 @case(spec="user_events_write_core: user_event_find by index", level="detail", profiles="5.18..6.3")
-@doc("user_events.rst@v5.18: silent; the program of its proposal writes the status index")
+@doc("@v5.18: silent; the program of its proposal writes the status index")
 def test_sample_program(ue: UserEvents) -> None:
     """The proposed sample program records nothing: it writes its status index, ENOENT."""
     ask = asked(ue, os.O_RDONLY)
@@ -65,7 +65,7 @@ def test_sample_program(ue: UserEvents) -> None:
 
 @case(level="detail", profiles="5.18..6.3", needs="payload_size_checked", tier="full")
 @spec("user_events_write_core: user_event_find by index")
-@doc("user_events.rst@v5.18: silent; the program of its proposal writes the status index")
+@doc("@v5.18: silent; the program of its proposal writes the status index")
 def test_sample_program_of_two(ue: UserEvents) -> None:
     """A status index used as a write index may select another event."""
     data = ue.open_data()
@@ -133,8 +133,7 @@ def test_listing(ue: UserEvents) -> None:
 )
 def test_packet(ue: UserEvents, location: tuple[int, int], taken: bool) -> None:
     """The location of the example's text has this offset, which the writer has to know."""
-    data = ue.open_data()
-    data.register(ue.name() + FOO)
+    data = ue.register(ue.name() + FOO)
     ue.tracefs.enable(ue.name())
     payload = struct.pack("<QHH", 0xDEADBEEF, *location) + TEXT
     errno = "" if taken else ue.dated("dynamic_fields_validated", since="EFAULT", before="")

@@ -3,13 +3,10 @@
 import os
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
-from conformance.cases.support.rfc_v1 import bound_data
+from conformance.cases.support.rfc_v1 import PATCH, bound_data
 from conformance.client.rfc_v1 import register
 
-DOC = (
-    "trace_events_user.c@rfc-v1, message of the patch: `ue:` and what the ioctl takes, "
-    "appended to dynamic_events"
-)
+DOC = f"{PATCH}: `ue:` and what the ioctl takes, appended to dynamic_events"
 case = surface("rfc", spec="user_event_create", doc=DOC, level="behaviour", profiles="rfc-v1")
 
 

@@ -5,6 +5,7 @@ A field that does not parse is never an error: it and all fields after it are le
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.format_text import fields_of, print_fmt_of
+from conformance.cases.support.rfc_v1 import PATCH
 from conformance.client.rfc_v1 import register
 
 DOC = "trace_events_user.c@rfc-v1: too few columns, or a number that is none, is EINVAL"
@@ -42,9 +43,7 @@ def test_offset_anywhere(ue: UserEvents) -> None:
     ]
 
 
-@case
-@doc("trace_events_user.c@rfc-v1, message of the patch:")
-@doc("a field is a type, a name, a size and an offset, with tabs between")
+@case(doc=f"{PATCH}: a field is a type, a name, a size and an offset, with tabs between")
 @variants(
     ("unknown", "bogus type\tq\t3\t0", "field:bogus type q; offset:8; size:3; signed:1;"),
     ("wrong-size", "u64\tq\t1\t0", "field:u64 q; offset:8; size:1; signed:0;"),
@@ -63,8 +62,7 @@ def test_any_type(ue: UserEvents, fields: str, line: str) -> None:
 
 
 @case(spec="user_event_parse_field: type[0] != 'u'")
-@doc("trace_events_user.c@rfc-v1, message of the patch:")
-@doc("a field is a type, a name, a size and an offset, with tabs between")
+@doc(f"{PATCH}: a field is a type, a name, a size and an offset, with tabs between")
 def test_signed_unless_u(ue: UserEvents) -> None:
     """A field is signed unless its type begins with u."""
     fields = "int\ta\t4\t0;u8\tb\t1\t4;unsigned long\tc\t8\t8;user\td\t1\t16;U8\te\t1\t17"
@@ -81,9 +79,7 @@ def test_columns_for_later(ue: UserEvents, more: str) -> None:
     ]
 
 
-@case
-@doc("trace_events_user.c@rfc-v1, message of the patch:")
-@doc("a field is a type, a name, a size and an offset, with tabs between")
+@case(doc=f"{PATCH}: a field is a type, a name, a size and an offset, with tabs between")
 def test_field_twice(ue: UserEvents) -> None:
     """Two fields of one name are two fields."""
     line = "field:u8 a; offset:8; size:1; signed:0;"
@@ -144,8 +140,8 @@ def test_numbers(ue: UserEvents, size: str, offset: str, line: str) -> None:
 
 
 @case(level="detail")
-@doc("trace_events_user.c@rfc-v1, message of the patch:")
-@doc("a field is a type, a name, a size and an offset, with tabs between; silent of leaving it out")
+@doc(f"{PATCH}: a field is a type, a name, a size and an offset, with tabs between;")
+@doc("silent of leaving it out")
 def test_offset_left_out(ue: UserEvents) -> None:
     """A field without an offset is accepted, and shown like the others."""
     assert register(ue.open_data(), ue.name() + ";u32\ta\t4;u8\tb\t1\t4").errno == ""
@@ -153,7 +149,7 @@ def test_offset_left_out(ue: UserEvents) -> None:
 
 
 @case(spec="user_event_parse_fields; trace_events.c:event_define_fields")
-@doc("trace_events_user.c@rfc-v1, message of the patch: fields are optional")
+@doc(f"{PATCH}: fields are optional")
 @variants({"nothing": "", "semicolon": ";", "semicolons": ";;", "space": "; "})
 def test_without_fields(ue: UserEvents, rest: str) -> None:
     """A name alone, whatever is between semicolons after it, is an event without fields."""

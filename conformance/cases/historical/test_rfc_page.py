@@ -3,7 +3,7 @@
 import os
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
-from conformance.cases.support.rfc_v1 import bound_data, page_of
+from conformance.cases.support.rfc_v1 import PATCH, bound_data, page_of
 from conformance.cases.support.status_page import (
     PROT_READ,
     PROT_WRITE,
@@ -16,10 +16,9 @@ from conformance.client.files import File
 from conformance.client.rfc_v1 import register
 from conformance.client.tracefs import DATA, MMAP
 
-DOC = (
-    "trace_events_user.c@rfc-v1, message of the patch: one file is mapped, the other takes "
-    "ioctls and data"
-)
+DOC = f"{PATCH}: one file is mapped, the other takes ioctls and data"
+LENGTH = "trace_events_user.c@rfc-v1: the length of a mapping is that of the page"
+MAPPED = "the file is mapped into programs, shared and to be read"
 case = surface("rfc", spec="user_events_mmap", doc=DOC, level="behaviour", profiles="rfc-v1")
 
 
@@ -46,15 +45,14 @@ def test_other_way_round(ue: UserEvents) -> None:
     assert File(ue.process, MMAP, os.O_RDWR).write(b"\x01").errno == "EINVAL"
 
 
-@case(isolation="none")
-@doc("trace_events_user.c@rfc-v1: the length of a mapping is that of the page")
+@case(doc=LENGTH, isolation="none")
 @variants((4096, ""), (8192, "EINVAL"), (1, ""), (4097, "EINVAL"), (0, "EINVAL"))
 def test_page_length(ue: UserEvents, length: int, errno: str) -> None:
     """A mapping must have the length of the page, rounded up to pages; else EINVAL."""
     assert mapping_error(ue.process, file=MMAP, length=length) == errno
 
 
-@case(doc="trace_events_user.c@rfc-v1: the length of a mapping is that of the page")
+@case(doc=LENGTH)
 @variants({"4096": 4096, "1-mib": 1 << 20})
 def test_page_offset(ue: UserEvents, offset: int) -> None:
     """Any page-aligned offset maps the same page; others are EINVAL."""
@@ -67,8 +65,7 @@ def test_page_offset(ue: UserEvents, offset: int) -> None:
     assert mapping_error(ue.process, file=MMAP, offset=offset + 1) == "EINVAL"
 
 
-@case(spec="mm/mmap.c:do_mmap", level="detail", isolation="none")
-@doc("the file is mapped into programs, shared and to be read")
+@case(spec="mm/mmap.c:do_mmap", doc=MAPPED, level="detail", isolation="none")
 @variants(
     ("as-in-the-message", os.O_RDWR, PROT_READ, True, ""),
     ("read-only", os.O_RDONLY, PROT_READ, True, ""),
@@ -85,15 +82,14 @@ def test_page_rights(ue: UserEvents, flags: int, protection: int, shared: bool, 
     assert found == errno
 
 
-@case(spec="mm/mmap.c:do_mmap", level="detail", isolation="none")
-@doc("trace_events_user.c@rfc-v1: the length of a mapping is that of the page")
+@case(spec="mm/mmap.c:do_mmap", doc=LENGTH, level="detail", isolation="none")
 def test_page_rights_before_length(ue: UserEvents) -> None:
     """With a wrong length and no permission the error is that of the permission."""
     assert mapping_error(ue.process, file=MMAP, length=8192, protection=READ_WRITE) == "EACCES"
     assert mapping_error(ue.process, file=MMAP, length=8192, opened=os.O_RDWR) == "EINVAL"
 
 
-@case(doc="the file is mapped into programs, shared and to be read")
+@case(doc=MAPPED)
 @variants(("read-write", os.O_RDWR, ""), ("read-only", os.O_RDONLY, "EACCES"))
 def test_page_unwritable(ue: UserEvents, opened: int, raised: str) -> None:
     """A store to a read-only mapping faults, unless it can be made writable."""
@@ -178,7 +174,7 @@ def test_byte_of_each(ue: UserEvents) -> None:
     assert page.load(1, 3).data == b"\x00\x00\x00"
 
 
-@case(doc="the file is mapped into programs, shared and to be read")
+@case(doc=MAPPED)
 def test_byte_seen_by_all(ue: UserEvents) -> None:
     """All processes see the same page: a child its parent's mapping, another process its own."""
     page = page_of(ue.process)
@@ -209,7 +205,7 @@ def test_page_stored(ue: UserEvents) -> None:
 
 @case(spec="user_event_show", level="detail")
 @doc("trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 any other tracer;")
-@doc("trace_events_user.c@rfc-v1, message of the patch: who listens is shown")
+@doc(f"{PATCH}: who listens is shown")
 @variants(
     ("ftrace", 0x01, " (Used by ftrace)"),
     ("all", 0x83, " (Used by ftrace perf other)"),
@@ -227,8 +223,7 @@ def test_byte_as_text(ue: UserEvents, byte: int, text: str) -> None:
     assert ue.tracefs.dynamic_events() == f"ue:{ue.name()};u8 a{text}\n"
 
 
-@case(spec="mm/memory.c:do_wp_page", level="detail")
-@doc("the file is mapped into programs, shared and to be read")
+@case(spec="mm/memory.c:do_wp_page", doc=MAPPED, level="detail")
 def test_page_private(ue: UserEvents) -> None:
     """A store to a private mapping is private, and ends updates of that copy."""
     page = page_of(ue.process)

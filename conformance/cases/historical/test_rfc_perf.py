@@ -6,14 +6,14 @@ from conformance.client.perf import COUNTING, PerfAttr, open_perf
 from conformance.client.rfc_v1 import register
 
 DOC = "trace_events_user.c@rfc-v1, message of the patch: data get into perf"
+BITS = "trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 any other tracer"
 case = surface("rfc", doc=DOC, level="behaviour", profiles="rfc-v1", facilities="perf")
 
 STOPPED = PerfAttr(disabled=True)
 A_SAMPLE = "SAMPLE misc 1 size 24 raw 12: 61 00 00 00"
 
 
-@case(spec="update_reg_page_for")
-@doc("trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 any other tracer")
+@case(spec="update_reg_page_for", doc=BITS)
 @variants({"sampling": PerfAttr(), "counting": COUNTING, "disabled": STOPPED})
 def test_perf_byte(ue: UserEvents, attr: PerfAttr) -> None:
     """The byte is 2 while a perf event is open, counting or not, and 3 together with ftrace."""
@@ -30,8 +30,7 @@ def test_perf_byte(ue: UserEvents, attr: PerfAttr) -> None:
     assert seen == [2, 3, 1, 0]
 
 
-@case(spec="trace_event_perf.c:perf_trace_event_unreg", level="detail")
-@doc("trace_events_user.c@rfc-v1: bit 0 is ftrace, bit 1 perf, bit 7 any other tracer")
+@case(spec="trace_event_perf.c:perf_trace_event_unreg", doc=BITS, level="detail")
 def test_perf_last(ue: UserEvents) -> None:
     """The byte is 2 until the last perf event is closed, by any process."""
     page = page_of(ue.process)
@@ -82,11 +81,7 @@ def test_perf_deletion(ue: UserEvents, by_command: bool) -> None:
     ("number", b"\x2a\0\0\0", "size 24 raw 12: 2a 00 00 00"),
     ("shorter", b"\x2a", "size 24 raw 12: 2a 00 00 00"),
     ("longer", b"\x2a\0\0\0more", "size 32 raw 20: 2a 00 00 00 6d 6f 72 65 00 00 00 00"),
-    (
-        "like-an-index",
-        b"\xff\xff\xff\xff\x01",
-        "size 32 raw 20: ff ff ff ff 01 00 00 00 00 00 00 00",
-    ),
+    ("like-an-index", b"\xff\xff\xff\xff\1", "size 32 raw 20: ff ff ff ff 01 00 00 00 00 00 00 00"),
 )
 def test_perf_sample(ue: UserEvents, payload: bytes, sample: str) -> None:
     """A raw sample is 8 common bytes and the written data, padded to a multiple of 8."""

@@ -7,7 +7,7 @@ the context points to, for the case to compare.
 from conformance.abi.bpf import ProgramType
 from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.bpf_recorder import Recorder
-from conformance.cases.support.rfc_v1 import bound_data, page_of
+from conformance.cases.support.rfc_v1 import PATCH, bound_data, page_of
 from conformance.client.bpf import Bpf
 from conformance.client.data_file import DataFile
 from conformance.client.perf import PerfAttr, PerfEvent, open_perf
@@ -40,7 +40,7 @@ def recorded(
 
 
 @case
-@doc("trace_events_user.c@rfc-v1, message of the patch: data get into eBPF;")
+@doc(f"{PATCH}: data get into eBPF;")
 @doc("trace_events_user.c@rfc-v1: struct user_bpf_context is an int and a pointer of user space")
 @variants(
     ("8", b"12345678", b"\x08\0\0\0"),
@@ -58,7 +58,7 @@ def test_program_context(ue: UserEvents, payload: bytes, length: bytes) -> None:
 
 
 @case(spec="fs/read_write.c:do_loop_readv_writev", level="detail")
-@doc("trace_events_user.c@rfc-v1, message of the patch: data get into eBPF")
+@doc(f"{PATCH}: data get into eBPF")
 def test_program_segments(ue: UserEvents) -> None:
     """A program runs for each segment of writev(2), with its length and address."""
     data, _, recorder = recorded(ue, room=5)
@@ -117,9 +117,7 @@ def test_program_loads_length(ue: UserEvents) -> None:
     assert Bpf(ue.process).load(instructions, ProgramType.TRACEPOINT).errno == "EACCES"
 
 
-@case(level="detail")
-@doc("trace_events_user.c@rfc-v1, message of the patch: data get into eBPF;")
-@doc("silent of what cannot be read")
+@case(level="detail", doc=f"{PATCH}: data get into eBPF; silent of what cannot be read")
 @variants(("unmapped", 0x1000_0000, b"\0\0\0\x10\0\0\0\0"), ("null", 0, b"\0\0\0\0\0\0\0\0"))
 def test_program_unread(ue: UserEvents, address: int, pointer: bytes) -> None:
     """A program runs before the data is read, and fails to read unreadable data."""
@@ -132,8 +130,7 @@ def test_program_unread(ue: UserEvents, address: int, pointer: bytes) -> None:
 
 
 @case(level="detail", isolation="fatal")
-@doc("trace_events_user.c@rfc-v1, message of the patch: data get into eBPF;")
-@doc("silent of what cannot be read")
+@doc(f"{PATCH}: data get into eBPF; silent of what cannot be read")
 def test_program_before_copy(ue: UserEvents) -> None:
     """A program runs before perf copies: even if the copy fails, and after perf is stuck."""
     ue.process.pin(0)
@@ -148,7 +145,7 @@ def test_program_before_copy(ue: UserEvents) -> None:
 
 
 @case(spec="user_event_perf; kernel/trace/bpf_trace.c:trace_call_bpf")
-@doc("trace_events_user.c@rfc-v1, message of the patch: data get into eBPF")
+@doc(f"{PATCH}: data get into eBPF")
 @variants(0, 1)
 def test_program_answer(ue: UserEvents, answer: int) -> None:
     """Whatever a program returns, perf and ftrace get the data."""
@@ -162,7 +159,7 @@ def test_program_answer(ue: UserEvents, answer: int) -> None:
     assert ue.tracefs.records() == ["61"]
 
 
-@case(doc="trace_events_user.c@rfc-v1, message of the patch: data get into eBPF, as to perf")
+@case(doc=f"{PATCH}: data get into eBPF, as to perf")
 def test_program_and_perf(ue: UserEvents) -> None:
     """A program runs as long as its perf event is open, and the byte stands for perf only."""
     page = page_of(ue.process)

@@ -3,17 +3,18 @@
 import os
 
 from conformance.cases.case import UserEvents, doc, surface, variants
-from conformance.cases.support.rfc_v1 import bound_data, page_of
+from conformance.cases.support.rfc_v1 import PATCH, bound_data, page_of
 from conformance.client.addresses import KERNEL_HALF
 from conformance.client.rfc_v1 import register, register_at
 
 SPEC = "register_user_event: find_first_zero_bit"
 DOC = "trace_events_user.c@rfc-v1: a command is the name, then fields, each after a semicolon"
+ASSOCIATED = "a file that is associated with an event cannot be with another"
 case = surface("rfc", SPEC, DOC, level="behaviour", profiles="rfc-v1")
 
 
 @case(spec="register_user_event", isolation="global")
-@doc("trace_events_user.c@rfc-v1, message of the patch: the ioctl returns the number of the byte")
+@doc(f"{PATCH}: the ioctl returns the number of the byte")
 @doc("that shows the status; trace_events_user.c@rfc-v1: byte 0 is kept for failures")
 def test_index_counts(ue: UserEvents) -> None:
     """Events get bytes from 1 on, by ioctl and by command."""
@@ -24,8 +25,8 @@ def test_index_counts(ue: UserEvents) -> None:
 
 
 @case(isolation="global")
-@doc("trace_events_user.c@rfc-v1, message of the patch:")
-@doc("the ioctl returns the number of the byte that shows the status; silent about deletion")
+@doc(f"{PATCH}: the ioctl returns the number of the byte that shows the status;")
+@doc("silent about deletion")
 @variants({"ioctl": False, "dynamic_events": True})
 def test_index_reused(ue: UserEvents, by_command: bool) -> None:
     """A new event gets the lowest free byte, even one used before."""
@@ -36,8 +37,7 @@ def test_index_reused(ue: UserEvents, by_command: bool) -> None:
 
 
 @case(spec="user_events_ioctl", isolation="global")
-@doc("trace_events_user.c@rfc-v1, message of the patch: a byte of the page;")
-@doc("the review asked whether it is the event's ID")
+@doc(f"{PATCH}: a byte of the page; the review asked whether it is the event's ID")
 def test_index_is_no_id(ue: UserEvents) -> None:
     """The result of a registration is not the event's id."""
     assert register(ue.open_data(), ue.name()).value == 1
@@ -45,8 +45,7 @@ def test_index_is_no_id(ue: UserEvents) -> None:
 
 
 @case(spec="find_user_event")
-@doc("trace_events_user.c@rfc-v1, message of the patch:")
-@doc("the ioctl returns the number of the byte that shows the status")
+@doc(f"{PATCH}: the ioctl returns the number of the byte that shows the status")
 @variants(
     ("other-fields", "{};u32\tb\t4\t0"),
     ("no-fields", "{}"),
@@ -60,8 +59,7 @@ def test_existing_name(ue: UserEvents, again: str) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name()};u8 a\n"
 
 
-@case(spec="user_events_ioctl")
-@doc("a file that is associated with an event cannot be with another")
+@case(spec="user_events_ioctl", doc=ASSOCIATED)
 @variants({"other": "{}x", "same": "{}", "wrong": "{}x;u32", "empty": ""})
 def test_one_event(ue: UserEvents, again: str) -> None:
     """A descriptor bound to an event gets no second one: EMFILE, even for the same name."""
@@ -70,8 +68,7 @@ def test_one_event(ue: UserEvents, again: str) -> None:
     assert ue.tracefs.definitions() == f"ue:{ue.name()}\n"
 
 
-@case(spec="user_events_ioctl")
-@doc("a file that is associated with an event cannot be with another")
+@case(spec="user_events_ioctl", doc=ASSOCIATED)
 def test_one_event_per_open(ue: UserEvents) -> None:
     """Copies of a descriptor share its event; another open of the file has none."""
     data = bound_data(ue, ue.name())
@@ -81,8 +78,7 @@ def test_one_event_per_open(ue: UserEvents) -> None:
     assert register(child.open_data(), ue.name("more")).errno == ""
 
 
-@case(spec="user_events_ioctl")
-@doc("a file that is associated with an event cannot be with another")
+@case(spec="user_events_ioctl", doc=ASSOCIATED)
 def test_binding_follows_copies(ue: UserEvents) -> None:
     """An event registered through one copy of a descriptor is bound to all copies."""
     data = ue.open_data()
@@ -178,8 +174,7 @@ def test_name_longest(ue: UserEvents) -> None:
     assert ue.tracefs.definitions(whole=True) == f"ue:{name};u8 a\n"
 
 
-@case(spec="user_events_ioctl")
-@doc("trace_events_user.c@rfc-v1, message of the patch: the file is opened O_RDWR")
+@case(spec="user_events_ioctl", doc=f"{PATCH}: the file is opened O_RDWR")
 @variants({"read-only": os.O_RDONLY, "write-only": os.O_WRONLY})
 def test_any_open_mode(ue: UserEvents, opened: int) -> None:
     """A descriptor registers and deletes with any open mode."""

@@ -3,14 +3,11 @@
 import os
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
-from conformance.cases.support.rfc_v1 import bound_data, enabled_data
+from conformance.cases.support.rfc_v1 import PATCH, bound_data, enabled_data
 from conformance.client.addresses import KERNEL_HALF
 from conformance.client.rfc_v1 import register
 
-DOC = (
-    "trace_events_user.c@rfc-v1, message of the patch: the payload is written to the "
-    "descriptor that registered"
-)
+DOC = f"{PATCH}: the payload is written to the descriptor that registered"
 case = surface("rfc", spec="user_events_write", doc=DOC, level="behaviour", profiles="rfc-v1")
 
 

@@ -56,7 +56,7 @@ def test_filter_of_a_system(ue: UserEvents) -> None:
 
 @case(needs="dynamic_fields_validated")
 @spec("trace.c:trace_event_buffer_lock_reserve: trace_buffered_event")
-@doc("user_events.rst@v6.12: Writing Data: silent about dynamic fields and filters")
+@doc("@v6.12: Writing Data: silent about dynamic fields and filters")
 def test_filter_makes_it_look(ue: UserEvents) -> None:
     """A filter in an instance that records nothing still makes malformed payloads fail: EFAULT."""
     instance = create_instance(ue)
@@ -83,8 +83,7 @@ def test_directory_of_an_event(ue: UserEvents) -> None:
 
 
 @case(spec="trace_events.c:remove_event_from_tracers", needs="lasting_events")
-@doc("user_events.rst@v6.12: Unregistering: deleting removes the event from the system;")
-@doc("silent about instances")
+@doc("@v6.12: Unregistering: deleting removes the event from the system; silent about instances")
 def test_directory_goes(ue: UserEvents) -> None:
     """Deleting an event removes its directory from every instance."""
     ue.tracefs.command(f"u:{ue.name()}\n")
@@ -95,8 +94,7 @@ def test_directory_goes(ue: UserEvents) -> None:
     assert instance.enable(ue.name()).errno == "ENOENT"
 
 
-@case(spec="vfs_mkdir, vfs_rmdir")
-@doc("user_events.rst@v6.12: events are registered through a file")
+@case(spec="vfs_mkdir, vfs_rmdir", doc="@v6.12: events are registered through a file")
 @variants("top", "instance")
 def test_no_directory_makes_an_event(ue: UserEvents, where: str) -> None:
     """mkdir below events/ creates no event, and rmdir deletes none: EPERM."""
@@ -109,8 +107,7 @@ def test_no_directory_makes_an_event(ue: UserEvents, where: str) -> None:
 
 
 @case(spec="trace_events_user.c:create_user_tracefs; trace_dynevent.c:init_dynamic_event")
-@doc("user_events.rst@v6.12: Overview: the files are in /sys/kernel/tracing;")
-@doc("silent about instances")
+@doc("@v6.12: Overview: the files are in /sys/kernel/tracing; silent about instances")
 @variants(
     ("data", "user_events_data"),
     ("status", "user_events_status"),

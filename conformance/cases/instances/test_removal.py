@@ -14,7 +14,7 @@ OF_EVENT = "events/user_events/{}/enable"
 
 @case(level="behaviour", needs="lasting_events")
 @spec("trace_events_user.c:user_event_reg; trace.c:__remove_instance")
-@doc("user_events.rst@v6.12: Status: the bit is updated as tools detach; silent about instances")
+@doc("@v6.12: Status: the bit is updated as tools detach; silent about instances")
 def test_removal_ends_listening(ue: UserEvents) -> None:
     """Removing an instance clears the enable word and drops the reference to the event."""
     ue.tracefs.command(f"u:{ue.name()}\n")
@@ -31,8 +31,7 @@ def test_removal_ends_listening(ue: UserEvents) -> None:
 
 
 @case(level="behaviour")
-@doc("user_events.rst@v6.12: Status: the bit is set while something is attached;")
-@doc("silent about instances")
+@doc("@v6.12: Status: the bit is set while something is attached; silent about instances")
 @spec("trace_events_user.c:update_enable_bit_for; trace.c:__remove_instance")
 def test_removal_leaves_the_others(ue: UserEvents) -> None:
     """Removing one of two instances that have the event enabled does not affect the other."""

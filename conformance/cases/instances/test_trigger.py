@@ -29,8 +29,7 @@ def test_trigger_tells(ue: UserEvents) -> None:
 
 
 @case(level="behaviour", needs="lasting_events", facilities="hist")
-@doc("user_events.rst@v6.12: Deleting: delete succeeds only without references;")
-@doc("silent about triggers")
+@doc("@v6.12: Deleting: delete succeeds only without references; silent about triggers")
 @spec("trace_events_user.c:user_event_last_ref; trace_events_trigger.c:clear_event_triggers")
 @variants(
     ("hist", "hist:keys=a"), ("traceon", "traceon"), ("conditional", "stacktrace:2 if a == 1")
@@ -49,8 +48,7 @@ def test_trigger_keeps_an_event(ue: UserEvents, text: str) -> None:
 
 
 @case(level="behaviour", profiles="6.4..", needs="auto_delete")
-@doc("user_events.rst@v6.12: Deleting: events auto-delete when no references are left;")
-@doc("silent about triggers")
+@doc("@v6.12: Deleting: events auto-delete when no references are left; silent about triggers")
 @spec("trace_events_user.c:user_event_put; trace_events_trigger.c:clear_event_triggers")
 def test_trigger_is_the_last_reference(ue: UserEvents) -> None:
     """An event referenced only by a trigger in an instance is deleted with the instance."""

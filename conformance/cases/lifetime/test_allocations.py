@@ -16,11 +16,7 @@ case = surface(
 
 @case(spec="user_event_parse, destroy_user_event; trace_events_user.c:user_events_release")
 @variants(
-    (
-        "strings",
-        "__data_loc char[] a; __rel_loc char[] b",
-        struct.pack("<IIH", 0x10010, 0x10001, 0),
-    ),
+    ("strings", "__data_loc char[] a; __rel_loc char[] b", struct.pack("<5H", 16, 1, 1, 1, 0)),
     ("scalars", "u32 a; u8 b", struct.pack("<IB", 1, 2)),
     ("packed", "u32 a;u8 b;struct pair c 8", bytes(13)),
     ("none", "", b""),

@@ -1,7 +1,7 @@
 """Lifetime of an event: what holds references, and what remains after the last one."""
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
-from conformance.cases.support.doomed_event import process_with_event
+from conformance.cases.support.doomed_event import process_with_event, status_after
 from conformance.cases.support.registration import persist_flag
 from conformance.client.data_file import Word
 
@@ -21,8 +21,7 @@ def test_descriptor_and_word(ue: UserEvents, first: str) -> None:
     event = ue.event("u32 a")
     other = ue.open_data()
     event.data.close() if first == "close" else event.unregister()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert status_after(ue, passing) == ue.name() + "\n"
     other.unregister(event.word) if first == "close" else event.data.close()
     assert ue.tracefs.status(eventually=True) == ""
     assert ue.tracefs.dynamic_events() == ""
@@ -37,8 +36,7 @@ def test_second_word(ue: UserEvents) -> None:
     second = data.register(ue.name(), bit=7, word=first.word)
     data.close()
     other.unregister(first.word)
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert status_after(ue, passing) == ue.name() + "\n"
     other.unregister(second.word, bit=7)
     assert ue.tracefs.status(eventually=True) == ""
 
@@ -52,8 +50,7 @@ def test_duplicate_descriptor(ue: UserEvents) -> None:
     duplicate = event.data.dup()
     event.unregister()
     event.data.close()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert status_after(ue, passing) == ue.name() + "\n"
     assert duplicate.write_event(0).errno == "EBADF"
     duplicate.close()
     assert ue.tracefs.status(eventually=True) == ""
@@ -69,8 +66,7 @@ def test_second_descriptor(ue: UserEvents) -> None:
     second.unregister(event.word)
     second.unregister(again.word)
     first.close()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert status_after(ue, passing) == ue.name() + "\n"
     second.close()
     assert ue.tracefs.status(eventually=True) == ""
 
@@ -97,8 +93,7 @@ def test_refused_word(ue: UserEvents) -> None:
     data = ue.open_data()
     errno = ue.bug("enomem-for-bad-address", fixed="EFAULT", present="ENOMEM")
     assert data.register(ue.name(), enable_addr=0).errno == errno
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert status_after(ue, passing) == ue.name() + "\n"
     data.close()
     assert ue.tracefs.status(eventually=True) == ""
 
@@ -108,8 +103,7 @@ def test_disabled_in_use(ue: UserEvents) -> None:
     """Disabling an event that a program has registered does not delete it."""
     passing = process_with_event(ue)
     ue.event(enabled=True).disable()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert status_after(ue, passing) == ue.name() + "\n"
 
 
 @case(spec="delayed_destroy_user_event (refcount_dec_and_test)")
@@ -124,8 +118,7 @@ def test_registered_again_in_time(ue: UserEvents, again: bool) -> None:
     data.close()
     second = next_data.register(ue.name() + " u32 a")
     assert (second.value, second.index) == (0, 0)
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert status_after(ue, passing) == ue.name() + "\n"
 
 
 @case(level="behaviour", needs="arguments_matched auto_delete", tier="quick")
@@ -195,12 +188,11 @@ def test_reference_after_close(ue: UserEvents) -> None:
 
 
 @case(level="behaviour", profiles="5.18..6.3", needs="", without="auto_delete")
-@doc("user_events.rst@v6.1: Deleting: an event is deleted on request; silent about any other end")
+@doc("@v6.1: Deleting: an event is deleted on request; silent about any other end")
 def test_lasts(ue: UserEvents) -> None:
     """Before 6.4 an event outlives its program, and the next one finds it unchanged."""
     ue.event("u32 a")
-    ue.process.exit()
-    assert ue.tracefs.status(eventually=True) == ue.status_line(1, ue.name())
+    assert status_after(ue, ue.process) == ue.status_line(1, ue.name())
     assert ue.tracefs.enabled(ue.name()).text == "0\n"
     data = ue.new_process().open_data()
     assert data.write_event(0, b"\1\0\0\0").errno == "ENOENT"
@@ -235,11 +227,10 @@ def test_many_events(ue: UserEvents) -> None:
 
 @case(level="behaviour", profiles="5.18..6.3", needs="", without="auto_delete")
 @spec("user_event_reg")
-@doc("user_events.rst@v6.1: Deleting: an event is deleted on request; silent about any other end")
+@doc("@v6.1: Deleting: an event is deleted on request; silent about any other end")
 def test_lasts_while_traced(ue: UserEvents) -> None:
     """An enabled event whose program is gone still records the writes of the next one."""
     ue.event("u16 a", enabled=True)
-    ue.process.exit()
-    assert ue.tracefs.status(eventually=True) == ue.status_line(1, ue.name(), "ftrace")
+    assert status_after(ue, ue.process) == ue.status_line(1, ue.name(), "ftrace")
     assert ue.event("u16 a", of=ue.new_process()).data.write_event(0, b"\1\0").value == 6
     assert ue.tracefs.records() == [ue.line("a=0x1 (1)", dump="01 00")]

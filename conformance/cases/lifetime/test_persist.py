@@ -1,12 +1,13 @@
 """USER_EVENT_REG_PERSIST: events that stay until they are deleted, and the permission for it."""
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
-from conformance.cases.support.doomed_event import process_with_event
+from conformance.cases.support.doomed_event import process_with_event, status_after
 from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
 from conformance.client.tracefs import MULTI_SYSTEM
 
 SPEC = "user_event_last_ref"
 DOC = "Deleting: an event that persists exists until DIAG_IOCSDEL"
+CAPABILITY = "Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM"
 case = surface(
     "persist", SPEC, DOC, level="contract", profiles="6.4..", needs="persist", tier="full"
 )
@@ -33,8 +34,7 @@ def test_stays(ue: UserEvents, way: str) -> None:
     else:
         event.unregister()
         event.data.close()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert status_after(ue, passing) == ue.name() + "\n"
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
     assert ue.tracefs.enabled(ue.name()).text == "0\n"
 
@@ -116,8 +116,7 @@ def test_flag_on_existing(ue: UserEvents) -> None:
     first, second = ue.open_data(), ue.open_data()
     first.register(ue.name() + " u32 a")
     assert second.register(ue.name() + " u32 a", flags=PERSIST).value == 0
-    ue.process.exit()
-    assert ue.tracefs.status(eventually=True) == ""
+    assert status_after(ue, ue.process) == ""
 
 
 @case(spec="find_user_event (reg_flags are those of the creation)", needs="persist auto_delete")
@@ -127,12 +126,10 @@ def test_without_flag_on_existing(ue: UserEvents) -> None:
     ue.event(flags=PERSIST)
     assert ue.open_data().register(ue.name()).value == 0
     ue.process.exit()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert status_after(ue, passing) == ue.name() + "\n"
 
 
-@case(spec="user_event_capable")
-@doc("Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM")
+@case(spec="user_event_capable", doc=CAPABILITY)
 def test_not_permitted(ue: UserEvents) -> None:
     """A process without CAP_PERFMON cannot use the flag, and creates no event."""
     data = ue.open_data()
@@ -178,8 +175,7 @@ def test_order_of_checks_pointers(ue: UserEvents, string: int | None, bit: int, 
     assert again.errno == errno
 
 
-@case(spec="user_event_parse", needs="multi_format persist")
-@doc("Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM")
+@case(spec="user_event_parse", doc=CAPABILITY, needs="multi_format persist")
 @variants(("persist", 1, "EPERM"), ("persist_multi", 3, "EPERM"), ("multi", 2, ""))
 def test_permission_for_flags(ue: UserEvents, flags: int, errno: str) -> None:
     """Only USER_EVENT_REG_PERSIST needs a capability, alone or with other flags."""

@@ -1,10 +1,12 @@
 """Lifetime of an event whose processes fork and exit, or leave a tracer behind."""
 
 from conformance.cases.case import UserEvents, doc, surface, variants
-from conformance.cases.support.doomed_event import process_with_event
+from conformance.cases.support.doomed_event import process_with_event, status_after
 
 SPEC = "user_event_mm_dup"
 DOC = "Deleting: by default an event is deleted when no references are left"
+FORKED = "Unregistering: fork() retains registered events; each process unregisters its own"
+LATER = "Unregistering: fork() retains registered events; silent about later ones"
 case = surface(
     "lifetime", SPEC, DOC, level="contract", profiles="6.4..", needs="auto_delete", tier="full"
 )
@@ -17,8 +19,7 @@ def test_exit(ue: UserEvents, closed: bool) -> None:
     data = ue.register(a="", b="u32 x")
     if closed:
         data.close()
-    ue.process.exit()
-    assert ue.tracefs.status(eventually=True) == ""
+    assert status_after(ue, ue.process) == ""
 
 
 @case(spec="current_user_event_enabler_exists, user_event_enabler_create", tier="quick")
@@ -28,8 +29,7 @@ def test_exit_after_failures(ue: UserEvents) -> None:
     assert event.data.register(ue.name(), word=event.word).errno == "EADDRINUSE"
     # Which errno is a matter of the bug enomem-for-bad-address.
     assert event.data.register(ue.name(), enable_addr=0).errno
-    ue.process.exit()
-    assert ue.tracefs.status(eventually=True) == ""
+    assert status_after(ue, ue.process) == ""
 
 
 @case(spec="user_event_enabler", level="behaviour")
@@ -42,10 +42,8 @@ def test_unmapped_word(ue: UserEvents) -> None:
     data.register(ue.name(), word=ue.process.word_at(page))
     data.close()
     ue.process.unmap(page)
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
-    ue.process.exit()
-    assert ue.tracefs.status(eventually=True) == ""
+    assert status_after(ue, passing) == ue.name() + "\n"
+    assert status_after(ue, ue.process) == ""
 
 
 @case(spec="user_event_reg", tier="quick")
@@ -56,8 +54,7 @@ def test_tracer(ue: UserEvents) -> None:
     passing = process_with_event(ue)
     event = ue.event("u32 a", enabled=True)
     ue.process.exit()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + " # Used by ftrace\n"
+    assert status_after(ue, passing) == ue.name() + " # Used by ftrace\n"
     assert ue.tracefs.enabled(ue.name()).text == "1\n"
     assert event.disable().value == 2
     assert ue.tracefs.status(eventually=True) == ""
@@ -91,8 +88,7 @@ def test_left_behind_keeps_fields(ue: UserEvents) -> None:
     assert data.register(ue.name() + " u64 a").errno == ""
 
 
-@case(tier="quick")
-@doc("Unregistering: fork() retains registered events; each process unregisters its own")
+@case(doc=FORKED, tier="quick")
 @variants({"descriptor_and_word": "both", "word": "word", "descriptor": "descriptor"})
 def test_child(ue: UserEvents, holds: str) -> None:
     """A forked child holds its parent's events through its copies until it exits."""
@@ -104,14 +100,11 @@ def test_child(ue: UserEvents, holds: str) -> None:
     elif holds == "descriptor":
         event.data.of(child).unregister(event.word)
     ue.process.exit()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
-    child.exit()
-    assert ue.tracefs.status(eventually=True) == ""
+    assert status_after(ue, passing) == ue.name() + "\n"
+    assert status_after(ue, child) == ""
 
 
-@case(spec="user_events_ioctl_unreg")
-@doc("Unregistering: fork() retains registered events; each process unregisters its own")
+@case(spec="user_events_ioctl_unreg", doc=FORKED)
 def test_child_lets_go(ue: UserEvents) -> None:
     """References that a child drops are still held by its parent, word and descriptor each."""
     passing = process_with_event(ue)
@@ -121,25 +114,20 @@ def test_child_lets_go(ue: UserEvents) -> None:
     assert event.data.of(child).unregister(event.word).errno == "ENOENT"
     child.exit()
     event.data.close()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
-    ue.process.exit()
-    assert ue.tracefs.status(eventually=True) == ""
+    assert status_after(ue, passing) == ue.name() + "\n"
+    assert status_after(ue, ue.process) == ""
 
 
-@case(level="behaviour")
-@doc("Unregistering: fork() retains registered events; silent about later ones")
+@case(doc=LATER, level="behaviour")
 def test_child_before_registration(ue: UserEvents) -> None:
     """A child forked before the registration holds nothing of it."""
     child = ue.fork(ue.process)
     event = ue.event()
-    ue.process.exit()
-    assert ue.tracefs.status(eventually=True) == ""
+    assert status_after(ue, ue.process) == ""
     assert child.open_data().unregister(event.word).errno == "ENOENT"
 
 
-@case(level="behaviour", needs="auto_delete ebadf_when_disabled")
-@doc("Unregistering: fork() retains registered events; silent about later ones")
+@case(doc=LATER, level="behaviour", needs="auto_delete ebadf_when_disabled")
 def test_child_gets_the_descriptor_alone(ue: UserEvents) -> None:
     """A child's copy of a descriptor holds events that the parent registers on it later."""
     passing = process_with_event(ue)
@@ -147,8 +135,7 @@ def test_child_gets_the_descriptor_alone(ue: UserEvents) -> None:
     child = ue.fork(ue.process)
     data.register(ue.name())
     ue.process.exit()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert status_after(ue, passing) == ue.name() + "\n"
     assert data.of(child).write_event(0).errno == "EBADF"
     data.of(child).close()
     assert ue.tracefs.status(eventually=True) == ""
@@ -166,8 +153,7 @@ def test_word_left_alone(ue: UserEvents) -> None:
     ue.tracefs.enable(ue.name())
     assert ue.process.load_number(page, 4) == 0x10
     child.exit()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + " # Used by ftrace\n"
+    assert status_after(ue, passing) == ue.name() + " # Used by ftrace\n"
     ue.tracefs.disable(ue.name())
     assert ue.tracefs.status(eventually=True) == ""
     assert ue.process.load_number(page, 4) == 0x10

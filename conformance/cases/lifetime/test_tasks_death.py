@@ -1,7 +1,7 @@
 """Death of processes that hold events: exit, exit_group, SIGKILL, at any moment."""
 
 from conformance.cases.case import UserEvents, doc, surface, variants
-from conformance.cases.support.doomed_event import process_with_event
+from conformance.cases.support.doomed_event import process_with_event, status_after
 from conformance.client.tasks import first_task
 
 SPEC = "user_event_mm_remove"
@@ -50,8 +50,7 @@ def test_killed_while_enabled(ue: UserEvents) -> None:
     task.open_data().register(ue.name() + " u32 a")
     ue.tracefs.enable(ue.name())
     task.kill()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + " # Used by ftrace\n"
+    assert status_after(ue, passing) == ue.name() + " # Used by ftrace\n"
     ue.tracefs.disable(ue.name())
     assert ue.tracefs.status(eventually=True) == ""
 
@@ -64,8 +63,7 @@ def test_killed_beside_its_child(ue: UserEvents) -> None:
     word = parent.open_data().register(ue.name(), bit=9).word
     copy = parent.fork_task().word_at(word.address, value=None)
     parent.kill()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert status_after(ue, passing) == ue.name() + "\n"
     ue.tracefs.enable(ue.name())
     assert copy.wait() == 0x200
 

@@ -2,7 +2,7 @@
 
 from conformance import ops
 from conformance.cases.case import UserEvents, doc, surface, variants
-from conformance.cases.support.doomed_event import process_with_event
+from conformance.cases.support.doomed_event import process_with_event, status_after
 from conformance.client.data_file import DataFile
 from conformance.client.process import Process
 from conformance.client.tasks import first_task
@@ -10,6 +10,7 @@ from conformance.client.tracefs import DATA
 from conformance.ops import Observation, tasks
 
 DOC = "Registering: write_index is unique to the descriptor; silent about passing descriptors"
+LIMITS = "Registering: an ioctl of user_events_data; silent about limits of descriptors"
 case = surface("tasks", doc=DOC, level="behaviour", tier="full")
 
 NEAR, FAR = 40, 41
@@ -86,8 +87,7 @@ def test_passed_holds(ue: UserEvents, closed: bool) -> None:
         sender.open_data().unregister(event.word)
     else:
         sender.exit()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert status_after(ue, passing) == ue.name() + "\n"
     received.close()
     assert ue.tracefs.status(eventually=True) == ""
 
@@ -100,8 +100,7 @@ def test_passed_in_flight(ue: UserEvents) -> None:
     sender, receiver = connected(ue)
     send(ue.event(of=sender).data)
     sender.exit()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert status_after(ue, passing) == ue.name() + "\n"
     assert receive(receiver).register(ue.name("b")).index == 1
 
 
@@ -114,8 +113,7 @@ def test_passed_to_nobody(ue: UserEvents) -> None:
     sender.run(ops.Close(sender.actor, FAR))
     send(ue.event(of=sender).data)
     sender.exit()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert status_after(ue, passing) == ue.name() + "\n"
     receiver.run(ops.Close(receiver.actor, FAR))
     assert ue.tracefs.status(eventually=True) == ""
 
@@ -135,8 +133,7 @@ def test_passed_to_the_unprivileged(ue: UserEvents) -> None:
     assert received.write_event(0, b"\x08\0\0\0").value == 8
 
 
-@case(spec="fs/file.c:alloc_fd", level="detail")
-@doc("Registering: an ioctl of user_events_data; silent about limits of descriptors")
+@case(spec="fs/file.c:alloc_fd", doc=LIMITS, level="detail")
 @variants({"data": DATA, "missing": "/sys/kernel/tracing/none"})
 def test_no_descriptor_left(ue: UserEvents, path: str) -> None:
     """Opening with a full descriptor table is EMFILE, before the path is resolved."""
@@ -150,8 +147,7 @@ def test_no_descriptor_left(ue: UserEvents, path: str) -> None:
     assert task.open_data().register(ue.name()).errno == ""
 
 
-@case(spec="user_events_ioctl_reg", profiles="6.4..", needs="empty_payload")
-@doc("Registering: an ioctl of user_events_data; silent about limits of descriptors")
+@case(spec="user_events_ioctl_reg", doc=LIMITS, profiles="6.4..", needs="empty_payload")
 def test_no_room_needed(ue: UserEvents) -> None:
     """Registering works with a full descriptor table: it needs no descriptor."""
     task = first_task(ue)

@@ -1,12 +1,13 @@
 """execve(2): registrations end; inherited descriptors keep their events and indices."""
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
-from conformance.cases.support.doomed_event import process_with_event
+from conformance.cases.support.doomed_event import process_with_event, status_after
 from conformance.client.tasks import first_task
 from conformance.ops import View
 from conformance.ops.tasks import CLONE_FILES, CLONE_VM
 
 DOC = "Unregistering: execve() unregisters; silent about threads and other processes"
+EXECVE = "Registering: write_index is unique to the descriptor; silent about execve()"
 case = surface("tasks", doc=DOC, level="behaviour", profiles="6.4..", tier="full")
 
 
@@ -52,14 +53,12 @@ def test_exec_releases(ue: UserEvents, kept: bool) -> None:
     if kept:
         task.keep_over_exec(data)
     task.execute()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == (ue.name() + "\n" if kept else "")
+    assert status_after(ue, passing) == (ue.name() + "\n" if kept else "")
     assert data.close().errno == ("" if kept else "EBADF")
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(spec="include/linux/user_events.h:user_events_execve", profiles="5.18..")
-@doc("Registering: write_index is unique to the descriptor; silent about execve()")
+@case(spec="include/linux/user_events.h:user_events_execve", doc=EXECVE, profiles="5.18..")
 @variants("task", "vfork", "thread")
 def test_exec_keeps_the_index(ue: UserEvents, kind: str) -> None:
     """A new program writes with the indices of an inherited descriptor, and continues them."""
@@ -108,8 +107,7 @@ def test_exec_ends_threads(ue: UserEvents, by_thread: bool) -> None:
     leader.open_data().register(ue.name("leader"), bit=0)
     older.open_data().register(ue.name("thread"), bit=1)
     (older if by_thread else leader).execute()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ""
+    assert status_after(ue, passing) == ""
 
 
 @case(spec="fs/exec.c:de_thread", level="detail")
@@ -138,8 +136,7 @@ def test_exec_beside_shared_memory(ue: UserEvents) -> None:
     other = task.make(CLONE_VM)
     event.data.of(other).close()
     task.execute()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert status_after(ue, passing) == ue.name() + "\n"
     ue.tracefs.enable(ue.name())
     assert other.load_number(event.word.address, 4) == 4
     assert other.open_data().unregister(event.word.address, bit=2).value == 0
@@ -176,8 +173,7 @@ def test_exec_leaves_the_bit(ue: UserEvents) -> None:
     assert parent.load_number(shared, 4) == 32
 
 
-@case(spec="fs/exec.c:begin_new_exec", level="detail", profiles="5.18..")
-@doc("Registering: write_index is unique to the descriptor; silent about execve()")
+@case(spec="fs/exec.c:begin_new_exec", doc=EXECVE, level="detail", profiles="5.18..")
 @variants({"memory": CLONE_VM | CLONE_FILES, "descriptors_alone": CLONE_FILES})
 def test_exec_beside_shared_descriptors(ue: UserEvents, flags: int) -> None:
     """execve closes descriptors in a copy of the table: a process that shared it keeps them."""

@@ -4,11 +4,12 @@ With a known bug a task that is older than the first registration has a list of 
 """
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
-from conformance.cases.support.doomed_event import process_with_event
+from conformance.cases.support.doomed_event import process_with_event, status_after
 from conformance.client.tasks import first_task
 from conformance.ops.tasks import CLONE_FILES, CLONE_SIGHAND, CLONE_VM, THREAD
 
 DOC = "Registering: speaks of processes; silent about threads and shared memory"
+THREADS = "Registering: write_index is unique to the descriptor; silent about threads"
 case = surface("tasks", doc=DOC, level="behaviour", profiles="6.4..", tier="full")
 
 
@@ -91,8 +92,7 @@ def test_older_leader_ends(ue: UserEvents) -> None:
     lost = leader.open_data().register(ue.name("lost"), bit=0).word
     kept = older.open_data().register(ue.name("kept"), bit=1).word
     leader.end()
-    ue.tracefs.enable(ue.name("lost"))
-    ue.tracefs.enable(ue.name("kept"))
+    ue.enable("lost", "kept")
     assert older.load_number(lost.address, 4) == ue.bug(
         "registration-of-a-thread", fixed=1, present=0
     )
@@ -200,8 +200,7 @@ def test_last_thread_ends(ue: UserEvents) -> None:
     one, two = leader.thread(), leader.thread()
     leader.end()
     two.end()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert status_after(ue, passing) == ue.name() + "\n"
     one.end()
     assert ue.tracefs.status(eventually=True) == ""
 
@@ -221,8 +220,7 @@ def test_sharer_alone(ue: UserEvents) -> None:
     assert leader.open_data().unregister(word.address, bit=1).errno == ("ENOENT" if ends else "")
 
 
-@case(spec="user_events_release", profiles="5.18..")
-@doc("Registering: write_index is unique to the descriptor; silent about threads")
+@case(spec="user_events_release", doc=THREADS, profiles="5.18..")
 def test_thread_closes(ue: UserEvents) -> None:
     """A thread closes its process's descriptor; a task that shares only memory closes its own."""
     leader = first_task(ue)
@@ -237,8 +235,7 @@ def test_thread_closes(ue: UserEvents) -> None:
     assert other.of(neighbour).register(ue.name("d")).index == 1
 
 
-@case(spec="user_events_ref_add", profiles="5.18..")
-@doc("Registering: write_index is unique to the descriptor; silent about threads")
+@case(spec="user_events_ref_add", doc=THREADS, profiles="5.18..")
 def test_thread_uses_the_index(ue: UserEvents) -> None:
     """A thread, older or later, writes with the leader's index."""
     leader = first_task(ue)

@@ -4,7 +4,7 @@ With a known bug it has a list of its own if its parent had not registered.
 """
 
 from conformance.cases.case import UserEvents, doc, surface, variants
-from conformance.cases.support.doomed_event import process_with_event
+from conformance.cases.support.doomed_event import process_with_event, status_after
 from conformance.client.tasks import first_task
 from conformance.ops.tasks import CLONE_VFORK
 
@@ -84,8 +84,7 @@ def test_vfork_child_holds_nothing(ue: UserEvents, executes: bool) -> None:
         assert child.execute().errno == ""
     else:
         child.exit()
-    parent.exit()
-    assert ue.tracefs.status(eventually=True) == ""
+    assert status_after(ue, parent) == ""
 
 
 @case(spec="user_event_mm_remove", needs="auto_delete", bug="registration-of-a-thread")
@@ -147,13 +146,11 @@ def test_vfork_parent_killed(ue: UserEvents) -> None:
     child = parent.vfork()
     event.data.of(child).close()
     parent.kill()
-    passing.exit()
-    assert ue.tracefs.status(eventually=True) == ue.name() + "\n"
+    assert status_after(ue, passing) == ue.name() + "\n"
     ue.tracefs.enable(ue.name())
     assert child.load_number(event.word.address, 4) == 16
     ue.tracefs.disable(ue.name())
-    child.exit()
-    assert ue.tracefs.status(eventually=True) == ""
+    assert status_after(ue, child) == ""
 
 
 @case(spec="include/linux/user_events.h:user_events_fork")

@@ -12,7 +12,7 @@ from conformance.cases.support.kprobes import (
     returning,
     runs_of,
 )
-from conformance.cases.support.perf_samples import A_SAMPLE, A
+from conformance.cases.support.perf_samples import A_SAMPLE, A, with_perf, with_ring
 from conformance.cases.support.status_text import used_by
 from conformance.client.bpf import Bpf
 from conformance.client.perf import COUNTING, open_perf
@@ -31,9 +31,7 @@ case = surface("perf", level="detail", tier="full", facilities="bpf_tracing")
 @variants(0, 1)
 def test_bpf_never_runs(ue: UserEvents, answer: int) -> None:
     """A program cannot be attached to a user event, or it never runs and has no effect."""
-    event = ue.event("u32 a")
-    perf = open_perf(ue.process, ue.name())
-    ring = perf.map()
+    event, perf, ring = with_ring(ue)
     program, counts = load_counting(Bpf(ue.process), TRACEPOINT, answer=answer)
     assert program.errno == ""
     attached = perf.set_program(program.slot)
@@ -65,8 +63,7 @@ def test_bpf_twice(ue: UserEvents) -> None:
     """A program is attached to a user event once, and a perf event has one: then EEXIST."""
     attached = ue.bug("bpf-never-runs", fixed="EINVAL", present="")
     refused = ue.bug("bpf-never-runs", fixed="EINVAL", present="EEXIST")
-    event = ue.event("u32 a")
-    first = open_perf(ue.process, ue.name(), COUNTING)
+    event, first = with_perf(ue, attr=COUNTING)
     second = open_perf(ue.process, ue.name(), COUNTING)
     program, counts = load_counting(Bpf(ue.process), TRACEPOINT)
     another = Bpf(ue.process).load(returning(0), TRACEPOINT)
@@ -102,9 +99,7 @@ def test_bpf_and_status(ue: UserEvents) -> None:
 @spec("trace_events_user.c:user_event_reg, which leaves perf's requests alone")
 def test_bpf_without_sink(ue: UserEvents) -> None:
     """A kernel whose user events lack perf accepts programs, counts nothing and runs none."""
-    event = ue.event("u32 a")
-    perf = open_perf(ue.process, ue.name())
-    ring = perf.map()
+    event, perf, ring = with_ring(ue)
     program, counts = load_counting(Bpf(ue.process), TRACEPOINT)
     attached = perf.set_program(program.slot)
     assert attached.errno == ue.bug("bpf-never-runs", fixed="EINVAL", present="")

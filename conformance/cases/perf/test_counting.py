@@ -3,21 +3,20 @@
 import mmap
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
-from conformance.cases.support.perf_samples import A_SAMPLE, B_SAMPLE, A
+from conformance.cases.support.perf_samples import A_SAMPLE, B_SAMPLE, A, with_perf, with_ring
 from conformance.client.addresses import PAGE
 from conformance.client.perf import COUNTING, PerfAttr, open_perf
 
 SPEC = "kernel/events/core.c"
 DOC = "include/uapi/linux/perf_event.h@v6.12"
+MMAP_PAGE = "include/uapi/linux/perf_event.h@v6.12:perf_event_mmap_page"
 case = surface("perf", SPEC, DOC, level="detail", needs="perf_sink", tier="full", facilities="perf")
 
 
 @case(spec="_perf_event_enable", doc="disabled, PERF_EVENT_IOC_ENABLE and _DISABLE")
 def test_enabled_later(ue: UserEvents) -> None:
     """A perf event counts from enable to disable; writes before and after succeed uncounted."""
-    event = ue.event("u32 a")
-    perf = open_perf(ue.process, ue.name(), PerfAttr(disabled=True))
-    ring = perf.map()
+    event, perf, ring = with_ring(ue, attr=PerfAttr(disabled=True))
     # perf has the event enabled, so it is not EBADF, though the record is dropped.
     assert event.write(A).value == 8
     assert perf.enable().value == 0
@@ -32,8 +31,7 @@ def test_enabled_later(ue: UserEvents) -> None:
 @doc("read(2) gives the number in 8 bytes; PERF_EVENT_IOC_RESET makes it 0")
 def test_count(ue: UserEvents) -> None:
     """read(2) returns the count in 8 bytes, ENOSPC for a smaller buffer; RESET sets it to 0."""
-    event = ue.event("u32 a")
-    perf = open_perf(ue.process, ue.name(), COUNTING)
+    event, perf = with_perf(ue, attr=COUNTING)
     assert perf.read().data == bytes(8)
     for _ in range(3):
         event.write(A)
@@ -56,15 +54,14 @@ def test_unknown_ioctl(ue: UserEvents, number: int) -> None:
 @case(spec="perf_tp_event_match", doc="exclude_kernel: nothing that happens in the kernel")
 def test_exclude_kernel(ue: UserEvents) -> None:
     """A write counts as kernel mode: an event with exclude_kernel enables and counts none."""
-    event = ue.event("u32 a")
-    perf = open_perf(ue.process, ue.name(), PerfAttr(exclude_kernel=True))
+    event, perf = with_perf(ue, attr=PerfAttr(exclude_kernel=True))
     assert event.write(A).value == 8
     assert perf.count == 0
 
 
 @case(level="behaviour", needs="perf_sink dynamic_fields_validated", tier="quick")
 @spec("trace_events_user.c:user_event_perf")
-@doc("user_events.rst@v6.12: Writing Data: silent about tools that follow one process")
+@doc("@v6.12: Writing Data: silent about tools that follow one process")
 def test_other_process(ue: UserEvents) -> None:
     """perf follows its own process: records of others are neither counted nor validated."""
     event = ue.event("__rel_loc char[] s")
@@ -118,9 +115,7 @@ def test_processor(ue: UserEvents, pid: int, count: int) -> None:
 @doc("include/uapi/linux/perf_event.h@v6.12:PERF_RECORD_LOST")
 def test_lost(ue: UserEvents) -> None:
     """A sample that finds no room is lost; the next that fits is preceded by the number lost."""
-    event = ue.event("u32 a")
-    perf = open_perf(ue.process, ue.name())
-    ring = perf.map()
+    event, perf, ring = with_ring(ue)
     # 8 of header, 4 of size, 8 of common fields, 2004 of payload: only two fit.
     long = b"\xee" * 2004
     assert [event.write(long).value for _ in range(5)] == [2008] * 5
@@ -140,18 +135,15 @@ def test_lost(ue: UserEvents) -> None:
 @variants((4068, 4088), (4076, 0))
 def test_lost_exactly_full(ue: UserEvents, length: int, head: int) -> None:
     """A ring is never filled to its last byte: a sample of exactly that size is lost."""
-    event = ue.event("u32 a")
-    ring = open_perf(ue.process, ue.name()).map()
+    event, _, ring = with_ring(ue)
     assert event.write(bytes(length)).ok
     assert ring.lines()[0] == f"head {head} tail 0"
 
 
-@case(spec="kernel/events/ring_buffer.c:__perf_output_begin")
-@doc("include/uapi/linux/perf_event.h@v6.12:perf_event_mmap_page")
+@case(spec="kernel/events/ring_buffer.c:__perf_output_begin", doc=MMAP_PAGE)
 def test_wraps(ue: UserEvents) -> None:
     """A ring that is consumed wraps, even within a sample; data_head only grows."""
-    event = ue.event("u32 a")
-    ring = open_perf(ue.process, ue.name()).map()
+    event, _, ring = with_ring(ue)
     event.write(bytes(4060))
     ring.set_tail(4080)
     event.write(b"1234567890ab")
@@ -178,23 +170,20 @@ def test_overwrites(ue: UserEvents) -> None:
     assert ue.process.load(ring.address + PAGE + 1976, 12).data == written
 
 
-@case(spec="kernel/events/ring_buffer.c:rb_alloc")
-@doc("include/uapi/linux/perf_event.h@v6.12:perf_event_mmap_page")
+@case(spec="kernel/events/ring_buffer.c:rb_alloc", doc=MMAP_PAGE)
 def test_no_records_page(ue: UserEvents) -> None:
     """A ring without data pages takes no samples, and the event still counts."""
-    event = ue.event("u32 a")
-    perf = open_perf(ue.process, ue.name())
+    event, perf = with_perf(ue)
     ring = perf.map(1)
     assert event.write(A).value == 8
     assert ue.process.load(ring.address + 1024, 8).data == bytes(8)
     assert perf.count == 1
 
 
-@case(spec="perf_output_begin", doc="include/uapi/linux/perf_event.h@v6.12:perf_event_mmap_page")
+@case(spec="perf_output_begin", doc=MMAP_PAGE)
 def test_mapped_later(ue: UserEvents) -> None:
     """Writes before the ring was mapped are counted, and not found in it."""
-    event = ue.event("u32 a")
-    perf = open_perf(ue.process, ue.name())
+    event, perf = with_perf(ue)
     event.write(A)
     ring = perf.map()
     event.write(b"\x42\0\0\0")

@@ -22,19 +22,26 @@ def registered(ue: UserEvents) -> tuple[DataFile, Registration]:
     return data, data.register(ue.name() + " u32 a")
 
 
-def listening_state(ue: UserEvents, event: Registration) -> Callable[[], int]:
-    """The enable state that the program sees: a status byte, a status bit, or its word's bit."""
+def registered_state(ue: UserEvents) -> Callable[[], int]:
+    """The enable state of an event as its program sees it: a status byte or bit, or the word."""
+    _, event = registered(ue)
     if not ue.profile.has("status_page"):
         return lambda: event.word.value
     page = map_page(ue.process)
     return lambda: page.shows(event.place)
 
 
+def attach_noticed(ue: UserEvents) -> None:
+    """Attach the foreign probe, and let ftrace attach and detach: user_events then notices it."""
+    ue.tracefs.attach_probe(ue.name())
+    ue.tracefs.enable(ue.name())
+    ue.tracefs.disable(ue.name())
+
+
 @case(spec="user_event_reg", level="detail")
 def test_unnoticed(ue: UserEvents) -> None:
     """Attaching a foreign probe does not set the enable word."""
-    _, event = registered(ue)
-    state = listening_state(ue, event)
+    state = registered_state(ue)
     assert ue.tracefs.attach_probe(ue.name()).errno == ""
     assert state() == 0
     assert ue.tracefs.status() == ue.status_line(1, ue.name())
@@ -43,8 +50,7 @@ def test_unnoticed(ue: UserEvents) -> None:
 @case(spec="user_event_reg")
 def test_beside_ftrace(ue: UserEvents) -> None:
     """When ftrace attaches, the foreign probe is noticed: the status names both."""
-    _, event = registered(ue)
-    state = listening_state(ue, event)
+    state = registered_state(ue)
     ue.tracefs.attach_probe(ue.name())
     ue.tracefs.enable(ue.name())
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace other")
@@ -54,11 +60,8 @@ def test_beside_ftrace(ue: UserEvents) -> None:
 @case(spec="user_event_reg")
 def test_alone(ue: UserEvents) -> None:
     """When ftrace detaches, the foreign probe stays and the enable word stays set."""
-    _, event = registered(ue)
-    state = listening_state(ue, event)
-    ue.tracefs.attach_probe(ue.name())
-    ue.tracefs.enable(ue.name())
-    ue.tracefs.disable(ue.name())
+    state = registered_state(ue)
+    attach_noticed(ue)
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "other")
     assert state() == (0x80 if ue.profile.generation == "byte-status" else 1)
 
@@ -66,8 +69,7 @@ def test_alone(ue: UserEvents) -> None:
 @case(spec="user_event_reg", level="detail", tier="full")
 def test_behind_ftrace(ue: UserEvents) -> None:
     """A foreign probe added to an enabled event is noticed at the next change, not before."""
-    _, event = registered(ue)
-    state = listening_state(ue, event)
+    state = registered_state(ue)
     ue.tracefs.enable(ue.name())
     ue.tracefs.attach_probe(ue.name())
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "ftrace")
@@ -79,11 +81,8 @@ def test_behind_ftrace(ue: UserEvents) -> None:
 @case(spec="user_event_reg", level="detail")
 def test_gone(ue: UserEvents) -> None:
     """Detaching a foreign probe is noticed only when ftrace attaches and detaches."""
-    _, event = registered(ue)
-    state = listening_state(ue, event)
-    ue.tracefs.attach_probe(ue.name())
-    ue.tracefs.enable(ue.name())
-    ue.tracefs.disable(ue.name())
+    state = registered_state(ue)
+    attach_noticed(ue)
     assert ue.tracefs.detach_probe().errno == ""
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "other")
     assert state() == (0x80 if ue.profile.generation == "byte-status" else 1)
@@ -97,9 +96,7 @@ def test_gone(ue: UserEvents) -> None:
 def test_set_at_registration(ue: UserEvents) -> None:
     """A word registered while a foreign probe is known has its bit set at once."""
     data, _ = registered(ue)
-    ue.tracefs.attach_probe(ue.name())
-    ue.tracefs.enable(ue.name())
-    ue.tracefs.disable(ue.name())
+    attach_noticed(ue)
     assert data.register(ue.name() + " u32 a", word=ue.process.word(), bit=3).word.value == 8
 
 
@@ -142,9 +139,7 @@ def test_write_without_payload(ue: UserEvents) -> None:
 def test_holds_nothing(ue: UserEvents) -> None:
     """A foreign probe holds no reference: an event that is used only by it can be deleted."""
     ue.tracefs.command(f"u:{ue.name()} u32 a\n")
-    ue.tracefs.attach_probe(ue.name())
-    ue.tracefs.enable(ue.name())
-    ue.tracefs.disable(ue.name())
+    attach_noticed(ue)
     assert ue.tracefs.status() == ue.status_line(1, ue.name(), "other")
     assert ue.open_data().delete(ue.name()).value == 0
     assert ue.tracefs.status() == ""

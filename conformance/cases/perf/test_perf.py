@@ -1,6 +1,7 @@
 """perf as a tracer: enable words, status, and references."""
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
+from conformance.cases.support.perf_samples import with_ring
 from conformance.cases.support.status_page import map_page
 from conformance.cases.support.status_text import used_by, whole_status
 from conformance.client.perf import COUNTING, PerfAttr, open_perf
@@ -30,7 +31,7 @@ def test_enable_word(ue: UserEvents, attr: PerfAttr) -> None:
 
 
 @case(spec="update_reg_page_for", level="contract", profiles="5.18..6.3", tier="quick")
-@doc("user_events.rst@v5.19 and @v6.1: Status: EVENT_STATUS_PERF is bit 1 of the byte;")
+@doc("@v5.19 and @v6.1: Status: EVENT_STATUS_PERF is bit 1 of the byte;")
 @doc("since 6.1 one bit is set if anything is attached")
 @variants({"sampling": PerfAttr(), "counting": COUNTING, "disabled": STOPPED})
 def test_status_page(ue: UserEvents, attr: PerfAttr) -> None:
@@ -101,9 +102,7 @@ def test_exit(ue: UserEvents) -> None:
 @doc("Status: silent about perf's rings")
 def test_ring_outlives_descriptor(ue: UserEvents) -> None:
     """After close, a mapped ring keeps the perf event, and it is still filled."""
-    event = ue.event("u32 a")
-    perf = open_perf(ue.process, ue.name())
-    ring = perf.map()
+    event, perf, ring = with_ring(ue)
     perf.close()
     assert used_by(ue) == "perf"
     assert event.write(b"\x41\0\0\0").value == 8

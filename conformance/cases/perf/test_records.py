@@ -1,7 +1,7 @@
 """perf samples of user events, byte by byte."""
 
 from conformance.cases.case import UserEvents, doc, surface, variants
-from conformance.cases.support.perf_samples import A_SAMPLE, B_SAMPLE, A, without_raw
+from conformance.cases.support.perf_samples import A_SAMPLE, B_SAMPLE, A, with_ring, without_raw
 from conformance.client.perf import IP, PERIOD, RAW, TID, PerfAttr, open_perf
 
 SPEC = "user_event_perf"
@@ -13,9 +13,7 @@ case = surface("perf", SPEC, DOC, level="behaviour", needs="perf_sink", faciliti
 @doc("Overview, Writing Data: the payload can be viewed by perf, the write index is not emitted")
 def test_record(ue: UserEvents) -> None:
     """A write with only perf enabled is counted and sampled, without its index."""
-    event = ue.event("u32 a")
-    perf = open_perf(ue.process, ue.name())
-    ring = perf.map()
+    event, perf, ring = with_ring(ue)
     assert event.write(A).value == 8
     # The first commit has no perf support: the event stays disabled.
     lines = ["head 24 tail 0", A_SAMPLE]
@@ -56,8 +54,7 @@ def test_record(ue: UserEvents) -> None:
 )
 def test_raw(ue: UserEvents, fields: str, payload: bytes, returned: int, sample: str) -> None:
     """A raw sample is 8 common bytes and the payload, padded to a multiple of 8."""
-    event = ue.event(fields)
-    ring = open_perf(ue.process, ue.name()).map()
+    event, _, ring = with_ring(ue, fields)
     assert event.write(payload).value == returned
     assert ring.records() == [f"SAMPLE misc 1 {sample}"]
 
@@ -65,8 +62,7 @@ def test_raw(ue: UserEvents, fields: str, payload: bytes, returned: int, sample:
 @case(doc="Writing Data: silent about events without payload")
 def test_raw_no_fields(ue: UserEvents) -> None:
     """A record without payload is common bytes and padding; before 6.4 its copy failed."""
-    event = ue.event()
-    ring = open_perf(ue.process, ue.name()).map()
+    event, _, ring = with_ring(ue, "")
     assert event.write().errno == ue.dated("empty_payload", since="", before="EFAULT")
     sample = ["SAMPLE misc 1 size 24 raw 12: 00 00 00 00"]
     assert ring.records() == ue.dated("empty_payload", since=sample, before=[])
@@ -100,8 +96,7 @@ def test_raw_in_pieces(ue: UserEvents) -> None:
 )
 def test_sample_type(ue: UserEvents, sample_type: int, sample: str) -> None:
     """A sample has the requested members, and common_pid is that of the writing thread."""
-    event = ue.event("u32 a")
-    ring = open_perf(ue.process, ue.name(), PerfAttr(sample_type=sample_type)).map()
+    event, _, ring = with_ring(ue, attr=PerfAttr(sample_type=sample_type))
     event.write(A)
     if sample_type & RAW or ue.profile.has("raw_data_if_asked"):
         assert ring.records() == [f"SAMPLE misc 1 {sample}"]
@@ -115,9 +110,7 @@ def test_sample_type(ue: UserEvents, sample_type: int, sample: str) -> None:
 @variants(("3", 3, RAW, 2), ("0", 0, RAW, 0), ("8", 8, RAW, 0), ("shown.3", 3, PERIOD, 7))
 def test_period(ue: UserEvents, period: int, sample_type: int, samples: int) -> None:
     """Of 7 records every third is sampled, all if samples carry their period; all are counted."""
-    event = ue.event("u32 a")
-    perf = open_perf(ue.process, ue.name(), PerfAttr(period=period, sample_type=sample_type))
-    ring = perf.map()
+    event, perf, ring = with_ring(ue, attr=PerfAttr(period=period, sample_type=sample_type))
     for number in range(7):
         event.write(bytes([number, 0, 0, 0]))
     third = [

@@ -1,7 +1,7 @@
 """Records that perf does not get: filters, invalid payloads, and the result of the write."""
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
-from conformance.cases.support.perf_samples import A, without_raw
+from conformance.cases.support.perf_samples import A, with_perf, with_ring, without_raw
 from conformance.client.addresses import PAGE
 from conformance.client.perf import PERIOD, PerfAttr, open_perf
 
@@ -19,9 +19,7 @@ case = surface("perf", spec=SPEC, level="detail", needs="perf_sink", facilities=
 )
 def test_invalid(ue: UserEvents, fields: str, payload: bytes) -> None:
     """With only perf, dynamic data out of bounds or without NUL is EFAULT and not counted."""
-    event = ue.event(fields)
-    perf = open_perf(ue.process, ue.name())
-    ring = perf.map()
+    event, perf, ring = with_ring(ue, fields)
     assert event.write(payload).errno == "EFAULT"
     assert ring.lines() == ["head 0 tail 0"]
     assert perf.count == 0
@@ -51,8 +49,7 @@ def test_unreadable(ue: UserEvents, readable: int) -> None:
 @doc("Writing Data: for an int payload the data have to be 8 bytes, index and payload")
 def test_short(ue: UserEvents) -> None:
     """A payload shorter than the fields is EINVAL, and reaches neither perf nor ftrace."""
-    event = ue.event("u32 a")
-    perf = open_perf(ue.process, ue.name())
+    event, perf = with_perf(ue)
     assert event.write(b"\x41\0\0").errno == "EINVAL"
     assert perf.count == 0
 
@@ -62,8 +59,7 @@ def test_short(ue: UserEvents) -> None:
 @variants((8184, 0, 8208), (4065, 0, 4088), (4064, 1, 4088))
 def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
     """perf takes payloads of 8184 bytes, ftrace drops those over 4064; both silently."""
-    event = ue.event("u32 a")
-    perf = open_perf(ue.process, ue.name())
+    event, perf = with_perf(ue)
     ring = perf.map(5)
     ue.tracefs.enable(ue.name())
     assert event.write(A + b"\xee" * (length - 4)).value == 4 + length
@@ -86,8 +82,7 @@ def test_longest(ue: UserEvents, length: int, traced: int, size: int) -> None:
 @doc("Writing Data: silent about the longest payload")
 def test_too_long(ue: UserEvents) -> None:
     """perf drops a payload of 8185 bytes silently, and takes the next record."""
-    event = ue.event("u32 a")
-    perf = open_perf(ue.process, ue.name())
+    event, perf = with_perf(ue)
     assert event.write(A + b"\xee" * 8181).value == 8189
     assert perf.count == 0
     assert event.write(A).value == 8
@@ -135,9 +130,7 @@ def test_dropped_by_perf(ue: UserEvents) -> None:
 )
 def test_filter(ue: UserEvents, text: str, count: int) -> None:
     """With a numeric filter only records that match are sampled and counted."""
-    event = ue.event("u32 a; s16 b")
-    perf = open_perf(ue.process, ue.name(), PerfAttr(sample_type=PERIOD))
-    ring = perf.map()
+    event, perf, ring = with_ring(ue, "u32 a; s16 b", PerfAttr(sample_type=PERIOD))
     assert perf.set_filter(text).value == 0
     for payload in (b"\x41\0\0\0\0\0", b"\x42\0\0\0\xff\xff", b"\x43\0\0\0\1\0"):
         assert event.write(payload).value == 10
@@ -154,8 +147,7 @@ def test_filter(ue: UserEvents, text: str, count: int) -> None:
 )
 def test_filter_string(ue: UserEvents, fields: str, payloads: list[bytes]) -> None:
     """Strings can be filtered since 6.4; before, no field is typed as a string: EINVAL."""
-    event = ue.event(fields)
-    perf = open_perf(ue.process, ue.name())
+    event, perf = with_perf(ue, fields)
     errno = ue.dated("remote_enable", since="", before="EINVAL")
     assert perf.set_filter('s == "ho"').errno == errno
     for payload in payloads:
@@ -166,8 +158,7 @@ def test_filter_string(ue: UserEvents, fields: str, payloads: list[bytes]) -> No
 @case(spec="ftrace_profile_set_filter", doc="events.rst@v6.12: Event filtering", tier="full")
 def test_filter_refused(ue: UserEvents) -> None:
     """A filter on an unknown field is EINVAL, one at a bad address EFAULT, a second one EEXIST."""
-    event = ue.event("u32 a")
-    perf = open_perf(ue.process, ue.name())
+    event, perf = with_perf(ue)
     assert perf.set_filter("b == 1").errno == "EINVAL"
     assert perf.set_filter('a == "x"').errno == "EINVAL"
     assert perf.ioctl(0x40082406, 0).errno == "EFAULT"

@@ -99,8 +99,8 @@ def test_delete_needs(ue: UserEvents, way: str, capability: tuple[str, ...], err
 
 
 @case(level="behaviour", isolation="global")
-@spec("trace_events_user.c:user_event_free; trace_dynevent.c:dyn_events_release_all")
 @doc("Deleting: deleting an event that persists requires CAP_PERFMON; silent about truncation")
+@spec("user_event_free; trace_dynevent.c:dyn_events_release_all")
 @variants(("nothing", (), "EPERM"), ("perfmon", ("PERFMON",), ""))
 def test_truncation_needs(ue: UserEvents, capability: tuple[str, ...], errno: str) -> None:
     """Truncating dynamic_events needs the same capability as deleting events one by one."""

@@ -3,17 +3,33 @@
 import os
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
-from conformance.cases.support.lockdown import LOCKDOWN, lock_down, lockdown_administrator
 from conformance.cases.support.tracefs_permissions import USER, open_to_users, try_open
 from conformance.client.credentials import Credentials
 from conformance.client.files import File
 from conformance.client.perf import REGS, PerfAttr, open_perf, open_raw
+from conformance.client.process import Process
 from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, STATUS, TRACE, TRACING_ON
+from conformance.ops.credentials import CLONE_NEWNS
 
 DOC = "nothing is said of lockdown"
 case = surface("rights", doc=DOC, level="detail", tier="full", isolation="fatal")
 
+SECURITY = "/sys/kernel/security"
+LOCKDOWN = f"{SECURITY}/lockdown"
 LEVELS = {"confidentiality": ("confidentiality", "EPERM"), "integrity": ("integrity", "")}
+
+
+def lockdown_administrator(process: Process) -> Credentials:
+    """A process that sees securityfs, in a mount namespace of its own."""
+    root = Credentials(process)
+    root.unshare(CLONE_NEWNS)
+    root.mount("securityfs", SECURITY)
+    return root
+
+
+def lock_down(process: Process, level: str) -> None:
+    """Lock the kernel down, until the next boot."""
+    lockdown_administrator(process).write(LOCKDOWN, f"{level}\n")
 
 
 @case(spec="trace.c:tracing_check_open_get_tr; trace_dynevent.c:dyn_event_open")

@@ -105,8 +105,7 @@ def test_ordinary_user_removes(ue: UserEvents) -> None:
 
 
 @case(profiles="5.18..6.3", needs="events_made_as_root", without="auto_delete persist", tier="full")
-@doc("user_events.rst@v6.1: Deleting: an ioctl of user_events_data;")
-@doc("silent about the rights that it needs")
+@doc("@v6.1: Deleting: an ioctl of user_events_data; silent about the rights that it needs")
 @spec("user_event_set_call_visible, delete_user_event")
 def test_ordinary_user_deletes(ue: UserEvents) -> None:
     """Before auto-delete, an unprivileged user could delete any unreferenced event."""

@@ -10,6 +10,7 @@ from conformance.client.tracefs import DATA, DYNAMIC_EVENTS, ROOT, STATUS, TRACI
 from conformance.ops.credentials import CLONE_NEWNS, CLONE_NEWUSER, Capability
 
 DOC = "Overview: the files are in tracefs, mounted at any path; silent about kinds of mounts"
+BIND_MOUNTS = "Overview: the files may be mounted at different paths; silent about bind mounts"
 case = surface("rights", spec="current_user_event_group", doc=DOC, level="detail", tier="full")
 
 # A mount point for the program's own file system, present in every guest.
@@ -24,8 +25,7 @@ def own_mounts(ue: UserEvents) -> Credentials:
     return root
 
 
-@case(level="behaviour", tier="quick")
-@doc("Overview: the files may be mounted at different paths; silent about bind mounts")
+@case(doc=BIND_MOUNTS, level="behaviour", tier="quick")
 def test_data_file_alone(ue: UserEvents) -> None:
     """A program works with only the data file bind-mounted elsewhere."""
     root = own_mounts(ue)
@@ -41,8 +41,7 @@ def test_data_file_alone(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=(5)", dump="05")]
 
 
-@case(spec="fs/namei.c:may_lookup, generic_permission", isolation="global")
-@doc("Overview: the files may be mounted at different paths; silent about bind mounts")
+@case(spec="fs/namei.c:may_lookup, generic_permission", doc=BIND_MOUNTS, isolation="global")
 @variants(("everybody", 0o666, ""), ("as-it-is", 0o640, "EACCES"))
 def test_data_file_for_users(ue: UserEvents, mode: int, errno: str) -> None:
     """A user who sees only the bind-mounted file needs its mode, and no access to tracefs."""

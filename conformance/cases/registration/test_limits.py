@@ -43,7 +43,7 @@ def test_accepted(ue: UserEvents, text: str, errno: str, shown: str) -> None:
     assert ue.tracefs.read(MAXIMUM).text == shown
 
 
-@case(spec="trace_events_user.c:max_user_events", profiles="5.18..6.3", tier="quick")
+@case(spec="max_user_events", profiles="5.18..6.3", tier="quick")
 def test_no_sysctl(ue: UserEvents) -> None:
     """A kernel with a status page has no kernel.user_events_max: its page is the limit."""
     assert ue.tracefs.read(MAXIMUM).errno == "ENOENT"

@@ -13,14 +13,14 @@ from conformance.cases.support.status_text import tracepoints
 from conformance.client.data_file import Word
 from conformance.client.tracefs import MULTI_SYSTEM
 
+SPEC = "user_event_set_tp_name"
+DOC = "Registering: a tracepoint is created for each unique pair of name and format"
+NEEDS = "multi_format persist arguments_matched"
+UNIQUE_ID = "Registering: the tracepoint of a format is name.unique_id, the id in hexadecimal"
+SAME_FORMAT = "Registering: processes that use the same name and format use the same tracepoint"
+SYSTEMS = "Registering: the two systems keep single-format names apart from multi-format ones"
 case = surface(
-    "multi_format",
-    spec="user_event_set_tp_name",
-    doc="Registering: a tracepoint is created for each unique pair of name and format",
-    level="behaviour",
-    profiles="6.4..",
-    needs="multi_format persist arguments_matched",
-    tier="full",
+    "multi_format", SPEC, DOC, level="behaviour", profiles="6.4..", needs=NEEDS, tier="full"
 )
 
 
@@ -29,8 +29,7 @@ def _ids(ue: UserEvents) -> list[int]:
     return sorted(int(name.rpartition(".")[2], 16) for name in tracepoints(ue))
 
 
-@case(level="contract", tier="quick")
-@doc("Registering: the tracepoint of a format is name.unique_id, the id in hexadecimal")
+@case(doc=UNIQUE_ID, level="contract", tier="quick")
 @variants(
     ("plain", "{}", "{}"),
     ("with_fields", "{} u32 a; char[20] b", "{}"),
@@ -47,8 +46,7 @@ def test_name(ue: UserEvents, definition: str, stem: str) -> None:
     assert re.fullmatch(r"(0|[1-9a-f][0-9a-f]*)\n", number)
 
 
-@case(level="contract", tier="quick")
-@doc("Registering: the tracepoint of a format is name.unique_id, the id in hexadecimal")
+@case(doc=UNIQUE_ID, level="contract", tier="quick")
 def test_ids_are_hexadecimal(ue: UserEvents) -> None:
     """The names of 16 formats in a row end in the 16 hexadecimal digits."""
     data = ue.open_data()
@@ -135,8 +133,7 @@ def test_shared_unspaced(ue: UserEvents) -> None:
     assert again.index == ue.dated("unspaced_fields_match", since=0, before=1)
 
 
-@case(spec="user_field_set_string", level="contract")
-@doc("Registering: processes that use the same name and format use the same tracepoint")
+@case(spec="user_field_set_string", doc=SAME_FORMAT, level="contract")
 def test_shared_struct(ue: UserEvents) -> None:
     """A format with a struct matches again, including the size of the struct."""
     data = ue.open_data()
@@ -155,8 +152,7 @@ def test_same_bucket(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events(whole=True) == "u:test u32 a\nu:testqw u32 a\n"
 
 
-@case(spec="find_user_event", level="contract")
-@doc("Registering: processes that use the same name and format use the same tracepoint")
+@case(spec="find_user_event", doc=SAME_FORMAT, level="contract")
 @variants(("oldest", " u32 a", 0), ("middle", " u64 a", 1), ("newest", " u8 a", 2))
 def test_found_among_several(ue: UserEvents, again: str, index: int) -> None:
     """Every format of a name matches again."""
@@ -166,8 +162,7 @@ def test_found_among_several(ue: UserEvents, again: str, index: int) -> None:
     assert data.register(ue.name() + again, flags=MULTI_FORMAT).index == index
 
 
-@case(spec="find_user_event", level="contract")
-@doc("Registering: the two systems keep single-format names apart from multi-format ones")
+@case(spec="find_user_event", doc=SYSTEMS, level="contract")
 @variants(("single_first", 0, 2), ("multi_first", 2, 0))
 def test_beside_single(ue: UserEvents, first: int, second: int) -> None:
     """A single-format and a multi-format event of one name are two, even with equal fields."""
@@ -189,8 +184,7 @@ def test_single_stays_single(ue: UserEvents) -> None:
     assert data.register(ue.name() + " u8 a", flags=MULTI_FORMAT).errno == ""
 
 
-@case(spec="find_user_event", level="contract", tier="quick")
-@doc("Registering: the two systems keep single-format names apart from multi-format ones")
+@case(spec="find_user_event", doc=SYSTEMS, level="contract", tier="quick")
 def test_name_of_a_tracepoint(ue: UserEvents) -> None:
     """The full name of a tracepoint is a free name for a single-format event."""
     data = ue.event("u32 a", flags=MULTI_FORMAT).data

@@ -8,13 +8,11 @@ from conformance.cases.support.registration import MULTI_FORMAT, PERSIST
 from conformance.cases.support.status_text import tracepoints
 from conformance.client.data_file import Word
 
+DOC = "Deleting: dynamic_events deletes one specific format"
+NEEDS = "multi_format persist arguments_matched"
+ALL_FORMATS = "Deleting: with several formats of a name, deletion of all of them is attempted"
 case = surface(
-    "multi_format",
-    doc="Deleting: dynamic_events deletes one specific format",
-    level="behaviour",
-    profiles="6.4..",
-    needs="multi_format persist arguments_matched",
-    tier="full",
+    "multi_format", doc=DOC, level="behaviour", profiles="6.4..", needs=NEEDS, tier="full"
 )
 
 
@@ -29,8 +27,7 @@ def _left_behind(ue: UserEvents, formats: Iterable[str], flags: int) -> None:
     data.close()
 
 
-@case(spec="delete_user_event", level="contract")
-@doc("Deleting: with several formats of a name, deletion of all of them is attempted")
+@case(spec="delete_user_event", doc=ALL_FORMATS, level="contract")
 @variants(("formats_alone", False), ("single_too", True))
 def test_delete_all(ue: UserEvents, single: bool) -> None:
     """DIAG_IOCSDEL deletes all formats of a name, and its single-format event as well."""
@@ -43,8 +40,7 @@ def test_delete_all(ue: UserEvents, single: bool) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(spec="delete_user_event", level="contract")
-@doc("Deleting: with several formats of a name, deletion of all of them is attempted")
+@case(spec="delete_user_event", doc=ALL_FORMATS, level="contract")
 def test_delete_many(ue: UserEvents) -> None:
     """One call deletes all of 65 formats of a name."""
     _left_behind(ue, (f" u8 f{number}" for number in range(65)), PERSIST | MULTI_FORMAT)

@@ -11,13 +11,9 @@ from conformance.cases.support.registration import PERSIST, UNKNOWN_FLAG
 from conformance.client.addresses import KERNEL_HALF, PAGE
 from conformance.client.tracefs import MAXIMUM
 
-case = surface(
-    "registration",
-    doc="Registering: nothing is said about which of two errors is reported",
-    level="detail",
-    profiles="6.4..",
-    needs="persist text_flags_refused arguments_matched",
-)
+DOC = "Registering: nothing is said about which of two errors is reported"
+NEEDS = "persist text_flags_refused arguments_matched"
+case = surface("registration", doc=DOC, level="detail", profiles="6.4..", needs=NEEDS)
 
 # In the order in which the kernel checks.
 ORDER = (

@@ -14,11 +14,12 @@ from conformance.cases.support.registration import (
 from conformance.client.addresses import KERNEL_HALF, PROT_NONE
 
 DOC = "Registering: name_args points to the name and arguments of the event"
+SIZES = "Registering: size must be that of struct user_reg; silent about other sizes"
+UNREADABLE = "Registering: name_args points to a string; silent about memory that cannot be read"
 case = surface("registration", spec="user_reg_get", doc=DOC, level="behaviour")
 
 
-@case(profiles="6.4..")
-@doc("Registering: size must be that of struct user_reg; silent about other sizes")
+@case(doc=SIZES, profiles="6.4..")
 @variants(
     ("4096-zero", 4096, bytes(4068), ""),
     ("0", 0, b"", "EINVAL"),
@@ -63,8 +64,7 @@ def test_struct_protected(ue: UserEvents, protection: int, errno: str) -> None:
     assert word.value == (0xFFFF_FFFF if errno else 0xFFFF_FFFE)
 
 
-@case(spec="lib/usercopy.c:check_zeroed_user", level="detail", profiles="6.4..")
-@doc("Registering: size must be that of struct user_reg; silent about other sizes")
+@case(spec="lib/usercopy.c:check_zeroed_user", doc=SIZES, level="detail", profiles="6.4..")
 @variants(("zero", bytes(8), "EFAULT"), ("nonzero", b"\x01" * 8, "E2BIG"))
 def test_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None:
     """An unreadable byte past the known members is EFAULT, unless one before it is nonzero."""
@@ -82,16 +82,14 @@ def test_unknown_flags(ue: UserEvents, flags: int) -> None:
     assert ue.tracefs.status() == ""
 
 
-@case(spec="user_events_ioctl_reg: strndup_user")
-@doc("Registering: name_args points to a string; silent about memory that cannot be read")
+@case(spec="user_events_ioctl_reg: strndup_user", doc=UNREADABLE)
 @variants({"null": 0, "first-page": 0x100, "kernel-half": KERNEL_HALF})
 def test_string_unreadable(ue: UserEvents, address: int) -> None:
     """A string at an unreadable address is EFAULT."""
     assert error_of(ue.open_data().register("", name_args=address)) == "EFAULT"
 
 
-@case(spec="mm/util.c:strndup_user", level="detail")
-@doc("Registering: name_args points to a string; silent about memory that cannot be read")
+@case(spec="mm/util.c:strndup_user", doc=UNREADABLE, level="detail")
 @variants(
     ("terminated", 20, b"\0", ""),
     ("20", 20, b"", "EFAULT"),

@@ -3,17 +3,18 @@
 import mmap
 import struct
 
-from conformance.cases.case import UserEvents, doc, spec, surface, variants
+from conformance.cases.case import UserEvents, spec, surface, variants
 from conformance.cases.support.registration import UNTOUCHED
 from conformance.cases.support.status_page_registration import IOCSREG, UNANSWERED, overlay, reg_of
 from conformance.client.addresses import PAGE
 
 SPEC = "user_events_ioctl_reg: put_user"
 DOC = (
-    "user_events.rst@v5.19 and @v6.1: Registering: size is that of user_reg, for "
-    "compatibility forward and backward"
+    "@v5.19 and @v6.1: Registering: size is that of user_reg, for compatibility forward and "
+    "backward"
 )
 SIZES = "Registering: size ensures compatibility; silent about other sizes"
+OUTPUTS = "Registering: two outputs are set; silent about memory that cannot be written"
 case = surface("registration", SPEC, DOC, level="detail", profiles="5.18..6.3")
 
 # An address that fits into 3 bytes.
@@ -113,7 +114,7 @@ def test_status_tail_unreadable(ue: UserEvents, tail: bytes, errno: str) -> None
     assert ue.open_data().ioctl(IOCSREG, ue.process.place(raw)).errno == errno
 
 
-@case(doc="Registering: two outputs are set; silent about memory that cannot be written")
+@case(doc=OUTPUTS)
 def test_status_read_only(ue: UserEvents) -> None:
     """A structure in read-only memory registers successfully; its results are lost."""
     data = ue.open_data()
@@ -127,8 +128,7 @@ def test_status_read_only(ue: UserEvents) -> None:
     assert data.register(ue.name("next")).index == 1
 
 
-@case(profiles="5.18..6.0", isolation="global")
-@doc("Registering: two outputs are set; silent about memory that cannot be written")
+@case(doc=OUTPUTS, profiles="5.18..6.0", isolation="global")
 @variants((20, b"\1\0\0\0"), (22, b"\1\0\0\0\xee\xee"), (16, b""), (18, b"\xee\xee"))
 def test_status_beyond_the_end(ue: UserEvents, present: int, answers: bytes) -> None:
     """Until 6.0 a result past the end of the mapping is lost; the other one is stored."""
@@ -139,8 +139,7 @@ def test_status_beyond_the_end(ue: UserEvents, present: int, answers: bytes) -> 
     assert (seen[16:], seen[:16]) == (answers, raw[:16])
 
 
-@case(isolation="global")
-@doc("Registering: two outputs are set; silent about memory that cannot be written")
+@case(doc=OUTPUTS, isolation="global")
 @variants(
     ("between-second", 4, True, b"\2\0\0\0", UNANSWERED),
     ("between-first", 4, False, UNANSWERED, b"\0\0\0\0"),

@@ -9,10 +9,7 @@ from conformance.cases.support.error_pairs import pairs
 from conformance.cases.support.registration import error_of
 from conformance.cases.support.status_page_registration import ioctl_error, overlay, reg_of
 
-DOC = (
-    "user_events.rst@v5.19 and @v6.1: Registering: nothing is said about which of two errors "
-    "is reported"
-)
+DOC = "@v5.19 and @v6.1: Registering: nothing is said about which of two errors is reported"
 case = surface("registration", doc=DOC, level="detail", profiles="5.18..6.3")
 
 # In the order in which the kernel checks.

@@ -10,6 +10,7 @@ from conformance.client.data_file import Word
 SPEC = "user_events_ioctl_reg"
 DOC = "Registering: enable_addr must be write accessible within the program"
 FAILURE = "Registering: enable_addr must be write accessible; silent about what a failure leaves"
+WRITABLE = "Registering: enable_addr must be write accessible; silent about the error"
 case = surface("registration", SPEC, DOC, level="behaviour", profiles="6.4..")
 
 
@@ -137,8 +138,7 @@ def test_word_free_again(ue: UserEvents) -> None:
     assert data.register(ue.name("f"), word=word).errno == ""
 
 
-@case(bug="enomem-for-bad-address")
-@doc("Registering: enable_addr must be write accessible; silent about the error")
+@case(doc=WRITABLE, bug="enomem-for-bad-address")
 @variants(("read-only", mmap.PROT_READ), ("no-access", PROT_NONE), ("unmapped", None))
 def test_word_unwritable(ue: UserEvents, protection: int | None) -> None:
     """A word that cannot be written is EFAULT."""
@@ -151,8 +151,7 @@ def test_word_unwritable(ue: UserEvents, protection: int | None) -> None:
     assert error_of(ue.open_data().register(ue.name(), enable_addr=address)) == errno
 
 
-@case(switch="enomem-for-bad-address")
-@doc("Registering: enable_addr must be write accessible; silent about the error")
+@case(doc=WRITABLE, switch="enomem-for-bad-address")
 @variants({"u32": 4, "u64": 8})
 def test_word_null(ue: UserEvents, size: int) -> None:
     """A word is required: address zero is EFAULT."""

@@ -52,8 +52,7 @@ def test_two_bits_of_a_word(ue: UserEvents) -> None:
 
 
 @case(spec="update_reg_page_for: under event_mutex", profiles="5.18..6.3")
-@doc("user_events.rst@v6.1: Status:")
-@doc("the bit of status_bit tells whether anything is attached to that event")
+@doc("@v6.1: Status: the bit of status_bit tells whether anything is attached to that event")
 @variants({"threads": THREAD, "processes": 0})
 def test_two_places_of_a_page(ue: UserEvents, flags: int) -> None:
     """Two events with adjacent words are switched concurrently: each word is right."""

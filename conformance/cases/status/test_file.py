@@ -10,11 +10,11 @@ from conformance.client.files import File
 from conformance.client.tracefs import STATUS
 
 DOC = "Status: administrators read the file; silent about other operations"
+MODE = "Status: administrators read the file; silent about its mode"
 case = surface("status", doc=DOC, level="detail", isolation="none")
 
 
-@case(spec="create_user_tracefs", level="behaviour")
-@doc("Status: administrators read the file; silent about its mode")
+@case(spec="create_user_tracefs", doc=MODE, level="behaviour")
 def test_file_mode(ue: UserEvents) -> None:
     """Owner and group can read the file; where it can be mapped the owner can also write it."""
     # Before 6.4 a shared mapping required a writable descriptor.
@@ -22,8 +22,7 @@ def test_file_mode(ue: UserEvents) -> None:
     assert ue.tracefs.mode("/sys/kernel/tracing/user_events_status") == mode
 
 
-@case(spec="fs/tracefs/inode.c: the root directory has mode 0700")
-@doc("Status: administrators read the file; silent about its mode")
+@case(spec="fs/tracefs/inode.c: the root directory has mode 0700", doc=MODE)
 def test_ordinary_user(ue: UserEvents) -> None:
     """A user without capabilities cannot open the file: EACCES."""
     ue.process.setuid()

@@ -36,9 +36,7 @@ def test_documented_example(ue: UserEvents) -> None:
 )
 def test_totals(ue: UserEvents, names: tuple[str, ...], used: tuple[str, ...], totals: str) -> None:
     """Active is the number of events and Busy the number of those with a tracer."""
-    data = ue.open_data()
-    for name in names:
-        data.register(name)
+    ue.register(*names)
     for name in used:
         ue.tracefs.enable(name)
     lines, blank, shown = whole_status(ue).partition("\n\n")

@@ -38,7 +38,7 @@ def delete(ue: UserEvents, numbers: Iterable[int]) -> None:
 
 
 @case(spec="user_event_parse: find_first_zero_bit")
-@doc("user_events.rst@v5.19 and @v6.1: Status:")
+@doc("@v5.19 and @v6.1: Status:")
 @doc("the text ends in Max, 4096 until 6.0 and 32768 since 6.1; silent about the error beyond")
 def test_no_index_left(ue: UserEvents) -> None:
     """All numbers below the maximum can be used; one more event is EMFILE, its fields unread."""

@@ -8,7 +8,7 @@ from conformance.cases.support.status_page import map_page
 
 SPEC = "user_event_create"
 DOC = (
-    "user_events.rst@v5.19 and @v6.1: Registering: status_index, since 6.1 status_bit, "
+    "@v5.19 and @v6.1: Registering: status_index, since 6.1 status_bit, "
     "is the place of the event; silent about its value"
 )
 case = surface(
@@ -40,8 +40,7 @@ def test_index_of_an_event(ue: UserEvents) -> None:
 @case(spec="user_event_parse", tier="full")
 def test_index_in_a_child(ue: UserEvents) -> None:
     """A forked child gets the same numbers as its parent, on a shared descriptor and its own."""
-    data = ue.open_data()
-    data.register("a")
+    data = ue.register("a")
     assert data.register("b").place == 2
     child = ue.fork(ue.process)
     assert data.of(child).register("b").place == 2
@@ -61,9 +60,7 @@ def test_index_in_a_child(ue: UserEvents) -> None:
 )
 def test_index_of_an_existing_name(ue: UserEvents, fields: str) -> None:
     """For an existing name its number is returned, whatever the fields, and none is used up."""
-    data = ue.open_data()
-    data.register("b u32 a")
-    data.register("e u32 a")
+    data = ue.register("b u32 a", "e u32 a")
     again = data.register(f"e{fields}")
     assert (again.errno, again.place, again.index) == ("", 2, 1)
     assert data.register("next").place == 3
@@ -93,8 +90,7 @@ def test_index_by_dynamic_events(ue: UserEvents) -> None:
 )
 def test_index_not_burnt(ue: UserEvents, definition: str, errno: str) -> None:
     """A rejected registration uses no number and returns none."""
-    data = ue.open_data()
-    data.register("a")
+    data = ue.register("a")
     seen = data.register(definition)
     assert (seen.errno, seen.place, seen.index) == (errno, UNTOUCHED, UNTOUCHED)
     assert data.register("b").place == 2
@@ -155,8 +151,7 @@ def test_index_after_everything(ue: UserEvents) -> None:
 @case(spec="delete_user_event", tier="full")
 def test_index_kept_while_busy(ue: UserEvents) -> None:
     """A deletion that fails with EBUSY frees no number."""
-    data = ue.open_data()
-    data.register("a")
+    data = ue.register("a")
     assert data.delete("a").errno == "EBUSY"
     assert ue.tracefs.command("-:a\n").errno == "EBUSY"
     assert (data.register("b").place, data.register("a").place) == (2, 1)

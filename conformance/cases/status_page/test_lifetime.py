@@ -4,10 +4,7 @@ from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.cases.support.status_page import map_page
 
 SPEC = "user_event_parse"
-DOC = (
-    "user_events.rst@v5.19 and @v6.1: Status: the status is updated in real time as "
-    "tools attach and detach"
-)
+DOC = "@v5.19 and @v6.1: Status: the status is updated in real time as tools attach and detach"
 case = surface("status_page", SPEC, DOC, level="contract", profiles="5.18..6.3")
 
 

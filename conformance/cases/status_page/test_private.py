@@ -1,18 +1,17 @@
 """Private mappings of the status page, and the page as a buffer for other calls."""
 
-from conformance.cases.case import UserEvents, doc, surface
+from conformance.cases.case import UserEvents, surface
 from conformance.cases.support.status_page import READ_WRITE, length_of, map_page, writable
 from conformance.cases.support.status_page_registration import IOCSREG, reg_of
 
 SPEC = "mm/memory.c:wp_page_copy"
-DOC = (
-    "user_events.rst@v5.19 and @v6.1: Status: programs map the page; silent about private mappings"
-)
+DOC = "@v5.19 and @v6.1: Status: programs map the page; silent about private mappings"
 BUFFER = "Status: programs map the page; silent about its use as a buffer"
+PRIVATE = "Status: nothing is said about private mappings"
 case = surface("status_page", SPEC, DOC, level="detail", profiles="5.18..6.3", tier="full")
 
 
-@case(doc="Status: nothing is said about private mappings", tier="quick")
+@case(doc=PRIVATE, tier="quick")
 def test_private_is_a_copy(ue: UserEvents) -> None:
     """A store to a private mapping copies the page, which no longer changes."""
     page = map_page(ue.process)
@@ -26,8 +25,7 @@ def test_private_is_a_copy(ue: UserEvents) -> None:
     assert (page.load(4000).data, private.load(4000).data) == (b"\0", b"\xff")
 
 
-@case(spec="trace_events_user.c:user_seq_show; mm/memory.c:wp_page_copy")
-@doc("Status: nothing is said about private mappings")
+@case(spec="trace_events_user.c:user_seq_show; mm/memory.c:wp_page_copy", doc=PRIVATE)
 def test_private_is_unseen(ue: UserEvents) -> None:
     """A store to a private mapping is seen neither by the kernel nor by other processes."""
     page = map_page(ue.process)
@@ -39,7 +37,7 @@ def test_private_is_unseen(ue: UserEvents) -> None:
     assert ue.tracefs.status() == f"{place}:{ue.name()}\n"
 
 
-@case(doc="Status: nothing is said about private mappings")
+@case(doc=PRIVATE)
 def test_private_in_a_child(ue: UserEvents) -> None:
     """A child's store to a private mapping is private to the child; its parent sees changes."""
     private = map_page(ue.process, protection=READ_WRITE, shared=False)
@@ -51,8 +49,7 @@ def test_private_in_a_child(ue: UserEvents) -> None:
     assert (private.load(4000).data, child.load(4000).data) == (b"\0", b"\xff")
 
 
-@case(spec="arch/x86/mm/pat/memtype.c:untrack_pfn")
-@doc("Status: nothing is said about private mappings")
+@case(spec="arch/x86/mm/pat/memtype.c:untrack_pfn", doc=PRIVATE)
 def test_private_copy_exits(ue: UserEvents) -> None:
     """A process that exits with a modified private mapping leaves the page unchanged."""
     page = map_page(ue.process)

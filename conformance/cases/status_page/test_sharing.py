@@ -9,8 +9,8 @@ from conformance.cases.support.status_page import READ_WRITE, length_of, map_pag
 
 SPEC = "user_status_mmap"
 DOC = (
-    "user_events.rst@v5.19 and @v6.1: Status: programs map user_events_status to check "
-    "the status of each registered event"
+    "@v5.19 and @v6.1: Status: programs map user_events_status to check the status of each "
+    "registered event"
 )
 case = surface("status_page", SPEC, DOC, level="contract", profiles="5.18..6.3", tier="full")
 

@@ -18,10 +18,8 @@ from conformance.client.addresses import PROT_NONE
 from conformance.client.tracefs import DATA
 
 SPEC = "user_status_mmap"
-DOC = (
-    "user_events.rst@v5.19 and @v6.1: Status: programs map the page; silent about the "
-    "rights of a mapping"
-)
+DOC = "@v5.19 and @v6.1: Status: programs map the page; silent about the rights of a mapping"
+OFFSETS = "Status: the size of the file is a page, or a multiple of it; silent about offsets"
 case = surface("status_page", SPEC, DOC, level="detail", profiles="5.18..6.3", isolation="none")
 
 
@@ -43,8 +41,7 @@ def test_length(ue: UserEvents, length: int, one: str, two: str) -> None:
     assert found == ue.dated("two_status_pages", since=two, before=one)
 
 
-@case(tier="full", isolation="events")
-@doc("Status: the size of the file is a page, or a multiple of it; silent about offsets")
+@case(doc=OFFSETS, tier="full", isolation="events")
 @variants({"4096": 4096, "1-mib": 1 << 20, "1-tib": 1 << 40})
 def test_offset_ignored(ue: UserEvents, offset: int) -> None:
     """Any page-aligned offset maps the same page, the first."""
@@ -160,8 +157,7 @@ def test_mapped_by_anybody(ue: UserEvents) -> None:
     assert replace(before, address=address).shows(place) == shown
 
 
-@case(spec="arch/x86/kernel/sys_x86_64.c:mmap", tier="full")
-@doc("Status: the size of the file is a page, or a multiple of it; silent about offsets")
+@case(spec="arch/x86/kernel/sys_x86_64.c:mmap", doc=OFFSETS, tier="full")
 @variants(1, 8, 2048, 4097)
 def test_offset_misaligned(ue: UserEvents, offset: int) -> None:
     """An offset that is not a multiple of the page size is EINVAL."""

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
 
+LINE = "Status: a line is Byte:Name and a comment; Active, Busy and Max follow"
 case = surface(
     "status_page",
     spec="user_seq_show",
-    doc="user_events.rst@v5.19 and @v6.1: Command Format: flags follow the name, and none "
+    doc="@v5.19 and @v6.1: Command Format: flags follow the name, and none "
     "is supported; silent about showing them",
     level="behaviour",
     profiles="5.18..6.3",
@@ -16,8 +17,7 @@ case = surface(
 )
 
 
-@case(level="contract", tier="quick")
-@doc("Status: a line is Byte:Name and a comment; Active, Busy and Max follow")
+@case(doc=LINE, level="contract", tier="quick")
 @variants(
     ("one-digit", 9, "9:last"), ("two-digits", 10, "10:last"), ("three-digits", 123, "123:last")
 )
@@ -29,8 +29,7 @@ def test_text_index(ue: UserEvents, count: int, line: str) -> None:
     assert [each for each in lines if each.endswith("last")] == [line]
 
 
-@case(level="contract", tier="quick")
-@doc("Status: a line is Byte:Name and a comment; Active, Busy and Max follow")
+@case(doc=LINE, level="contract", tier="quick")
 def test_text_max(ue: UserEvents) -> None:
     """Max is one more than the largest number, however many events there are."""
     one = {"byte-status": 4096, "bit-status": 32768}[ue.profile.generation]
@@ -99,8 +98,7 @@ def test_text_order_of_a_new_one(ue: UserEvents) -> None:
 )
 def test_text_flag(ue: UserEvents, flags: str, shown: str) -> None:
     """No flag is shown; the first kernels show BPF_ITER after the tracers."""
-    data = ue.open_data()
-    data.register(f"e{flags}")
+    data = ue.register(f"e{flags}")
     flag = ue.dated("bpf_iter_ignored", since="", before=f" {shown}" if shown else "")
     assert ue.tracefs.status(whole=True).partition("\n\n")[0] == f"1:e{flag}"
     # Only the registration that creates the event decides.
@@ -127,8 +125,7 @@ def test_text_flag_of_dynamic_events(ue: UserEvents) -> None:
 @case(spec="user_seq_show; user_event_parse_flags, as it was first", profiles="5.18..6.0")
 def test_text_flag_kept(ue: UserEvents) -> None:
     """An event keeps its flag when it is registered without, until it is deleted."""
-    data = ue.open_data()
-    data.register("e:BPF_ITER u32 a")
+    data = ue.register("e:BPF_ITER u32 a")
     flag = ue.dated("bpf_iter_ignored", since="", before=" # FLAG:BPF_ITER")
     assert data.register("e u32 a").index == 0
     assert ue.tracefs.command("u:e:OTHER u32 a\n").ok

@@ -7,7 +7,7 @@ from conformance.cases.support.status_page import length_of, map_page
 
 SPEC = "user_event_group_create"
 DOC = (
-    "user_events.rst@v5.19 and @v6.1: Status: byte status_index until 6.0; since 6.1 bit "
+    "@v5.19 and @v6.1: Status: byte status_index until 6.0; since 6.1 bit "
     "status_bit % 8 of byte status_bit / 8, or the same bit of a little-endian long"
 )
 case = surface("status_page", SPEC, DOC, level="contract", profiles="5.18..6.3", isolation="global")

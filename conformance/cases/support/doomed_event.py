@@ -17,3 +17,9 @@ def process_with_event(ue: UserEvents) -> Process:
     process = ue.new_process()
     process.open_data().register(ue.name("passing"))
     return process
+
+
+def status_after(ue: UserEvents, process: Process) -> str:
+    """The own lines of user_events_status after a process has exited and left no work pending."""
+    process.exit()
+    return ue.tracefs.status(eventually=True)

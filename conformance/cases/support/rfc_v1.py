@@ -11,6 +11,8 @@ from conformance.client.rfc_v1 import register
 from conformance.client.tracefs import MMAP
 from conformance.client.user_events import UserEvents
 
+PATCH = "trace_events_user.c@rfc-v1, message of the patch"
+
 
 def page_of(process: Process) -> StatusPage:
     """Map user_events_mmap for reading."""

@@ -7,7 +7,7 @@ of which are the common fields.  The cases compare what follows these.
 from conformance.cases.case import UserEvents, surface, variants
 from conformance.cases.support.trace_text import recorded
 
-DOC = "user_events.rst@v6.1: silent; events are viewed with ftrace"
+DOC = "@v6.1: silent; events are viewed with ftrace"
 case = surface("trace", doc=DOC, level="detail", profiles="5.18..6.3", tier="full")
 
 
@@ -70,8 +70,7 @@ def test_dump_left_out(ue: UserEvents, length: int, shown: int) -> None:
 def test_dump_names_nothing(ue: UserEvents) -> None:
     """Neither the event nor its fields are named: equal bytes of two events look alike."""
     data = ue.register(a="u16 x; u16 y", b="char[4] z")
-    ue.tracefs.enable(ue.name("a"))
-    ue.tracefs.enable(ue.name("b"))
+    ue.enable("a", "b")
     data.write_event(0, b"same")
     data.write_event(1, b"same")
     assert ue.tracefs.records() == ["73 61 6d 65", "73 61 6d 65"]

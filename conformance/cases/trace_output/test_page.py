@@ -15,8 +15,7 @@ case = surface("trace_page", doc=DOC, level="detail", tier="full", isolation="gl
 def listening(ue: UserEvents, fields: str = " u32 a") -> DataFile:
     """The data file of a process pinned to CPU 0, and an enabled event of index 0."""
     ue.process.pin(0)
-    data = ue.open_data()
-    data.register(ue.name() + fields)
+    data = ue.register(ue.name() + fields)
     ue.tracefs.enable(ue.name())
     return data
 

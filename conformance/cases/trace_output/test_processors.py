@@ -65,8 +65,7 @@ def test_no_processor_of_one(ue: UserEvents, where: str) -> None:
     assert other.records() == [ue.line("a=(1)", dump="01")]
 
 
-@case(needs="dynamic_fields_validated")
-@doc("user_events.rst@v6.12: Writing Data: silent about dynamic fields")
+@case(needs="dynamic_fields_validated", doc="@v6.12: Writing Data: silent about dynamic fields")
 @spec("ring_buffer.c:ring_buffer_lock_reserve: record_disabled of the processor;")
 @spec("trace_events_user.c:user_event_ftrace")
 @variants(("nothing", "", ""), ("filter", "filter", "EFAULT"), ("trigger", "trigger", "EFAULT"))

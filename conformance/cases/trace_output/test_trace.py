@@ -272,8 +272,7 @@ def test_names(ue: UserEvents, fields: str, values: tuple[str, str]) -> None:
 def test_event_names(ue: UserEvents, ending: str) -> None:
     """The name of the event precedes its fields as registered."""
     name = ue.name() + ending
-    data = ue.open_data()
-    data.register(name + " u16 a")
+    data = ue.register(name + " u16 a")
     ue.tracefs.enable(name)
     assert data.write_event(0, b"\1\0").value == 6
     assert ue.tracefs.records() == [f"{name}: a=0x1 (1)"]

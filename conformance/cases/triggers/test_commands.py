@@ -202,7 +202,7 @@ def test_counts(ue: UserEvents) -> None:
 
 @case(needs="dynamic_fields_validated", tier="quick")
 @spec("include/linux/trace_events.h:trace_trigger_soft_disabled")
-@doc("user_events.rst@v6.12: Writing Data: silent about dynamic fields")
+@doc("@v6.12: Writing Data: silent about dynamic fields")
 @variants(
     ("looks-at-it", "traceon if common_pid == 1", "EFAULT"),
     ("does-not", "traceon", ""),

@@ -134,8 +134,7 @@ def test_hidden(ue: UserEvents) -> None:
 
 
 @case(
-    doc="user_events.rst@v6.12: Deleting: delete succeeds only without references, in user "
-    "and kernel space",
+    doc="@v6.12: Deleting: delete succeeds only without references, in user and kernel space",
     level="contract",
     needs="lasting_events",
     tier="quick",

@@ -136,8 +136,7 @@ def test_hist_switch_truncated(ue: UserEvents) -> None:
 
 
 @case(spec="event_enable_trigger_parse: trace_event_try_get_ref", needs="lasting_events")
-@doc("user_events.rst@v6.12: Deleting: delete succeeds only without references;")
-@doc("silent about triggers")
+@doc("@v6.12: Deleting: delete succeeds only without references; silent about triggers")
 def test_hist_target_is_busy(ue: UserEvents) -> None:
     """The target event is busy, and its enable word set, as long as the trigger exists."""
     for stem in ("e", "other"):

@@ -11,8 +11,7 @@ case = surface("trigger", SPEC, DOC, level="detail", tier="full")
 
 
 @case(level="contract", needs="lasting_events", tier="quick")
-@doc("user_events.rst@v6.12: Deleting:")
-@doc("delete succeeds only without references, in user and kernel space")
+@doc("@v6.12: Deleting: delete succeeds only without references, in user and kernel space")
 @spec("trace_events_user.c:user_event_last_ref")
 @variants(
     ("traceon", "traceon", "stacktrace"), ("conditional", "stacktrace if a == 1", "traceon:1")
@@ -34,8 +33,7 @@ def test_keeps_the_event(ue: UserEvents, first: str, second: str) -> None:
 
 
 @case(level="contract", profiles="6.4..", needs="auto_delete")
-@doc("user_events.rst@v6.12: Deleting:")
-@doc("events auto-delete when no references are left, in user and kernel space")
+@doc("@v6.12: Deleting: events auto-delete when no references are left, in user and kernel space")
 @spec("trace_events_user.c:user_event_put")
 def test_outlives_the_process(ue: UserEvents) -> None:
     """A trigger holds an event without programs; removing it deletes the event."""
@@ -53,8 +51,7 @@ def test_outlives_the_process(ue: UserEvents) -> None:
 
 
 @case(level="behaviour", profiles="6.4..", needs="multi_format persist arguments_matched")
-@doc("user_events.rst@v6.12: Registering: each pair of name and format has its tracepoint;")
-@doc("silent about triggers")
+@doc("@v6.12: Registering: each pair of name and format has its tracepoint; silent about triggers")
 @spec("trace_events_user.c:user_event_reg")
 def test_of_one_format(ue: UserEvents) -> None:
     """Of several formats of a name, trigger and filter apply to the one they were set on."""
@@ -83,8 +80,7 @@ def test_of_one_format(ue: UserEvents) -> None:
 
 
 @case(level="behaviour", needs="perf_sink", facilities="perf")
-@doc("user_events.rst@v6.12: Status: the bit is set while something is attached;")
-@doc("silent about triggers")
+@doc("@v6.12: Status: the bit is set while something is attached; silent about triggers")
 @spec("trace_events_user.c:update_enable_bit_for")
 def test_beside_perf(ue: UserEvents) -> None:
     """Trigger and perf both use the event: the enable word is set until both are gone."""
@@ -178,8 +174,7 @@ def test_disable_event(ue: UserEvents) -> None:
 
 
 @case(level="behaviour", needs="lasting_events", tier="quick", isolation="fatal")
-@doc("user_events.rst@v6.12: Deleting: delete succeeds only without references;")
-@doc("silent about triggers")
+@doc("@v6.12: Deleting: delete succeeds only without references; silent about triggers")
 @spec("trace_events_user.c:user_event_last_ref; trace_events_trigger.c:event_enable_trigger_parse")
 def test_target_is_busy(ue: UserEvents) -> None:
     """The target of a trigger is busy as long as the trigger exists."""

@@ -13,8 +13,7 @@ case = surface("trigger", SPEC, DOC, level="detail", tier="full")
 
 
 @case(level="behaviour", tier="quick")
-@doc("user_events.rst@v6.12: Status: the bit is set while something is attached;")
-@doc("silent about triggers")
+@doc("@v6.12: Status: the bit is set while something is attached; silent about triggers")
 @spec("trace_events_user.c:user_event_reg; trace_events.c:__ftrace_event_enable_disable")
 @variants(
     ("traceon", "traceon"),
@@ -36,7 +35,7 @@ def test_tells(ue: UserEvents, text: str) -> None:
 
 
 @case(spec="trace_events_user.c:user_event_ftrace", level="behaviour", tier="quick")
-@doc("user_events.rst@v6.12: Writing Data: silent about triggers")
+@doc("@v6.12: Writing Data: silent about triggers")
 def test_records_nothing(ue: UserEvents) -> None:
     """With only a trigger a write returns its count and is not recorded."""
     event = ue.event("u8 a")

@@ -49,8 +49,7 @@ def test_one_of_two_bits(ue: UserEvents) -> None:
     word = ue.process.word()
     data.register(ue.name("a"), word=word, bit=0)
     data.register(ue.name("b"), word=word, bit=9)
-    ue.tracefs.enable(ue.name("a"))
-    ue.tracefs.enable(ue.name("b"))
+    ue.enable("a", "b")
     assert word.value == 0x201
     assert data.unregister(word).value == 0
     assert word.value == 0x200

@@ -6,6 +6,7 @@ from conformance.cases.case import UserEvents, doc, surface, variants
 from conformance.client.data_file import Word
 
 DOC = "Unregistering: bit and address must be those that were registered"
+FORKED = "Unregistering: fork() retains registered events; each process unregisters its own"
 case = surface("unregister", spec="user_event_mm_dup", doc=DOC, level="behaviour", profiles="6.4..")
 
 
@@ -93,8 +94,7 @@ def test_other_process(ue: UserEvents) -> None:
     assert (word.value, there.value) == (1, 1)
 
 
-@case(level="contract")
-@doc("Unregistering: fork() retains registered events; each process unregisters its own")
+@case(doc=FORKED, level="contract")
 def test_child_for_itself(ue: UserEvents) -> None:
     """A child unregisters its own copy of a word; its parent's copy is still followed."""
     event = ue.event()
@@ -108,8 +108,7 @@ def test_child_for_itself(ue: UserEvents) -> None:
     assert event.unregister().value == 0
 
 
-@case(level="contract", tier="full")
-@doc("Unregistering: fork() retains registered events; each process unregisters its own")
+@case(doc=FORKED, level="contract", tier="full")
 def test_parent_for_itself(ue: UserEvents) -> None:
     """A word that the parent unregisters stays registered in a child forked before."""
     event = ue.event()

@@ -57,9 +57,7 @@ def test_nothing_registered(ue: UserEvents) -> None:
 def test_index_picks_the_event(ue: UserEvents) -> None:
     """Each index of a file writes the event that was registered with it."""
     data = ue.register(a="u8 x", b="u16 y", c="u32 z")
-    ue.tracefs.enable(ue.name("a"))
-    ue.tracefs.enable(ue.name("b"))
-    ue.tracefs.enable(ue.name("c"))
+    ue.enable("a", "b", "c")
     assert (data.write_event(2, b"\1\0\0\0").value, data.write_event(0, b"\2").value) == (8, 5)
     assert data.write_event(1, b"\3\0").value == 6
     assert ue.tracefs.records() == [
@@ -76,8 +74,7 @@ def test_index_of_another_file(ue: UserEvents) -> None:
     first.register(ue.name("a") + " u8 x")
     first.register(ue.name("b") + " u8 y")
     second.register(ue.name("b") + " u8 y")
-    ue.tracefs.enable(ue.name("a"))
-    ue.tracefs.enable(ue.name("b"))
+    ue.enable("a", "b")
     assert (first.write_event(0, b"\1").value, second.write_event(0, b"\2").value) == (5, 5)
     assert second.write_event(1, b"\3").errno == "ENOENT"
     assert third.write_event(0, b"\4").errno == "ENOENT"
@@ -95,8 +92,7 @@ def test_index_of_a_duplicate(ue: UserEvents) -> None:
     copy = data.dup()
     data.register(ue.name("a") + " u8 x")
     assert copy.register(ue.name("b") + " u8 y").index == 1
-    ue.tracefs.enable(ue.name("a"))
-    ue.tracefs.enable(ue.name("b"))
+    ue.enable("a", "b")
     assert data.write_event(1, b"\1").value == 5
     data.close()
     assert copy.write_event(0, b"\2").value == 5
@@ -114,8 +110,7 @@ def test_index_in_a_child(ue: UserEvents) -> None:
     child = ue.fork(ue.process)
     assert data.of(child).register(ue.name("b") + " u8 y").index == 1
     child.exit()
-    ue.tracefs.enable(ue.name("a"))
-    ue.tracefs.enable(ue.name("b"))
+    ue.enable("a", "b")
     other = ue.fork(ue.process)
     assert (data.of(other).write_event(0, b"\1").value, data.write_event(1, b"\2").value) == (5, 5)
     assert ue.tracefs.records() == [

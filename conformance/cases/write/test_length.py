@@ -1,7 +1,4 @@
-"""write(): length of a payload and how much of it is recorded, and large numbers.
-
-test_validators covers what the kernel checks within a payload.
-"""
+"""write(): length of a payload and how much of it is recorded, and large numbers."""
 
 import struct
 
@@ -166,8 +163,7 @@ def test_index_beyond_a_byte(ue: UserEvents) -> None:
     assert indices[255:] == [255, 256, 257]
     again = data.register(f"{ue.name('n257')} u8 v", word=Word(ue.process, words + 4 * 258))
     assert again.index == 257
-    ue.tracefs.enable(ue.name("n257"))
-    ue.tracefs.enable(ue.name("n1"))
+    ue.enable("n257", "n1")
     assert data.write_event(257, b"\7").value == 5
     assert data.write_event(258, b"\7").errno == "ENOENT"
     assert ue.tracefs.records() == [ue.line("v=(7)", dump="07", name="n257")]

@@ -166,7 +166,7 @@ def test_data_loc_into_common_fields(ue: UserEvents, offset: int, length: int) -
 
 
 @case(spec="user_event_validate: VALIDATOR_ENSURE_NULL; user_event_add_field", level="detail")
-@doc("user_events.rst@v6.12: Writing Data: silent about strings")
+@doc("@v6.12: Writing Data: silent about strings")
 @variants(
     ("data_loc.unsigned", "__data_loc unsigned char[]", 12),
     ("data_loc.char_array", "__data_loc char[]", 12),
@@ -187,8 +187,7 @@ def test_nul_needed(ue: UserEvents, type_text: str, offset: int) -> None:
     assert ue.tracefs.records() == ue.dated(CHECKED, since=[shown], before=dumped)
 
 
-@case(spec="user_event_add_field", level="detail")
-@doc("user_events.rst@v6.12: Writing Data: silent about strings")
+@case(spec="user_event_add_field", level="detail", doc="@v6.12: Writing Data: silent about strings")
 @variants(
     ("data_loc.u8", "__data_loc u8[] m", located(12, 4) + b"abcd", "61,62,63,64"),
     ("data_loc.u8.empty", "__data_loc u8[] m", located(13, 0) + b"abcd", ""),
@@ -252,7 +251,7 @@ def test_several_dynamic_fields(
 
 
 @case(spec="user_events_write_core, user_event_validate", level="detail")
-@doc("user_events.rst@v6.12: Writing Data: silent about which of two errors is reported")
+@doc("@v6.12: Writing Data: silent about which of two errors is reported")
 def test_order_listener_before_validators(ue: UserEvents) -> None:
     """A bad dynamic field of a disabled event is not checked; once enabled it is EFAULT."""
     event = ue.event("__data_loc char[] m")

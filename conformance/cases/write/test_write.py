@@ -86,8 +86,7 @@ def test_listener_of_another_event(ue: UserEvents) -> None:
 def test_tracing_off(ue: UserEvents) -> None:
     """With tracing_on 0 a write succeeds, records nothing and validates nothing."""
     data = ue.register(a="u32 a", b="__data_loc char[] s")
-    ue.tracefs.enable(ue.name("a"))
-    ue.tracefs.enable(ue.name("b"))
+    ue.enable("a", "b")
     ue.tracefs.write(TRACING_ON, "0\n")
     assert (data.write(RECORD).value, data.write_event(1, b"\xff\xff\xff\xff").value) == (8, 8)
     ue.tracefs.write(TRACING_ON, "1\n")
