@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 
 /* include/uapi/linux/user_events.h */
 #define DIAG_IOC_MAGIC '*'
@@ -33,20 +32,9 @@
 #define LONGEST_PAYLOAD (256u << 10)
 #define MOST_IOVECS 1024
 #define LONGEST_READ (64u << 10)
-#define LONGEST_CONTROL 4096
-/* UIO_MAXIOV */
-#define MOST_MESSAGES 1024
 
 /* Where name_args is in struct user_reg. */
 unsigned int name_offset = 16;
-
-static uint64_t load(pid_t tid, uint64_t address, size_t size)
-{
-	uint64_t value = 0;
-
-	read_memory(tid, address, &value, size);
-	return value;
-}
 
 static bool mentions_tracefs(pid_t tid, uint64_t path)
 {
@@ -67,7 +55,7 @@ uint64_t clone_flags(const struct task *task)
 	case __NR_clone:
 		return call->arguments[0];
 	case __NR_clone3:
-		return load(task->tid, call->arguments[0], sizeof(uint64_t));
+		return load_number(task->tid, call->arguments[0], sizeof(uint64_t));
 	}
 	return 0;
 }
@@ -141,7 +129,7 @@ enum interest interest_of(struct task *task, bool *exclusive)
 	case __NR_io_uring_setup:
 		return ON_EXIT;
 	case __NR_perf_event_open:
-		return load(tid, argument[0], sizeof(uint32_t)) == PERF_TYPE_TRACEPOINT ? ON_EXIT :
+		return load_number(tid, argument[0], sizeof(uint32_t)) == PERF_TYPE_TRACEPOINT ? ON_EXIT :
 											   IGNORED;
 	case __NR_fork:
 	case __NR_clone:
@@ -159,22 +147,22 @@ enum interest interest_of(struct task *task, bool *exclusive)
 
 static void write_registration(pid_t tid, uint64_t address)
 {
-	size_t size = load(tid, address, sizeof(uint32_t));
-	uint64_t word = load(tid, address + ENABLE_ADDR_OFFSET, sizeof(uint64_t));
+	size_t size = load_number(tid, address, sizeof(uint32_t));
+	uint64_t word = load_number(tid, address + ENABLE_ADDR_OFFSET, sizeof(uint64_t));
 
 	if (size < USER_REG_SIZE)
 		size = USER_REG_SIZE;
 	write_memory(tid, address, size < PAGE_SIZE ? size : PAGE_SIZE);
 	write_rights(tid, address);
-	write_string(tid, load(tid, address + name_offset, sizeof(uint64_t)), LONGEST_STRING);
+	write_string(tid, load_number(tid, address + name_offset, sizeof(uint64_t)), LONGEST_STRING);
 	write_memory(tid, word, WORD);
 	write_rights(tid, word);
 }
 
 static void write_unregistration(pid_t tid, uint64_t address)
 {
-	size_t size = load(tid, address, sizeof(uint32_t));
-	uint64_t word = load(tid, address + ENABLE_ADDR_OFFSET, sizeof(uint64_t));
+	size_t size = load_number(tid, address, sizeof(uint32_t));
+	uint64_t word = load_number(tid, address + ENABLE_ADDR_OFFSET, sizeof(uint64_t));
 
 	if (size < USER_UNREG_SIZE)
 		size = USER_UNREG_SIZE;
@@ -200,7 +188,7 @@ static void write_ioctl(pid_t tid, uint32_t request, uint64_t address)
 	}
 }
 
-static void write_payload(pid_t tid, uint64_t address, uint64_t length)
+static void write_payload_number(pid_t tid, uint64_t address, uint64_t length)
 {
 	write_memory(tid, address, length < LONGEST_PAYLOAD ? length : LONGEST_PAYLOAD);
 }
@@ -215,12 +203,12 @@ static void write_vector(const struct task *task, uint64_t address, uint64_t cou
 	for (uint64_t at = 0; at < count; at++) {
 		uint64_t part = address + at * 2 * size;
 
-		write_payload(task->tid, load(task->tid, part, size),
-			      load(task->tid, part + size, size));
+		write_payload_number(task->tid, load_number(task->tid, part, size),
+			      load_number(task->tid, part + size, size));
 	}
 }
 
-static void write_call(const struct task *task)
+void write_call(const struct task *task)
 {
 	const struct call *call = &task->call;
 
@@ -244,7 +232,7 @@ void write_entry(struct task *task)
 	case __NR_write:
 	case __NR_pwrite64:
 		write_file(task->tid, (int)argument[0]);
-		write_payload(task->tid, argument[1], argument[2]);
+		write_payload_number(task->tid, argument[1], argument[2]);
 		break;
 	case __NR_writev:
 	case __NR_pwritev:
@@ -275,7 +263,7 @@ static void write_ioctl_results(struct task *task, int64_t result)
 {
 	uint64_t address = task->call.arguments[2];
 	uint32_t request = (uint32_t)task->call.arguments[1];
-	uint64_t word = load(task->tid, address + ENABLE_ADDR_OFFSET, sizeof(uint64_t));
+	uint64_t word = load_number(task->tid, address + ENABLE_ADDR_OFFSET, sizeof(uint64_t));
 
 	if ((request >> 8 & 0xff) != DIAG_IOC_MAGIC || (request & 0xff) == DIAG_DEL)
 		return;
@@ -285,7 +273,7 @@ static void write_ioctl_results(struct task *task, int64_t result)
 	write_memory(task->tid, address, USER_REG_SIZE);
 	if (result == 0) {
 		add_word(task->tgid, word);
-		listen_to(task, load(task->tid, address + name_offset, sizeof(uint64_t)));
+		listen_to(task, load_number(task->tid, address + name_offset, sizeof(uint64_t)));
 		write_memory(task->tid, word, WORD);
 	}
 }
@@ -305,62 +293,6 @@ static void write_open(struct task *task, int64_t result)
 	say("exit %d %" PRId64 "\n", task->tid, result);
 	if (result >= 0)
 		write_file(task->tid, (int)result);
-}
-
-/* Tracefs descriptors in the control data of a message. */
-static void write_message(struct task *task, uint64_t address, int64_t result)
-{
-	char control[LONGEST_CONTROL];
-	struct msghdr header = { 0 };
-	struct cmsghdr *part;
-	bool said = false;
-
-	read_memory(task->tid, address, &header, sizeof(header));
-	if (!header.msg_control || header.msg_controllen > sizeof(control))
-		return;
-	header.msg_controllen = read_memory(task->tid, (uint64_t)header.msg_control, control,
-					    header.msg_controllen);
-	header.msg_control = control;
-	for (part = CMSG_FIRSTHDR(&header); part; part = CMSG_NXTHDR(&header, part)) {
-		size_t length = part->cmsg_len - CMSG_LEN(0);
-
-		if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS ||
-		    part->cmsg_len < CMSG_LEN(0))
-			continue;
-		for (size_t at = 0; at + sizeof(int) <= length; at += sizeof(int)) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(part) + at, sizeof(fd));
-			if (!is_tracefs(task->tid, fd))
-				continue;
-			if (!said) {
-				write_call(task);
-				say("exit %d %" PRId64 "\n", task->tid, result);
-			}
-			said = true;
-			write_file(task->tid, fd);
-		}
-	}
-}
-
-static void write_messages(struct task *task, uint64_t count, int64_t result)
-{
-	uint64_t address = task->call.arguments[1];
-
-	for (uint64_t at = 0; !task->call.compat && at < count && at < MOST_MESSAGES; at++)
-		write_message(task, address + at * sizeof(struct mmsghdr), result);
-}
-
-static uint64_t messages_to_send(const struct task *task)
-{
-	return task->call.number == __NR_sendmmsg ? task->call.arguments[2] : 1;
-}
-
-/* At the entry: a receiver may return before the sender. */
-void write_sent(struct task *task)
-{
-	if (task->call.number == __NR_sendmsg || task->call.number == __NR_sendmmsg)
-		write_messages(task, messages_to_send(task), 0);
 }
 
 static void write_read(struct task *task, int64_t result)
@@ -396,15 +328,9 @@ static void write_late(struct task *task, int64_t result)
 		break;
 	case __NR_sendmsg:
 	case __NR_sendmmsg:
-		/* It was written as a success. */
-		if (result < 0)
-			write_messages(task, messages_to_send(task), result);
-		break;
 	case __NR_recvmsg:
-		write_messages(task, result >= 0, result);
-		break;
 	case __NR_recvmmsg:
-		write_messages(task, result > 0 ? (uint64_t)result : 0, result);
+		write_messages(task, result);
 		break;
 	case __NR_pidfd_getfd:
 		if (result < 0 || !is_tracefs(task->tid, (int)result))

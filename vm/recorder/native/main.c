@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include "recorder.h"
 
-#include <asm/unistd_64.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/audit.h>
@@ -77,40 +76,6 @@ void resume(struct task *task, int signal)
 	ptrace(PTRACE_SYSCALL, task->tid, NULL, (void *)(long)signal);
 }
 
-/* The number on x86-64 of a call of the 32-bit entry; -1 for those without interest. */
-static int native_number(int number)
-{
-	static const struct {
-		int compat, native;
-	} numbers[] = {
-		{ 2, __NR_fork },	{ 3, __NR_read },
-		{ 4, __NR_write },	{ 5, __NR_open },
-		{ 6, __NR_close },	{ 8, __NR_creat },
-		{ 19, __NR_lseek },	{ 41, __NR_dup },
-		{ 54, __NR_ioctl },	{ 55, __NR_fcntl },
-		{ 63, __NR_dup2 },	{ 120, __NR_clone },
-		{ 145, __NR_readv },	{ 146, __NR_writev },
-		{ 180, __NR_pread64 },	{ 181, __NR_pwrite64 },
-		{ 187, __NR_sendfile }, { 190, __NR_vfork },
-		{ 192, __NR_mmap },	{ 221, __NR_fcntl },
-		{ 239, __NR_sendfile },	{ 245, __NR_io_setup },
-		{ 295, __NR_openat },	{ 310, __NR_unshare },
-		{ 313, __NR_splice },	{ 330, __NR_dup3 },
-		{ 333, __NR_preadv },	{ 334, __NR_pwritev },
-		{ 336, __NR_perf_event_open },
-		{ 377, __NR_copy_file_range },
-		{ 378, __NR_preadv2 },	{ 379, __NR_pwritev2 },
-		/* _llseek */
-		{ 140, __NR_lseek },
-	};
-
-	for (size_t at = 0; at < sizeof(numbers) / sizeof(*numbers); at++)
-		if (numbers[at].compat == number)
-			return numbers[at].native;
-	/* From 424 on they are the same. */
-	return number >= 424 ? number : -1;
-}
-
 static void enter_call(struct task *task, const struct ptrace_syscall_info *info)
 {
 	bool exclusive;
@@ -119,10 +84,10 @@ static void enter_call(struct task *task, const struct ptrace_syscall_info *info
 	task->interest = IGNORED;
 	task->call.compat = info->arch == AUDIT_ARCH_I386;
 	task->call.number = (int)info->entry.nr;
-	if (task->call.compat)
-		task->call.number = native_number(task->call.number);
 	for (int at = 0; at < ARGUMENTS; at++)
 		task->call.arguments[at] = info->entry.args[at];
+	if (task->call.compat)
+		translate_compat(task);
 	if (recording) {
 		task->interest = interest_of(task, &exclusive);
 		write_sent(task);

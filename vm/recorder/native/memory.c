@@ -59,6 +59,15 @@ size_t read_memory(pid_t tid, uint64_t address, void *to, size_t length)
 	return done;
 }
 
+/* A number of at most eight bytes, 0 if it cannot be read. */
+uint64_t load_number(pid_t tid, uint64_t address, size_t size)
+{
+	uint64_t value = 0;
+
+	read_memory(tid, address, &value, size);
+	return value;
+}
+
 static void write_line(uint64_t address, const void *bytes, size_t length, size_t wanted)
 {
 	say("memory %" PRIx64 " %zu ", address, wanted);

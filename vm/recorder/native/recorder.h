@@ -2,9 +2,10 @@
 /*
  * Record the user_events system calls of a program with ptrace(2), for uevt client.
  *
- * main.c follows tasks, turn.c lets one call of interest run at a time, calls.c chooses and writes
- * down the calls, memory.c and files.c read what they refer to, listener.c enables events and reads
- * their records back, output.c writes lines.  vm/recorder/recording.py describes the lines.
+ * main.c follows tasks, turn.c lets one call of interest run at a time, calls.c and messages.c choose
+ * and write down the calls, compat.c translates those of 32 bits, memory.c and files.c read what they
+ * refer to, listener.c enables events and reads their records back, output.c writes lines.
+ * vm/recorder/recording.py describes the lines.
  */
 
 #ifndef RECORDER_H
@@ -67,11 +68,18 @@ void allow_overlap(void);
 /* calls.c */
 extern unsigned int name_offset;
 enum interest interest_of(struct task *task, bool *exclusive);
+void write_call(const struct task *task);
 void write_entry(struct task *task);
-void write_sent(struct task *task);
 void write_exit(struct task *task, int64_t result);
 bool makes_copy(const struct task *task);
 uint64_t clone_flags(const struct task *task);
+
+/* compat.c */
+void translate_compat(struct task *task);
+
+/* messages.c */
+void write_sent(struct task *task);
+void write_messages(struct task *task, int64_t result);
 
 /* words.c */
 void add_word(pid_t tgid, uint64_t address);
@@ -81,6 +89,7 @@ void write_words(struct task *task, pid_t reader);
 
 /* memory.c */
 size_t read_memory(pid_t tid, uint64_t address, void *to, size_t length);
+uint64_t load_number(pid_t tid, uint64_t address, size_t size);
 void write_memory(pid_t tid, uint64_t address, size_t length);
 size_t write_string(pid_t tid, uint64_t address, size_t limit);
 void write_rights(pid_t tid, uint64_t address);

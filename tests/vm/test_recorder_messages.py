@@ -1,0 +1,155 @@
+"""Descriptors in messages of 64-bit and 32-bit callers; the recorder reads a faked memory."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from vm.recorder.program import _SOURCE
+
+SENDMSG, RECVMSG, RECVMMSG, SENDMMSG = 46, 47, 299, 307
+SOCKETCALL = 102
+SOL_SOCKET, SCM_RIGHTS, SCM_CREDENTIALS = 1, 1, 2
+# Words of an address or a length, by the number of bits of the caller.
+WORDS = {64: "Q", 32: "I"}
+# The memory of the caller: one range.
+BASE = 0x10000
+_STUBS = """
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "recorder.h"
+static uint8_t memory[1 << 16];
+static size_t end;
+size_t read_memory(pid_t tid, uint64_t address, void *to, size_t length)
+{
+	(void)tid;
+	if (address < BASE || address - BASE > end)
+		return 0;
+	if (length > end - (address - BASE))
+		length = end - (address - BASE);
+	memcpy(to, memory + (address - BASE), length);
+	return length;
+}
+uint64_t load_number(pid_t tid, uint64_t address, size_t size)
+{
+	uint64_t value = 0;
+
+	read_memory(tid, address, &value, size);
+	return value;
+}
+bool is_tracefs(pid_t tid, int fd) { (void)tid; return fd >= 100; }
+void write_call(const struct task *task) { printf("call %d\\n", task->call.number); }
+void write_file(pid_t tid, int fd) { (void)tid; printf("file %d\\n", fd); }
+void say(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vprintf(format, arguments);
+	va_end(arguments);
+}
+/* NUMBER COMPAT RESULT A0 A1 A2, and the memory as standard input. */
+int main(int count, char **words)
+{
+	struct task task = { .tid = 7, .call = { atoi(words[1]), atoi(words[2]), { 0 } } };
+
+	for (int at = 4; at < count; at++)
+		task.call.arguments[at - 4] = strtoull(words[at], NULL, 0);
+	end = fread(memory, 1, sizeof(memory), stdin);
+	if (task.call.compat)
+		translate_compat(&task);
+	write_sent(&task);
+	write_messages(&task, atoi(words[3]));
+	return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program that writes down the messages of one call."""
+    directory = tmp_path_factory.mktemp("messages")
+    (directory / "main.c").write_text(_STUBS)
+    sources = (str(_SOURCE / name) for name in ("messages.c", "compat.c"))
+    flags = ("-std=gnu11", f"-DBASE={BASE}", f"-I{_SOURCE}", "-Wall", "-Wextra", "-Werror")
+    command = ["gcc", *flags, "-o", "reader", "main.c", *sources]
+    subprocess.run(command, cwd=directory, check=True, timeout=60)
+    return directory / "reader"
+
+
+def written(reader: Path, call: int, bits: int, result: int, memory: bytes, *words: int) -> str:
+    """The lines of a call whose second argument is the beginning of the memory, in one."""
+    numbers = (call, bits == 32, result, *words)
+    command = [str(reader), *(str(int(each)) for each in numbers)]
+    done = subprocess.run(command, input=memory, capture_output=True, check=True, timeout=60)
+    return done.stdout.decode().replace("\n", " ").strip()
+
+
+def control(bits: int, *parts: tuple[int, list[int]], length: int | None = None) -> bytes:
+    """Control data; a length replaces that of the last part."""
+    word = struct.calcsize(WORDS[bits])
+    data = b""
+    for at, (kind, numbers) in enumerate(parts, 1):
+        size = word + 8 + 4 * len(numbers)
+        said = length if length is not None and at == len(parts) else size
+        data += struct.pack(f"<{WORDS[bits]}2i", said, SOL_SOCKET, kind)
+        data += struct.pack(f"<{len(numbers)}i", *numbers) + bytes(-size % word)
+    return data
+
+
+def messages(bits: int, *controls: bytes) -> bytes:
+    """A vector of struct mmsghdr, whose first member is a struct msghdr, and the control data."""
+    size = struct.calcsize(f"<8{WORDS[bits]}")
+    headers, data, place = b"", b"", BASE + size * len(controls)
+    for each in controls:
+        words = (0, 0, 0, 0, place + len(data), len(each), 0, 0)
+        headers += struct.pack(f"<8{WORDS[bits]}", *words)
+        data += each
+    return headers + data
+
+
+@pytest.mark.parametrize("bits", [64, 32])
+def test_descriptors_of_tracefs_are_written_down(reader: Path, bits: int) -> None:
+    memory = messages(
+        bits, control(bits, (SCM_CREDENTIALS, [100, 0, 0]), (SCM_RIGHTS, [3, 101, 102]))
+    )
+    call = {64: SENDMSG, 32: 370}[bits]
+    lines = f"call {SENDMSG} exit 7 0 file 101 file 102"
+    assert written(reader, call, bits, 1, memory, 9, BASE) == lines
+    refused = f"{lines} {lines.replace('exit 7 0', 'exit 7 -32')}"
+    assert written(reader, call, bits, -32, memory, 9, BASE) == refused
+
+
+@pytest.mark.parametrize("bits", [64, 32])
+def test_several_messages_are_received(reader: Path, bits: int) -> None:
+    parts = [control(bits, (SCM_RIGHTS, [number])) for number in (100, 101, 102)]
+    call = {64: RECVMMSG, 32: 337}[bits]
+    one, other = (f"call {RECVMMSG} exit 7 2 file {number}" for number in (100, 101))
+    assert written(reader, call, bits, 2, messages(bits, *parts), 9, BASE, 3) == f"{one} {other}"
+
+
+@pytest.mark.parametrize(("number", "call"), [(16, SENDMSG), (17, RECVMSG)])
+def test_socketcall_is_unpacked(reader: Path, number: int, call: int) -> None:
+    memory = messages(32, control(32, (SCM_RIGHTS, [100])))
+    place = BASE + len(memory)
+    memory += struct.pack("<3I", 9, BASE, 0)
+    found = written(reader, SOCKETCALL, 32, 0, memory, number, place)
+    assert found == f"call {call} exit 7 0 file 100"
+    # socket(2), and a number beyond the last one.
+    for other in (1, 1 << 31):
+        assert not written(reader, SOCKETCALL, 32, 0, memory, other, place)
+
+
+@pytest.mark.parametrize("bits", [64, 32])
+@pytest.mark.parametrize("length", [0, 11, 200, (1 << 31) + 12, (1 << 32) - 4])
+def test_a_part_with_a_wrong_length_ends_the_message(reader: Path, bits: int, length: int) -> None:
+    parts = ((SCM_RIGHTS, [100]), (SCM_RIGHTS, [101]))
+    memory = messages(bits, control(bits, *parts, length=length))
+    call = {64: SENDMSG, 32: 370}[bits]
+    assert written(reader, call, bits, 0, memory, 9, BASE) == f"call {SENDMSG} exit 7 0 file 100"
