@@ -80,6 +80,16 @@ def test_threads_forks_signals_and_execve_are_followed(
     assert done.returncode == 4
 
 
+def test_an_ending_process_has_released_its_events(
+    built_kernel: BuiltKernel, tmp_path: Path
+) -> None:
+    compiled("ends", tmp_path)
+    done = run(tmp_path, "--listener", "none", "--", "env", "./ends")
+    assert f"{REFUSED}; 2 events" in done.stdout
+    assert "not judged" not in done.stdout
+    assert done.returncode == 4
+
+
 def test_a_shell_redirects_its_output(built_kernel: BuiltKernel, tmp_path: Path) -> None:
     """dup2(2) replaces standard output by the data file, and restores it."""
     line = "exec 3<>/sys/kernel/tracing/user_events_data; printf 12345678 >&3; exec 3>&-"

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from vm.recorder.program import compile_recorder
-from vm.recorder.recording import Call, Group, groups
+from vm.recorder.recording import Call, Entry, Group, groups
 
 _INCLUDES = """
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <linux/perf_event.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 """
 # The 32-bit entry; 125 if the kernel has none.
@@ -30,6 +39,7 @@ static long compat(long number, long a, long b, long c)
 	return result;
 }
 """
+SECONDS = 60
 PWRITE64, UNSHARE, IO_SETUP, PERF_EVENT_OPEN, OPENAT2 = 18, 272, 206, 298, 437
 ABSENT = "/nowhere/user_events_data"
 
@@ -41,14 +51,25 @@ def recorder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return program
 
 
-def recorded(recorder: Path, directory: Path, body: str) -> tuple[int, list[Group]]:
-    """The exit code of a C program, and its recording."""
+def recorded(
+    recorder: Path,
+    directory: Path,
+    body: str,
+    functions: str = "",
+    prepare: Callable[[], object] | None = None,
+) -> tuple[int, list[Group]]:
+    """The exit code of a C program that runs in the directory, and its recording."""
     source, program, recording = (directory / name for name in ("program.c", "program", "r"))
-    source.write_text(f"{_INCLUDES}{_COMPAT}int main(void)\n{{\n{body}\n}}\n")
-    flags = ("-std=gnu11", "-O2", "-static", "-w")
+    source.write_text(f"{_INCLUDES}{_COMPAT}{functions}int main(void)\n{{\n{body}\n}}\n")
+    flags = ("-std=gnu11", "-O2", "-static", "-pthread", "-w")
     subprocess.run(["gcc", *flags, "-o", str(program), str(source)], check=True)
     command = [str(recorder), str(recording), "none", "16", str(program)]
-    code = subprocess.run(command, check=False, timeout=60).returncode
+    process = subprocess.Popen(command, cwd=directory, preexec_fn=prepare)
+    try:
+        code = process.wait(SECONDS)
+    finally:
+        # The program ends with the recorder.
+        process.kill()
     return code, list(groups(recording.read_text().splitlines(keepends=True)))
 
 
@@ -117,3 +138,202 @@ def test_calls_of_the_32_bit_entry_have_their_names(recorder: Path, tmp_path: Pa
     made = calls(found, PWRITE64, IO_SETUP, UNSHARE)
     assert [each.number for each in made] == [PWRITE64, IO_SETUP, UNSHARE]
     assert all(each.compat for each in made)
+
+
+_FUNCTIONS = f"""
+static volatile int missing;
+static int count;
+static void *(*call)(void *);
+static void *rest(void *argument)
+{{
+	pause();
+	return argument;
+}}
+static void start(void *(*function)(void *), int count)
+{{
+	pthread_t thread;
+
+	for (int number = 0; number < count; number++)
+		pthread_create(&thread, NULL, function, NULL);
+}}
+static void *open_absent(void *argument)
+{{
+	open("{ABSENT}", O_RDONLY);
+	return argument;
+}}
+static void *ask(void *argument)
+{{
+	getppid();
+	return argument;
+}}
+/* Until every thread has made its calls. */
+static void *work(void *argument)
+{{
+	for (int made = 1; missing; made++) {{
+		call(NULL);
+		if (made == count)
+			__sync_fetch_and_sub(&missing, 1);
+	}}
+	return argument;
+}}
+static void open_fifo(int flags)
+{{
+	open("user_events_data", flags);
+	_exit(0);
+}}
+"""
+
+
+def test_a_process_ends_alone_with_all_of_its_threads(recorder: Path, tmp_path: Path) -> None:
+    body = """
+	for (int round = 0; round < 10; round++) {
+		pid_t other = fork();
+
+		if (!other) {
+			start(rest, 8);
+			usleep(20000);
+			_exit(0);
+		}
+		while (!waitpid(other, NULL, WNOHANG))
+			open_absent(NULL);
+	}
+	return 0;
+"""
+    _, found = recorded(recorder, tmp_path, body, _FUNCTIONS)
+    entries = [each for each in found if isinstance(each, Entry)]
+    process_of = {each.numbers[1]: each.numbers[2] for each in entries if each.kind == "fork"}
+    exits = [each for each in entries if each.kind == "exiting" and each.numbers[0] in process_of]
+    assert len(exits) == 10
+    for each in exits:
+        end = found.index(Entry("end", (process_of[each.numbers[0]], 0)))
+        assert {_kind(between) for between in found[found.index(each) + 1 : end]} <= {"end"}
+
+
+def test_a_program_is_executed_alone(recorder: Path, tmp_path: Path) -> None:
+    body = """
+	pid_t other = fork(), reader;
+
+	if (!other) {
+		usleep(300000);
+		execl("/bin/true", "true", NULL);
+	}
+	mkfifo("user_events_data", 0600);
+	reader = fork();
+	if (!reader)
+		open_fifo(O_RDONLY);
+	waitpid(other, NULL, 0);
+	open_fifo(O_WRONLY);
+"""
+    _, found = recorded(recorder, tmp_path, body, _FUNCTIONS)
+    kinds = [_kind(each) for each in found]
+    assert kinds.index("overlap") < kinds.index("exec")
+
+
+def test_a_call_that_needs_another_one_returns_beside_a_busy_task(
+    recorder: Path, tmp_path: Path
+) -> None:
+    body = """
+	pid_t busy, reader, writer;
+
+	mkfifo("user_events_data", 0600);
+	busy = fork();
+	for (int turn = 0; !busy; turn++) {
+		usleep(10000);
+		if (turn == 1500)
+			_exit(0);
+	}
+	reader = fork();
+	if (!reader)
+		open_fifo(O_RDONLY);
+	usleep(200000);
+	writer = fork();
+	if (!writer)
+		open_fifo(O_WRONLY);
+	waitpid(reader, NULL, 0);
+	waitpid(writer, NULL, 0);
+	return waitpid(busy, NULL, WNOHANG) || kill(busy, SIGKILL);
+"""
+    code, found = recorded(recorder, tmp_path, body, _FUNCTIONS)
+    assert code == 0
+    assert "overlap" in map(_kind, found)
+
+
+@pytest.mark.parametrize(("call", "threads", "count"), [("ask", 40, 300), ("open_absent", 12, 30)])
+def test_every_thread_has_its_turn(
+    recorder: Path, tmp_path: Path, call: str, threads: int, count: int
+) -> None:
+    body = f"""
+	call = {call}, count = {count}, missing = {threads};
+	start(work, {threads});
+	while (missing)
+		usleep(1000);
+	return 0;
+"""
+    assert recorded(recorder, tmp_path, body, _FUNCTIONS)[0] == 0
+
+
+def test_tasks_that_are_killed_at_any_moment_end(recorder: Path, tmp_path: Path) -> None:
+    body = """
+	for (int round = 0; round < 60; round++) {
+		pid_t other = fork();
+
+		if (!other) {
+			setpgid(0, 0);
+			start(open_absent, 2);
+			for (;;)
+				if (!fork())
+					_exit(0);
+		}
+		setpgid(other, other);
+		usleep(round * 100);
+		kill(-other, SIGKILL);
+		waitpid(other, NULL, 0);
+	}
+	return 0;
+"""
+    code, found = recorded(recorder, tmp_path, body, _FUNCTIONS)
+    assert code == 0
+    kinds = [_kind(each) for each in found]
+    assert kinds.count("end") == kinds.count("fork") + kinds.count("stranger") + 1
+    assert "overlap" not in kinds
+
+
+@pytest.mark.parametrize("length", [5, 1000, 1 << 40, (1 << 64) - 8])
+def test_control_data_with_a_wrong_length_is_not_read_beyond(
+    recorder: Path, tmp_path: Path, length: int
+) -> None:
+    body = f"""
+	char control[64] = {{ 0 }};
+	struct msghdr message = {{ .msg_control = control, .msg_controllen = sizeof(control) }};
+	struct cmsghdr *part = CMSG_FIRSTHDR(&message);
+	int sockets[2];
+
+	socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets);
+	part->cmsg_level = SOL_SOCKET;
+	part->cmsg_type = SCM_RIGHTS;
+	part->cmsg_len = {length}u;
+	return sendmsg(sockets[0], &message, 0) != -1;
+"""
+    code, found = recorded(recorder, tmp_path, body)
+    assert code == 0
+    assert _kind(found[-1]) == "done"
+
+
+def test_a_caller_may_ignore_its_children(recorder: Path, tmp_path: Path) -> None:
+    body = """
+	time_t begin = time(NULL);
+
+	for (int at = 0; at < 20; at++)
+		getppid();
+	return time(NULL) - begin > 10 || signal(SIGCHLD, SIG_DFL) != SIG_IGN;
+"""
+    assert recorded(recorder, tmp_path, body, prepare=_ignore_children)[0] == 0
+
+
+def _ignore_children() -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+
+def _kind(group: Group) -> str:
+    """What a task did, "call" for a system call."""
+    return group.kind if isinstance(group, Entry) else "call"

@@ -77,6 +77,7 @@ enum interest interest_of(struct task *task, bool *exclusive)
 {
 	const uint64_t *argument = task->call.arguments;
 	pid_t tid = task->tid;
+	uint64_t type;
 
 	*exclusive = false;
 	switch (task->call.number) {
@@ -129,12 +130,17 @@ enum interest interest_of(struct task *task, bool *exclusive)
 	case __NR_io_uring_setup:
 		return ON_EXIT;
 	case __NR_perf_event_open:
-		return load_number(tid, argument[0], sizeof(uint32_t)) == PERF_TYPE_TRACEPOINT ? ON_EXIT :
-											   IGNORED;
+		type = load_number(tid, argument[0], sizeof(uint32_t));
+		return type == PERF_TYPE_TRACEPOINT ? ON_EXIT : IGNORED;
 	case __NR_fork:
 	case __NR_clone:
 	case __NR_clone3:
 		*exclusive = makes_copy(task);
+		return ON_EVENT;
+	case __NR_execve:
+	case __NR_execveat:
+		/* It releases memory and descriptors. */
+		*exclusive = true;
 		return ON_EVENT;
 	case __NR_unshare:
 		*exclusive = argument[0] & CLONE_FILES;
@@ -149,12 +155,13 @@ static void write_registration(pid_t tid, uint64_t address)
 {
 	size_t size = load_number(tid, address, sizeof(uint32_t));
 	uint64_t word = load_number(tid, address + ENABLE_ADDR_OFFSET, sizeof(uint64_t));
+	uint64_t name = load_number(tid, address + name_offset, sizeof(uint64_t));
 
 	if (size < USER_REG_SIZE)
 		size = USER_REG_SIZE;
 	write_memory(tid, address, size < PAGE_SIZE ? size : PAGE_SIZE);
 	write_rights(tid, address);
-	write_string(tid, load_number(tid, address + name_offset, sizeof(uint64_t)), LONGEST_STRING);
+	write_string(tid, name, LONGEST_STRING);
 	write_memory(tid, word, WORD);
 	write_rights(tid, word);
 }

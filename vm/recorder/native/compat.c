@@ -17,6 +17,7 @@ static int native_number(int number)
 		{ 2, __NR_fork },	{ 3, __NR_read },
 		{ 4, __NR_write },	{ 5, __NR_open },
 		{ 6, __NR_close },	{ 8, __NR_creat },
+		{ 11, __NR_execve },	{ 358, __NR_execveat },
 		{ 19, __NR_lseek },	{ 41, __NR_dup },
 		{ 54, __NR_ioctl },	{ 55, __NR_fcntl },
 		{ 63, __NR_dup2 },	{ 120, __NR_clone },

@@ -59,6 +59,25 @@ void write_files(pid_t tid)
 	closedir(directory);
 }
 
+/* Set the process of a task; returns the parent of the process, 0 if the task has ended. */
+pid_t read_process(struct task *task)
+{
+	char path[32], line[128];
+	pid_t parent = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", task->tid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof(line), file)) {
+		sscanf(line, "Tgid: %d", &task->tgid);
+		sscanf(line, "PPid: %d", &parent);
+	}
+	fclose(file);
+	return parent;
+}
+
 static ssize_t user_namespace(const char *task, char *name, size_t size)
 {
 	char path[48];

@@ -24,56 +24,40 @@ long ptrace(int request, ...);
 	(PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | \
 	 PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL)
 #define SYSCALL_STOP (SIGTRAP | 0x80)
-/* Seconds after which a call that does not return may be overtaken. */
-#define PATIENCE 1
+/* Milliseconds after which a task whose creator's event is missing is followed without it. */
+#define PATIENCE 1000
+/* Seconds to sleep while no task stops. */
+#define IDLE 1
 
-static struct task *all;
 static pid_t program;
 static int program_status;
 static bool recording;
 
-struct task *tasks(void)
-{
-	return all;
-}
-
-struct task *find_task(pid_t tid)
-{
-	struct task *task = all;
-
-	while (task && task->tid != tid)
-		task = task->next;
-	return task;
-}
-
-static struct task *add_task(pid_t tid)
-{
-	struct task *task = calloc(1, sizeof(*task));
-
-	if (!task)
-		give_up("memory");
-	task->tid = task->tgid = tid;
-	task->next = all;
-	all = task;
-	return task;
-}
-
-static void remove_task(struct task *task)
-{
-	struct task **link = &all;
-
-	while (*link != task)
-		link = &(*link)->next;
-	*link = task->next;
-	drop_from_turn(task);
-	free(task);
-}
-
 /* A task that is killed at this moment is reported by the next wait. */
 void resume(struct task *task, int signal)
 {
-	task->stopped = false;
 	ptrace(PTRACE_SYSCALL, task->tid, NULL, (void *)(long)signal);
+}
+
+/* The system call of a stopped task; false if it was killed and has left this stop. */
+static bool read_call(const struct task *task, struct ptrace_syscall_info *info)
+{
+	long size = ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, (void *)sizeof(*info), info);
+
+	return size > 0 && info->op != PTRACE_SYSCALL_INFO_NONE;
+}
+
+/* The message of an event; false if the task was killed and has left this stop. */
+static bool read_message(const struct task *task, int event, pid_t *message)
+{
+	unsigned long number;
+	siginfo_t about;
+
+	if (ptrace(PTRACE_GETEVENTMSG, task->tid, NULL, &number) ||
+	    ptrace(PTRACE_GETSIGINFO, task->tid, NULL, &about))
+		return false;
+	*message = (pid_t)number;
+	return about.si_code == (SIGTRAP | event << 8);
 }
 
 static void enter_call(struct task *task, const struct ptrace_syscall_info *info)
@@ -114,30 +98,24 @@ static void leave_call(struct task *task, int64_t result)
 static void syscall_stop(struct task *task)
 {
 	struct ptrace_syscall_info info;
-	long size = ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, (void *)sizeof(info), &info);
 
-	if (size <= 0)
-		resume(task, 0);
-	else if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
+	if (!read_call(task, &info))
+		return;
+	if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
 		enter_call(task, &info);
 	else
 		leave_call(task, info.op == PTRACE_SYSCALL_INFO_EXIT ? info.exit.rval : 0);
 }
 
-static unsigned long message_of(const struct task *task)
+static void forked(struct task *parent, int event)
 {
-	unsigned long message = 0;
-
-	ptrace(PTRACE_GETEVENTMSG, task->tid, NULL, &message);
-	return message;
-}
-
-static void forked(struct task *parent)
-{
-	pid_t tid = (pid_t)message_of(parent);
 	uint64_t flags = clone_flags(parent);
-	struct task *child = find_task(tid);
+	struct task *child;
+	pid_t tid;
 
+	if (!read_message(parent, event, &tid))
+		return;
+	child = find_task(tid);
 	if (!child)
 		child = add_task(tid);
 	child->known = true;
@@ -149,21 +127,24 @@ static void forked(struct task *parent)
 			write_words(child, tid);
 		}
 	}
-	if (child->stopped)
-		resume(child, 0);
 	resume(parent, 0);
 	if (parent->interest == ON_EVENT)
 		end_turn(parent);
 }
 
+/* The other threads have ended; the caller has got the number of the first one. */
 static void executed(struct task *task)
 {
-	pid_t former = (pid_t)message_of(task);
-	struct task *caller = former == task->tid ? NULL : find_task(former);
+	struct task *other;
+	pid_t former;
 
-	if (caller)
-		remove_task(caller);
-	drop_from_turn(task);
+	if (!read_message(task, PTRACE_EVENT_EXEC, &former))
+		former = task->tid;
+	task->exiting = false;
+	while ((other = other_thread(task, true)) || (other = other_thread(task, false))) {
+		pass_turn(other, task);
+		remove_task(other);
+	}
 	drop_words(task->tgid);
 	task->interest = IGNORED;
 	task->in_call = true;
@@ -174,36 +155,56 @@ static void executed(struct task *task)
 	recording = true;
 	write_files(task->tid);
 	resume(task, 0);
+	drop_from_turn(task);
 }
 
-static bool is_last_thread(const struct task *task)
+static void write_exiting(struct task *task)
 {
-	for (const struct task *other = all; other; other = other->next)
-		if (other != task && other->tgid == task->tgid)
-			return false;
-	return true;
+	say("exiting %d\n", task->tid);
+	write_words(task, task->tid);
 }
 
 /* What a process leaves is released by its last thread, alone. */
 static void exiting(struct task *task)
 {
+	task->exiting = true;
+	task->stage = RUNNING;
 	task->interest = ON_EVENT;
-	if (recording && is_last_thread(task)) {
-		say("exiting %d\n", task->tid);
-		write_words(task, task->tid);
+	if (recording && !other_thread(task, false)) {
 		if (!take_turn(task))
 			return;
+		write_exiting(task);
 	}
 	resume(task, 0);
 }
 
+/* The turn of a task that was waiting for it; false if it was killed meanwhile. */
+bool begin_turn(struct task *task)
+{
+	struct ptrace_syscall_info info;
+
+	if (task->exiting)
+		write_exiting(task);
+	else if (!read_call(task, &info))
+		return false;
+	else if (task->interest == ON_ENTRY)
+		/* Its memory may have changed while it was waiting. */
+		write_entry(task);
+	resume(task, 0);
+	return true;
+}
+
 static void ended(struct task *task, int status)
 {
+	struct task *other = other_thread(task, true);
+
 	if (task->tid == program)
 		program_status = status;
 	if (recording)
 		say("end %d %d\n", task->tid, status);
-	if (is_last_thread(task))
+	if (other)
+		pass_turn(task, other);
+	else if (!other_thread(task, false))
 		drop_words(task->tgid);
 	remove_task(task);
 }
@@ -214,7 +215,7 @@ static void event_stop(struct task *task, int event, int signal)
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
 	case PTRACE_EVENT_CLONE:
-		forked(task);
+		forked(task, event);
 		break;
 	case PTRACE_EVENT_EXEC:
 		executed(task);
@@ -233,17 +234,10 @@ static void event_stop(struct task *task, int event, int signal)
 	}
 }
 
-static void stopped(pid_t tid, int status)
+static void stopped(struct task *task, int status)
 {
-	struct task *task = find_task(tid);
 	int signal = WSTOPSIG(status), event = status >> 16;
 
-	if (!task)
-		task = add_task(tid);
-	task->stopped = true;
-	if (!task->known)
-		/* Until the event of its creator. */
-		return;
 	if (signal == SYSCALL_STOP)
 		syscall_stop(task);
 	else if (event)
@@ -252,25 +246,85 @@ static void stopped(pid_t tid, int status)
 		resume(task, signal);
 }
 
-/* The creator of a task may have been killed before its event. */
-static void adopt_strangers(void)
+/* Whether a process has a task that is not about to end. */
+static bool goes_on(pid_t tgid)
 {
-	for (struct task *task = all; task; task = task->next) {
-		if (task->known)
-			continue;
-		task->known = true;
-		say("stranger %d\n", task->tid);
-		if (task->stopped)
-			resume(task, 0);
-	}
+	const struct task *task = tasks();
+
+	while (task && (task->tgid != tgid || !task->known || task->exiting))
+		task = task->next;
+	return task;
 }
 
-static void reported(pid_t tid, int status)
+/* Whether the creator of a stopped task cannot report it any more. */
+static bool is_orphan(struct task *task)
 {
-	if (WIFSTOPPED(status))
-		stopped(tid, status);
-	else if (find_task(tid))
-		ended(find_task(tid), status);
+	pid_t parent = read_process(task);
+
+	/* With CLONE_PARENT the creator is another one. */
+	return WIFSTOPPED(task->status) && parent != getpid() &&
+	       !goes_on(task->tgid == task->tid ? parent : task->tgid);
+}
+
+/* The creator of a task may have been killed before its event.  Returns whether there is one. */
+static bool adopt_strangers(void)
+{
+	bool found = false;
+
+	for (struct task *task = tasks(); task; task = task->next) {
+		if (task->known ||
+		    (milliseconds() - task->since < PATIENCE && !is_orphan(task)))
+			continue;
+		task->known = found = true;
+		say("stranger %d\n", task->tid);
+	}
+	return found;
+}
+
+/*
+ * Collect the stops and ends of all tasks before one of them is resumed: waitpid() reports the
+ * newest task first, and a busy one would hide the others.  Returns whether there are tasks left.
+ */
+static bool collect_reports(void)
+{
+	struct task *task;
+	pid_t tid;
+	int status;
+
+	while ((tid = waitpid(-1, &status, __WALL | WNOHANG)) > 0) {
+		task = find_task(tid);
+		if (!task)
+			task = add_task(tid);
+		/* A task that was killed has left its former stop. */
+		task->status = status;
+		task->reported = true;
+	}
+	return !tid;
+}
+
+/* A new task stays stopped until the event of its creator. */
+static struct task *next_reported(void)
+{
+	struct task *task = tasks();
+
+	while (task && !(task->known && task->reported))
+		task = task->next;
+	return task;
+}
+
+static void handle_reports(void)
+{
+	struct task *task;
+
+	do {
+		while ((task = next_reported())) {
+			task->reported = false;
+			if (WIFSTOPPED(task->status))
+				stopped(task, task->status);
+			else
+				ended(task, task->status);
+		}
+	} while (adopt_strangers());
 }
 
 static void block_child_signal(int how)
@@ -285,22 +339,18 @@ static void block_child_signal(int how)
 /* Until no task is left.  SIGCHLD is blocked: every stop sends one. */
 static void follow(void)
 {
-	struct timespec patience = { PATIENCE, 0 };
+	struct timespec idle = { IDLE, 0 };
 	sigset_t signals;
-	pid_t tid;
-	int status;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGCHLD);
-	while ((tid = waitpid(-1, &status, __WALL | WNOHANG)) >= 0) {
-		if (tid) {
-			reported(tid, status);
-		} else if (sigtimedwait(&signals, NULL, &patience) < 0 && errno == EAGAIN) {
-			allow_overlap();
-			adopt_strangers();
-			flush_output();
-		}
+	while (collect_reports()) {
+		handle_reports();
+		allow_overlap();
+		flush_now_and_then();
+		sigtimedwait(&signals, NULL, &idle);
 	}
+	handle_reports();
 }
 
 static void start(char **words)
@@ -350,13 +400,15 @@ static int end_alike(void)
 	return 128 + WTERMSIG(program_status);
 }
 
-/* The terminal's signals are for the program. */
-static void ignore_terminal(void)
+/* The terminal's signals are for the program, and SIGCHLD is for the recorder. */
+static void choose_signals(void)
 {
 	static const int signals[] = { SIGINT, SIGQUIT, SIGTSTP, SIGTTOU, SIGTTIN, SIGHUP };
 
 	for (size_t at = 0; at < sizeof(signals) / sizeof(*signals); at++)
 		signal(signals[at], SIG_IGN);
+	/* A task that stops signals no tracer that ignores it. */
+	signal(SIGCHLD, SIG_DFL);
 }
 
 static enum listener listener_named(const char *name)
@@ -378,7 +430,7 @@ int main(int count, char **words)
 	begin_listening();
 	block_child_signal(SIG_BLOCK);
 	start(words + 4);
-	ignore_terminal();
+	choose_signals();
 	follow();
 	collect_records();
 	say("done\n");

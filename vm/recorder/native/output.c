@@ -46,7 +46,8 @@ void say_bytes(const void *bytes, size_t length)
 	}
 }
 
-static uint64_t milliseconds(void)
+/* Of CLOCK_MONOTONIC. */
+uint64_t milliseconds(void)
 {
 	struct timespec now;
 

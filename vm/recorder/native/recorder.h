@@ -2,10 +2,10 @@
 /*
  * Record the user_events system calls of a program with ptrace(2), for uevt client.
  *
- * main.c follows tasks, turn.c lets one call of interest run at a time, calls.c and messages.c choose
- * and write down the calls, compat.c translates those of 32 bits, memory.c and files.c read what they
- * refer to, listener.c enables events and reads their records back, output.c writes lines.
- * vm/recorder/recording.py describes the lines.
+ * main.c follows tasks, tasks.c lists them, turn.c lets one call of interest run at a time, calls.c
+ * and messages.c choose and write down the calls, compat.c translates those of 32-bit callers,
+ * memory.c and files.c read what they refer to, listener.c enables events and reads their records
+ * back, output.c writes lines.  vm/recorder/recording.py describes the lines.
  */
 
 #ifndef RECORDER_H
@@ -46,22 +46,37 @@ struct task {
 	pid_t tid;
 	pid_t tgid;
 	enum stage stage;
+	/* Its place among those that wait. */
+	uint64_t ticket;
 	/* Whether its creator's event was seen; until then it stays stopped. */
 	bool known;
-	bool stopped;
+	/* When it was seen first, in milliseconds. */
+	uint64_t since;
+	/* Whether waitpid() has returned a status that was not handled yet. */
+	bool reported;
+	int status;
 	bool in_call;
+	/* Whether its exit was reported: it makes no more calls. */
+	bool exiting;
 	enum interest interest;
 	struct call call;
 };
 
 /* main.c */
 void resume(struct task *task, int signal);
-struct task *find_task(pid_t tid);
+bool begin_turn(struct task *task);
+
+/* tasks.c */
 struct task *tasks(void);
+struct task *find_task(pid_t tid);
+struct task *add_task(pid_t tid);
+void remove_task(struct task *task);
+struct task *other_thread(const struct task *task, bool exiting);
 
 /* turn.c */
 bool take_turn(struct task *task);
 void end_turn(struct task *task);
+void pass_turn(struct task *from, struct task *to);
 void drop_from_turn(struct task *task);
 void allow_overlap(void);
 
@@ -98,6 +113,7 @@ void write_rights(pid_t tid, uint64_t address);
 bool is_tracefs(pid_t tid, int fd);
 void write_file(pid_t tid, int fd);
 void write_files(pid_t tid);
+pid_t read_process(struct task *task);
 void write_credentials(pid_t tid);
 
 /* listener.c */
@@ -112,6 +128,7 @@ int perf_listen(int id, int cpu);
 void perf_collect(void);
 
 /* output.c */
+uint64_t milliseconds(void);
 void open_output(const char *path);
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say_bytes(const void *bytes, size_t length);

@@ -6,13 +6,40 @@
 
 #include "recorder.h"
 
+/* Milliseconds after which a call that does not return may be overtaken. */
+#define PATIENCE 1000
+
 static struct task *holder;
+/* Since when the first task waits for this holder. */
+static uint64_t waiting_since;
+
+/* The task that has waited longest. */
+static struct task *first_waiting(void)
+{
+	struct task *first = NULL;
+
+	for (struct task *task = tasks(); task; task = task->next)
+		if (task->stage == WAITING && (!first || task->ticket < first->ticket))
+			first = task;
+	return first;
+}
+
+/* Whether both are about to end, in one process. */
+static bool end_together(const struct task *one, const struct task *other)
+{
+	return one->exiting && other->exiting && one->tgid == other->tgid;
+}
 
 /* Whether the task may proceed now; else it is resumed when its turn comes. */
 bool take_turn(struct task *task)
 {
-	if (holder && holder != task) {
+	static uint64_t tickets;
+
+	if (holder && holder != task && !end_together(holder, task)) {
+		if (!first_waiting())
+			waiting_since = milliseconds();
 		task->stage = WAITING;
+		task->ticket = ++tickets;
 		return false;
 	}
 	holder = task;
@@ -21,16 +48,14 @@ bool take_turn(struct task *task)
 
 static void let_next(void)
 {
-	for (struct task *task = tasks(); task; task = task->next) {
-		if (task->stage != WAITING)
-			continue;
+	struct task *task;
+
+	while (!holder && (task = first_waiting())) {
 		task->stage = RUNNING;
 		holder = task;
-		/* Its memory may have changed while it was waiting. */
-		if (task->interest == ON_ENTRY)
-			write_entry(task);
-		resume(task, 0);
-		return;
+		waiting_since = milliseconds();
+		if (!begin_turn(task))
+			holder = NULL;
 	}
 }
 
@@ -42,6 +67,13 @@ void end_turn(struct task *task)
 	let_next();
 }
 
+/* One thread goes on for another: a process keeps the turn until its last one has ended. */
+void pass_turn(struct task *from, struct task *to)
+{
+	if (holder == from)
+		holder = to;
+}
+
 void drop_from_turn(struct task *task)
 {
 	task->stage = RUNNING;
@@ -51,11 +83,7 @@ void drop_from_turn(struct task *task)
 /* A call does not return, perhaps because it needs another task to go on. */
 void allow_overlap(void)
 {
-	bool waiting = false;
-
-	for (struct task *task = tasks(); task; task = task->next)
-		waiting |= task->stage == WAITING;
-	if (!holder || !waiting)
+	if (!holder || milliseconds() - waiting_since < PATIENCE || !first_waiting())
 		return;
 	say("overlap %d\n", holder->tid);
 	holder = NULL;
