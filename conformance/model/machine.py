@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -143,9 +144,7 @@ def _candidates(
     candidates = []
     before: Kinds = (Release, Remove) if operation.depends_on_events else ()
     before = (*before, FixUp) if fixing else before
-    started = [each for world in worlds for each in _before(world, operation, before)]
-    if len(started) > len(worlds):
-        started = _unique(started)
+    started = _before(worlds, operation, before)
     if len(started) > MAX_STATES:
         raise TooManyStates("too much work is pending: settle first")
     walked = [each for world in started for each in choices(world, operation)]
@@ -168,11 +167,15 @@ def _candidates(
     return candidates
 
 
-def _before(world: World, operation: ops.Operation, kinds: Kinds) -> list[World]:
-    """The states in which an operation may start."""
-    if not world.pending:
-        return [world]
-    return _reachable([world], kinds, scope.event_names(world, operation))
+def _before(worlds: Sequence[World], operation: ops.Operation, kinds: Kinds) -> list[World]:
+    """The states in which an operation may start, each once."""
+    if not any(world.pending for world in worlds):
+        return list(worlds)
+    together: dict[frozenset[str] | None, list[World]] = {}
+    for world in worlds:
+        together.setdefault(scope.event_names(world, operation), []).append(world)
+    started = [_reachable(group, kinds, names) for names, group in together.items()]
+    return started[0] if len(started) == 1 else _unique([*itertools.chain(*started)])
 
 
 def _handlers(profile: Profile) -> Handlers:
@@ -212,13 +215,13 @@ def _overtaken(world: World, operation: ops.Operation) -> World | None:
 def _reachable(
     worlds: Sequence[World], kinds: Kinds, names: frozenset[str] | None = None
 ) -> list[World]:
-    """The states, and all states that pending work of some kinds leads to.
+    """The states, and all states that pending work of some kinds leads to; no two are equal.
 
     With ``names`` only work on events of these names is done.
     """
     if not any(_distinct_pending(world, kinds, names) for world in worlds):
         return list(worlds)
-    reached = {frozen(world): world for world in worlds}
+    reached = {state: thawed(state) for state in map(frozen, worlds)}
     waiting = list(reached.items())
     while waiting:
         state, world = waiting.pop()
