@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
@@ -16,11 +17,10 @@ from host.progress import silent
 from kernels.catalog.catalog import load_catalog
 from kernels.store.built_kernel import BuiltKernel, Recipe
 from kernels.store.store import Store
+from tests.enclosure import ROOT, UEVT
 from tests.kernels.fake_make import FakeMake
 from tests.processes import wait_for
 
-ROOT = Path(__file__).resolve().parent.parent
-UEVT = ROOT / ".venv" / "bin" / "uevt"
 # Seconds for four runs at once on a busy machine.
 PATIENCE = 600
 STYLES = ("default", "kselftest", "autopkgtest", "bisect")
@@ -44,14 +44,14 @@ def codes(
     with ExitStack() as stack:
         runs = []
         for style in STYLES:
-            words = [str(UEVT), "run", *arguments, "--exit-style", style]
+            words = [*UEVT, "run", *arguments, "--exit-style", style]
             words += [f"--out={out / style}"] if out is not None else []
             runs.append(
                 stack.enter_context(
                     subprocess.Popen(
                         words,
                         cwd=ROOT,
-                        env={**os.environ, **(environment or {})},
+                        env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
                         stdout=subprocess.DEVNULL,
                         stderr=subprocess.PIPE,
                         text=True,
@@ -100,7 +100,7 @@ def test_host(
     tmp_path: Path, built_kernel: BuiltKernel, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """No QEMU on PATH."""
-    bare = {"PATH": str(UEVT.parent)}
+    bare = {"PATH": str(Path(sys.executable).parent)}
     image = str(built_kernel.image)
     assert codes("--image", image, environment=bare, out=tmp_path) == (3, 1, 1, 129)
     assert capsys.readouterr().out.count("qemu") >= len(STYLES)
