@@ -298,6 +298,28 @@ def test_tasks_that_are_killed_at_any_moment_end(recorder: Path, tmp_path: Path)
     assert "overlap" not in kinds
 
 
+def test_a_process_that_is_killed_ends_alone(recorder: Path, tmp_path: Path) -> None:
+    body = """
+	call = open_absent, missing = 1;
+	for (int round = 0; round < 40; round++) {
+		pid_t other = fork();
+
+		if (!other) {
+			start(work, 12);
+			work(NULL);
+		}
+		usleep(20000 + round * 100);
+		kill(other, SIGKILL);
+		waitpid(other, NULL, 0);
+	}
+	return 0;
+"""
+    _, found = recorded(recorder, tmp_path, body, _FUNCTIONS)
+    exiting = [each for each in found if _kind(each) == "exiting"]
+    # A thread whose creation was not seen may be the last one; few stops can be missed.
+    assert len(exiting) > 36
+
+
 @pytest.mark.parametrize("length", [5, 1000, 1 << 40, (1 << 64) - 8])
 def test_control_data_with_a_wrong_length_is_not_read_beyond(
     recorder: Path, tmp_path: Path, length: int

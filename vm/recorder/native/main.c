@@ -33,9 +33,14 @@ static pid_t program;
 static int program_status;
 static bool recording;
 
-/* A task that is killed at this moment is reported by the next wait. */
+/* A task that was killed meanwhile is reported again: it may be in its last stop already. */
 void resume(struct task *task, int signal)
 {
+	siginfo_t about;
+
+	if (!task->exiting && !ptrace(PTRACE_GETSIGINFO, task->tid, NULL, &about) &&
+	    about.si_code == (SIGTRAP | PTRACE_EVENT_EXIT << 8))
+		return;
 	ptrace(PTRACE_SYSCALL, task->tid, NULL, (void *)(long)signal);
 }
 
