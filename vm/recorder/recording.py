@@ -9,7 +9,8 @@ A group of lines begins with one of
 ``exit TID RESULT``
     The same call returned.
 ``fork TID CHILD TGID FLAGS``, ``exec TID FORMER``, ``exiting TID``, ``end TID STATUS``
-    A task created another one, executed a program, is about to end, has ended (wait status).
+    A task created another one, executed a program, is the last of its process to end, has ended
+    (wait status).
 ``listening KIND ERRNO``, ``overlap TID``, ``stranger TID``, ``done``
     The listener started; calls were not kept apart; a task without known creator; the last line.
 
