@@ -86,6 +86,9 @@ def test_trace_cmd_attaches(ue: UserEvents) -> None:
     assert attached(ue, TRACE_CMD) == [(0, ""), (8, "ftrace"), (0, "")]
 
 
+MANY = "Overview: existing tools such as ftrace and perf show events; silent about lost records"
+
+
 def many(ue: UserEvents, consumer: Consumer, prints: str) -> str:
     """What a program reports of 500 records, of which its filter drops 100."""
     programs = Programs(ue, ue.process)
@@ -97,21 +100,24 @@ def many(ue: UserEvents, consumer: Consumer, prints: str) -> str:
     return consumer.shows(programs, prints)
 
 
-@case(programs="perf", facilities="perf", spec="user_event_perf")
+@case(programs="perf", facilities="perf", spec="user_event_perf", level="behaviour")
+@doc(MANY)
 def test_perf_many(ue: UserEvents) -> None:
     """`perf record --filter` gets the records that match in order, and loses none."""
     lines = "".join(f"WRITER {ue.name()}: a={number}\n" for number in range(100, 500))
     assert many(ue, PERF, lines) == lines
 
 
-@case(programs="trace-cmd", isolation="global", spec="user_event_ftrace")
+@case(programs="trace-cmd", isolation="global", spec="user_event_ftrace", level="behaviour")
+@doc(MANY)
 def test_trace_cmd_many(ue: UserEvents) -> None:
     """`trace-cmd record -f` gets the records that match in order, and loses none."""
     lines = "".join(f"WRITER {ue.name()}: a={number}\n" for number in range(100, 500))
     assert many(ue, TRACE_CMD, lines) == lines
 
 
-@case(programs="perf", facilities="perf", spec="user_event_perf")
+@case(programs="perf", facilities="perf", spec="user_event_perf", level="behaviour")
+@doc("Overview: existing tools such as ftrace and perf show events; silent about counts")
 def test_perf_stat(ue: UserEvents) -> None:
     """`perf stat` counts the records of all processes."""
     programs = Programs(ue, ue.process)

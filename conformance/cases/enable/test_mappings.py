@@ -6,7 +6,6 @@ from conformance.client.memory import discard, memory_file, move, move_to
 
 SPEC = "user_event_enabler_fault_fixup"
 DOC = "Status: the kernel updates the registered bit; silent about memory that changes"
-UPDATES = "Status: the kernel updates the registered bit as tools attach and detach"
 FORKED = "Unregistering: fork() retains registered events; each process unregisters its own"
 case = surface("enable", SPEC, DOC, level="behaviour", profiles="6.4..", tier="full")
 
@@ -64,7 +63,7 @@ def test_discarded(ue: UserEvents, shared: bool, seen: int) -> None:
     assert word.wait() == 16
 
 
-@case(doc=UPDATES, level="contract")
+@case
 def test_discarded_often(ue: UserEvents) -> None:
     """Each change faults the discarded page in again, a dozen times in a row."""
     page = ue.process.map()
@@ -77,8 +76,7 @@ def test_discarded_often(ue: UserEvents) -> None:
         assert word.value == 0
 
 
-@case(spec="user_event_enabler_update: each word has attempts of its own", level="contract")
-@doc(UPDATES)
+@case(spec="user_event_enabler_update: each word has attempts of its own")
 def test_discarded_behind_others(ue: UserEvents) -> None:
     """A word in a discarded page is faulted in, however many words precede it."""
     process, data = ue.process, ue.open_data()
@@ -270,7 +268,8 @@ def test_fork_one_touched(ue: UserEvents, touches: str) -> None:
     assert other.wait() == 8
 
 
-@case(spec="user_event_enabler_write: without a look at rights", doc=UPDATES, level="contract")
+@case(spec="user_event_enabler_write: without a look at rights")
+@doc("Status: the kernel updates the registered bit; silent about the rights of the program")
 @variants({"touched": True, "after_fork": False})
 def test_rights_given_up(ue: UserEvents, touched: bool) -> None:
     """The word of a non-dumpable process that dropped its privileges is updated."""

@@ -258,7 +258,7 @@ def test_status_page(ue: UserEvents) -> None:
 @doc("Status: the file is read; silent about mapping it")
 @variants({"status": STATUS, "data": DATA})
 def test_mmap_refused(ue: UserEvents, path: str) -> None:
-    """The data file cannot be mapped by a 32-bit task either."""
+    """A 32-bit task can map neither the status file nor the data file."""
     task, _ = prepared(ue)
     _, file = task.open(path, 0)
     assert task.mmap32(LOW + 0x4000, 4096, PROT_READ, MAP_SHARED, file).errno == "ENODEV"

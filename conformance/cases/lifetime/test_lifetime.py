@@ -160,8 +160,9 @@ def test_delete_never_succeeds(ue: UserEvents) -> None:
     assert other.delete(ue.name(), eventually=True).errno == "ENOENT"
 
 
-@case(spec="user_event_enabler_destroy, delayed_user_event_enabler_put", needs="persist")
-@doc(NO_REFERENCES)
+@case(level="behaviour", needs="persist")
+@spec("user_event_enabler_destroy, delayed_user_event_enabler_put")
+@doc("Deleting: succeeds only if no references are left; silent about when they are dropped")
 @variants("unregister", "exit")
 def test_reference_after_unregister(ue: UserEvents, way: str) -> None:
     """Soon after an enable word is unregistered, nothing prevents deletion."""

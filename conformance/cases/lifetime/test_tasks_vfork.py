@@ -72,8 +72,8 @@ def test_vfork_child_registers_alone(ue: UserEvents, executes: bool) -> None:
     assert parent.open_data().unregister(word.address, bit=2).errno == ("ENOENT" if ends else "")
 
 
-@case(spec="user_event_mm_remove: tasks", level="contract", needs="auto_delete", tier="quick")
-@doc("Deleting: by default an event is deleted when no references are left")
+@case(spec="user_event_mm_remove: tasks", needs="auto_delete", tier="quick")
+@doc("Deleting: an event is deleted when no references are left; silent about vfork()")
 @variants({"exec": True, "exit": False})
 def test_vfork_child_holds_nothing(ue: UserEvents, executes: bool) -> None:
     """After its vfork child has gone its own way, the exit of a parent deletes its event."""

@@ -18,8 +18,8 @@ def test_filter_of_ioctl(ue: UserEvents, errno: str) -> None:
     assert ue.tracefs.records() == [ue.line("a=(5)", dump="05")]
 
 
-@case(spec="trace_events_user.c:user_event_enabler_write", level="contract", profiles="6.4..")
-@doc("Status: the kernel updates the registered bit as tools attach and detach")
+@case(spec="trace_events_user.c:user_event_enabler_write", level="behaviour", profiles="6.4..")
+@doc("Status: the kernel updates the registered bit; silent about filters of the program")
 def test_filtered_program_learns(ue: UserEvents) -> None:
     """The kernel updates the enable word of a process that may make almost no system call."""
     event = ue.event()

@@ -12,6 +12,7 @@ from conformance.client.tracefs import DATA, TRACING_ON
 
 DOC = "Writing Data: names write() and writev() only"
 DISABLED = "Status: programs write while the bit is set; silent about a write of a disabled event"
+POSITION = "Writing Data: a write is an entry of the event; silent about the file position"
 case = surface("write", spec="user_events_write_core", doc=DOC, level="behaviour")
 
 
@@ -60,7 +61,7 @@ def test_word_not_consulted(ue: UserEvents) -> None:
 @case(spec="user_events_write_core: tp->key.enabled", doc=DISABLED, tier="full")
 @variants({"exact": b"\1\0\0\0", "longer": b"\1\0\0\0more"})
 def test_nobody_listens(ue: UserEvents, payload: bytes) -> None:
-    """Writing an event that is not enabled, or no longer enabled, is EBADF."""
+    """Writing an event that is not enabled, or no longer, is EBADF; before 6.5 it succeeds."""
     event = ue.event("u32 a")
     errno = ue.dated("ebadf_when_disabled", since="EBADF", before="")
     assert (event.write(payload).errno, event.data.writev([INDEX, payload]).errno) == (errno, errno)
@@ -231,7 +232,7 @@ def test_write_only_descriptor(ue: UserEvents) -> None:
     assert ue.tracefs.records() == [ue.line("a=0x41 (65)", dump="41 00 00 00")]
 
 
-@case(spec="user_events_write: *ppos != 0", level="detail")
+@case(spec="user_events_write: *ppos != 0", doc=POSITION)
 @variants(
     ("0", 0, ""),
     ("1", 1, "EFAULT"),
@@ -247,7 +248,7 @@ def test_pwrite_position(ue: UserEvents, offset: int, errno: str) -> None:
     assert len(ue.tracefs.records()) == (1 if errno == "" else 0)
 
 
-@case(spec="user_events_write_iter looks at no position", level="detail")
+@case(spec="user_events_write_iter looks at no position", doc=POSITION)
 @variants(
     ("0", 0, ""),
     ("1", 1, ""),
@@ -263,8 +264,7 @@ def test_pwritev_position(ue: UserEvents, offset: int, errno: str) -> None:
     assert len(ue.tracefs.records()) == (1 if errno == "" else 0)
 
 
-@case(spec="user_events_write does not advance *ppos", tier="full")
-@doc("Writing Data: a write is an entry of the event; silent about the file position")
+@case(spec="user_events_write does not advance *ppos", doc=POSITION, tier="full")
 def test_position_stays(ue: UserEvents) -> None:
     """Writing does not move the file position: a third write succeeds like the first."""
     data = ue.event("u32 a", enabled=True).data
