@@ -5,7 +5,7 @@ import mmap
 from conformance.abi.uapi import DIAG_IOCSDEL
 from conformance.cases.case import UserEvents, doc, spec, surface, variants
 from conformance.cases.support.error_pairs import pairs
-from conformance.cases.support.registration import PERSIST, leave_event
+from conformance.cases.support.registration import PERSIST, leave_event, unprivileged_data
 from conformance.client.addresses import PROT_NONE
 
 DOC = "Deleting: the argument is one string, the name of the event"
@@ -93,8 +93,7 @@ def test_longest_name(ue: UserEvents) -> None:
 def test_forbidden(ue: UserEvents) -> None:
     """Without CAP_PERFMON a persistent event cannot be deleted: EPERM."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
-    data = ue.open_data()
-    ue.process.setuid(1000)
+    data = unprivileged_data(ue)
     assert data.delete(ue.name()).errno == "EPERM"
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u32 a\n"
     assert ue.new_process().open_data().delete(ue.name()).value == 0
@@ -106,8 +105,7 @@ def test_busy_before_forbidden(ue: UserEvents) -> None:
     """References are checked before permission: EBUSY, then EPERM."""
     owner = ue.open_data()
     owner.register(ue.name(), flags=PERSIST, enable_addr=0)
-    data = ue.open_data()
-    ue.process.setuid(1000)
+    data = unprivileged_data(ue)
     assert data.delete(ue.name()).errno == "EBUSY"
     owner.close()
     assert data.delete(ue.name()).errno == "EPERM"
@@ -117,8 +115,7 @@ def test_busy_before_forbidden(ue: UserEvents) -> None:
 @doc("Deleting: of events that persist requires CAP_PERFMON; silent about names that do not exist")
 def test_unknown_before_forbidden(ue: UserEvents) -> None:
     """A name that was never registered is ENOENT without capabilities, too."""
-    data = ue.open_data()
-    ue.process.setuid(1000)
+    data = unprivileged_data(ue)
     assert data.delete(ue.name()).errno == "ENOENT"
 
 
@@ -128,8 +125,7 @@ def test_unknown_before_forbidden(ue: UserEvents) -> None:
 def test_allowed_to_everybody(ue: UserEvents) -> None:
     """Before persistent events existed, deleting an event needed no capability."""
     ue.tracefs.command(f"u:{ue.name()} u32 a")
-    data = ue.open_data()
-    ue.process.setuid(1000)
+    data = unprivileged_data(ue)
     assert data.delete(ue.name()).errno == ""
     assert ue.tracefs.dynamic_events() == ""
     assert ue.tracefs.enabled(ue.name()).errno == "ENOENT"

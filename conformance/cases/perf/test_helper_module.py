@@ -9,22 +9,15 @@ from collections.abc import Callable
 from conformance.cases.case import UserEvents, doc, spec, surface
 from conformance.cases.support.status_page import map_page
 from conformance.cases.support.writing import RECORD
-from conformance.client.data_file import DataFile, Registration
 
 SPEC = "user_events_write_core: any enabled key of the tracepoint"
 DOC = "Status: silent about tracers other than ftrace and perf"
 case = surface("other", SPEC, DOC, level="behaviour", isolation="global", module="uevt_probe")
 
 
-def registered(ue: UserEvents) -> tuple[DataFile, Registration]:
-    """An event with one 4-byte field, held by its descriptor."""
-    data = ue.open_data()
-    return data, data.register(ue.name() + " u32 a")
-
-
 def registered_state(ue: UserEvents) -> Callable[[], int]:
     """The enable state of an event as its program sees it: a status byte or bit, or the word."""
-    _, event = registered(ue)
+    event = ue.event("u32 a")
     if not ue.profile.has("status_page"):
         return lambda: event.word.value
     page = map_page(ue.process)
@@ -95,7 +88,7 @@ def test_gone(ue: UserEvents) -> None:
 @case(spec="user_event_enabler_create", profiles="6.4..", tier="full")
 def test_set_at_registration(ue: UserEvents) -> None:
     """A word registered while a foreign probe is known has its bit set at once."""
-    data, _ = registered(ue)
+    data = ue.event("u32 a").data
     attach_noticed(ue)
     assert data.register(ue.name() + " u32 a", word=ue.process.word(), bit=3).word.value == 8
 
@@ -103,7 +96,7 @@ def test_set_at_registration(ue: UserEvents) -> None:
 @case(doc="Writing Data: silent about tracers other than ftrace and perf")
 def test_write_succeeds(ue: UserEvents) -> None:
     """A write calls a foreign probe at once: it succeeds, and nothing is recorded."""
-    data, _ = registered(ue)
+    data = ue.event("u32 a").data
     disabled = ue.dated("ebadf_when_disabled", since="EBADF", before="")
     assert data.write(RECORD).errno == disabled
     ue.tracefs.attach_probe(ue.name())
@@ -116,7 +109,7 @@ def test_write_succeeds(ue: UserEvents) -> None:
 @case(doc="Writing Data: silent about tracers other than ftrace and perf")
 def test_write_reads(ue: UserEvents) -> None:
     """With only a foreign probe, a payload must be readable and as long as the fields."""
-    data, _ = registered(ue)
+    data = ue.event("u32 a").data
     ue.tracefs.attach_probe(ue.name())
     at = ue.process.place(b"\0\0\0\0")
     unreadable = ue.dated("unreadable_payload_refused", since="EFAULT", before="")

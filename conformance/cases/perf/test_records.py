@@ -113,10 +113,7 @@ def test_period(ue: UserEvents, period: int, sample_type: int, samples: int) -> 
     event, perf, ring = with_ring(ue, attr=PerfAttr(period=period, sample_type=sample_type))
     for number in range(7):
         event.write(bytes([number, 0, 0, 0]))
-    third = [
-        "SAMPLE misc 1 size 24 raw 12: 02 00 00 00",
-        "SAMPLE misc 1 size 24 raw 12: 05 00 00 00",
-    ]
+    third = [f"SAMPLE misc 1 size 24 raw 12: {number} 00 00 00" for number in ("02", "05")]
     each = [without_raw(ue, "SAMPLE misc 1 size 16 period 1", record=12)] * 7
     # The whole first period was left over, and counted twice with the first record.
     twice = ["SAMPLE misc 1 size 24 raw 12: 00 00 00 00"] * (2 if period else 0)
