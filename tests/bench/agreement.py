@@ -8,8 +8,6 @@ where its case deviates.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
 import json
 import shutil
 import subprocess
@@ -20,8 +18,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from virtme.cpiowriter import CpioWriter
 
 from conformance.abi.bugs import BUGS
 from conformance.abi.profile import Profile, profile_for
@@ -36,14 +32,41 @@ from kernels.build.build import ensure
 from kernels.request import Request
 from kernels.store.store import Store
 from tests.bench.guests import finished_run
+from tests.install.booted import try_in_system
 
-INIT = Path(__file__).with_name("agreement_init.c")
 _STRICT = ("-Wall", "-Wextra", "-Werror", "-O1", "-static", "-s")
 _BATCH = 60
-_BOOT_S = 1500.0
+_SECONDS = 150
 _LEFT = "crash"
 # Outcomes of cases whose programs exit 0.
 _EXPECTED = CONFORMING | {Outcome.XFAIL}
+
+
+_BEFORE = """\
+mount -t debugfs debugfs /sys/kernel/debug
+mount -t tracefs tracefs /sys/kernel/tracing
+mount -t tmpfs -o mode=755 run /run
+echo 2 > /proc/sys/kernel/perf_event_paranoid
+echo 2 > /proc/sys/kernel/unprivileged_bpf_disabled"""
+# A program that fails may leave anything behind; it is repeated alone in a guest of its own.
+_AFTER = """\
+{ kill -9 -1
+umount -l /run
+mount -t tmpfs -o mode=755 run /run
+cd /sys/kernel/tracing
+echo 0 > events/enable
+echo 0 > events/user_events/filter
+rmdir instances/*
+true > dynamic_events
+true > set_event_pid
+true > set_event_notrace_pid
+echo 32767 > /proc/sys/kernel/user_events_max
+echo 1 > tracing_on
+true > error_log
+echo 0 > snapshot
+true > trace
+cd /lab
+sleep 0.05; } 2>/dev/null"""
 
 
 @dataclass(slots=True)
@@ -84,8 +107,6 @@ class Bench:
         left = dict(programs)
         while left:
             ended = self._guest(dict(list(left.items())[:_BATCH]))
-            if not ended:
-                raise RuntimeError(f"the guest ran nothing: {self.directory / 'console'}")
             left = {case: path for case, path in left.items() if case not in ended}
             self._note(ended)
         # What another program left behind is no answer of the kernel.
@@ -99,48 +120,23 @@ class Bench:
     def _guest(self, programs: Mapping[str, Path]) -> dict[str, tuple[str, str]]:
         """How each program ended, and what it printed; those after a crash are missing."""
         numbered = {f"{number:04}": case for number, case in enumerate(programs)}
-        files = {"init": self.directory / "init"}
-        files |= {f"programs/{number}": programs[case] for number, case in numbered.items()}
-        initrd, console, answers = (self.directory / n for n in ("initrd", "console", "answers"))
-        initrd.write_bytes(_archive(files))
-        for file in (console, answers):
-            file.unlink(missing_ok=True)
-        words = "console=ttyS0,115200 ignore_loglevel panic=-1 oops=panic no_timer_check"
-        command = [
-            *("qemu-system-x86_64", "-machine", "q35", "-cpu", "max", "-m", "768"),
-            *("-smp", str(self.cpus), "-kernel", str(self.image), "-initrd", str(initrd)),
-            *("-append", f"{words} rcupdate.rcu_expedited=1", "-display", "none", "-no-reboot"),
-            *("-serial", f"file:{console}", "-serial", f"file:{answers}", "-monitor", "none"),
-        ]
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run(command, stdin=subprocess.DEVNULL, timeout=_BOOT_S, check=False)
-        return {numbered[n]: end for n, end in _ends(answers.read_text(errors="replace"))}
-
-
-def _ends(text: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    printed: list[str] = []
-    running = ""
-    for line in text.splitlines():
-        match line.split():
-            case ["BEGIN", running]:
-                printed = []
-            case ["END", number, status]:
-                yield number, (status, "\n".join(printed))
-                running = ""
-            case _:
-                printed.append(line)
-    if running:
-        yield running, (_LEFT, "\n".join(printed))
-
-
-def _archive(files: Mapping[str, Path]) -> bytes:
-    out = io.BytesIO()
-    writer = CpioWriter(out)
-    writer.mkdir(b"programs", 0o755)
-    for name, path in files.items():
-        writer.write_file(name.encode(), path.read_bytes(), 0o755)
-    writer.write_trailer()
-    return out.getvalue()
+        with tempfile.TemporaryDirectory(dir=self.directory) as lab:
+            for number, case in numbered.items():
+                shutil.copy(programs[case], Path(lab, number))
+            commands = {number: f"timeout -s KILL {_SECONDS} ./{number}" for number in numbered}
+            place = (self.image, Path(lab), commands, self.directory)
+            found, console = try_in_system(*place, before=_BEFORE, after=_AFTER, cpus=self.cpus)
+        ended = {
+            numbered[number]: (str(each.code), each.out + each.errors)
+            for number, each in found.items()
+        }
+        if len(found) < len(numbered):
+            number = f"{len(found):04}"
+            _, begun, printed = console.partition(f"=={number}\n")
+            if not begun:
+                raise RuntimeError(f"the guest ran nothing: {console[-2000:]}")
+            ended[numbered[number]] = (_LEFT, printed)
+        return ended
 
 
 def _compile(source: Path, program: Path) -> None:
@@ -246,7 +242,6 @@ def _performed(
     image: Path,
     directory: Path,
 ) -> tuple[list[Row], dict[str, str]]:
-    _compile(INIT, directory / "init")
     found = list(_sources(chosen, profile, directory))
     none = {variant.id: reason for variant, reason in found if isinstance(reason, str)}
     rows: list[Row] = []

@@ -6,7 +6,8 @@ import io
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,23 +15,27 @@ from virtme.cpiowriter import CpioWriter
 
 _APPLETS = (
     *("basename", "cat", "cut", "dirname", "grep", "head", "ln", "mkdir", "mktemp", "mount"),
-    *("poweroff", "realpath", "sed", "sh", "sort", "timeout", "tr", "uniq", "wc"),
+    *("poweroff", "realpath", "rmdir", "sed", "sh", "sleep", "sort", "timeout", "tr", "umount"),
+    *("uniq", "wc"),
 )
-_DIRECTORIES = ("bin", "dev", "proc", "sys", "tmp")
+_DIRECTORIES = ("bin", "dev", "proc", "run", "sys", "tmp")
 _INIT = """#!/bin/sh
 export PATH=/bin
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
 ln -s /proc/self/fd/1 /dev/stdout
+{before}
 cd /lab
 {commands}
 poweroff -f
 """
+_ARGUMENTS = "quiet panic=-1 oops=panic no_timer_check rcupdate.rcu_expedited=1"
 _COMMAND = """echo =={name}
 {{ {command}; echo "code=$?"; }} 2>/tmp/errors
 echo ==errors of {name}
 cat /tmp/errors
+{after}
 """
 # Of one command, on a busy host without KVM.
 _SECONDS = 150.0
@@ -50,32 +55,46 @@ def run_in_system(
     image: Path, lab: Path, commands: Mapping[str, str], work: Path
 ) -> dict[str, Ended]:
     """Run commands by name in /lab, a copy of `lab`, and return what they printed."""
-    initrd = work / "initrd"
-    init = _INIT.format(
-        commands="".join(_COMMAND.format(name=n, command=c) for n, c in commands.items())
-    )
-    initrd.write_bytes(_archive(lab, init))
-    console = subprocess.run(
-        [
-            *("qemu-system-x86_64", "-machine", "q35,accel=tcg", "-cpu", "max", "-smp", "2"),
-            *("-m", "1G", "-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot"),
-            *("-kernel", str(image), "-initrd", str(initrd)),
-            *("-append", "console=ttyS0 quiet panic=-1"),
-        ],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=_SECONDS * len(commands),
-    ).stdout.replace("\r\n", "\n")
-    found = {name: Ended(int(code), *texts) for name, code, *texts in _split(console)}
+    found, console = try_in_system(image, lab, commands, work)
     assert list(found) == list(commands), console
     return found
 
 
-def _split(console: str) -> Iterable[tuple[str, str, str, str]]:
-    for name, out, code, errors in _OUTPUT.findall(console):
-        yield name, code, out, errors
+def try_in_system(
+    image: Path,
+    lab: Path,
+    commands: Mapping[str, str],
+    work: Path,
+    *,
+    before: str = "",
+    after: str = "",
+    cpus: int = 2,
+) -> tuple[dict[str, Ended], str]:
+    """The commands that ended, and the console; the kernel may crash.
+
+    ``before`` runs before the first, ``after`` after each.
+    """
+    initrd = work / "initrd"
+    texts = (_COMMAND.format(name=n, command=c, after=after) for n, c in commands.items())
+    initrd.write_bytes(_archive(lab, _INIT.format(before=before, commands="".join(texts))))
+    with subprocess.Popen(
+        [
+            *("qemu-system-x86_64", "-machine", "q35,accel=tcg", "-cpu", "max", "-smp", str(cpus)),
+            *("-m", "1G", "-nodefaults", "-display", "none", "-serial", "stdio", "-no-reboot"),
+            *("-kernel", str(image), "-initrd", str(initrd)),
+            *("-append", f"console=ttyS0 {_ARGUMENTS}"),
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    ) as qemu:
+        end = threading.Timer(_SECONDS * len(commands), qemu.kill)
+        end.start()
+        console = qemu.communicate()[0].replace("\r\n", "\n")
+        end.cancel()
+    found = _OUTPUT.findall(console)
+    return {name: Ended(int(code), out, errors) for name, out, code, errors in found}, console
 
 
 def _archive(lab: Path, init: str) -> bytes:
