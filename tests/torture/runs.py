@@ -146,12 +146,12 @@ class RunSeries:
         for case, verdict in found.items():
             if verdict == by.cases.get(case):
                 continue
-            # A splat between two cases has a result of its own.
-            known = case in by.cases
-            hitting = [
-                f for f, near in windows if verdict in f.stands and (case in near or not known)
-            ]
-            if not hitting:
+            if case in by.cases:
+                fitting = [f for f, near in windows if case in near and verdict in f.stands]
+            else:
+                # Between two cases, or in the final checks, which are not run again.
+                fitting = [f for f, _ in windows if verdict in (*f.stands, *f.first)]
+            if not fitting:
                 report.blamed.append(f"{case} ended with {' '.join(verdict)}")
         for case, first in reruns.items():
             if not any(case in near and first in fault.first for fault, near in windows):

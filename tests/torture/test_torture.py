@@ -100,6 +100,8 @@ def results(out: Path, cases: Mapping[str, Verdict], rerun: Verdict | None = Non
         ("panic", CASES | {"write.c": CRASH}, None, "write.c ended with CRASH kernel"),
         ("panic", {"write.a": PASS, "write.b": PASS}, None, "write.c has no result"),
         ("worker-killed", {}, None, "write.a has no result"),
+        ("worker-killed", CASES | {"guest.gw0": HOST}, None, ""),
+        ("agent-killed", CASES | {"guest.gw0": HOST}, None, "guest.gw0 ended with ERROR host"),
     ],
 )
 def test_a_wrong_result_is_reported(
