@@ -26,15 +26,9 @@ from conformance.runner.console_verdict import (
     judge_reports,
 )
 from conformance.runner.guest_invariants import Change
-from conformance.runner.guest_lifecycle import (
-    Guest,
-    GuestLifecycle,
-    Modules,
-    NotBuilt,
-    SharedKernel,
-    Supply,
-)
+from conformance.runner.guest_lifecycle import GuestLifecycle, NotBuilt, Supply
 from conformance.runner.patience import Patience
+from conformance.runner.prepared_guest import Guest, Modules, SharedKernel
 from conformance.runner.switch_probes import Probe, SwitchMeasurement
 from conformance.runner.user_module import UserModule
 from conformance.runner.user_modules import ModuleNotLoaded, UserModules

@@ -34,7 +34,7 @@ _UNLOAD_TIMEOUT = 2.0
 
 
 class Guest(Channel, Protocol):
-    """A guest with a console; see conformance.runner.guest_lifecycle.Guest."""
+    """A guest with a console; see conformance.runner.prepared_guest.Guest."""
 
     def mark(self, text: str) -> int: ...
     def console(self, since: int) -> str: ...

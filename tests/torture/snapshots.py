@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 
-from conformance.runner.guest_lifecycle import OPENING
+from conformance.runner.prepared_guest import OPENING
 from conformance.session.options import apply_defaults, declare, groups_of
 from conformance.session.target.machine import BOOT_S, machine_spec
 from conformance.session.target.target import resolve

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from conformance.results.exit_codes import KernelOrigin
-from conformance.runner.guest_lifecycle import OPENING
+from conformance.runner.prepared_guest import OPENING
 from conformance.session.target.machine import BOOT_S, machine_spec, saved_states
 from conformance.session.target.target import Target
 from host.deadline import Deadline

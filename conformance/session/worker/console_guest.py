@@ -80,19 +80,19 @@ class ConsoleGuest:
         time.sleep(min(_PAUSE, deadline.remaining()))
 
     def mark(self, text: str) -> int:
-        """See conformance.runner.guest_lifecycle.Guest."""
+        """See conformance.runner.prepared_guest.Guest."""
         self._limits.begin(self._called.deadline(CASE_S, f"end of {text}"))
         self._mark = self._called.mark(text)
         self._previous_mark, self._current_mark = self._current_mark, text
         return self._mark.position
 
     def console(self, since: int) -> str:
-        """See conformance.runner.guest_lifecycle.Guest."""
+        """See conformance.runner.prepared_guest.Guest."""
         start = since if self._reported is None else min(since, self._reported)
         return self._called.console.text(start)
 
     def late_reports(self) -> tuple[list[Report], str]:
-        """See conformance.runner.guest_lifecycle.Guest."""
+        """See conformance.runner.prepared_guest.Guest."""
         start, self._read_up_to = self._read_up_to, self._called.console.position()
         found = [
             report(each, self._current_mark)
@@ -102,7 +102,7 @@ class ConsoleGuest:
         return found, self._called.console.text(start) if found else ""
 
     def reports(self, since: int) -> list[Report]:
-        """See conformance.runner.guest_lifecycle.Guest."""
+        """See conformance.runner.prepared_guest.Guest."""
         if self._mark is not None:
             self._called.check(self._mark)
             self._mark = None

@@ -102,7 +102,7 @@ class HereGuest(ConsoleGuest):
         self._pin(processors)
 
     def mounting(self) -> Call:
-        """See conformance.runner.guest_lifecycle.Guest; RunningKernelRules skips such cases."""
+        """See conformance.runner.prepared_guest.Guest; RunningKernelRules skips such cases."""
         raise NotJudged(SkipReason.RUNNING_KERNEL, "its programs are not mounted")
 
     def _pin(self, processors: int) -> None:
@@ -111,7 +111,7 @@ class HereGuest(ConsoleGuest):
             os.sched_setaffinity(self._kernel.session, range(processors))
 
     def configured(self, option: str) -> bool | None:
-        """See conformance.runner.guest_lifecycle.Guest."""
+        """See conformance.runner.prepared_guest.Guest."""
         config = self._target.config
         return None if config is None else f"{option}=y" in config.read_text().splitlines()
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from conformance.ops.calls import Call, Request
-from conformance.runner.guest_lifecycle import OPENING
 from conformance.runner.guest_setup import ACTOR
+from conformance.runner.prepared_guest import OPENING
 from conformance.session.controller.recorder import CONSOLE
 from conformance.session.target.gcov import COUNTERS
 from conformance.session.target.machine import BOOT_S, machine_spec, saved_states
@@ -159,7 +159,7 @@ class MachineGuest(ConsoleGuest):
         return super().call(actor, calls, watch)
 
     def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
-        """See conformance.runner.guest_lifecycle.Guest."""
+        """See conformance.runner.prepared_guest.Guest."""
         self._limits.end()
         self._keep_counters()
         if programs and self._root is None:
@@ -172,12 +172,12 @@ class MachineGuest(ConsoleGuest):
         self._current_mark = ""
 
     def mounting(self) -> Call:
-        """See conformance.runner.guest_lifecycle.Guest."""
+        """See conformance.runner.prepared_guest.Guest."""
         assert self._root is not None, "a guest without programs"
         return ["mount_programs", [*map(list, self._root.mounts)], [*map(list, self._root.links)]]
 
     def configured(self, option: str) -> bool | None:
-        """See conformance.runner.guest_lifecycle.Guest."""
+        """See conformance.runner.prepared_guest.Guest."""
         config = self._machine.info.get("config")
         if config is None and self._target.config is not None:
             config = self._target.config.read_text()
