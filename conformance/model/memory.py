@@ -100,9 +100,9 @@ class AddressSpace:
         """Raise NotModelled for a part of a ring: perf_mmap_may_split() may refuse it."""
         if not numbers:
             return
-        for inside, outside in ((numbers[0], numbers[0] - 1), (numbers[-1] + 1, numbers[-1])):
-            later, earlier = self.entries.get(inside), self.entries.get(outside)
-            if later and earlier and later.owner is earlier.owner is not None and later.index:
+        for number in (numbers[0], numbers[-1] + 1):
+            before, here = self.entries.get(number - 1), self.entries.get(number)
+            if before and here and before.owner is here.owner is not None and here.index:
                 raise NotModelled("a part of a ring")
 
     def protect(self, address: int, length: int, protection: int) -> None:

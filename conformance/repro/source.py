@@ -27,7 +27,7 @@ _MODULE = re.compile(r"/sys/module/(\w+)/")
 _WORD = re.compile(r'(?:"(?:\\.|[^"\\])*"|struct |[^" ])+ ?| ')
 _TRACEFS = "/sys/kernel/tracing"
 # What statements have that need an optional kernel feature: the condition by which it is missing,
-# and its option.  The probes are those of conformance/runner/kernel_features.py.
+# and its option.  See conformance/runner/kernel_features.py, whose probes may leave traces.
 _FEATURES = (
     (
         "SYS_perf_event_open",

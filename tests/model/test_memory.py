@@ -170,3 +170,51 @@ def test_the_end_of_user_space_depends_on_the_paging_mode() -> None:
     assert not is_user_range((1 << 63) - 4, 8)
     with pytest.raises(NotModelled, match="paging mode"):
         is_user_range(USER_TOP + PAGE_SIZE, 8)
+
+
+def ring() -> AddressSpace:
+    """A perf ring of three pages."""
+    space = AddressSpace()
+    first = BASE // PAGE_SIZE
+    entry = Entry(READ_WRITE, shared=True, owner=object())
+    space.map_frames(range(first, first + PAGES), [Page() for _ in range(PAGES)], entry)
+    return space
+
+
+@pytest.mark.parametrize(("page", "pages"), [(0, 1), (0, 2), (1, 1), (1, 2)])
+def test_a_part_of_a_ring_is_not_modelled(page: int, pages: int) -> None:
+    part = BASE + page * PAGE_SIZE, pages * PAGE_SIZE
+    with pytest.raises(NotModelled, match="a part of a ring"):
+        ring().unmap(*part)
+    with pytest.raises(NotModelled, match="a part of a ring"):
+        ring().protect(*part, mmap.PROT_READ)
+
+
+def test_a_whole_ring_is_unmapped() -> None:
+    space = ring()
+    space.unmap(BASE, LENGTH)
+    assert not space.entries
+
+
+def test_discarding_goes_on_behind_a_gap_and_ends_at_a_device() -> None:
+    """As seen on 6.1, 6.12 and 7.3."""
+    space = mapped()
+    space.write(BASE + 2 * PAGE_SIZE, b"a")
+    space.unmap(BASE + PAGE_SIZE, PAGE_SIZE)
+    with pytest.raises(Errno, match="ENOMEM"):
+        space.discard(BASE, LENGTH)
+    assert space.read(BASE + 2 * PAGE_SIZE, 1) == b"\0"
+    number = BASE // PAGE_SIZE + 1
+    space.map_frames(range(number, number + 1), [Page()], Entry(READ_WRITE, shared=True))
+    space.write(BASE + 2 * PAGE_SIZE, b"a")
+    with pytest.raises(Errno, match="EINVAL"):
+        space.discard(BASE, LENGTH)
+    assert space.read(BASE + 2 * PAGE_SIZE, 1) == b"a"
+
+
+def test_only_what_was_written_is_read_without_a_fault() -> None:
+    space = mapped()
+    space.write(BASE, b"a")
+    assert space.read_present(BASE, 1) == b"a"
+    with pytest.raises(NotModelled, match="never written"):
+        space.read_present(BASE + PAGE_SIZE, 1)
