@@ -22,11 +22,13 @@ def _bug(
     fixed: tuple[int, int] | None = None,
     backports: Mapping[tuple[int, int], int] | None = None,
     fingerprints: tuple[str, ...] = (),
+    by_chance: bool = False,
 ) -> Switch:
     """A bug; ``fix`` is the title of the commit, ``fixed`` the first mainline release with it.
 
     ``kind`` says whose code has the bug: that of user_events, or that of the booted base.
-    ``fingerprints`` are the reports by which a warning, an oops or KASAN shows it.
+    ``fingerprints`` are the reports by which a warning, an oops or KASAN shows it.  One that shows
+    ``by_chance`` is recognised by the model, in any program.
     """
     return Switch(
         id,
@@ -39,6 +41,7 @@ def _bug(
         introduced=introduced,
         introduced_stable=introduced_stable or {},
         fingerprints=fingerprints,
+        by_chance=by_chance,
     )
 
 
@@ -109,6 +112,11 @@ BUGS: tuple[Switch, ...] = (
         "perf-warns-on-long-record",
         "a record that is too long for perf triggers a kernel warning",
         fingerprints=("warn:perf_trace_buf_alloc",),
+    ),
+    _bug(
+        "status-reads-freed-event",
+        "a line of user_events_status shows freed memory while its event is deleted",
+        by_chance=True,
     ),
     _bug(
         "field-offset-wraps",

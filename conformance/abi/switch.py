@@ -25,7 +25,7 @@ class Switch:
     A switch of a ``bug`` is on where the kernel does not have the bug: ``since`` is the release
     that fixed it, ``commit`` the fix ("" if there is none), ``says`` the symptom.  A bug with
     ``fingerprints`` is recognised by the kernel report that it causes, others by the answers of
-    the kernel.
+    the kernel.  One that shows ``by_chance`` has no case: the model recognises it in any program.
 
     Releases before ``introduced``, (major, minor) or a stable release, have the switch on as well,
     and in the stable series of ``introduced_stable`` those before a sublevel.
@@ -41,3 +41,4 @@ class Switch:
     introduced: tuple[int, ...] | None = None
     introduced_stable: Mapping[tuple[int, int], int] = field(default_factory=dict)
     fingerprints: tuple[str, ...] = ()
+    by_chance: bool = False

@@ -224,8 +224,11 @@ class Lockstep:
                 break
             if meanwhile is None:
                 meanwhile = self._on_the_way(operation, watches, before)
-            if meanwhile and not _conforms(seen, meanwhile):
+            fitting = [each for each in meanwhile if not differences(each, seen)]
+            if meanwhile and not fitting:
                 break
+            if fitting and all(each.bug for each in fitting):
+                self.model.bugs.add(fitting[0].bug)
             self._executor.pause(deadline)
         self._judge(operation, allowed, seen, waited)
         return seen
@@ -269,7 +272,8 @@ class Lockstep:
         fatal: bool,
     ) -> None:
         number = len(self.steps) + 1
-        step = Step(number, operation, tuple(allowed), seen, tuple(found), waited_s)
+        promised = tuple(each for each in allowed if not each.bug)
+        step = Step(number, operation, promised, seen, tuple(found), waited_s)
         self.steps.append(step)
         if found and fatal:
             raise Divergence(step)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from conformance.ops import Observation
 from conformance.ops.race import conforms
 
+FREED = b"\0\n"
+"""A line of freed memory, in ``Answer.data``."""
 UNREADABLE = "not readable"
 """Memory that is not mapped, in a difference."""
 
@@ -25,7 +27,9 @@ class Answer:
     ``value`` None means that the number is not compared.  ``memory`` is the content of watched
     ranges afterwards, None for unreadable memory.  ``example`` is what the model answers when it
     acts as a kernel.  ``counted`` results of a race need only be among those in ``data``.
-    ``reason`` says what the caller did wrong; it is not compared.
+    ``reason`` says what the caller did wrong; it is not compared.  ``bug`` is the known bug of the
+    kernel that alone explains the answer: memory of the line ``freed`` is freed while it is shown,
+    and FREED stands for it in ``data``.
     """
 
     value: int | None
@@ -35,6 +39,8 @@ class Answer:
     example: bytes | None = None
     counted: bool = False
     reason: str = field(default="", compare=False)
+    bug: str = ""
+    freed: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +72,18 @@ def differences(answer: Answer, seen: Observation) -> list[Difference]:
 def _fits(answer: Answer, data: bytes) -> bool:
     if answer.counted and answer.data is not None:
         return conforms(answer.data.decode(), data.decode())
+    if answer.data is not None and answer.freed:
+        return _shows_freed(answer.freed, *answer.data.split(FREED), data)
     return answer.data == data
+
+
+def _shows_freed(line: bytes, before: bytes, after: bytes, data: bytes) -> bool:
+    """Whether a line between two texts is cut off, or ends in bytes that are no text."""
+    found = data[len(before) : len(data) - len(after)]
+    if data != before + found + after or not found.endswith(b"\n") or found == line:
+        return False
+    shown = found.replace(b"\n", b"").decode("latin-1")
+    return line.startswith(found[:-1]) or not (shown.isascii() and shown.isprintable())
 
 
 def _text(data: bytes) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from conformance import ops
 from conformance.abi.profile import Generation, Profile
-from conformance.model.answers import Answer, Difference, differences
+from conformance.model.answers import FREED, Answer, Difference, differences
 from conformance.model.errors import Errno, TooManyStates
 from conformance.model.handlers import Handlers
 from conformance.model.historical import rfc_v1
@@ -26,12 +26,14 @@ from conformance.model.syscalls.bpf import choices
 from conformance.model.syscalls.dispatch import HANDLERS, perform
 from conformance.model.tracefs import event_paths, files
 from conformance.model.tracing import kernel_events
+from conformance.model.user_events import status_file
 from conformance.ops.race import Race
 
 # Limit of states; programs settle long before.
 MAX_STATES = 256
 # Limit of the states after a race.
 _MAX_RACED = 4 * MAX_STATES
+_FREED = "status-reads-freed-event"
 
 # Operations that a generation handles differently.
 _HISTORICAL: Mapping[Generation, Handlers] = {
@@ -58,6 +60,8 @@ class Model:
         table = RfcTable(profile) if profile.generation is Generation.RFC_V1 else None
         self._worlds = [World.fresh(profile, table)]
         self._candidates: list[_Candidate] = []
+        #: Known bugs of the kernel that alone explain an observation.
+        self.bugs: set[str] = set()
 
     @property
     def world(self) -> World:
@@ -99,7 +103,9 @@ class Model:
         so that later steps can still be judged.
         """
         judged = [(differences(c.answer, seen), c) for c in self._candidates]
-        fitting = [candidate for found, candidate in judged if not found]
+        explaining = [candidate for found, candidate in judged if not found]
+        fitting = [each for each in explaining if not each.answer.bug] or explaining
+        self.bugs.update(each.answer.bug for each in fitting[:1] if each.answer.bug)
         closest, fallback = min(judged, key=lambda pair: len(pair[0]))
         self._candidates = []
         self._worlds = _unique([c.world for c in fitting or [fallback]])
@@ -162,6 +168,8 @@ def _candidates(
         if overtaken is not None:
             refused = Answer(-1, "ENODEV")
             candidates.append(_Candidate(_watching(refused, overtaken, watches), overtaken))
+        for freed, removed in _reading_freed(world, operation, answer):
+            candidates.append(_Candidate(_watching(freed, removed, watches), removed))
         for after in _reachable([world], (FixUp,)) if watches else [world]:
             candidates.append(_Candidate(_watching(answer, after, watches), after))
     return candidates
@@ -185,7 +193,7 @@ def _handlers(profile: Profile) -> Handlers:
 def _step(world: World, operation: ops.Operation, fixing: bool) -> list[tuple[Answer, World]]:
     """The answers and next states of one step of a race."""
     found = _candidates([world], operation, (), fixing=fixing)
-    return [(each.answer, each.world) for each in found]
+    return [(each.answer, each.world) for each in found if not each.answer.bug]
 
 
 def _watching(answer: Answer, world: World, watches: Sequence[ops.Watch]) -> Answer:
@@ -205,11 +213,47 @@ def _overtaken(world: World, operation: ops.Operation) -> World | None:
     if not isinstance(operation, (ops.Open, ops.ReadFile, ops.WriteFile)):
         return None
     event = event_paths.event_at(world, operation.path)
-    if event is None or Remove(event.serial) not in world.pending:
+    return None if event is None else _removed(world, event.serial)
+
+
+def _removed(world: World, event: int) -> World | None:
+    """A copy of the state without an event; None if no removal of it is pending."""
+    if Remove(event) not in world.pending:
         return None
     after = copied(world)
-    after.apply(Remove(event.serial))
-    return after if after.table.find(event.serial) is None else None
+    after.apply(Remove(event))
+    return after if after.table.find(event) is None else None
+
+
+def _reading_freed(
+    world: World, operation: ops.Operation, answer: Answer
+) -> Iterator[tuple[Answer, World]]:
+    """The answers, and the states, if an event is removed while user_events_status shows it.
+
+    The bug status-reads-freed-event: trace_events_user.c:user_seq_show walks the table with
+    reg_mutex held, delayed_destroy_user_event frees an event with event_mutex held.
+    """
+    if not (answer.data and world.pending and _shows_events(world, operation)):
+        return
+    if world.profile.fixed(_FREED):
+        return
+    for event in world.table.events:
+        line = status_file.line_of(world, event).encode("latin-1")
+        at = (b"\n" + answer.data).find(b"\n" + line)
+        after = _removed(world, event.serial) if at >= 0 else None
+        if after is not None:
+            data = answer.data[:at] + FREED + answer.data[at + len(line) :]
+            yield replace(answer, data=data, bug=_FREED, freed=line), after
+
+
+def _shows_events(world: World, operation: ops.Operation) -> bool:
+    """Whether an operation reads user_events_status."""
+    if isinstance(operation, ops.ReadFile):
+        return operation.path == files.STATUS
+    if not isinstance(operation, ops.Read):
+        return False
+    file = world.process(operation.actor).slots.get(operation.slot)
+    return file is not None and file.path == files.STATUS
 
 
 def _reachable(

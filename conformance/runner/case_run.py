@@ -234,7 +234,7 @@ class CaseRun:
         mismatches: tuple[Mismatch, ...] = (),
     ) -> CaseResult:
         """The record of this run with a judgement."""
-        bugs = self._user_events.bugs if self._user_events else ()
+        bugs = self._user_events.bugs | self._model.bugs if self._user_events else frozenset()
         passed = judgement.outcome is Outcome.PASS
         wrong = [step for step in self._steps if step.differences]
         program, left_out = ((), "") if passed and not bugs else self._recorded()

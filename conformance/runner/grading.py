@@ -48,7 +48,7 @@ def graded(
 
     ``dated`` is the profile of the run, ``contradicted`` the bugs in which the kernel was measured
     to differ from it: they are fixed, or back.  A bug without fingerprints concerns the variants
-    whose literals depended on it, which ``result`` names.
+    whose literals depended on it, which ``result`` names, as it names bugs that show by chance.
     """
     shown = result.bug.split()
     result = replace(result, bug="")
@@ -57,8 +57,11 @@ def graded(
         for bug in map(BY_NAME.__getitem__, case.bugs)
         if not dated.has(bug.name) and (bug.fingerprints or bug.name in shown)
     ]
+    by_chance = [bug for bug in map(BY_NAME.__getitem__, shown) if bug.by_chance]
     if known:
         result = _with_known_bugs(result, known, contradicted)
+    if by_chance and result.outcome is Outcome.PASS:
+        return _as(result, Outcome.XFAIL, by_chance)
     if result.outcome is not Outcome.FAIL or not all(map(_is_answer, result.mismatches)):
         return result
     outcome = OUTCOME_OF[case.level]

@@ -75,6 +75,14 @@ def test_a_known_bug_is_expected_or_fixed() -> None:
     assert graded(unaffected, about, PRESENT, ()).outcome is Outcome.PASS
 
 
+def test_a_bug_that_shows_by_chance_is_expected_of_every_case() -> None:
+    bug = "status-reads-freed-event"
+    passed = replace(ended(Outcome.PASS), bug=bug)
+    assert graded(passed, case(), PRESENT, ()).outcome is Outcome.XFAIL
+    wrong = replace(ended(Outcome.FAIL, ERRNO), bug=bug)
+    assert graded(wrong, case(), PRESENT, ()).outcome is Outcome.FAIL
+
+
 def test_a_bug_that_came_back_is_at_most_changed_behaviour() -> None:
     found = ended(Outcome.FAIL, ERRNO)
     assert graded(found, case(bugs=(BUG,)), FIXED, {BUG}).outcome is Outcome.CHANGED

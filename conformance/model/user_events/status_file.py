@@ -15,19 +15,22 @@ def text(world: World) -> str:
     lines = []
     busy = 0
     for event in world.table.in_hash_order():
-        status = _shown_status(world, event)
-        users = "".join(f" {user}" for bit, user in USERS.items() if status & bit)
-        shown = (f" Used by{users}" if status else "") + (
-            " FLAG:BPF_ITER" if event.bpf_iter else ""
-        )
-        used = f" #{shown}" if shown else ""
-        busy += bool(status)
-        index = f"{event.index}:" if world.status_page is not None else ""
-        lines.append(f"{index}{event.tracepoint}{used}\n")
+        busy += bool(_shown_status(world, event))
+        lines.append(line_of(world, event))
     totals = f"\nActive: {len(lines)}\nBusy: {busy}\n"
     if world.status_page is not None:
         totals += f"Max: {status_page.capacity(world.profile)}\n"
     return "".join(lines) + totals
+
+
+def line_of(world: World, event: Event) -> str:
+    """The line of an event."""
+    status = _shown_status(world, event)
+    users = "".join(f" {user}" for bit, user in USERS.items() if status & bit)
+    shown = (f" Used by{users}" if status else "") + (" FLAG:BPF_ITER" if event.bpf_iter else "")
+    used = f" #{shown}" if shown else ""
+    index = f"{event.index}:" if world.status_page is not None else ""
+    return f"{index}{event.tracepoint}{used}\n"
 
 
 def _shown_status(world: World, event: Event) -> int:

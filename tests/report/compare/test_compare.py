@@ -141,6 +141,12 @@ def test_a_run_that_was_cut_off_decides_nothing() -> None:
     assert compare(base, base).decided
 
 
+def test_a_bug_that_shows_by_chance_is_no_difference() -> None:
+    passed, shown = run(case("a.b")), run(case("a.b", XF, bug="status-reads-freed-event"))
+    assert not compare(passed, shown).changes
+    assert not compare(shown, passed).changes
+
+
 def test_another_known_bug_is_a_known_bug_that_came() -> None:
     base, new = (run(case("a.b", XF, bug=bug)) for bug in ("one", "one two"))
     assert [each.kind for each in compare(base, new).changes] == [Kind.BUG]
