@@ -272,8 +272,7 @@ class Lockstep:
         fatal: bool,
     ) -> None:
         number = len(self.steps) + 1
-        promised = tuple(each for each in allowed if not each.bug)
-        step = Step(number, operation, promised, seen, tuple(found), waited_s)
+        step = Step(number, operation, tuple(allowed), seen, tuple(found), waited_s)
         self.steps.append(step)
         if found and fatal:
             raise Divergence(step)

@@ -74,13 +74,13 @@ class Model:
         return len(self._worlds) > 1
 
     def step(self, operation: ops.Operation, watches: Sequence[ops.Watch] = ()) -> list[Answer]:
-        """All allowed answers to an operation, without duplicates.
+        """All allowed answers to an operation, without duplicates and those of known bugs.
 
         Call ``narrow`` with the observation before the next step.  Raises ModelError for what is
         not modelled.
         """
         self._candidates = _candidates(self._worlds, operation, watches)
-        return _distinct([candidate.answer for candidate in self._candidates])
+        return _distinct([each.answer for each in self._candidates if not each.answer.bug])
 
     def foresee(
         self,
@@ -88,7 +88,7 @@ class Model:
         watches: Sequence[ops.Watch] = (),
         states: Sequence[bytes] | None = None,
     ) -> list[Answer]:
-        """The answers that ``step`` would return, in ``states`` if given, without the step."""
+        """The answers that ``narrow`` would accept, in ``states`` if given, without a step."""
         worlds = list(map(thawed, self.states() if states is None else states))
         return _distinct([each.answer for each in _candidates(worlds, operation, watches)])
 
