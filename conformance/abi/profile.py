@@ -225,6 +225,16 @@ def profile_for(abi: str, *, base: str | None = None) -> Profile:
     return profile
 
 
+def on_release(abi: str, release: str) -> str:
+    """An ABI for a running release: of its series, which names no sublevel, that release."""
+    name, comma, overrides = abi.partition(",")
+    series = re.fullmatch(r"\s*(\d+)\.(\d+)\s*", name)
+    running = _RELEASE.match(release)
+    if series is None or running is None or series.groups() != running.groups()[:2]:
+        return abi
+    return f"{Release.parse(release)}{comma}{overrides}"
+
+
 def _named(name: str) -> Named:
     if name in NAMED:
         return NAMED[name]

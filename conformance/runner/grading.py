@@ -15,6 +15,8 @@ from conformance.results.outcome import LOST, OUTCOME_OF, Blame, Level, Outcome
 # Fields of mismatches that are answers to the operations of a case.  A deviation elsewhere, such as
 # a kernel report, and memory that is overwritten are a FAIL at every level.
 _ANSWERS = frozenset({"errno", "value", "data", "memory", "literal"})
+_SUCCESS = "success"
+_NO_DOCUMENT = "no documentation names the errno"
 
 
 def outcome_of_switch(switch: Switch, level: Level, *, measured: bool) -> Outcome:
@@ -46,9 +48,11 @@ def graded(
 ) -> CaseResult:
     """The result as it counts: CHANGED or NOTE for FAIL, XFAIL or FIXED if a known bug decides.
 
-    ``dated`` is the profile of the run, ``contradicted`` the bugs in which the kernel was measured
-    to differ from it: they are fixed, or back.  A bug without fingerprints concerns the variants
-    whose literals depended on it, which ``result`` names, as it names bugs that show by chance.
+    A contract case about a refusal is behaviour as to an errno that its documentation does not
+    name.  ``dated`` is the profile of the run, ``contradicted`` the bugs in which the kernel was
+    measured to differ from it: they are fixed, or back.  A bug without fingerprints concerns the
+    variants whose literals depended on it, which ``result`` names, as it names bugs that show by
+    chance.
     """
     shown = result.bug.split()
     result = replace(result, bug="")
@@ -69,6 +73,10 @@ def graded(
         outcome = Outcome.NOTE
     elif not own_switches(case, dated).isdisjoint(contradicted):
         outcome = OUTCOME_OF[case.level.at_most(Level.BEHAVIOUR)]
+    elif all(_refused_otherwise(each, case.doc) for each in result.mismatches):
+        outcome = OUTCOME_OF[case.level.at_most(Level.BEHAVIOUR)]
+        if case.level is Level.CONTRACT:
+            return replace(result, outcome=outcome, reason=f"{result.reason} ({_NO_DOCUMENT})")
     return replace(result, outcome=outcome)
 
 
@@ -107,6 +115,12 @@ def _of(bug: Switch, report: Report) -> bool:
 def _is_answer(mismatch: Mismatch) -> bool:
     field = mismatch.field.partition(" ")[0]
     return field in _ANSWERS and not (field == "memory" and _is_corrupted(mismatch))
+
+
+def _refused_otherwise(mismatch: Mismatch, doc: str) -> bool:
+    """Whether a call fails as it has to, with an errno that the documentation does not name."""
+    errnos = mismatch.allowed, mismatch.observed
+    return mismatch.field == "errno" and _SUCCESS not in errnos and mismatch.allowed not in doc
 
 
 def _is_corrupted(mismatch: Mismatch) -> bool:

@@ -10,6 +10,7 @@ from conformance.abi.profile import (
     ProfileError,
     Release,
     in_range,
+    on_release,
     profile_for,
 )
 from conformance.abi.switch import Kind, Switch
@@ -203,3 +204,18 @@ def test_ranges_of_series(text: str, inside: tuple[str, ...], outside: tuple[str
 def test_a_malformed_range_is_refused(text: str) -> None:
     with pytest.raises(ProfileError):
         in_range(text, profile_for("6.12"))
+
+
+@pytest.mark.parametrize(
+    ("abi", "release", "expected"),
+    [
+        ("6.12", "6.12.117-uevt", "6.12.117"),
+        ("6.12,persist=no", "6.12.117", "6.12.117,persist=no"),
+        ("6.12", "6.12.0-rc5", "6.12"),
+        ("6.12.3", "6.12.117", "6.12.3"),
+        ("6.1", "6.12.117", "6.1"),
+        ("rfc-v1", "6.1.192", "rfc-v1"),
+    ],
+)
+def test_a_series_names_the_stable_release_that_runs(abi: str, release: str, expected: str) -> None:
+    assert on_release(abi, release) == expected

@@ -63,6 +63,23 @@ def test_a_kernel_report_is_a_failure_at_every_level() -> None:
     assert graded(found, case(Level.DETAIL), PRESENT, ()).outcome is Outcome.FAIL
 
 
+@pytest.mark.parametrize(
+    ("doc", "observed", "outcome"),
+    [
+        pytest.param("size is checked", "E2BIG", Outcome.CHANGED, id="undocumented"),
+        pytest.param("otherwise -EBUSY", "E2BIG", Outcome.FAIL, id="documented"),
+        pytest.param("size is checked", "success", Outcome.FAIL, id="accepted"),
+    ],
+)
+def test_another_errno_of_a_refusal_is_undocumented_behaviour(
+    doc: str, observed: str, outcome: Outcome
+) -> None:
+    found = ended(Outcome.FAIL, replace(ERRNO, observed=observed))
+    assert graded(found, replace(case(), doc=doc), PRESENT, ()).outcome is outcome
+    weak = replace(case(Level.DETAIL), doc=doc)
+    assert graded(found, weak, PRESENT, ()).outcome is Outcome.NOTE
+
+
 def test_a_known_bug_is_expected_or_fixed() -> None:
     about, passed = case(switch=BUG, bugs=(BUG,)), replace(ended(Outcome.PASS), bug=BUG)
     present = graded(passed, about, PRESENT, ())

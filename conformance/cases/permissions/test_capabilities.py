@@ -14,8 +14,7 @@ SPEC = "user_event_capable"
 DOC = "Overview: nothing is said of the rights that the files take"
 case = surface("rights", SPEC, DOC, level="contract", profiles="6.4..", needs="persist")
 
-# Two of the 41 suffice.
-ENOUGH = ("perfmon", "sys_admin")
+# Of the 41, CAP_SYS_ADMIN suffices as well as CAP_PERFMON.
 NOT_ENOUGH = [
     *("bpf", "sys_ptrace", "syslog", "setpcap", "chown", "dac_override", "dac_read_search"),
     *("fowner", "fsetid", "kill", "setgid", "setuid", "linux_immutable", "net_bind_service"),
@@ -25,13 +24,13 @@ NOT_ENOUGH = [
     *("mac_override", "mac_admin", "wake_alarm", "block_suspend", "audit_read"),
     "checkpoint_restore",
 ]
-EACH = {name: (name, "") for name in ENOUGH} | {name: (name, "EPERM") for name in NOT_ENOUGH}
+EACH = {"perfmon": ("perfmon", "")} | {name: (name, "EPERM") for name in NOT_ENOUGH}
 
 
 @case(doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM")
 @variants(EACH)
 def test_persist_needs(ue: UserEvents, capability: str, errno: str) -> None:
-    """CAP_PERFMON or CAP_SYS_ADMIN alone allows a persistent event; no other capability does."""
+    """CAP_PERFMON alone allows a persistent event; no other capability but CAP_SYS_ADMIN does."""
     data = ue.open_data()
     Credentials(ue.process).become_with(Capability[capability.upper()])
     assert data.register(ue.name(), flags=PERSIST).errno == errno
@@ -40,12 +39,11 @@ def test_persist_needs(ue: UserEvents, capability: str, errno: str) -> None:
 @case(doc="Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON, otherwise -EPERM", tier="full")
 @variants(
     ("both", ("PERFMON", "SYS_ADMIN"), "EPERM"),
-    ("perfmon", ("PERFMON",), ""),
     ("sys_admin", ("SYS_ADMIN",), ""),
     ("all-others", tuple(each.upper() for each in NOT_ENOUGH), ""),
 )
 def test_root_needs(ue: UserEvents, dropped: tuple[str, ...], errno: str) -> None:
-    """Root without both capabilities gets EPERM, and with either of them succeeds."""
+    """Root without both capabilities gets EPERM, and with CAP_PERFMON alone succeeds."""
     data = ue.open_data()
     Credentials(ue.process).drop(*[Capability[name] for name in dropped])
     assert data.register(ue.name(), flags=PERSIST).errno == errno
@@ -79,14 +77,13 @@ def test_dropped_afterwards(ue: UserEvents) -> None:
 @variants(
     ("nothing", (), "EPERM"),
     ("perfmon", ("PERFMON",), ""),
-    ("sys_admin", ("SYS_ADMIN",), ""),
     ("bpf", ("BPF",), "EPERM"),
     ("dac_override", ("DAC_OVERRIDE", "FOWNER"), "EPERM"),
     names="capability errno",
 )
 @variants("ioctl", "command", names="way")
 def test_delete_needs(ue: UserEvents, way: str, capability: tuple[str, ...], errno: str) -> None:
-    """Deleting a persistent event needs one of the two capabilities, by ioctl and by command."""
+    """Deleting a persistent event needs CAP_PERFMON, by ioctl and by command."""
     ue.tracefs.command(f"u:{ue.name()}\n")
     data = ue.open_data()
     file = File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)
@@ -96,6 +93,24 @@ def test_delete_needs(ue: UserEvents, way: str, capability: tuple[str, ...], err
     else:
         assert file.write(f"-:{ue.name()}".encode()).errno == errno
     assert ue.tracefs.dynamic_events() == (f"u:{ue.name()}\n" if errno else "")
+
+
+@case(level="behaviour")
+@doc("Registering, Deleting: an event that persists requires CAP_PERFMON;")
+@doc("silent about CAP_SYS_ADMIN")
+@variants("register", "delete", "command")
+def test_sys_admin_suffices(ue: UserEvents, way: str) -> None:
+    """CAP_SYS_ADMIN alone allows making and deleting persistent events."""
+    ue.tracefs.command(f"u:{ue.name()}\n")
+    data = ue.open_data()
+    file = File(ue.process, DYNAMIC_EVENTS, os.O_WRONLY)
+    Credentials(ue.process).keep_only(Capability.SYS_ADMIN)
+    if way == "register":
+        assert data.register(f"{ue.name()}r", flags=PERSIST).errno == ""
+    elif way == "delete":
+        assert data.delete(ue.name()).errno == ""
+    else:
+        assert file.write(f"-:{ue.name()}".encode()).errno == ""
 
 
 @case(level="behaviour", isolation="global")

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from conformance.abi.profile import Profile, ProfileError, profile_for
+from conformance.abi.profile import Profile, ProfileError, on_release, profile_for
 from conformance.results.exit_codes import KernelOrigin
 from conformance.results.run import PatchFacts
 from conformance.runner.user_module import UserModule
@@ -213,7 +213,7 @@ def running_kernel(options: Namespace) -> Target:
     config = running_config(release, default_root())
     return Target(
         id=f"here-{_UNSAFE.sub('-', release)}",
-        abi=options.abi or release,
+        abi=_abi(options, release, release),
         release=release,
         source="the running kernel",
         config=config,
@@ -222,6 +222,11 @@ def running_kernel(options: Namespace) -> Target:
         origin=KernelOrigin.USER,
         here=True,
     )
+
+
+def _abi(options: Namespace, release: str, abi: str) -> str:
+    """The ABI to judge by: that of --abi, else that of the kernel."""
+    return abi if options.abi is None else on_release(options.abi, release)
 
 
 def _image(options: Namespace) -> Target:
@@ -237,7 +242,7 @@ def _image(options: Namespace) -> Target:
     accelerator = prove_accelerator(image)
     return Target(
         id=id_with_modules(f"image-{release}", options.module),
-        abi=options.abi or release,
+        abi=_abi(options, release, release),
         release=release,
         image=image,
         initramfs=initramfs,
@@ -313,7 +318,7 @@ def _built(options: Namespace) -> Target:
     own = options.tree is not None or options.config
     target = Target(
         id=id_with_modules(built.kernel_id, options.module),
-        abi=options.abi or built.abi,
+        abi=_abi(options, built.release, built.abi),
         release=built.release,
         image=built.image,
         source=_described_source(built.source, user_modules),
