@@ -28,5 +28,5 @@ class ReportKind(StrEnum):
 
 #: Kinds after which the kernel cannot be trusted.  With oops=panic it has also ended.
 CRASHES = frozenset({ReportKind.PANIC, ReportKind.OOPS, ReportKind.HARD_LOCKUP})
-#: Kinds that nobody is to blame for: the guest's process 1 ends when the host hangs up.
+#: Kinds without a cause in the kernel: the guest's process 1 ends when the host hangs up.
 HARMLESS = frozenset({ReportKind.INIT_DIED})

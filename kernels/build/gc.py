@@ -139,7 +139,7 @@ def collect(
         for item in chosen.gone:
             _remove(item, store)
         _forget_names(store)
-        # Whoever waits for one holds the lock of the store.
+        # Every holder of one also holds the lock of the store.
         shutil.rmtree(store.root / "locks", ignore_errors=True)
     return chosen
 

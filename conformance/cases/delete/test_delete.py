@@ -183,11 +183,11 @@ def test_formats_up_to_the_busy_one(ue: UserEvents, held: int, left: list[str]) 
 @doc("Deleting: deleting an event that persists requires CAP_PERFMON, otherwise -EPERM")
 def test_formats_forbidden(ue: UserEvents) -> None:
     """If the newest format may not be deleted the call fails with EPERM and all formats stay."""
-    keeper = ue.open_data()
+    holder = ue.open_data()
     for fields in ("u32 a", "u64 b"):
-        keeper.register(f"{ue.name()} {fields}", flags=PERSIST | MULTI_FORMAT, enable_addr=0)
+        holder.register(f"{ue.name()} {fields}", flags=PERSIST | MULTI_FORMAT, enable_addr=0)
     data = ue.open_data()
-    keeper.close()
+    holder.close()
     ue.process.setuid(1000)
     assert data.delete(ue.name()).errno == "EPERM"
     assert ue.tracefs.dynamic_events() == f"u:{ue.name()} u32 a\nu:{ue.name()} u64 b\n"

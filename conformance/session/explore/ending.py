@@ -81,7 +81,7 @@ def close_all(scene: Scene) -> None:
     scene.settle()
     lasting = [event.name for event in scene.events if event.self_reference]
     if lasting:
-        data = scene.keeper().open_data()
+        data = scene.holder().open_data()
         for name in lasting[:8]:
             data.delete(name, eventually=True)
         data.close()

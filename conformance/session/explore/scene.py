@@ -90,7 +90,7 @@ class Scene:
             self.raced = False
             self._wait_for_faults()
         if self.remote and any(isinstance(each, Release | Remove) for each in self.world.pending):
-            data = self.keeper().open_data()
+            data = self.holder().open_data()
             word = data.process.word_at(_LAST_WORD, value=None)
             data.register(self.ue.name("last"), word=word)
             data.unregister(word)
@@ -102,11 +102,11 @@ class Scene:
 
         After a race, a word that is not written may stay so, or its fault may still wait.
         """
-        keeper, name = self.keeper(), self.ue.name("fault")
-        self.last_page = self.last_page or keeper.map()
-        data, word = keeper.open_data(), keeper.word_at(self.last_page, value=None)
+        holder, name = self.holder(), self.ue.name("fault")
+        self.last_page = self.last_page or holder.map()
+        data, word = holder.open_data(), holder.word_at(self.last_page, value=None)
         data.register(name, word=word)
-        self.ue.call(discard, keeper, self.last_page)
+        self.ue.call(discard, holder, self.last_page)
         self.ue.tracefs.enable(name)
         self.ue.tracefs.status(eventually=True)
         self.ue.tracefs.disable(name)
@@ -139,7 +139,7 @@ class Scene:
         self.processes.append(made)
         return made
 
-    def keeper(self) -> Any:
+    def holder(self) -> Any:
         """A process that no action ends."""
         self.waiting = self.waiting or self.ue.new_process()
         return self.waiting
