@@ -94,8 +94,10 @@ def test_make_targets_exist(page: Path) -> None:
 
 def test_failure_in_readme_names_its_case() -> None:
     text = text_of(ROOT / "README.md")
-    ((id, file),) = re.findall(r"(?ms)^CHANGED (\S+) .*?^  case +(\S+):\d+$", text)
-    assert f"def test_{id.partition('.')[2]}(" in (ROOT / file).read_text(encoding="utf-8")
+    ((id, file, line),) = re.findall(r"(?ms)^CHANGED (\S+) .*?^  case +(\S+):(\d+)$", text)
+    source = (ROOT / file).read_text(encoding="utf-8")
+    assert f"def test_{id.partition('.')[2]}(" in source
+    assert "unregister(" in source.splitlines()[int(line) - 1]
 
 
 def test_readme_is_short() -> None:
