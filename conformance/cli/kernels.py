@@ -15,7 +15,7 @@ from conformance.cli.output import print_json
 from conformance.results.exit_codes import Ending, exit_code
 from host.progress import StreamProgress, silent
 from host.text import wrapped
-from kernels.catalog.catalog import Catalog, load_catalog
+from kernels.catalog.catalog import VARIANTS, Catalog, load_catalog
 from kernels.catalog.entries import KernelEntry
 from kernels.errors import MissingTool, SourceUnavailable
 from kernels.store.store import Store
@@ -140,8 +140,8 @@ def _source(arguments: argparse.Namespace) -> int:
             return exit_code(Ending.HOST)
         print(tree)
         if entry.patches:
-            patches = ", ".join(patch.name for patch in entry.patches)
-            print(f"uevt: {entry.kernel_id} is this tree with {patches}", file=sys.stderr)
+            files = " and ".join(str(VARIANTS / f"{patch.name}.patch") for patch in entry.patches)
+            print(f"uevt: {entry.kernel_id} is this tree with {files} applied", file=sys.stderr)
     print(f"uevt: {_HOW_TO_PATCH}", file=sys.stderr)
     return 0
 

@@ -14,7 +14,7 @@ from host import packages
 from host.text import WIDTH
 from kernels.build import build
 from kernels.build.availability import Availability, State, survey
-from kernels.catalog.catalog import Catalog, load_catalog
+from kernels.catalog.catalog import VARIANTS, Catalog, load_catalog
 from kernels.catalog.entries import KernelEntry, Source
 from kernels.catalog.patch import Patch
 from kernels.errors import SourceUnavailable
@@ -188,7 +188,7 @@ def test_source_of_a_kernel_and_of_its_variant(store: Store, uevt: Uevt) -> None
     tree.mkdir(parents=True)
     output = uevt("kernels", "source", "9.9", "9.9-x")
     assert output.out.split() == [str(tree), str(tree)]
-    assert "9.9-x is this tree with x" in output.err
+    assert f"9.9-x is this tree with {VARIANTS / 'x.patch'} applied" in output.err
 
 
 @pytest.mark.usefixtures("command")
