@@ -27,9 +27,9 @@ def few(out: Path, *words: object, code: int = 0, **environment: str) -> Complet
 
 def test_pipe_gets_only_the_summary(tmp_path: Path) -> None:
     done = few(tmp_path / "out")
-    kernel, host, covered, *shown = done.stdout.splitlines()
+    kernel, host, applying, *shown = done.stdout.splitlines()
     assert (kernel, host) == ("kernel    model, profile 6.12.117", "host      none")
-    assert covered.startswith("covers    1,")
+    assert applying.startswith("applying  1,")
     assert shown == [
         f"results   {tmp_path / 'out'}",
         f"report    {tmp_path / 'out' / 'report.html'}",

@@ -109,8 +109,8 @@ def _facts(record: RunRecord) -> list[str]:
         facts.append(("guests", guests))
     if record.functions is not None:
         applying, all_ = record.functions.applying, record.functions.all
-        covered = f"{applying:,} of {all_:,} case functions; the others are for other releases"
-        facts.append(("covers", covered))
+        count = f"{applying:,} of {all_:,} case functions; the others are for other releases"
+        facts.append(("applying", count))
     for word in record.head.asked:
         if word.startswith("--repeat="):
             number = word.partition("=")[2]
