@@ -76,7 +76,7 @@ def test_discarded_often(ue: UserEvents) -> None:
         assert word.value == 0
 
 
-@case(spec="user_event_enabler_update: each word has attempts of its own")
+@case(spec="user_event_enabler_update: each word has attempts of its own", tier="quick")
 def test_discarded_behind_others(ue: UserEvents) -> None:
     """A word in a discarded page is faulted in, however many words precede it."""
     process, data = ue.process, ue.open_data()

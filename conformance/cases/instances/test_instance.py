@@ -96,8 +96,8 @@ def test_multi_format(ue: UserEvents) -> None:
 @case(spec="user_event_reg, user_event_free", needs="lasting_events", tier="quick")
 @doc("Deleting: delete succeeds only without references, in user and kernel space")
 @variants(
-    ("ioctl", "ioctl", 1),
     ("ioctl.two", "ioctl", 2),
+    ("ioctl", "ioctl", 1),
     ("dynamic_events", "dynamic_events", 1),
     ("truncation", "truncation", 1),
 )

@@ -68,7 +68,7 @@ def test_killed_beside_its_child(ue: UserEvents) -> None:
     assert copy.wait() == 0x200
 
 
-@case(doc="Deleting: silent about memory that went away", level="behaviour")
+@case(doc="Deleting: silent about memory that went away", level="behaviour", tier="quick")
 @variants({"exit": False, "killed": True})
 def test_ended_with_a_word_missing(ue: UserEvents, killed: bool) -> None:
     """A process exits normally after a change that found its word unmapped."""

@@ -91,7 +91,7 @@ def test_room_by_deletion(ue: UserEvents, way: str) -> None:
     assert data.register(ue.name("new")).errno == ""
 
 
-@case(needs="multi_format persist auto_delete", tier="full")
+@case(needs="multi_format persist auto_delete")
 @spec("destroy_user_event (current_user_events)")
 def test_room_of_formats(ue: UserEvents) -> None:
     """A format makes room for another when it is deleted, by request or automatically."""
@@ -122,7 +122,15 @@ def test_below(ue: UserEvents, limit: str) -> None:
     assert ue.tracefs.status(whole=True).endswith("\nActive: 2\nBusy: 0\n")
 
 
-@case(spec="user_event_parse (current_user_events)", tier="full")
+@case(spec="user_event_parse (current_user_events)")
+@variants({"short": "65536\n", "byte": "256\n", "sign": "2147483648\n", "most": "4294967295\n"})
+def test_wide(ue: UserEvents, limit: str) -> None:
+    """The number of events is compared with all bits of the limit."""
+    ue.tracefs.write(MAXIMUM, limit)
+    assert ue.open_data().register(ue.name()).errno == ""
+
+
+@case(spec="user_event_parse (current_user_events)")
 def test_many(ue: UserEvents) -> None:
     """All events count: with a limit of 257, 257 events leave no room."""
     data = ue.open_data()

@@ -85,7 +85,7 @@ def test_delete_stops_at_busy(ue: UserEvents, held: str, left: str) -> None:
     assert ue.tracefs.dynamic_events().replace(ue.name(), "NAME") == left
 
 
-@case(spec="delete_user_event", level="contract")
+@case(spec="delete_user_event", level="contract", tier="quick")
 @doc("Deleting: deleting an event that persists requires CAP_PERFMON, otherwise -EPERM")
 def test_delete_not_permitted(ue: UserEvents) -> None:
     """Without CAP_PERFMON deleting persistent formats fails with EPERM."""

@@ -142,7 +142,7 @@ def test_persist_forbidden(ue: UserEvents, flags: int, errno: str) -> None:
     assert ue.tracefs.status() == ("" if errno else f"{ue.name()}\n")
 
 
-@case(spec="user_event_parse", profiles="6.4..", needs="persist", tier="full")
+@case(spec="user_event_parse", profiles="6.4..", needs="persist")
 @doc("Registering: USER_EVENT_REG_PERSIST requires CAP_PERFMON; silent about events that exist")
 def test_persist_of_existing_forbidden(ue: UserEvents) -> None:
     """The flag is EPERM even if the event already persists; without the flag it registers."""

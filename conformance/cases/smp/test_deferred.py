@@ -89,6 +89,18 @@ def test_fork_behind_an_unregistered_word(ue: UserEvents) -> None:
     assert word.wait() == 0
 
 
+@case(doc="Status: the kernel updates the registered bit as tools attach and detach", tier="quick")
+def test_enabled_behind_a_fault(ue: UserEvents) -> None:
+    """A word gets the state that its event has when its page is there, not when it was awaited."""
+    ahead = _Ahead(ue)
+    word = ahead.awaited()
+    ue.tracefs.enable(ue.name())
+    assert word.wait() == 16
+    ahead.task.run(Discard(ahead.task.actor, word.address, PAGE))
+    assert ahead.perform(ahead.switch("0"), ahead.switch("1")) == [{"1": 1}, {"1": 1}]
+    assert word.wait() == 16
+
+
 @case(doc="Unregistering: disables the bit at the address", needs="auto_delete", tier="quick")
 @spec("user_events_ioctl_unreg: ENABLE_VAL_FREEING_BIT;")
 @spec("trace_events_user.c:user_event_enabler_fault_fixup")
@@ -115,7 +127,8 @@ def test_unregistered_behind_a_fault(ue: UserEvents) -> None:
     assert ue.tracefs.status(eventually=True) == ""
 
 
-@case(doc="Registering: silent about an address and bit that are in use", level="behaviour")
+@case(tier="quick", level="behaviour")
+@doc("Registering: silent about an address and bit that are in use")
 @spec("user_event_enabler_exists; trace_events_user.c:user_events_ioctl_unreg")
 def test_registered_behind_a_fault(ue: UserEvents) -> None:
     """A word unregistered while it waits for its page is in use until then: EADDRINUSE."""
