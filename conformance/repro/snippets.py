@@ -11,7 +11,7 @@ from pathlib import Path
 _DIRECTORY = Path(__file__).parent / "c"
 # Each may use those before it.
 _ORDER = (
-    *("guarded", "single", "lockstep", "enter", "start", "conforms_not", "conforms", "answers"),
+    *("guarded", "single", "lockstep", "enter", "start", "conforms", "answers"),
     *("retry", "settle", "ask", "steps", "shared_steps", "eventually", "shared_eventually"),
     "shared_watch",
     *("peek", "poke", "store", "cat", "echo", "echo_pid", "number_in", "store_number"),
@@ -33,6 +33,17 @@ _SYMBOL = re.compile(r"^(?:static [^;=\n]*?|#define )\*?(\w+)\(", re.MULTILINE)
 _ATTRIBUTE = re.compile(r"__attribute__\(\(.*\)\) ")
 _CALL = re.compile(r"\b(\w+)\(")
 _INCLUDE = re.compile(r"^#include .*\n+", re.MULTILINE)
+_CONDITION = re.compile(r"^#ifdef (\w+)\n(.*?)^#endif\n", re.MULTILINE | re.DOTALL)
+
+CONDITIONS = {
+    "WATCHED": re.compile(r"\bwatch\(", re.IGNORECASE),
+    "UNWATCHED": re.compile(r"\bunwatch\(", re.IGNORECASE),
+    "ANSWERED_MEMORY": re.compile(r"\.memory\b"),
+    "MEMORY": re.compile(r"\bwatch\(|\.memory\b", re.IGNORECASE),
+    "COUNTED": re.compile(r"\.counted\b"),
+    "CHOICE": re.compile(r"\bEXPECT_ONE_OF\("),
+}
+"""What a program has that needs the lines of a snippet between #ifdef and #endif."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +62,25 @@ def _snippets() -> tuple[Snippet, ...]:
     for name in _ORDER:
         text = (_DIRECTORY / f"{name}.c").read_text()
         includes = frozenset(each.strip() for each in _INCLUDE.findall(text))
-        body = _INCLUDE.sub("", text).strip("\n")
+        body = _INCLUDE.sub("", text).lstrip("\n")
         symbols = frozenset(_SYMBOL.findall(_ATTRIBUTE.sub("", body)))
         found.append(Snippet(name, body, symbols, includes))
     return tuple(found)
 
 
-def needed(program: str, without: Sequence[str]) -> tuple[list[Snippet], set[str]]:
-    """The snippets that a program needs, in order, and their includes.
+def needed(program: str, without: Sequence[str]) -> tuple[list[str], set[str]]:
+    """The texts of the snippets that a program needs, in order, and their includes.
 
     ``without`` are those that another replaces.
     """
-    used = [each for each in _snippets() if each.name not in without]
-    chosen: list[Snippet] = []
+    holds = {name for name, used in CONDITIONS.items() if used.search(program)}
+    chosen: list[str] = []
+    includes: set[str] = set()
     called = set(_CALL.findall(program))
-    for snippet in reversed(used):
+    for snippet in reversed([each for each in _snippets() if each.name not in without]):
         if snippet.symbols & called:
-            chosen.insert(0, snippet)
-            called |= set(_CALL.findall(snippet.text))
-    return chosen, set().union(*(snippet.includes for snippet in chosen))
+            text = _CONDITION.sub(lambda found: found[2] if found[1] in holds else "", snippet.text)
+            chosen.insert(0, text)
+            includes |= snippet.includes
+            called |= set(_CALL.findall(text))
+    return chosen, includes

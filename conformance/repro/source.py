@@ -126,9 +126,7 @@ class _Source:
 
     def text(self) -> str:
         code = "\n".join([*self._program(), *self._main()])
-        races = any("counted" in line for line in self._body)
-        without = [*(snippets.SHARED if self._actors.single else snippets.SINGLE)]
-        without.append("conforms_not" if races else "conforms")
+        without = snippets.SHARED if self._actors.single else snippets.SINGLE
         chosen, includes = snippets.needed(code, without)
         code_words = set(re.findall(r"\w+(?=\()", "\n".join(self._body)))
         headers = [name for name, used in _HEADERS.items() if code_words.intersection(used)]
@@ -138,7 +136,7 @@ class _Source:
             "#define _GNU_SOURCE",
             "\n".join(sorted(includes | {"#include <linux/types.h>"})),
             *self._declarations(code),
-            *(each.text for each in chosen),
+            *chosen,
             code,
         ]
         return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"

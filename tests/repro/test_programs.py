@@ -13,6 +13,7 @@ import pytest
 from conformance import repro
 from conformance.abi.profile import profile_for
 from conformance.cases.variants import all_variants
+from conformance.repro import snippets
 from conformance.repro.calls import is_known
 from conformance.repro.errors import NotExpressible
 from conformance.repro.shell import shell_script
@@ -36,6 +37,7 @@ CASES = {
     "trace.four_bytes.u32": "",
     "delete.string_length.512": "5.19",
     "tasks.passed_holds.sender_closed": "",
+    "enable.discarded_often": "",
 }
 PERFORMED_OTHERWISE = {"Spawn", "SpawnDriver", "Race", "Add", "Irreversible", "Operation"}
 
@@ -59,6 +61,43 @@ def check_compiles(text: str, source: Path) -> None:
 @pytest.mark.parametrize(("case", "abi"), CASES.items(), ids=CASES)
 def test_a_program_compiles_without_a_warning(case: str, abi: str, tmp_path: Path) -> None:
     check_compiles(program(case, abi), tmp_path / "repro.c")
+
+
+def test_a_program_has_the_comparisons_that_it_uses() -> None:
+    text = program("write.returns_all_bytes.u8", "")
+    assert "watch(MAIN," in text
+    for unused in ("unwatch", "conforms", "counted", "other_course", "ends with length 0"):
+        assert unused not in text
+    assert "watch" not in program("bpf.alu.add", "")
+    every = "".join(program(case, abi) for case, abi in CASES.items())
+    assert [n for n, used in snippets.CONDITIONS.items() if not used.search(every)] == []
+    assert "#ifdef" not in every
+
+
+_ANSWERS = """
+int main(int argc, char **argv)
+{
+	STEP(1, argc > 1 ? atoi(argv[1]) : 0);
+	EXPECT_ONE_OF({ .value = 1 }, { .value = 2 });
+	STEP(2, argc > 2 ? atoi(argv[2]) : 0);
+	EXPECT(.value = 0);
+	return 0;
+}
+"""
+
+
+def test_only_another_allowed_answer_leaves_a_deviation_undecided(tmp_path: Path) -> None:
+    texts, includes = snippets.needed(_ANSWERS, snippets.SHARED)
+    source = "\n".join(["#define _GNU_SOURCE", *includes, *texts, _ANSWERS])
+    (tmp_path / "answers.c").write_text(source)
+    subprocess.run(["gcc", "-o", "answers", "answers.c"], cwd=tmp_path, check=True, timeout=60)
+
+    def status(*answers: str) -> int:
+        command = [str(tmp_path / "answers"), *answers]
+        return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode
+
+    assert [status("1", "0"), status("2", "0")] == [0, 0]
+    assert [status("1", "5"), status("2", "5"), status("3", "0")] == [1, 4, 1]
 
 
 @pytest.mark.parametrize("case", ["write.returns_all_bytes.u8", "smp.neighbours.high"])

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef MEMORY
 /* Watched memory of a process; content NULL is not readable. */
 struct memory {
 	int actor;
@@ -13,6 +14,7 @@ struct memory {
 	size_t length;
 };
 
+#endif
 /* What a call may answer: any success, or this value, error and data. */
 struct answer {
 	bool any;
@@ -20,17 +22,22 @@ struct answer {
 	int error;
 	const char *data;
 	size_t length;
+#ifdef COUNTED
 	bool counted;			/* data is what the steps of a race may answer */
+#endif
+#ifdef ANSWERED_MEMORY
 	const struct memory *memory;	/* ends with length 0 */
+#endif
 };
 
 #define DATA(text) .data = (text), .length = sizeof(text) - 1
 
+#ifdef WATCHED
 static struct memory watched[64];
 static int watches;
 
 /* Compare this memory after every step from now on. */
-static inline void watch(int actor, uintptr_t address, const char *content, size_t length)
+static void watch(int actor, uintptr_t address, const char *content, size_t length)
 {
 	int i = 0;
 
@@ -41,13 +48,16 @@ static inline void watch(int actor, uintptr_t address, const char *content, size
 	watched[i] = (struct memory){ actor, address, content, length };
 }
 
-static inline void unwatch(int actor, uintptr_t address)
+#endif
+#ifdef UNWATCHED
+static void unwatch(int actor, uintptr_t address)
 {
 	for (int i = 0; i < watches; i++)
 		if (watched[i].actor == actor && watched[i].address == address)
 			watched[i--] = watched[--watches];
 }
 
+#endif
 static void show(const char *data, size_t length)
 {
 	printf("\"");
@@ -80,6 +90,7 @@ static void show_answer(long value, int error, const char *data, size_t length)
 	printf("\n");
 }
 
+#ifdef WATCHED
 static void show_memory(const char *label, const char *content, size_t length)
 {
 	printf("  %-8s%s", label, content ? "" : " not readable");
@@ -88,6 +99,8 @@ static void show_memory(const char *label, const char *content, size_t length)
 	printf("\n");
 }
 
+#endif
+#ifdef MEMORY
 /* The content that same_memory() read last; NULL if it is not readable. */
 static const char *found;
 
@@ -103,23 +116,30 @@ static bool same_memory(const struct memory *memory)
 	return readable && !memcmp(bytes, memory->content, memory->length);
 }
 
+#endif
+static bool same_data(const struct answer *answer)
+{
+#ifdef COUNTED
+	if (answer->counted)
+		return conforms(answer->data, buffer);
+#endif
+	return !answer->data || (state->length == (long)answer->length &&
+				 !memcmp(buffer, answer->data, answer->length));
+}
+
 static bool matches(const struct answer *answer)
 {
 	if (state->error != answer->error)
 		return false;
 	if (!answer->error && !answer->any && state->value != answer->value)
 		return false;
-	if (!answer->error && answer->counted) {
-		if (!conforms(answer->data, buffer))
-			return false;
-	} else if (!answer->error && answer->data) {
-		if (state->length != (long)answer->length ||
-		    memcmp(buffer, answer->data, answer->length))
-			return false;
-	}
+	if (!answer->error && !same_data(answer))
+		return false;
+#ifdef ANSWERED_MEMORY
 	for (const struct memory *m = answer->memory; m && m->length; m++)
 		if (!same_memory(m))
 			return false;
+#endif
 	return true;
 }
 
@@ -131,23 +151,28 @@ static bool matches_any(const struct answer *answers, size_t count)
 	return false;
 }
 
+#ifdef CHOICE
 /* The first step that took another allowed course than the recorded one; 0 is none. */
 static int other_course;
 
+#endif
 static void deviate(void)
 {
-	if (other_course)
+#ifdef CHOICE
+	if (other_course) {
 		printf("undecided: step %d took another allowed course than recorded\n",
 		       other_course);
+		fflush(stdout);
+		finish(4);
+	}
+#endif
 	fflush(stdout);
-	finish(other_course ? 4 : 1);
+	finish(1);
 }
 
 /* Print and end the program if the answer is none of the expected ones; the first is recorded. */
 static void compare(const struct answer *answers, size_t count)
 {
-	if (!other_course && count > 1 && !matches(answers))
-		other_course = state->step;
 	if (!matches_any(answers, count)) {
 		printf("step %d: %s\n", state->step, state->text);
 		for (size_t i = 0; i < count; i++) {
@@ -161,10 +186,13 @@ static void compare(const struct answer *answers, size_t count)
 		printf("  got      ");
 		show_answer(state->value, state->error, answers->data ? buffer : NULL,
 			    (size_t)(state->length > 0 ? state->length : 0));
+#ifdef ANSWERED_MEMORY
 		if (answers->memory)
 			printf("  or the memory of a process differs\n");
+#endif
 		deviate();
 	}
+#ifdef WATCHED
 	for (int i = 0; i < watches; i++) {
 		if (same_memory(&watched[i]))
 			continue;
@@ -174,4 +202,9 @@ static void compare(const struct answer *answers, size_t count)
 		show_memory("got", found, watched[i].length);
 		deviate();
 	}
+#endif
+#ifdef CHOICE
+	if (!other_course && !matches(answers))
+		other_course = state->step;
+#endif
 }

@@ -157,6 +157,7 @@ static void finish(int status)
 	exit(status);
 }
 
+#ifdef MEMORY
 /* Read memory of a process, honouring its protection. */
 static bool read_memory(int actor, uintptr_t address, char *to, size_t length)
 {
@@ -167,6 +168,7 @@ static bool read_memory(int actor, uintptr_t address, char *to, size_t length)
 	return process_vm_readv(state->pid[actor], &local, 1, &remote, 1, 0) == (ssize_t)length;
 }
 
+#endif
 static void map_shared(void)
 {
 	state = mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE, MAP_SHARED, SHARED_FD, 0);
