@@ -21,7 +21,8 @@ CALIBRATED = tuple(
 
 
 def warning(release: str) -> str:
-    """One line about a base of a series that was never run, "" for a calibrated one.
+    """One line about a base of a series that was never run, or later than the release of its series
+    that was; "" for a calibrated one.
 
     ``release`` is that of the booted kernel; one that is no number is not compared.
     """
@@ -29,9 +30,9 @@ def warning(release: str) -> str:
         base = Release.parse(release)
     except ProfileError:
         return ""
-    if base.series in {each.series for each in CALIBRATED}:
-        return ""
     nearest = min(CALIBRATED, key=lambda each: (_distance(base, each), each))
+    if base.series == nearest.series and base <= nearest:
+        return ""
     return f"base not calibrated: nearest {nearest}"
 
 

@@ -19,7 +19,7 @@ from conformance.results.directory import COVERAGE
 from conformance.results.errors import ReportError
 from conformance.results.frozen import FrozenList
 from conformance.results.journal import JournalWriter
-from conformance.results.outcome import Level, Outcome
+from conformance.results.outcome import Blame, Level, Outcome
 from conformance.results.replay import read_journal
 from conformance.results.run import Functions, RunHead, RunRecord
 from conformance.results.shard import Shard
@@ -125,7 +125,12 @@ class Recorder:
         self._journal.attempt(result)
 
     def case(self, result: CaseResult) -> None:
-        """A case ended."""
+        """A case ended.
+
+        On a base that is not calibrated, a detail that differs is an error of the model first.
+        """
+        if result.outcome is Outcome.NOTE and calibration.warning(self.head.kernel.release):
+            result = replace(result, blame=Blame.MODEL)
         self._cases[result.id] = result
         self._journal.case(result)
 
