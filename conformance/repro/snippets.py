@@ -20,7 +20,7 @@ _ORDER = (
     *("runs_ia32", "submit", "own_lines", "without_users", "without_id", "without_lengths"),
     *("without_lines", "without_times", "triggers", "records", "distinct", "perf_records"),
     *("page_records", "fork_as", "clone_as", "leave", "die", "execute", "run", "race", "raw_exit"),
-    *("add", "kept", "made", "outlived"),
+    *("add", "kept", "made", "outlived", "has_status_page"),
 )
 SINGLE = ("single", "steps", "eventually")
 """Snippets of programs of one process."""

@@ -11,7 +11,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from conformance.abi.profile import Profile
+from conformance.abi.profile import Generation, Profile
 from conformance.ops import tasks
 from conformance.repro import literals, snippets
 from conformance.repro.errors import NotExpressible
@@ -70,6 +70,13 @@ _FEATURES = (
         "CONFIG_TRACER_SNAPSHOT",
     ),
 )
+# What programs that call ioctl(2) need: the condition by which it is missing, and its releases.
+_STATUS_PAGE = ("!has_status_page()", "5.18 to 6.3")
+_INTERFACES = {
+    Generation.BYTE_STATUS: _STATUS_PAGE,
+    Generation.BIT_STATUS: _STATUS_PAGE,
+    Generation.REMOTE_ENABLE: ("has_status_page()", "6.4 and later"),
+}
 _MOST_ACTORS = 15
 _MOST_DESCRIPTORS = 64
 # Headers of the functions that steps call directly.
@@ -112,16 +119,19 @@ def c_program(steps: Sequence[RecordedStep], profile: Profile, description: Desc
         body.pop()
     if len(statements.actors.numbered) > _MOST_ACTORS:
         raise NotExpressible("too many processes")
-    return _Source(statements, body, description).text()
+    return _Source(statements, body, profile.generation, description).text()
 
 
 class _Source:
     """The parts of one file."""
 
-    def __init__(self, statements: Statements, body: list[str], about: Description) -> None:
+    def __init__(
+        self, statements: Statements, body: list[str], interface: Generation, about: Description
+    ) -> None:
         self._statements = statements
         self._actors = statements.actors
         self._body = body
+        self._interface = interface
         self._about = about
 
     def text(self) -> str:
@@ -217,6 +227,9 @@ class _Source:
         checks = _unable("geteuid()", "needs root")
         checks += _unable(data_file, "no user_events here, or tracefs is not mounted")
         body = "\n".join(self._body)
+        if "DIAG_IOCS" in body and self._interface in _INTERFACES:
+            missing, releases = _INTERFACES[self._interface]
+            checks += _unable(missing, f"needs the user_events of {releases}")
         for used, missing, option in _FEATURES:
             if re.search(used, body):
                 checks += _unable(missing, f"needs {option}")

@@ -136,6 +136,20 @@ def test_a_program_names_what_the_kernel_lacks(case: str, option: str, tmp_path:
     check_compiles(text, tmp_path / "repro.c")
 
 
+@pytest.mark.parametrize(
+    ("case", "abi", "check"),
+    [
+        ("write.returns_all_bytes.u8", "", ["has_status_page()", "6.4 and later"]),
+        ("delete.string_length.512", "5.19", ["!has_status_page()", "5.18 to 6.3"]),
+        ("bpf.alu.add", "", []),
+    ],
+)
+def test_a_program_names_the_interface_that_it_needs(case: str, abi: str, check: list[str]) -> None:
+    text = program(case, abi)
+    found = re.search(r'if \((.*)\) {\n\t\tputs\("needs the user_events of (.*)"\)', text)
+    assert list(found.groups() if found else ()) == check
+
+
 _BECOMES = """
 #include <unistd.h>
 int main(void)
