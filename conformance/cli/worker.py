@@ -13,6 +13,7 @@ from conformance.cli.matrix.cluster import (
     security_of,
     settings,
     silence,
+    start_hint,
 )
 from conformance.cli.matrix.command import require_distributed
 from conformance.cli.matrix.resources import offered
@@ -75,4 +76,4 @@ async def _serve(arguments: argparse.Namespace, security: object) -> None:
                 await nanny.finished()
         except (TimeoutError, OSError) as error:
             what = f"no scheduler at {arguments.address}"
-            raise HostTrouble(what, "start it: dask scheduler --host 127.0.0.1") from error
+            raise HostTrouble(what, start_hint(arguments.address)) from error

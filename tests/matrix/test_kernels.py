@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from conformance.cli.main import build_parser, main
-from conformance.cli.matrix import command, resources
+from conformance.cli.matrix import resources
 from conformance.cli.matrix.controller import Matrix
 from conformance.cli.matrix.kernel_spec import KernelSpec, specified
+from conformance.cli.matrix.plan import planned, recalled
 from conformance.cli.matrix.progress import Column
 from conformance.cli.matrix.tasks import Built, Judged, _report, judge
 from conformance.session.options import apply_defaults, default_options
@@ -136,10 +137,11 @@ def test_tree_is_not_built_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_changed_patch_is_not_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, file = tmp_path / "out", patch(tmp_path)
     words = ["matrix", "6.12", f"--patch={file}", "--abi=6.12", f"--out={out}"]
-    command._begun(build_parser(words).parse_args(words))
+    planned(build_parser(words).parse_args(words)).write()
     words = ["matrix", f"--resume={out}"]
-    names, (spec,), shards = command._recalled(out, build_parser(words).parse_args(words))
-    assert (names, spec.id, shards) == (["6.12+fix"], "6.12+fix", None)
+    plan = recalled(build_parser(words).parse_args(words))
+    (spec,) = plan.left
+    assert (list(plan.kernels), spec.id, plan.shards) == (["6.12+fix"], "6.12+fix", None)
     # As uevt run: a patched kernel is judged by all cases.
     assert {"--tier=full", "--abi=6.12", "--fail-on=contract"} <= set(spec.words)
     patch(tmp_path, PATCH.replace("knife", "spoon"))

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from conformance.cli.matrix import cluster
 from conformance.cli.matrix.cluster import is_loopback, security_of
+from conformance.cli.matrix.plan import Plan
 from kernels.errors import UserMistake
 from tests.bench import scaling
 from tests.conftest import Uevt
@@ -108,6 +110,20 @@ def test_tls_is_required_off_the_machine(address: str, loopback: bool) -> None:
         (("worker", "tls://192.0.2.1:8786"), "needs TLS"),
         (("worker", "tcp://127.0.0.1:1", "--tls-ca=a"), "TLS needs three files"),
         (("worker", "nonsense"), "is no address"),
+        (("worker", "http://127.0.0.1:80"), "is no address of a scheduler; write tls://HOST:PORT"),
+        (("worker", "tls://127.0.0.1", "--tls-ca=a", "--tls-cert=b", "--tls-key=c"), "no address"),
+        (
+            ("worker", "tls://127.0.0.1:1", "--tls-ca=/dev/null", "--tls-cert=no", "--tls-key=no"),
+            "--tls-cert no: No such file or directory",
+        ),
+        (
+            (
+                "worker",
+                "tls://127.0.0.1:1",
+                *(f"--tls-{n}=/dev/null" for n in ("ca", "cert", "key")),
+            ),
+            "the files of TLS cannot be used",
+        ),
         (("matrix", "--out=here"), "no kernel named"),
         (("matrix", "6.12"), "no --out"),
         (("matrix", "6.12", "--resume=here"), "--resume takes kernels"),
@@ -120,7 +136,45 @@ def test_tls_is_required_off_the_machine(address: str, loopback: bool) -> None:
         (("matrix", "5.4", "--out=here"), "5.4"),
         (("matrix", "--resume=nowhere"), "has no matrix to resume"),
         (("matrix", "6.12", "--out=here", "--shards=0"), "--shards needs a number"),
+        (("matrix", "6.12", "--out=here", "-k=nosuchcase"), "no case matches -k 'nosuchcase'"),
+        (("matrix", "6.12", "--out=here", "-k=a b"), "is no expression"),
+        (("matrix", "6.12", "--out=here", "--scheduler=ws://127.0.0.1:80"), "is no address"),
     ],
 )
-def test_mistakes_are_refused(uevt: Uevt, words: tuple[str, ...], message: str) -> None:
+def test_mistakes_are_refused(
+    uevt: Uevt,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
     assert message in uevt(*words, code=2).err
+    # The corrected command may have the same --out.
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_matrix_without_a_scheduler_leaves_nothing(
+    uevt: Uevt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hint has TLS where that is asked for."""
+    monkeypatch.setattr(cluster, "_CONNECT_S", 1)
+    out, tls = (
+        tmp_path / "out",
+        [f"--tls-{name}={file}" for name, file in certificates(tmp_path).items()],
+    )
+    words = ("matrix", "model", f"--out={out}", "--scheduler")
+    plain = uevt(*words, "tcp://127.0.0.1:1", code=3).err
+    assert "start it: dask scheduler --host 127.0.0.1" in plain
+    encrypted = uevt(*words, "tls://127.0.0.1:1", *tls, code=3).err
+    assert "start it: dask scheduler --protocol tls --tls-ca-file FILE" in encrypted
+    assert not out.exists()
+
+
+def test_out_of_a_matrix_is_resumed_by_name(uevt: Uevt, tmp_path: Path) -> None:
+    """No hint has --force, which is an option of `uevt run`."""
+    Plan(tmp_path, {}, [], None).write()
+    words = ("matrix", "model", f"--out={tmp_path}")
+    assert f"continue it: uevt matrix --resume {tmp_path}" in uevt(*words, code=2).err
+    (tmp_path / "matrix.json").rename(tmp_path / "other")
+    assert uevt(*words, code=2).err.endswith("is not empty; name another --out\n")

@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import socket
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,15 @@ from urllib.parse import urlsplit
 
 from conformance.cli.matrix.resources import offered
 from host.temporary_directories import scratch
+from host.text import one_line
 from kernels.errors import HostTrouble, UserMistake
 
 if TYPE_CHECKING:
     from distributed import Client
 
 _TLS = ("tls_ca", "tls_cert", "tls_key")
+# dask knows others, which need packages or are not encrypted.
+_SCHEMES = ("tcp", "tls")
 # A task that was running when so many workers died is not tried again, but halved.
 _DEATHS = 2
 # A worker without a heartbeat for so long is given up, and its task runs elsewhere.
@@ -63,10 +66,10 @@ def silence() -> None:
 def security_of(address: str, options: Namespace) -> Any:
     """The security of a connection; None on the own machine without certificates.
 
-    Raises UserMistake for an address off the machine without TLS.
+    Raises UserMistake for what is no address, an address off the machine without TLS, and files
+    that cannot be used.
     """
-    from distributed import Security
-
+    _host_and_port(address)
     given = {name: getattr(options, name) for name in _TLS if getattr(options, name) is not None}
     if given and len(given) < len(_TLS):
         raise UserMistake("TLS needs three files", "give --tls-ca, --tls-cert and --tls-key")
@@ -75,30 +78,63 @@ def security_of(address: str, options: Namespace) -> Any:
     if given:
         if not address.startswith("tls://"):
             raise UserMistake(f"{address} is not encrypted", "write tls://HOST:PORT")
-        ca = given.pop("tls_ca")
-        ends = ("tls_client_", "tls_worker_")
-        own = {name.replace("tls_", end): file for name, file in given.items() for end in ends}
-        return Security(tls_ca_file=ca, require_encryption=True, **own)
+        return _encrypted(given)
     if not is_loopback(address):
         what = f"{address} is another machine: a worker runs what it is sent"
         raise UserMistake(what, "use TLS: tls://HOST:PORT with --tls-ca, --tls-cert, --tls-key")
     return None
 
 
+def _encrypted(files: Mapping[str, str]) -> Any:
+    """Security with these files.  Raises UserMistake for those that cannot be used."""
+    from distributed import Security
+
+    for name, file in files.items():
+        try:
+            Path(file).open("rb").close()
+        except OSError as error:
+            what = f"--{name.replace('_', '-')} {file}: {error.strerror}"
+            raise UserMistake(what, "name a file that you can read") from error
+    ends = ("tls_client_", "tls_worker_")
+    own = {f"{end}{name}": files[f"tls_{name}"] for name in ("cert", "key") for end in ends}
+    found = Security(tls_ca_file=files["tls_ca"], require_encryption=True, **own)
+    try:
+        found.get_connection_args("client")
+    except OSError as error:
+        what = f"the files of TLS cannot be used: {one_line(str(error))}"
+        raise UserMistake(what, "name PEM files, with a key that fits the certificate") from error
+    return found
+
+
+def start_hint(address: str) -> str:
+    """How to start the scheduler of an address, with TLS where that is asked for."""
+    tls = " --protocol tls --tls-ca-file FILE --tls-cert FILE --tls-key FILE"
+    return f"start it: dask scheduler{tls if address.startswith('tls://') else ' --host 127.0.0.1'}"
+
+
 def is_loopback(address: str) -> bool:
     """Whether an address is of this machine only.  Raises UserMistake if it is none."""
-    parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    host, port = _host_and_port(address)
+    try:
+        found = {each[4][0] for each in socket.getaddrinfo(host, port)}
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise UserMistake(f"{address}: {why}", "name the scheduler") from error
+    return all(ipaddress.ip_address(each).is_loopback for each in found)
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    """The parts of the address of a scheduler.  Raises UserMistake if it is none."""
+    scheme, separator, _ = address.partition("://")
+    parts = urlsplit(address if separator else f"tcp://{address}")
     try:
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port = None, None
-    if host is None or port is None:
-        raise UserMistake(f"{address!r} is no address", "write tcp://127.0.0.1:8786")
-    try:
-        found = {each[4][0] for each in socket.getaddrinfo(host, port)}
-    except OSError as error:
-        raise UserMistake(f"{address}: {error.strerror}", "name the scheduler") from error
-    return all(ipaddress.ip_address(each).is_loopback for each in found)
+    if host is None or port is None or (separator and scheme not in _SCHEMES):
+        hint = "write tls://HOST:PORT, or tcp://127.0.0.1:8786"
+        raise UserMistake(f"{address!r} is no address of a scheduler", hint)
+    return host, port
 
 
 @contextmanager
@@ -117,7 +153,7 @@ def connected(options: Namespace, workers: int, guest_mib: int = 0) -> Iterator[
             client = Client(options.scheduler, security=security, timeout=_CONNECT_S)
         except OSError as error:
             what = f"no scheduler at {options.scheduler}: {error}"
-            raise HostTrouble(what, "start one: dask scheduler --host 127.0.0.1") from error
+            raise HostTrouble(what, start_hint(options.scheduler)) from error
         with client:
             yield client
         return
