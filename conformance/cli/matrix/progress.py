@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -11,8 +12,9 @@ from typing import TextIO
 from conformance.results.directory import REPORT
 from conformance.results.stored_runs import Run, latest_runs, read_run
 from host.files import write_atomically
+from host.text import cut
 
-DONE = "done"
+WAITING, DONE = "waiting", "done"
 _INTERVAL_S = 0.5
 
 
@@ -24,7 +26,7 @@ class Column:
     """
 
     kernel: str
-    state: str = "waiting"
+    state: str = WAITING
     cases: int = 0
     done: int = 0
     unexpected: int = 0
@@ -64,21 +66,43 @@ class Screen:
     def show(self, workers: int, *, final: bool = False) -> None:
         """Show the present state."""
         now = time.monotonic()
-        lines = [column.line(moving=self._moving) for column in self._columns]
+        if self._moving:
+            lines = self._fitting([_left(self._columns, workers), *self._lines()])
+        else:
+            lines = self._lines()
         if lines == self._shown or (self._moving and not final and now - self._last < _INTERVAL_S):
             return
         self._last = now
         if self._moving:
-            up = f"\x1b[{len(self._shown) + 1}A" if self._shown else ""
-            self._write([up + _left(self._columns, workers), *lines])
+            up = f"\x1b[{len(self._shown)}A" if self._shown else ""
+            self._stream.write(up + "".join(f"{line}\x1b[K\n" for line in lines) + "\x1b[J")
         else:
-            self._write(line for line in lines if line not in self._shown)
+            self._stream.write("".join(f"{line}\n" for line in lines if line not in self._shown))
+        self._stream.flush()
         self._shown = lines
 
-    def _write(self, lines: Iterable[str]) -> None:
-        end = "\x1b[K\n" if self._moving else "\n"
-        self._stream.write("".join(f"{line}{end}" for line in lines))
-        self._stream.flush()
+    def _lines(self) -> list[str]:
+        return [column.line(moving=self._moving) for column in self._columns]
+
+    def _fitting(self, lines: list[str]) -> list[str]:
+        """The first line, and as many kernels as there are rows, those that are done last.
+
+        The cursor cannot move up to a line that scrolled out, nor know how often one wrapped.
+        """
+        size = shutil.get_terminal_size()
+        # One row is for the cursor.
+        rows = max(3, size.lines - 1)
+        if len(lines) > rows:
+            by_line = zip(self._columns, lines[1:], strict=True)
+            ordered = sorted(by_line, key=lambda each: _urgency(each[0]))
+            kept = [line for _, line in ordered[: rows - 2]]
+            lines = [lines[0], *kept, f"... and {len(self._columns) - len(kept)} more"]
+        return [cut(line, size.columns - 1) for line in lines]
+
+
+def _urgency(column: Column) -> int:
+    """Ranks kernels that are built or judged first, then those that wait, then those done."""
+    return {WAITING: 1, DONE: 2}.get(column.state, 0)
 
 
 def _left(columns: Sequence[Column], workers: int) -> str:
