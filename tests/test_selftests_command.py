@@ -155,6 +155,19 @@ def test_counterparts_and_explanations_exist() -> None:
     assert {each.heading for each in EXPLANATIONS} == set(headings)
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("selftests", "no kernel named; name --kernel 6.12 or --tree DIR"),
+        ("selftests --kernel model", "the model has no source with selftests; name "),
+        ("selftests --image x", "unknown option --image"),
+        ("selftests --kernel 6.12 --tree x", "--kernel and --tree exclude each other"),
+    ],
+)
+def test_only_kernels_with_their_source_are_tested(uevt: Uevt, words: str, message: str) -> None:
+    assert message in uevt(*words.split(), code=2).err
+
+
 def test_a_tree_without_selftests(tmp_path: Path) -> None:
     with pytest.raises(UserMistake, match="has no selftests of user_events"):
         compile_selftests(tmp_path, tmp_path)

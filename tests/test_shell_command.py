@@ -149,7 +149,8 @@ def test_terminal(built_kernel: BuiltKernel, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("shell", "no kernel named"),
+        ("shell", "no kernel named; add --kernel 6.12, --tree DIR or --image FILE\n"),
+        ("client true", "no kernel named; add --kernel 6.12, --tree DIR, --image FILE or --here\n"),
         ("shell --kernel model", "the model has no shell"),
         ("shell --kernel 6.12 --image x", "exclude each other"),
         ("shell --kernel 6.21", "unknown kernel"),

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 
 from conformance.abi.profile import ProfileError
 from conformance.session.launch import make_directories_absolute
-from conformance.session.options import KERNEL, Groups, declare_kernel, groups_of, make_absolute
+from conformance.session.options import (
+    KERNEL,
+    Groups,
+    declare_build,
+    declare_kernel,
+    groups_of,
+    make_absolute,
+)
 from kernels.errors import HostTrouble, UserMistake
 
 if TYPE_CHECKING:
@@ -23,14 +30,20 @@ def declare(
     about: str,
     usage: str,
     perform: Callable[[argparse.Namespace], int],
+    *,
+    images: bool = True,
 ) -> tuple[argparse.ArgumentParser, Groups]:
-    """Declare a command with the options of its kernel; its parser, and the groups of options."""
+    """Declare a command with the options of its kernel; its parser, and the groups of options.
+
+    Without ``images`` it takes only kernels that are built.
+    """
     parser = commands.add_parser(name, help=about, usage=usage)
     group = groups_of(parser)
     group(KERNEL)("--kernel", metavar="K", help="6.12 or 6.12@REVISION")
-    declare_kernel(group)
+    (declare_kernel if images else declare_build)(group)
     # What else a run has that describes its kernel.
     others = dict.fromkeys(("abi", "out", "ktap", "resume", "isolation"))
+    others |= {} if images else dict.fromkeys(("image", "modules"))
     parser.set_defaults(perform=perform, module=[], **others)
     return parser, group
 

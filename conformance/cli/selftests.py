@@ -100,7 +100,7 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     """Declare the command."""
     usage = "uevt selftests (--kernel K | --tree DIR) [option …]"
     about = "run upstream's selftests of a kernel's own source beside our cases"
-    parser, _ = one_kernel.declare(commands, "selftests", about, usage, _perform)
+    parser, _ = one_kernel.declare(commands, "selftests", about, usage, _perform, images=False)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -111,10 +111,10 @@ def _perform(arguments: Namespace) -> int:
     from conformance.session.selftests.run import run_selftests
     from vm.errors import VmError
 
-    what, hint = "no source with selftests", "name --kernel 6.12 or --tree DIR"
-    if arguments.image is not None:
-        raise UserMistake(f"an image has {what}", hint)
-    one_kernel.refuse_model(arguments, f"the model has {what}", hint)
+    hint = "name --kernel 6.12 or --tree DIR"
+    if arguments.kernel is None and arguments.tree is None:
+        raise UserMistake("no kernel named", hint)
+    one_kernel.refuse_model(arguments, "the model has no source with selftests", hint)
     with one_kernel.resolved(arguments, "tested") as target, scratch() as directory:
         programs = compile_selftests(_tree(arguments), directory, ["-static"])
         try:

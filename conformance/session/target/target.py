@@ -152,8 +152,8 @@ def check(options: Namespace) -> None:
             raise UserMistake(f"--abi {options.abi}: {error}", "docs/abi.md lists ABIs") from error
     named = [name for name in KERNELS if getattr(options, name, None) is not None]
     if not named:
-        which = "--kernel 6.12, --kernel model, --tree DIR, --image FILE or --here"
-        raise ConflictingOptions("no kernel named", f"add {which}")
+        last = ", --image FILE or --here" if hasattr(options, "here") else " or --image FILE"
+        raise ConflictingOptions("no kernel named", f"add --kernel 6.12, --tree DIR{last}")
     if len(named) > 1:
         raise ConflictingOptions(
             f"--{named[0]} and --{named[1]} exclude each other", "give one of them"
