@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from conformance.abi.bugs import BUGS
+from conformance.abi.switches import BY_NAME
 from conformance.report.matrix.findings import FINDINGS, Finding, read_findings
 from conformance.results.outcome import Outcome
 from host.progress import StreamProgress
@@ -25,6 +27,9 @@ PATCHES = sorted((ROOT / "fixtures" / "fixes").glob("*.patch"))
 SECTIONS = read_findings(FINDINGS)
 
 _BUG = re.compile(r"\bBug\s`([a-z0-9-]+)`")
+_RELEASE = r"\d[\d.]*\d"
+_SWITCH = re.compile(r"\bSwitch\s`([a-z0-9_]+)`")
+_KERNELS = re.compile(r"\bKernels?\s(\d[^;]*?)(?:,\sfixed\sin\s([^;]+))?(?:;|\.\n)")
 _PARTS = re.compile(
     r"\n\nReproducer[^:]*:\n\n```(?:sh|c)\n.+?\n```\n(?:.*\n)?"
     r"\nCause:\s.+?\n\nFixes:\s.+?\n\nSuggested\spatch:\s(.+)",
@@ -37,8 +42,10 @@ each_patch = pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.s
 
 
 def bug_of(section: Finding) -> str:
-    (bug,) = _BUG.findall(section.text)
-    return str(bug)
+    """The id of the bug, "" for a section without one."""
+    bugs = _BUG.findall(section.text)
+    assert len(bugs) <= 1
+    return "".join(bugs)
 
 
 def suggestion_of(section: Finding) -> str:
@@ -56,13 +63,28 @@ def test_section_is_a_mail(section: Finding) -> None:
 
 
 def test_every_bug_has_one_section() -> None:
-    bugs = [bug_of(section) for section in SECTIONS]
-    assert sorted(set(bugs)) == sorted(bugs)
+    described = [bug for section in SECTIONS if (bug := bug_of(section))]
+    assert sorted(described) == sorted(bug.name for bug in BUGS)
 
 
-def test_known_bugs_are_described() -> None:
-    described = {bug_of(section) for section in SECTIONS}
-    assert {bug.name for bug in BUGS} <= described
+@each_section
+def test_section_has_the_dates_of_its_switch(section: Finding) -> None:
+    """It names the releases that introduced the mistake, where they are known, and the fixes."""
+    found = _KERNELS.search(section.text)
+    assert found, "write Kernels 5.18 to 7.3, and 6.6 from 6.6.8, fixed in 6.12.2 and 7.4; seen on"
+    since, fixed = found[1], re.findall(_RELEASE, found[2] or "")
+    for name in filter(None, (bug_of(section), *_SWITCH.findall(section.text))):
+        switch = BY_NAME[name]
+        assert sorted(fixed) == releases(switch.since, switch.backports)
+        if switch.introduced is not None:
+            named = [re.findall(_RELEASE, since)[0], *re.findall(rf"from\s({_RELEASE})", since)]
+            assert sorted(named) == releases(switch.introduced, switch.introduced_stable)
+
+
+def releases(first: tuple[int, ...] | None, stable: Mapping[tuple[int, int], int]) -> list[str]:
+    """The first release with a change, and those of stable series."""
+    found = [*([first] if first else []), *((*series, level) for series, level in stable.items())]
+    return sorted(".".join(map(str, each)) for each in found)
 
 
 @each_patch
