@@ -1,6 +1,7 @@
 """Several enable words, bits and events: which of them change together."""
 
 from conformance.cases.case import UserEvents, doc, surface
+from conformance.cases.support.instances import create_instance
 from conformance.client.data_file import DataFile, Word
 
 DOC = "Status: the kernel updates the registered bit as tools attach and detach"
@@ -29,6 +30,20 @@ def test_two_bits_one_word(ue: UserEvents) -> None:
     assert word.value == 0x80000101
     ue.tracefs.disable(ue.name())
     assert word.value == 0x100
+
+
+@case(spec="update_enable_bit_for, user_event_enabler_update", tier="quick")
+@doc("Status: the kernel updates the bit as tools attach; silent about bits that programs change")
+def test_restored_by_another_listener(ue: UserEvents) -> None:
+    """A bit that its program cleared is set again when another tool attaches or detaches."""
+    event, instance = ue.event(), create_instance(ue)
+    event.enable()
+    ue.process.store(event.word.address, bytes(4))
+    instance.enable(ue.name())
+    assert event.word.value == 1
+    ue.process.store(event.word.address, bytes(4))
+    instance.disable(ue.name())
+    assert event.word.value == 1
 
 
 @case(spec="user_event_enabler_update")

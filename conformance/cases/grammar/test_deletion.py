@@ -32,7 +32,7 @@ def test_deleted_by_its_fields(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(spec="user_fields_match")
+@case(spec="user_fields_match", tier="quick")
 def test_not_deleted_by_other_fields(ue: UserEvents) -> None:
     """With other fields the event is not found: ENOENT, and it stays."""
     kept = []

@@ -102,7 +102,12 @@ def test_not_parsed_for_an_existing_event(ue: UserEvents) -> None:
         assert again.errno == ue.dated("arguments_matched", since="EADDRINUSE", before="")
 
 
-@case(spec="user_field_set_string", profiles="6.4..", needs="arguments_matched struct_size_matched")
+@case(
+    spec="user_field_set_string",
+    profiles="6.4..",
+    needs="arguments_matched struct_size_matched",
+    tier="quick",
+)
 def test_struct_size_differs(ue: UserEvents) -> None:
     """The size of a struct is compared."""
     data = ue.open_data()

@@ -8,7 +8,7 @@ case = surface("grammar", spec="user_event_parse", doc=DOC, level="behaviour")
 ODD_NAMES = (".b", "-b", ";b", ",b", "\tb", "\"b'\\", "%s%n", "[3]", "=b", "größe")
 
 
-@case(spec="user_event_parse_cmd", tier="full")
+@case(spec="user_event_parse_cmd")
 def test_ioctl_names(ue: UserEvents) -> None:
     """The name is everything before the first space; only a colon is special."""
     data, word = ue.open_data(), ue.process.word()

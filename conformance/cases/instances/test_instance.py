@@ -138,11 +138,11 @@ def test_removal_takes_the_last_reference(ue: UserEvents) -> None:
     assert ue.tracefs.dynamic_events() == ""
 
 
-@case(level="behaviour", profiles="6.4..", needs="auto_delete")
+@case(level="behaviour", profiles="6.4..", needs="auto_delete", tier="quick")
 @doc("Deleting: events auto-delete when no references are left;")
 @doc("silent about the error of other fields")
 @spec("user_event_reg, user_event_put")
-@variants("instance", "top")
+@variants("top", "instance")
 def test_last_of_two(ue: UserEvents, last: str) -> None:
     """An event without a program stays, with its fields, until the last instance disables it."""
     instance = create_instance(ue)

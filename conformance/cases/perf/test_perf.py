@@ -68,6 +68,9 @@ def test_status_text(ue: UserEvents) -> None:
     assert whole_status(ue) == ue.status_line(1, ue.name(), both) + "\nActive: 1\nBusy: 1\n"
     event.close()
     assert whole_status(ue) == ue.status_line(1, ue.name(), "ftrace") + "\nActive: 1\nBusy: 1\n"
+    event = open_perf(ue.process, ue.name())
+    assert whole_status(ue) == ue.status_line(1, ue.name(), both) + "\nActive: 1\nBusy: 1\n"
+    event.close()
     ue.tracefs.disable(ue.name())
     assert whole_status(ue) == ue.status_line(1, ue.name()) + "\nActive: 1\nBusy: 0\n"
 

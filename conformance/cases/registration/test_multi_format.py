@@ -90,7 +90,7 @@ def test_two_formats(ue: UserEvents, first: str, second: str) -> None:
     assert newer - older == 1
 
 
-@case(spec="find_user_event", level="contract")
+@case(spec="find_user_event", level="contract", tier="quick")
 def test_many(ue: UserEvents) -> None:
     """257 formats of a name are as many events, each with its own index, and all match again."""
     data = ue.open_data()

@@ -17,7 +17,7 @@ COMMON = (
 )
 
 
-@case(doc="events.rst@v6.12: Event formats: field type, name, offset, size")
+@case(doc="events.rst@v6.12: Event formats: field type, name, offset, size", tier="quick")
 def test_whole(ue: UserEvents) -> None:
     """The file has name, id, common fields, own fields and print fmt, tabs included."""
     ue.event("u32 count; __rel_loc u8 more; struct s pair 16")

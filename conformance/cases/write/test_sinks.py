@@ -99,7 +99,7 @@ def test_refused_for_all(ue: UserEvents, payload: bytes, errno: str, taken: int)
     assert (len(ue.tracefs.records()), len(instance.records())) == (taken, taken)
 
 
-@case(level="detail", needs="dynamic_fields_validated")
+@case(level="detail", needs="dynamic_fields_validated", tier="quick")
 @spec("trace_events.h:trace_trigger_soft_disabled;")
 @spec("trace_events_user.c:user_events_write_core: probes")
 @variants("refusing", "acting")

@@ -168,9 +168,9 @@ def test_data_loc_into_common_fields(ue: UserEvents, offset: int, length: int) -
 @case(spec="user_event_validate: VALIDATOR_ENSURE_NULL; user_event_add_field", level="detail")
 @doc("@v6.12: Writing Data: silent about strings")
 @variants(
+    ("data_loc.char", "__data_loc char", 12),
     ("data_loc.unsigned", "__data_loc unsigned char[]", 12),
     ("data_loc.char_array", "__data_loc char[]", 12),
-    ("data_loc.char", "__data_loc char", 12),
     ("data_loc.inside_word", "__data_loc uchar_t[]", 12),
     ("rel_loc.char_array", "__rel_loc char[]", 0),
     ("rel_loc.inside_word", "__rel_loc wchar[]", 0),
