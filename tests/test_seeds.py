@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from conformance.report.matrix.findings import read_findings
 from conformance.results.summary import Summary
 from tests.cases.variants import all_variants
 
@@ -130,6 +131,22 @@ def test_a_row_names_cases_and_kernels_or_says_why_not() -> None:
         or set(_ID.findall(row.note)) - {id for ids, _ in row.claims for id in ids}
     ]
     assert [str(row) for row in wrong] == []
+
+
+def test_a_note_names_the_page_that_has_one_of_the_cases() -> None:
+    """What is a finding or a behaviour is described there."""
+    wrong = [
+        str(row)
+        for row in ROWS
+        for page in re.findall(r"\w+\.md|\ba finding\b", row.note)
+        if not any(
+            section.names(id)
+            for section in read_findings(SEEDS.with_name(page))
+            for ids, _ in row.claims
+            for id in ids
+        )
+    ]
+    assert wrong == []
 
 
 def test_cases_passed_on_the_kernels_that_a_row_names() -> None:
