@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from pathlib import Path
 
 import pytest
 from kcidb_io.schema import V5_3
 
+from conformance.cli import pull_lab
 from kernels.store.built_kernel import BuiltKernel
 from tests.commands import results
 from tests.conftest import Uevt
 from tests.kernels.test_lab_job import job
+
+JUMP_TO_ITSELF = bytes.fromhex("eb fe")
 
 
 def test_a_job_gives_a_verdict_and_a_document(
@@ -54,3 +58,20 @@ def test_a_wrong_command_runs_nothing(
     file = job(tmp_path, artifacts={"kernel": "nowhere"})
     assert says in uevt("pull-lab", file, "--out", tmp_path / "out", *words, code=2).err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_kernel_that_hangs_at_boot_ends_with_the_job(
+    uevt: Uevt, tmp_path: Path, built_kernel: BuiltKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pull_lab, "_ENDING_S", 3.0)
+    content = bytearray(built_kernel.image.read_bytes())
+    # The boot protocol: after the boot sector and so many others comes the 32-bit entry point.
+    entry = (content[0x1F1] + 1) * 512
+    content[entry : entry + 2] = JUMP_TO_ITSELF
+    (tmp_path / "bzImage").write_bytes(content)
+    file = job(tmp_path, test={"timeout_s": 2}, artifacts={"kernel": "bzImage"}, integrity={})
+    began = time.monotonic()
+    ended = uevt("pull-lab", file, "--out", tmp_path / "out", "--origin", "mylab", code=3)
+    assert "uevt: ended 3 s after the 2 s of the job" in ended.err
+    # The first boot alone has a minute.
+    assert time.monotonic() - began < 30

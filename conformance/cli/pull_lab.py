@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from conformance.cli.export import declare_sender, sender_of
 from conformance.cli.output import write
 from conformance.results.errors import ReportError
+from conformance.results.exit_codes import Ending, exit_code
 from conformance.results.results_json import NAME, read_results
 from host.deadline import Deadline
 from host.progress import StreamProgress
@@ -18,6 +23,8 @@ from kernels.lab_job import LabJob, unpack_modules
 
 KCIDB = "kcidb.json"
 """The file in --out to send to KCIDB."""
+# Seconds after the end of a job for what ends a run: the last case, and the reports.
+_ENDING_S = 20.0
 
 
 def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -74,4 +81,31 @@ def _run(job: LabJob, out: Path, directory: Path) -> int:
     options = build_parser(words).parse_args([*words, f"--deadline={left.remaining():.0f}"])
     make_absolute(options)
     apply_defaults(options)
-    return session(options, None, str(out))
+    with _ended_by_force(left.remaining() + _ENDING_S) as is_over:
+        code = session(options, None, str(out))
+    if not is_over():
+        return code
+    sys.stderr.write(f"uevt: ended {_ENDING_S:g} s after the {job.timeout_s} s of the job\n")
+    return exit_code(Ending.HOST)
+
+
+@contextmanager
+def _ended_by_force(seconds: float) -> Iterator[Callable[[], bool]]:
+    """End the session by SIGTERM after this time; yields whether that happened.
+
+    --deadline bounds the cases and not the boots, of which a kernel that hangs gets several.
+    """
+    over = False
+
+    def terminate(*_: object) -> None:
+        nonlocal over
+        over = True
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.signal(signal.SIGALRM, terminate)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield lambda: over
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
