@@ -13,6 +13,8 @@ from conformance.cli.main import build_parser
 from conformance.cli.reference import FILE, render
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.results.outcome import Blame, Outcome
+from conformance.results.summary import Summary
+from kernels.catalog.catalog import load_catalog
 from tests.test_architecture import FLOORS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -123,6 +125,18 @@ def test_architecture_names_every_room_on_its_floor() -> None:
         floor = int(line[0]) if line[0] != " " else floor
         found.setdefault(floor, set()).add(line[3:].split()[0])
     assert found == {number: set(rooms) for number, rooms in enumerate(FLOORS, 1)}
+
+
+def test_older_results_are_counted_and_explained() -> None:
+    text = text_of(DOCS / "kernels.md")
+    numbers = re.findall(r"(\d,\d{3})(?: variants)?\s\(([\d.]+)\)", text)
+    stated = {kernel: number for number, kernel in numbers}
+    files = {path.stem: Summary.read(path).cases for path in (DOCS / "results").glob("*.json")}
+    renewed = {entry.kernel_id for entry in load_catalog().default()}
+    older = {name for name in files if name[0].isdigit()} - renewed
+    assert stated == {name: f"{len(files[name]):,}" for name in older}
+    noted = {id for cases in files.values() for id in cases if cases[id].outcome == "NOTE"}
+    assert {id for id in noted if f"`{id}`" not in text} == set()
 
 
 def test_every_outcome_and_blame_is_explained() -> None:
