@@ -124,12 +124,26 @@ class AddressSpace:
 
     def read(self, address: int, length: int) -> bytes:
         """Read bytes as the process or the kernel would.  Raises Errno("EFAULT")."""
-        if not is_user_range(address, length):
-            raise Errno("EFAULT")
+        self._check_range(address, length)
         number, start = divmod(address, PAGE_SIZE)
         if 0 < length <= PAGE_SIZE - start:
             return self._readable(number, start, start + length)
         return b"".join(self._readable(*chunk) for chunk in _chunks(address, length))
+
+    def _check_range(self, address: int, length: int) -> None:
+        """access_ok() before an access.  Raises Errno("EFAULT").
+
+        Where the limit depends on the paging mode and nothing is mapped, the access faults with the
+        other limit.
+        """
+        try:
+            inside = is_user_range(address, length)
+        except NotModelled:
+            if address // PAGE_SIZE in self.entries:
+                raise
+            inside = False
+        if not inside:
+            raise Errno("EFAULT")
 
     def read_present(self, address: int, length: int) -> bytes:
         """copy_from_user_nofault(): read without faults.
@@ -184,8 +198,7 @@ class AddressSpace:
 
     def write(self, address: int, data: bytes) -> None:
         """Store bytes with write faults.  Raises Errno("EFAULT")."""
-        if not is_user_range(address, len(data)):
-            raise Errno("EFAULT")
+        self._check_range(address, len(data))
         done = 0
         for number, start, stop in _chunks(address, len(data)):
             page = self.fault_in(number * PAGE_SIZE)

@@ -172,6 +172,21 @@ def test_the_end_of_user_space_depends_on_the_paging_mode() -> None:
         is_user_range(USER_TOP + PAGE_SIZE, 8)
 
 
+@pytest.mark.parametrize("address", [USER_TOP - 4, USER_TOP + PAGE_SIZE, (1 << 63) - 8])
+def test_memory_that_is_not_mapped_faults_in_any_paging_mode(address: int) -> None:
+    space = AddressSpace()
+    for access in (lambda: space.read(address, 8), lambda: space.write(address, bytes(8))):
+        with pytest.raises(Errno, match="EFAULT"):
+            access()
+
+
+def test_whether_memory_is_mapped_there_depends_on_the_paging_mode() -> None:
+    space = AddressSpace()
+    space.map(USER_TOP - PAGE_SIZE, PAGE_SIZE, READ_WRITE, shared=False)
+    with pytest.raises(NotModelled, match="paging mode"):
+        space.write(USER_TOP - 4, bytes(8))
+
+
 def ring() -> AddressSpace:
     """A perf ring of three pages."""
     space = AddressSpace()
