@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from kernels.catalog.catalog import load_catalog
 from kernels.store.built_kernel import BuiltKernel
+from kernels.store.store import Store
 from tests.enclosure import UEVT
 
 CLIENTS = Path(__file__).parents[1] / "fixtures" / "clients"
@@ -18,10 +20,10 @@ SECONDS = 120
 REFUSED = "refused as the ABI says: mistakes of the program"
 
 
-def run(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run(directory: Path, *words: str, kernel: str = "6.12") -> subprocess.CompletedProcess[str]:
     """The command with a working directory."""
     return subprocess.run(
-        [*CLIENT, *words],
+        [*UEVT, "client", "--kernel", kernel, *words],
         cwd=directory,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -31,9 +33,9 @@ def run(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def compiled(name: str, directory: Path) -> None:
+def compiled(name: str, directory: Path, *options: str) -> None:
     """Compile one of the clients."""
-    flags = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread")
+    flags = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", *options)
     subprocess.run(
         ["gcc", *flags, "-o", str(directory / name), str(CLIENTS / f"{name}.c")], check=True
     )
@@ -67,6 +69,20 @@ def test_a_client_has_its_verdict(
     assert last.startswith(f"uevt: {verdict}"), done
     assert (done.returncode, done.stderr) == (code, "")
     assert "not judged" not in done.stdout
+
+
+def test_a_static_client_on_a_kernel_of_another_interface(
+    built_kernel: BuiltKernel, tmp_path: Path
+) -> None:
+    """The kernel reads a pointer that is user memory in one paging mode only."""
+    if Store().lookup(load_catalog().find("6.1")) is None:
+        pytest.skip("the build store has no Linux 6.1: build that kernel")
+    compiled("spellings", tmp_path, "-static")
+    done = run(tmp_path, "--", "env", "./spellings", kernel="6.1")
+    assert "a structure of 28 bytes belongs to the interface" in " ".join(done.stdout.split())
+    assert f"uevt: 9 calls, 8 {REFUSED}; 0 events, 0 records" in done.stdout
+    assert "not judged" not in done.stdout
+    assert done.returncode == 4
 
 
 def test_threads_forks_signals_and_execve_are_followed(

@@ -41,7 +41,7 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 def _perform(arguments: argparse.Namespace) -> int:
     """0 if all calls were allowed, 1 if the kernel deviates, 4 if it refused calls as it has to.
 
-    3 without any call.  Raises KernelsError.
+    3 without a verdict.  Raises KernelsError.
     """
     one_kernel.clean_up_on_signals()
     hint = "name a kernel of the catalog: --kernel 6.12"
@@ -83,6 +83,6 @@ def _judged(arguments: argparse.Namespace, target: Target) -> int:
         print(line)
     if ended.crashed or judgement.of(Verdict.DEVIATES):
         return exit_code(Ending.UNEXPECTED)
-    if not judgement.judged:
+    if not judgement.decided:
         return exit_code(Ending.HOST)
     return REFUSED if judgement.of(Verdict.REFUSED) else exit_code(Ending.PASS)

@@ -11,7 +11,7 @@ from functools import partial
 
 from conformance import ops
 from conformance.abi import uapi
-from conformance.abi.profile import Profile
+from conformance.abi.profile import USER_REG_OF, Profile
 from conformance.client.lockstep import Step
 from conformance.client.tracefs import ROOT
 from conformance.model.answers import Difference
@@ -30,6 +30,8 @@ _INSTANCE = f"{ROOT}/instances/{records.INSTANCE}"
 _MALFORMED = (LookupError, ValueError, struct.error)
 # Bytes of memory that are kept for the listing.
 _SHOWN = 4096
+_SIZE_MEMBER = 4
+_REG_SIZES = frozenset(layout.size for layout in USER_REG_OF.values())
 
 
 class Judge:
@@ -162,7 +164,7 @@ class Judge:
         found += self._listened(call, watched)
         found += self._compare_records(call.after)
         step = Step(self._next(), operation, tuple(allowed), seen, tuple(found))
-        judged = judged_call(_name(call, operation), (*_stores(actor, call), step), allowed)
+        judged = judged_call(_name(call, operation), (*_stores(call, operation), step), allowed)
         if calls.is_foreign(call, known, program):
             if found:
                 doubts.not_taken_over(self._followed, call, actor, known)
@@ -285,13 +287,23 @@ class Judge:
         return self._judgement.events.setdefault(event.tracepoint, fresh)
 
 
-def _stores(actor: str, call: Call) -> list[Step]:
+def _stores(call: Call, operation: ops.Operation) -> list[Step]:
     """The memory that a call reads, as stores of the listing."""
-    return [
-        Step(0, ops.Store(actor, each.address, each.data[:_SHOWN]), (), ops.Observation(0), ())
-        for each in call.before.memory
-        if each.data
-    ]
+    actor, found = operation.actor, []
+    for each in call.before.memory:
+        data = each.data[:_SHOWN]
+        if isinstance(operation, ops.Ioctl) and each.address == operation.argument:
+            data = _structure(operation, data)
+        if data:
+            found.append(Step(0, ops.Store(actor, each.address, data), (), ops.Observation(0), ()))
+    return found
+
+
+def _structure(operation: ops.Ioctl, data: bytes) -> bytes:
+    """A struct user_reg of any interface, without what is recorded after it."""
+    size = int.from_bytes(data[:_SIZE_MEMBER], "little")
+    known = operation.request == uapi.DIAG_IOCSREG and size in _REG_SIZES
+    return data[:size] if known else data
 
 
 def _name(call: Call, operation: ops.Operation) -> str:

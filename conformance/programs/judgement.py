@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from conformance import ops
 from conformance.client.lockstep import Step
 from conformance.model.answers import Answer
+
+# Calls that say nothing about events.
+_OF_FILES = (ops.Open, ops.Close, ops.Dup, ops.Mmap, ops.Lseek)
 
 
 class Verdict(StrEnum):
@@ -75,6 +79,21 @@ class Judgement:
     def of(self, verdict: Verdict) -> list[JudgedCall]:
         """The calls with a verdict."""
         return [each for each in self.calls if each.verdict is verdict]
+
+    @property
+    def decided(self) -> bool:
+        """Whether the calls that were judged are enough for a verdict.
+
+        If others were not judged, to open, map and close files is not.
+        """
+        if self.of(Verdict.DEVIATES) or self.of(Verdict.REFUSED):
+            return True
+        if not self.not_judged:
+            return self.judged > 0
+        writes = self.judged - len(self.calls)
+        return writes > 0 or any(
+            not isinstance(each.step.operation, _OF_FILES) for each in self.calls
+        )
 
 
 def judged_call(name: str, steps: tuple[Step, ...], allowed: Sequence[Answer]) -> JudgedCall:

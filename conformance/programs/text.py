@@ -39,6 +39,9 @@ def verdict(judgement: Judgement) -> str:
     if not judgement.judged:
         return "the program made no user_events call"
     calls = counted(judgement.judged, "call")
+    if not judgement.decided:
+        missed = judgement.not_judged.total()
+        return f"no verdict: {missed} not judged beside {calls} to open, map or close files"
     deviating, refused = (len(judgement.of(each)) for each in (Verdict.DEVIATES, Verdict.REFUSED))
     if deviating:
         said = f"{calls}, the kernel deviates from the ABI in {deviating}"

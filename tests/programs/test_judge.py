@@ -65,6 +65,16 @@ def without(text: str) -> Change:
             "5 calls, all as the ABI allows; 1 event, 1 record read back byte for byte",
         ),
         (
+            "status_page_6.1",
+            "4 calls, 1 refused as the ABI says: mistakes of the program; 0 events, 0 records read "
+            "back",
+        ),
+        (
+            "spellings_static_6.1",
+            "9 calls, 8 refused as the ABI says: mistakes of the program; 0 events, 0 records read "
+            "back",
+        ),
+        (
             "bit_31_6.1",
             "3 calls, 2 refused as the ABI says: mistakes of the program; 0 events, 0 records read "
             "back",
@@ -146,12 +156,73 @@ def test_a_registered_bit_that_the_program_changes_is_a_remark() -> None:
     assert list(judgement.remarks) == ["the program changed a registered bit of an enable word"]
 
 
+# The registration of bit_31, and one whose word is beyond the end with four-level paging.
+REGISTRATION = slice(7, 16)
+BEYOND = "address 0x90000000000000: depends on the paging mode"
+
+
+def beyond(lines: list[str]) -> list[str]:
+    """Lines of a registration that the kernel refuses as it should in one paging mode."""
+    text = "".join(lines[REGISTRATION]).replace("5440b4405c550000", "0000000000009000")
+    return [*text.replace("exit 39 0", "exit 39 -14").splitlines(keepends=True)]
+
+
 def test_a_call_that_is_not_judged_is_in_the_verdict() -> None:
-    """A structure that is not packed: the kernel reads an address in the middle of another."""
-    assert list(lines_of(judged("status_page_6.1"))) == [
-        "not judged: ioctl = -1 EFAULT: address 0x232da01c00000000: depends on the paging mode",
-        "uevt: 3 calls, all as the ABI allows; 1 not judged; 0 events, 0 records read back",
+    judgement = judged("bit_31", lambda lines: [*lines[:7], *beyond(lines), *lines[7:]])
+    assert judgement.not_judged == {f"ioctl = -1 EFAULT: {BEYOND}": 1}
+    assert verdict(judgement) == ALLOWED.replace(";", "; 1 not judged;", 1)
+    assert judgement.decided
+
+
+def test_to_open_files_is_no_verdict_where_the_rest_is_not_judged() -> None:
+    ending = ["end 39 0\n", "done\n"]
+    judgement = judged("bit_31", lambda lines: [*lines[:7], *beyond(lines), *ending])
+    assert list(lines_of(judgement)) == [
+        f"not judged: ioctl = -1 EFAULT: {BEYOND}",
+        "uevt: no verdict: 1 not judged beside 1 call to open, map or close files",
     ]
+    assert not judgement.decided
+    assert judged("bit_31", lambda lines: [*lines[:7], *ending]).decided
+
+
+@pytest.mark.parametrize(
+    ("name", "reasons", "structure"),
+    [
+        (
+            "status_page",
+            [
+                "user_events_status cannot be mapped: its page belongs to the interface of 5.18 to "
+                "6.3",
+                "size is 24, less than the 28 bytes of the structure; a structure of 24 bytes "
+                "belongs to the interface of 5.18 to 6.0",
+            ],
+            "{size=24, name_args=0x55d76464e018}",
+        ),
+        (
+            "status_page_6.1",
+            [
+                "the string at 0x232da01c00000000 cannot be read; a structure of 24 bytes belongs "
+                "to the interface of 5.18 to 6.0"
+            ],
+            "{size=24, name_args=0x5587232da01c}",
+        ),
+        (
+            "bit_31_6.1",
+            [
+                "bytes after the 20 that this kernel knows of are not zero; a structure of 28 "
+                "bytes belongs to the interface of 6.4 and later"
+            ],
+            "{size=28, enable_bit=31, enable_size=4,",
+        ),
+    ],
+)
+def test_a_program_of_another_interface_is_named(
+    name: str, reasons: list[str], structure: str
+) -> None:
+    judgement = judged(name)
+    refused = judgement.of(Verdict.REFUSED)
+    assert [each.reason for each in refused if "interface" in each.reason] == reasons
+    assert structure in " ".join(" ".join(lines_of(judgement)).split())
 
 
 def test_a_call_from_which_the_kernel_did_not_return_is_not_judged() -> None:

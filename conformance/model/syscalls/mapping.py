@@ -83,8 +83,13 @@ def map_memory(world: World, operation: ops.Mmap) -> Answer:
     if isinstance(file.object, Content):
         return map_file(world, operation, file.object, entry)
     mapped = file.path == files.page_file(world)
-    if file.path == files.DATA or (mapped and world.status_page is None):
-        raise Errno("ENODEV")
+    if file.path == files.DATA:
+        raise Errno("ENODEV", "user_events_data cannot be mapped")
+    if mapped and world.status_page is None:
+        reason = (
+            "user_events_status cannot be mapped: its page belongs to the interface of 5.18 to 6.3"
+        )
+        raise Errno("ENODEV", reason)
     if not mapped or world.status_page is None:
         raise NotModelled(f"mmap of {file.path}")
     frames = world.status_page.content

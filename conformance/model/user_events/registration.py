@@ -23,6 +23,12 @@ from conformance.model.state.world import World, write_bit
 
 _WORD_SIZES = (4, 8)
 _SIZE_MEMBER = 4
+# Releases that take a struct user_reg.
+_INTERFACES = {
+    Generation.BYTE_STATUS: "5.18 to 6.0",
+    Generation.BIT_STATUS: "6.1 to 6.3",
+    Generation.REMOTE_ENABLE: "6.4 and later",
+}
 # fs/ioctl.c:do_vfs_ioctl, file_ioctl: requests that the VFS answers for a regular file.
 _OF_THE_VFS = frozenset(
     {
@@ -48,14 +54,31 @@ def ioctl(world: World, process: Process, file: OpenFile, request: int, argument
     """user_events_ioctl(); raises Errno and RawReturn."""
     number = request & 0xFFFFFFFF
     if number == uapi.DIAG_IOCSREG:
-        if world.profile.has("status_page"):
-            return _register_for_page(world, process, file, argument)
-        return _register(world, process, file, argument)
+        register = _register_for_page if world.profile.has("status_page") else _register
+        try:
+            return register(world, process, file, argument)
+        except Errno as error:
+            other = _other_interface(process, argument, world.profile.generation)
+            raise Errno(error.name, "; ".join(filter(None, (error.reason, other)))) from None
     if number == uapi.DIAG_IOCSDEL:
         return _delete(world, process, argument)
     if number == uapi.DIAG_IOCSUNREG and world.profile.has("remote_enable"):
         return _unregister(world, process, argument)
     raise Errno("ENOTTY", f"this kernel knows no request {number:#x}")
+
+
+def _other_interface(process: Process, argument: int, generation: Generation) -> str:
+    """Where struct user_reg has the size of another interface: that it is of this one."""
+    try:
+        size = int.from_bytes(process.memory.read(argument, _SIZE_MEMBER), "little")
+    except Errno:
+        return ""
+    found = (
+        f"a structure of {size} bytes belongs to the interface of {releases}"
+        for other, releases in _INTERFACES.items()
+        if other is not generation and USER_REG_OF[other].size == size
+    )
+    return next(found, "")
 
 
 def copy_struct(process: Process, address: int, layout: Layout, size: int) -> dict[str, int]:
@@ -80,7 +103,8 @@ def copy_string(process: Process, address: int) -> str:
     """strndup_user() with the limit of 512 bytes, NUL included."""
     limit = grammar.MAX_EVENT_DESC
     reach = process.memory.readable(address, limit)
-    text, nul, _ = process.memory.read(address, reach).partition(b"\0")
+    raw = process.memory.read(address, reach) if reach else b""
+    text, nul, _ = raw.partition(b"\0")
     if not nul:
         if reach == limit:
             raise Errno("EINVAL", f"the string has more than {limit} bytes, its NUL included")
