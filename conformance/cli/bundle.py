@@ -28,10 +28,12 @@ def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 def _perform(arguments: argparse.Namespace) -> int:
     """Raises UserMistake, ReportError."""
     from conformance.repro.errors import NotExpressible
-    from conformance.repro.of_result import program_of_result
+    from conformance.repro.of_result import only_literal, program_of_result
 
     record = read_results(find_run(arguments.run))
     result = chosen(record.cases, arguments.case, str(arguments.run))
+    if why := only_literal(result):
+        raise UserMistake(f"{result.id}: {why}")
     try:
         source = program_of_result(result, record.head)
     except NotExpressible:

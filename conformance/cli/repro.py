@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from conformance.abi.profile import Profile, ProfileError, profile_for
+from conformance.abi.profile import Profile, ProfileError, in_range, profile_for
 from conformance.cli.output import write
 from conformance.results.case_result import CaseResult
 from conformance.results.exit_codes import Ending, exit_code
@@ -18,6 +19,7 @@ from conformance.results.stored_runs import find_run
 from kernels.errors import UserMistake
 
 if TYPE_CHECKING:
+    from conformance.cases.case import Case
     from conformance.repro.source import Description
     from conformance.results.recorded_program import RecordedStep
 
@@ -49,6 +51,8 @@ def _perform(arguments: argparse.Namespace) -> int:
 
     try:
         steps, profile, about = _program(arguments)
+        if arguments.out is not None:
+            about = replace(about, file=arguments.out.name)
         text = shell_script(steps, about) if arguments.shell else c_program(steps, profile, about)
     except NotExpressible as error:
         raise UserMistake(f"{arguments.case or arguments.what}: {error}") from error
@@ -61,12 +65,15 @@ def _program(
 ) -> tuple[tuple[RecordedStep, ...], Profile, Description]:
     if os.sep not in arguments.what and not Path(arguments.what).exists():
         return _of_case(arguments.what, _profile(arguments.abi or _ABI))
-    from conformance.repro.of_result import described, profile_of
+    from conformance.repro.errors import NotExpressible
+    from conformance.repro.of_result import described, only_literal, profile_of
 
     record = read_results(find_run(Path(arguments.what)))
     result = chosen(record.cases, arguments.case, arguments.what)
     if not result.evidence.program or arguments.abi:
         return _of_case(result.id, _profile(arguments.abi or record.head.kernel.profile))
+    if why := only_literal(result):
+        raise NotExpressible(why)
     steps = from_zero(result.evidence.program)
     return steps, profile_of(record.head), described(result, record.head)
 
@@ -103,10 +110,20 @@ def _of_case(
         raise UserMistake(f"no case is called {wanted}", "uevt cases lists them")
     case = variant.case
     if not case.applies(profile):
-        what = f"{variant.id} does not apply to {profile.name}"
-        raise UserMistake(what, f"--abi: {case.profiles}")
+        what = f"{variant.id} does not apply to {profile.name}, only to {applying(case, profile)}"
+        raise UserMistake(what, "name another ABI: --abi")
     about = Description(variant.id, case.sentence, case.doc, f"user_events of {profile.name}")
     return program_of(variant, profile), profile, about
+
+
+def applying(case: Case, profile: Profile) -> str:
+    """The kernels that a case applies to, by what excludes a profile."""
+    if not in_range(case.profiles, profile):
+        first, dots, last = case.profiles.partition("..")
+        return first if not dots else f"{first} to {last}" if last else f"{first} and later"
+    needs = [f"with {each}" for each in case.needs if not profile.has(each)]
+    without = [f"without {each}" for each in case.without if profile.has(each)]
+    return f"kernels {' and '.join(needs + without)}"
 
 
 def _profile(abi: str) -> Profile:

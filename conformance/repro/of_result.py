@@ -10,6 +10,14 @@ from conformance.results.multi_format import from_zero
 from conformance.results.run import RunHead
 
 
+def only_literal(result: CaseResult) -> str:
+    """Why no program shows a result of which only a literal of the case differs, else ""."""
+    if not result.mismatches or any(each.field != "literal" for each in result.mismatches):
+        return ""
+    where = f", {result.location}" if result.location else ""
+    return f"only a literal of the case differs{where}: the program would exit 0"
+
+
 def described(result: CaseResult, head: RunHead) -> Description:
     """The comment of its program."""
     about = f"user_events of {head.kernel.profile}; observed: {head.kernel.id}"
@@ -28,6 +36,8 @@ def program_of_result(result: CaseResult, head: RunHead) -> str:
     evidence = result.evidence
     if not evidence.program:
         raise NotExpressible(evidence.left_out or "the result has no recorded program")
+    if why := only_literal(result):
+        raise NotExpressible(why)
     try:
         return c_program(from_zero(evidence.program), profile_of(head), described(result, head))
     except (ProfileError, ValueError) as error:

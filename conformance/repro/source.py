@@ -7,6 +7,7 @@ expected one; 1: one deviates, which is printed; 4: the program cannot run here,
 from __future__ import annotations
 
 import re
+import shlex
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -99,7 +100,8 @@ _HEADERS = {
 class Description:
     """What the comment at the head of a program says.
 
-    ``outlived``: the events of the program outlive it, which is to be shown.
+    ``outlived``: the events of the program outlive it, which is to be shown.  ``file`` is the name
+    of the source, "" for that of the case.
     """
 
     case: str
@@ -107,6 +109,7 @@ class Description:
     reference: str
     kernel: str
     outlived: bool = False
+    file: str = ""
 
 
 def c_program(steps: Sequence[RecordedStep], profile: Profile, description: Description) -> str:
@@ -153,6 +156,7 @@ class _Source:
 
     def _comment(self) -> str:
         about = self._about
+        file = shlex.quote(about.file) if about.file else f"{about.case}.c"
         lines = [
             "// SPDX-License-Identifier: GPL-2.0",
             "/*",
@@ -162,7 +166,7 @@ class _Source:
             *(f" * {line}" for line in textwrap.wrap(about.reference, 96)),
             " *",
             f" * The expected answers are those of {about.kernel}.",
-            f" * Build: gcc -Wall -Wextra -Werror -O1 -static -o repro {about.case}.c",
+            f" * Build: gcc -Wall -Wextra -Werror -O1 -static -o repro {file}",
             " * Run as root.  Exit status: 0 as expected, 1 a step deviates, 4 undecided or unable",
             f" * to run here.  SIGALRM ends a program that hangs for {_SECONDS} s.",
             " */",
