@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.results.case_result import CaseResult
-from conformance.results.files import read_json, reading
+from conformance.results.errors import ReportError
+from conformance.results.files import reading
 from conformance.results.json_codec import decode, encode
 from conformance.results.run import RunHead
 
@@ -41,5 +42,14 @@ class Bundle:
 
 def read_bundle(path: Path) -> Bundle:
     """Read and validate ``path``.  Raises ReportError, naming the place."""
+    hint = "name a file that uevt bundle wrote"
+    try:
+        data = json.loads(path.read_bytes())
+    except OSError as error:
+        raise ReportError(path, error.strerror or str(error), hint) from error
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict) or "bundle" not in data:
+        raise ReportError(path, "is not a file of uevt bundle", hint)
     with reading(path):
-        return decode(Bundle, read_json(path), "bundle")
+        return decode(Bundle, data, "bundle")

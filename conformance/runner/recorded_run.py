@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from conformance.client.executor import Executor
-from conformance.model.answers import Answer, Difference, differences
+from conformance.client.lockstep import Step
+from conformance.listing.listing import Listing
+from conformance.model.answers import Answer, differences
 from conformance.ops import Observation, Operation, Watch
 from conformance.ops.c_text import statement
 from conformance.ops.encoding import decode_operation
+from conformance.results.case_result import Mismatch
 from conformance.results.recorded_program import RecordedAnswer, RecordedStep
 
 # Limit for deferred kernel work in seconds of an idle machine, as cases have.
@@ -18,52 +21,76 @@ _WAIT_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Diverged:
-    """The first operation whose answer is none of the allowed ones.
+    """The first operation whose answer is none of the allowed ones; ``call`` is its line.
 
     ``as_recorded`` says that the recorded kernel gave this answer as well.
     """
 
-    number: int
-    operation: Operation
-    difference: Difference
+    call: str
+    mismatch: Mismatch
     as_recorded: bool
 
-    def __str__(self) -> str:
-        found = self.difference
-        word = "as recorded" if self.as_recorded else "otherwise than recorded"
-        return (
-            f"step {self.number}, {statement(self.operation)} {found.field}: "
-            f"allowed {found.allowed!r}, answered {found.observed!r} ({word})"
-        )
 
+class RecordedRun:
+    """A run of a recorded program in lock step with the recorded answers.
 
-def run_recorded(program: Sequence[RecordedStep], executor: Executor) -> Diverged | None:
-    """Perform the operations in lock step with the recorded answers; None if all are allowed.
-
-    Raises what the guest raises: the last operation of a crash has no answer.
+    ``other_course`` is the first step whose answer is another allowed one than the recorded kernel
+    gave, 0 for none: later steps may depend on it.
     """
-    lengths = _lengths(program)
-    for number, step in enumerate(program, 1):
-        operation = decode_operation(step.operation)
-        allowed = [_answer(each) for each in step.allowed]
-        watches = _watches(step, lengths)
-        (seen,) = executor.execute([operation], watches)
-        if step.waited_s is not None:
-            deadline = executor.deadline(_WAIT_S, statement(operation))
+
+    def __init__(self, program: Sequence[RecordedStep], executor: Executor) -> None:
+        self.other_course = 0
+        self._program = program
+        self._executor = executor
+        self._steps: list[Step] = []
+        self._lengths = _lengths(program)
+
+    def run(self) -> Diverged | None:
+        """Perform the operations until one diverges; None if all answers are allowed.
+
+        Raises what the guest raises.
+        """
+        for number, recorded in enumerate(self._program, 1):
+            allowed = tuple(map(_answer, recorded.allowed))
+            step = self._step(number, recorded, allowed)
+            self._steps.append(step)
+            seen = [] if recorded.seen is None else [_answer(recorded.seen)]
+            if step.differences:
+                listing = Listing(self._steps)
+                mismatch = listing.mismatch(step, step.differences[0])
+                return Diverged(listing.lines[-1], mismatch, _conforms(step.seen, seen))
+            course = [each for each in allowed if _is_course(each, recorded.seen)]
+            if course and not _conforms(step.seen, course):
+                self.other_course = self.other_course or number
+        return None
+
+    @property
+    def unanswered(self) -> tuple[str, bool]:
+        """The operation that a crash left without an answer: its line, and whether it was the
+        recorded one.
+        """
+        recorded = self._program[len(self._steps)]
+        lines = Listing(self._steps, [decode_operation(recorded.operation)]).lines
+        return lines[-1], recorded.seen is None
+
+    def _step(self, number: int, recorded: RecordedStep, allowed: tuple[Answer, ...]) -> Step:
+        operation, watches = decode_operation(recorded.operation), self._watches(recorded)
+        seen = self._performed(operation, watches)
+        if recorded.waited_s is not None:
+            deadline = self._executor.deadline(_WAIT_S, statement(operation))
             while not _conforms(seen, allowed) and not deadline.expired:
-                executor.pause(deadline)
-                (seen,) = executor.execute([operation], watches)
-        if allowed and not _conforms(seen, allowed):
-            found = min((differences(each, seen) for each in allowed), key=len)
-            same = step.seen is not None and _conforms(seen, [_answer(step.seen)])
-            return Diverged(number, operation, found[0], same)
-    return None
+                self._executor.pause(deadline)
+                seen = self._performed(operation, watches)
+        found = min((differences(each, seen) for each in allowed), key=len, default=[])
+        return Step(number, operation, allowed, seen, tuple(found))
 
+    def _performed(self, operation: Operation, watches: Sequence[Watch]) -> Observation:
+        (seen,) = self._executor.execute([operation], watches)
+        return seen
 
-def shown(program: Sequence[RecordedStep]) -> str:
-    """The last operation of a program, for a kernel that did not answer it."""
-    last = decode_operation(program[-1].operation)
-    return f"step {len(program)}, {statement(last)}"
+    def _watches(self, step: RecordedStep) -> list[Watch]:
+        places = dict.fromkeys((m.actor, m.address) for a in step.allowed for m in a.memory)
+        return [Watch(*place, self._lengths[place]) for place in places if place in self._lengths]
 
 
 def _lengths(program: Sequence[RecordedStep]) -> dict[tuple[str, int], int]:
@@ -75,11 +102,6 @@ def _lengths(program: Sequence[RecordedStep]) -> dict[tuple[str, int], int]:
         for each in answer.memory
         if each.content is not None
     }
-
-
-def _watches(step: RecordedStep, lengths: dict[tuple[str, int], int]) -> list[Watch]:
-    places = dict.fromkeys((m.actor, m.address) for a in step.allowed for m in a.memory)
-    return [Watch(*place, lengths[place]) for place in places if place in lengths]
 
 
 def _answer(recorded: RecordedAnswer) -> Answer:
@@ -94,6 +116,16 @@ def _answer(recorded: RecordedAnswer) -> Answer:
 
 def _bytes(content: str | None) -> bytes | None:
     return None if content is None else bytes.fromhex(content)
+
+
+def _is_course(answer: Answer, recorded: RecordedAnswer | None) -> bool:
+    """Whether an allowed answer is the one that the recorded kernel gave."""
+    if recorded is None:
+        return False
+    given = _answer(recorded)
+    value = -1 if given.value is None else given.value
+    watched = tuple((place, content) for place, content in given.memory.items())
+    return not differences(answer, Observation(value, given.errno, given.data, watched))
 
 
 def _conforms(seen: Observation, allowed: Sequence[Answer]) -> bool:

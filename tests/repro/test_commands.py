@@ -1,4 +1,4 @@
-"""`uevt repro` and `uevt bundle`: what they print, and what they refuse."""
+"""`uevt repro`, `uevt bundle` and `uevt replay`: what they print, and what they refuse."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from conformance.abi.profile import profile_for
+from conformance.cases.variants import all_variants
+from conformance.results.bundle import VERSION, Bundle
 from conformance.results.case_result import Evidence, Mismatch
 from conformance.results.outcome import Outcome
+from conformance.runner.model_program import program_of
+from conformance.session.target import target
+from conformance.session.target.target import Target
 from tests.conftest import Uevt
-from tests.report.samples import case, run, stored
+from tests.report.samples import case, head, run, stored
 from tests.repro.test_recorded_run import CASE, FIXED, program
 
 
@@ -54,3 +60,64 @@ def test_a_program_names_its_own_file(name: str, word: str, tmp_path: Path, uevt
 def test_what_a_case_applies_to(case: str, abi: str, kernels: str, uevt: Uevt) -> None:
     says = f"{case} does not apply to {abi}, only to {kernels}; name another ABI: --abi\n"
     assert says in uevt("repro", case, "--abi", abi, code=2).err
+
+
+def bundle(name: str, abi: str, directory: Path) -> Path:
+    """A bundle of a case, with the answers of an ABI."""
+    (variant,) = [each for each in all_variants() if each.id == name]
+    evidence = Evidence(program=program_of(variant, profile_for(abi)))
+    reason = "a reason of more columns than a line has, since it names a switch " * 3
+    result = case(name, Outcome.FAIL, reason=reason, evidence=evidence)
+    path = directory / "f.json"
+    path.write_text(Bundle(VERSION, head(), result).text)
+    return path
+
+
+def test_replay_ends_with_two_lists(tmp_path: Path, uevt: Uevt) -> None:
+    path = bundle(CASE, FIXED, tmp_path)
+    lines = uevt("replay", path, "--kernel", "model", code=1).out.splitlines()
+    assert "model: diverges otherwise than recorded" in lines
+    assert '  16. root: cat trace = "entries: 1/1" and 1 more line' in lines
+    assert lines[-2:] == ["as recorded: no kernel", "otherwise: model"]
+    assert max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("unregister.clears_the_bit", ", only to 6.4 and later"),
+        ("write.returns_all_bytes.u8", ": its ioctl(2) interface is not that of 6.12"),
+    ],
+)
+def test_replay_does_not_run_what_does_not_apply(
+    name: str, why: str, tmp_path: Path, uevt: Uevt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Target("6.1", "6.1.192", image=tmp_path / "none")
+    monkeypatch.setattr(target, "resolve", lambda _: other)
+    path = bundle(name, "6.12", tmp_path)
+    lines = uevt("replay", path, "--kernel", "6.1", code=2).out.splitlines()
+    assert lines[-3:] == [
+        f"6.1: does not apply{why}",
+        "as recorded: no kernel",
+        "otherwise: no kernel",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "kernel", "message"),
+    [
+        ("none", "model", "none: No such file or directory; name a file that uevt bundle wrote"),
+        ("mine.c", "model", "mine.c: is not a file of uevt bundle; name a file that uevt bundle"),
+        ("results.json", "model", "results.json: is not a file of uevt bundle"),
+        ("f.json", "nope", "unknown kernel 'nope'"),
+    ],
+)
+def test_replay_runs_nothing_after_a_mistake(
+    file: str, kernel: str, message: str, tmp_path: Path, uevt: Uevt
+) -> None:
+    bundle(CASE, FIXED, tmp_path)
+    (tmp_path / "mine.c").write_text("int main(void) { return 0; }\n")
+    (tmp_path / "results.json").write_text('{"schema": 1}')
+    printed = uevt("replay", tmp_path / file, "--kernel", "model", "--kernel", kernel, code=2)
+    assert message in printed.err
+    assert printed.out == ""

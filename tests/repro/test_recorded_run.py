@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from conformance.client.lockstep import Lockstep
 from conformance.client.recording import record
 from conformance.client.user_events import UserEvents
 from conformance.model.machine import Model
-from conformance.ops import Observation, Operation, Watch
+from conformance.ops import Observation, Operation, ReadFile, Watch
 from conformance.repro.source import Description, c_program
 from conformance.results.bundle import VERSION, Bundle, read_bundle
 from conformance.results.case_result import CaseResult, Evidence
@@ -23,7 +24,7 @@ from conformance.results.multi_format import from_zero
 from conformance.results.outcome import Outcome
 from conformance.results.recorded_program import RecordedAnswer, RecordedStep
 from conformance.runner.model_program import program_of
-from conformance.runner.recorded_run import Diverged, run_recorded
+from conformance.runner.recorded_run import Diverged, RecordedRun
 from tests.report.samples import head
 
 CASE = "eprobe.signed_byte"
@@ -38,7 +39,7 @@ def program(abi: str) -> tuple[RecordedStep, ...]:
 
 def replayed(expected: str, kernel: str) -> Diverged | None:
     """The program with the answers of one ABI, on a kernel of another."""
-    return run_recorded(program(expected), ModelExecutor(Model(profile_for(kernel))))
+    return RecordedRun(program(expected), ModelExecutor(Model(profile_for(kernel)))).run()
 
 
 def test_a_kernel_that_answers_as_expected_does_not_diverge() -> None:
@@ -48,9 +49,38 @@ def test_a_kernel_that_answers_as_expected_does_not_diverge() -> None:
 def test_the_first_diverging_operation_is_named() -> None:
     found = replayed(FIXED, PRESENT)
     assert found is not None
-    assert (found.number, found.difference.field) == (16, "data")
-    assert "a=255 b=128" in found.difference.observed
-    assert "otherwise than recorded" in str(found)
+    assert (found.mismatch.step, found.mismatch.field) == (16, "data")
+    assert "a=255 b=128" in found.mismatch.observed
+    assert found.call == '16. root: cat trace = "entries: 1/1" and 1 more line'
+    assert not found.as_recorded
+
+
+class Canned(ModelExecutor):
+    """A kernel whose files read as these texts, one after another."""
+
+    def __init__(self, *texts: str) -> None:
+        super().__init__(Model(profile_for(PRESENT)))
+        self._texts = iter(texts)
+
+    def execute(
+        self, operations: Sequence[Operation], watches: Sequence[Watch]
+    ) -> list[Observation]:
+        text = next(self._texts).encode()
+        return [Observation(len(text), data=text)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "diverged", "other_course"),
+    [(("a", "c"), 0, 0), (("a", "d"), 2, 0), (("b", "d"), 2, 1), (("d",), 1, 0)],
+)
+def test_another_allowed_answer_is_another_course(
+    texts: tuple[str, ...], diverged: int, other_course: int
+) -> None:
+    first, second = step("/t/f", "a"), step("/t/f", "c")
+    choice = replace(first, allowed=(RecordedAnswer(1, data=b"b".hex()), *first.allowed))
+    run = RecordedRun([choice, second], Canned(*texts))
+    found = run.run()
+    assert (found.mismatch.step if found else 0, run.other_course) == (diverged, other_course)
 
 
 def test_a_bundle_is_read_back(tmp_path: Path) -> None:
@@ -79,7 +109,7 @@ def test_another_version_is_refused(tmp_path: Path) -> None:
 
 def step(path: str, text: str) -> RecordedStep:
     answer = RecordedAnswer(len(text), data=text.encode().hex())
-    return RecordedStep({"op": "ReadFile", "actor": "root", "path": path}, (answer,), answer)
+    return RecordedStep(ReadFile("root", path).encode(), (answer,), answer)
 
 
 def test_multi_format_events_are_numbered_from_zero() -> None:
@@ -104,6 +134,16 @@ class Lost(ModelExecutor):
         if self.batches == 3:
             raise ConnectionError("the guest is gone")
         return super().execute(operations, watches)
+
+
+def test_a_crash_names_its_operation() -> None:
+    run = RecordedRun(program(FIXED), Lost(Model(profile_for(FIXED))))
+    with pytest.raises(ConnectionError):
+        run.run()
+    line, as_recorded = run.unanswered
+    assert line.startswith("3. ")
+    assert line.endswith(" = ?")
+    assert not as_recorded
 
 
 def test_the_operations_of_a_crash_are_recorded_without_an_answer() -> None:
