@@ -1,7 +1,8 @@
-"""docs/frozen: the list of each release, and when the next one is due."""
+"""docs/frozen: the list of each version, and when it is final."""
 
 from __future__ import annotations
 
+import hashlib
 from importlib.metadata import version
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from tests.cases.variants import all_variants
 from tests.conftest import Uevt
 
 LISTS = sorted(PUBLISHED.glob("*.txt"))
+# The SHA-256 of the list of each version that is released, which results name: final.
+RELEASED: dict[str, str] = {}
 
 
 def test_this_version_has_a_list() -> None:
@@ -19,6 +22,16 @@ def test_this_version_has_a_list() -> None:
     name = f"{version('uevt')}.txt"
     hint = f"refresh docs/results (make matrix), then: uevt cases --frozen > docs/frozen/{name}"
     assert name in [each.name for each in LISTS], hint
+
+
+@pytest.mark.parametrize("file", LISTS, ids=lambda file: file.stem)
+def test_list_is_final_or_that_of_the_published_results(uevt: Uevt, file: Path) -> None:
+    """Before its release a version has the list of docs/results."""
+    if file.stem in RELEASED:
+        assert hashlib.sha256(file.read_bytes()).hexdigest() == RELEASED[file.stem]
+    else:
+        hint = f"uevt cases --frozen > docs/frozen/{version('uevt')}.txt"
+        assert file.read_text() == uevt("cases", "--frozen").out, hint
 
 
 @pytest.mark.parametrize("file", LISTS, ids=lambda file: file.stem)

@@ -1,8 +1,8 @@
 """A frozen list of cases, by which the numbers of two runs of different suites compare.
 
-The suite grows between releases.  A list has the cases of one release, with the digests of the
+The suite grows between releases.  A list has the cases of one version, with the digests of the
 programs that its published runs (docs/results) recorded: one or more, since programs differ between
-generations of the ABI.  docs/frozen has the list of each release.
+generations of the ABI.  docs/frozen has the list of each version, final once that is released.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from conformance.results.outcome import NO_VERDICT, Outcome
 
 DOCS = Path(__file__).parents[2] / "docs"
 PUBLISHED = DOCS / "frozen"
-"""The lists of releases."""
+"""The lists of versions."""
 
 _HEAD = re.compile(r"# uevt (\S+): (\d+) cases, each with the digests of its programs")
 _DIGEST = re.compile("[0-9a-f]{12}")
