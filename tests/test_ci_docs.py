@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from conformance.cli.export import FORMATS
-from conformance.cli.main import main
+from conformance.cli.main import build_parser, main
 from conformance.report.export import github
 from conformance.report.export.junit import render_junit
 from conformance.report.export.kcidb import Sender, render_kcidb
@@ -21,15 +23,17 @@ from conformance.report.export.ktap import render_ktap
 from conformance.report.export.tmt import render_tmt
 from conformance.results.outcome import OUTCOME_OF, Blame, Outcome, SkipReason
 from conformance.results.results_json import write_results
+from tests.conftest import tools_testing
 from tests.report.samples import case, mixed, run
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "docs" / "ci.md", *sorted((ROOT / "docs" / "ci").glob("*.md"))]
 PAGE = "".join(page.read_text(encoding="utf-8") for page in PAGES)
 FENCES = re.findall(r"(?ms)^```(\w*)\n(.*?)^```$", PAGE)
-COMMANDS = [
+LINES = [
     line for kind, text in FENCES if kind == "sh" for line in text.splitlines() if line.strip()
 ]
+COMMANDS = [line for line in LINES if line.startswith("uevt ")]
 LIMIT_S = 600
 EXAMPLES = {
     "- run: ": "github-actions.yml",
@@ -102,6 +106,44 @@ def test_example_joins_three_machines(
         assert done.returncode == 0
     found = json.loads((tmp_path / "uevt-results/results.json").read_text())["summary"]["shards"]
     assert [each["part"] for each in found] == ["1/3", "2/3", "3/3"]
+
+
+def test_other_commands_name_what_there_is() -> None:
+    """They need root, or a lab; tests/install runs the same in a booted system."""
+    others = [shlex.split(line, comments=True) for line in LINES if line not in COMMANDS]
+    shown = {word for words in others for word in words}
+    installed = {word for word in shown if re.match(r"/opt/kselftest/\w", word)}
+    assert installed == {"/opt/kselftest/run_kselftest.sh", "/opt/kselftest/uevt/run.sh"}
+    assert {"tarball", "install-tests"} <= shown
+    for words in others:
+        if words[0] == "sudo":
+            assert build_parser(words[2:]).parse_args(words[2:]).here
+        if words[0].endswith("/run.sh"):
+            options = ["run", "--here", *words[1:]]
+            assert build_parser(options).parse_args(options)
+
+
+def test_nipa_runs_the_collection(tmp_path: Path) -> None:
+    """By the makefile of the page, in the selftests of a kernel; the collection is a stub."""
+    (line,) = [each for each in LINES if each.startswith("printf")]
+    tools = tools_testing("6.12")
+    place = tmp_path / "linux" / "tools" / "testing" / "selftests"
+    shutil.copytree(tools / "selftests" / "kselftest", place / "kselftest")
+    for name in ("Makefile", "lib.mk"):
+        shutil.copy(tools / "selftests" / name, place)
+    for name in ("scripts/subarch.include", "tools/scripts/Makefile.arch"):
+        (tmp_path / "linux" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(tools.parents[1] / name, tmp_path / "linux" / name)
+    (place / "uevt").mkdir()
+    (place / "uevt" / "run.sh").write_text("#!/bin/sh\necho KTAP version 1\nexit 4\n")
+    (place / "uevt" / "run.sh").chmod(0o755)
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    subprocess.run(["sh", "-c", line], env=environment, check=True, timeout=LIMIT_S)
+    words = ["TARGETS=uevt", "TEST_PROGS=run.sh", "TEST_GEN_PROGS=", "run_tests"]
+    made = subprocess.run(
+        ["make", "-C", place, *words], capture_output=True, text=True, check=True, timeout=LIMIT_S
+    )
+    assert "# KTAP version 1\nok 1 selftests: uevt: run.sh # SKIP\n" in made.stdout
 
 
 def test_page_shows_every_form() -> None:

@@ -57,8 +57,18 @@ def test_script_passes_arguments_and_exit_code(tmp_path: Path, script: str) -> N
     assert options.exit_style == {"kselftest.sh": "kselftest"}.get(script, "autopkgtest")
 
 
+def test_autopkgtest_judges_the_kernel_of_the_testbed(tmp_path: Path) -> None:
+    """Its image in QEMU would need its modules."""
+    uevt = FakeUevt(tmp_path)
+    environment = {**uevt.environment, "AUTOPKGTEST_ARTIFACTS": str(tmp_path), "IMAGE": ""}
+    script = CI / "autopkgtest" / "user-events"
+    subprocess.run([script, "-k", "status."], env=environment, check=False, timeout=SECONDS)
+    options = build_parser().parse_args(uevt.calls[0])
+    assert (options.here, options.image, options.keyword) == (True, None, "status.")
+
+
 @pytest.mark.parametrize(
-    ("kernel", "option"), [("--kernel 6.12 -k status.", "kernel"), ("", "image")]
+    ("kernel", "option"), [("--kernel 6.12 -k status.", "kernel"), ("", "here")]
 )
 def test_tmt_gets_results_and_exit_code(tmp_path: Path, kernel: str, option: str) -> None:
     uevt = FakeUevt(tmp_path, '[ "$1" = export ]')

@@ -5,7 +5,7 @@ set -u
 uevt=${UEVT:-uevt}
 # UEVT_KERNEL is split into words.
 # shellcheck disable=SC2086
-"$uevt" run ${UEVT_KERNEL:---image "/boot/vmlinuz-$(uname -r)"} --out "$TMT_TEST_DATA/uevt" "$@"
+"$uevt" run ${UEVT_KERNEL:---here} --out "$TMT_TEST_DATA/uevt" "$@"
 code=$?
 "$uevt" export "$TMT_TEST_DATA/uevt" --format tmt --files uevt --out "$TMT_TEST_DATA/results.yaml" ||
     exit 2
