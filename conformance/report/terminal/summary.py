@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from itertools import groupby
 from pathlib import Path
 
+from conformance.abi.profile import ProfileError, profile_for
 from conformance.report.causes import by_cause, deciding_functions
 from conformance.report.failure import alike_lines, render_cause, rerun_line
 from conformance.results.case_result import MODULE_SURFACE, CaseResult
@@ -149,7 +150,21 @@ def _contradictions(record: RunRecord) -> list[str]:
     for found in record.contradicted:
         lines += wrapped(_contradiction(record, found), indent=2, hanging=2)
     abi = one_line(abi_with(record.head.kernel.profile, record.contradicted))
-    return lines + wrapped(f"to judge by the kernel as measured: --abi {abi}", indent=2, hanging=2)
+    advice = _other_interface(record) or f"to judge by the kernel as measured: --abi {abi}"
+    return lines + wrapped(advice, indent=2, hanging=2)
+
+
+def _other_interface(record: RunRecord) -> str:
+    """The advice where the ABI is of another generation than the release, "" if it is not."""
+    kernel = record.head.kernel
+    try:
+        judged, running = profile_for(kernel.profile), profile_for(kernel.release)
+    except ProfileError:
+        return ""
+    if kernel.variant or judged.generation is running.generation:
+        return ""
+    name = kernel.profile.partition(",")[0]
+    return f"{kernel.release} and {name} have different interfaces: leave out --abi"
 
 
 def _contradiction(record: RunRecord, found: Contradiction) -> str:

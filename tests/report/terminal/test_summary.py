@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -185,6 +186,21 @@ def test_a_contradiction_is_shown_even_if_no_case_failed() -> None:
     note = "the kernel contradicts its profile in: ebadf_when_disabled; see --abi"
     assert f"note      {note}" in shown
     assert shown[-2].startswith("uevt: 6.12 (6.12.117) FAIL: 1 passed")
+
+
+@pytest.mark.parametrize(
+    ("abi", "advice"),
+    [
+        ("6.12", "to judge by the kernel as measured: --abi 6.12,ebadf_when_disabled=no"),
+        ("6.1", "6.12.117 and 6.1 have different interfaces: leave out --abi"),
+    ],
+)
+def test_the_advice_after_contradictions(abi: str, advice: str) -> None:
+    record = run(case("write.a"), contradictions=(contradiction(),))
+    kernel = replace(record.head.kernel, profile=abi)
+    record = replace(record, head=replace(record.head, kernel=kernel))
+    shown = [line.strip() for line in lines(record)]
+    assert advice in shown
 
 
 def test_failures_that_were_shown_are_left_out() -> None:
