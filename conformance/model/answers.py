@@ -73,7 +73,8 @@ def _fits(answer: Answer, data: bytes) -> bool:
     if answer.counted and answer.data is not None:
         return conforms(answer.data.decode(), data.decode())
     if answer.data is not None and answer.freed:
-        return _shows_freed(answer.freed, *answer.data.split(FREED), data)
+        before, _, after = answer.data.partition(FREED)
+        return _shows_freed(answer.freed, before, after, data)
     return answer.data == data
 
 
