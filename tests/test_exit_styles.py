@@ -139,6 +139,29 @@ def test_usage(arguments: tuple[str, ...]) -> None:
     assert codes(*arguments) == (2, 1, 1, 129)
 
 
+def test_not_applicable(tmp_path: Path) -> None:
+    """-k matches cases of other releases only: no mistake of a lab that runs them everywhere."""
+    older = ("--kernel", "model", "--abi", "6.1", "-k", "instance.multi_format")
+    assert codes(*older, out=tmp_path) == (2, 4, 77, 129)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_skipped_selection_is_in_ktap(tmp_path: Path) -> None:
+    words = ("--kernel", "model", "--abi", "6.1", "-k", "instance.multi_format")
+    ktap = tmp_path / "ktap"
+    subprocess.run([*UEVT, "run", *words, "--ktap", ktap], capture_output=True, check=False)
+    reason = "nothing selected: no case matches -k 'instance.multi_format', tier quick"
+    assert ktap.read_text().startswith(f"KTAP version 1\n1..0 # SKIP {reason}")
+
+
+def test_a_mistake_that_pytest_finds_is_no_skip() -> None:
+    """Its exit code is the 4 of kselftest."""
+    session = (sys.executable, "-m", "conformance.session.__main__", "-puevt", "--noconftest")
+    words = ("--assert=plain", "--exit-style=kselftest", "/no/such/case.py")
+    done = subprocess.run([*session, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, "file or directory not found" in done.stderr) == (1, True)
+
+
 def test_interrupted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """130 in every style: it ends a shell loop and git bisect."""
     whole = ("--kernel", "model", "--tier", "full")

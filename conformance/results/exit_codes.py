@@ -18,7 +18,10 @@ class ExitStyle(StrEnum):
 
 
 class Ending(StrEnum):
-    """How a command ended.  For several kernels, the first of this list decides the exit code."""
+    """How a command ended.  For several kernels, the first of this list decides the exit code.
+
+    NOT_APPLICABLE: no case that was asked for applies, or the running system cannot be judged now.
+    """
 
     INTERRUPTED = "interrupted"
     USAGE = "usage"
@@ -44,9 +47,9 @@ _COMMON = {Ending.PASS: 0, Ending.UNEXPECTED: 1, Ending.INTERRUPTED: 130}
 _STYLES: dict[ExitStyle, tuple[int, dict[Ending, int]]] = {
     ExitStyle.DEFAULT: (3, {Ending.USAGE: 2, Ending.NOT_APPLICABLE: 2}),
     # tools/testing/selftests/kselftest.h: KSFT_PASS 0, KSFT_FAIL 1, KSFT_SKIP 4.
-    ExitStyle.KSELFTEST: (1, {Ending.NOT_BUILT: 4}),
+    ExitStyle.KSELFTEST: (1, {Ending.NOT_BUILT: 4, Ending.NOT_APPLICABLE: 4}),
     # autopkgtest, README.package-tests, restriction "skippable": 77 is a skipped test.
-    ExitStyle.AUTOPKGTEST: (1, {Ending.NOT_BUILT: 77}),
+    ExitStyle.AUTOPKGTEST: (1, {Ending.NOT_BUILT: 77, Ending.NOT_APPLICABLE: 77}),
     # git-bisect(1), "Bisect run": 125 skips the commit, 128 and above ends the bisection.  Only it
     # can skip a failed build, which gives no verdict.
     ExitStyle.BISECT: (129, {Ending.NOT_BUILT: 125, Ending.BUILD_FAILED: 125}),

@@ -16,7 +16,6 @@ from conformance.session.options import value_of
 
 _WITHOUT_VERDICT = (
     Ending.USAGE,
-    Ending.NOT_APPLICABLE,
     Ending.HOST,
     Ending.BUILD_FAILED,
     Ending.INTERRUPTED,
@@ -30,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
     gc.disable()
     import pytest
 
-    from conformance.session.controller.controller import ExitCodeObserver
+    from conformance.session.exit_code_observer import ExitCodeObserver
 
     witness = ExitCodeObserver()
     try:

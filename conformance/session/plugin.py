@@ -10,18 +10,22 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 
 from conformance.abi.profile import ProfileError
 from conformance.allowed_reports.rules import Allowed, RuleError
 from conformance.client.user_events import UserEvents
+from conformance.report.export.ktap_stream import write_skipped
 from conformance.results.errors import ReportError
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
 from conformance.session.case_list import named_ids
 from conformance.session.controller.controller import Controller
 from conformance.session.controller.resume import recall_options
 from conformance.session.controller.run_directory import check_out, results_directory
+from conformance.session.exit_code_observer import observe
+from conformance.session.here.errors import Refused
 from conformance.session.here.system import BorrowedSystem
 from conformance.session.options import apply_defaults, command_words, declare, open_ktap
 from conformance.session.ordering import CaseHistory
@@ -44,6 +48,7 @@ _WORKER = pytest.StashKey[Worker]()
 _CONTROLLER = pytest.StashKey[Controller]()
 _TARGET = pytest.StashKey[Target]()
 _SYSTEM = pytest.StashKey[BorrowedSystem]()
+_KTAP = pytest.StashKey[TextIO | None]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -80,7 +85,13 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         if controller.complete:
             return controller.conclude()
         config.stash[_CONTROLLER] = controller
-    except (BadExpression, ProfileError, UserMistake, ReportError, RuleError) as error:
+    except Refused as error:
+        return _fail(config, error, Ending.NOT_APPLICABLE)
+    except ProfileError as error:
+        # The running kernel may be older than user_events.
+        unasked = option.here and option.abi is None
+        return _fail(config, error, Ending.NOT_APPLICABLE if unasked else Ending.USAGE)
+    except (BadExpression, UserMistake, ReportError, RuleError) as error:
         return _fail(config, error, Ending.USAGE)
     except KernelTrouble as error:
         return _fail(config, error, Ending.BUILD_FAILED)
@@ -143,7 +154,7 @@ def _check(config: pytest.Config) -> None:
 
 
 def _controller(config: pytest.Config) -> Controller:
-    ktap = open_ktap(config.option.ktap)
+    ktap = config.stash[_KTAP] = open_ktap(config.option.ktap)
     tidy()
     target = resolve(config.option)
     if target.here:
@@ -164,7 +175,12 @@ def _allowed() -> Allowed:
 
 def _fail(config: pytest.Config, error: Exception, ending: Ending) -> int:
     sys.stderr.write(f"uevt: {_message(error)}\n")
-    return exit_code(ending, ExitStyle(config.option.exit_style or "default"))
+    ktap = config.stash.get(_KTAP, None)
+    if ktap is not None:
+        with ktap:
+            if ending is Ending.NOT_APPLICABLE:
+                write_skipped(ktap, str(error))
+    return observe(config, exit_code(ending, ExitStyle(config.option.exit_style or "default")))
 
 
 def _run_cases_in_worker(

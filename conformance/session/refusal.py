@@ -8,6 +8,7 @@ from typing import NoReturn
 import pytest
 
 from conformance.results.exit_codes import Ending, ExitStyle, exit_code
+from conformance.session.exit_code_observer import observe
 
 #: The name the controller plugin is registered by.
 CONTROLLER = "uevt-controller"
@@ -17,11 +18,12 @@ def refuse(config: pytest.Config, why: str, ending: Ending = Ending.USAGE) -> No
     """End a session before its first case with one line and an exit code."""
     controller = config.pluginmanager.get_plugin(CONTROLLER)
     if controller is not None:
-        controller.abandon()
+        controller.abandon(why if ending is Ending.NOT_APPLICABLE else "")
     if config.pluginmanager.is_blocked("terminalreporter"):
         # Nothing else prints the reason then.
         sys.stderr.write(f"uevt: {why}\n")
-    pytest.exit(f"uevt: {why}", exit_code(ending, ExitStyle(config.option.exit_style)))
+    code = observe(config, exit_code(ending, ExitStyle(config.option.exit_style)))
+    pytest.exit(f"uevt: {why}", code)
 
 
 def nothing_selected(config: pytest.Config, profile: str) -> str:

@@ -125,7 +125,8 @@ class CaseSelection:
         kept = [item for item in cases if self._selects(item, tier, wanted, named)]
         self._require_known(config, {case_and_id(item)[1] for item in cases})
         if self._variants and not kept:
-            refuse(config, nothing_selected(config, self._target.profile.name))
+            why = nothing_selected(config, self._target.profile.name)
+            refuse(config, why, self._without_cases(wanted))
         # pytest itself would match file and function names.
         config.option.keyword = ""
         self.probes = _probes(cases)
@@ -147,6 +148,12 @@ class CaseSelection:
         functions = Functions(len(applying), len(self._variants), matching)
         self._on_selected(len(left), lost, functions, part)
         items[:] = others + left
+
+    def _without_cases(self, wanted: Expression | None) -> Ending:
+        """The ending of a run without a case: whether -k matches only those of other kernels."""
+        applying = any(matches(wanted, id) for ids in self._variants for id in ids)
+        others = any(matches(wanted, id) for id in self._inapplicable)
+        return Ending.NOT_APPLICABLE if others and not applying else Ending.USAGE
 
     def _require_known(self, config: pytest.Config, ids: set[str]) -> None:
         """Refuse --only with an id that no case has, or with none that applies."""

@@ -16,7 +16,7 @@ from virtme.cpiowriter import CpioWriter
 _APPLETS = (
     *("basename", "cat", "cut", "dirname", "grep", "head", "ln", "mkdir", "mktemp", "mount"),
     *("poweroff", "realpath", "rmdir", "sed", "sh", "sleep", "sort", "timeout", "tr", "umount"),
-    *("uniq", "wc"),
+    *("tail", "uniq", "wc"),
 )
 _DIRECTORIES = ("bin", "dev", "proc", "run", "sys", "tmp")
 _INIT = """#!/bin/sh

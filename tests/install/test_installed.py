@@ -158,6 +158,12 @@ def booted(
     for release in runners:
         run = f"KSELFTEST_RUN_SH_ARGS='-k {CASE}' sh ./run_kselftest.sh -c uevt"
         commands[_command(release)] = f"(cd {release} && ln -s ../uevt uevt && {run})"
+    # The last: the event stays.
+    commands["occupied"] = (
+        "mount -t tracefs tracefs /sys/kernel/tracing; "
+        "echo 'u:somebody u32 a' >> /sys/kernel/tracing/dynamic_events; "
+        f"uevt/run.sh -k {CASE}; code=$?; ./run_kselftest.sh -c uevt | tail -n 1; (exit $code)"
+    )
     return run_in_system(built_kernel.image, lab, commands, tmp_path_factory.mktemp("boot"))
 
 
@@ -170,6 +176,7 @@ def test_judges_the_kernel_it_runs_on(booted: dict[str, Ended]) -> None:
     assert all(line.startswith(("KTAP", "1..", "ok ", "#")) for line in lines)
     assert direct.code == 0
     assert "PASS" in direct.errors
+    assert "copy the results, and run uevt report DIR --html FILE elsewhere\n" in direct.errors
 
 
 def test_a_deviating_case_leaves_every_file(booted: dict[str, Ended]) -> None:
@@ -217,6 +224,17 @@ def test_with_the_runner_of_a_kernel(
 def test_a_user_skips(booted: dict[str, Ended]) -> None:
     assert booted["user"].code == 4
     assert booted["user"].out == "KTAP version 1\n1..0 # SKIP needs root\n"
+
+
+def test_a_system_in_use_skips(booted: dict[str, Ended]) -> None:
+    occupied = booted["occupied"]
+    assert occupied.code == 4
+    assert occupied.out.splitlines() == [
+        "KTAP version 1",
+        "1..0 # SKIP 1 user event of other programs: somebody",
+        "ok 1 selftests: uevt: run.sh # SKIP",
+    ]
+    assert "--even-so" in occupied.errors
 
 
 def test_a_kernel_without_user_events_skips(

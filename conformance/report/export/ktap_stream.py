@@ -15,6 +15,12 @@ from conformance.results.run import RunHead, RunRecord
 from host.text import Outlet, one_line
 
 
+def write_skipped(stream: TextIO, why: str) -> None:
+    """Write a run without cases.  Raises OSError."""
+    stream.write(f"{VERSION}\n1..0 # SKIP {detail(why)}\n")
+    stream.flush()
+
+
 class _Lines:
     """Lines written to a stream at once."""
 

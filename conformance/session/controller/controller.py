@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import signal
 import sys
 from collections import Counter
@@ -12,6 +11,7 @@ from typing import TextIO
 
 import pytest
 
+from conformance.report.export.ktap_stream import write_skipped
 from conformance.results.case_result import CaseResult
 from conformance.results.contradiction import Contradiction
 from conformance.results.directory import link_latest
@@ -34,6 +34,7 @@ from conformance.session.controller.resume import (
     worker_died,
 )
 from conformance.session.controller.run_directory import results_root
+from conformance.session.exit_code_observer import observe
 from conformance.session.ordering import CaseHistory, Durations
 from conformance.session.refusal import nothing_selected, refuse
 from conformance.session.target.gcov import NoCoverage
@@ -49,20 +50,6 @@ OTHER_RESULTS = "uevt_beside"
 CONTRADICTIONS = "uevt_contradictions"
 START = "uevt_start"
 CASE_STARTED = "uevt_begun"
-
-
-class ExitCodeObserver:
-    """Plugin that keeps the exit code of a run that ended with a verdict.
-
-    It also enables garbage collection once cases are collected.
-    """
-
-    code: int | None = None
-
-    def pytest_collection_finish(self) -> None:
-        """Exempt everything up to now from garbage collection, here and in forked workers."""
-        gc.freeze()
-        gc.enable()
 
 
 class Controller:
@@ -136,9 +123,11 @@ class Controller:
             output.end(self._record)
         return code
 
-    def abandon(self) -> None:
-        """Remove every trace of a run without cases."""
+    def abandon(self, skipped: str = "") -> None:
+        """Remove every trace of a run without cases; ``skipped`` says why KTAP skips it."""
         self._abandoned = True
+        if skipped and self._ktap is not None:
+            write_skipped(self._ktap, skipped)
         self._recorder.discard()
 
     def note_selection(
@@ -306,10 +295,7 @@ class Controller:
             origin=self.target.origin,
             require=self._config.option.require,
         )
-        for observer in self._config.pluginmanager.get_plugins():
-            if isinstance(observer, ExitCodeObserver):
-                observer.code = code
-        return code
+        return observe(self._config, code)
 
     def _note_on_missing(self) -> str:
         """Why selected cases did not run, "" if all did; they count as selected."""
@@ -348,7 +334,8 @@ class Controller:
             self._recorder.write_page(record)
         except ImportError as error:
             # An installed suite has no packages for it.
-            sys.stderr.write(f"uevt: no report.html without {error.name}: see uevt report\n")
+            makes = "copy the results, and run uevt report DIR --html FILE elsewhere"
+            sys.stderr.write(f"uevt: no report.html without {error.name}: {makes}\n")
         except OSError as error:
             # results.json has all of its content.
             sys.stderr.write(f"uevt: no report.html: {error}\n")

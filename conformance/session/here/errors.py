@@ -5,11 +5,15 @@ from __future__ import annotations
 from kernels.errors import HostTrouble, UserMistake
 
 
-class NotPermitted(HostTrouble):
+class Refused(UserMistake):
+    """The system cannot be judged as it is; nothing was changed."""
+
+
+class NotPermitted(Refused):
     """This process may not do what a run needs."""
 
 
-class Occupied(UserMistake):
+class Occupied(Refused):
     """The system is in use in a way that a run would disturb."""
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from conformance.abi import grammar
 from conformance.client.tracefs import DYNAMIC_EVENTS, ROOT, STATUS
 from conformance.session.here.foreign_events import event_of
+from host.text import counted
 
 _INSTANCES = f"{ROOT}/instances"
 #: Files that are empty, or hold only comments, unless somebody uses them.
@@ -59,7 +60,7 @@ def tracing_in_progress() -> list[str]:
         if lines:
             found.append(f"{what}: {listed(lines)}")
     if records := _records():
-        found.append(f"{records} records in trace")
+        found.append(f"{counted(records, 'record')} in trace")
     found += [f"{what} of {name}" for name, what in attachments()]
     return found
 

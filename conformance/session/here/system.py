@@ -32,6 +32,7 @@ from conformance.session.here.settings import (
 from conformance.session.here.tracefs_mount import current_options, ensure_tracefs, set_options
 from host.deadline import Deadline
 from host.files import read_record, write_record
+from host.text import counted
 from vm.here.processes import end_session
 
 _DIRECTORY = Path("/run/uevt")
@@ -156,7 +157,7 @@ class BorrowedSystem:
         found = occupancy.user_events()
         if found and not even_so:
             raise Occupied(
-                f"{len(found)} user events of other programs exist: {occupancy.listed(found)}",
+                f"{counted(len(found), 'user event')} of other programs: {occupancy.listed(found)}",
                 "end these programs, or leave their events alone and skip the cases that need a "
                 "system without events: --even-so",
             )

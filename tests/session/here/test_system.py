@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from conformance import cases
 from conformance.cases.case import Case, Facility, Isolation, Tier
+from conformance.session.__main__ import main
 from conformance.session.here import privileges, system
 from conformance.session.here.errors import NotPermitted, NotRestored, Occupied
 from conformance.session.here.system import BorrowedSystem, SystemState
@@ -90,6 +92,20 @@ def test_addresses_of_cases_must_exist(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(privileges, "_ADDRESS", 1 << 62)
     with pytest.raises(NotPermitted, match="memory at 0x4000000000000000, which the kernel ref"):
         privileges._require_addresses()
+
+
+def test_a_release_without_user_events_is_no_mistake(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """One that --abi names is."""
+    monkeypatch.setattr(os, "uname", lambda: Namespace(release="5.15.9-lab", machine="x86_64"))
+    words = ["--noconftest", "-puevt", "-pno:cacheprovider", "--exit-style=kselftest"]
+    words += ["--ktap=/dev/stdout", str(Path(cases.__file__).parent)]
+    assert main([*words, "--here"]) == 4
+    reason = "no profile for 5.15.9-lab: user_events came with 5.18"
+    assert capfd.readouterr().out == f"KTAP version 1\n1..0 # SKIP {reason}\n"
+    assert main([*words, "--here", "--abi=5.15"]) == 1
+    assert capfd.readouterr().out == ""
 
 
 def test_the_lock_is_held_once(tmp_path: Path) -> None:
