@@ -45,6 +45,9 @@ class Machine:
         self.asked.append(actor)
         return []
 
+    def close(self) -> None:
+        pass
+
     def mark(self, text: str) -> Mark:
         return Mark(text, self.console.position())
 

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import errno
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import vm.machine
+from conformance.ops.calls import Call
 from conformance.results.exit_codes import KernelOrigin
 from conformance.session.controller.recorder import Recorder
 from conformance.session.preflight import trial_boot
+from conformance.session.target.gcov import CountedObject
 from conformance.session.target.machine import machine_spec
 from conformance.session.target.target import Target
 from conformance.session.time_limits import CaseTooLong
 from conformance.session.worker import console_guest
 from conformance.session.worker.machine_guest import MachineGuest
 from tests.session.conftest import LOGS, Machine
+from vm.agent import encoding
 from vm.errors import BootFailed, HostTrouble, NoRoot, VmError
 from vm.machine import MachineSpec
 from vm.qemu import root_archive as archives
@@ -178,6 +182,20 @@ def test_trial_boot_uses_the_spec_of_the_run(
     else:
         trial_boot.check_boots(target)
     assert booted == roots
+
+
+def test_counters_are_kept_when_a_guest_ends(
+    target: Target, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def call(actor: str, calls: list[Call], *_: object, **__: object) -> list[dict[str, Any]]:
+        # The agent accepts the call.
+        encoding.request(1, calls, [])
+        return [{**ANSWER, "data": b"gcda".hex()}]
+
+    monkeypatch.setattr(machine, "call", call)
+    counted = CountedObject("small.c", tmp_path / "small.gcno", "/sys/kernel/debug/gcov/small.gcda")
+    MachineGuest(replace(target, counted=(counted,)), tmp_path).close()
+    assert (tmp_path / "0-small.gcda").read_bytes() == b"gcda"
 
 
 def test_first_reason_to_boot_is_recorded(target: Target, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.ops.calls import Call, Request
+from conformance.ops.calls import FILE_LIMIT, Call, Request
 from conformance.runner.guest_setup import ACTOR
 from conformance.runner.prepared_guest import OPENING
 from conformance.session.controller.recorder import CONSOLE
@@ -28,8 +28,6 @@ from vm.machine import Machine
 from vm.shell.root import Root, root_of
 from vm.snapshots.files import snapshot_key
 
-# Limit of the counters of one object, in bytes.
-_COUNTERS = 1 << 24
 _REBUILD = "rebuild it: uevt kernels build --refresh"
 
 
@@ -187,7 +185,7 @@ class MachineGuest(ConsoleGuest):
         """Save the counters of a guest that is about to end, if it answers."""
         for each in self._counted:
             with contextlib.suppress(VmError):
-                (found,) = self.call(ACTOR, [["slurp", each.counters, _COUNTERS]])
+                (found,) = self.call(ACTOR, [["slurp", each.counters, FILE_LIMIT]])
                 if not found["errno"]:
                     file = self._directory / f"{self._counter_files}-{each.notes.stem}{COUNTERS}"
                     file.write_bytes(bytes.fromhex(found["data"]))
