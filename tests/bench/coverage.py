@@ -1,16 +1,22 @@
 """`python -m tests.bench.coverage [KERNEL]`: coverage of user_events by the cases and by upstream's
 selftests, on the same kernel.
 
-The last line is `coverage kernel=K lines=… branches=… selftest_lines=… selftest_branches=…`, all in
-percent.
+Lines and branches that no case executes are printed with the reason that unreached.toml gives; the
+exit code is 1 if one has none.  The last line is `coverage kernel=K lines=… branches=…
+selftest_lines=… selftest_branches=…`, all in percent.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import tempfile
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.results.directory import COVERAGE
@@ -19,9 +25,52 @@ from conformance.session.target.gcov import COUNTERS, CountedObject, Coverage, c
 from conformance.session.target.target import Target, resolve
 from tests.bench import guests
 
+UNREACHED = Path(__file__).with_name("unreached.toml")
+# The head of a function, or the second line of one.
+_HEAD = re.compile(r"[a-z_*][\w\s*]*?\b(\w+)\((?!.*;$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A line of the source that was not executed, or ``branches`` of it."""
+
+    number: int
+    function: str
+    text: str
+    branches: int
+
+    def __str__(self) -> str:
+        several = "es" if self.branches > 1 else ""
+        what = f"{self.branches} branch{several} of " if self.branches else ""
+        return f"{self.function}:{self.number}: {what}{self.text}"
+
+
+def missed(
+    source: str, lines: Sequence[int], branches: Sequence[Sequence[int]]
+) -> Iterator[Missed]:
+    """What was not executed of a C source, in order; a line that was not hides its branches."""
+    function, partly = "", Counter(number for number, _ in branches)
+    for number, text in enumerate(source.splitlines(), 1):
+        if head := _HEAD.match(text):
+            function = head[1]
+        if number in lines:
+            yield Missed(number, function, text.strip(), 0)
+        elif number in partly:
+            yield Missed(number, function, text.strip(), partly[number])
+
+
+def reason(each: Missed, reasons: Mapping[str, Sequence[str]]) -> str:
+    """Why something is not reached, "" if unexplained: `FUNCTION` or `FUNCTION: part of a line`."""
+    for why, places in reasons.items():
+        for place in places:
+            function, _, text = place.partition(": ")
+            if function == each.function and text in each.text:
+                return why
+    return ""
+
 
 def main() -> int:
-    """Run both and print their coverage; the exit code is that of the cases."""
+    """Run both and print their coverage; the exit code is 1 if anything is unexplained."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.coverage")
     parser.add_argument("kernel", nargs="?", default="6.12")
     kernel = parser.parse_args().kernel
@@ -30,6 +79,9 @@ def main() -> int:
     words = ("--kernel", kernel, "--flavour", "gcov", "--tier", "full")
     with guests.finished_run(*words) as (code, out):
         (ours,) = json.loads((out / COVERAGE).read_text())
+    source = (guests.tree_of(kernel) / counted.source).read_text()
+    found = list(missed(source, ours["missed_lines"], ours["missed_branches"]))
+    unexplained = _print_missed(found)
     theirs = _selftests(target, counted, kernel)
     sys.stdout.write(f"selftests: {theirs}\n")
     sys.stdout.write(
@@ -38,7 +90,21 @@ def main() -> int:
         f" selftest_lines={theirs.covered.lines_percent:.1f}"
         f" selftest_branches={theirs.covered.branches_percent:.1f}\n"
     )
-    return code
+    return code or int(unexplained)
+
+
+def _print_missed(found: Sequence[Missed]) -> bool:
+    """Print what was not executed, by reason; whether anything has none."""
+    reasons: Mapping[str, Sequence[str]] = tomllib.loads(UNREACHED.read_text())["reasons"]
+    by_reason: dict[str, list[Missed]] = {}
+    for each in found:
+        by_reason.setdefault(reason(each, reasons), []).append(each)
+    for why, group in sorted(by_reason.items()):
+        lines = sum(not each.branches for each in group)
+        branches = sum(each.branches for each in group)
+        sys.stdout.write(f"{why or 'unexplained'}: {lines} lines, {branches} branches\n")
+        sys.stdout.writelines(f"  {each}\n" for each in group)
+    return "" in by_reason
 
 
 def _selftests(target: Target, counted: CountedObject, kernel: str) -> Coverage:

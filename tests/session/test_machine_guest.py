@@ -184,7 +184,7 @@ def test_trial_boot_uses_the_spec_of_the_run(
     assert booted == roots
 
 
-def test_counters_are_kept_when_a_guest_ends(
+def test_counters_are_kept_before_a_case_and_when_a_guest_ends(
     target: Target, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def call(actor: str, calls: list[Call], *_: object, **__: object) -> list[dict[str, Any]]:
@@ -194,8 +194,13 @@ def test_counters_are_kept_when_a_guest_ends(
 
     monkeypatch.setattr(machine, "call", call)
     counted = CountedObject("small.c", tmp_path / "small.gcno", "/sys/kernel/debug/gcov/small.gcda")
-    MachineGuest(replace(target, counted=(counted,)), tmp_path).close()
+    guest = MachineGuest(replace(target, counted=(counted,)), tmp_path)
+    for case in ("write.first", "rights.locks_debugfs"):
+        guest.mark(case)
     assert (tmp_path / "0-small.gcda").read_bytes() == b"gcda"
+    guest.pristine()
+    guest.close()
+    assert (tmp_path / "1-small.gcda").read_bytes() == b"gcda"
 
 
 def test_first_reason_to_boot_is_recorded(target: Target, tmp_path: Path) -> None:

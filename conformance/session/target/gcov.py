@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from conformance.results.stored_runs import Covered
 from host.programs import ProgramFailed, output_of
@@ -22,6 +22,7 @@ from kernels.errors import HostTrouble
 # Below it is the path of each object when it was compiled.
 _DEBUGFS = "/sys/kernel/debug/gcov"
 _GCOV_S = 60.0
+Place = TypeVar("Place", int, tuple[int, int])
 NOTES, COUNTERS = ".gcno", ".gcda"
 
 
@@ -70,14 +71,15 @@ class Coverage:
     @property
     def missed(self) -> list[int]:
         """Numbers of the lines that were not executed."""
-        return sorted(number for number, count in self.lines.items() if not count)
+        return _missed(self.lines)
 
     def __str__(self) -> str:
         return str(self.covered)
 
     def to_json(self) -> dict[str, object]:
         """For programs."""
-        return {**asdict(self.covered), "missed_lines": self.missed}
+        missed = {"missed_lines": self.missed, "missed_branches": _missed(self.branches)}
+        return {**asdict(self.covered), **missed}
 
 
 def coverage(counted: CountedObject, counters: Iterable[Path]) -> Coverage:
@@ -117,6 +119,10 @@ def _gcov(notes: Path, counters: Path | None = None) -> dict[str, Any]:
             ) from error
         assert isinstance(report, dict)
         return report
+
+
+def _missed(counts: Mapping[Place, int]) -> list[Place]:
+    return sorted(place for place, count in counts.items() if not count)
 
 
 def _percent(counts: Mapping[Any, int]) -> float:

@@ -78,7 +78,7 @@ class MachineGuest(ConsoleGuest):
         # The programs of the host, from the first case that needs them, and what they leave open.
         self._root: Root | None = None
         self._open = contextlib.ExitStack()
-        # Number of guests whose counters are saved.
+        # Number of guests that were replaced.
         self._counter_files = 0
 
     @property
@@ -156,10 +156,18 @@ class MachineGuest(ConsoleGuest):
             self._prefetched.clear()
         return super().call(actor, calls, watch)
 
+    def mark(self, text: str) -> int:
+        """See conformance.runner.prepared_guest.Guest."""
+        if self._current_mark:
+            # The next case may end the guest, or forbid to read debugfs.
+            self._keep_counters()
+        return super().mark(text)
+
     def pristine(self, processors: int = 1, *, programs: bool = False) -> None:
         """See conformance.runner.prepared_guest.Guest."""
         self._limits.end()
         self._keep_counters()
+        self._counter_files += 1
         if programs and self._root is None:
             self._root = self._open.enter_context(root_of(None))
         exports = self._root.exports if programs and self._root else ()
@@ -182,14 +190,13 @@ class MachineGuest(ConsoleGuest):
         return None if config is None else f"{option}=y" in config.splitlines()
 
     def _keep_counters(self) -> None:
-        """Save the counters of a guest that is about to end, if it answers."""
+        """Save the counters of the guest, if it answers."""
         for each in self._counted:
             with contextlib.suppress(VmError):
                 (found,) = self.call(ACTOR, [["slurp", each.counters, FILE_LIMIT]])
                 if not found["errno"]:
                     file = self._directory / f"{self._counter_files}-{each.notes.stem}{COUNTERS}"
                     file.write_bytes(bytes.fromhex(found["data"]))
-        self._counter_files += 1
 
     def hand_over(self) -> None:
         """Hand the machine over to a forked worker (Machine.hand_over)."""
