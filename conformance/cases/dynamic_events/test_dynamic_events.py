@@ -128,8 +128,7 @@ def test_existing_different(ue: UserEvents, again: str, flagged: bool) -> None:
     assert ue.tracefs.dynamic_events() == "u:" + ue.name() + " u32 a\n"
 
 
-@case(profiles="6.4..", needs="persist auto_delete")
-@spec("user_event_create, find_user_event")
+@case(spec="user_event_create, find_user_event", profiles="6.4..", needs="persist auto_delete")
 @doc("Overview: an event made by a command persists; silent about one that exists")
 def test_existing_registration(ue: UserEvents) -> None:
     """A command for an event that a program registered succeeds, but does not make it persist."""

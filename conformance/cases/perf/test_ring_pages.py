@@ -2,7 +2,7 @@
 
 import mmap
 
-from conformance.cases.case import UserEvents, doc, surface, variants
+from conformance.cases.case import UserEvents, surface, variants
 from conformance.client.addresses import READ_WRITE
 from conformance.client.perf import COUNTING, PerfAttr, open_perf, open_stored, store_id
 
@@ -36,8 +36,7 @@ def test_ring_protection(ue: UserEvents, protection: int, errno: str) -> None:
     assert ue.process.store(ring.address + 1024, bytes(8)).errno == ""
 
 
-@case(spec="perf_event_alloc, perf_event_open")
-@doc("silent about numbers that are out of range")
+@case(doc="silent about numbers that are out of range", spec="perf_event_alloc, perf_event_open")
 @variants(
     ("processor", COUNTING, -2, "EINVAL"),
     ("period", PerfAttr(period=1 << 63), -1, "EINVAL"),

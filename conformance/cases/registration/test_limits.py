@@ -91,8 +91,7 @@ def test_room_by_deletion(ue: UserEvents, way: str) -> None:
     assert data.register(ue.name("new")).errno == ""
 
 
-@case(needs="multi_format persist auto_delete")
-@spec("destroy_user_event (current_user_events)")
+@case(spec="destroy_user_event (current_user_events)", needs="multi_format persist auto_delete")
 def test_room_of_formats(ue: UserEvents) -> None:
     """A format makes room for another when it is deleted, by request or automatically."""
     process = ue.new_process()
