@@ -14,6 +14,8 @@ from conformance.ops.race import conforms
 
 FREED = b"\0\n"
 """A line of freed memory, in ``Answer.data``."""
+# The allocator's pointer in a freed object is aligned.
+_POINTER = 8
 UNREADABLE = "not readable"
 """Memory that is not mapped, in a difference."""
 
@@ -79,12 +81,15 @@ def _fits(answer: Answer, data: bytes) -> bool:
 
 
 def _shows_freed(line: bytes, before: bytes, after: bytes, data: bytes) -> bool:
-    """Whether a line between two texts is cut off, or ends in bytes that are no text."""
+    """Whether a line between two texts ends as freed memory does: in bytes that are no text, or
+    cut off where the pointer of the allocator begins with a NUL.
+    """
     found = data[len(before) : len(data) - len(after)]
     if data != before + found + after or not found.endswith(b"\n") or found == line:
         return False
     shown = found.replace(b"\n", b"").decode("latin-1")
-    return line.startswith(found[:-1]) or not (shown.isascii() and shown.isprintable())
+    cut_off = len(shown) > 0 and len(shown) % _POINTER == 0 and line.startswith(found[:-1])
+    return cut_off or not (shown.isascii() and shown.isprintable())
 
 
 def _text(data: bytes) -> str:

@@ -186,7 +186,9 @@ def promised(model: Model, operation: ops.Operation) -> set[bytes | None]:
         pytest.param("{0}\n", set(), id="there"),
         pytest.param("", set(), id="gone"),
         pytest.param("{1}\xf0\xd9\xde\n", {"status-reads-freed-event"}, id="freed"),
-        pytest.param("{1}\n", {"status-reads-freed-event"}, id="cut off"),
+        pytest.param("{2}\n", {"status-reads-freed-event"}, id="cut off"),
+        pytest.param("{1}\n", None, id="cut off elsewhere"),
+        pytest.param("\n", None, id="empty"),
         pytest.param("{0} # Used by perf\n", None, id="other listeners"),
         pytest.param("{0}\n{0}\n", None, id="twice"),
     ],
@@ -198,12 +200,13 @@ def test_status_may_show_freed_memory_of_an_event_that_is_removed(
     lockstep = Lockstep(model, ModelExecutor(Model(PROFILE)))
     ue = UserEvents(lockstep)
     data = ue.open_data()
-    word = data.register(ue.name()).word
+    name = ue.name("long_enough")
+    word = data.register(name).word
     data.close()
     ue.open_data().unregister(word)
     status = ops.ReadFile("root", "/sys/kernel/tracing/user_events_status", ops.View.OWN, ue.prefix)
     ue.tracefs.mode(status.path)
-    text = shown.format(ue.name(), ue.name()[:-1]).encode("latin-1")
+    text = shown.format(name, name[:-1], name[:8]).encode("latin-1")
     model.step(status)
     found = model.narrow(status, ops.Observation(0, data=text))
     assert (None if found else model.bugs) == bugs
