@@ -106,7 +106,8 @@ class Model:
         explaining = [candidate for found, candidate in judged if not found]
         fitting = [each for each in explaining if not each.answer.bug] or explaining
         self.bugs.update(each.answer.bug for each in fitting[:1] if each.answer.bug)
-        closest, fallback = min(judged, key=lambda pair: len(pair[0]))
+        promised = (pair for pair in judged if not pair[1].answer.bug)
+        closest, fallback = min(promised, key=lambda pair: len(pair[0]))
         self._candidates = []
         self._worlds = _unique([c.world for c in fitting or [fallback]])
         if fitting and seen.ok and seen.data is not None:

@@ -73,7 +73,7 @@ def graded(
         outcome = Outcome.NOTE
     elif not own_switches(case, dated).isdisjoint(contradicted):
         outcome = OUTCOME_OF[case.level.at_most(Level.BEHAVIOUR)]
-    elif all(_refused_otherwise(each, case.doc) for each in result.mismatches):
+    elif result.mismatches and all(_refused_otherwise(m, case.doc) for m in result.mismatches):
         outcome = OUTCOME_OF[case.level.at_most(Level.BEHAVIOUR)]
         if case.level is Level.CONTRACT:
             return replace(result, outcome=outcome, reason=f"{result.reason} ({_NO_DOCUMENT})")

@@ -80,6 +80,10 @@ def test_another_errno_of_a_refusal_is_undocumented_behaviour(
     assert graded(found, weak, PRESENT, ()).outcome is Outcome.NOTE
 
 
+def test_a_failure_without_a_mismatch_counts_by_its_level() -> None:
+    assert graded(ended(Outcome.FAIL), case(), PRESENT, ()).outcome is Outcome.FAIL
+
+
 def test_a_known_bug_is_expected_or_fixed() -> None:
     about, passed = case(switch=BUG, bugs=(BUG,)), replace(ended(Outcome.PASS), bug=BUG)
     present = graded(passed, about, PRESENT, ())
