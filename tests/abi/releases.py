@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from conformance.abi.base_switches import BASE
 from conformance.abi.bugs import BUGS
-from conformance.abi.profile import Profile
+from conformance.abi.profile import Profile, Release
 
 # Later than any switch.
 FUTURE = "99.0"
@@ -21,7 +23,6 @@ FIRST_518 = {
 }
 FIRST_61 = FIRST_518 | {"strings_formatted_safely"}
 BACKPORTED_TO_61 = {"ebadf_when_disabled", "struct_size_matched"}
-FIRST_6128 = FIRST_61 | {"negative_index_refused"}
 FIRST_632 = FIRST_61 | {"negative_index_refused"}
 FIRST_64 = FIRST_632 | {
     "arguments_matched",
@@ -39,3 +40,13 @@ def dated(profile: Profile) -> frozenset[str]:
     """The switches of user_events that are on, known bugs left aside."""
     left_aside = {each.name for each in (*BUGS, *BASE)}
     return profile.switches - left_aside
+
+
+def before(release: str) -> str:
+    """The release before one of mainline, or of a stable series."""
+    found = Release.parse(release)
+    if found.sublevel:
+        return str(replace(found, sublevel=found.sublevel - 1))
+    if found.minor:
+        return f"{found.major}.{found.minor - 1}"
+    return f"{found.major - 1}.19"

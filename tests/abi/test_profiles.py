@@ -15,12 +15,7 @@ from conformance.abi.profile import (
 )
 from conformance.abi.switch import Kind, Switch
 from conformance.abi.switches import BY_NAME, CHANGES, DERIVED, SWITCHES
-from tests.abi.releases import (
-    FIRST_64,
-    FIRST_518,
-    FUTURE,
-    dated,
-)
+from tests.abi.releases import FIRST_64, FIRST_518, FUTURE, before, dated
 
 
 @pytest.mark.parametrize(
@@ -76,17 +71,16 @@ def test_a_switch_stays_on(switch: Switch) -> None:
         assert not profile_for(FUTURE).has(switch.name)
         return
     major, minor = switch.since
-    before = f"{major}.{minor - 1}" if minor else f"{major - 1}.19"
+    since = f"{major}.{minor}"
     # No release precedes 5.18.
-    before = "first-commit" if switch.since == (5, 18) else before
-    assert not profile_for(before).has(switch.name)
-    assert profile_for(f"{major}.{minor}").has(switch.name)
+    assert not profile_for("first-commit" if since == "5.18" else before(since)).has(switch.name)
+    assert profile_for(since).has(switch.name)
     assert profile_for(f"{major + 1}.0").has(switch.name)
-    for (series_major, series_minor), sublevel in switch.backports.items():
-        assert (series_major, series_minor) < switch.since
-        series = f"{series_major}.{series_minor}"
-        assert not profile_for(f"{series}.{sublevel - 1}").has(switch.name)
-        assert profile_for(f"{series}.{sublevel}").has(switch.name)
+    for series, sublevel in switch.backports.items():
+        assert series < switch.since
+        stable = "{}.{}.{}".format(*series, sublevel)
+        assert not profile_for(before(stable)).has(switch.name)
+        assert profile_for(stable).has(switch.name)
 
 
 def test_the_base_release_sets_the_base_switches() -> None:
